@@ -8,7 +8,7 @@ use actix_web::web::{Data, Payload, ServiceConfig, method, resource, route, to};
 use actix_web::{App, HttpRequest, HttpResponse, Resource, guard};
 use anyhow::Context as _;
 use auth::{RemoteAuthority, Verifier};
-use http_kit::{Health, Routes};
+use http_kit::{Health, Problem, Routes};
 use server::{Listener, Running};
 use tokio_util::sync::CancellationToken;
 use values::Names as _;
@@ -22,7 +22,7 @@ use crate::limits::rate_limit::RateLimits;
 use crate::limits::turns::Turns;
 use crate::middleware::cors::{cors, explain_refusals};
 use crate::middleware::{self, count_request};
-use crate::pages::{self, Page};
+use crate::pages::{self, Page, Pages};
 use crate::routes::{self, PerService, Route, Service};
 use crate::settings::GatewaySettings;
 use crate::tls::Certificates;
@@ -156,7 +156,7 @@ async fn clean_up_limits(state: &AppState, shutdown: CancellationToken) {
 }
 
 /// Mounts every path: the gateway's own, the pages, and the table of routes.
-fn mount(config: &mut ServiceConfig, pages: &[Arc<Page>]) {
+fn mount(config: &mut ServiceConfig, pages: &Pages) {
     let reading = || route().guard(guard::Any(guard::Get()).or(guard::Head()));
     let mut serve = |path: &str, resource: Resource, route| {
         let fallback = method_not_allowed(path, &[Method::GET, Method::HEAD]);
@@ -170,7 +170,7 @@ fn mount(config: &mut ServiceConfig, pages: &[Arc<Page>]) {
     ] {
         serve(path, resource(path), route);
     }
-    for page in pages {
+    for page in pages.served.iter() {
         let shown = Arc::clone(page);
         let show = move |request: HttpRequest| std::future::ready(shown.response(&request));
         let route = counted(reading().to(show));
@@ -179,11 +179,21 @@ fn mount(config: &mut ServiceConfig, pages: &[Arc<Page>]) {
     for (path, routes) in routes::by_path() {
         config.service(forwarded(path, &routes));
     }
-    config.default_service(counted(to(|request: HttpRequest| async move {
-        Routes::default()
-            .check(request.method(), request.path())
-            .map(|()| HttpResponse::NotFound().finish())
+    let not_found = pages.not_found.clone();
+    config.default_service(counted(to(move |request: HttpRequest| {
+        std::future::ready(unknown(&request, not_found.as_deref()))
     })));
+}
+
+/// The response to a path that does not exist: a page for a person, and a problem for a program.
+fn unknown(request: &HttpRequest, page: Option<&Page>) -> Result<HttpResponse, Problem> {
+    let page = page.filter(|_| pages::is_navigation(request));
+    match page {
+        Some(page) => Ok(page.response(request)),
+        None => Routes::default()
+            .check(request.method(), request.path())
+            .map(|()| HttpResponse::NotFound().finish()),
+    }
 }
 
 /// A route that counts towards the rate limit of the client.

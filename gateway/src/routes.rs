@@ -70,6 +70,9 @@ pub enum Access {
     Token,
     /// A valid token, or none: then the service looks for a task's secret.
     TokenOrSecret,
+    /// The cookie of a browser's session, which no other route gets. The user service checks it, and that the request comes
+    /// from a page of this server.
+    Cookie,
 }
 
 /// The rate limit that a route counts towards.
@@ -93,7 +96,7 @@ pub enum Work {
     Lookup,
 }
 
-use Access::{Public, Token, TokenOrSecret};
+use Access::{Cookie, Public, Token, TokenOrSecret};
 
 const fn of(service: Service, method: Method, path: &'static str, access: Access) -> Route {
     Route {
@@ -140,6 +143,11 @@ const DELETING_GET: &str = "/people-task/webhooks/{id}";
 #[rustfmt::skip]
 pub static ROUTES: &[Route] = &[
     credentials("/user/auth", Public),
+    credentials("/session", Cookie),
+    user(Method::DELETE, "/session", Cookie),
+    user(Method::POST, "/session/token", Cookie),
+    user(Method::GET, "/user/sessions", Token),
+    user(Method::DELETE, "/user/sessions/{sessionId}", Token),
     credentials("/user", Public),
     credentials("/user/change-password", Token),
     credentials("/user/forgot-password", Public),
@@ -249,6 +257,8 @@ mod tests {
                 .iter()
                 .all(|route| !route.path.starts_with("/internal"))
         );
+        let mut of_cookie = ROUTES.iter().filter(|route| route.access == Access::Cookie);
+        assert!(of_cookie.all(|route| matches!(route.path, "/session" | "/session/token")));
         let public = ROUTES.iter().filter(|route| route.access == Access::Public);
         let public: Vec<_> = public.map(|route| route.path).collect();
         assert_eq!(

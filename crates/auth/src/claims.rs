@@ -1,7 +1,7 @@
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
-use values::{EmailAddress, UserId};
+use values::{CredentialId, EmailAddress, UserId};
 
 /// The scope of administrators.
 pub const ADMIN_SCOPE: &str = "admin";
@@ -66,6 +66,10 @@ pub struct Claims {
     /// the account.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub group: Option<String>,
+    /// The credential that the token was issued for: the token ends with it. Absent in tokens that were issued for a
+    /// password alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub credential: Option<CredentialId>,
 }
 
 fn default_email_verified() -> bool {

@@ -9,7 +9,7 @@ use actix_web::http::header::{AUTHORIZATION, HeaderValue, WWW_AUTHENTICATE};
 use actix_web::web::Data;
 use actix_web::{FromRequest, HttpRequest};
 use http_kit::Problem;
-use values::UserId;
+use values::{CredentialId, UserId};
 
 use crate::{ADMIN_SCOPE, Claims, Rejection, RemoteAuthority, Verifier};
 
@@ -31,6 +31,12 @@ impl Caller {
     #[must_use]
     pub fn epoch(&self) -> i64 {
         self.0.epoch
+    }
+
+    /// The credential that the token was issued for, if it can be revoked alone.
+    #[must_use]
+    pub fn credential(&self) -> Option<CredentialId> {
+        self.0.credential
     }
 
     /// The incarnation of the database that issued the token.

@@ -194,8 +194,9 @@ mod tests {
     }
 
     fn page(incarnation: &str, epochs: &[(UserId, i64)], next: &str) -> RevocationFeed {
+        let epochs = epochs.iter().map(|(user, epoch)| ((*user).into(), *epoch));
         RevocationFeed {
-            epochs: epochs.to_vec(),
+            epochs: epochs.collect(),
             next: next.to_owned(),
             incarnation: incarnation.to_owned(),
             ..RevocationFeed::default()
@@ -228,6 +229,7 @@ mod tests {
             incarnation: incarnation.to_owned(),
             email_verified: true,
             group: None,
+            credential: None,
         }
     }
 

@@ -3,7 +3,7 @@ use std::collections::HashMap;
 
 use parking_lot::RwLock;
 use serde::{Deserialize, Serialize};
-use values::UserId;
+use values::{CredentialId, RevocableId};
 
 use crate::claims::LEEWAY_SECONDS;
 use crate::{Claims, Rejection};
@@ -15,9 +15,9 @@ pub struct RevocationFeed {
     /// The cursor of the changes that follow the last page. Only readers of 0.2 require it.
     #[serde(default)]
     pub cursor: i64,
-    /// Users whose epoch was raised since the requested cursor, with their current epoch. A user may occur twice,
-    /// but none is omitted.
-    pub epochs: Vec<(UserId, i64)>,
+    /// Users whose epoch was raised since the requested cursor, with their current epoch, and credentials that have ended,
+    /// with the highest epoch of all. An entry may occur twice, but none is omitted.
+    pub epochs: Vec<(RevocableId, i64)>,
     /// The cursor for the next request.
     pub next: String,
     /// Whether the next page is to be read at once.
@@ -30,15 +30,15 @@ pub struct RevocationFeed {
     pub max_token_lifetime: Option<u64>,
 }
 
-/// What is known of the feed: the database's incarnation, and the raised epochs of users who may still have
-/// unexpired tokens.
+/// What is known of the feed: the database's incarnation, and the raised epochs of users and the ended credentials that
+/// may still have unexpired tokens.
 #[derive(Debug, Default)]
 pub struct Revocations {
     known: RwLock<Known>,
 }
 
-/// An epoch in memory. An epoch rises by one with each change of a user, so four bytes are enough; a deleted
-/// user's epoch, the highest of all, becomes the highest of these.
+/// An epoch in memory. An epoch rises by one with each change of a user, so four bytes are enough; that of a deleted user
+/// or of an ended credential, the highest of all, becomes the highest of these.
 type CompactEpoch = u32;
 
 #[derive(Debug, Default)]
@@ -47,19 +47,19 @@ struct Known {
     max_token_lifetime: Option<u64>,
     /// Whether the epochs of this incarnation are still being read for the first time.
     is_incomplete: bool,
-    /// The result of the last full read, sorted by user: there can be millions.
-    listed: Vec<(UserId, CompactEpoch)>,
+    /// The result of the last full read, sorted by identifier: there can be millions.
+    listed: Vec<(RevocableId, CompactEpoch)>,
     /// Epochs raised since the full read that is under way started, or since the last one.
-    recent: HashMap<UserId, CompactEpoch>,
+    recent: HashMap<RevocableId, CompactEpoch>,
     /// Epochs raised before the full read that is under way started. That read lists them if they still matter.
-    earlier: HashMap<UserId, CompactEpoch>,
+    earlier: HashMap<RevocableId, CompactEpoch>,
 }
 
 impl Known {
-    fn raised(&self, user: UserId) -> CompactEpoch {
-        let listed = self.listed.binary_search_by_key(&user, |(user, _)| *user);
+    fn raised(&self, id: RevocableId) -> CompactEpoch {
+        let listed = self.listed.binary_search_by_key(&id, |(id, _)| *id);
         let listed = listed.ok().and_then(|at| self.listed.get(at));
-        let recent = [&self.recent, &self.earlier].map(|epochs| epochs.get(&user));
+        let recent = [&self.recent, &self.earlier].map(|epochs| epochs.get(&id));
         let all = recent
             .into_iter()
             .flatten()
@@ -86,20 +86,28 @@ impl Revocations {
         if known.is_incomplete {
             return Err(Rejection::NotReady);
         }
-        if claims.epoch < i64::from(known.raised(claims.id)) {
+        let has_ended = |id: RevocableId| known.raised(id) > 0;
+        if claims.epoch < i64::from(known.raised(claims.id.into()))
+            || claims.credential.is_some_and(|id| has_ended(id.into()))
+        {
             return Err(Rejection::Revoked);
         }
         Ok(())
     }
 
     /// Adds raised epochs. An epoch never decreases.
-    pub fn raise(&self, raised: impl IntoIterator<Item = (UserId, i64)>) {
+    pub fn raise<Id: Into<RevocableId>>(&self, raised: impl IntoIterator<Item = (Id, i64)>) {
         let mut known = self.known.write();
-        for (user, epoch) in raised {
+        for (id, epoch) in raised {
             let epoch = compact(epoch);
-            let recent = known.recent.entry(user).or_insert(epoch);
+            let recent = known.recent.entry(id.into()).or_insert(epoch);
             *recent = (*recent).max(epoch);
         }
+    }
+
+    /// Adds credentials that have ended.
+    pub fn end(&self, credentials: impl IntoIterator<Item = CredentialId>) {
+        self.raise(credentials.into_iter().map(|id| (id, i64::MAX)));
     }
 
     /// Whether all epochs of the current incarnation have been read.
@@ -127,8 +135,8 @@ impl Revocations {
     pub(crate) fn start_full_read(&self) {
         let mut known = self.known.write();
         let recent = std::mem::take(&mut known.recent);
-        for (user, epoch) in recent {
-            let earlier = known.earlier.entry(user).or_insert(epoch);
+        for (id, epoch) in recent {
+            let earlier = known.earlier.entry(id).or_insert(epoch);
             *earlier = (*earlier).max(epoch);
         }
     }
@@ -145,19 +153,19 @@ impl Revocations {
 
 /// The pages of a full read so far.
 #[derive(Debug, Default)]
-pub(crate) struct FullRead(Vec<(UserId, CompactEpoch)>);
+pub(crate) struct FullRead(Vec<(RevocableId, CompactEpoch)>);
 
 impl FullRead {
-    pub(crate) fn add(&mut self, page: &[(UserId, i64)]) {
-        let page = page.iter().map(|(user, epoch)| (*user, compact(*epoch)));
+    pub(crate) fn add(&mut self, page: &[(RevocableId, i64)]) {
+        let page = page.iter().map(|(id, epoch)| (*id, compact(*epoch)));
         self.0.extend(page);
     }
 
-    /// Sorted by user, each with the highest of its epochs.
-    fn into_sorted(self) -> Vec<(UserId, CompactEpoch)> {
+    /// Sorted by identifier, each with the highest of its epochs.
+    fn into_sorted(self) -> Vec<(RevocableId, CompactEpoch)> {
         let Self(mut epochs) = self;
-        epochs.sort_unstable_by_key(|(user, epoch)| (*user, Reverse(*epoch)));
-        epochs.dedup_by_key(|(user, _)| *user);
+        epochs.sort_unstable_by_key(|(id, epoch)| (*id, Reverse(*epoch)));
+        epochs.dedup_by_key(|(id, _)| *id);
         epochs.shrink_to_fit();
         epochs
     }

@@ -3,7 +3,7 @@ use std::time::Duration;
 
 use jsonwebtoken::{Algorithm, EncodingKey, Header, encode, get_current_timestamp};
 use serde::Serialize;
-use values::Secret;
+use values::{CredentialId, Secret};
 
 use crate::{Claims, JwkSet, ServiceClaims, SigningKey, Subject, ed25519};
 
@@ -62,6 +62,28 @@ impl Signer {
     /// # Errors
     /// The key is broken.
     pub fn sign(&self, subject: Subject) -> Result<Secret, SignError> {
+        self.sign_claims(subject, None, self.lifetime)
+    }
+
+    /// Issues an access token that ends with a credential of its user, and is valid for `lifetime` at most.
+    ///
+    /// # Errors
+    /// The key is broken.
+    pub fn sign_for_credential(
+        &self,
+        subject: Subject,
+        credential: CredentialId,
+        lifetime: Duration,
+    ) -> Result<Secret, SignError> {
+        self.sign_claims(subject, Some(credential), self.lifetime.min(lifetime))
+    }
+
+    fn sign_claims(
+        &self,
+        subject: Subject,
+        credential: Option<CredentialId>,
+        lifetime: Duration,
+    ) -> Result<Secret, SignError> {
         let now = get_current_timestamp();
         self.encode(&Claims {
             iss: self.issuer.clone(),
@@ -69,7 +91,7 @@ impl Signer {
             sub: subject.id,
             jti: hex::encode(rand::random::<[u8; 16]>()),
             iat: now,
-            exp: now + self.lifetime.as_secs(),
+            exp: now + lifetime.as_secs(),
             id: subject.id,
             email: subject.email.as_str().to_owned(),
             username: subject.username.as_str().to_owned(),
@@ -78,6 +100,7 @@ impl Signer {
             incarnation: subject.incarnation,
             email_verified: subject.email_verified,
             group: subject.group,
+            credential,
         })
     }
 

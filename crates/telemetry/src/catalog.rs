@@ -119,6 +119,7 @@ pub const METRICS: &[Metric] = metrics! {
     // Accounts.
     Counter sign_ups_total() of USER_SERVICE: "Accounts that were created.";
     Counter sign_ins_total(outcome = ["failed", "inactive", "signed-in", "waiting"]) of USER_SERVICE: "Attempts to sign in.";
+    Counter session_events_total(event = ["busy", "ended", "exchanged", "refused", "replayed", "started"]) of USER_SERVICE: "What happened to sessions of browsers. `replayed` is a value of a cookie that was copied: it ends its session.";
     Counter sign_in_refusals_not_logged_total() of USER_SERVICE: "Refused sign-ins that the audit log does not have, because it has enough of them.";
     Histogram password_hash_seconds() of USER_SERVICE: "How long bcrypt took, with the wait for a thread.";
     Gauge password_hash_queue() of USER_SERVICE: "Passwords that wait for a thread that runs bcrypt.";

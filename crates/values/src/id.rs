@@ -128,6 +128,23 @@ identifiers! {
     NotificationId
     /// A mail about a task.
     MailId
+    /// A credential of a user that can be revoked alone, such as the session of a browser.
+    CredentialId
+    /// What an entry of the revocation feed is about: a user, or one of a user's credentials. Both are random, so neither can
+    /// be taken for the other.
+    RevocableId
+}
+
+impl From<UserId> for RevocableId {
+    fn from(UserId(bytes): UserId) -> Self {
+        Self(bytes)
+    }
+}
+
+impl From<CredentialId> for RevocableId {
+    fn from(CredentialId(bytes): CredentialId) -> Self {
+        Self(bytes)
+    }
 }
 
 #[cfg(test)]

@@ -14,7 +14,10 @@ mod text;
 mod timestamp;
 
 pub use email::EmailAddress;
-pub use id::{DeletionId, DeliveryId, MailId, NotificationId, TaskId, UserId, WebhookId};
+pub use id::{
+    CredentialId, DeletionId, DeliveryId, MailId, NotificationId, RevocableId, TaskId, UserId,
+    WebhookId,
+};
 pub use invalid::{FromText, Invalid};
 pub use language::Language;
 pub use names::Names;

@@ -64,7 +64,7 @@ fn complete(mut operation: Operation, route: &Route) -> Operation {
         ("503", "Unavailable"),
         ("504", "Timeout"),
     ];
-    if route.access != Access::Public {
+    if matches!(route.access, Access::Token | Access::TokenOrSecret) {
         responses.push(("401", "Unauthorized"));
     }
     if operation.request_body.is_some() {
@@ -83,7 +83,7 @@ fn complete(mut operation: Operation, route: &Route) -> Operation {
     operation.security.get_or_insert_with(|| {
         let token = SecurityRequirement::new("bearer", [""; 0]);
         match route.access {
-            Access::Public => vec![],
+            Access::Public | Access::Cookie => vec![],
             Access::Token => vec![token],
             Access::TokenOrSecret => vec![token, SecurityRequirement::default()],
         }

@@ -11,7 +11,7 @@ use http_kit::Problem;
 use telemetry::RequestContext;
 
 use crate::client_info::ClientInfo;
-use crate::routes::Route;
+use crate::routes::{Access, Route};
 
 /// The request headers that services read. `content-length` is set with the body.
 static FORWARDED: [ForwardedName; 10] = [
@@ -25,6 +25,13 @@ static FORWARDED: [ForwardedName; 10] = [
     ForwardedName::new("tracestate"),
     ForwardedName::new("user-agent"),
     ForwardedName::new("x-task-secret"),
+];
+
+/// The request headers that only the routes of sessions read: the cookie, and which page sent the request.
+static OF_SESSIONS: [ForwardedName; 3] = [
+    ForwardedName::new("cookie"),
+    ForwardedName::new("origin"),
+    ForwardedName::new("sec-fetch-site"),
 ];
 
 /// The names of [`FORWARDED`].
@@ -115,9 +122,10 @@ pub(super) fn method(method: &Method) -> Result<http::Method, Problem> {
 }
 
 /// The caller's headers that are passed on, and those that only the gateway may set.
-pub(super) fn request_headers(given: &HeaderMap, client: &ClientInfo) -> Outgoing {
+pub(super) fn request_headers(access: Access, given: &HeaderMap, client: &ClientInfo) -> Outgoing {
     let mut headers = Outgoing::with_capacity(16);
-    for name in &FORWARDED {
+    let of_sessions = OF_SESSIONS.iter().filter(|_| access == Access::Cookie);
+    for name in FORWARDED.iter().chain(of_sessions) {
         for value in given.get_all(&name.actix) {
             if is_hop_by_hop(given, name.actix.as_str()) {
                 break;
@@ -155,7 +163,7 @@ fn is_hop_by_hop(given: &HeaderMap, name: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{FORWARDED, is_plain};
+    use super::{FORWARDED, OF_SESSIONS, is_plain};
 
     #[test]
     fn only_unreserved_characters_are_plain() {
@@ -171,7 +179,7 @@ mod tests {
 
     #[test]
     fn no_forwarded_header_is_one_that_services_trust() {
-        for name in &FORWARDED {
+        for name in FORWARDED.iter().chain(&OF_SESSIONS) {
             let name = name.actix.as_str();
             assert!(!name.starts_with("x-forwarded") && !name.contains('_'));
         }

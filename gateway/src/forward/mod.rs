@@ -86,7 +86,7 @@ async fn forward_counted(
     let upstream_request = UpstreamRequest {
         method: headers::method(&route.method)?,
         uri: uri.map_err(|error| error::malformed(&error))?,
-        headers: || headers::request_headers(request.headers(), client),
+        headers: || headers::request_headers(route.access, request.headers(), client),
         body: body
             .as_ref()
             .map(|body| body.bytes.clone())
@@ -108,7 +108,7 @@ async fn forward_counted(
             return Err(problem);
         }
     };
-    response::relay(response, state, client.address, &route.method).await
+    response::relay(response, state, client.address, route).await
 }
 
 /// Checks the token of a request as its route requires.
@@ -117,7 +117,7 @@ async fn forward_counted(
 /// `401` with the reason, or `503 not-ready` while no keys are known.
 async fn check_token(access: Access, request: &HttpRequest) -> Result<(), Problem> {
     match access {
-        Access::Public => Ok(()),
+        Access::Public | Access::Cookie => Ok(()),
         Access::Token => Caller::extract(request).await.map(drop),
         Access::TokenOrSecret => MaybeCaller::extract(request).await.map(drop),
     }

@@ -21,6 +21,7 @@ use super::headers::ForwardedName;
 use crate::context::AppState;
 use crate::limits::concurrency;
 use crate::parts::in_parts;
+use crate::routes::{Access, Route};
 
 /// The response headers that callers read. `content-length` is set with the body.
 static FORWARDED: [ForwardedName; 15] = [
@@ -47,6 +48,9 @@ pub(crate) fn forwarded_response_headers() -> impl Iterator<Item = &'static str>
     FORWARDED.iter().map(|name| name.hyper.as_str())
 }
 
+/// The header with which only the routes of sessions set their cookie.
+static SET_COOKIE: ForwardedName = ForwardedName::new("set-cookie");
+
 /// The size that is counted for a response of unknown length.
 const ASSUMED_LENGTH: u64 = 64 * 1024;
 
@@ -65,20 +69,25 @@ pub(super) async fn relay(
     response: Response<Incoming>,
     state: &AppState,
     client: IpAddr,
-    method: &Method,
+    route: &Route,
 ) -> Result<HttpResponse, Problem> {
     let (given, body) = response.into_parts();
     let status = StatusCode::from_u16(given.status.as_u16()).map_err(|_| invalid_response())?;
     if status.is_informational() || (status.is_server_error() && !is_problem(&given.headers)) {
         return Err(invalid_response());
     }
-    let mut builder = head(status, &given.headers);
+    let mut builder = head(status, &given.headers, route.access);
     let empty = matches!(status, StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED);
     let length = body.size_hint().exact();
     if empty || length == Some(0) {
         return Ok(builder.finish());
     }
-    let share = count(length.unwrap_or(ASSUMED_LENGTH), state, client, method)?;
+    let share = count(
+        length.unwrap_or(ASSUMED_LENGTH),
+        state,
+        client,
+        &route.method,
+    )?;
     let read_timeout = state.upstream_timeout;
     Ok(match length {
         Some(length) if length <= WHOLE => {
@@ -114,9 +123,10 @@ fn count(
     })
 }
 
-fn head(status: StatusCode, headers: &HeaderMap) -> HttpResponseBuilder {
+fn head(status: StatusCode, headers: &HeaderMap, access: Access) -> HttpResponseBuilder {
     let mut builder = HttpResponse::build(status);
-    for name in &FORWARDED {
+    let cookie = (access == Access::Cookie).then_some(&SET_COOKIE);
+    for name in FORWARDED.iter().chain(cookie) {
         for value in headers.get_all(&name.hyper) {
             if let Ok(value) = HeaderValue::from_bytes(value.as_bytes()) {
                 builder.append_header((name.actix.clone(), value));

@@ -1,7 +1,7 @@
 //! CORS: which pages of other origins may call the API from a browser.
 //!
-//! Tokens travel in a header and the gateway reads no cookies, so it never allows credentials. `*` cannot be
-//! configured.
+//! Tokens travel in a header, and the only cookie is for the pages of this server. So pages of other origins never get to use
+//! credentials. `*` cannot be configured.
 
 use actix_cors::{Cors, CorsError};
 use actix_web::body::{BoxBody, EitherBody, MessageBody};

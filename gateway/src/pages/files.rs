@@ -9,6 +9,11 @@ use rust_embed::RustEmbed;
 /// The frame of every page: not a page itself.
 pub(super) const LAYOUT: &str = "layout.html";
 
+/// The page for an address that does not exist.
+pub(super) const NOT_FOUND: &str = "not-found.html";
+/// What the stylesheet of all pages is made of.
+pub(super) const STYLES: [&str; 2] = ["assets/style.css", "assets/tasks.css"];
+
 /// The files.
 #[derive(RustEmbed)]
 #[folder = "src/pages/site"]

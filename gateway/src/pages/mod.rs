@@ -5,8 +5,8 @@
 //! pages. They load nothing from other origins and contain no inline script or style. Opening a page never changes
 //! anything, because mail scanners open every link.
 //!
-//! A page names its assets, and all modules that its script imports, by URLs with their version, so that a browser asks
-//! for them at once, and for each version only once.
+//! A page names its assets by URLs with their version, so that a browser asks for each version only once. Modules are joined
+//! to the scripts that import them, and the styles of all pages to one file, so that it asks for few.
 //!
 //! The files are in `site/`; `layout.html` is the frame of every page. A release build contains them; a debug build
 //! reads them from there for every response, so that a change is visible at once. A new file takes a restart.
@@ -16,27 +16,42 @@ mod content;
 mod files;
 mod look;
 mod modules;
+mod navigation;
 mod page;
 mod templates;
 
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use actix_web::http::StatusCode;
 use app_config::Switch;
 
 use crate::settings::PagesSettings;
-use files::LAYOUT;
+use files::{LAYOUT, NOT_FOUND, STYLES};
 use look::Look;
+pub(crate) use navigation::is_navigation;
 pub(crate) use page::Page;
 use page::Source;
 
+const HTML: &str = "text/html; charset=utf-8";
+const SCRIPT: &str = "text/javascript; charset=utf-8";
+
 /// Every page and asset.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Pages {
+    /// Those with paths.
+    pub(crate) served: Arc<[Arc<Page>]>,
+    /// The page for an address that does not exist.
+    pub(crate) not_found: Option<Arc<Page>>,
+}
+
+/// Every page and asset. Without pages, there is none.
 ///
 /// # Errors
-/// The logo cannot be used, or a template is invalid.
-pub(crate) fn load(settings: &PagesSettings) -> anyhow::Result<Arc<[Arc<Page>]>> {
+/// The logo cannot be used, a template is invalid, or modules cannot be joined.
+pub(crate) fn load(settings: &PagesSettings) -> anyhow::Result<Pages> {
     if settings.mode == Switch::Off {
-        return Ok(Arc::default());
+        return Ok(Pages::default());
     }
     let look = Arc::new(Look::new(settings)?);
     let logo_type = look
@@ -46,32 +61,43 @@ pub(crate) fn load(settings: &PagesSettings) -> anyhow::Result<Arc<[Arc<Page>]>>
         .map_or("image/svg+xml", |logo| logo.1);
     let own = [
         (
-            "/assets/brand.css",
+            "/assets/style.css",
             "text/css; charset=utf-8",
-            Source::BrandStyle,
+            Source::Style,
         ),
         ("/assets/logo", logo_type, Source::Logo),
     ];
     let own = own.map(|(path, kind, source)| (path.to_owned(), kind, source));
-    let pages = own
+    let scripts = modules::scripts()?.into_iter().map(|script| {
+        let path = format!("/assets/{script}");
+        (path, SCRIPT, Source::Script(script))
+    });
+    let served = own
         .into_iter()
+        .chain(scripts)
         .chain(files::names().filter_map(place))
         .map(|(path, content_type, source)| Page::new(path, content_type, source, &look));
-    pages.map(|page| page.map(Arc::new)).collect()
+    let not_found = Source::Template(NOT_FOUND.into());
+    let not_found = Page::new("/".to_owned(), HTML, not_found, &look)?;
+    Ok(Pages {
+        served: served
+            .map(|page| page.map(Arc::new))
+            .collect::<anyhow::Result<_>>()?,
+        not_found: Some(Arc::new(not_found.with_status(StatusCode::NOT_FOUND))),
+    })
 }
 
 /// The path and type of a file of the site: `home.html` is the page `/`, `tasks.html` is `/tasks`, and an asset keeps its
-/// name. Files of other types, such as the notes on vendored files, are not served.
+/// name. Modules and styles that are joined are not served, nor files of other types, such as the notes on vendored files.
 fn place(file: Cow<'static, str>) -> Option<(String, &'static str, Source)> {
     let (name, extension) = file.rsplit_once('.')?;
     let content_type = match extension {
-        "html" if file != LAYOUT => {
+        "html" if file != LAYOUT && file != NOT_FOUND => {
             let path = if name == "home" { "" } else { name };
-            let html = "text/html; charset=utf-8";
-            return Some((format!("/{path}"), html, Source::Template(file)));
+            return Some((format!("/{path}"), HTML, Source::Template(file)));
         }
-        "js" => "text/javascript; charset=utf-8",
-        "css" => "text/css; charset=utf-8",
+        "js" if !modules::is_module(&file) && !modules::is_joined(&file) => SCRIPT,
+        "css" if !STYLES.contains(&file.as_ref()) => "text/css; charset=utf-8",
         _ => return None,
     };
     Some((format!("/{file}"), content_type, Source::File(file)))
@@ -87,7 +113,8 @@ mod tests {
 
     fn pages_with(settings: &[(&str, &str)]) -> Arc<[Arc<Page>]> {
         let mut reader = Reader::from_pairs(settings.iter().copied()).unwrap();
-        load(&PagesSettings::read(&mut reader).unwrap()).unwrap()
+        let settings = PagesSettings::read(&mut reader).unwrap();
+        load(&settings).unwrap().served
     }
 
     fn pages() -> Arc<[Arc<Page>]> {
@@ -132,6 +159,7 @@ mod tests {
         for page in pages.iter().filter(|page| !is_vendored(page)) {
             let text = text(page);
             let named = text.split(['"', '`']).filter(|part| !part.contains("${"));
+            // A joined script names its modules by their names alone.
             let assets = named.filter_map(|part| match part.strip_prefix("./") {
                 Some(beside) => Some(format!("/assets/{beside}")),
                 None => part.starts_with("/assets/").then(|| part.to_owned()),
@@ -144,14 +172,40 @@ mod tests {
     }
 
     #[test]
-    fn a_page_names_the_modules_that_its_script_imports() {
+    fn a_page_names_its_script_and_those_that_it_soon_loads() {
         let pages = pages();
         let tasks = pages.iter().find(|page| page.path() == "/tasks").unwrap();
         let text = text(tasks);
-        for module in ["tasks", "session", "times", "vendor/marked.esm", "texts/de"] {
-            let preload = format!("<link rel=\"modulepreload\" href=\"/assets/{module}.js\">");
-            assert_eq!(text.matches(&preload).count(), 1, "{preload}");
+        for script in ["tasks", "markdown", "texts/de"] {
+            let name = format!("=\"/assets/{script}.js\"");
+            assert_eq!(text.matches(&name).count(), 1, "{name}");
         }
+    }
+
+    #[test]
+    fn the_page_of_a_decision_is_small() {
+        let pages = pages();
+        let loaded = [
+            "/tasks",
+            "not-loaded.js",
+            "style.css",
+            "logo",
+            "tasks.js",
+            "texts/en.js",
+            "texts/de.js",
+            "markdown.js",
+        ];
+        let size = |name: &&str| {
+            let path = if name.starts_with('/') {
+                (*name).to_owned()
+            } else {
+                format!("/assets/{name}")
+            };
+            let page = pages.iter().find(|page| page.path() == path).unwrap();
+            page.content.compressed().unwrap().len()
+        };
+        let total: usize = loaded.iter().map(size).sum();
+        assert!(total < 49 * 1024, "{total} bytes, compressed");
     }
 
     #[test]
@@ -191,14 +245,14 @@ mod tests {
             page.content.etag.clone()
         };
         let (usual, named) = (pages(), pages_with(&[("PAGES_NAME", "Acme")]));
-        for (path, is_same) in [("/", false), ("/tasks", false), ("/assets/brand.css", true)] {
+        for (path, is_same) in [("/", false), ("/tasks", false), ("/assets/style.css", true)] {
             assert_eq!(tag(&usual, path) == tag(&named, path), is_same, "{path}");
             assert_eq!(tag(&usual, path), tag(&pages(), path), "{path}");
         }
         let red = pages_with(&[("PAGES_COLOR", "#c00")]);
         assert_ne!(
-            tag(&usual, "/assets/brand.css"),
-            tag(&red, "/assets/brand.css")
+            tag(&usual, "/assets/style.css"),
+            tag(&red, "/assets/style.css")
         );
     }
 

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use actix_web::http::StatusCode;
 use actix_web::http::header::{
     CACHE_CONTROL, CONTENT_ENCODING, CONTENT_SECURITY_POLICY, ETAG, HeaderMap, IF_NONE_MATCH,
     REFERRER_POLICY, VARY, X_FRAME_OPTIONS,
@@ -12,8 +13,9 @@ use anyhow::Context as _;
 use bytes::Bytes;
 
 use super::content::{self, Content};
-use super::files;
+use super::files::{self, STYLES};
 use super::look::Look;
+use super::modules;
 use super::templates;
 
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; \
@@ -30,6 +32,7 @@ const VERSION: &str = "version";
 #[derive(Debug)]
 pub(crate) struct Page {
     path: String,
+    status: StatusCode,
     pub(super) content_type: &'static str,
     source: Source,
     look: Arc<Look>,
@@ -43,8 +46,10 @@ pub(super) enum Source {
     Template(Cow<'static, str>),
     /// A file of the site.
     File(Cow<'static, str>),
-    /// The colours of the settings.
-    BrandStyle,
+    /// A script of the site with the modules that it imports.
+    Script(String),
+    /// The styles of all pages, with the colours of the settings.
+    Style,
     /// The logo of the settings, or the built-in one.
     Logo,
 }
@@ -54,11 +59,22 @@ impl Source {
         let plain = match self {
             Self::Template(file) => templates::render(file, look)?,
             Self::File(file) => files::read(file)?,
-            Self::BrandStyle => Bytes::from(look.brand.stylesheet()),
+            Self::Script(script) => Bytes::from(modules::joined(script)?),
+            Self::Style => style(look)?,
             Self::Logo => look.brand.logo_or(|| files::read("logo.svg"))?,
         };
         Ok(Content::new(plain))
     }
+}
+
+/// The styles of all pages in one file.
+fn style(look: &Look) -> anyhow::Result<Bytes> {
+    let mut text = Vec::new();
+    for file in STYLES {
+        text.extend_from_slice(&files::read(file)?);
+    }
+    text.extend_from_slice(look.brand.stylesheet().as_bytes());
+    Ok(Bytes::from(text))
 }
 
 impl Page {
@@ -75,11 +91,17 @@ impl Page {
         let content = source.content(look).with_context(|| path.clone())?;
         Ok(Self {
             path,
+            status: StatusCode::OK,
             content_type,
             source,
             look: Arc::clone(look),
             content,
         })
+    }
+
+    /// The same with another status.
+    pub(super) fn with_status(self, status: StatusCode) -> Self {
+        Self { status, ..self }
     }
 
     /// The path that does not change.
@@ -88,11 +110,14 @@ impl Page {
     }
 
     /// The paths at which the page is served. Pages name their assets by the ones with a version.
+    /// A page is also served with a slash at its end, which people add.
     pub(crate) fn paths(&self) -> Vec<String> {
-        let versioned = self.path.strip_prefix("/assets/");
-        let versioned =
-            versioned.map(|name| format!("/assets/{{{VERSION}:[0-9a-f]{{16}}}}/{name}"));
-        versioned.into_iter().chain([self.path.clone()]).collect()
+        let other = match self.path.strip_prefix("/assets/") {
+            Some(name) => Some(format!("/assets/{{{VERSION}:[0-9a-f]{{16}}}}/{name}")),
+            None if self.path == "/" => None,
+            None => Some(format!("{}/", self.path)),
+        };
+        other.into_iter().chain([self.path.clone()]).collect()
     }
 
     /// What a response has now. Only a debug build reads the files again.
@@ -113,14 +138,14 @@ impl Page {
     pub(crate) fn response(&self, request: &HttpRequest) -> HttpResponse {
         let current = self.current();
         let caching = self.caching(request.match_info().get(VERSION));
-        if has(request.headers(), &current.etag) {
+        if self.status == StatusCode::OK && has(request.headers(), &current.etag) {
             return HttpResponse::NotModified()
                 .insert_header((CACHE_CONTROL, caching))
                 .insert_header((VARY, "accept-encoding"))
                 .insert_header((ETAG, current.etag.as_str()))
                 .finish();
         }
-        let mut response = HttpResponse::Ok();
+        let mut response = HttpResponse::build(self.status);
         response
             .content_type(self.content_type)
             .insert_header((CACHE_CONTROL, caching))

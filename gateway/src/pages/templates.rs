@@ -2,11 +2,10 @@
 
 use bytes::Bytes;
 use minijinja::syntax::SyntaxConfig;
-use minijinja::{AutoEscape, Environment, Error, ErrorKind, UndefinedBehavior, Value, context};
+use minijinja::{AutoEscape, Environment, UndefinedBehavior, Value, context};
 
 use super::files::{LAYOUT, read};
 use super::look::Look;
-use super::modules::with_imports;
 
 /// A page from its template. What the settings say is escaped.
 ///
@@ -22,10 +21,6 @@ pub(super) fn render(file: &str, look: &Look) -> anyhow::Result<Bytes> {
         .lstrip_blocks(true)
         .build()?;
     environment.set_syntax(syntax);
-    environment.add_function("with_imports", |scripts: Vec<String>| {
-        with_imports(&scripts)
-            .map_err(|error| Error::new(ErrorKind::InvalidOperation, format!("{error:#}")))
-    });
     for name in [LAYOUT, file] {
         let text = String::from_utf8(read(name)?.into())?;
         environment.add_template_owned(name.to_owned(), text)?;

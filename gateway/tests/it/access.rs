@@ -47,6 +47,31 @@ async fn public_routes_ignore_and_forward_an_invalid_token() {
 }
 
 #[tokio::test]
+async fn only_the_routes_of_sessions_pass_a_cookie_on_and_back() {
+    let fixture = Fixture::start().await;
+    let recorded = |route: &&Route| route.path != "/.well-known/jwks.json";
+    for route in ROUTES.iter().filter(recorded) {
+        let path = format!("{}?response=headers", route.path.replace(['{', '}'], ""));
+        let method = Method::from_bytes(route.method.as_str().as_bytes()).unwrap();
+        let request = fixture.http.request(method, &path);
+        let reply = request
+            .bearer(&fixture.token())
+            .header("cookie", "countersign-session=1")
+            .header("origin", "https://tasks.example")
+            .header("sec-fetch-site", "same-origin")
+            .send()
+            .await;
+        assert_eq!(reply.status, 200, "{path}");
+        let received = fixture.service(route.service).last();
+        let is_session = route.access == Access::Cookie;
+        for name in ["cookie", "origin", "sec-fetch-site"] {
+            assert_eq!(received.header(name).is_some(), is_session, "{path} {name}");
+        }
+        assert_eq!(reply.header("set-cookie").is_some(), is_session, "{path}");
+    }
+}
+
+#[tokio::test]
 async fn token_routes_require_a_valid_token() {
     let fixture = Fixture::start().await;
     let valid = fixture.token();

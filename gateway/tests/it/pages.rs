@@ -9,6 +9,7 @@ async fn pages_have_a_strict_content_security_policy() {
         "/admin",
         "/docs",
         "/reset-password?code=c0de",
+        "/sessions",
         "/tasks?id=1",
         "/verify-email?code=c0de",
     ] {
@@ -42,6 +43,7 @@ async fn every_asset_of_a_page_exists() {
         "/admin",
         "/docs",
         "/reset-password",
+        "/sessions",
         "/tasks",
         "/verify-email",
     ] {
@@ -51,7 +53,12 @@ async fn every_asset_of_a_page_exists() {
             assert!(!reply.text.is_empty(), "{asset}");
         }
     }
-    let script = fixture.http.get("/assets/dom.js").send().await.expect(200);
+    let script = fixture
+        .http
+        .get("/assets/tasks.js")
+        .send()
+        .await
+        .expect(200);
     assert_eq!(
         script.header("content-type"),
         Some("text/javascript; charset=utf-8")
@@ -74,7 +81,7 @@ async fn an_asset_is_also_served_under_any_version() {
 #[tokio::test]
 async fn assets_are_compressed_and_sent_again_only_after_a_change() {
     let fixture = Fixture::start().await;
-    let script = "/assets/vendor/marked.esm.js";
+    let script = "/assets/markdown.js";
     let plain = fixture.http.get(script).send().await.expect(200);
     assert_eq!(plain.header("content-encoding"), None);
     assert_eq!(plain.header("vary"), Some("accept-encoding"));
@@ -111,7 +118,7 @@ async fn pages_have_the_name_the_logo_and_the_colour_of_the_settings() {
     assert_eq!(shown.text, svg);
     let style = fixture
         .http
-        .get("/assets/brand.css")
+        .get("/assets/style.css")
         .send()
         .await
         .expect(200);
@@ -161,10 +168,11 @@ async fn without_pages_their_paths_are_unknown() {
         "/admin",
         "/docs",
         "/reset-password",
+        "/sessions",
         "/tasks",
         "/verify-email",
         "/assets/style.css",
-        "/assets/brand.css",
+        "/assets/tasks.js",
         "/assets/logo",
     ] {
         let reply = fixture.http.get(path).send().await.expect(404);

@@ -116,9 +116,9 @@ async fn keys(state: Shared) -> HttpResponse {
 }
 
 async fn revocations(state: Shared) -> HttpResponse {
-    let epochs = state.lock().unwrap().raised.clone();
+    let raised = state.lock().unwrap().raised.clone().into_iter();
     HttpResponse::Ok().json(RevocationFeed {
-        epochs,
+        epochs: raised.map(|(user, epoch)| (user.into(), epoch)).collect(),
         next: "1".to_owned(),
         incarnation: testkit::INCARNATION.to_owned(),
         ..RevocationFeed::default()

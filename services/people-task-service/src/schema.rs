@@ -27,6 +27,7 @@ diesel::table! {
         created -> Timestamptz,
         comment_required -> Bool,
         content_version -> BigInt,
+        confirmation_required -> Bool,
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::future::ready;
 use std::sync::Arc;
+use std::time::Duration;
 
 use actix_web::App;
 use actix_web::http::StatusCode;
@@ -9,7 +10,7 @@ use actix_web::middleware::from_fn;
 use actix_web::web::Data;
 use anyhow::Context as _;
 use auth::{Signer, SigningKey, Verifier};
-use database::{BatchLimits, ServicePools};
+use database::{BatchLimits, Database, ServicePools};
 use http_kit::{BearerToken, Document, Health, ProblemBody};
 use listing::Lists;
 use messaging::{BrokerSettings, Publisher, Queue};
@@ -27,7 +28,7 @@ use crate::revocations::{Poller, Watching};
 use crate::schema::{MIGRATIONS, SCHEMA};
 use crate::settings::{EmailVerification, TokenSettings, UserServiceSettings};
 use crate::{
-    accounts, audit, deletions, notifications, passwords, queues, revocations, sign_in,
+    accounts, audit, deletions, notifications, passwords, queues, revocations, sessions, sign_in,
     verification,
 };
 
@@ -120,8 +121,7 @@ async fn start_context(
     let poller = Poller::start(database.clone(), Arc::clone(&verifier), lifetime).await?;
     let revocations = poller.watching();
     running.spawn(poller.run(running.shutdown()));
-    let (retention, shutdown) = (settings.audit_retention, running.shutdown());
-    running.spawn(audit_log::retain(database.clone(), retention, shutdown));
+    start_deletions_by_age(running, &database, settings.audit_retention);
     let context = Context {
         deletions: start_publisher(&settings.broker, deletions::QUEUE, running),
         notifications: start_publisher(&settings.broker, notifications::QUEUE, running),
@@ -136,9 +136,18 @@ async fn start_context(
         email_verification: settings.email_verification,
         channels: settings.channels,
         code_requests: settings.code_requests,
+        sessions: settings.sessions,
         has_engine,
     };
     Ok((context, revocations))
+}
+
+/// Starts the tasks that delete rows by their age.
+fn start_deletions_by_age(running: &Running, database: &Database, audit_retention: Duration) {
+    let (entries, shutdown) = (database.clone(), running.shutdown());
+    running.spawn(audit_log::retain(entries, audit_retention, shutdown));
+    let (expired, shutdown) = (database.clone(), running.shutdown());
+    running.spawn(sessions::forget_expired(expired, shutdown));
 }
 
 fn measure(running: &Running, pools: ServicePools, hasher: Hasher) {
@@ -193,6 +202,11 @@ pub fn openapi() -> OpenApi {
 fn routes(config: &mut ServiceConfig<'_>) {
     config
         .service(sign_in::routes::sign_in)
+        .service(sessions::routes::start_session)
+        .service(sessions::routes::exchange_session)
+        .service(sessions::routes::end_session)
+        .service(sessions::routes::list_sessions)
+        .service(sessions::routes::end_user_session)
         .service(accounts::routes::create_user)
         .service(accounts::routes::current_user)
         .service(verification::routes::verify_email)
@@ -226,6 +240,7 @@ fn routes(config: &mut ServiceConfig<'_>) {
     components(schemas(ProblemBody)),
     tags(
         (name = "users", description = "User accounts."),
+        (name = "sessions", description = "Browsers that stay signed in."),
         (name = "keys", description = "The keys that verify access tokens.")
     ),
     modifiers(&BearerToken),

@@ -10,7 +10,9 @@ use messaging::Publisher;
 
 use crate::hashing::Hasher;
 use crate::password_rules::PasswordRules;
-use crate::settings::{ChannelSettings, CodeRequestSettings, EmailVerification, SignUpSettings};
+use crate::settings::{
+    ChannelSettings, CodeRequestSettings, EmailVerification, SessionSettings, SignUpSettings,
+};
 
 #[derive(Debug)]
 pub(crate) struct Context {
@@ -25,6 +27,7 @@ pub(crate) struct Context {
     pub(crate) email_verification: EmailVerification,
     pub(crate) channels: ChannelSettings,
     pub(crate) code_requests: CodeRequestSettings,
+    pub(crate) sessions: SessionSettings,
     /// Whether a deletion has steps at a flow engine.
     pub(crate) has_engine: bool,
     pub(crate) deletions: Publisher,

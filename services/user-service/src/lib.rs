@@ -14,7 +14,7 @@
 //! - Passwords are hashed on a separate small thread pool and never while a connection is held.
 //! - A deletion or notification is committed before the response is sent. The queue only announces it.
 //!
-//! Deliberately absent: sessions, refresh tokens, and access to another service's tables.
+//! Deliberately absent: access to another service's tables.
 
 mod accounts;
 mod app;
@@ -23,6 +23,7 @@ mod back_off;
 mod calls;
 mod client_network;
 mod context;
+mod credentials;
 pub mod deletions;
 mod hashing;
 pub mod notifications;
@@ -35,6 +36,7 @@ mod revocations;
 mod schema;
 #[cfg(test)]
 mod schema_tests;
+mod sessions;
 pub mod settings;
 mod sign_in;
 mod user_changes;

@@ -229,6 +229,32 @@ diesel::table! {
     }
 }
 
+diesel::table! {
+    credentials (id) {
+        id -> Binary,
+        user_id -> Binary,
+        kind -> Text,
+        fingerprint -> Binary,
+        secret -> Nullable<Binary>,
+        earlier_secret -> Nullable<Binary>,
+        attempt -> Nullable<Binary>,
+        incarnation -> Text,
+        created -> Timestamptz,
+        last_used -> Timestamptz,
+        expires -> Timestamptz,
+        client_network -> Text,
+        program -> Text,
+    }
+}
+
+diesel::table! {
+    ended_credentials (credential_id) {
+        credential_id -> Binary,
+        ended -> Timestamptz,
+        end_transaction -> BigInt,
+    }
+}
+
 diesel::define_sql_function! {
     /// The incarnation of the database, which its tokens name.
     fn database_incarnation() -> Text;
@@ -241,6 +267,7 @@ diesel::joinable!(user_changes -> users (user_id));
 diesel::allow_tables_to_appear_in_same_query!(
     code_requests,
     codes,
+    credentials,
     deletion_settings,
     deletion_steps,
     deletions,

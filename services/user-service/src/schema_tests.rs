@@ -4,6 +4,7 @@ use testkit::{
 use values::Names;
 
 use crate::MIGRATIONS;
+use crate::credentials::CredentialKind;
 use crate::deletions::DeletionStatus;
 use crate::notifications::{Channel, Kind};
 use crate::passwords::LimitScope;
@@ -38,6 +39,7 @@ fn the_constraints_of_columns_allow_the_values_of_the_enums() {
         ("notifications.channel", names::<Channel>()),
         ("codes.purpose", names::<Kind>()),
         ("code_requests.counted", names::<LimitScope>()),
+        ("credentials.kind", names::<CredentialKind>()),
         ("deletions.status", names::<DeletionStatus>()),
     ] {
         assert_allowed_texts(&database, SCHEMA, column, values);

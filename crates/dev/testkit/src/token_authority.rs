@@ -103,7 +103,8 @@ impl TokenAuthority {
 
     /// Revokes the tokens of a user that have a lower epoch.
     pub fn raise(&self, user: UserId, epoch: i64) {
-        self.feed.lock().unwrap().epochs.push((user, epoch));
+        let entry = (user.into(), epoch);
+        self.feed.lock().unwrap().epochs.push(entry);
     }
 
     /// Starts another incarnation of the database, as a restore does: it revokes the tokens of all others.

@@ -31,6 +31,7 @@ impl Default for StoredTask {
             requester_secret: vec![0; 32],
             created: now,
             comment_required: false,
+            confirmation_required: false,
             content_version: 1,
             version: 0,
             status: TaskStatus::Pending,

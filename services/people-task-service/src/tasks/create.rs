@@ -126,6 +126,7 @@ impl NewTask {
             requester_secret,
             created: inserted.created,
             comment_required: fields.comment_required,
+            confirmation_required: fields.confirmation_required,
             content_version: 1,
             version: 0,
             status: TaskStatus::Pending,

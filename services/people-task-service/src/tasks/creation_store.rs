@@ -72,21 +72,23 @@ pub(crate) fn insert(
                 .as_ref()
                 .map(|mail| mail.requester_seed.as_bytes())
         }))
-        .bind::<Array<Double>, _>(reminders);
+        .bind::<Array<Double>, _>(reminders)
+        .bind::<Array<Bool>, _>(column(tasks, |task| task.fields.confirmation_required));
     Ok(insert.load(connection)?)
 }
 
 const INSERT: &str = concat!(
     "WITH given AS (
-    SELECT * FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)
+    SELECT * FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $20)
         AS given (
         id, creator, incarnation, requester, requester_key, approver, approver_key, title, description, decision_by,
-        public, approver_secret, requester_secret, entry, comment_required, language, approver_seed, requester_seed)
+        public, approver_secret, requester_secret, entry, comment_required, language, approver_seed, requester_seed,
+        confirmation_required)
 ), inserted AS (
     INSERT INTO tasks (id, creator, requester, requester_key, approver, approver_key, title, description, decision_by,
-        public, approver_secret, requester_secret, comment_required)
+        public, approver_secret, requester_secret, comment_required, confirmation_required)
     SELECT id, creator, requester, requester_key, approver, approver_key, title, description, decision_by, public,
-        approver_secret, requester_secret, comment_required
+        approver_secret, requester_secret, comment_required, confirmation_required
     FROM given WHERE may_add_rows(creator, incarnation)
     RETURNING id, public, creator, created, decision_by, approver_key, requester_key, lower(title) AS title_key
 ), undecided AS (

@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use audit_log::RequestMeta;
 use database::{Connection, Database};
-use values::{EmailAddress, Fingerprint, Secret, TaskId};
+use values::{EmailAddress, Fingerprint, FromText as _, Secret, TaskId};
 
 use crate::audit::AuditAction;
 use crate::mailing::{Mailing, Part, Seed};
@@ -38,15 +38,19 @@ impl EditTaskRequest {
     /// The fields that differ from the task's current values.
     fn diff(self, task: &Task) -> Self {
         let decision_by = task.decision_by;
+        let approver = self.approver;
+        let approver = approver.filter(|a| a.normalized() != task.approver_key);
+        // A new approver gets a new secret anyway.
+        let renews = self.renew_approver_secret == Some(true) && approver.is_none();
+        let same = || EmailAddress::from_text(&task.approver).ok();
         Self {
             title: self.title.filter(|t| t.as_str() != task.title),
             description: self.description.filter(|d| d.as_str() != task.description),
             decision_by: self
                 .decision_by
                 .filter(|by| by.map(DecisionBy::moment) != decision_by),
-            approver: self
-                .approver
-                .filter(|a| a.normalized() != task.approver_key),
+            approver: approver.or_else(|| renews.then(same).flatten()),
+            renew_approver_secret: renews.then_some(true),
             requester: self
                 .requester
                 .filter(|r| r.normalized() != task.requester_key),
@@ -54,6 +58,9 @@ impl EditTaskRequest {
             comment_required: self
                 .comment_required
                 .filter(|required| *required != task.comment_required),
+            confirmation_required: self
+                .confirmation_required
+                .filter(|required| *required != task.confirmation_required),
             version: self.version,
         }
     }
@@ -64,13 +71,20 @@ impl EditTaskRequest {
             ("title", self.title.is_some()),
             ("description", self.description.is_some()),
             ("decisionBy", self.decision_by.is_some()),
-            ("approver", self.approver.is_some()),
+            ("approver", self.approver.is_some() && !self.renews()),
+            ("approverSecret", self.renews()),
             ("requester", self.requester.is_some()),
             ("public", self.public.is_some()),
             ("commentRequired", self.comment_required.is_some()),
+            ("confirmationRequired", self.confirmation_required.is_some()),
         ];
         let present = fields.into_iter().filter(|(_, present)| *present);
         present.map(|(name, _)| name).collect()
+    }
+
+    /// Whether the approver stays and gets a new secret.
+    fn renews(&self) -> bool {
+        self.renew_approver_secret == Some(true)
     }
 
     /// Whether the approver is the only field.
@@ -153,6 +167,9 @@ fn judge(
 ) -> Result<(), TaskError> {
     let relations = actor.relations_to(task);
     relations.check(edit.permission())?;
+    if edit.renews() {
+        relations.check(Permission::SeeNewSecrets)?;
+    }
     if edit.names_self(actor, task) && !relations.allow(Permission::Decide) {
         return Err(TaskError::SelfApproval);
     }
@@ -244,6 +261,7 @@ fn changes<'a>(
         decision_by: edit.decision_by.map(|by| by.map(DecisionBy::moment)),
         public: edit.public,
         comment_required: edit.comment_required,
+        confirmation_required: edit.confirmation_required,
         ..Changes::default()
     };
     if let Some(new) = approver {

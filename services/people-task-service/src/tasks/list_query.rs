@@ -57,6 +57,7 @@ values::names! {
         Requester = "requester",
         Title = "title",
         Public = "public",
+        Text = "text",
     }
 }
 
@@ -65,7 +66,7 @@ impl Filter for TaskFilter {
         match self {
             Self::Status => "(pending|approved|rejected)",
             Self::Public => "(true|false)",
-            Self::Approver | Self::Requester | Self::Title => ANY_TEXT,
+            Self::Approver | Self::Requester | Self::Title | Self::Text => ANY_TEXT,
         }
     }
 

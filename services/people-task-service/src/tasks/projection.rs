@@ -32,6 +32,7 @@ values::names! {
         DecidedBy = "decidedBy",
         Comment = "comment",
         CommentRequired = "commentRequired",
+        ConfirmationRequired = "confirmationRequired",
         Version = "version",
     }
 }

@@ -46,6 +46,9 @@ pub(crate) struct CreateTaskRequest {
     /// Whether a rejection needs a comment.
     #[schema(value_type = Option<bool>, default = false)]
     pub(crate) comment_required: bool,
+    /// Whether the page asks for a second press before it sends a decision. Calls of the API decide at once.
+    #[schema(value_type = Option<bool>, default = false)]
+    pub(crate) confirmation_required: bool,
     /// Whether the approver and the requester get mail about the task. The default is a setting.
     pub(crate) notify: Option<bool>,
     /// The language of that mail, `en` or `de`. The default is a setting.
@@ -63,6 +66,7 @@ impl CreateTaskRequest {
         let decision_by = fields.optional("decisionBy");
         let public = fields.optional("public");
         let comment_required = fields.optional("commentRequired");
+        let confirmation_required = fields.optional("confirmationRequired");
         let notify = fields.optional("notify");
         let language = fields.optional("language");
         let request = title.zip(requester).zip(approver);
@@ -74,6 +78,7 @@ impl CreateTaskRequest {
             decision_by,
             public: public.unwrap_or(false),
             comment_required: comment_required.unwrap_or(false),
+            confirmation_required: confirmation_required.unwrap_or(false),
             notify,
             language,
         }))
@@ -103,6 +108,11 @@ pub(crate) struct EditTaskRequest {
     pub(crate) public: Option<bool>,
     /// Whether a rejection needs a comment.
     pub(crate) comment_required: Option<bool>,
+    /// Whether the page asks for a second press before it sends a decision.
+    pub(crate) confirmation_required: Option<bool>,
+    /// With `true`, the approver gets a new secret and the old one stops working, as with a new approver. For the task's creator
+    /// and administrators, to whom the response shows it.
+    pub(crate) renew_approver_secret: Option<bool>,
     /// The version that the changes are made to, like `If-Match`. Another one is `409 task-changed`.
     #[schema(inline, example = 1)]
     pub(crate) version: Option<TaskVersion>,
@@ -119,6 +129,8 @@ impl EditTaskRequest {
             requester: fields.optional("requester"),
             public: fields.optional("public"),
             comment_required: fields.optional("commentRequired"),
+            confirmation_required: fields.optional("confirmationRequired"),
+            renew_approver_secret: fields.optional("renewApproverSecret"),
             version: fields.optional("version"),
         };
         fields.finish_with(Some(request))

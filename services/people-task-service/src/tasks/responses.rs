@@ -104,6 +104,10 @@ pub(crate) struct TaskResponse {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     comment_required: Option<bool>,
+    /// Whether the page asks for a second press before it sends a decision. Present with `include`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    confirmation_required: Option<bool>,
     /// Counts the changes of what is decided on: `title`, `description`, `decisionBy`, `approver` and `requester`. It begins
     /// at 1, and `ETag` has the same number. Present with `include`.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -175,6 +179,8 @@ impl TaskResponse {
             decided_by: has(TaskField::DecidedBy).then_some(task.decided_by),
             comment: has(TaskField::Comment).then_some(task.comment),
             comment_required: has(TaskField::CommentRequired).then_some(task.comment_required),
+            confirmation_required: has(TaskField::ConfirmationRequired)
+                .then_some(task.confirmation_required),
             version: has(TaskField::Version).then_some(task.content_version),
             etag: task.content_version,
         }

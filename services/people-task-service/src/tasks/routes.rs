@@ -28,8 +28,8 @@ use crate::tasks::{create, edit};
 /// task.
 ///
 /// Sorted by `created` (descending), `decisionBy`, `title`, `status` or `mtime`; filtered by `status`,
-/// `approver`, `requester`, `title` or `public`; `pattern` searches the title. If more than
-/// 100,000 tasks match, `offset` is at most 10,000 in an order other than `created`.
+/// `approver`, `requester`, `title`, `public` or `text`; `pattern` searches the title, and the filter `text` the title and
+/// the addresses of approver and requester, without regard to accents. If more than 100,000 tasks match, `offset` is at most 10,000 in an order other than `created`.
 #[utoipa::path(
     tag = "people-task",
     operation_id = "listTasks",

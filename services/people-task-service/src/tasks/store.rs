@@ -22,8 +22,8 @@ macro_rules! task_columns {
     () => {
         "tasks.id, tasks.creator, tasks.requester, tasks.approver, tasks.requester_key, tasks.approver_key, tasks.title, \
          tasks.description, tasks.decision_by, tasks.public, tasks.approver_secret, tasks.requester_secret, \
-         tasks.created, tasks.comment_required, tasks.content_version, task_states.version, task_states.status, \
-         task_states.mtime, task_states.decision_made, task_states.decided_by, task_states.comment"
+         tasks.created, tasks.comment_required, tasks.confirmation_required, tasks.content_version, \
+         task_states.version, task_states.status, task_states.mtime, task_states.decision_made, task_states.decided_by, task_states.comment"
     };
 }
 
@@ -53,6 +53,8 @@ pub(crate) struct Task {
     pub(crate) created: DateTime<Utc>,
     /// A rejection needs a comment.
     pub(crate) comment_required: bool,
+    /// The page asks for a second press before it sends a decision.
+    pub(crate) confirmation_required: bool,
     /// Counts the changes of what a person decides on: the title, the description, the due date, and who decides for
     /// whom. It begins at 1.
     pub(crate) content_version: i64,
@@ -99,6 +101,7 @@ pub(crate) struct Changes<'a> {
     pub(crate) decision_by: Option<Option<DateTime<Utc>>>,
     pub(crate) public: Option<bool>,
     pub(crate) comment_required: Option<bool>,
+    pub(crate) confirmation_required: Option<bool>,
     pub(crate) approver: Option<&'a str>,
     pub(crate) approver_key: Option<&'a str>,
     pub(crate) approver_secret: Option<&'a [u8]>,

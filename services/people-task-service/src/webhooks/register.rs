@@ -8,7 +8,7 @@ use values::{Fingerprint, TaskId, WebhookId};
 
 use crate::audit::AuditAction;
 use crate::context::Context;
-use crate::deliveries::{DueDelivery, due_message, host_of, lane_of};
+use crate::deliveries::{DueDelivery, due_message, group_of, host_of, lane_of};
 use crate::quotas::Amounts;
 use crate::status::DeliveryStatus;
 use crate::tasks::access::{Actor, Permission, Relations};
@@ -129,7 +129,7 @@ async fn check_address(
 ) -> Result<(), WebhookError> {
     let (policy, resolver) = (&context.address_policy, &context.resolver);
     let check = policy.check_registration(url.parsed(), resolver);
-    let checked = outbound::for_owner(&user.caller.id().to_string(), check).await;
+    let checked = outbound::for_owner(group_of(&user.caller.share_owner()), check).await;
     checked.map_err(|refusal| {
         tracing::info!(%refusal, "a webhook was refused");
         WebhookError::AddressRefused

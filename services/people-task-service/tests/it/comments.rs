@@ -156,6 +156,37 @@ async fn whether_a_comment_is_required_can_be_edited() {
 }
 
 #[tokio::test]
+async fn whether_the_page_asks_for_a_second_press_can_be_edited_and_stops_no_call() {
+    let app = Fixture::start().await;
+    let (ada, grace) = (app.user("ada@example.com"), app.user("grace@example.com"));
+    let task = app
+        .create(&ada, json!({"confirmationRequired": true}))
+        .await;
+    let path = format!("{}?include=confirmationRequired", task.path);
+    let required = async || {
+        let reply = app.get(&ada, &path).await.expect(200);
+        reply.json["confirmationRequired"].clone()
+    };
+    assert_eq!(required().await, true);
+    for value in [false, true] {
+        let edit = json!({"confirmationRequired": value});
+        let by_approver = app.put(&grace, &task.path, &edit).await;
+        by_approver.expect_problem(403, "forbidden");
+        let _ = app.put(&ada, &task.path, &edit).await.expect(200);
+        assert_eq!(required().await, value);
+        let entry = app.value(
+            "SELECT detail::text AS value FROM audit_log WHERE action = 'task-edited' ORDER BY id DESC LIMIT 1",
+        );
+        assert_eq!(entry.unwrap(), r#"{"fields": ["confirmationRequired"]}"#);
+    }
+    let edit = json!({"confirmationRequired": "yes"});
+    let reply = app.put(&ada, &task.path, &edit).await;
+    reply.expect_problem(400, "validation-failed");
+    let reply = decide(&app, &grace, &task, "approve", &json!({})).await;
+    let _ = reply.expect(200);
+}
+
+#[tokio::test]
 async fn decided_by_is_the_address_of_the_person_who_decided() {
     let app = Fixture::start().await;
     let (carol, root) = (app.user("Carol@example.com"), app.admin());

@@ -46,6 +46,45 @@ async fn the_creator_changes_every_field_but_status() {
 }
 
 #[tokio::test]
+async fn the_creator_and_administrators_renew_the_secret_of_the_approver() {
+    let app = Fixture::start().await;
+    let (carol, root) = (app.user("carol@example.com"), app.admin());
+    let (grace, ada) = (app.user("grace@example.com"), app.user("ada@example.com"));
+    let task = app.create(&carol, json!({})).await;
+    let body = json!({"renewApproverSecret": true});
+    for other in [&grace, &ada] {
+        let reply = app.put(other, &task.path, &body).await;
+        reply.expect_problem(403, "forbidden");
+    }
+    let reply = app.http.put(&task.path).secret(&task.approver_secret);
+    let reply = reply.json(&body).send().await;
+    reply.expect_problem(403, "forbidden");
+    assert!(opens(&app, &task, &task.approver_secret).await);
+    let mut secret = task.approver_secret.clone();
+    for user in [&carol, &root] {
+        let reply = app.put(user, &task.path, &body).await.expect(200);
+        assert_eq!(secrets_in(&reply), (true, false));
+        // What is decided on is the same.
+        assert_eq!(reply.header("etag"), Some("\"1\""));
+        assert_eq!(reply.json["approver"], "grace@example.com");
+        assert!(!opens(&app, &task, &secret).await);
+        secret = reply.text_of("approverSecret");
+        assert!(opens(&app, &task, &secret).await);
+        let entry = app.value(
+            "SELECT detail::text AS value FROM audit_log WHERE action = 'task-edited' ORDER BY id DESC LIMIT 1",
+        );
+        assert_eq!(entry.unwrap(), r#"{"fields": ["approverSecret"]}"#);
+    }
+    let unchanged = json!({"renewApproverSecret": false});
+    let reply = app.put(&carol, &task.path, &unchanged).await.expect(200);
+    assert_eq!(secrets_in(&reply), (false, false));
+    assert!(opens(&app, &task, &secret).await);
+    let invalid = json!({"renewApproverSecret": "yes"});
+    let reply = app.put(&carol, &task.path, &invalid).await;
+    reply.expect_problem(400, "validation-failed");
+}
+
+#[tokio::test]
 async fn every_invalid_field_is_reported() {
     let app = Fixture::start().await;
     let carol = app.user("carol@example.com");

@@ -124,6 +124,8 @@ async fn filters_and_pattern_are_combined() {
         ("pattern=APP", &["to approve"]),
         ("pattern=%25_", &["50%_off, really"]),
         ("pattern=a%25e", &[]),
+        ("filter=text:%25_O", &["50%_off, really"]),
+        ("filter=text:a%25e", &[]),
         ("pattern=t&role=creator", &["all three", "created"]),
     ] {
         assert_eq!(app.titles(&me, query).await, expected, "{query}");
@@ -131,6 +133,34 @@ async fn filters_and_pattern_are_combined() {
             .get(&me, &format!("/people-task/tasks-count?{query}"))
             .await;
         assert_eq!(count.expect(200).json["count"], expected.len(), "{query}");
+    }
+}
+
+#[tokio::test]
+async fn the_filter_text_finds_titles_and_people_without_regard_to_accents() {
+    let app = Fixture::start().await;
+    let ada = app.user("ada@example.com");
+    for (title, approver) in [
+        ("Les émigrés", "grace@example.com"),
+        ("Ein Büro, groß", "Zoe@example.com"),
+    ] {
+        let _ = app
+            .create(&ada, json!({"title": title, "approver": approver}))
+            .await;
+    }
+    for (text, expected) in [
+        ("emigre", &["Les émigrés"][..]),
+        ("ÉMIGRÉ", &["Les émigrés"]),
+        // The same with an accent of its own.
+        ("e%CC%81migre", &["Les émigrés"]),
+        ("buro\\,", &["Ein Büro, groß"]),
+        ("GRACE@", &["Les émigrés"]),
+        ("ZOË", &["Ein Büro, groß"]),
+        ("ada@example", &["Ein Büro, groß", "Les émigrés"]),
+        ("bureau", &[]),
+    ] {
+        let query = format!("sort=title:1&filter=text:{text}");
+        assert_eq!(app.titles(&ada, &query).await, expected, "{text}");
     }
 }
 

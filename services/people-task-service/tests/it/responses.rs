@@ -6,7 +6,7 @@ use testkit::Reply;
 use crate::fixture::{Fixture, Task, User, WithSecret as _, redacted};
 
 const ALL_FIELDS: &str = "include=public,created,mtime,decisionMade,isApprover,isRequester,canDecide,decidedBy,\
-                          comment,commentRequired,version";
+                          comment,commentRequired,confirmationRequired,version";
 
 fn assert_snapshot(name: &str, reply: &Reply) {
     insta::assert_json_snapshot!(name, redacted(&reply.json));

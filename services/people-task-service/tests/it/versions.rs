@@ -47,6 +47,7 @@ async fn the_version_counts_changes_of_what_is_decided_on_and_nothing_else() {
     for edit in [
         json!({"public": true}),
         json!({"commentRequired": true}),
+        json!({"confirmationRequired": true}),
         json!({"approver": "Linus@Example.com"}),
     ] {
         let _ = app.put(&ada, &task.path, &edit).await.expect(200);

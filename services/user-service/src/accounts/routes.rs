@@ -184,7 +184,8 @@ pub(crate) async fn update_user(
 
 /// Revoke a user's tokens
 ///
-/// Every access token of the user is refused within a second. The user can sign in again.
+/// Every access token of the user is refused within a second, and browsers that stay signed in are signed out. The user can
+/// sign in again.
 #[utoipa::path(
     operation_id = "revokeTokens",
     tag = "users",

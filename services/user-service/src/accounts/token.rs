@@ -1,5 +1,7 @@
+use std::time::Duration;
+
 use auth::{SignError, Subject};
-use values::Secret;
+use values::{CredentialId, Secret};
 
 use super::confirmation;
 use super::store::{TokenSubject, User};
@@ -7,12 +9,29 @@ use crate::context::Context;
 
 /// Signs an access token for a user.
 pub(crate) fn sign_token(context: &Context, subject: &TokenSubject) -> Result<Secret, SignError> {
+    context.signer.sign(signed_subject(context, subject))
+}
+
+/// Signs an access token that ends with a credential of its user, and is valid for `lifetime` at most.
+pub(crate) fn sign_token_for_credential(
+    context: &Context,
+    subject: &TokenSubject,
+    credential: CredentialId,
+    lifetime: Duration,
+) -> Result<Secret, SignError> {
+    let subject = signed_subject(context, subject);
+    context
+        .signer
+        .sign_for_credential(subject, credential, lifetime)
+}
+
+fn signed_subject(context: &Context, subject: &TokenSubject) -> Subject {
     let TokenSubject {
         user,
         incarnation,
         account_group,
     } = subject;
-    context.signer.sign(Subject {
+    Subject {
         id: user.id,
         email: user.email.clone(),
         username: user.username.clone(),
@@ -21,7 +40,7 @@ pub(crate) fn sign_token(context: &Context, subject: &TokenSubject) -> Result<Se
         incarnation: incarnation.clone(),
         group: account_group.as_ref().map(hex::encode),
         email_verified: confirmation::is_trusted(context.email_verification, user),
-    })
+    }
 }
 
 /// Makes this process refuse tokens of earlier epochs at once. Other processes read the feed.

@@ -8,7 +8,7 @@ use http_kit::forwarded_for::{TrustedProxies, client_address};
 use super::ClientNetwork;
 
 impl ClientNetwork {
-    fn of(request: &HttpRequest) -> Self {
+    pub(crate) fn of(request: &HttpRequest) -> Self {
         match client_address(request, TrustedProxies::Peer) {
             Some(address) => Self::from(http_kit::client_network(address).to_string().as_str()),
             None => Self::from("unknown"),

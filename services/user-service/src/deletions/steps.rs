@@ -17,7 +17,7 @@ values::names! {
         DeleteTokens = "delete-tokens",
         /// The people-task service deletes the tasks that the user created or requested.
         DeletePeopleTasks = "delete-people-tasks",
-        /// The user's codes, notifications and sign-in records are deleted.
+        /// The user's codes, notifications, sessions and sign-in records are deleted.
         DeleteSignInData = "delete-sign-in-data",
         /// The user's row is deleted.
         DeleteUser = "delete-user",

@@ -1,13 +1,13 @@
-use values::{FromText, Invalid, UserId};
+use values::{FromText, Invalid, RevocableId};
 
 /// Where a page of the feed starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct FeedCursor {
     pub(super) scan: Scan,
     /// The position of the page's first entry in the order of the scan; entries of the same position are in the
-    /// order of their users.
+    /// order of their identifiers.
     pub(super) at: i64,
-    pub(super) user: Option<UserId>,
+    pub(super) id: Option<RevocableId>,
     /// The transaction from which changes follow after the last page. The first page finds it.
     pub(super) resume: Option<i64>,
 }
@@ -25,7 +25,7 @@ impl FeedCursor {
     pub(super) const ALL: Self = Self {
         scan: Scan::All,
         at: 0,
-        user: None,
+        id: None,
         resume: None,
     };
 
@@ -34,18 +34,18 @@ impl FeedCursor {
         Self {
             scan: Scan::Changes,
             at: transaction,
-            user: None,
+            id: None,
             resume: None,
         }
     }
 
     /// The text of a cursor inside of a scan, from which the scan continues.
-    pub(super) fn continued(scan: Scan, at: i64, user: UserId, resume: i64) -> String {
+    pub(super) fn continued(scan: Scan, at: i64, id: RevocableId, resume: i64) -> String {
         let scan = match scan {
             Scan::All => "all",
             Scan::Changes => "changes",
         };
-        format!("{scan}.{at}.{user}.{resume}")
+        format!("{scan}.{at}.{id}.{resume}")
     }
 }
 
@@ -54,23 +54,23 @@ impl FromText for FeedCursor {
         let invalid = || Invalid::new("invalid-cursor", "Must be a cursor of an earlier page.");
         let number = |text: &str| text.parse().ok().filter(|number: &i64| *number >= 0);
         let parts: Vec<&str> = text.split('.').collect();
-        let (scan, at, user, resume) = match *parts {
+        let (scan, at, id, resume) = match *parts {
             [transaction] => {
                 return number(transaction)
                     .map(Self::changes_since)
                     .ok_or_else(invalid);
             }
-            ["all", at, user, resume] => (Scan::All, at, user, resume),
-            ["changes", at, user, resume] => (Scan::Changes, at, user, resume),
+            ["all", at, id, resume] => (Scan::All, at, id, resume),
+            ["changes", at, id, resume] => (Scan::Changes, at, id, resume),
             _ => return Err(invalid()),
         };
         let at = number(at).ok_or_else(invalid)?;
         let resume = number(resume).ok_or_else(invalid)?;
-        let user = UserId::from_text(user).map_err(|_| invalid())?;
+        let id = RevocableId::from_text(id).map_err(|_| invalid())?;
         Ok(Self {
             scan,
             at,
-            user: Some(user),
+            id: Some(id),
             resume: Some(resume),
         })
     }
@@ -82,13 +82,13 @@ mod tests {
 
     #[test]
     fn a_cursor_is_parsed_from_its_text() {
-        let user = UserId::generate();
+        let id = RevocableId::generate();
         for scan in [Scan::All, Scan::Changes] {
-            let text = FeedCursor::continued(scan, 7, user, 5);
+            let text = FeedCursor::continued(scan, 7, id, 5);
             let expected = FeedCursor {
                 scan,
                 at: 7,
-                user: Some(user),
+                id: Some(id),
                 resume: Some(5),
             };
             assert_eq!(FeedCursor::from_text(&text).unwrap(), expected);

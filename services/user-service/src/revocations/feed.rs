@@ -41,7 +41,7 @@ fn feed(cursor: FeedCursor, limit: u32, page: Page) -> RevocationFeed {
     let limit = usize::try_from(limit).unwrap_or(usize::MAX);
     let (next, more) = match page.entries.get(limit) {
         Some(entry) => (
-            FeedCursor::continued(cursor.scan, entry.at, entry.user, resume),
+            FeedCursor::continued(cursor.scan, entry.at, entry.id, resume),
             true,
         ),
         // The pages of one scan come from different snapshots. What has changed since the first one follows.
@@ -50,7 +50,7 @@ fn feed(cursor: FeedCursor, limit: u32, page: Page) -> RevocationFeed {
     let entries = page.entries.iter().take(limit);
     RevocationFeed {
         cursor: resume,
-        epochs: entries.map(|entry| (entry.user, entry.epoch)).collect(),
+        epochs: entries.map(|entry| (entry.id, entry.epoch)).collect(),
         next,
         more,
         incarnation: page.incarnation,

@@ -7,7 +7,7 @@ use diesel::dsl::now;
 use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Binary, Nullable, Text};
 use diesel::upsert::excluded;
-use values::UserId;
+use values::RevocableId;
 
 use super::cursor::{FeedCursor, Scan};
 use crate::schema::{token_generation, token_lifetimes};
@@ -23,16 +23,16 @@ struct Row {
     #[diesel(sql_type = Nullable<BigInt>)]
     at: Option<i64>,
     #[diesel(sql_type = Nullable<Binary>)]
-    id: Option<UserId>,
+    id: Option<RevocableId>,
     #[diesel(sql_type = Nullable<BigInt>)]
     epoch: Option<i64>,
 }
 
-/// A user's current epoch.
+/// A user's current epoch, or a credential that has ended.
 pub(super) struct Entry {
     /// Its position in the order of the scan.
     pub(super) at: i64,
-    pub(super) user: UserId,
+    pub(super) id: RevocableId,
     pub(super) epoch: i64,
 }
 
@@ -66,6 +66,7 @@ macro_rules! feed {
                     least(oldest, 1 + greatest(
                         (SELECT max(epoch_transaction) FROM users WHERE epoch_transaction < next),
                         (SELECT max(epoch_transaction) FROM deleted_users WHERE epoch_transaction < next),
+                        (SELECT max(end_transaction) FROM ended_credentials WHERE end_transaction < next),
                         0
                     )) AS resume,
                     now() - coalesce(lifetime.longest, 0) * interval '1 second' - interval '1 hour' AS since
@@ -83,7 +84,8 @@ macro_rules! feed {
     };
 }
 
-/// A deleted user has the highest epoch, which no token has. A user that was inserted again is not deleted.
+/// A deleted user has the highest epoch, which no token has, and so has a credential that has ended. A user that was
+/// inserted again is not deleted. Tokens that are issued for a credential are valid for minutes, so an hour is enough.
 ///
 /// Both conditions on the time are one, because Postgres would start at the position alone: it would read every epoch
 /// that was ever raised.
@@ -97,7 +99,12 @@ const ALL: &str = feed!(
         WHERE (deleted, user_id) >= ((
             SELECT greatest(since, timestamptz 'epoch' + $1 * interval '1 microsecond') FROM state), $2)
             AND NOT EXISTS (SELECT FROM users WHERE id = user_id)
-        ORDER BY deleted, user_id LIMIT $3)"
+        ORDER BY deleted, user_id LIMIT $3)
+    UNION ALL
+    (SELECT (extract(epoch FROM ended) * 1000000)::bigint, credential_id, 9223372036854775807 FROM ended_credentials
+        WHERE (ended, credential_id) >= ((
+            SELECT greatest(now() - interval '1 hour', timestamptz 'epoch' + $1 * interval '1 microsecond')), $2)
+        ORDER BY ended, credential_id LIMIT $3)"
 );
 
 const CHANGES: &str = feed!(
@@ -110,7 +117,12 @@ const CHANGES: &str = feed!(
         WHERE epoch_transaction < (SELECT next FROM state) AND (epoch_transaction, user_id) >= ($1, $2)
             AND deleted > (SELECT since FROM state)
             AND NOT EXISTS (SELECT FROM users WHERE id = user_id)
-        ORDER BY epoch_transaction, user_id LIMIT $3)"
+        ORDER BY epoch_transaction, user_id LIMIT $3)
+    UNION ALL
+    (SELECT end_transaction, credential_id, 9223372036854775807 FROM ended_credentials
+        WHERE end_transaction < (SELECT next FROM state) AND (end_transaction, credential_id) >= ($1, $2)
+            AND ended > now() - interval '1 hour'
+        ORDER BY end_transaction, credential_id LIMIT $3)"
 );
 
 /// Loads a page and, if there are more, the first entry of the next one. diesel has no snapshot functions, and all
@@ -124,10 +136,10 @@ pub(super) fn load_page(
         Scan::All => ALL,
         Scan::Changes => CHANGES,
     };
-    let user = cursor.user.map_or(Vec::new(), |id| id.as_bytes().to_vec());
+    let id = cursor.id.map_or(Vec::new(), |id| id.as_bytes().to_vec());
     let rows: Vec<Row> = prepared(statement)
         .bind::<BigInt, _>(cursor.at)
-        .bind::<Binary, _>(user)
+        .bind::<Binary, _>(id)
         .bind::<BigInt, _>(i64::from(limit) + 1)
         .load(connection)?;
     let first = rows.first().ok_or(diesel::result::Error::NotFound)?;
@@ -145,7 +157,7 @@ impl Row {
     fn entry(self) -> Option<Entry> {
         Some(Entry {
             at: self.at?,
-            user: self.id?,
+            id: self.id?,
             epoch: self.epoch?,
         })
     }
@@ -179,6 +191,18 @@ pub(super) fn delete_expired(connection: &mut Connection, batch: i64) -> Result<
             WHERE deleted < now() - interval '1 hour'
                 - (SELECT max(seconds) FROM token_lifetimes) * interval '1 second'
             ORDER BY deleted, user_id LIMIT $1))",
+    )
+    .bind::<BigInt, _>(batch)
+    .execute(connection)?)
+}
+
+/// Deletes at most `batch` ended credentials that the feed does not list any more. Returns their number.
+pub(super) fn delete_ended(connection: &mut Connection, batch: i64) -> Result<usize, Error> {
+    Ok(diesel::sql_query(
+        "DELETE FROM ended_credentials WHERE credential_id = ANY(ARRAY(
+            SELECT credential_id FROM ended_credentials
+            WHERE ended < now() - interval '2 hours'
+            ORDER BY ended, credential_id LIMIT $1))",
     )
     .bind::<BigInt, _>(batch)
     .execute(connection)?)

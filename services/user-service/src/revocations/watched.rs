@@ -54,13 +54,13 @@ impl Watched {
 
 #[cfg(test)]
 mod tests {
-    use values::UserId;
+    use values::RevocableId;
 
     use super::*;
 
     fn page(incarnation: &str, epochs: usize) -> RevocationFeed {
         RevocationFeed {
-            epochs: (0..epochs).map(|_| (UserId::generate(), 1)).collect(),
+            epochs: (0..epochs).map(|_| (RevocableId::generate(), 1)).collect(),
             incarnation: incarnation.to_owned(),
             ..RevocationFeed::default()
         }

@@ -8,7 +8,7 @@ use server::HttpServerSettings;
 use url::Url;
 use values::{EmailAddress, Secret};
 
-use super::ChannelSettings;
+use super::{ChannelSettings, SessionSettings};
 
 app_config::settings! {
     /// Settings of the HTTP service.
@@ -38,6 +38,8 @@ app_config::settings! {
         pub channels: ChannelSettings = part(),
         /// Limits on requests for codes for forgotten passwords.
         pub code_requests: CodeRequestSettings = part(),
+        /// Browsers that stay signed in.
+        pub sessions: SessionSettings = part(),
         /// Whether an e-mail address gives access to tasks only after it was confirmed with a code.
         pub email_verification: EmailVerification = or_default("EMAIL_VERIFICATION", "off"),
         /// How long entries of the audit log are kept.

@@ -6,7 +6,7 @@ use super::error::SignInError;
 use super::refuse::refuse;
 use super::requests::Attempt;
 use super::store::{self, Candidate, Found};
-use crate::accounts::{TokenSubject, User, sign_token};
+use crate::accounts::TokenSubject;
 use crate::audit::AuditAction;
 use crate::back_off::{self, AttemptKey, CountedAttempt};
 use crate::client_network::ClientNetwork;
@@ -17,13 +17,13 @@ use crate::password_rules::{NewPassword, Password};
 /// How often an attempt starts over because the account changed while its password was checked.
 const MAX_RACES: usize = 2;
 
-/// Checks the password of an attempt and signs a token for its user.
+/// Checks the password of an attempt, and returns the user for whom a token can be signed.
 #[tracing::instrument(skip_all, fields(user.id))]
-pub(super) async fn authenticate(
+pub(crate) async fn authenticate(
     context: &Context,
     attempt: Attempt,
     password: Secret,
-) -> Result<(User, Secret), SignInError> {
+) -> Result<TokenSubject, SignInError> {
     let mut user = None;
     for _ in 0..MAX_RACES {
         let pending = count_attempt(context, attempt.clone()).await?;
@@ -47,8 +47,7 @@ pub(super) async fn authenticate(
         let recorded = record_success(context, &attempt, counted, candidate, new_hash).await?;
         if let Some(subject) = recorded {
             record_outcome("signed-in");
-            let token = sign_token(context, &subject)?;
-            return Ok((subject.user, token));
+            return Ok(subject);
         }
         if !is_active {
             record_outcome("inactive");

@@ -31,7 +31,7 @@ pub(crate) enum SignInError {
 
 impl SignInError {
     /// `failure` is the status of wrong credentials: `401`, or `403` for clients of Appmixer.
-    pub(super) fn into_problem(self, failure: StatusCode) -> Problem {
+    pub(crate) fn into_problem(self, failure: StatusCode) -> Problem {
         match self {
             Self::InvalidCredentials => invalid_credentials(failure),
             Self::Inactive => Problem::new(

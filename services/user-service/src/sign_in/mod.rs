@@ -10,4 +10,7 @@ mod requests;
 pub(crate) mod routes;
 mod store;
 
+pub(crate) use authenticate::authenticate;
+pub(crate) use error::{SignInError, SignInProblems};
 pub(crate) use refuse::record_refusal;
+pub(crate) use requests::{Attempt, SignInRequest};

@@ -12,15 +12,15 @@ use crate::client_network::ClientNetwork;
 
 /// The body of sign-in.
 #[derive(Debug, ToSchema)]
-pub(super) struct SignInRequest {
+pub(crate) struct SignInRequest {
     #[serde(flatten)]
-    pub(super) name: SignInName,
+    pub(crate) name: SignInName,
     #[schema(value_type = String, format = Password, example = "correct horse")]
-    pub(super) password: Secret,
+    pub(crate) password: Secret,
 }
 
 impl SignInRequest {
-    pub(super) fn parse(mut fields: Fields) -> Result<Self, Problem> {
+    pub(crate) fn parse(mut fields: Fields) -> Result<Self, Problem> {
         let password = fields.required::<Secret>("password");
         let username = fields.optional::<String>("username");
         let email = fields.optional::<String>("email");
@@ -37,10 +37,10 @@ impl SignInRequest {
 
 /// An attempt to sign in, before its password is checked.
 #[derive(Debug, Clone)]
-pub(super) struct Attempt {
-    pub(super) name: SignInName,
-    pub(super) client: ClientNetwork,
-    pub(super) meta: RequestMeta,
+pub(crate) struct Attempt {
+    pub(crate) name: SignInName,
+    pub(crate) client: ClientNetwork,
+    pub(crate) meta: RequestMeta,
 }
 
 /// The normalized name that a caller signs in with.

@@ -9,7 +9,7 @@ use super::authenticate::authenticate;
 use super::error::SignInProblems;
 use super::requests::Attempt;
 use super::requests::SignInRequest;
-use crate::accounts::SignInResponse;
+use crate::accounts::{SignInResponse, sign_token};
 use crate::back_off::BackOffProblems;
 use crate::client_network::ClientNetwork;
 use crate::context::Context;
@@ -40,8 +40,11 @@ pub(crate) async fn sign_in(
 ) -> Result<Json<SignInResponse>, Problem> {
     let SignInRequest { name, password } = SignInRequest::parse(body.0)?;
     let attempt = Attempt { name, client, meta };
-    let result = authenticate(&context, attempt, password).await;
-    let (user, token) =
-        result.map_err(|error| error.into_problem(context.sign_in_failure_status))?;
-    Ok(Json(SignInResponse::new(user, &token)))
+    let subject = authenticate(&context, attempt, password).await;
+    let signed = subject.and_then(|subject| {
+        let token = sign_token(&context, &subject)?;
+        Ok(SignInResponse::new(subject.user, &token))
+    });
+    let response = signed.map_err(|error| error.into_problem(context.sign_in_failure_status))?;
+    Ok(Json(response))
 }

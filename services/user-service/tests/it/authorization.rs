@@ -30,6 +30,7 @@ fn operations() -> Vec<Operation> {
                 method: method.to_uppercase(),
                 path: path
                     .replace("{userId}", UNKNOWN_ID)
+                    .replace("{sessionId}", UNKNOWN_ID)
                     .replace("{ticket}", "1"),
                 needs_token: operation.get("security") == Some(&json!([{"bearer": []}])),
             });

@@ -9,7 +9,7 @@ use database::DatabaseSettings;
 use diesel::connection::SimpleConnection as _;
 use serde_json::json;
 use testkit::{Http, eventually};
-use values::{EmailAddress, FromText as _, Secret, UserId};
+use values::{EmailAddress, FromText as _, RevocableId, Secret, UserId};
 
 use crate::fixture::{ADMIN, Fixture, PASSWORD, Person};
 
@@ -186,7 +186,7 @@ fn insert_raised_users(app: &Fixture, count: usize) {
 }
 
 /// The users of all pages of a full read.
-async fn read_pages(app: &Fixture) -> BTreeSet<UserId> {
+async fn read_pages(app: &Fixture) -> BTreeSet<RevocableId> {
     let first = "/internal/revocations?limit=10000";
     let (mut users, mut path) = (BTreeSet::new(), first.to_owned());
     loop {

@@ -23,6 +23,8 @@ mod notification_worker;
 mod passwords;
 mod revocations;
 mod revoke_tokens;
+mod session_endings;
+mod sessions;
 mod sign_in;
 mod sign_up;
 mod update_user;

@@ -3,12 +3,20 @@
 mod accessibility;
 mod accounts;
 mod admin;
+mod changes;
+mod damaged_links;
 mod decisions;
 mod documentation;
+mod drafts;
+mod firefox;
 mod hostile_texts;
+mod in_place;
 mod inbox;
 mod loading;
 mod mail_links;
+mod old_browsers;
+mod reach;
+mod sessions;
 
 use crate::webdriver::Browser;
 use serde_json::{Value, json};
@@ -65,7 +73,7 @@ async fn an_approver_approves_with_one_click() {
     assert!(!address.contains(&task.approver_secret), "{address}");
     phone.reload().await;
     phone.click("Approve").await;
-    phone.sees("“Buy a chair” is approved.").await;
+    phone.sees("You approved this.").await;
     assert_eq!(phone.count("article button").await, 0);
 
     assert_eq!(status(&system, &token, &task).await, "approved");
@@ -128,13 +136,13 @@ async fn a_decision_that_comes_too_late_shows_the_earlier_one() {
         phone.sees("Buy a chair").await;
     }
     first.click("Reject").await;
-    first.sees("“Buy a chair” is rejected.").await;
+    first.sees("You rejected this.").await;
     second.click("Approve").await;
     second
         .sees("Someone else was faster: “Buy a chair” was already rejected.")
         .await;
     eventually("the page to show the current status", || async {
-        (second.count(".status.rejected").await == 1).then_some(())
+        (second.count(".outcome.rejected").await == 1).then_some(())
     })
     .await;
     assert_eq!(second.count("article button").await, 0);

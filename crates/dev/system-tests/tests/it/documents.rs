@@ -9,12 +9,13 @@ use url::Url;
 use crate::harness::System;
 
 /// Routes of the gateway that the document does not describe.
-const PAGES: [&str; 7] = [
+const PAGES: [&str; 8] = [
     "/account",
     "/admin",
     "/docs",
     "/openapi.json",
     "/reset-password",
+    "/sessions",
     "/tasks",
     "/verify-email",
 ];

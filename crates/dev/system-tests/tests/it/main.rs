@@ -16,6 +16,8 @@ mod deletion;
 #[cfg(test)]
 mod documents;
 #[cfg(test)]
+mod firefox_browser;
+#[cfg(test)]
 mod guides;
 #[cfg(test)]
 mod harness;
@@ -37,6 +39,7 @@ mod naughty_strings;
 mod observability;
 #[cfg(test)]
 mod registrants;
+#[cfg(test)]
 mod revocation;
 #[cfg(test)]
 mod screenshots;

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use testkit::Http;
+use testkit::{Http, Reply};
 
 use crate::harness::System;
 
@@ -132,5 +132,78 @@ async fn a_gateway_that_starts_later_refuses_revoked_tokens() {
         .send()
         .await
         .expect_problem(401, "token-revoked");
+    system.stop().await;
+}
+
+/// Sends what a page of the server sends about its session. Returns the response.
+async fn of_page(
+    gateway: &Http,
+    method: &str,
+    path: &str,
+    cookie: Option<&str>,
+    body: &Value,
+) -> Reply {
+    let request = gateway.request(method.parse().unwrap(), path);
+    let request = request.header("sec-fetch-site", "same-origin").json(body);
+    match cookie {
+        Some(cookie) => request.header("cookie", cookie).send().await,
+        None => request.send().await,
+    }
+}
+
+/// The cookie that a response sets.
+fn cookie_of(reply: &Reply) -> String {
+    let header = reply.header("set-cookie").unwrap();
+    header.split(';').next().unwrap().to_owned()
+}
+
+/// Ends a session, of which the last two values of its cookie are given.
+async fn end(system: &System, gateway: &Http, ending: &str, [own, first, cookie]: [&String; 3]) {
+    let nothing = json!({});
+    match ending {
+        "sign-out" => {
+            let left = of_page(gateway, "DELETE", "/session", Some(cookie), &nothing);
+            let _ = left.await.expect(200);
+        }
+        "replay" => {
+            let copied = of_page(gateway, "POST", "/session/token", Some(first), &nothing);
+            copied.await.expect_problem(401, "session-ended");
+        }
+        _ => {
+            let listed = system.get("/user/sessions", own).await.json;
+            let path = format!("/user/sessions/{}", listed[0]["id"].as_str().unwrap());
+            let request = system.http.delete(&path).bearer(own);
+            let _ = request.send().await.expect(200);
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_end_of_a_session_takes_effect_within_a_second_and_ends_nothing_else() {
+    let system = System::start().await;
+    let second = system.start_another_gateway().await;
+    let own = system.sign_up("ada@example.com").await;
+    let nothing = json!({});
+    for ending in ["sign-out", "another browser", "replay"] {
+        let body = json!({"username": "ada@example.com", "password": System::PASSWORD});
+        let started = of_page(&system.http, "POST", "/session", None, &body).await;
+        let first = cookie_of(&started.expect(200));
+        // Either gateway exchanges it.
+        let exchanged = of_page(&second, "POST", "/session/token", Some(&first), &nothing).await;
+        let exchanged = exchanged.expect(200);
+        let (cookie, token) = (cookie_of(&exchanged), exchanged.text_of("token"));
+        let watching = [system.http.clone(), second.clone()]
+            .map(|gateway| tokio::spawn(last_acceptance(gateway, token.clone())));
+        end(&system, &second, ending, [&own, &first, &cookie]).await;
+        let committed = Instant::now();
+        for watch in watching {
+            let late = watch.await.unwrap().saturating_duration_since(committed);
+            assert!(late < Duration::from_secs(1), "{ending}: {late:?}");
+        }
+        let again = of_page(&second, "POST", "/session/token", Some(&cookie), &nothing).await;
+        again.expect_problem(401, "session-ended");
+        // The token of the same person that no session issued.
+        let _ = system.get("/user", &own).await;
+    }
     system.stop().await;
 }

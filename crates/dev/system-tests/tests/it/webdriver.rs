@@ -122,6 +122,14 @@ impl Browser {
             .await;
     }
 
+    /// Sets the language that this page and those that follow are asked for in.
+    pub(crate) async fn speak(&self, language: &str) {
+        let agent = self.run("return navigator.userAgent").await;
+        let header = json!({"userAgent": agent, "acceptLanguage": language});
+        self.devtools("Emulation.setUserAgentOverride", &header)
+            .await;
+    }
+
     /// Runs a command of the DevTools protocol.
     pub(crate) async fn devtools(&self, command: &str, parameters: &Value) -> Value {
         let body = json!({"cmd": command, "params": parameters});
@@ -171,6 +179,33 @@ impl Browser {
         self.command("url", &json!({"url": url})).await;
     }
 
+    /// Opens another tab and goes on there. Returns what [`Browser::go_to_tab`] takes to come back.
+    pub(crate) async fn open_tab(&self) -> Value {
+        let path = format!("/session/{}/window", self.session);
+        let reply = self.webdriver.get(&path).send().await.expect(200);
+        let earlier = value_of(&reply.json);
+        let opened = self.command("window/new", &json!({"type": "tab"})).await;
+        self.go_to_tab(&opened["handle"]).await;
+        earlier
+    }
+
+    /// All tabs.
+    pub(crate) async fn tabs(&self) -> Vec<Value> {
+        let path = format!("/session/{}/window/handles", self.session);
+        let reply = self.webdriver.get(&path).send().await.expect(200);
+        value_of(&reply.json).as_array().unwrap().clone()
+    }
+
+    /// Goes on in a tab.
+    pub(crate) async fn go_to_tab(&self, tab: &Value) {
+        self.command("window", &json!({"handle": tab})).await;
+    }
+
+    /// Goes on in the first frame of the page.
+    pub(crate) async fn go_to_frame(&self) {
+        self.command("frame", &json!({"id": 0})).await;
+    }
+
     /// Reloads the page.
     pub(crate) async fn reload(&self) {
         self.command("refresh", &json!({})).await;
@@ -190,9 +225,9 @@ impl Browser {
         .await;
     }
 
-    /// The visible text of the page.
+    /// The visible text of the page. There is none while a page is left for another one.
     pub(crate) async fn text(&self) -> String {
-        let value = self.run("return document.body.innerText").await;
+        let value = self.run("return document.body?.innerText ?? ''").await;
         value.as_str().unwrap().to_owned()
     }
 
@@ -230,9 +265,14 @@ impl Browser {
     }
 
     async fn click_at(&self, xpath: &str) {
-        let button = self.visible(xpath).await;
-        self.command(&format!("element/{button}/click"), &json!({}))
-            .await;
+        let _ = eventually(&format!("{xpath} to be clicked"), || async {
+            let button = self.visible(xpath).await;
+            let path = format!("/session/{}/element/{button}/click", self.session);
+            let reply = self.webdriver.post(&path).json(&json!({})).send().await;
+            // The page may have replaced the element meanwhile.
+            (reply.status != 404).then(|| reply.expect(200))
+        })
+        .await;
     }
 
     /// Replaces the text of the field with this label.
@@ -271,16 +311,19 @@ impl Browser {
         assert_eq!(self.console_errors().await, Vec::<String>::new());
     }
 
-    /// Waits until a matching element is visible, and returns its id.
+    /// Waits until a matching element is visible, scrolls to it as the browser does to what gets the focus, and returns its id:
+    /// chromedriver takes no account of what stays at the bottom of the screen.
     async fn visible(&self, xpath: &str) -> String {
         eventually(&format!("the page to show {xpath}"), || async {
-            let wanted = json!({"using": "xpath", "value": xpath});
-            let found = self.command("elements", &wanted).await;
-            let element = found[0][ELEMENT].as_str()?.to_owned();
-            let script = "return arguments[0].checkVisibility()";
-            let arguments = json!({"script": script, "args": [found[0]]});
-            let shown = self.command("execute/sync", &arguments).await;
-            (shown == true).then_some(element)
+            let script = format!(
+                "const found = document.evaluate({}, document, null, XPathResult.FIRST_ORDERED_NODE_TYPE, null);
+                const one = found.singleNodeValue;
+                one?.scrollIntoView({{ block: 'nearest', behavior: 'instant' }});
+                return one?.checkVisibility() ? one : null",
+                json!(xpath)
+            );
+            let found = self.run(&script).await;
+            Some(found[ELEMENT].as_str()?.to_owned())
         })
         .await
     }

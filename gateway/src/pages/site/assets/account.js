@@ -1,10 +1,12 @@
-// The account of a person who is signed in.
+// The account of a person who is signed in. The page of the browsers in which the person is signed in has this script, too, and
+// loads its own later: it needs nothing else.
 
 import { call } from "./api.js";
-import { $, element, foreign, labelled, notify, withButtonsDisabled } from "./dom.js";
+import { $, element, foreign, labelled, markErrors, markInvalid, notify, unmark, withButtonsDisabled } from "./dom.js";
 import { showFrame } from "./frame.js";
-import { signIn, signOut, token } from "./session.js";
+import { isStaying, signIn, signOut, token } from "./session.js";
 import { signInForm } from "./sign-in.js";
+import { signInAndStay } from "./stay.js";
 import { t } from "./texts.js";
 import { unverifiedNotice } from "./verification.js";
 
@@ -23,19 +25,24 @@ function passwordForm(email) {
 
   function submit(event) {
     event.preventDefault();
+    unmark(form);
     if ($("new").value !== $("repeated").value) {
-      notify(t("passwordsDiffer"), "bad");
+      markInvalid($("repeated"), t("passwordsDiffer"));
       return;
     }
     withButtonsDisabled(form, async () => {
       try {
         const body = { oldPassword: $("old").value, newPassword: $("new").value };
+        const wasStaying = isStaying();
         signIn((await call("POST", "/user/change-password", { token: token(), body })).token);
+        // The new password ended the session of this browser, too.
+        if (wasStaying) await signInAndStay({ email, password: body.newPassword }).catch(() => {});
         form.reset();
         notify(t("passwordChanged"), "good");
       } catch (error) {
         if (error.status === 401) askToSignIn(t("sessionEnded"));
-        else notify(error.message, "bad");
+        else if (error.code === "wrong-password") markInvalid($("old"), error.message);
+        else if (!markErrors(form, error, { newPassword: "new", oldPassword: "old" })) notify(error.message, "bad");
       }
     });
   }
@@ -60,7 +67,8 @@ async function start() {
     $("content").replaceChildren(...(notice ? [notice] : []),
       element("section", { class: "card" }, element("h1", {}, t("accountTitle")),
         element("dl", { class: "facts" }, element("dt", {}, t("email")), element("dd", {}, foreign(user.email)),
-          element("dt", {}, t("plan")), element("dd", {}, user.plan))),
+          element("dt", {}, t("plan")), element("dd", {}, user.plan)),
+        element("p", {}, element("a", { href: "/sessions" }, t("sessionsTitle")))),
       passwordForm(user.email));
   } catch (error) {
     if (error.status === 401) askToSignIn(t("sessionEnded"));
@@ -68,4 +76,5 @@ async function start() {
   }
 }
 
-start();
+if (/^\/sessions\b/.test(location.pathname)) import("./sessions.js");
+else start();

@@ -25,12 +25,13 @@ async function page(path, filters, parameters, position = "offset") {
   return { rows, next: next ? new URL(next, location.href).searchParams.get(position) : "" };
 }
 
-const userFilters = ({ active, scope, plan, vendor }) => ({ isActive: active, scope, plan, vendor });
+const userFilters = ({ active, email, scope, plan, vendor }) => ({ isActive: active, email, scope, plan, vendor });
 
 export const listUsers = (state) =>
   page("/users", userFilters(state), { pattern: state.search, sort: state.sort, offset: state.offset });
 export const countUsers = async (state) =>
   (await call("GET", listUrl("/users/count", userFilters(state), { pattern: state.search }), authorized())).count;
+export const signUp = (username, password) => send("POST", "/user", { username, password });
 export const loadUser = (id) => send("GET", `/users/${encodeURIComponent(id)}`);
 export const updateUser = (id, changes) => send("PUT", `/users/${id}`, changes);
 export const revokeTokens = (id) => send("POST", `/users/${id}/revoke-tokens`);
@@ -68,10 +69,10 @@ async function changeHost(host, action, counted) {
 export const sendFailed = (host) => changeHost(host, "redeliver", "redelivered");
 export const cancelPending = (host) => changeHost(host, "cancel", "cancelled");
 
-export const listAudit = ({ of, sort, offset, ...filters }) => {
+export const listAudit = ({ of, sort, offset, limit = PAGE, ...filters }) => {
   const { action, actor, subject, requestId, after, before } = filters;
   return page(of === "tasks" ? "/people-task/audit" : "/audit", { action, actor, subject, requestId, after, before },
-    { sort, offset });
+    { sort, offset, limit });
 };
 
 /** The queues of both services. */

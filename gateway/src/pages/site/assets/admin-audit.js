@@ -1,17 +1,24 @@
 // The audit logs of both services.
 
 import { listAudit } from "./admin-api.js";
-import { choiceFilter, heading, list, textFilter, timeOf, userLink } from "./admin-list.js";
-import { element, foreign } from "./dom.js";
+import { action, choiceFilter, heading, list, secondOf, textFilter, userLink } from "./admin-list.js";
+import { $, element, foreign } from "./dom.js";
 import { t } from "./texts.js";
-import { fromLocalInput } from "./times.js";
+import { fromLocalInput, toApi, toLocalInput } from "./times.js";
+
+/** The entries that a file has at most. */
+const MOST = 10_000;
+const PORTION = 1_000;
+/** The columns of a file: the fields of the API. */
+const FIELDS = ["at", "action", "actorKind", "actor", "subjectKind", "subject", "proof", "clientAddress", "requestId", "detail"];
 
 /** The actions to choose from. Others can be typed. */
 const ACTIONS = {
   users: [
     "user-created", "user-updated", "tokens-revoked", "verification-requested", "email-verified", "signed-in",
-    "sign-in-refused", "password-changed", "password-change-refused", "password-reset-requested", "password-reset",
-    "user-deletion-requested", "user-deletion-cancelled", "user-deletion-failed", "user-deleted", "first-admin-made",
+    "sign-in-refused", "session-started", "session-ended", "session-replayed", "password-changed", "password-change-refused",
+    "password-reset-requested", "password-reset", "user-deletion-requested", "user-deletion-cancelled",
+    "user-deletion-failed", "user-deleted", "first-admin-made",
   ],
   tasks: [
     "task-created", "task-edited", "task-approved", "task-rejected", "webhook-registered", "webhook-removed",
@@ -27,8 +34,8 @@ const idOf = (kind, id) => {
 const detailOf = ({ detail }) => (detail ? element("code", {}, foreign(JSON.stringify(detail))) : "–");
 
 const columns = () => [
-  { label: t("time"), sort: "at", cell: ({ at }) => timeOf(at) },
-  { label: t("action"), sort: "action", cell: ({ action }) => action },
+  { label: t("time"), sort: "at", cell: ({ at }) => secondOf(at) },
+  { label: t("action"), sort: "action", cell: ({ action }) => element("span", { title: action }, t(`action ${action}`, {}, action)) },
   { label: t("actor"), cell: ({ actorKind, actor }) => [t(`actor ${actorKind}`, {}, actorKind), " ", actor ? idOf("user", actor) : ""] },
   { label: t("subject"), cell: ({ subjectKind, subject }) => idOf(subjectKind, subject) },
   { label: t("details"), cell: detailOf },
@@ -38,7 +45,41 @@ const columns = () => [
 ];
 
 const idFilter = (id) => textFilter(id, { maxlength: 24, spellcheck: "false" });
-const timeFilter = (id) => ({ id, field: element("input", { id, type: "datetime-local" }) });
+/** A time of a filter as the API has it. What is no time filters nothing. */
+const timeIn = (value) => toApi(fromLocalInput(value));
+const timeFilter = (id) => ({ id, field: element("input", { id, type: "datetime-local", max: "9999-12-31T23:59" }) });
+
+/** A value in a line of CSV. A text that begins like a formula would be one in a table. */
+function csvValue(value) {
+  const text = value === null || value === undefined ? "" : typeof value === "object" ? JSON.stringify(value) : String(value);
+  return `"${text.replace(/^[=+\-@\t\r]/, "'$&").replace(/"/g, '""')}"`;
+}
+
+const csv = (rows) => [FIELDS, ...rows.map((row) => FIELDS.map((field) => row[field]))]
+  .map((values) => `${values.map(csvValue).join(",")}\r\n`).join("");
+
+/** All entries of a state, as far as a file has them. */
+async function loadAll(load, state) {
+  const rows = [];
+  for (let offset = "0"; offset && rows.length < MOST;) {
+    const page = await load({ ...state, offset, limit: PORTION });
+    rows.push(...page.rows);
+    offset = page.next;
+  }
+  return rows;
+}
+
+function save(text) {
+  const url = URL.createObjectURL(new Blob([text], { type: "text/csv" }));
+  element("a", { href: url, download: "audit.csv" }).click();
+  setTimeout(() => URL.revokeObjectURL(url), 60_000);
+}
+
+/** Midnight of today, or of a day before. */
+function daysAgo(days) {
+  const now = new Date();
+  return toLocalInput(new Date(now.getFullYear(), now.getMonth(), now.getDate() - days));
+}
 
 export function show(view, state) {
   const actions = element("datalist", { id: "actions" });
@@ -47,7 +88,7 @@ export function show(view, state) {
     actions.dataset.of = of || "users";
     actions.replaceChildren(...ACTIONS[actions.dataset.of].map((value) => element("option", { value })));
   };
-  const load = (current) => listAudit({ ...current, after: fromLocalInput(current.after), before: fromLocalInput(current.before) });
+  const load = (current) => listAudit({ ...current, after: timeIn(current.after), before: timeIn(current.before) });
   const entries = list({
     label: t("section audit"), state, sort: "at:-1", sorts: [["at", t("time")], ["action", t("action")]], columns, load,
     loaded: showActions,
@@ -57,6 +98,13 @@ export function show(view, state) {
       timeFilter("after"), timeFilter("before"),
     ],
   });
-  view.append(heading(t("section audit")), ...entries.elements, actions);
+  const since = (text, days) => action(text, () => {
+    $("after").value = daysAgo(days);
+    $("after").dispatchEvent(new Event("change"));
+  }, () => {});
+  const filtered = () => Object.fromEntries(["of", "action", "actor", "subject", "requestId", "after", "before"].map((id) => [id, $(id).value.trim()]));
+  const download = action(t("download"), () => loadAll(load, filtered()), (rows) => save(csv(rows)));
+  view.append(heading(t("section audit")), element("div", { class: "actions" }, since(t("today"), 0), since(t("lastDays"), 6), download),
+    ...entries.elements, actions);
   return null;
 }

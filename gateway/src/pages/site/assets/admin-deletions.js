@@ -33,8 +33,11 @@ async function retry(id) {
   return isSure && startDeletion(id);
 }
 
-/** A card with the progress of a deletion, which follows it. `restarted` is called with the ticket of another one. */
-export function deletionCard(id, ticket, restarted) {
+/**
+ * A card with the progress of a deletion, which follows it. `restarted` is called with the ticket of another one, and `completed`
+ * when the user is deleted.
+ */
+export function deletionCard(id, ticket, restarted, completed) {
   const status = element("p", { role: "status" }, t("loading"));
   const body = element("div", {});
   const card = element("section", { class: "card", id: "deletion", "aria-label": t("deletion") }, status, body);
@@ -53,6 +56,7 @@ export function deletionCard(id, ticket, restarted) {
     body.firstChild.replaceChildren(progressBar(deletion),
       deletion.deletedTasks ? element("p", { class: "soft" }, t("deletedTasks", { count: deletion.deletedTasks })) : "",
       failureOf(deletion) ?? "");
+    if (deletion.status === "completed") completed();
     return deletion.status === "in-progress";
   };
   const follow = async () => {
@@ -87,13 +91,19 @@ const columns = (refresh) => [
 ];
 
 export function show(view, state) {
-  const deletions = list({ label: t("section deletions"), state, columns, load: listDeletions });
+  const retryAll = element("div", { hidden: true });
+  const load = async (current) => {
+    const page = await listDeletions(current);
+    // It is offered when something has failed, as far as this page shows.
+    if (page.rows.some(({ status }) => status === "failed") || page.next) retryAll.hidden = false;
+    return page;
+  };
+  const deletions = list({ label: t("section deletions"), state, columns, load });
   const retried = async ({ retried: count, more }) => {
     await deletions.refresh();
     notify(t(more ? "retriedSome" : "retried", { count }), "good");
   };
-  view.append(
-    element("div", { class: "bar" }, heading(t("section deletions")), element("div", {}, action(t("retryAll"), retryDeletions, retried))),
-    ...deletions.elements);
+  retryAll.append(action(t("retryAll"), retryDeletions, retried));
+  view.append(element("div", { class: "bar" }, heading(t("section deletions")), retryAll), ...deletions.elements);
   return deletions.refresh;
 }

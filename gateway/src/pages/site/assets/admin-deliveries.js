@@ -1,7 +1,7 @@
 // The deliveries to one host, or to all.
 
 import { cancelDelivery, cancelPending, listDeliveries, loadHost, sendDelivery } from "./admin-api.js";
-import { countOf, hostState, pauseButton, sendFailedButton } from "./admin-hosts.js";
+import { countOf, hostState, nextAttemptOf, pauseButton, sendFailedButton } from "./admin-hosts.js";
 import { action, badge, choiceFilter, confirm, heading, linkTo, list, relativeTime, timeOf } from "./admin-list.js";
 import { failed } from "./admin-state.js";
 import { element, foreign, notify } from "./dom.js";
@@ -56,7 +56,7 @@ function cancelAllButton({ host }, done) {
 function hostCard(row, reload) {
   const facts = [
     [t("state"), hostState(row)], [t("pendingNumber"), countOf(row.pending)], [t("retryingNumber"), countOf(row.retrying)],
-    [t("failedNumber"), countOf(row.failed)], [t("nextAttempt"), relativeTime(row.nextAttempt)],
+    [t("failedNumber"), countOf(row.failed)], [t("nextAttempt"), nextAttemptOf(row)],
   ];
   return [
     element("dl", { class: "facts" }, facts.map(([name, value]) => [element("dt", {}, name), element("dd", {}, value)])),
@@ -73,7 +73,10 @@ export function show(view, state) {
     if (host) {
       const row = await loadHost(host);
       const text = JSON.stringify(row);
+      const focused = card.contains(document.activeElement);
       if (text !== shown) card.replaceChildren(...hostCard(row, reload));
+      // The button that was pressed is another one now.
+      if (focused && !card.contains(document.activeElement)) card.querySelector("button")?.focus();
       shown = text;
       card.hidden = false;
     }

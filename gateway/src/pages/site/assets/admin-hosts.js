@@ -16,6 +16,9 @@ export const hostState = ({ paused, retrying }) => {
   return retrying > 0 ? badge(t("failing"), "bad") : badge(t("running"), "good");
 };
 
+/** When the next delivery is tried. To a paused host, none is. */
+export const nextAttemptOf = ({ paused, nextAttempt }) => (paused ? "–" : relativeTime(nextAttempt));
+
 /** The button that pauses a host, or resumes it. */
 export function pauseButton({ host, paused }, done) {
   if (paused) {
@@ -49,7 +52,7 @@ const columns = (refresh) => [
   { label: t("pendingNumber"), cell: ({ pending }) => countOf(pending) },
   { label: t("retryingNumber"), cell: ({ retrying }) => countOf(retrying) },
   { label: t("failedNumber"), cell: ({ failed }) => countOf(failed) },
-  { label: t("nextAttempt"), cell: ({ nextAttempt }) => relativeTime(nextAttempt) },
+  { label: t("nextAttempt"), cell: nextAttemptOf },
   { label: t("actions"), cell: (host) => element("div", { class: "actions" },
     pauseButton(host, refresh), host.failed > 0 ? sendFailedButton(host, refresh) : null) },
 ];

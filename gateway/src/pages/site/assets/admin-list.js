@@ -1,10 +1,10 @@
 // Tables with filters, an order and pages, and the dialog that asks before something is destroyed.
 
-import { PAGE } from "./admin-api.js";
+import { loadUser, PAGE } from "./admin-api.js";
 import { change, failed, urlOf } from "./admin-state.js";
-import { element, labelled, notify, withButtonsDisabled } from "./dom.js";
-import { t } from "./texts.js";
-import { exactTime, parseTime, timeFromNow } from "./times.js";
+import { element, foreign, labelled, notify, withButtonsDisabled } from "./dom.js";
+import { numberText, t } from "./texts.js";
+import { exactTime, parseTime, timeFromNow, timeToTheSecond } from "./times.js";
 
 const TYPING_PAUSE = 300;
 
@@ -14,13 +14,39 @@ export const heading = (...content) => element("h1", { tabindex: -1 }, ...conten
 /** The link to a state of the page. */
 export const linkTo = (state, text) => element("a", { href: urlOf(state) }, text);
 
-/** An identifier, which is a link if it is one of a user. */
-export const userLink = (id) => (id ? linkTo({ view: "user", id }, element("code", {}, id)) : "–");
+/** The names of users by their identifiers, as far as they were asked for. Deleted users have none. */
+const names = new Map();
+
+/** The link to a user: the name, and the identifier until that is known. */
+export function userLink(id) {
+  if (!id) return "–";
+  const link = linkTo({ view: "user", id }, element("code", {}, id));
+  const showName = (name) => {
+    link.replaceChildren(foreign(name));
+    link.title = id;
+  };
+  if (names.has(id)) {
+    const name = names.get(id);
+    if (name) showName(name);
+    return link;
+  }
+  loadUser(id).then(({ username }) => {
+    names.set(id, username);
+    showName(username);
+  }, (error) => { if (error.status === 404) names.set(id, ""); });
+  return link;
+}
 
 /** A time of the API, or a dash. */
 export function timeOf(text) {
   const date = parseTime(text);
   return date ? exactTime(date) : "–";
+}
+
+/** The same to the second, so that events of a minute have an order. */
+export function secondOf(text) {
+  const date = parseTime(text);
+  return date ? timeToTheSecond(date) : "–";
 }
 
 /** A time relative to now, or a dash. */
@@ -110,6 +136,19 @@ function restoreFocus(body, { row, name }) {
   (targets.find((target) => target.textContent === name) ?? targets.at(-1))?.focus();
 }
 
+/** The filters. On a phone all but the search are folded, so that the list begins on the first screen. */
+function filterForm(filters, order, state) {
+  const labelledFilter = ({ id, field }) => labelled(t(`filter ${id}`), field);
+  const [search, others] = [filters.filter(({ id }) => id === "search"), filters.filter(({ id }) => id !== "search")];
+  const fields = others.map(labelledFilter);
+  if (order) fields.push(element("div", { class: "field order" }, element("label", { for: "order" }, t("sort")), order));
+  if (fields.length + search.length === 0) return null;
+  const isOpen = !matchMedia("(max-width: 48rem)").matches || others.some(({ id }) => state[id]);
+  return element("form", { role: "search", onsubmit: (event) => event.preventDefault() }, search.map(labelledFilter),
+    fields.length > 0 ? element("details", { class: "fold", open: isOpen },
+      element("summary", {}, t("filters")), element("div", { class: "filters" }, fields)) : null);
+}
+
 /**
  * A list with filters and pages. `load` returns the rows of a page of a state and the position of the next one;
  * `position` is the parameter with that position. Returns its elements and what loads it again.
@@ -148,11 +187,11 @@ export function list({ label, state, filters = [], sorts = [], sort, columns, lo
     const link = (at, text) => element("a", { class: "button plain", href: urlOf({ ...current, [position]: at }) }, text);
     const offset = Number(current.offset) || 0;
     pages.replaceChildren(
-      current[position] ? link("", t("firstPage")) : "",
-      offset > PAGE ? link(String(offset - PAGE), t("previousPage")) : "",
+      offset > PAGE || (current[position] && position !== "offset") ? link("", t("firstPage")) : "",
+      offset > 0 ? link(offset > PAGE ? String(offset - PAGE) : "", t("previousPage")) : "",
       next ? link(next, t("nextPage")) : "");
-    summary.textContent = offset > 0 || next ? t("rowsFrom", { from: offset + 1, to: offset + rows.length, isKnown: position === "offset", count: rows.length })
-      : t("rows", { count: rows.length });
+    const range = { from: numberText(offset + 1), to: numberText(offset + rows.length), isKnown: position === "offset", count: rows.length };
+    summary.textContent = offset > 0 || next ? t("rowsFrom", range) : t("rows", { count: rows.length });
   }
 
   async function refresh() {
@@ -161,6 +200,8 @@ export function list({ label, state, filters = [], sorts = [], sort, columns, lo
     try {
       const page = await load(current);
       if (request !== newest) return;
+      // Behind the end there is nothing to go on from.
+      if (page.rows.length === 0 && Number(current.offset) > 0) return go({ offset: "" });
       render(page);
       loaded(current, summary);
     } catch (error) {
@@ -188,10 +229,7 @@ export function list({ label, state, filters = [], sorts = [], sort, columns, lo
     });
   }
   showOrder();
-  const fields = filters.map(({ id, field }) => labelled(t(`filter ${id}`), field));
-  if (order) fields.push(element("div", { class: "field order" }, element("label", { for: "order" }, t("sort")), order));
-  const form = fields.length === 0 ? null
-    : element("form", { class: "filters", role: "search", onsubmit: (event) => event.preventDefault() }, fields);
+  const form = filterForm(filters, order, state);
   refresh().catch(() => {});
   return { elements: [form, summary, body, pages].filter(Boolean), refresh, go };
 }

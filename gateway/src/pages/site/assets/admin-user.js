@@ -5,7 +5,8 @@ import { deletionCard } from "./admin-deletions.js";
 import { action, confirm, heading, linkTo, timeOf } from "./admin-list.js";
 import { failed, go, urlOf } from "./admin-state.js";
 import { activity } from "./admin-users.js";
-import { $, element, foreign, labelled, markInvalid, notify, withButtonsDisabled } from "./dom.js";
+import { $, element, foreign, labelled, markErrors, markInvalid, notify, unmark, withButtonsDisabled } from "./dom.js";
+import { claims } from "./session.js";
 import { t, tWith } from "./texts.js";
 
 /** A text with commas as a list. */
@@ -40,18 +41,16 @@ function changesOf(user) {
 function editForm(user, reload) {
   const submit = (event) => {
     event.preventDefault();
-    for (const field of form.querySelectorAll("[aria-invalid]")) markInvalid(field, "");
+    unmark(form);
     withButtonsDisabled(form, async () => {
       try {
         const changes = changesOf(user);
         if (Object.keys(changes).length > 0) await updateUser(user.id, changes);
-        await reload(t("saved"));
+        await reload(t("saved"), true);
       } catch (error) {
-        const [first] = error.problem?.errors ?? [];
-        const name = first?.field ?? { "username-taken": "username", "email-taken": "email" }[error.code];
-        const field = name && form.querySelector(`#${CSS.escape(name.split(/[.[]/)[0])}`);
-        if (field) markInvalid(field, first?.message ?? error.message);
-        else failed(error);
+        const taken = { "username-taken": "username", "email-taken": "email" }[error.code];
+        if (taken) markInvalid(form.querySelector(`#${taken}`), error.message);
+        else if (!markErrors(form, error)) failed(error);
       }
     });
   };
@@ -86,6 +85,8 @@ function tools(user, reload) {
     && revokeTokens(user.id);
   const remove = async () => await confirm(t("deleteUser"), tWith("deleteText", { name: nameOf(user) }), t("deleteUser"))
     && startDeletion(user.id);
+  // Who signs in as this user would end their own access.
+  if (claims().id === user.id) return element("p", { class: "soft" }, t("ownAccount"));
   return element("div", { class: "actions" },
     user.isActive ? action(t("deactivate"), () => setActive(false), () => reload(t("deactivated")))
       : action(t("activate"), () => setActive(true), () => reload(t("activated"))),
@@ -97,24 +98,39 @@ function tools(user, reload) {
 export function show(view, state) {
   const { id = "", ticket } = state;
   const title = heading(ticket ? t("deletion") : t("user"));
+  const summary = element("section", { class: "card" });
   const body = element("div", {});
   const render = (user) => {
     title.replaceChildren(nameOf(user));
     document.title = `${user.username} · ${t("administration")}`;
-    body.replaceChildren(element("section", { class: "card" }, facts(user), tools(user, reload)), editForm(user, reload));
+    summary.replaceChildren(facts(user), tools(user, reload));
+    if (!body.isConnected) view.append(summary, body);
   };
-  const reload = async (done) => {
-    render(await loadUser(id));
+  /** Shows the user again. What is written in the form and not saved stays, unless it was just saved. */
+  const reload = async (done, isSaved = false) => {
+    const user = await loadUser(id);
+    render(user);
+    if (isSaved) body.replaceChildren(editForm(user, reload));
     notify(done, "good");
     title.focus();
   };
   view.append(element("p", {}, linkTo({ view: "users" }, t("toUsers"))), title);
-  if (ticket) view.append(deletionCard(id, ticket, (other) => go({ view: "user", id, ticket: other }, "replaceState")));
-  view.append(body);
-  loadUser(id).then(render, (error) => {
+  const restarted = (other) => go({ view: "user", id, ticket: other }, "replaceState");
+  // What no longer exists is not offered.
+  const deleted = () => {
+    summary.replaceChildren(element("p", {}, t("userDeleted")),
+      element("div", { class: "actions" }, element("a", { class: "button plain", href: urlOf({ view: "users" }) }, t("toUsers"))));
+    body.replaceChildren();
+    view.append(summary);
+  };
+  if (ticket) view.append(deletionCard(id, ticket, restarted, deleted));
+  loadUser(id).then((user) => {
+    render(user);
+    body.replaceChildren(editForm(user, reload));
+  }, (error) => {
     // The user may just have been deleted.
     if (error.status !== 404) failed(error);
-    else if (!ticket) body.replaceChildren(element("p", { class: "empty" }, t("noSuchUser")));
+    else if (!ticket) view.append(element("p", { class: "empty" }, t("noSuchUser")));
   });
   return null;
 }

@@ -1,8 +1,9 @@
 // The list of users.
 
-import { countUsers, listUsers } from "./admin-api.js";
+import { countUsers, listUsers, signUp } from "./admin-api.js";
 import { badge, choiceFilter, heading, linkTo, list, relativeTime, textFilter, timeOf } from "./admin-list.js";
-import { element, foreign } from "./dom.js";
+import { go } from "./admin-state.js";
+import { closeDialog, element, foreign, labelled, markErrors, markInvalid, openDialog, sendByKeyboard, unmark, withButtonsDisabled } from "./dom.js";
 import { locale, t } from "./texts.js";
 
 const SORTS = ["created", "username", "email", "plan", "isActive", "lastSignIn", "mtime"];
@@ -20,12 +21,42 @@ const columns = () => [
   { label: t("lastSignIn"), sort: "lastSignIn", cell: (user) => relativeTime(user.lastSignIn) },
 ];
 
+/** Asks for a new user. `created` is called with the address. */
+function createUser(created) {
+  const input = (id, label, attributes) => labelled(t(label), element("input", { id, required: true, autocomplete: "off", ...attributes }));
+  const failure = element("p", { class: "error", role: "alert" });
+  const close = () => closeDialog(dialog);
+  const submit = (event) => {
+    event.preventDefault();
+    unmark(form);
+    failure.textContent = "";
+    const [email, password] = ["#new-email", "#new-password"].map((id) => form.querySelector(id));
+    withButtonsDisabled(form, async () => {
+      try {
+        await signUp(email.value.trim(), password.value);
+        close();
+        created(email.value.trim());
+      } catch (error) {
+        if (["username-taken", "email-taken"].includes(error.code)) markInvalid(email, error.message);
+        else if (!markErrors(form, error, { username: "new-email", email: "new-email", password: "new-password" })) failure.textContent = error.message;
+      }
+    });
+  };
+  const form = element("form", { onsubmit: submit }, element("h2", { id: "dialog-title" }, t("newUser")),
+    input("new-email", "email", { type: "email" }), input("new-password", "password", { type: "password", autocomplete: "new-password" }), failure,
+    element("div", { class: "actions" }, element("button", {}, t("create")),
+      element("button", { type: "button", class: "plain", onclick: close }, t("cancel"))));
+  const dialog = element("dialog", { "aria-labelledby": "dialog-title" }, form);
+  sendByKeyboard(form);
+  openDialog(dialog);
+}
+
 export function show(view, state) {
   let counted = "";
   let count = null;
   const showCount = async (current, summary) => {
-    const { search, active, scope, plan, vendor } = current;
-    const key = JSON.stringify([search, active, scope, plan, vendor]);
+    const { search, active, email, scope, plan, vendor } = current;
+    const key = JSON.stringify([search, active, email, scope, plan, vendor]);
     // Counting may take longer than a page, so the page does not wait for it.
     if (key !== counted) count = countUsers(current);
     counted = key;
@@ -41,10 +72,10 @@ export function show(view, state) {
     filters: [
       textFilter("search"),
       choiceFilter("active", [["", t("all")], ["true", t("active")], ["false", t("inactive")]]),
-      textFilter("scope"), textFilter("plan"), textFilter("vendor"),
+      textFilter("email"), textFilter("scope"), textFilter("plan"), textFilter("vendor"),
     ],
   });
-  view.append(heading(t("section users")), ...users.elements);
-  view.querySelector(".filters").firstElementChild.classList.add("search");
+  const create = element("button", { type: "button", onclick: () => createUser((email) => go({ view: "users", search: email })) }, t("newUser"));
+  view.append(element("div", { class: "bar" }, heading(t("section users")), create), ...users.elements);
   return null;
 }

@@ -1,6 +1,7 @@
 // The page of administrators: users, their deletions, webhooks, the audit log and queues. Its state is in the URL.
 
 import { connect, urlOf } from "./admin-state.js";
+import { heading } from "./admin-list.js";
 import { $, element, notify } from "./dom.js";
 import { showFrame } from "./frame.js";
 import { currentUser, isAdmin } from "./me.js";
@@ -9,15 +10,15 @@ import { signOut, token } from "./session.js";
 import { signInForm } from "./sign-in.js";
 import { addTexts, language, t } from "./texts.js";
 
-/** The module of each view, and the entry of the navigation that it belongs to. */
+/** What loads the module of each view, and the entry of the navigation that it belongs to. */
 const VIEWS = {
-  users: { module: "admin-users.js", entry: "users" },
-  user: { module: "admin-user.js", entry: "users" },
-  deletions: { module: "admin-deletions.js", entry: "deletions" },
-  hosts: { module: "admin-hosts.js", entry: "hosts" },
-  deliveries: { module: "admin-deliveries.js", entry: "hosts" },
-  audit: { module: "admin-audit.js", entry: "audit" },
-  queues: { module: "admin-queues.js", entry: "queues" },
+  users: { load: () => import("./admin-users.js"), entry: "users" },
+  user: { load: () => import("./admin-user.js"), entry: "users" },
+  deletions: { load: () => import("./admin-deletions.js"), entry: "deletions" },
+  hosts: { load: () => import("./admin-hosts.js"), entry: "hosts" },
+  deliveries: { load: () => import("./admin-deliveries.js"), entry: "hosts" },
+  audit: { load: () => import("./admin-audit.js"), entry: "audit" },
+  queues: { load: () => import("./admin-queues.js"), entry: "queues" },
 };
 const ENTRIES = ["users", "deletions", "hosts", "audit", "queues"];
 
@@ -28,7 +29,7 @@ let newest = 0;
 
 const stateFromUrl = () => {
   const state = Object.fromEntries(new URLSearchParams(location.search));
-  return { ...state, view: Object.hasOwn(VIEWS, state.view) ? state.view : "users" };
+  return { ...state, view: Object.keys(VIEWS).includes(state.view) ? state.view : "users" };
 };
 
 /** Reports a failed call. A session that has ended leads to the form to sign in. */
@@ -41,13 +42,13 @@ function failed(error) {
 async function showView(movesFocus) {
   const request = ++newest;
   const state = stateFromUrl();
-  const { module, entry } = VIEWS[state.view];
+  const { load, entry } = VIEWS[state.view];
   for (const link of $("sections").children) {
     if (link.dataset.entry === entry) link.setAttribute("aria-current", "page");
     else link.removeAttribute("aria-current");
   }
   notify("");
-  const { show } = await import(`./${module}`);
+  const { show } = await load();
   if (request !== newest) return;
   const view = element("div", { id: "view" });
   $("view").replaceWith(view);
@@ -80,7 +81,7 @@ function showRefusal() {
   close();
   notify("");
   $("content").replaceChildren(element("section", { class: "card narrow" },
-    element("h1", {}, t("administration")), element("p", {}, t("adminsOnly")),
+    heading(t("administration")), element("p", {}, t("adminsOnly")),
     element("div", { class: "actions" }, element("a", { href: "/", class: "button plain" }, t("toStart")))));
 }
 
@@ -112,7 +113,7 @@ async function start() {
   await showView(false);
 }
 
-const { texts } = await import(`./texts/admin-${language}.js`);
+const { texts } = await (language === "de" ? import("./texts/admin-de.js") : import("./texts/admin-en.js"));
 addTexts(texts);
 connect({ show: showView, failed });
 $("content").addEventListener("click", followLink);

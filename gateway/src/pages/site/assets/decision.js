@@ -1,54 +1,169 @@
-// The form with which a person decides: one press, whatever the connection does.
+// The form with which a person decides: one press, whatever the connection does. The press counts for what the person saw: after
+// a change, the form asks again.
 
-import { $, element, labelled, markInvalid, notify } from "./dom.js";
+import { $, element, foreign, labelled, markInvalid, notify, sendByKeyboard } from "./dom.js";
+import { draftOf, dropDraft, keepDraft } from "./session.js";
 import { withRetries } from "./retry.js";
 import { loadTask, sendDecision } from "./task-api.js";
-import { t } from "./texts.js";
+import { t, tWith } from "./texts.js";
 
 const MAX_COMMENT = 2_000;
+/** A second press that comes sooner belongs to the first one: people double-click, and fingers tremble. */
+const SECOND_PRESS = 600;
+/** How long a change must have been in view. */
+const READING = 1_200;
 const OUTCOMES = { approve: "approved", reject: "rejected" };
 const otherVerb = { approve: "reject", reject: "approve" };
 
-/** The form of a pending task. `decided(task, wasFirst)` is called with the task after a decision. */
-export function decisionForm(task, proposed, { decided, failed }) {
+/**
+ * The form of a pending task. `decided(task, wasFirst)` is called with the task after a decision, `changed(task)` if it is another
+ * one than the person saw, and `failed(error, button)` after a failure. Returns the form, and `update(task, changes)` for a task
+ * that has changed: `changes` is what the person must read first, or nothing.
+ */
+export function decisionForm(task, proposed, handlers) {
+  const draft = draftOf(`comment-${task.id}`);
+  const state = { task, verb: proposed, asked: null, handlers };
   const comment = element("textarea", { id: "comment", maxlength: MAX_COMMENT, rows: 2, dir: "auto" });
-  const press = (verb) => () => submit(form, task, verb, comment, { decided, failed });
+  comment.value = draft?.text ?? "";
   const button = (verb) => element("button", {
-    type: "button", id: verb, onclick: press(verb),
+    type: "button", id: verb, onclick: () => submit(form, state, verb),
     class: proposed === otherVerb[verb] ? "plain" : `${verb} ${proposed === verb ? "chosen" : ""}`,
   }, t(verb));
+  const open = () => {
+    showComment(form);
+    comment.focus();
+  };
   const form = element("form", { class: "decision", onsubmit: (event) => event.preventDefault() },
-    labelled(t(task.commentRequired ? "commentIfRejected" : "commentOptional"), comment),
+    element("div", { class: "change", id: "change", tabindex: 0, role: "group", "aria-label": t("changes"), hidden: true }),
+    task.isApprover ? null : element("p", { class: "soft", id: "in-place" }, tWith("inPlace", { who: foreign(task.approver) })),
+    element("div", { id: "comment-area", hidden: true }, labelled("", comment)),
     proposed ? element("p", { class: "soft", id: "proposal" }, t(`proposed ${proposed}`)) : null,
-    element("div", { class: "actions sticky" }, button("approve"), button("reject")));
-  comment.addEventListener("input", () => markInvalid(comment, ""));
-  return form;
+    element("p", { id: "ask-again", role: "alert" }),
+    element("button", { type: "button", class: "link", id: "add-comment", onclick: open }, t("addComment")),
+    element("div", { class: "actions", id: "decide" }, button("approve"), button("reject")),
+    element("div", { class: "actions", id: "read", hidden: true }));
+  comment.addEventListener("input", () => {
+    markInvalid(comment, "");
+    keepDraft(`comment-${state.task.id}`, { text: comment.value });
+  });
+  // Browsers only see to the line that is written in.
+  comment.addEventListener("focus", () => comment.scrollIntoView({ block: "nearest" }));
+  // Which button it presses must be clear: the one that the person or the link has chosen.
+  sendByKeyboard(form, () => (state.verb ? $(state.verb).click() : $("approve").focus()));
+  const update = (newer, changes) => {
+    state.task = newer;
+    forgetFirstPress(form, state);
+    label(form, newer);
+    if (changes) askToRead(form, changes, handlers.seen);
+    else forgetChange(form);
+  };
+  label(form, task);
+  if (comment.value) showComment(form);
+  return { form, update };
 }
 
-async function submit(form, task, verb, comment, { decided, failed }) {
+/** What the comment is for. It is open where a rejection needs it. */
+function label(form, task) {
+  form.querySelector("label").textContent = t(task.commentRequired ? "commentIfRejected" : "commentOptional");
+  if (task.commentRequired) showComment(form);
+}
+
+function showComment(form) {
+  form.querySelector("#comment-area").hidden = false;
+  form.querySelector("#add-comment").hidden = true;
+}
+
+/** Shows what changed at the buttons, which come back when it was in view to its end. `done` is called then. */
+function askToRead(form, changes, done) {
+  const change = form.querySelector("#change");
+  const end = element("p", { class: "end" });
+  let timer;
+  const wait = (isInView) => {
+    clearTimeout(timer);
+    // Another change may have taken its place.
+    if (isInView) timer = setTimeout(() => { if (end.isConnected && showButtons(form, true)) done(); }, READING);
+  };
+  const show = () => {
+    change.focus({ preventScroll: true });
+    // A long change scrolls within its part of the screen. On a low screen it is a part of the page.
+    if (change.scrollHeight > change.clientHeight) change.scrollTop = change.scrollHeight;
+    else end.scrollIntoView({ block: "nearest" });
+    if (!globalThis.IntersectionObserver) wait(true);
+  };
+  change.replaceChildren(element("p", { role: "alert" }, element("strong", {}, t("changed"))), changes, end);
+  change.hidden = false;
+  change.scrollTop = 0;
+  form.querySelector("#read").replaceChildren(element("button", { type: "button", onclick: show }, t("readChange")));
+  showButtons(form, false);
+  if (globalThis.IntersectionObserver) new IntersectionObserver((entries) => wait(entries[entries.length - 1].isIntersecting)).observe(end);
+}
+
+/** Shows the buttons that decide, or the one that leads to the change. The focus stays where it was. Returns whether they changed. */
+function showButtons(form, isRead) {
+  const [decide, read] = ["#decide", "#read"].map((id) => form.querySelector(id));
+  if (decide.hidden !== isRead) return false;
+  const [from, to] = isRead ? [read, decide] : [decide, read];
+  const hadFocus = from.contains(document.activeElement);
+  from.hidden = true;
+  to.hidden = false;
+  if (hadFocus) to.querySelector("button").focus();
+  return true;
+}
+
+/** The task is again as the person read it. */
+function forgetChange(form) {
+  if (!form.querySelector("#decide").hidden) return;
+  form.querySelector("#change").hidden = true;
+  showButtons(form, true);
+}
+
+async function submit(form, state, verb) {
+  const { task, handlers } = state;
+  const comment = $("comment");
   const text = comment.value.trim();
+  state.verb = verb;
   if (verb === "reject" && task.commentRequired && !text) {
+    showComment(form);
     markInvalid(comment, t("commentMissing"));
     return;
   }
+  if (task.confirmationRequired && !isSecondPress(form, state, verb)) return;
   const stop = showProgress(form, verb);
+  const decided = async (first, status) => {
+    dropDraft(`comment-${task.id}`);
+    handlers.decided(await loadTask(task.id).catch(() => ({ ...task, status })), first);
+  };
   try {
-    const { first } = await decide(task.id, verb, text);
-    decided(await loadTask(task.id).catch(() => ({ ...task, status: OUTCOMES[verb] })), first);
+    const { first } = await decide(task, verb, text);
+    await decided(first, OUTCOMES[verb]);
   } catch (error) {
     stop();
-    if (error.code === "task-already-resolved") {
-      const status = error.problem.taskStatus ?? task.status;
-      decided(await loadTask(task.id).catch(() => ({ ...task, status })), false);
-    } else if (isAbout(error, "comment")) {
-      markInvalid(comment, error.problem.errors[0].code === "required" ? t("commentMissing") : error.message);
-    } else {
-      failed(error);
-    }
+    forgetFirstPress(form, state);
+    if (error.code === "task-already-resolved") await decided(false, error.problem.taskStatus ?? task.status);
+    else if (error.code === "task-changed") handlers.changed({ ...task, ...error.problem.task });
+    else if (error.about("comment")) {
+      showComment(form);
+      markInvalid(comment, error.about("comment").code === "required" ? t("commentMissing") : error.message);
+    } else handlers.failed(error, $(verb));
   }
 }
 
-const isAbout = (error, field) => (error.problem?.errors ?? []).some((one) => one.field === field);
+/** Whether a press confirms an earlier one of the same button. If it does not, the form asks for a second press. */
+function isSecondPress(form, state, verb) {
+  const now = performance.now();
+  if (state.asked?.verb === verb) return now - state.asked.at > SECOND_PRESS;
+  forgetFirstPress(form, state);
+  state.asked = { verb, at: now };
+  $(verb).textContent = t(`sure ${verb}`);
+  form.querySelector("#ask-again").textContent = t(`askAgain ${verb}`);
+  return false;
+}
+
+function forgetFirstPress(form, state) {
+  state.asked = null;
+  for (const verb of Object.keys(OUTCOMES)) form.querySelector(`#${verb}`).textContent = t(verb);
+  form.querySelector("#ask-again").textContent = "";
+}
 
 /** Shows at once that the press counts. Returns what restores the form. */
 function showProgress(form, verb) {
@@ -59,7 +174,7 @@ function showProgress(form, verb) {
   pressed.textContent = t(`busy ${verb}`);
   $("comment").readOnly = true;
   form.setAttribute("aria-busy", "true");
-  notify(t(`busy ${verb}`));
+  notify("");
   return () => {
     for (const button of buttons) button.disabled = false;
     pressed.classList.remove("busy");
@@ -75,11 +190,11 @@ function showProgress(form, verb) {
  * Sends a decision until there is a response. An earlier request may have arrived although its response was lost, so
  * “already decided” with the same outcome is then a success.
  */
-async function decide(id, verb, comment) {
+async function decide(task, verb, comment) {
   let mayHaveArrived = false;
   return withRetries(async () => {
     try {
-      await sendDecision(id, verb, comment);
+      await sendDecision(task, verb, comment);
       return { first: true };
     } catch (error) {
       if (mayHaveArrived && error.code === "task-already-resolved" && error.problem.taskStatus === OUTCOMES[verb]) {
@@ -88,5 +203,5 @@ async function decide(id, verb, comment) {
       mayHaveArrived ||= error.temporary;
       throw error;
     }
-  }, (error) => notify(t(error.status ? "serverBusy" : "tryingAgain"), "bad"));
+  }, (error, isLong) => notify(t(isLong ? "sentWhenOnline" : error.status ? "serverBusy" : "tryingAgain"), "bad"));
 }

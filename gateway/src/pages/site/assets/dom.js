@@ -19,39 +19,75 @@ export function foreign(text) {
   return element("bdi", {}, text);
 }
 
-/** Shows a text in the page's notice. `kind` is `good`, `bad` or empty. */
+/**
+ * Shows a text in the page's notice. `kind` is `good`, `bad` or empty. Both regions are always there, because what appears
+ * together with its region is not read aloud.
+ */
 export function notify(text, kind = "") {
-  const state = $("state");
-  state.replaceChildren(...[text].flat(Infinity));
-  state.className = `notice ${kind}`;
-  state.hidden = text === "";
-  if (kind === "bad") state.scrollIntoView({ block: "nearest" });
+  const parts = [text].flat(Infinity);
+  for (const id of ["state", "alert"]) {
+    const isShown = text !== "" && (id === "alert") === (kind === "bad");
+    $(id).replaceChildren(...(isShown ? [element("p", { class: `notice ${kind}` }, parts)] : []));
+  }
+  if (kind === "bad") $("alert").scrollIntoView({ block: "nearest" });
+}
+
+/** Removes a notice of a failure. */
+export function forgetFailure() {
+  $("alert").replaceChildren();
+}
+
+/** Adds an id to those that describe a field, or removes it. */
+function describe(field, id, isDescribed) {
+  const others = (field.getAttribute("aria-describedby") ?? "").split(" ").filter((part) => part && part !== id);
+  const ids = isDescribed ? [...others, id] : others;
+  if (ids.length > 0) field.setAttribute("aria-describedby", ids.join(" "));
+  else field.removeAttribute("aria-describedby");
 }
 
 /** A label with its field, and a line of help below it. The field gets the id and the help's id. */
 export function labelled(label, field, help) {
   const helpId = `${field.id}-help`;
-  if (help) field.setAttribute("aria-describedby", helpId);
+  if (help) describe(field, helpId, true);
   return element("div", { class: "field" }, element("label", { for: field.id }, label), field,
     help ? element("p", { class: "soft small", id: helpId }, help) : null);
+}
+
+/** Shows a remark below a field, which may still be sent. An empty text removes it. */
+export function remark(field, text) {
+  const id = `${field.id}-remark`;
+  $(id)?.remove();
+  if (text) field.after(element("p", { class: "remark small", id, role: "status" }, text));
+  describe(field, id, Boolean(text));
 }
 
 /** Marks a field as invalid, says why below it, and moves the focus there. An empty text removes the mark. */
 export function markInvalid(field, text) {
   const id = `${field.id}-error`;
   $(id)?.remove();
-  const described = (field.getAttribute("aria-describedby") ?? "").split(" ").filter((part) => part && part !== id);
-  if (text) {
-    field.after(element("p", { class: "error small", id, role: "alert" }, text));
-    described.push(id);
-    field.setAttribute("aria-invalid", "true");
-    field.focus();
-    // Buttons that stay at the bottom must not cover it.
-    field.scrollIntoView({ block: "center" });
-  } else {
-    field.removeAttribute("aria-invalid");
-  }
-  field.setAttribute("aria-describedby", described.join(" "));
+  describe(field, id, Boolean(text));
+  if (!text) return field.removeAttribute("aria-invalid");
+  field.after(element("p", { class: "error small", id, role: "alert" }, text));
+  field.setAttribute("aria-invalid", "true");
+  field.focus();
+  // Buttons that stay at the bottom must not cover it.
+  field.scrollIntoView({ block: "center" });
+}
+
+/** Removes the marks of all fields of a form. */
+export function unmark(form) {
+  for (const field of form.querySelectorAll("[aria-invalid]")) markInvalid(field, "");
+}
+
+/**
+ * Marks the fields of a form that a failed call names; the first one has the focus. `names` has the ids of fields whose
+ * ids differ from the API's names. Returns whether there is one.
+ */
+export function markErrors(form, error, names = {}) {
+  const fields = error.fields.map(({ field, text }) => [names[field] ?? field.split(/[.[]/)[0], text]);
+  const found = fields.map(([id, text]) => [form.querySelector(`#${CSS.escape(id)}`), text]).filter(([field]) => field);
+  for (const [field, text] of found.reverse()) markInvalid(field, text);
+  return found.length > 0;
 }
 
 /** Runs `work` while the buttons of `form` are disabled, so that nothing is sent twice. */
@@ -68,4 +104,28 @@ export async function withButtonsDisabled(form, work) {
     // A disabled button loses the focus, and a person who uses the keyboard their place.
     if (document.activeElement === document.body && focused?.isConnected) focused.focus();
   }
+}
+
+/** Ctrl+Enter (or ⌘+Enter) in a field sends its form. */
+export function sendByKeyboard(form, send = () => form.requestSubmit()) {
+  form.addEventListener("keydown", (event) => {
+    if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey)) return;
+    event.preventDefault();
+    send();
+  });
+}
+
+/** Opens a dialog, in a browser without them as a part of the page. It is removed when it is closed. */
+export function openDialog(dialog) {
+  dialog.addEventListener("close", () => dialog.remove());
+  document.body.append(dialog);
+  if (dialog.showModal) dialog.showModal();
+  else dialog.setAttribute("open", "");
+}
+
+/** Closes a dialog. */
+export function closeDialog(dialog, value) {
+  if (dialog.close) return dialog.close(value);
+  dialog.returnValue = value;
+  dialog.dispatchEvent(new Event("close"));
 }

@@ -2,7 +2,8 @@
 
 import { $, element } from "./dom.js";
 import { knowsAdmin } from "./me.js";
-import { forgetEverything, token } from "./session.js";
+import { forgetEverything, isLeaving, storage, token } from "./session.js";
+import { endSession } from "./stay.js";
 import { t } from "./texts.js";
 
 function menuLink(path, text) {
@@ -11,15 +12,18 @@ function menuLink(path, text) {
 
 /** Shows the menu of a person who is signed in, or a link with which to sign in. */
 export function showFrame() {
-  sessionStorage.removeItem("countersign-reloads");
+  storage.remove("countersign-reloads");
+  showSkipLink();
+  if (isLeaving()) endSession();
   $("menu").setAttribute("aria-label", t("menu"));
   $("footer").replaceChildren(element("a", { href: "/docs" }, t("documentation")));
   if (!token()) {
     $("menu").replaceChildren(...(location.pathname === "/" ? [] : [menuLink("/", t("signIn"))]));
     return;
   }
-  const leave = () => {
+  const leave = async () => {
     forgetEverything();
+    await endSession();
     location.assign("/");
   };
   $("menu").replaceChildren(
@@ -33,4 +37,16 @@ export function showFrame() {
 async function showAdminLink() {
   const account = $("menu").querySelector("[href='/account']");
   if (await knowsAdmin() && account.isConnected) account.before(menuLink("/admin", t("admin")));
+}
+
+/** The link to the content, which is only visible while it has the focus. It leaves the address as it is. */
+function showSkipLink() {
+  const target = document.querySelector("main, .docs");
+  const skip = $("skip");
+  skip.textContent = t("skip");
+  skip.onclick = (event) => {
+    event.preventDefault();
+    target.tabIndex = -1;
+    target.focus();
+  };
 }

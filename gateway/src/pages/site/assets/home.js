@@ -7,7 +7,6 @@ import { signInForm } from "./sign-in.js";
 import { t } from "./texts.js";
 
 function showLanding() {
-  document.title = document.querySelector("meta[name=application-name]").content;
   $("content").replaceChildren(
     element("div", { class: "narrow" },
       element("p", {}, t("welcome")), element("p", { class: "soft" }, t("welcomeMore"))),

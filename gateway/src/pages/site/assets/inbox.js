@@ -1,12 +1,11 @@
 // The list of a person's tasks: tabs, search, filters, pages. Its state is in the URL.
 
-import { $, element, foreign, labelled, notify } from "./dom.js";
+import { $, element, foreign, forgetFailure, labelled, notify } from "./dom.js";
 import { repeat } from "./retry.js";
-import { claims } from "./session.js";
 import { createDialog } from "./task-form.js";
-import { countToDecide, loadPage, SORTS, stateFromUrl, TABS, urlOf } from "./task-list.js";
+import { countAll, countToDecide, loadPage, offsetsAt, PAGE, SORTS, stateFromUrl, TABS, urlOf } from "./task-list.js";
 import { due, statusBadge } from "./task-view.js";
-import { locale, t, tWith } from "./texts.js";
+import { numberText, t, tWith } from "./texts.js";
 import { parseTime, timeFromNow } from "./times.js";
 import { unverifiedNotice } from "./verification.js";
 
@@ -32,16 +31,18 @@ function rowOf(task) {
         ? element("span", { class: "soft" }, tWith("createdAt", { when: timeFromNow(parseTime(task.created)) })) : null));
 }
 
-function render({ rows, next }) {
+function render({ rows, before, next }, all, previous) {
   const focused = document.activeElement?.id;
   $("rows").replaceChildren(...rows.map(rowOf));
   $("empty").hidden = rows.length > 0;
   $("empty").textContent = t(state.search || state.status ? "nothingFound" : `empty ${state.tab}`);
   const pageLink = (offsets, text) => element("a", { class: "button plain", href: urlOf({ ...state, offsets }) }, t(text));
-  const isFirst = state.offsets.every((offset) => offset === 0);
+  const range = { from: numberText(before + 1), to: numberText(before + rows.length), count: numberText(all) };
   $("pages").replaceChildren(
-    isFirst ? "" : pageLink([], "firstPage"),
+    before > PAGE ? pageLink([], "firstPage") : "",
+    before > 0 ? pageLink(previous, "previousPage") : "",
     next ? pageLink(next, "nextPage") : "");
+  $("summary").textContent = rows.length === 0 ? "" : t(before > 0 || next ? "range" : "found", range);
   if (focused?.startsWith("task-")) $(focused)?.focus();
 }
 
@@ -49,16 +50,21 @@ function render({ rows, next }) {
 async function refresh() {
   const request = ++newest;
   try {
-    const [page, count] = await Promise.all([loadPage(state), countToDecide()]);
+    const [page, count, all] = await Promise.all([loadPage(state), countToDecide(), countAll(state)]);
+    const isPastEnd = page.rows.length === 0 && page.before > 0;
+    const other = isPastEnd ? Math.floor((all - 1) / PAGE) * PAGE : page.before - PAGE;
+    const previous = await offsetsAt(state, other);
     if (request !== newest) return;
+    if (isPastEnd) return go({ offsets: previous });
     showCount(count);
-    const text = JSON.stringify([state, page]);
-    if (text !== shown) render(page);
-    if ($("state").classList.contains("bad")) notify("");
+    const text = JSON.stringify([state, page, all]);
+    if (text !== shown) render(page, all, previous);
+    forgetFailure();
     shown = text;
     $("list").removeAttribute("aria-busy");
   } catch (error) {
     if (request !== newest) return;
+    if (error.status === 401 && document.querySelector("dialog")) return;
     if (error.status === 401) return sessionEnded();
     notify(error.message, "bad");
     throw error;
@@ -66,7 +72,7 @@ async function refresh() {
 }
 
 function showCount(count) {
-  const text = count > 0 ? ` ${new Intl.NumberFormat(locale).format(count)}` : "";
+  const text = count > 0 ? ` ${numberText(count)}` : "";
   $("count").textContent = text;
   document.title = `${text ? `(${text.trim()}) ` : ""}${t("yourTasks")}`;
 }
@@ -95,15 +101,18 @@ function followLink(event) {
 }
 
 function tabs() {
-  return Object.keys(TABS).map((tab) => element("a", { href: urlOf({ tab }), "aria-current": tab === state.tab ? "page" : null },
-    t(`tab ${tab}`), tab === "decide" ? element("span", { id: "count" }, $("count")?.textContent ?? "") : null));
+  return Object.keys(TABS).map((tab) => element("a", { href: urlOf({ tab }), "data-tab": tab },
+    t(`tab ${tab}`), tab === "decide" ? element("span", { id: "count" }) : null));
 }
 
 const option = (value, text, chosen) => element("option", { value, selected: value === chosen }, text);
 
-/** Tabs and selections as the state says. The search field keeps the focus, so it is never replaced. */
+/** Tabs and selections as the state says. What may have the focus is never replaced. */
 function showControls() {
-  $("tabs").replaceChildren(...tabs());
+  for (const link of $("tabs").children) {
+    if (link.dataset.tab === state.tab) link.setAttribute("aria-current", "page");
+    else link.removeAttribute("aria-current");
+  }
   const { choices } = TABS[state.tab];
   $("status").replaceChildren(option("", t("anyStatus"), state.status),
     ...choices.map((status) => option(status, t(`status ${status}`), state.status)));
@@ -129,15 +138,16 @@ function filters() {
 }
 
 function layout() {
-  const create = () => createDialog(claims().email ?? "", () => go({ tab: "created", search: "", status: "" }, "pushState"));
+  const create = () => createDialog(() => go({ tab: "created", search: "", status: "" }, "pushState"));
   return [
     unverifiedNotice(),
     element("div", { class: "bar" },
       element("h1", { id: "heading", tabindex: -1 }, t("yourTasks")),
       element("button", { type: "button", onclick: create }, t("newTask"))),
-    element("nav", { class: "tabs", id: "tabs", "aria-label": t("lists"), onclick: followLink }),
+    element("nav", { class: "tabs", id: "tabs", "aria-label": t("lists"), onclick: followLink }, tabs()),
     filters(),
     element("section", { id: "list", "aria-busy": "true", "aria-label": t("tasks") },
+      element("p", { class: "soft small summary", id: "summary", role: "status" }),
       element("ul", { class: "rows", id: "rows" }),
       element("p", { class: "empty", id: "empty", role: "status", hidden: true })),
     element("nav", { class: "pages", id: "pages", "aria-label": t("pages"), onclick: followLink }),

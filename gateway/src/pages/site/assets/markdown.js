@@ -1,59 +1,114 @@
 // Renders the Markdown of descriptions and comments, which may come from anyone.
 //
-// HTML in it is shown as text, images become links, and the result passes a sanitizer that lets only these
-// elements and links to the web and to mailboxes through.
+// The parser only reads the text: every element is made here, by name, and everything else becomes text. So HTML is shown as it
+// was written, images become links, and links lead to the web or to mailboxes.
 
 import { Marked } from "./vendor/marked.esm.js";
-// Not a module: it defines `DOMPurify`.
-import "./vendor/dompurify.min.js";
+import { element } from "./dom.js";
 import { t } from "./texts.js";
 
-const ALLOWED = {
-  ALLOWED_TAGS: ["a", "blockquote", "br", "code", "del", "em", "h2", "h3", "h4", "h5", "h6", "hr", "li", "ol", "p",
-    "pre", "strong", "table", "tbody", "td", "th", "thead", "tr", "ul"],
-  ALLOWED_ATTR: ["href", "start"],
-  ALLOW_DATA_ATTR: false,
-  ALLOW_ARIA_ATTR: false,
-  ALLOWED_URI_REGEXP: /^(?:https?:\/\/|mailto:)/i,
-  RETURN_DOM_FRAGMENT: true,
+// A description without any Markdown keeps its lines.
+const marked = new Marked({ gfm: true, breaks: true });
+
+const SAFE = /^(?:https?:\/\/|mailto:)/i;
+const ENTITY = /&(?:#\d{1,7}|#x[\da-f]{1,6}|[a-z][\da-z]{1,31});/gi;
+const RIGHT_TO_LEFT = /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]/;
+/** What a cell with an amount contains: it is not broken into lines. */
+const AMOUNT = /^[\p{Sc}\s+−-]*\d[\d\s.,'’]*(?:%|\p{Sc}|[A-Z]{3})?$/u;
+
+/** Text whose entities, such as `&copy;`, are characters. */
+function decoded(text) {
+  return text.replace(ENTITY, (entity) => {
+    const area = document.createElement("textarea");
+    area.innerHTML = entity;
+    return area.value;
+  });
+}
+
+const inline = (tokens) => tokens.map((token) => (INLINE[token.type] ?? INLINE.text)(token));
+const wrap = (name) => ({ tokens }) => element(name, {}, inline(tokens));
+
+function link(address, attributes, content) {
+  const href = decoded(address);
+  if (!SAFE.test(href)) return content;
+  return element("a", { ...attributes, href, target: "_blank", rel: "noopener noreferrer nofollow" }, content);
+}
+
+const INLINE = {
+  text: ({ tokens, text, escaped, raw }) => (tokens ? inline(tokens) : escaped ? text : decoded(text ?? raw)),
+  escape: ({ text }) => text,
+  html: ({ raw }) => raw,
+  codespan: ({ text }) => element("code", {}, text),
+  br: () => element("br"),
+  strong: wrap("strong"),
+  em: wrap("em"),
+  del: wrap("del"),
+  checkbox: ({ checked }) => (checked ? "☑ " : "☐ "),
+  link: ({ href, tokens }) => link(href, {}, inline(tokens)),
+  // Nothing is loaded from other servers, which would tell them who reads the task.
+  image: ({ href, text }) => link(href, { class: "image" }, text || href),
 };
-const BLOCKS = "blockquote, h2, h3, h4, h5, h6, li, p, td, th";
 
-const asText = (text) => text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;").replaceAll('"', "&quot;");
+/** The direction of a part with parts of its own, by its first letter. */
+function directionOf(text) {
+  const [letter = ""] = text.match(/\p{L}/u) ?? [];
+  return RIGHT_TO_LEFT.test(letter) ? "rtl" : "ltr";
+}
 
-const marked = new Marked({
-  gfm: true,
-  // A description without any Markdown keeps its lines.
-  breaks: true,
-  renderer: {
-    html: ({ text, block }) => (block ? `<p>${asText(text.trim()).replaceAll("\n", "<br>")}</p>` : asText(text)),
-    // Nothing is loaded from other servers, which would tell them who reads the task.
-    image: ({ href, text }) => `<a href="${asText(href)}">${asText(text || href)}</a>`,
-    checkbox: ({ checked }) => (checked ? "☑ " : "☐ "),
-    heading({ tokens, depth }) {
-      // The title of the page is the only `h1`.
-      const name = `h${Math.min(depth + 1, 6)}`;
-      return `<${name}>${this.parser.parseInline(tokens)}</${name}>`;
+function cell(name, { tokens, align, text }) {
+  const classes = [align === "right" || align === "center" ? align : "", AMOUNT.test(text.trim()) ? "amount" : ""];
+  return element(name, { dir: "auto", class: classes.filter(Boolean).join(" ") || null }, inline(tokens));
+}
+
+function listItem({ tokens, task, checked, loose }, headings) {
+  const isMarked = tokens.some(({ type }) => type === "checkbox") || tokens[0]?.tokens?.some(({ type }) => type === "checkbox");
+  const box = task && !isMarked ? INLINE.checkbox({ checked }) : null;
+  const parts = tokens.map((token) => (token.type === "text" && !loose ? INLINE.text(token) : blocks([token], headings)));
+  return element("li", task ? { class: "choice" } : {}, box, parts);
+}
+
+const BLOCK = {
+  space: () => null,
+  def: () => null,
+  hr: () => element("hr"),
+  html: ({ raw }) => element("p", { dir: "auto" }, raw.trim().split("\n").flatMap((line, number) => (number ? [element("br"), line] : [line]))),
+  code: ({ text }) => element("pre", { tabindex: 0 }, element("code", {}, text)),
+  paragraph: ({ tokens }) => element("p", { dir: "auto" }, inline(tokens)),
+  text: (token) => element("p", { dir: "auto" }, INLINE.text(token)),
+  checkbox: (token) => INLINE.checkbox(token),
+  heading: ({ tokens, depth }, headings) => element(`h${headings.level(depth)}`, { dir: "auto", class: `level-${depth}` }, inline(tokens)),
+  blockquote: ({ tokens, text }, headings) => element("blockquote", { dir: directionOf(text) }, blocks(tokens, headings)),
+  list: ({ ordered, start, items, raw }, headings) => element(ordered ? "ol" : "ul",
+    { dir: directionOf(raw), start: ordered && start !== 1 ? start : null }, items.map((item) => listItem(item, headings))),
+  table: ({ header, rows }) => element("div", { class: "scroll", tabindex: 0, role: "group", "aria-label": t("table") },
+    element("table", {}, element("thead", {}, element("tr", {}, header.map((one) => cell("th", one)))),
+      element("tbody", {}, rows.map((row) => element("tr", {}, row.map((one) => cell("td", one))))))),
+};
+
+const blocks = (tokens, headings) => tokens.map((token) => (BLOCK[token.type] ?? BLOCK.text)(token, headings));
+
+/** Levels without gaps below the page's only `h1`, whatever level a text begins with. */
+function headingLevels(tokens) {
+  const depths = tokens.filter(({ type }) => type === "heading").map(({ depth }) => depth);
+  const highest = Math.min(6, ...depths);
+  let last = 1;
+  return {
+    level(depth) {
+      last = Math.min(depth - highest + 2, last + 1, 6);
+      last = Math.max(last, 2);
+      return last;
     },
-  },
-});
+  };
+}
 
-/** The nodes of a Markdown text. */
+/** The nodes of a Markdown text. A text that is nested too deeply is shown as it was written. */
 export function render(text) {
-  const fragment = window.DOMPurify.sanitize(marked.parse(text), ALLOWED);
-  for (const link of fragment.querySelectorAll("a[href]")) {
-    link.target = "_blank";
-    link.rel = "noopener noreferrer nofollow";
-  }
-  for (const block of fragment.querySelectorAll(BLOCKS)) block.dir = "auto";
-  for (const table of fragment.querySelectorAll("table")) {
-    const scroll = document.createElement("div");
-    scroll.className = "scroll";
-    scroll.tabIndex = 0;
-    scroll.setAttribute("role", "group");
-    scroll.setAttribute("aria-label", t("table"));
-    table.replaceWith(scroll);
-    scroll.append(table);
+  const fragment = document.createDocumentFragment();
+  try {
+    const tokens = marked.lexer(text);
+    fragment.append(...blocks(tokens, headingLevels(tokens)).flat(Infinity).filter(Boolean));
+  } catch {
+    fragment.append(element("p", { class: "plain-text", dir: "auto" }, text));
   }
   return fragment;
 }

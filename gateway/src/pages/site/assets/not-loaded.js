@@ -16,11 +16,21 @@
     const notice = document.getElementById("not-loaded");
     notice.hidden = false;
     for (const button of notice.querySelectorAll("button")) button.addEventListener("click", () => location.reload());
-    const reloads = Number(sessionStorage.getItem(RELOADS));
+    const reloads = countReload();
     if (reloads >= PAUSES.length) return;
-    sessionStorage.setItem(RELOADS, reloads + 1);
     setTimeout(() => location.reload(), PAUSES[reloads]);
     addEventListener("online", () => location.reload());
+  }
+
+  /** How often the page was loaded again before. A browser that stores nothing does not do so by itself, or it would never end. */
+  function countReload() {
+    try {
+      const reloads = Number(sessionStorage.getItem(RELOADS));
+      sessionStorage.setItem(RELOADS, reloads + 1);
+      return reloads;
+    } catch {
+      return PAUSES.length;
+    }
   }
 
   function failed({ target }) {

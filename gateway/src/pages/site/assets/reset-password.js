@@ -1,5 +1,5 @@
 import { call } from "./api.js";
-import { $, element, labelled, notify, withButtonsDisabled } from "./dom.js";
+import { $, element, labelled, markErrors, markInvalid, notify, unmark, withButtonsDisabled } from "./dom.js";
 import { showFrame } from "./frame.js";
 import { codeFromLink } from "./link.js";
 import { t } from "./texts.js";
@@ -16,8 +16,9 @@ const form = element("form", { class: "card narrow", method: "post", action: "/r
 
 function submit(event) {
   event.preventDefault();
+  unmark(form);
   if ($("password").value !== $("repeated").value) {
-    notify(t("passwordsDiffer"), "bad");
+    markInvalid($("repeated"), t("passwordsDiffer"));
     return;
   }
   withButtonsDisabled(form, async () => {
@@ -26,8 +27,10 @@ function submit(event) {
       form.hidden = true;
       notify([t("passwordSet"), " ", element("a", { href: "/" }, t("signIn"))], "good");
     } catch (error) {
-      if (error.code === "invalid-code") code.closest(".field").hidden = false;
-      notify(error.code === "invalid-code" ? `${error.message} ${t("requestAnother")}` : error.message, "bad");
+      if (error.code === "invalid-code") {
+        code.closest(".field").hidden = false;
+        markInvalid(code, `${error.message} ${t("requestAnother")}`);
+      } else if (!markErrors(form, error)) notify(error.message, "bad");
     }
   });
 }

@@ -13,23 +13,28 @@ function pause(milliseconds) {
       removeEventListener("online", done);
       resolve();
     };
-    const timer = setTimeout(done, milliseconds);
+    const timer = milliseconds === Infinity ? 0 : setTimeout(done, milliseconds);
     addEventListener("online", done);
   });
 }
 
-/** Runs `attempt` until it succeeds, fails for good, or has failed too often. `onPause` is called before each pause. */
+/**
+ * Runs `attempt` until it succeeds, fails for good, or has failed too often. A browser that is offline waits until it is not.
+ * `onPause` is called before each pause, with whether it may be long.
+ */
 export async function withRetries(attempt, onPause) {
-  for (const milliseconds of PAUSES) {
+  for (let failures = 0; ; failures += 1) {
     try {
       return await attempt();
     } catch (error) {
-      if (!error.temporary) throw error;
-      onPause(error);
-      await pause(Math.max(milliseconds, Math.min(error.retryAfter * 1_000, LONGEST_PAUSE)));
+      const isOffline = error.status === 0 && navigator.onLine === false;
+      const isLast = failures >= PAUSES.length;
+      if (!error.temporary || (isLast && !isOffline)) throw error;
+      onPause(error, isLast);
+      await pause(isLast ? Infinity : Math.max(PAUSES[failures], Math.min(error.retryAfter * 1_000, LONGEST_PAUSE)));
+      if (isLast) failures = 0;
     }
   }
-  return attempt();
 }
 
 /** Runs `work` at intervals while the page is visible, and less often while it fails. */
@@ -57,5 +62,6 @@ export function repeat(work) {
     if (document.visibilityState === "visible") run();
     else clearTimeout(timer);
   });
+  addEventListener("online", run);
   schedule();
 }

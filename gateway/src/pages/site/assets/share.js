@@ -3,6 +3,8 @@
 import { element, foreign } from "./dom.js";
 import { t, tWith } from "./texts.js";
 
+const COPIED = 4_000;
+
 /** The secret is in the fragment, which browsers don't send to servers. */
 const linkOf = ({ id, approverSecret }) => `${location.origin}/tasks#taskId=${id}&secret=${approverSecret}`;
 
@@ -15,9 +17,10 @@ async function copy(field, button) {
     document.execCommand("copy");
   }
   button.textContent = t("copied");
+  setTimeout(() => { button.textContent = t("copyLink"); }, COPIED);
 }
 
-/** The approver's link with a button that copies it. It can't be shown again later. */
+/** The approver's link with a button that copies it. */
 export function linkPanel(task) {
   const field = element("input", { id: "link", readonly: true, value: linkOf(task), "aria-label": t("approverLink") });
   const button = element("button", { type: "button", onclick: () => copy(field, button), "aria-live": "polite" }, t("copyLink"));

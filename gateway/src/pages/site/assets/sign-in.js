@@ -1,12 +1,19 @@
 // The forms for people who are not signed in: sign in, create an account, ask for a new password.
 
 import { call } from "./api.js";
-import { $, element, labelled, notify, withButtonsDisabled } from "./dom.js";
-import { signIn } from "./session.js";
+import { closeDialog, element, labelled, markErrors, notify, openDialog, unmark, withButtonsDisabled } from "./dom.js";
+import { canStay, signIn } from "./session.js";
+import { signInAndStay } from "./stay.js";
 import { t } from "./texts.js";
 
+/** The address that was typed last, which every form begins with. */
+let email = "";
+
 function emailField() {
-  return labelled(t("email"), element("input", { id: "username", name: "username", type: "email", autocomplete: "username", required: true }));
+  return labelled(t("email"), element("input", {
+    id: "username", name: "username", type: "email", autocomplete: "username", required: true, value: email,
+    oninput: ({ target }) => { email = target.value.trim(); },
+  }));
 }
 
 function passwordField(kind, help) {
@@ -14,67 +21,129 @@ function passwordField(kind, help) {
     element("input", { id: "password", name: "password", type: "password", autocomplete: kind, required: true }), help);
 }
 
-/** A form on a card. `links` lead to the other forms. */
-function card(title, fields, action, links, send) {
+/** Offers to stay signed in, where the browser can. */
+function stayField() {
+  if (!canStay()) return null;
+  return element("div", { class: "field" },
+    element("label", { class: "check" }, element("input", { id: "stay", type: "checkbox" }), t("stay")),
+    element("p", { class: "soft small" }, t("stayHelp")));
+}
+
+/** What each form shows and sends. */
+const FORMS = {
+  "sign-in": {
+    title: "signInTitle", action: "signIn", links: [["sign-up", "createAccount"], ["forgot-password", "forgot"]],
+    fields: () => [emailField(), passwordField("current-password"), stayField()],
+    async send(form) {
+      if (form.querySelector("#stay")?.checked) return signInAndStay(credentials(form)).then(() => ({ isDone: true }));
+      return call("POST", "/user/auth", { body: credentials(form) });
+    },
+  },
+  "sign-up": {
+    title: "signUpTitle", action: "createAccount", links: [["sign-in", "haveAccount"]],
+    fields: () => [emailField(), passwordField("new-password", t("passwordRule"))],
+    async send(form) {
+      try {
+        return await call("POST", "/user", { body: credentials(form) });
+      } catch (error) {
+        if (error.status === 401 || error.code === "insufficient-scope") error.message = t("signUpClosed");
+        throw error;
+      }
+    },
+  },
+  "forgot-password": {
+    title: "forgotTitle", action: "sendLink", links: [["sign-in", "haveAccount"]],
+    fields: () => [emailField()],
+    send: () => call("POST", "/user/forgot-password", { body: { email } }).then(() => ({})),
+  },
+};
+
+const credentials = (form) => ({ username: email, password: form.querySelector("#password").value });
+
+/** A form on a card. `go` shows another one, with a text above it. */
+function card(name, done, go) {
+  const { title, fields, action, links, send } = FORMS[name];
+  const failure = element("p", { class: "error", role: "alert" });
   const submit = (event) => {
     event.preventDefault();
-    withButtonsDisabled(form, () => send().catch((error) => notify(error.message, "bad")));
-  };
-  // Method and action matter to password managers only: scripts send the form.
-  const form = element("form", { class: "card narrow", method: "post", action: location.pathname, onsubmit: submit },
-    element("h1", {}, title), ...fields,
-    element("div", { class: "actions" }, element("button", {}, action)),
-    element("p", { class: "links" }, links));
-  return form;
-}
-
-function switchTo(form, next, done) {
-  const other = next(done);
-  notify("");
-  form().replaceWith(other);
-  other.querySelector("input").focus();
-}
-
-function linkTo(text, next, done) {
-  const button = element("button", { type: "button", class: "link" }, text);
-  button.addEventListener("click", () => switchTo(() => button.closest("form"), next, done));
-  return button;
-}
-
-/** Signs in. `done` is called afterwards. */
-export function signInForm(done) {
-  return card(t("signInTitle"), [emailField(), passwordField("current-password")], t("signIn"),
-    [linkTo(t("createAccount"), signUpForm, done), linkTo(t("forgot"), forgotForm, done)],
-    async () => {
-      const { token } = await call("POST", "/user/auth", { body: credentials() });
-      signIn(token);
-      done();
-    });
-}
-
-function signUpForm(done) {
-  return card(t("signUpTitle"), [emailField(), passwordField("new-password", t("passwordRule"))], t("createAccount"),
-    [linkTo(t("haveAccount"), signInForm, done)],
-    async () => {
+    // Password managers fill fields in without typing.
+    email = form.querySelector("#username").value.trim();
+    failure.textContent = "";
+    unmark(form);
+    withButtonsDisabled(form, async () => {
       try {
-        const { token } = await call("POST", "/user", { body: credentials() });
-        signIn(token);
+        const { token, isDone } = await send(form);
+        if (!token && !isDone) return go("sign-in", t("linkSent"));
+        if (token) signIn(token);
         done();
       } catch (error) {
-        if (error.status !== 401 && error.code !== "insufficient-scope") throw error;
-        notify(t("signUpClosed"), "bad");
+        if (!markErrors(form, error, { email: "username" })) failure.textContent = error.message;
       }
     });
-}
-
-function forgotForm(done) {
-  const form = card(t("forgotTitle"), [emailField()], t("sendLink"), [linkTo(t("haveAccount"), signInForm, done)],
-    async () => {
-      await call("POST", "/user/forgot-password", { body: { email: $("username").value.trim() } });
-      switchTo(() => form, signInForm, done);
-      notify(t("linkSent"), "good");
-    });
+  };
+  const linkTo = ([other, text]) => element("button", { type: "button", class: "link", onclick: () => go(other) }, t(text));
+  // Method and action matter to password managers only: scripts send the form.
+  const form = element("form", { class: "card narrow", method: "post", action: location.pathname, onsubmit: submit },
+    element("h1", {}, t(title)), ...fields(), failure,
+    element("div", { class: "actions" }, element("button", {}, t(action))),
+    element("p", { class: "links" }, links.map(linkTo)));
   return form;
 }
 
-const credentials = () => ({ username: $("username").value.trim(), password: $("password").value });
+const nameInAddress = () => {
+  const name = new URLSearchParams(location.search).get("form");
+  return Object.prototype.hasOwnProperty.call(FORMS, name) ? name : "sign-in";
+};
+
+/** Signs in. `done` is called afterwards. On the start page each form has an address of its own. */
+export function signInForm(done) {
+  const isStart = location.pathname === "/";
+  const place = element("div", {});
+  const application = document.querySelector("meta[name=application-name]").content;
+  const show = (name, text) => {
+    place.replaceChildren(card(name, finish, go));
+    document.title = `${t(FORMS[name].title)} · ${application}`;
+    if (text !== undefined) notify(text, text ? "good" : "");
+  };
+  const go = (name, text) => {
+    if (isStart) history.pushState(null, "", name === "sign-in" ? "/" : `/?form=${name}`);
+    show(name, text ?? "");
+    place.querySelector("input").focus();
+  };
+  const back = () => { if (place.isConnected) show(nameInAddress(), ""); };
+  const finish = () => {
+    removeEventListener("popstate", back);
+    if (isStart && location.search.includes("form=")) history.replaceState(null, "", "/");
+    done();
+  };
+  if (isStart) addEventListener("popstate", back);
+  show(isStart ? nameInAddress() : "sign-in");
+  return place;
+}
+
+let opened = null;
+
+/** Asks to sign in again above what the page shows. Returns whether the person did. */
+export function signInDialog(reason) {
+  opened ??= new Promise((resolve) => {
+    const close = (isDone) => closeDialog(dialog, isDone ? "yes" : "");
+    const said = element("p", { class: "notice", role: "alert" }, reason);
+    const show = (name, text = "") => {
+      place.replaceChildren(card(name, () => close(true), show));
+      if (text) said.textContent = text;
+      place.querySelector("input").focus();
+    };
+    const place = element("div", {}, card("sign-in", () => close(true), show));
+    const dialog = element("dialog", {
+      "aria-label": t("signInTitle"),
+      onclose: () => {
+        opened = null;
+        resolve(dialog.returnValue === "yes");
+      },
+    }, said, place, element("div", { class: "actions" },
+      element("button", { type: "button", class: "plain", onclick: () => close(false) }, t("cancel"))));
+    openDialog(dialog);
+    place.querySelector("input").focus();
+  });
+  return opened;
+}

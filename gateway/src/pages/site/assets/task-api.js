@@ -1,12 +1,13 @@
 // Calls about one task.
 
-import { call, Failure } from "./api.js";
+import { call } from "./api.js";
+import { Failure } from "./http.js";
 import { secretOf, token } from "./session.js";
 
 /** The fields that every version of the service can add. */
 const KNOWN = ["isApprover", "decisionMade", "created", "public"];
 /** Fields of newer services. While one of an earlier version still runs, the pages do without them. */
-const NEWER = ["comment", "commentRequired", "decidedBy", "isRequester", "canDecide"];
+const NEWER = ["comment", "commentRequired", "confirmationRequired", "decidedBy", "isRequester", "canDecide", "version"];
 
 const path = (id) => `/people-task/tasks/${encodeURIComponent(id)}`;
 
@@ -21,13 +22,13 @@ async function withFields(url, access) {
   try {
     return await get([...KNOWN, ...NEWER]);
   } catch (error) {
-    if (!(error.problem?.errors ?? []).some(({ field }) => field === "include")) throw error;
+    if (!error.about("include")) throw error;
     return get(KNOWN);
   }
 }
 
 function complete(task) {
-  return { comment: null, commentRequired: false, decidedBy: null, ...task, canDecide: task.canDecide ?? task.isApprover };
+  return { comment: null, commentRequired: false, confirmationRequired: false, decidedBy: null, ...task, canDecide: task.canDecide ?? task.isApprover };
 }
 
 /** A task with everything that the pages show. */
@@ -42,14 +43,21 @@ export async function findTask(secret) {
   return complete(task);
 }
 
-/** Changes a task. */
-export const editTask = (id, body) => call("PUT", path(id), { ...accessTo(id), body });
+/** The task that the user can decide next, or nothing. */
+export async function nextTask(id) {
+  const query = "role=approver&filter=status:pending&sort=created:-1&limit=2&projection=-description";
+  const tasks = await call("GET", `/people-task/tasks?${query}`, { token: token() });
+  return tasks.find((task) => task.id !== id);
+}
+
+/** Changes a task, if it still is as it was shown. */
+export const editTask = ({ id, version }, body) => call("PUT", path(id), { ...accessTo(id), version, body });
 
 export const createTask = (body) => call("POST", "/people-task/tasks", { token: token(), body });
 
-/** Approves or rejects. */
-export const sendDecision = (id, verb, comment) =>
-  call("PUT", `${path(id)}/${verb}`, { ...accessTo(id), body: comment ? { comment } : {} });
+/** Approves or rejects a task, if it still is as it was shown. */
+export const sendDecision = ({ id, version }, verb, comment) =>
+  call("PUT", `${path(id)}/${verb}`, { ...accessTo(id), version, body: comment ? { comment } : {} });
 
 export const webhooksOf = (id) => call("GET", `${path(id)}/webhooks`, { token: token() });
 

@@ -1,94 +1,242 @@
 // The dialogs with which a task is created, edited, or handed over.
 
-import { $, element, labelled, markInvalid, withButtonsDisabled } from "./dom.js";
+import { closeDialog, element, labelled, markErrors, notify, openDialog, remark, sendByKeyboard, unmark, withButtonsDisabled } from "./dom.js";
+import { claims, draftOf, dropDraft, keepDraft, rememberApproverLink, signOut } from "./session.js";
 import { linkPanel } from "./share.js";
-import { createTask, editTask } from "./task-api.js";
+import { createTask, editTask, loadTask } from "./task-api.js";
 import { t } from "./texts.js";
-import { fromLocalInput, parseTime, toLocalInput } from "./times.js";
+import { fromLocalInput, isOver, parseTime, timeZone, toApi, toLocalInput, zonedText } from "./times.js";
+
+/** The latest date that a field takes: the service knows four digits of a year. */
+const LATEST = "9999-12-31T23:59";
 
 function check(id, label, checked) {
   return element("label", { class: "check" }, element("input", { id, type: "checkbox", checked }), label);
 }
 
+/** What the fields hold for a task, by their ids. */
+const valuesOf = (task) => ({
+  title: task.title ?? "", approver: task.approver ?? "", "description-field": task.description ?? "",
+  decisionBy: toLocalInput(parseTime(task.decisionBy)), requester: task.requester ?? "",
+  commentRequired: task.commentRequired ?? false, confirmationRequired: task.confirmationRequired ?? false, public: task.public ?? false,
+});
+
 function fieldsOf(task) {
   const input = (id, attributes) => element("input", { id, dir: "auto", ...attributes });
   const email = (id) => input(id, { type: "email", required: true, autocomplete: "off", value: task[id] });
   const description = element("textarea", { id: "description-field", rows: 5, maxlength: 20_000, dir: "auto" }, task.description ?? "");
+  const due = toLocalInput(parseTime(task.decisionBy));
   return [
     labelled(t("title"), input("title", { required: true, maxlength: 500, value: task.title })),
-    labelled(t("approver"), email("approver")),
+    labelled(t("approverField"), email("approver")),
     labelled(t("description"), description, t("markdownHelp")),
-    labelled(t("due"), element("input", { id: "decisionBy", type: "datetime-local", value: toLocalInput(parseTime(task.decisionBy)) })),
-    labelled(t("requestedBy"), email("requester")),
+    labelled(t("due"), element("input", {
+      id: "decisionBy", type: "datetime-local", max: LATEST, value: due, step: due.length > 16 ? 1 : null,
+    }), t("zoneHelp", { zone: timeZone() })),
+    labelled(t("requesterField"), email("requester")),
     check("commentRequired", t("commentRequired"), task.commentRequired),
+    check("confirmationRequired", t("confirmationRequired"), task.confirmationRequired),
     check("public", t("public"), task.public),
   ];
 }
 
-function valuesOf() {
-  return {
-    title: $("title").value, approver: $("approver").value.trim(), requester: $("requester").value.trim(),
-    description: $("description-field").value, decisionBy: fromLocalInput($("decisionBy").value),
-    commentRequired: $("commentRequired").checked, public: $("public").checked,
+/** What the person has written, by the ids of the fields. */
+function writtenIn(form) {
+  const fields = [...form.querySelectorAll("input, textarea")];
+  return Object.fromEntries(fields.map((field) => [field.id, field.type === "checkbox" ? field.checked : field.value]));
+}
+
+function write(form, values) {
+  for (const [id, value] of Object.entries(values)) {
+    const field = form.querySelector(`#${CSS.escape(id)}`);
+    if (field?.type === "checkbox") field.checked = value;
+    else if (field) field.value = value;
+  }
+}
+
+/** The fields whose values differ, by their ids. */
+const differing = (values, others) => Object.fromEntries(Object.entries(values).filter(([id, value]) => value !== others[id]));
+
+/** Fields as the API has them. */
+function bodyOf(written) {
+  const body = {};
+  for (const [id, value] of Object.entries(written)) {
+    if (id === "decisionBy") body.decisionBy = toApi(fromLocalInput(value));
+    else if (id === "description-field") body.description = value;
+    else body[id] = typeof value === "string" && id !== "title" ? value.trim() : value;
+  }
+  return body;
+}
+
+/** Says what may be wrong with a date or an address, which is sent all the same. Returns whether there is something. */
+function remarks(form, changes) {
+  let found = false;
+  const say = (id, text) => {
+    const field = form.querySelector(`#${id}`);
+    if (!field) return;
+    remark(field, text);
+    found ||= Boolean(text);
   };
+  const date = fromLocalInput(changes.decisionBy);
+  const isSkipped = date && !toLocalInput(date).startsWith(changes.decisionBy.slice(0, 16));
+  say("decisionBy", !date ? "" : isOver(date) ? t("inThePast") : isSkipped ? t("skippedTime", { time: zonedText(date) }) : "");
+  for (const id of ["approver", "requester"]) {
+    const domain = (changes[id] ?? "").split("@")[1];
+    say(id, domain && !domain.includes(".") ? t("domainWithoutDot", { domain }) : "");
+  }
+  return found;
 }
 
-/** Shows what is wrong at the first field that the service names, or above the buttons. */
-function showErrors(form, error) {
-  for (const field of form.querySelectorAll("[aria-invalid]")) markInvalid(field, "");
-  const [first] = error.problem?.errors ?? [];
-  const field = first && form.querySelector(`#${first.field === "description" ? "description-field" : first.field}`);
-  if (field) markInvalid(field, first.message);
-  else form.querySelector("[role=alert]").textContent = error.message;
-}
-
-/** A dialog with a form. `send` returns what is shown instead of the form afterwards, or nothing: then it closes. */
-function openDialog(title, fields, action, send) {
-  const close = element("button", { type: "button", class: "plain", onclick: () => dialog.close() }, t("cancel"));
+/**
+ * A dialog with a form. `send(changes, base)` gets what differs from the task, and returns what is shown instead of the form
+ * afterwards, or nothing: then it closes. What is written is kept until it is sent, whatever closes the dialog.
+ */
+function openForm({ title, name, task, fields, action, send }) {
+  let base = { task, values: {} };
+  let remarked = "";
+  const changes = () => differing(writtenIn(form), base.values);
+  const close = () => closeDialog(dialog);
   const submit = (event) => {
     event.preventDefault();
-    withButtonsDisabled(form, async () => {
-      try {
-        const result = await send();
-        if (!result) return dialog.close();
-        dialog.replaceChildren(result, element("div", { class: "actions" },
-          element("button", { type: "button", onclick: () => dialog.close() }, t("done"))));
-        result.querySelector("button").focus();
-      } catch (error) {
-        showErrors(form, error);
-      }
-    });
+    unmark(form);
+    failure.textContent = "";
+    const written = changes();
+    // A second press sends what was remarked on.
+    const key = JSON.stringify(written);
+    if (remarks(form, written) && remarked !== key) {
+      remarked = key;
+      main.textContent = t("sendAnyway", { action });
+      return;
+    }
+    withButtonsDisabled(form, () => trySend(written));
   };
-  const form = element("form", { onsubmit: submit }, element("h2", { id: "dialog-title" }, title), ...fields,
-    element("p", { class: "error", role: "alert" }), element("div", { class: "actions" }, element("button", {}, action), close));
-  const dialog = element("dialog", { "aria-labelledby": "dialog-title", onclose: () => dialog.remove() }, form);
-  document.body.append(dialog);
-  dialog.showModal();
+  async function trySend(written) {
+    try {
+      const result = await send(bodyOf(written), base.task);
+      dropDraft(name);
+      if (!result) return close();
+      dialog.replaceChildren(result, element("div", { class: "actions" }, element("button", { type: "button", onclick: close }, t("done"))));
+      result.querySelector("button").focus();
+    } catch (error) {
+      await failed(error, written);
+    }
+  }
+  async function failed(error, written) {
+    if (error.status === 401) await signInAgain();
+    else if (error.code === "task-changed") await showChange(written);
+    else if (!markErrors(form, error, { description: "description-field" })) failure.textContent = error.message;
+  }
+  async function signInAgain() {
+    signOut();
+    const { signInDialog } = await import("./sign-in.js");
+    failure.textContent = await signInDialog(t("sessionEnded")) ? t("signedInAgain") : t("sessionEnded");
+    const { showFrame } = await import("./frame.js");
+    showFrame();
+  }
+  /** Somebody else changed the task: shows how, and takes their values where this person has none. */
+  async function showChange(written) {
+    const [newer, { changeList }] = await Promise.all([loadTask(task.id), import("./changes.js")]);
+    change.replaceChildren(element("p", {}, element("strong", {}, t("changedMeanwhile"))), changeList(base.task, newer));
+    change.hidden = false;
+    write(form, valuesOf(newer));
+    base = { task: newer, values: writtenIn(form) };
+    write(form, written);
+    change.scrollIntoView({ block: "nearest" });
+  }
+  const main = element("button", {}, action);
+  const failure = element("p", { class: "error", role: "alert" });
+  const change = element("div", { class: "change", role: "alert", hidden: true });
+  const restored = element("p", { class: "soft small", hidden: true }, t("restored"), " ");
+  const form = element("form", { onsubmit: submit }, element("h2", { id: "dialog-title" }, title), restored, ...fields, change, failure,
+    element("div", { class: "actions" }, main, element("button", { type: "button", class: "plain", onclick: close }, t("cancel"))));
+  const dialog = element("dialog", { "aria-labelledby": "dialog-title" }, form);
+  const discard = () => {
+    dropDraft(name);
+    write(form, base.values);
+    restored.hidden = true;
+    form.querySelector("input").focus();
+  };
+  restored.append(element("button", { type: "button", class: "link", onclick: discard }, t("discard")));
+  // As the fields show it, which may write a line break in another way.
+  base.values = writtenIn(form);
+  const draft = draftOf(name);
+  if (draft) {
+    write(form, draft);
+    restored.hidden = false;
+  }
+  form.addEventListener("input", () => {
+    main.textContent = action;
+    const written = changes();
+    if (Object.keys(written).length > 0) keepDraft(name, written);
+    else dropDraft(name);
+  });
+  sendByKeyboard(form);
+  openDialog(dialog);
+}
+
+/** Keeps the secret of the approver's link for this tab. Returns the panel with the link. */
+function linkOf(task) {
+  rememberApproverLink(task.id, task.approverSecret);
+  return linkPanel(task);
 }
 
 /** Asks for a new task. `created` is called after it was created. */
-export function createDialog(requester, created) {
-  openDialog(t("newTask"), fieldsOf({ requester }), t("create"), async () => {
-    const task = await createTask(valuesOf());
-    created();
-    return linkPanel(task);
+export function createDialog(created) {
+  const requester = claims().email ?? "";
+  openForm({
+    title: t("newTask"), name: "new-task", task: { requester }, fields: fieldsOf({ requester }), action: t("create"),
+    async send(changes) {
+      const task = await createTask({ requester, ...changes });
+      created();
+      return linkOf(task);
+    },
   });
 }
 
 /** Changes a task. `edited` is called afterwards. */
 export function editDialog(task, edited) {
-  openDialog(t("edit"), fieldsOf(task), t("save"), async () => {
-    const changed = await editTask(task.id, valuesOf());
-    edited();
-    return changed.approverSecret ? linkPanel(changed) : null;
+  openForm({
+    title: t("edit"), name: `edit-${task.id}`, task, fields: fieldsOf(task), action: t("save"),
+    async send(changes, base) {
+      if (Object.keys(changes).length === 0) return null;
+      const changed = await editTask(base, changes);
+      edited();
+      return changed.approverSecret ? linkOf(changed) : null;
+    },
   });
 }
 
 /** Lets an approver name another one. */
 export function handOverDialog(task, edited) {
   const approver = element("input", { id: "approver", type: "email", required: true, autocomplete: "off" });
-  openDialog(t("handOver"), [labelled(t("approver"), approver, t("handOverHelp"))], t("handOver"), async () => {
-    await editTask(task.id, { approver: approver.value.trim() });
-    edited();
+  openForm({
+    title: t("handOver"), name: `hand-over-${task.id}`, task: {}, action: t("handOver"),
+    fields: [labelled(t("approverField"), approver, t("handOverHelp"))],
+    async send(changes) {
+      await editTask(task, { approver: changes.approver });
+      notify("");
+      edited();
+    },
   });
+}
+
+/** Makes a new link for the approver, because a link is known only to the tab in which it was made. */
+export function newLinkDialog(task, edited) {
+  openForm({
+    title: t("newApproverLink"), name: `link-${task.id}`, task: {}, action: t("newApproverLink"),
+    fields: [element("p", {}, t("newApproverLinkHelp"))],
+    async send() {
+      const changed = await editTask(task, { renewApproverSecret: true });
+      edited();
+      return linkOf(changed);
+    },
+  });
+}
+
+/** Shows the approver's link again. */
+export function linkDialog(task, approverSecret) {
+  const close = () => closeDialog(dialog);
+  const dialog = element("dialog", { "aria-labelledby": "dialog-title" }, linkPanel({ ...task, approverSecret }),
+    element("div", { class: "actions" }, element("button", { type: "button", onclick: close }, t("done"))));
+  openDialog(dialog);
 }

@@ -3,7 +3,9 @@
 import { call, listPage } from "./api.js";
 import { token } from "./session.js";
 
-const PAGE = 25;
+export const PAGE = 25;
+/** The rows that the service returns at most. */
+const MOST = 1_000;
 
 /** What each tab lists. A list of several statuses is made from one list for each. */
 export const TABS = {
@@ -18,7 +20,7 @@ export const SORTS = ["created:-1", "created:1", "mtime:-1", "decisionBy:1", "ti
 /** The tab, filters and position that the page's URL names. */
 export function stateFromUrl() {
   const given = new URLSearchParams(location.search);
-  const tab = given.get("tab") in TABS ? given.get("tab") : "decide";
+  const tab = Object.keys(TABS).includes(given.get("tab")) ? given.get("tab") : "decide";
   const { choices, sort } = TABS[tab];
   return {
     tab,
@@ -37,39 +39,80 @@ export function urlOf({ tab, search, status, sort, offsets = [] }) {
   if (status) url.set("status", status);
   if (sort && sort !== TABS[tab].sort) url.set("sort", sort);
   if (offsets.some((offset) => offset > 0)) url.set("offset", offsets.join(","));
-  return url.size > 0 ? `/?${url}` : "/";
+  return [...url.keys()].length > 0 ? `/?${url}` : "/";
 }
 
-function query({ tab, search, sort }, status, offset) {
+const statusesOf = ({ tab, status }) => (status ? [status] : TABS[tab].statuses);
+const readBefore = (offsets) => offsets.reduce((sum, offset) => sum + offset, 0);
+
+/** Adds the conditions of a list to its parameters. A comma in a filter's value is written with a backslash. */
+function addConditions(parameters, status, search) {
+  if (status) parameters.append("filter", `status:${status}`);
+  if (search) parameters.append("filter", `text:${search.replace(/,/g, "\\,")}`);
+}
+
+function query({ tab, search, sort }, status, offset, limit) {
   const parameters = new URLSearchParams({
-    role: TABS[tab].role, sort, limit: PAGE, offset, include: "created,mtime,decisionMade", projection: "-description",
+    role: TABS[tab].role, sort, limit, offset, include: "created,mtime,decisionMade", projection: "-description",
   });
-  if (status) parameters.set("filter", `status:${status}`);
-  if (search) parameters.set("pattern", search);
+  addConditions(parameters, status, search);
   return `/people-task/tasks?${parameters}`;
 }
 
-/** A page of tasks, and the offsets of the next page or `null`. */
-export async function loadPage(state) {
-  const statuses = state.status ? [state.status] : TABS[state.tab].statuses;
-  const offsets = statuses.map((_, list) => state.offsets[list] ?? 0);
-  const pages = await Promise.all(statuses.map((status, list) =>
-    listPage(query(state, status, offsets[list]), { token: token() })));
-  if (pages.length === 1) {
-    const [{ rows, next }] = pages;
-    return { rows, next: next && [Number(new URL(next, location.href).searchParams.get("offset"))] };
-  }
-  return merged(pages, offsets, state.sort);
+/** The first rows of a list of each status from an offset on. */
+function load(state, offsets, limit) {
+  return Promise.all(statusesOf(state).map((status, list) =>
+    listPage(query(state, status, offsets[list] ?? 0, limit), { token: token() })));
 }
 
-/** The first rows of several sorted lists, and how far each of them was read. */
-function merged(pages, offsets, sort) {
-  const all = pages.flatMap(({ rows }, list) => rows.map((row) => ({ row, list })));
+/** A page of tasks: its rows, how many are before it, and the offsets of the next page or `null`. */
+export async function loadPage(state) {
+  const offsets = statusesOf(state).map((_, list) => state.offsets[list] ?? 0);
+  const pages = await load(state, offsets, PAGE);
+  const { rows, read } = merged(pages.map((page) => page.rows), state.sort, PAGE);
+  const hasMore = pages.some(({ rows: all, next }, list) => next || all.length > read[list]);
+  return { rows, before: readBefore(offsets), next: hasMore ? offsets.map((offset, list) => offset + read[list]) : null };
+}
+
+/** The offsets of the page that begins after this many rows. */
+export async function offsetsAt(state, position) {
+  if (position <= 0) return [0];
+  if (statusesOf(state).length === 1) return [position];
+  const pages = await load(state, [], Math.min(position, MOST));
+  return merged(pages.map((page) => page.rows), state.sort, position).read;
+}
+
+/** How many tasks all pages of a state have. */
+export async function countAll(state) {
+  const counts = await Promise.all(statusesOf(state).map((status) => count(state, status)));
+  return readBefore(counts);
+}
+
+async function count({ tab, search = "" }, status) {
+  const parameters = new URLSearchParams({ role: TABS[tab].role });
+  addConditions(parameters, status, search);
+  return (await call("GET", `/people-task/tasks-count?${parameters}`, { token: token() })).count;
+}
+
+/**
+ * The first rows of several sorted lists, and how far each of them was read. Each list keeps its order, so that pages neither
+ * repeat nor leave out a row where the service compares texts in another way.
+ */
+function merged(lists, sort, most) {
   const compare = comparison(sort);
-  const rows = all.sort((a, b) => compare(a.row, b.row)).slice(0, PAGE);
-  const read = offsets.map((offset, list) => offset + rows.filter((one) => one.list === list).length);
-  const hasMore = all.length > rows.length || pages.some(({ next }) => next);
-  return { rows: rows.map(({ row }) => row), next: hasMore ? read : null };
+  const read = lists.map(() => 0);
+  const rows = [];
+  while (rows.length < most) {
+    let first = -1;
+    for (let list = 0; list < lists.length; list += 1) {
+      const row = lists[list][read[list]];
+      if (row && (first < 0 || compare(row, lists[first][read[first]]) < 0)) first = list;
+    }
+    if (first < 0) break;
+    rows.push(lists[first][read[first]]);
+    read[first] += 1;
+  }
+  return { rows, read };
 }
 
 /** Compares two tasks as the service sorts them: what is missing comes last. */
@@ -82,7 +125,4 @@ function comparison(sort) {
 }
 
 /** How many tasks wait for this person's decision. */
-export async function countToDecide() {
-  const { count } = await call("GET", "/people-task/tasks-count?role=approver&filter=status:pending", { token: token() });
-  return count;
-}
+export const countToDecide = () => count({ tab: "decide" }, "pending");

@@ -1,7 +1,8 @@
 // What people who are signed in can do with a task besides deciding it.
 
 import { element } from "./dom.js";
-import { editDialog, handOverDialog } from "./task-form.js";
+import { approverLinkOf } from "./session.js";
+import { editDialog, handOverDialog, linkDialog, newLinkDialog } from "./task-form.js";
 import { webhooksCard } from "./webhooks.js";
 import { t } from "./texts.js";
 
@@ -10,7 +11,11 @@ export function ownerTools(task, changed) {
   const button = (text, open) => element("button", { type: "button", class: "plain", onclick: () => open(task, changed) }, t(text));
   const isOnlyApprover = task.isApprover && !task.isRequester;
   const edit = isOnlyApprover ? button("handOver", handOverDialog) : button("edit", editDialog);
+  const secret = approverLinkOf(task.id);
+  const newLink = task.canDecide && !isOnlyApprover ? button("newApproverLink", newLinkDialog) : null;
+  const link = secret ? button("approverLink", () => linkDialog(task, secret)) : newLink;
   return element("section", { "aria-label": t("more") },
-    task.status === "pending" ? element("div", { class: "actions card" }, edit) : null,
-    webhooksCard(task));
+    task.status === "pending" ? element("div", { class: "actions card" }, edit, link) : null,
+    // An approver cannot know what that is.
+    isOnlyApprover ? null : webhooksCard(task));
 }

@@ -1,8 +1,12 @@
 // Shows one task: what is asked, by whom, until when, and how it was decided.
 
 import { element, foreign } from "./dom.js";
-import { isOver, exactTime, parseTime, timeFromNow } from "./times.js";
+import { isOver, parseTime, timeFromNow, zonedTime } from "./times.js";
 import { t, tWith } from "./texts.js";
+
+/** Titles from this length on are smaller, and folded from the other one on. */
+const LONG_TITLE = 120;
+const FOLDED_TITLE = 240;
 
 /** The status as a coloured word. */
 export function statusBadge(status) {
@@ -15,39 +19,75 @@ export function due(task) {
   if (!date) return null;
   const overdue = task.status === "pending" && isOver(date);
   return element("span", overdue ? { class: "overdue" } : {},
-    overdue ? element("strong", {}, t("overdue"), " · ") : null, timeFromNow(date), " · ", exactTime(date));
+    overdue ? element("strong", {}, t("overdue"), " · ") : null, timeFromNow(date), " · ", zonedTime(date));
 }
 
-function facts(task) {
-  const rows = [["requestedBy", foreign(task.requester)], ["approver", foreign(task.approver)], ["due", due(task)]];
-  return element("dl", { class: "facts" }, rows.filter(([, value]) => value)
-    .map(([name, value]) => [element("dt", {}, t(name)), element("dd", {}, value)]));
+function facts(task, changed) {
+  const rows = [
+    ["requester", "requestedBy", foreign(task.requester)], ["approver", "approver", foreign(task.approver)],
+    ["decisionBy", "due", due(task)],
+  ];
+  return element("dl", { class: "facts" }, rows.filter(([, , value]) => value).map(([field, name, value]) =>
+    [element("dt", {}, t(name)), element("dd", changed.includes(field) ? { class: "changed" } : {}, value)]));
 }
 
-/** A text of a task with its Markdown. */
+/** A text of a task with its Markdown, or as it was written if the module does not arrive. */
 async function formatted(text, attributes) {
-  const { render } = await import("./markdown.js");
-  return element("div", { ...attributes, class: `prose ${attributes.class ?? ""}` }, render(text));
+  const nodes = await import("./markdown.js").then(({ render }) => render(text), () =>
+    element("p", { class: "plain-text", dir: "auto" }, text));
+  return element("div", { ...attributes, class: `prose ${attributes.class ?? ""}` }, nodes);
 }
 
-/** How a task was decided, by whom, when, and the comment. */
-async function outcome(task) {
+/** Whether somebody else decided than the approver. */
+const isInPlace = ({ decidedBy, approver }) => decidedBy && decidedBy.toLowerCase() !== approver.toLowerCase();
+
+function verdict(task, isOwn) {
+  const inPlace = isInPlace(task);
+  const values = { who: foreign(task.decidedBy ?? ""), approver: foreign(task.approver), title: foreign(task.title) };
+  const by = isOwn ? "own" : task.decidedBy ? "by" : "";
+  return tWith(["decided", task.status, by, inPlace && by ? "inPlace" : ""].filter(Boolean).join(" "), values);
+}
+
+/** How a task was decided, by whom, when, and the comment. `isOwn` says that this person just did. */
+async function outcome(task, isOwn) {
   if (task.status === "pending") return null;
   const date = parseTime(task.decisionMade);
-  const key = task.decidedBy ? `decided ${task.status} by` : `decided ${task.status}`;
   return element("section", { class: `outcome ${task.status}`, id: "outcome", tabindex: -1, "aria-label": t("decision") },
-    element("p", {}, element("strong", {}, tWith(key, { who: task.decidedBy ? foreign(task.decidedBy) : "" }))),
-    date ? element("p", { class: "soft" }, timeFromNow(date), " · ", exactTime(date)) : null,
+    element("p", {}, element("strong", {}, verdict(task, isOwn))),
+    date ? element("p", { class: "soft" }, timeFromNow(date), " · ", zonedTime(date)) : null,
     task.comment ? await formatted(task.comment, { class: "comment" }) : null);
 }
 
-/** The task. `actions` is what the reader can do with it. */
-export async function taskArticle(task, ...actions) {
-  return element("article", { class: "card task" },
-    element("p", { class: "kicker" }, statusBadge(task.status)),
-    element("h1", { dir: "auto" }, task.title),
-    await outcome(task),
-    facts(task),
-    task.description.trim() ? await formatted(task.description, { id: "description" }) : null,
-    ...actions);
+function heading(title, isChanged) {
+  const classes = [title.length > LONG_TITLE ? "long" : "", title.length > FOLDED_TITLE ? "folded" : "", isChanged ? "changed" : ""];
+  const text = element("h1", { dir: "auto", tabindex: -1, class: classes.filter(Boolean).join(" ") || null }, title);
+  if (title.length <= FOLDED_TITLE) return text;
+  const unfold = () => {
+    text.classList.remove("folded");
+    text.focus();
+    more.remove();
+  };
+  const more = element("button", { type: "button", class: "link", onclick: unfold }, t("showAll"));
+  return [text, more];
+}
+
+/** Marks the paragraphs of a description that an earlier one does not have. */
+function markNews(description, earlier) {
+  const known = new Set([...earlier.children].map((one) => one.textContent));
+  for (const part of description.children) if (!known.has(part.textContent)) part.classList.add("changed");
+}
+
+/**
+ * What a task says. `isOwn`: this person just decided it. `changed`: the fields that differ from what was shown before, which are
+ * marked, as are the paragraphs that the `earlier` element of the description does not have.
+ */
+export async function taskText(task, { isOwn = false, changed = [], earlier = null } = {}) {
+  const description = task.description.trim() ? await formatted(task.description, { id: "description" }) : null;
+  if (description && earlier && changed.includes("description")) markNews(description, earlier);
+  return element("div", { id: "task-text" },
+    task.status === "pending" ? element("p", { class: "kicker" }, statusBadge(task.status)) : null,
+    await outcome(task, isOwn),
+    heading(task.title, changed.includes("title")),
+    facts(task, changed),
+    description);
 }

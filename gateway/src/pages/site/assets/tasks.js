@@ -3,109 +3,235 @@
 import { $, element, foreign, notify } from "./dom.js";
 import { showFrame } from "./frame.js";
 import { decisionForm } from "./decision.js";
-import { identify, taskLink } from "./link.js";
+import { identify, taskLink, withoutSecret } from "./link.js";
 import { repeat } from "./retry.js";
-import { forgetSecret, signOut, token } from "./session.js";
+import { signOut, token } from "./session.js";
 import { accessTo, findTask, loadTask } from "./task-api.js";
-import { taskArticle } from "./task-view.js";
+import { taskText } from "./task-view.js";
 import { t, tWith } from "./texts.js";
+import { zonedText } from "./times.js";
+
+const WAITING = 1_000;
 
 const link = taskLink();
 // Modules that not everyone needs are loaded beside the task, so that they delay nothing.
-for (const module of ["markdown", ...(token() ? ["task-tools"] : [])]) import(`./${module}.js`).catch(() => {});
-/** The task as it is shown, to notice changes, and whether it can still change. */
+import("./markdown.js").catch(() => {});
+if (token()) import("./task-tools.js").catch(() => {});
+/** The task as it is shown, as the person last read it, its form, and the tools of people who are signed in. */
 let shown = null;
-let isPending = false;
+let read = null;
+let form = null;
+let tools = null;
+/** Whether somebody who is not the approver has chosen to decide. */
+let inPlace = false;
 
-async function show(task) {
-  shown = JSON.stringify(task);
+const sameText = (a, b) => JSON.stringify(a) === JSON.stringify(b);
+
+/** What the reader can do with the task. */
+function actionsOf(task) {
+  if (task.status !== "pending") return null;
+  if (task.canDecide && (task.isApprover || inPlace)) {
+    form ??= decisionForm(task, link.action, { decided, changed, failed, seen: () => { read = shown; } });
+    return form.form;
+  }
+  if (!task.canDecide) return element("p", { class: "soft waiting" }, tWith("waitingFor", { who: foreign(task.approver) }));
+  const choose = () => {
+    inPlace = true;
+    $("choice").replaceWith(actionsOf(shown));
+    followBar();
+    $("approve").focus();
+  };
+  return element("div", { id: "choice", class: "waiting" },
+    element("p", {}, tWith("decides", { who: foreign(task.approver) })),
+    element("button", { type: "button", class: "plain", onclick: choose }, t("decideYourself")));
+}
+
+/** A printed task says when and from where. */
+addEventListener("beforeprint", () => {
+  document.querySelector(".printed")?.remove();
+  $("content").append(element("p", { class: "printed" }, t("printed", { when: zonedText(new Date()), address: location.href })));
+});
+
+/** The page scrolls what has the focus out from under what stays at its bottom: the form, or on a low screen its buttons. */
+function followBar() {
+  const form = document.querySelector(".decision");
+  if (!form || !globalThis.ResizeObserver) return;
+  const parts = [form, ...form.querySelectorAll(".actions")];
+  const fit = () => {
+    const height = parts.map((part) => (part.isConnected ? part.offsetHeight : 0)).find((one) => one > 0) ?? 0;
+    document.documentElement.style.setProperty("--bar", `${height + 16}px`);
+  };
+  const observer = new ResizeObserver(fit);
+  for (const part of parts) observer.observe(part);
+}
+
+/** Shows a task. Its form stays as it is, with the focus and what is written in it, while the text around it changes. */
+async function show(task, looks = {}) {
+  const text = await taskText(task, looks);
+  const { ownerTools } = accessTo(task.id).token ? await import("./task-tools.js").catch(() => ({})) : {};
   document.title = task.title;
-  const comment = $("comment")?.value ?? "";
-  const waiting = task.status === "pending";
-  isPending = waiting;
-  const actions = [];
-  if (waiting && task.canDecide) actions.push(decisionForm(task, link.action, { decided, failed }));
-  else if (waiting) actions.push(element("p", { class: "soft waiting" }, tWith("waitingFor", { who: foreign(task.approver) })));
-  const { ownerTools } = accessTo(task.id).token ? await import("./task-tools.js") : {};
-  const more = ownerTools ? [ownerTools(task, refresh)] : [];
-  $("content").replaceChildren(await taskArticle(task, ...actions), ...more);
-  if ($("comment")) $("comment").value = comment;
+  shown = task;
+  const actions = actionsOf(task);
+  const article = document.querySelector("article.task");
+  const top = form?.form.getBoundingClientRect().top;
+  if (article) {
+    $("task-text").replaceWith(text);
+    const last = article.lastElementChild;
+    if (actions !== last) {
+      if (last !== text) last.remove();
+      if (actions) article.append(actions);
+    }
+    if (actions === form?.form && actions) scrollBy(0, form.form.getBoundingClientRect().top - top);
+  } else {
+    $("content").replaceChildren(element("article", { class: "card task" }, text, actions));
+  }
+  const newTools = ownerTools ? ownerTools(task, edited) : null;
+  if (tools?.isConnected && newTools) tools.replaceWith(newTools);
+  else if (newTools) $("content").append(newTools);
+  tools = newTools;
+  if (!article) followBar();
 }
 
 /** After a decision of this person (`first`) or of someone who was faster. */
 async function decided(task, first) {
-  await show(task);
-  const title = foreign(task.title);
-  notify(tWith(`${first ? "done" : "tooLate"} ${task.status}`, { title }), first ? "good" : "bad");
+  await show(task, { isOwn: first });
+  notify(first ? "" : tWith(`tooLate ${task.status}`, { title: foreign(task.title) }), first ? "" : "bad");
   $("outcome")?.focus();
+  const { wayOn } = await import("./way-on.js").catch(() => ({}));
+  wayOn?.($("outcome"), task);
 }
 
-function failed(error) {
-  if (error.status === 401 && !link.secret) askToSignIn(t("sessionEnded"));
-  else notify(error.status === 404 ? t("oldLink") : error.message, "bad");
+/** Shows another version of the pending task, and what the person must read before deciding. */
+async function changed(task) {
+  const { changedFields, changeList } = await import("./changes.js");
+  const fields = changedFields(read, task);
+  await show(task, { changed: fields, earlier: $("description") });
+  if (form?.form.isConnected) {
+    form.update(task, fields.length > 0 ? changeList(read, task) : null);
+    if (fields.length > 0) $("change").scrollIntoView({ block: "nearest" });
+    return;
+  }
+  if (fields.length > 0) notify(t("changed"));
+  read = task;
 }
 
+/** Shows the task after this person has changed it. */
+async function edited() {
+  try {
+    const task = await load();
+    read = task;
+    await show(task);
+    form?.update(task, null);
+  } catch (error) {
+    // Who handed a task over may not see it any more.
+    showError(error);
+  }
+}
+
+async function failed(error, button) {
+  if (error.status === 401 && !link.secret) await signInAgain(button);
+  else if (error.status === 404 || error.status === 403) notify(t(link.secret ? "oldLink" : "noSuchTask"), "bad");
+  else notify(error.message, "bad");
+}
+
+/** Asks to sign in without leaving the task, so that what is written stays. */
+async function signInAgain(button) {
+  signOut();
+  showFrame();
+  const { signInDialog } = await import("./sign-in.js");
+  if (!await signInDialog(t("sessionEnded"))) return notify(t("sessionEnded"), "bad");
+  showFrame();
+  notify(t("signedInAgain"));
+  await refresh().catch(() => {});
+  button?.focus();
+}
+
+/** The task of the link. If its secret is no longer valid, a person who is signed in may still see it. */
 async function load() {
-  if (!link.id) {
+  try {
+    if (link.id) return await loadTask(link.id);
     const task = await findTask(link.secret);
     identify(link, task.id);
     return task;
+  } catch (error) {
+    if (error.status !== 404 || !link.secret || !link.id || !token()) throw error;
+    const { secret } = link;
+    withoutSecret(link);
+    return loadTask(link.id).catch((second) => {
+      link.secret = secret;
+      throw second;
+    });
   }
-  return loadTask(link.id);
 }
 
 /** Loads the task and shows it if it has changed. */
 async function refresh() {
   const task = await load();
   // A decision may have been shown meanwhile, and is final.
-  const isOld = !isPending && shown !== null && task.status === "pending";
-  if (isOld || JSON.stringify(task) === shown || $("content").querySelector("[aria-busy]")) return;
-  const isNews = shown !== null;
+  const isOld = shown?.status !== "pending" && task.status === "pending";
+  if (isOld || sameText(task, shown) || $("content").querySelector(".decision[aria-busy]")) return;
+  if (task.status === "pending") return changed(task);
   await show(task);
-  if (isNews) notify(task.status === "pending" ? t("changed") : tWith(`news ${task.status}`, { title: foreign(task.title) }));
+  notify(tWith(`news ${task.status}`, { title: foreign(task.title) }));
 }
 
 /** What is shown instead of a task. */
-function showApology(title, text, action) {
+function showApology(title, text, ...actions) {
   document.title = title;
   $("content").replaceChildren(element("section", { class: "card narrow" },
-    element("h1", {}, title), element("p", {}, text), element("div", { class: "actions" }, action)));
+    element("h1", { tabindex: -1 }, title), element("p", {}, text), element("div", { class: "actions" }, actions)));
 }
 
 function showError(error) {
+  const home = element("a", { href: "/", class: "button plain" }, t(token() ? "yourTasks" : "toStart"));
+  const signIn = element("button", { type: "button", class: "plain", onclick: () => askToSignIn("") }, t("signIn"));
   if (error.status === 401 && !link.secret) {
     signOut();
     askToSignIn(t("sessionEnded"));
   } else if (error.status === 404 || error.status === 403) {
-    forgetSecret(link.id ?? "");
-    const home = element("a", { href: "/", class: "button plain" }, t(token() ? "yourTasks" : "toStart"));
-    showApology(t("notFound"), t(link.secret ? "oldLink" : "noSuchTask"), home);
+    const isOld = Boolean(link.secret);
+    if (isOld) withoutSecret(link);
+    showApology(t("notFound"), t(isOld ? "oldLink" : "noSuchTask"), isOld && link.id && !token() ? signIn : null, home);
   } else {
     showApology(t("notLoaded"), error.message, element("button", { type: "button", onclick: start }, t("tryAgain")));
   }
 }
 
+/** A link that was cut off. */
+function showHalf() {
+  const home = element("a", { href: "/", class: "button plain" }, t(token() ? "yourTasks" : "toStart"));
+  showApology(t("halfTitle"), t("halfLink"), home);
+}
+
 async function askToSignIn(reason) {
-  notify(reason);
+  showFrame();
   const { signInForm } = await import("./sign-in.js");
+  notify(reason);
   $("content").replaceChildren(signInForm(() => { notify(""); showFrame(); start(); }));
 }
 
 async function start() {
-  if (!link.secret && !token()) return askToSignIn("");
+  if (link.isHalf && !(link.id && token())) return showHalf();
+  if (!link.secret && !token()) return askToSignIn(t("linkNeeded"));
   notify("");
   $("content").setAttribute("aria-busy", "true");
+  const waiting = setTimeout(() => notify(t("loading")), WAITING);
   try {
-    await show(await load());
+    const task = await load();
+    read = task;
+    await show(task);
+    notify("");
+    if (document.activeElement === document.body) document.querySelector("h1").focus({ preventScroll: true });
   } catch (error) {
+    notify("");
     showError(error);
   }
+  clearTimeout(waiting);
   $("content").removeAttribute("aria-busy");
 }
 
-if (!link.id && !link.secret) location.replace("/");
+if (!link.id && !link.secret && !link.isHalf) location.replace("/");
 else {
   showFrame();
-  await start();
-  repeat(async () => { if (isPending) await refresh(); });
+  start().then(() => repeat(async () => { if (shown?.status === "pending") await refresh(); }));
 }

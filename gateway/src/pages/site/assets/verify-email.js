@@ -2,7 +2,7 @@
 // account's password. A person whose address someone else used takes the account over by a new password.
 
 import { call } from "./api.js";
-import { $, element, labelled, notify, withButtonsDisabled } from "./dom.js";
+import { $, element, labelled, markErrors, markInvalid, notify, unmark, withButtonsDisabled } from "./dom.js";
 import { showFrame } from "./frame.js";
 import { codeFromLink } from "./link.js";
 import { signOut, token } from "./session.js";
@@ -53,8 +53,9 @@ function show(name) {
 
 function submit(event) {
   event.preventDefault();
+  unmark(form);
   if (proof === "newPassword" && $("password").value !== $("repeated").value) {
-    notify(t("passwordsDiffer"), "bad");
+    markInvalid($("repeated"), t("passwordsDiffer"));
     return;
   }
   withButtonsDisabled(form, async () => {
@@ -76,7 +77,8 @@ function failed(error) {
   if (proof === "token" && [401, 403].includes(error.status)) {
     show("password");
     notify(t(error.status === 401 ? "verifyNotSignedIn" : "verifyOtherAccount"));
-  } else notify(error.message, "bad");
+  } else if (error.code === "wrong-password") markInvalid($("password"), error.message);
+  else if (!markErrors(form, error, { newPassword: "password" })) notify(error.message, "bad");
 }
 
 document.title = t("verifyTitle");

@@ -9,7 +9,7 @@ import { exactTime, parseTime, timeFromNow } from "./times.js";
 
 /** A card that loads the webhooks when it is opened. */
 export function webhooksCard(task) {
-  const body = element("div", { "aria-live": "polite" });
+  const body = element("div", {});
   const reload = () => show(body, task, reload).catch((error) => notify(error.message, "bad"));
   const card = element("details", { class: "card" }, element("summary", {}, t("webhooks")), body);
   card.addEventListener("toggle", () => { if (card.open) reload(); });

@@ -11,11 +11,11 @@ use telemetry::{RequestContext, SpanKind};
 use tracing::Span;
 use values::{DeliveryId, FromText as _, Timestamp, UserId, WebhookId};
 
-use crate::deliveries::LaneParts;
 use crate::deliveries::responses::Attempt;
 use crate::deliveries::worker::due_store::DueRow;
 use crate::deliveries::worker::lane::Health;
 use crate::deliveries::worker::schedule::{RetryDecision, RetrySchedule, jitter};
+use crate::deliveries::{LaneParts, group_of};
 use crate::tasks::responses::TaskResponse;
 use crate::webhook_signature::{WebhookSecret, WebhookSigner};
 
@@ -143,8 +143,8 @@ impl Sender {
                 context.trace.to_string(),
             ),
         ]);
-        let owner = LaneParts::of(&row.lane).owner;
-        let response = for_owner(owner, self.client.post(&url, headers, body)).await;
+        let group = group_of(LaneParts::of(&row.lane).owner);
+        let response = for_owner(group, self.client.post(&url, headers, body)).await;
         let span = Span::current();
         telemetry::set_attribute(&span, "server.address", row.host);
         match &response {

@@ -16,7 +16,7 @@ use crate::deletions::steps::{Progress, Step};
 use crate::notifications::Kind;
 use crate::passwords::mailbox_hash;
 use crate::people_tasks::{EraseRequest, FormerAddress, PeopleTasks};
-use crate::{accounts, back_off, notifications, passwords};
+use crate::{accounts, back_off, credentials, notifications, passwords};
 
 /// Rows of one table that one transaction deletes.
 const BATCH: i64 = 1_000;
@@ -175,8 +175,8 @@ struct UserHashes {
     mailboxes: Vec<[u8; 32]>,
 }
 
-/// Deletes at most `batch` of the user's codes, notifications and failed sign-ins each, all networks of sign-ins, and the
-/// client addresses and the identifier in a batch of the audit log.
+/// Deletes at most `batch` of the user's codes, notifications, sessions and failed sign-ins each, all networks of sign-ins,
+/// and the client addresses and the identifier in a batch of the audit log.
 ///
 /// Must run in a transaction.
 fn delete_sign_in_data(
@@ -187,11 +187,12 @@ fn delete_sign_in_data(
 ) -> Result<Progress, Error> {
     let codes = notifications::code_store::delete_batch(connection, user, batch)?;
     let notifications = notifications::store::delete_batch(connection, user, batch)?;
+    let sessions = credentials::store::delete_batch(connection, user, batch)?;
     passwords::store::delete_code_requests(connection, &hashes.mailboxes)?;
     let entries = audit_log::pseudonymise(connection, user)?;
     back_off::forget_networks(connection, user, None)?;
     let failures = back_off::delete_failures_batch(connection, &hashes.names, batch)?;
-    let most = codes.max(notifications).max(failures);
+    let most = codes.max(notifications).max(sessions).max(failures);
     if i64::try_from(most).is_ok_and(|most| most >= batch) {
         return Ok(Progress::More);
     }

@@ -48,17 +48,28 @@ async fn pages_for_people_without_an_account_are_accessible() {
         ("/verify-email?code=c0de", "Confirm your e-mail address"),
         (
             "/tasks?taskId=0123456789abcdef01234567&secret=0",
-            "no longer valid",
+            "not complete",
         ),
+        ("/nothing", "Page not found"),
         ("/docs", "Get user information"),
     ] {
         phone.open(&format!("{base}{path}")).await;
         check(&phone, text).await;
     }
     phone.open(&link(&system, &task)).await;
+    check(&phone, "Add a comment").await;
+    phone.click("Add a comment").await;
     check(&phone, "Comment (optional)").await;
+    let path = format!("/people-task/tasks/{}", task.id);
+    let changes =
+        json!({"description": "## Why\n\n#### Because\n\n![Chair](https://example.com/chair.png)"});
+    let _ = system.put(&path, &token, &changes).await;
     phone.click("Approve").await;
-    check(&phone, "“Buy a chair” is approved.").await;
+    check(&phone, "This task was just changed.").await;
+    // The change is longer than its part of the screen.
+    phone.click("Read the change").await;
+    phone.click("Approve").await;
+    check(&phone, "You approved this.").await;
     phone.assert_no_errors().await;
     system.stop().await;
 }
@@ -86,6 +97,8 @@ async fn pages_for_people_with_an_account_are_accessible() {
     check(&phone, "You can use Markdown.").await;
     phone.click("Cancel").await;
     phone.follow("Buy a chair").await;
+    phone.click("Decide yourself …").await;
+    check(&phone, "You decide in place of").await;
     open_webhooks(&phone).await;
     check(&phone, "correlationId=accessible").await;
     phone.follow("Account").await;

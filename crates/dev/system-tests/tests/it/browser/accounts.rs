@@ -20,7 +20,7 @@ async fn a_person_signs_up_and_changes_the_password() {
     phone.fill("E-mail address", EMAIL).await;
     phone.fill("Password", System::PASSWORD).await;
     phone.click("Create an account").await;
-    phone.sees("Nothing to decide.").await;
+    phone.sees("nothing to decide.").await;
 
     phone.follow("Account").await;
     phone.sees(EMAIL).await;
@@ -30,7 +30,7 @@ async fn a_person_signs_up_and_changes_the_password() {
     phone.sees("All other devices are signed out.").await;
     // This one is still signed in.
     phone.follow("Tasks").await;
-    phone.sees("Nothing to decide.").await;
+    phone.sees("nothing to decide.").await;
     let old = system.sign_in(EMAIL, System::PASSWORD).await;
     old.expect_problem(401, "invalid-credentials");
     let _ = system.sign_in(EMAIL, "new password").await.expect(200);
@@ -82,7 +82,7 @@ async fn a_person_who_forgot_the_password_signs_in_with_a_new_one() {
     phone.sees("Your password has been changed.").await;
     phone.follow("Sign in").await;
     sign_in(&phone, EMAIL, "new password").await;
-    phone.sees("Nothing to decide.").await;
+    phone.sees("nothing to decide.").await;
     phone.assert_no_errors().await;
     system.stop().await;
 }
@@ -137,7 +137,7 @@ async fn a_person_takes_over_the_account_that_a_stranger_made() {
     phone.sees("your new password is set").await;
     phone.follow("Sign in").await;
     sign_in(&phone, EMAIL, "new password").await;
-    phone.sees("Nothing to decide.").await;
+    phone.sees("nothing to decide.").await;
     eventually("the stranger to be signed out", || async {
         let reply = system.http.get("/user").bearer(&stranger).send().await;
         (reply.status == 401).then_some(())

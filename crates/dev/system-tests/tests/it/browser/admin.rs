@@ -69,6 +69,13 @@ async fn control_engine(system: &System, change: &Value) {
     let _ = engine.put("/control").json(change).send().await.expect(200);
 }
 
+/// Opens the filters, which are folded on a phone.
+async fn open_filters(phone: &Browser) {
+    phone
+        .run("document.querySelector('details.fold').open = true")
+        .await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn the_page_is_for_administrators() {
     let system = System::start().await;
@@ -106,21 +113,53 @@ async fn the_queues_and_the_audit_log_are_shown() {
     }
     has(&phone, 3, "td[data-label='Dead letters']").await;
     phone.follow("Audit log").await;
-    phone.sees("user-created").await;
-    phone.sees("signed-in").await;
+    phone.sees("Account created").await;
+    phone.sees("Signed in").await;
+    open_filters(&phone).await;
     phone.fill("Action", "user-created").await;
     has(&phone, 1, "tbody tr").await;
     let id = system.user_id("ada@example.com").await;
-    phone.sees(&id).await;
+    phone.sees("ada@example.com").await;
+    assert_eq!(phone.count(&format!("tbody a[title='{id}']")).await, 1);
     phone.fill("Action", "").await;
     choose(&phone, "of", "tasks").await;
-    phone.sees("task-created").await;
+    phone.sees("Task created").await;
     phone.fill("Subject’s identifier", &task.id).await;
     has(&phone, 1, "tbody tr").await;
     choose(&phone, "after", "2300-01-01T00:00").await;
     phone.sees("Nothing found.").await;
     phone.fill("Subject’s identifier", "nonsense").await;
     phone.sees("24").await;
+    phone.assert_no_errors().await;
+    system.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_audit_log_of_some_days_is_downloaded() {
+    let system = System::start().await;
+    system.sign_up("ada@example.com").await;
+    let id = system.user_id("ada@example.com").await;
+    let phone = Browser::phone().await;
+    open(&system, &phone, "?view=audit&action=user-created").await;
+    has(&phone, 1, "tbody tr").await;
+    phone.click("Last 7 days").await;
+    has(&phone, 1, "tbody tr").await;
+    assert!(phone.address().await.contains("after="));
+    // The file has what is listed.
+    let blobs = "window.blobs = []; const make = URL.createObjectURL;
+        URL.createObjectURL = (blob) => { blobs.push(blob); return make.call(URL, blob); }";
+    phone.run(blobs).await;
+    phone.click("Download as CSV").await;
+    eventually("the file to be made", || async {
+        let text = phone
+            .run("return window.blobs[0]?.text() ?? Promise.resolve('')")
+            .await;
+        let lines = text.as_str().unwrap().lines();
+        let lines: Vec<_> = lines.map(str::to_owned).collect();
+        (lines.len() == 2 && lines[1].contains("user-created") && lines[1].contains(&id))
+            .then_some(())
+    })
+    .await;
     phone.assert_no_errors().await;
     system.stop().await;
 }
@@ -187,7 +226,7 @@ async fn every_view_is_accessible() {
         (format!("?view=user&id={id}"), "All users"),
         ("?view=deletions".to_owned(), "Deletions"),
         ("?view=deliveries&host=127.0.0.1".to_owned(), "Running"),
-        ("?view=audit".to_owned(), "user-created"),
+        ("?view=audit".to_owned(), "Account created"),
         ("?view=queues".to_owned(), "webhook.due-deliveries"),
     ] {
         phone

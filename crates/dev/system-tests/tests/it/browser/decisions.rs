@@ -33,11 +33,39 @@ async fn a_rejection_has_the_comment_that_the_task_requires() {
         .fill("Comment (required if you reject)", "Too expensive.")
         .await;
     phone.click("Reject").await;
-    phone.sees("“Buy a chair” is rejected.").await;
+    phone.sees("You rejected this.").await;
     phone.sees("Too expensive.").await;
     let path = format!("/people-task/tasks/{}?include=comment", task.id);
     let decided = system.get(&path, &token).await;
     assert_eq!(decided.json["comment"], "Too expensive.");
+    phone.assert_no_errors().await;
+    system.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_task_can_ask_for_a_second_press() {
+    let system = System::start().await;
+    let token = system.sign_up(REQUESTER).await;
+    let body = json!({
+        "title": "Buy a chair", "requester": REQUESTER, "approver": APPROVER, "confirmationRequired": true,
+    });
+    let task = system.create_task_from(&token, &body).await;
+    let phone = Browser::phone().await;
+    phone.open(&link(&system, &task)).await;
+    phone.sees("Approve").await;
+    // A double click is one press.
+    let twice = "const button = document.getElementById('approve'); button.click(); button.click()";
+    phone.run(twice).await;
+    phone.sees("Do you really approve this?").await;
+    // The other button asks for itself.
+    phone.click("Reject").await;
+    phone.sees("Do you really reject this?").await;
+    assert!(!phone.text().await.contains("Yes, approve"));
+    assert_eq!(status(&system, &token, &task).await, "pending");
+    tokio::time::sleep(std::time::Duration::from_secs(1)).await;
+    phone.click("Yes, reject").await;
+    phone.sees("You rejected this.").await;
+    assert_eq!(status(&system, &token, &task).await, "rejected");
     phone.assert_no_errors().await;
     system.stop().await;
 }
@@ -58,7 +86,7 @@ async fn a_person_decides_with_the_keyboard_alone() {
         stops.push(focused.as_str().unwrap().to_owned());
     }
     phone.press(ENTER).await;
-    phone.sees("“Buy a chair” is approved.").await;
+    phone.sees("You approved this.").await;
     // The focus is where the result is.
     assert_eq!(
         phone.run("return document.activeElement.id").await,
@@ -82,7 +110,7 @@ async fn a_press_shows_at_once_and_survives_a_lost_connection() {
     phone.sees("No connection: trying again …").await;
     assert_eq!(status(&system, &token, &task).await, "pending");
     phone.set_online(true).await;
-    phone.sees("“Buy a chair” is approved.").await;
+    phone.sees("You approved this.").await;
     phone.assert_no_errors().await;
     system.stop().await;
 }
@@ -110,7 +138,7 @@ async fn a_decision_whose_response_is_lost_counts_once() {
         )
         .await;
     phone.click("Approve").await;
-    phone.sees("“Buy a chair” is approved.").await;
+    phone.sees("You approved this.").await;
     assert_eq!(phone.run("return window.decisions").await, 2);
     system.wait_for_webhook("lost").await;
     assert_eq!(
@@ -131,6 +159,7 @@ async fn a_change_is_shown_before_the_decision_and_keeps_the_comment() {
     let task = task_with(&system, &token, "Buy a chair", "").await;
     let phone = Browser::phone().await;
     phone.open(&link(&system, &task)).await;
+    phone.click("Add a comment").await;
     phone.fill("Comment (optional)", "Fine with me.").await;
     let path = format!("/people-task/tasks/{}", task.id);
     let changed = json!({"title": "Buy ten chairs"});

@@ -28,7 +28,7 @@ async fn the_inbox_lists_pending_tasks_that_are_decided_on_their_pages() {
 
     phone.follow("Buy a table").await;
     phone.click("Approve").await;
-    phone.sees("“Buy a table” is approved.").await;
+    phone.sees("You approved this.").await;
     assert_eq!(status(&system, &token, &table).await, "approved");
     assert_eq!(status(&system, &token, &chair).await, "pending");
 
@@ -66,8 +66,12 @@ async fn the_inbox_pages_searches_and_updates_itself() {
     assert_eq!(phone.count("#rows > li").await, 5);
     phone.reload().await;
     phone.sees("Task number 5").await;
+    phone.follow("Previous page").await;
+    phone.sees("Task number 30").await;
+    phone.follow("Next page").await;
+    phone.sees("Task number 5").await;
 
-    phone.fill("Search titles", "number 17").await;
+    phone.fill("Search titles and people", "númber 17").await;
     eventually("only one task to be found", || async {
         (phone.count("#rows > li").await == 1).then_some(())
     })
@@ -75,6 +79,17 @@ async fn the_inbox_pages_searches_and_updates_itself() {
     phone.sees("Task number 17").await;
     let _ = task_with(&system, &token, "Task number 17b", "").await;
     phone.sees("Task number 17b").await;
+    // It is said, too.
+    let said = "return document.querySelector('#summary[role=status]').innerText";
+    eventually("the number to be announced", || async {
+        (phone.run(said).await == "2 tasks").then_some(())
+    })
+    .await;
+    phone.fill("Search titles and people", "requester@").await;
+    eventually("the tasks of a person to be found", || async {
+        (phone.count("#rows > li").await == 25).then_some(())
+    })
+    .await;
     phone.assert_no_errors().await;
     system.stop().await;
 }
@@ -88,7 +103,7 @@ async fn a_created_task_is_decided_with_its_link() {
     sign_in(&phone, REQUESTER, System::PASSWORD).await;
     phone.click("New task").await;
     phone.fill("Title", "Buy a chair").await;
-    phone.fill("Approver", APPROVER).await;
+    phone.fill("Approver (e-mail address)", APPROVER).await;
     phone.click("Create").await;
     phone.click("Copy link").await;
     phone.sees("Copied").await;
@@ -106,7 +121,7 @@ async fn a_created_task_is_decided_with_its_link() {
     let approver = Browser::phone().await;
     approver.open(link.as_str().unwrap()).await;
     approver.click("Approve").await;
-    approver.sees("“Buy two chairs” is approved.").await;
+    approver.sees("You approved this.").await;
     let tasks = system.get("/people-task/tasks?role=creator", &token).await;
     assert_eq!(tasks.json[0]["status"], json!("approved"));
     for phone in [phone, approver] {

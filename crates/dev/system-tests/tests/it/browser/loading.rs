@@ -20,7 +20,7 @@ async fn a_page_without_one_of_its_scripts_says_so_and_loads_again() {
     let task = task_with(&system, &token, "Buy a chair", "").await;
     let (base, secret) = (system.http.base(), &task.approver_secret);
     // The second one is loaded by another script.
-    for missing in ["*/assets/decision.js", "*/assets/texts/en.js"] {
+    for missing in ["*/assets/tasks.js", "*/assets/texts/en.js"] {
         let phone = Browser::phone().await;
         block(&phone, &[missing]).await;
         let link = format!("{base}/tasks?taskId={}&secret={secret}", task.id);

@@ -6,8 +6,8 @@ use rig::stack_file::Stack;
 use serde_json::{Value, json};
 
 const REQUESTER: &str = "ada@example.com";
-const APPROVER: &str = "grace@example.com";
-const PASSWORD: &str = "correct horse";
+pub(crate) const APPROVER: &str = "grace@example.com";
+pub(crate) const PASSWORD: &str = "correct horse";
 const DESCRIPTION: &str =
     "The new office opens on the **first of the month**, and its desks have no lamps yet.
 
@@ -87,6 +87,68 @@ impl Example {
             rejected,
         })
     }
+
+    /// Another task that waits for a decision.
+    ///
+    /// # Errors
+    /// A call fails.
+    pub(crate) fn changing(&self) -> anyhow::Result<Task> {
+        let body = json!({
+            "title": "Hire a photographer for the opening",
+            "description": "She takes pictures for **two hours**. The price is 300 €.",
+            "requester": REQUESTER, "approver": APPROVER,
+        });
+        self.create_task(body)
+    }
+
+    /// A task that asks for a second press.
+    ///
+    /// # Errors
+    /// A call fails.
+    pub(crate) fn confirmed(&self) -> anyhow::Result<Task> {
+        let body = json!({
+            "title": "Delete the archive of 2019", "description": "It cannot be restored.",
+            "requester": REQUESTER, "approver": APPROVER, "confirmationRequired": true,
+        });
+        self.create_task(body)
+    }
+
+    fn create_task(&self, body: Value) -> anyhow::Result<Task> {
+        let client = Client::new(&self.gateway);
+        let created = client
+            .post("/people-task/tasks", &self.requester, body)?
+            .body;
+        Ok(Task::of(&created, &self.gateway))
+    }
+
+    /// Changes that task.
+    ///
+    /// # Errors
+    /// The call fails.
+    pub(crate) fn change(&self, task: &Task) -> anyhow::Result<()> {
+        let changes = json!({
+            "description": "She takes pictures for **three hours**. The price is 3,000 €.",
+        });
+        let path = format!("/people-task/tasks/{}", task.id);
+        let client = Client::new(&self.gateway);
+        client.put(&path, &self.requester, changes).map(drop)
+    }
+}
+
+impl Task {
+    /// The task of a response with its links.
+    fn of(created: &Value, gateway: &str) -> Self {
+        let id = text(created, "id");
+        let link = |role: &str| {
+            let secret = text(created, &format!("{role}Secret"));
+            format!("{gateway}/tasks?taskId={id}&secret={secret}&role={role}")
+        };
+        Self {
+            approver_link: link("approver"),
+            requester_link: link("requester"),
+            id,
+        }
+    }
 }
 
 /// A time before or after now, as the API writes it.
@@ -102,17 +164,7 @@ impl Api<'_> {
             fields.insert("approver".to_owned(), to.into());
         }
         let created = self.client.post("/people-task/tasks", token, body)?.body;
-        let id = text(&created, "id");
-        let link = |role: &str| {
-            let secret = text(&created, &format!("{role}Secret"));
-            let gateway = &self.stack.gateway;
-            format!("{gateway}/tasks?taskId={id}&secret={secret}&role={role}")
-        };
-        Ok(Task {
-            approver_link: link("approver"),
-            requester_link: link("requester"),
-            id,
-        })
+        Ok(Task::of(&created, &self.stack.gateway))
     }
 
     /// A task of the requester with a due date.

@@ -8,28 +8,32 @@ use anyhow::Context as _;
 use rig::output::say;
 use serde_json::json;
 
-use super::data::Example;
+use super::data::{APPROVER, Example, PASSWORD};
 
 /// How a browser shows the pages.
 struct Look {
     name: &'static str,
+    language: &'static str,
     screen: Screen,
     features: &'static [(&'static str, &'static str)],
 }
 
-const LOOKS: [Look; 5] = [
+const LOOKS: [Look; 7] = [
     Look {
         name: "light",
+        language: "en",
         screen: Screen::DESKTOP,
         features: &[("prefers-color-scheme", "light")],
     },
     Look {
         name: "dark",
+        language: "en",
         screen: Screen::DESKTOP,
         features: &[("prefers-color-scheme", "dark")],
     },
     Look {
         name: "forced-colours",
+        language: "en",
         screen: Screen::DESKTOP,
         features: &[
             ("forced-colors", "active"),
@@ -38,20 +42,43 @@ const LOOKS: [Look; 5] = [
     },
     Look {
         name: "phone",
+        language: "en",
         screen: Screen::PHONE,
         features: &[("prefers-color-scheme", "light")],
     },
     Look {
         name: "phone-dark",
+        language: "en",
+        screen: Screen::PHONE,
+        features: &[("prefers-color-scheme", "dark")],
+    },
+    Look {
+        name: "german",
+        language: "de",
+        screen: Screen::DESKTOP,
+        features: &[("prefers-color-scheme", "light")],
+    },
+    Look {
+        name: "german-phone-dark",
+        language: "de",
         screen: Screen::PHONE,
         features: &[("prefers-color-scheme", "dark")],
     },
 ];
 
+/// What a text is in the page's language: the value that another language has under the same key.
+const TRANSLATE: &str = "return Promise.all(['en', LANGUAGE, 'admin-en', `admin-${LANGUAGE}`].map((name) => import(`/assets/texts/${name}.js`)))
+    .then((modules) => modules.map(({ texts }) => texts))
+    .then(([en, other, adminEn, admin]) => {
+      const find = (from, to) => Object.keys(from).filter((key) => from[key] === TEXT).map((key) => to[key])[0];
+      return find(en, other) ?? find(adminEn, admin) ?? TEXT;
+    })";
+
 /// A browser with one look, and where its pictures go.
 struct Camera<'example> {
     browser: Browser,
     example: &'example Example,
+    language: &'static str,
     folder: PathBuf,
     taken: usize,
 }
@@ -63,11 +90,13 @@ pub(crate) async fn take(example: &Example, folder: &Path) -> anyhow::Result<usi
         say(&format!("taking pictures: {}", look.name));
         let browser = Browser::with(look.screen).await;
         browser.prefer(look.features).await;
+        browser.speak(look.language).await;
         let folder = folder.join(look.name);
         fs::create_dir_all(&folder).with_context(|| format!("{folder:?}"))?;
         let mut camera = Camera {
             browser,
             example,
+            language: look.language,
             folder,
             taken: 0,
         };
@@ -75,6 +104,8 @@ pub(crate) async fn take(example: &Example, folder: &Path) -> anyhow::Result<usi
         camera.with_links().await?;
         camera.of_approver().await?;
         camera.of_requester().await?;
+        camera.of_change().await?;
+        camera.of_session().await?;
         camera.of_admin().await?;
         taken += camera.taken;
     }
@@ -87,9 +118,43 @@ impl Camera<'_> {
         self.browser.open(&url).await;
     }
 
+    /// A text of the pages in their language.
+    async fn word(&self, text: &str) -> String {
+        if self.language == "en" {
+            return text.to_owned();
+        }
+        let script = TRANSLATE.replace("LANGUAGE", &json!(self.language).to_string());
+        let script = script.replace("TEXT", &json!(text).to_string());
+        let word = self.browser.run(&script).await;
+        word.as_str().unwrap_or(text).to_owned()
+    }
+
+    async fn sees(&self, text: &str) {
+        self.browser.sees(&self.word(text).await).await;
+    }
+
+    async fn click(&self, name: &str) {
+        self.browser.click(&self.word(name).await).await;
+    }
+
+    async fn follow(&self, name: &str) {
+        self.browser.follow(&self.word(name).await).await;
+    }
+
+    async fn fill(&self, label: &str, text: &str) {
+        self.browser.fill(&self.word(label).await, text).await;
+    }
+
+    /// A picture of the screen, once it shows this text.
+    async fn take_screen(&mut self, name: &str, text: &str) -> anyhow::Result<()> {
+        self.sees(text).await;
+        let screen = self.browser.picture().await;
+        self.write(name, &screen)
+    }
+
     /// A picture of the whole page, once it shows this text.
     async fn take(&mut self, name: &str, text: &str) -> anyhow::Result<()> {
-        self.browser.sees(text).await;
+        self.sees(text).await;
         let picture = self.browser.whole_picture().await;
         self.write(name, &picture)
     }
@@ -103,10 +168,10 @@ impl Camera<'_> {
     async fn without_account(&mut self) -> anyhow::Result<()> {
         self.open("/").await;
         self.take("sign-in", "Forgot your password?").await?;
-        self.browser.click("Create an account").await;
+        self.click("Create an account").await;
         self.take("sign-up", "Sign in instead").await?;
         self.open("/").await;
-        self.browser.click("Forgot your password?").await;
+        self.click("Forgot your password?").await;
         self.take("forgot-password", "Send me a link").await?;
         self.open("/reset-password?code=7f3a").await;
         self.take("reset-password", "Choose a new password").await?;
@@ -114,27 +179,37 @@ impl Camera<'_> {
         self.take("verify-email", "Confirm your e-mail address")
             .await?;
         self.open("/docs").await;
-        self.browser.sees("Get user information").await;
-        let screen = self.browser.picture().await;
-        self.write("docs", &screen)
+        self.take_screen("docs", "Get user information").await
     }
 
     async fn with_links(&mut self) -> anyhow::Result<()> {
         let example = self.example;
         self.browser.open(&example.pending.approver_link).await;
         self.take("decision", "Spare bulb").await?;
-        let screen = self.browser.picture().await;
-        self.write("decision-screen", &screen)?;
+        self.take_screen("decision-screen", "Spare bulb").await?;
+        self.click("Add a comment").await;
+        self.fill("Comment (optional)", "Only from a shop nearby.")
+            .await;
+        self.take_screen("decision-comment", "Approve").await?;
+        self.browser.open(&example.confirmed()?.approver_link).await;
+        self.click("Approve").await;
+        self.take_screen("decision-second-press", "Yes, approve")
+            .await?;
         self.browser.open(&example.approved.approver_link).await;
         self.take("decision-approved", "Use the glossary").await?;
         self.browser.open(&example.rejected.approver_link).await;
         self.take("decision-rejected", "Ask again in spring.")
             .await?;
         self.browser.open(&example.pending.requester_link).await;
-        self.take("requester", "has not decided yet").await?;
+        self.take("requester", "grace@example.com").await?;
         self.open("/tasks?taskId=0123456789abcdef01234567&secret=0")
             .await;
-        self.take("old-link", "no longer valid").await
+        self.take("half-link", "This link is not complete").await?;
+        let old = "0".repeat(64);
+        self.open(&format!("/tasks?secret={old}")).await;
+        self.take("old-link", "Task not found").await?;
+        self.open("/nothing").await;
+        self.take("page-not-found", "Page not found").await
     }
 
     /// Opens a tab of a person: the secrets of links that were opened in it are forgotten.
@@ -151,22 +226,21 @@ impl Camera<'_> {
         self.sign_in(&self.example.approver).await;
         self.open("/").await;
         self.take("inbox-to-decide", "Order 12 desk lamps").await?;
-        let screen = self.browser.picture().await;
-        self.write("inbox-screen", &screen)?;
+        self.take_screen("inbox-screen", "Order 12 desk lamps")
+            .await?;
         for (tab, name, text) in [
-            ("Asked by me", "inbox-asked-by-me", "Lisbon"),
+            ("My requests", "inbox-my-requests", "Lisbon"),
             ("Created by me", "inbox-created-by-me", "Lisbon"),
             ("Decided", "inbox-decided", "coffee machine"),
         ] {
-            self.browser.follow(tab).await;
+            self.follow(tab).await;
             self.take(name, text).await?;
         }
-        self.browser.fill("Search titles", "no such title").await;
+        self.fill("Search titles and people", "no such title").await;
         self.take("inbox-nothing-found", "Nothing found.").await?;
-        self.browser.click("New task").await;
-        self.browser.sees("You can use Markdown.").await;
-        let screen = self.browser.picture().await;
-        self.write("task-form", &screen)?;
+        self.click("New task").await;
+        self.take_screen("task-form", "You can use Markdown.")
+            .await?;
         self.open("/account").await;
         self.take("account", "Current password").await
     }
@@ -175,18 +249,65 @@ impl Camera<'_> {
         self.sign_in(&self.example.requester).await;
         let path = format!("/tasks?taskId={}", self.example.approved.id);
         self.open(&path).await;
-        self.browser.sees("Webhooks").await;
+        self.sees("Webhooks").await;
         self.browser
             .run("document.querySelector('details.card').open = true")
             .await;
-        self.browser.sees("Delivered").await;
+        self.sees("Delivered").await;
         self.browser
             .run("for (const one of document.querySelectorAll('.hooks details')) one.open = true")
             .await;
         self.take("webhooks", "Send again").await?;
         let path = format!("/tasks?taskId={}", self.example.pending.id);
         self.open(&path).await;
-        self.take("task-of-creator", "Waiting for a decision").await
+        self.take("task-of-creator", "Waiting for a decision")
+            .await?;
+        self.click("Decide yourself …").await;
+        self.take("task-in-place", "Approve").await?;
+        self.click("Edit").await;
+        self.take_screen("task-edit", "You can use Markdown.").await
+    }
+
+    /// A task that changes while it is read, is decided, and leads on; and a session that ends meanwhile.
+    async fn of_change(&mut self) -> anyhow::Result<()> {
+        self.sign_in(&self.example.approver).await;
+        let task = self.example.changing()?;
+        self.open(&format!("/tasks?taskId={}", task.id)).await;
+        self.sees("Approve").await;
+        self.example.change(&task)?;
+        self.click("Approve").await;
+        self.take_screen("decision-changed", "Read the change")
+            .await?;
+        let end = "sessionStorage.setItem('countersign-token', 'ended')";
+        let _ = self.browser.run(end).await;
+        self.click("Approve").await;
+        self.take_screen("session-ended", "Your session has ended. Sign in again.")
+            .await?;
+        self.sign_in(&self.example.approver).await;
+        self.open(&format!("/tasks?taskId={}", task.id)).await;
+        self.click("Approve").await;
+        self.take("decided", "Back to your tasks").await
+    }
+
+    /// A browser that stays signed in.
+    async fn of_session(&mut self) -> anyhow::Result<()> {
+        self.sign_in("").await;
+        let _ = self.browser.run("sessionStorage.clear()").await;
+        self.open("/").await;
+        self.fill("E-mail address", APPROVER).await;
+        self.fill("Password", PASSWORD).await;
+        self.sees("Keep me signed in on this device").await;
+        let _ = self
+            .browser
+            .run("document.getElementById('stay').click()")
+            .await;
+        self.click("Sign in").await;
+        self.follow("Account").await;
+        self.follow("Where you are signed in").await;
+        self.take("sessions", "This browser").await?;
+        self.click("Sign out").await;
+        self.sees("Forgot your password?").await;
+        Ok(())
     }
 
     async fn of_admin(&mut self) -> anyhow::Result<()> {
@@ -200,14 +321,14 @@ impl Camera<'_> {
                 "?view=deliveries&host=127.0.0.1",
                 "Next attempt",
             ),
-            ("admin-audit", "?view=audit", "user-created"),
+            ("admin-audit", "?view=audit", "Account created"),
             ("admin-queues", "?view=queues", "webhook.due-deliveries"),
         ] {
             self.open(&format!("/admin{query}")).await;
             self.take(name, text).await?;
         }
         self.open("/admin").await;
-        self.browser.follow("ada@example.com").await;
+        self.follow("ada@example.com").await;
         self.take("admin-user", "All users").await
     }
 }

@@ -4,6 +4,14 @@ use crate::tasks::access::Actor;
 use crate::tasks::list_query::{Role, TaskFilter};
 use crate::tasks::secrets::PresentedSecret;
 
+/// What the filter `text` searches. A line break is in none of its parts.
+const SEARCHED: &str = "concat_ws(chr(10), title_key, approver_key, requester_key)";
+
+/// A text in lower case, without the accents of its letters.
+fn unaccented(text: &str) -> String {
+    format!(r"regexp_replace(normalize(lower({text}), NFD), '[\u0300-\u036f]', '', 'g')")
+}
+
 /// Tasks with a value in a column that `tasks` and `task_states` have.
 fn with_value(column: &str, value: &str) -> Indexed {
     Indexed {
@@ -153,6 +161,10 @@ impl Selection {
             TaskFilter::Status if value == "pending" => "status = 'pending'".to_owned(),
             TaskFilter::Status => format!("status = {}", self.binds.text(value)),
             TaskFilter::Public => format!("public = {}", value == "true"),
+            TaskFilter::Text => {
+                let text = self.binds.text(substring_pattern(value));
+                format!("{} LIKE {}", unaccented(SEARCHED), unaccented(&text))
+            }
             TaskFilter::Approver => self.address("approver_key", value),
             TaskFilter::Requester => self.address("requester_key", value),
             TaskFilter::Title => {

@@ -82,7 +82,8 @@ async fn a_failed_deletion_says_why_and_is_repeated() {
     phone.sees("503").await;
     phone.follow("Deletions").await;
     has(&phone, 1, "tbody tr").await;
-    phone.sees(&id).await;
+    phone.sees("ada@example.com").await;
+    has(&phone, 1, &format!("tbody a[title='{id}']")).await;
 
     control_engine(&system, &json!({"down": false})).await;
     phone.click("Retry all that failed").await;

@@ -4,7 +4,7 @@ use crate::webdriver::Browser;
 use serde_json::json;
 use testkit::eventually;
 
-use super::{choose, confirm, has, open};
+use super::{choose, confirm, has, open, open_filters};
 use crate::harness::System;
 
 /// Creates users as the administrator, with values that must not become markup.
@@ -96,6 +96,7 @@ async fn users_are_filtered_and_sorted_and_their_texts_are_no_markup() {
     .await;
     assert_eq!(phone.count("th[aria-sort=descending]").await, 1);
     phone.sees("<img src=x onerror=alert(1)>").await;
+    open_filters(&phone).await;
     phone.fill("Scope", "admin").await;
     has(&phone, 1, "tbody tr").await;
     phone.fill("Scope", "").await;

@@ -64,7 +64,7 @@ async fn a_host_is_paused_and_resumed() {
     assert_eq!(calls.len(), 1);
     phone.follow("Audit log").await;
     choose(&phone, "of", "tasks").await;
-    phone.sees("deliveries-resumed").await;
+    phone.sees("Host resumed").await;
     phone.sees("{\"host\":\"127.0.0.1\"}").await;
     phone.assert_no_errors().await;
     system.stop().await;

@@ -1,0 +1,119 @@
+//! Nobody decides on, or overwrites, what they did not see.
+
+use crate::webdriver::Browser;
+use serde_json::{Value, json};
+use testkit::eventually;
+
+use super::{APPROVER, REQUESTER, link, sign_in, status, task_with};
+use crate::harness::{System, Task};
+
+/// Changes a task behind the page's back.
+async fn change(system: &System, token: &str, task: &Task, changes: &Value) {
+    let path = format!("/people-task/tasks/{}", task.id);
+    let _ = system.put(&path, token, changes).await.expect(200);
+}
+
+/// The words that a page shows as removed and as added.
+async fn marked(phone: &Browser) -> Value {
+    let script = "return ['del', 'ins'].map((name) => [...document.querySelectorAll(`.changes ${name}`)].map((one) => one.innerText))";
+    phone.run(script).await
+}
+
+/// Whether an element is within the screen.
+async fn is_in_view(phone: &Browser, id: &str) -> bool {
+    let script = format!(
+        "const {{ top, bottom }} = document.getElementById({}).getBoundingClientRect();
+         return top >= 0 && bottom <= innerHeight",
+        json!(id)
+    );
+    phone.run(&script).await == json!(true)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_text_that_was_never_shown_is_not_approved() {
+    let system = System::start().await;
+    let token = system.sign_up(REQUESTER).await;
+    let long = format!("The price is 10.\n\n{}", "A line of text.\n\n".repeat(200));
+    let task = task_with(&system, &token, "Buy a chair", &long).await;
+    let phone = Browser::phone().await;
+    phone.open(&link(&system, &task)).await;
+    phone.sees("The price is 10.").await;
+    let dear = long.replace("10.", "10,000.");
+    change(&system, &token, &task, &json!({"description": dear})).await;
+    phone.click("Approve").await;
+    phone.sees("This task was just changed.").await;
+    assert_eq!(status(&system, &token, &task).await, "pending");
+    // It is where the person looks, though the text itself is far above or below.
+    assert!(is_in_view(&phone, "change").await);
+    assert_eq!(marked(&phone).await, json!([[], [",000"]]));
+    assert_eq!(phone.count("#description .changed").await, 1);
+
+    // The buttons come back when the change was in view.
+    phone.click("Approve").await;
+    phone.sees("You approved this.").await;
+    assert_eq!(status(&system, &token, &task).await, "approved");
+    phone.assert_no_errors().await;
+    system.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_change_is_shown_at_the_buttons_and_read_before_they_work() {
+    let system = System::start().await;
+    let token = system.sign_up(REQUESTER).await;
+    let task = task_with(&system, &token, "Buy a chair", "It squeaks.").await;
+    let phone = Browser::phone().await;
+    phone.open(&link(&system, &task)).await;
+    phone.click("Add a comment").await;
+    phone.fill("Comment (optional)", "Fine.").await;
+    let long = "Another line.\n\n".repeat(100);
+    change(&system, &token, &task, &json!({"description": long})).await;
+    phone.sees("Read the change").await;
+    assert!(is_in_view(&phone, "change").await);
+    assert_eq!(
+        phone.run("return document.activeElement.id").await,
+        "comment"
+    );
+    assert_eq!(phone.count("#decide[hidden]").await, 1);
+    phone.click("Read the change").await;
+    phone.click("Approve").await;
+    phone.sees("You approved this.").await;
+    phone.sees("Fine.").await;
+    phone.assert_no_errors().await;
+    system.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_edit_changes_only_what_the_person_changed() {
+    let system = System::start().await;
+    let token = system.sign_up(REQUESTER).await;
+    let body = json!({
+        "title": "Buy a chair", "description": "first", "requester": REQUESTER, "approver": APPROVER,
+        "decisionBy": "2030-10-27 01:30:37",
+    });
+    let task = system.create_task_from(&token, &body).await;
+    let phone = Browser::phone().await;
+    phone
+        .open(&format!("{}/tasks?taskId={}", system.http.base(), task.id))
+        .await;
+    sign_in(&phone, REQUESTER, System::PASSWORD).await;
+    phone.click("Edit").await;
+    phone.fill("Title", "Buy two chairs").await;
+    change(&system, &token, &task, &json!({"description": "second"})).await;
+    phone.click("Save").await;
+    phone
+        .sees("Somebody else changed this task meanwhile.")
+        .await;
+    assert_eq!(marked(&phone).await, json!([["first"], ["second"]]));
+    phone.click("Save").await;
+    eventually("the edit to be saved", || async {
+        let path = format!("/people-task/tasks/{}", task.id);
+        let saved = system.get(&path, &token).await.json;
+        (saved["title"] == "Buy two chairs").then(|| {
+            assert_eq!(saved["description"], "second");
+            assert_eq!(saved["decisionBy"], "2030-10-27 01:30:37");
+        })
+    })
+    .await;
+    phone.assert_no_errors().await;
+    system.stop().await;
+}

@@ -1,0 +1,139 @@
+//! Links as mail programs and people damage them, and addresses that do not exist.
+
+use crate::webdriver::Browser;
+
+use super::{APPROVER, REQUESTER, sign_in, task_with};
+use crate::harness::System;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_damaged_link_opens_the_task() {
+    let system = System::start().await;
+    let token = system.sign_up(REQUESTER).await;
+    let task = task_with(&system, &token, "Buy a chair", "").await;
+    let (id, secret) = (&task.id, &task.approver_secret);
+    let (begin, end) = secret.split_at(30);
+    let usual = format!("/tasks?taskId={id}&secret={secret}");
+    let phone = Browser::phone().await;
+    for damaged in [
+        usual.replace('&', "&amp;"),
+        usual.replace('&', "&amp;amp;"),
+        usual.replace('=', "=3D"),
+        usual.replace('=', "%3D"),
+        usual.replace('&', "%26").replace('=', "%3D"),
+        format!("{usual}."),
+        format!("{usual})."),
+        format!("{usual}%3E"),
+        format!("{usual}%E2%80%9D"),
+        format!("/tasks?taskId={id}&secret={begin}%0A{end}"),
+        format!("/tasks?taskId={id}&secret={begin}%20{end}"),
+        format!("/tasks?taskId={id}&secret={begin}=%0D%0A{end}"),
+        format!(
+            "/tasks?TASKID={}&SECRET={}",
+            id.to_uppercase(),
+            secret.to_uppercase()
+        ),
+        format!("/TASKS?taskId={id}&secret={secret}"),
+        format!("/tasks/?taskId={id}&secret={secret}"),
+        format!("/tasks%3FtaskId%3D{id}%26secret%3D{secret}"),
+    ] {
+        phone
+            .open(&format!("{}{damaged}", system.http.base()))
+            .await;
+        phone.sees("Buy a chair").await;
+        phone.sees("Approve").await;
+        let address = phone.address().await;
+        assert!(!address.contains(secret.as_str()), "{damaged}: {address}");
+        phone.run("sessionStorage.clear()").await;
+    }
+    phone.assert_no_errors().await;
+    system.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn half_a_link_and_one_without_its_secret_say_what_to_do() {
+    let system = System::start().await;
+    let token = system.sign_up(REQUESTER).await;
+    let task = task_with(&system, &token, "Buy a chair", "").await;
+    let (base, id, secret) = (system.http.base(), &task.id, &task.approver_secret);
+    let phone = Browser::phone().await;
+    let half = secret.split_at(30).0;
+    for half in [
+        format!("taskId={id}&secret={half}"),
+        format!("secret={half}"),
+        format!("taskId={}", id.split_at(20).0),
+    ] {
+        phone.open(&format!("{base}/tasks?{half}")).await;
+        phone.sees("This link is not complete").await;
+        phone.sees("Copy the whole link from the message").await;
+    }
+    phone.open(&format!("{base}/tasks?taskId={id}")).await;
+    phone.sees("Open the link from the message again").await;
+    phone.sees("Forgot your password?").await;
+    phone.assert_no_errors().await;
+    system.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_approver_who_is_signed_in_needs_no_valid_link() {
+    let system = System::start().await;
+    let token = system.sign_up(REQUESTER).await;
+    system.sign_up(APPROVER).await;
+    let task = task_with(&system, &token, "Buy a chair", "").await;
+    let phone = Browser::phone().await;
+    let base = system.http.base();
+    phone.open(base).await;
+    sign_in(&phone, APPROVER, System::PASSWORD).await;
+    phone.sees("Buy a chair").await;
+    let wrong = "0".repeat(64);
+    phone
+        .open(&format!("{base}/tasks?taskId={}&secret={wrong}", task.id))
+        .await;
+    phone.click("Approve").await;
+    phone.sees("You approved this.").await;
+    phone.assert_no_errors().await;
+    system.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_unknown_address_is_a_page_for_a_person_only() {
+    let system = System::start().await;
+    let phone = Browser::phone().await;
+    phone.open(&format!("{}/nothing", system.http.base())).await;
+    phone.sees("Page not found").await;
+    phone.follow("To the start page").await;
+    phone.sees("Forgot your password?").await;
+    let html = ("accept", "text/html,*/*;q=0.8");
+    let page = system
+        .http
+        .get("/nothing")
+        .header(html.0, html.1)
+        .send()
+        .await
+        .expect(404);
+    assert_eq!(
+        page.header("content-type"),
+        Some("text/html; charset=utf-8")
+    );
+    for path in [
+        "/user/nothing",
+        "/users",
+        "/people-task/nothing",
+        "/plugins",
+    ] {
+        let request = system.http.get(path).header(html.0, html.1);
+        let reply = request.header("sec-fetch-mode", "navigate").send().await;
+        assert_eq!(
+            reply.header("content-type"),
+            Some("application/problem+json"),
+            "{path}"
+        );
+    }
+    system
+        .http
+        .get("/nothing")
+        .send()
+        .await
+        .expect_problem(404, "not-found");
+    phone.assert_no_errors().await;
+    system.stop().await;
+}

@@ -1,0 +1,57 @@
+//! Who is not the approver must choose to decide in their place.
+
+use crate::webdriver::Browser;
+
+use super::{APPROVER, REQUESTER, sign_in, status, task_with};
+use crate::harness::System;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_creator_chooses_to_decide_in_place_of_the_approver() {
+    let system = System::start().await;
+    let token = system.sign_up(REQUESTER).await;
+    let task = task_with(&system, &token, "Buy a chair", "").await;
+    let phone = Browser::phone().await;
+    let page = format!("{}/tasks?taskId={}", system.http.base(), task.id);
+    phone.open(&page).await;
+    sign_in(&phone, REQUESTER, System::PASSWORD).await;
+    phone.sees(&format!("{APPROVER} decides this.")).await;
+    assert_eq!(phone.count("#approve").await, 0);
+    phone.click("Decide yourself …").await;
+    phone
+        .sees(&format!("You decide in place of {APPROVER}."))
+        .await;
+    phone.click("Approve").await;
+    phone
+        .sees(&format!("You approved this in place of {APPROVER}."))
+        .await;
+    assert_eq!(status(&system, &token, &task).await, "approved");
+    phone.reload().await;
+    phone
+        .sees(&format!("Approved by {REQUESTER} in place of {APPROVER}"))
+        .await;
+    phone.assert_no_errors().await;
+    system.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn after_a_decision_there_is_a_way_on() {
+    let system = System::start().await;
+    let token = system.sign_up(REQUESTER).await;
+    system.sign_up(APPROVER).await;
+    let _ = task_with(&system, &token, "Buy a table", "").await;
+    let _ = task_with(&system, &token, "Buy a chair", "").await;
+    let phone = Browser::phone().await;
+    phone.open(system.http.base()).await;
+    sign_in(&phone, APPROVER, System::PASSWORD).await;
+    phone.follow("Buy a chair").await;
+    phone.click("Reject").await;
+    phone.sees("You rejected this.").await;
+    phone.follow("Next task").await;
+    phone.sees("Buy a table").await;
+    phone.click("Approve").await;
+    phone.sees("You approved this.").await;
+    phone.follow("Back to your tasks").await;
+    phone.sees("nothing to decide.").await;
+    phone.assert_no_errors().await;
+    system.stop().await;
+}

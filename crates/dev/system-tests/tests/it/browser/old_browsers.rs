@@ -1,0 +1,90 @@
+//! What a browser lacks or refuses never stops a decision.
+
+use crate::webdriver::Browser;
+use serde_json::json;
+
+use super::{REQUESTER, link, task_with};
+use crate::harness::System;
+
+/// What a browser lacks, as a script that runs before those of the page.
+const LACKS: [(&str, &str); 7] = [
+    (
+        "site data",
+        "for (const name of ['sessionStorage', 'localStorage']) \
+         Object.defineProperty(window, name, { get() { throw new DOMException('denied', 'SecurityError'); } })",
+    ),
+    (
+        "languages as BCP 47 has them",
+        "Object.defineProperty(navigator, 'languages', { get: () => ['de_DE.UTF-8', 'en-', 'C'] }); \
+         Object.defineProperty(navigator, 'language', { get: () => 'en_US' })",
+    ),
+    (
+        "languages",
+        "Object.defineProperty(navigator, 'languages', { get: () => undefined })",
+    ),
+    (
+        "formats of times",
+        "delete Intl.RelativeTimeFormat; Intl.DateTimeFormat = function () { throw new RangeError('time zone'); }",
+    ),
+    (
+        "short timeouts",
+        "delete AbortSignal.timeout; delete Object.hasOwn",
+    ),
+    (
+        "observers",
+        "delete window.IntersectionObserver; delete window.ResizeObserver",
+    ),
+    ("dialogs", "delete HTMLDialogElement.prototype.showModal"),
+];
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_browser_that_lacks_something_decides() {
+    let system = System::start().await;
+    let token = system.sign_up(REQUESTER).await;
+    for (lack, script) in LACKS {
+        let body = "It **squeaks**.";
+        let task = task_with(&system, &token, "Buy a chair", body).await;
+        let phone = Browser::phone().await;
+        let source = json!({"source": script});
+        phone
+            .devtools("Page.addScriptToEvaluateOnNewDocument", &source)
+            .await;
+        phone.open(&link(&system, &task)).await;
+        phone.sees("It squeaks.").await;
+        let approve = "document.getElementById('approve').click()";
+        phone.run(approve).await;
+        testkit::eventually(&format!("a decision without {lack}"), || async {
+            (super::status(&system, &token, &task).await == "approved").then_some(())
+        })
+        .await;
+        assert_eq!(phone.console_errors().await, Vec::<String>::new(), "{lack}");
+    }
+    system.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn markdown_of_any_depth_is_shown() {
+    let system = System::start().await;
+    let token = system.sign_up(REQUESTER).await;
+    let quotes = format!("{} deep", ">".repeat(2_000));
+    // A description has at most 20,000 characters.
+    let lists: String = (0..130)
+        .map(|depth| format!("{}- deep\n", "  ".repeat(depth)))
+        .collect();
+    for text in [
+        quotes.as_str(),
+        &lists,
+        &"[".repeat(5_000),
+        &"*a".repeat(3_000),
+    ] {
+        let task = task_with(&system, &token, "Buy a chair", text).await;
+        let phone = Browser::phone().await;
+        phone.open(&link(&system, &task)).await;
+        phone.sees("Buy a chair").await;
+        assert!(!phone.text().await.contains("Maximum call stack"));
+        phone.click("Approve").await;
+        phone.sees("You approved this.").await;
+        phone.assert_no_errors().await;
+    }
+    system.stop().await;
+}

@@ -1,0 +1,133 @@
+//! The buttons are in reach from the first screen on, and cover nothing that has the focus.
+
+use crate::webdriver::{Browser, Screen};
+use serde_json::json;
+
+use super::{REQUESTER, link, sign_in, status, task_with};
+use crate::harness::System;
+
+const SCREENS: [Screen; 5] = [
+    screen(360, 740),
+    Screen::PHONE,
+    screen(1440, 900),
+    LOW[0],
+    LOW[1],
+];
+/// 400 % of 1440 × 900 and of 1280 × 1024.
+const LOW: [Screen; 2] = [screen(360, 225), screen(320, 256)];
+
+const fn screen(width: u32, height: u32) -> Screen {
+    Screen {
+        width,
+        height,
+        pixel_ratio: 1.0,
+        is_touched: false,
+    }
+}
+
+/// The buttons that are outside of the screen, or that something covers.
+const OUT_OF_REACH: &str = "return ['approve', 'reject'].filter((id) => {
+    const { left, right, top, bottom } = document.getElementById(id).getBoundingClientRect();
+    const above = document.elementFromPoint((left + right) / 2, (top + bottom) / 2);
+    return top < 0 || bottom > innerHeight || above?.closest('button')?.id !== id;
+})";
+/// How far the two buttons are from each other.
+const DISTANCE: &str = "const [a, b] = ['approve', 'reject'].map((id) => document.getElementById(id).getBoundingClientRect());
+    return Math.max(b.left - a.right, b.top - a.bottom)";
+/// The share of each element with a focus that the buttons cover.
+const COVERED: &str = "const bar = document.getElementById('decide');
+    return [...document.querySelectorAll('main a, main textarea, main pre')].filter((one) => {
+      one.focus();
+      const { top, bottom } = one.getBoundingClientRect();
+      const edge = Math.min(innerHeight, bar.contains(one) ? innerHeight : bar.getBoundingClientRect().top);
+      return Math.min(bottom, edge) - Math.max(top, 0) < Math.min((bottom - top) * 0.9, 60);
+    }).map((one) => one.outerHTML.slice(0, 60))";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_buttons_are_on_the_first_screen_and_cover_no_focus() {
+    let system = System::start().await;
+    let token = system.sign_up(REQUESTER).await;
+    let text = "A line with [a link](https://example.com).\n\n".repeat(300);
+    let task = task_with(&system, &token, "Buy a chair", &text).await;
+    for screen in SCREENS {
+        let browser = Browser::with(screen).await;
+        browser.open(&link(&system, &task)).await;
+        browser.sees("a link").await;
+        assert_eq!(browser.run(OUT_OF_REACH).await, json!([]), "{screen:?}");
+        assert!(
+            browser.run(DISTANCE).await.as_f64().unwrap() >= 24.0,
+            "{screen:?}"
+        );
+        browser.click("Add a comment").await;
+        assert_eq!(browser.run(COVERED).await, json!([]), "{screen:?}");
+        assert_eq!(browser.run(OUT_OF_REACH).await, json!([]), "{screen:?}");
+        let wide = "return document.documentElement.scrollWidth > innerWidth";
+        assert_eq!(browser.run(wide).await, false, "{screen:?}");
+        browser.assert_no_errors().await;
+    }
+    system.stop().await;
+}
+
+/// The share of the screen's height that an element covers.
+async fn share(browser: &Browser, css: &str) -> f64 {
+    let script = format!(
+        "const {{ top, bottom }} = document.querySelector({}).getBoundingClientRect();
+         return Math.max(0, Math.min(bottom, innerHeight) - Math.max(top, 0)) / innerHeight",
+        json!(css)
+    );
+    browser.run(&script).await.as_f64().unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn on_a_low_screen_the_buttons_leave_room_to_write_and_to_read_a_change() {
+    let system = System::start().await;
+    let token = system.sign_up(REQUESTER).await;
+    let text = "A line with [a link](https://example.com).\n\n".repeat(30);
+    for screen in LOW {
+        let task = task_with(&system, &token, "Buy a chair", &text).await;
+        let browser = Browser::with(screen).await;
+        browser.open(&link(&system, &task)).await;
+        browser.click("Add a comment").await;
+        assert!(share(&browser, "#decide").await < 0.4, "{screen:?}");
+        assert!(share(&browser, "#comment").await > 0.25, "{screen:?}");
+        browser.fill("Comment (optional)", "Fine.").await;
+
+        let path = format!("/people-task/tasks/{}", task.id);
+        let longer = format!("{text}\n\n{}", "Another line.\n\n".repeat(20));
+        let changes = json!({"description": longer});
+        let _ = system.put(&path, &token, &changes).await.expect(200);
+        browser.click("Approve").await;
+        browser.sees("This task was just changed.").await;
+        assert_eq!(status(&system, &token, &task).await, "pending");
+        assert!(share(&browser, "#read").await < 0.4, "{screen:?}");
+        assert!(share(&browser, "#change").await > 0.25, "{screen:?}");
+        browser.click("Read the change").await;
+        browser.click("Approve").await;
+        browser.sees("You approved this.").await;
+        browser.sees("Fine.").await;
+        browser.assert_no_errors().await;
+    }
+    system.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn on_a_low_screen_the_buttons_of_a_dialog_cover_no_field() {
+    let system = System::start().await;
+    system.sign_up(REQUESTER).await;
+    for screen in LOW {
+        let browser = Browser::with(screen).await;
+        browser.open(system.http.base()).await;
+        sign_in(&browser, REQUESTER, System::PASSWORD).await;
+        browser.click("New task").await;
+        browser.sees("You can use Markdown.").await;
+        let covered = "return [...document.querySelectorAll('dialog :is(input, textarea)')].filter((field) => {
+            field.focus();
+            const { left, right, top, bottom } = field.getBoundingClientRect();
+            const middle = (Math.max(top, 0) + Math.min(bottom, innerHeight)) / 2;
+            return document.elementFromPoint((left + right) / 2, middle) !== field;
+          }).map(({ id }) => id)";
+        assert_eq!(browser.run(covered).await, json!([]), "{screen:?}");
+        browser.assert_no_errors().await;
+    }
+    system.stop().await;
+}

@@ -1,0 +1,254 @@
+//! A browser that stays signed in.
+
+use crate::webdriver::{Browser, Screen};
+use serde_json::{Value, json};
+use testkit::eventually;
+
+use super::accessibility::check;
+use super::{APPROVER, REQUESTER, sign_in, task_with};
+use crate::harness::System;
+
+const STAY: &str = "document.getElementById('stay').click()";
+const NOTHING: &str = "nothing to decide.";
+
+/// Signs in, and stays signed in.
+async fn stay(phone: &Browser, email: &str) {
+    phone.sees("Keep me signed in on this device").await;
+    phone.run(STAY).await;
+    sign_in(phone, email, System::PASSWORD).await;
+}
+
+/// The cookies of the browser.
+async fn cookies(phone: &Browser) -> Vec<Value> {
+    let all = phone.devtools("Storage.getCookies", &json!({})).await;
+    all["cookies"].as_array().unwrap().clone()
+}
+
+/// Asks for a token with a cookie, as a program can that has copied it.
+async fn replay(system: &System, cookie: &Value) -> u16 {
+    let pair = format!(
+        "{}={}",
+        cookie["name"].as_str().unwrap(),
+        cookie["value"].as_str().unwrap()
+    );
+    let request = system.http.post("/session/token").header("cookie", &pair);
+    let request = request.header("sec-fetch-site", "same-origin");
+    request.json(&json!({})).send().await.status
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_new_tab_is_signed_in() {
+    let system = System::start().await;
+    let token = system.sign_up(REQUESTER).await;
+    system.sign_up(APPROVER).await;
+    let task = task_with(&system, &token, "Buy a chair", "").await;
+    let phone = Browser::phone().await;
+    phone.open(system.http.base()).await;
+    stay(&phone, APPROVER).await;
+    phone.sees("Buy a chair").await;
+
+    let [cookie] = cookies(&phone).await.try_into().unwrap();
+    assert_eq!(cookie["path"], "/session");
+    assert_eq!(cookie["httpOnly"], true);
+    assert_eq!(cookie["sameSite"], "Strict");
+    // Only the developer's own machine is without TLS.
+    assert_eq!(cookie["secure"], false);
+    let readable = "return document.cookie + JSON.stringify({ ...localStorage }) + JSON.stringify({ ...sessionStorage })";
+    let readable = phone.run(readable).await;
+    let readable = readable.as_str().unwrap();
+    // Tokens begin with this.
+    assert!(!readable.contains("eyJ"), "{readable}");
+
+    phone.open_tab().await;
+    let url = format!("{}/tasks?taskId={}", system.http.base(), task.id);
+    phone.open(&url).await;
+    phone.click("Approve").await;
+    phone.sees("You approved this.").await;
+    phone.follow("Tasks").await;
+    phone.sees(NOTHING).await;
+    phone.assert_no_errors().await;
+    system.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn without_the_choice_a_new_tab_asks_to_sign_in() {
+    let system = System::start().await;
+    system.sign_up(APPROVER).await;
+    let phone = Browser::phone().await;
+    phone.open(system.http.base()).await;
+    sign_in(&phone, APPROVER, System::PASSWORD).await;
+    phone.sees(NOTHING).await;
+    assert_eq!(cookies(&phone).await, Vec::<Value>::new());
+    phone.open_tab().await;
+    phone.open(system.http.base()).await;
+    phone.sees("Forgot your password?").await;
+    phone.assert_no_errors().await;
+    system.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn many_tabs_at_once_stay_signed_in() {
+    let system = System::start().await;
+    system.sign_up(APPROVER).await;
+    let phone = Browser::with(Screen::DESKTOP).await;
+    phone.open(system.http.base()).await;
+    stay(&phone, APPROVER).await;
+    phone.sees(NOTHING).await;
+    // As a browser does that is started again with its tabs.
+    let open = "return [1, 2, 3, 4].map(() => window.open(location.href)).length";
+    assert_eq!(phone.run(open).await, 4);
+    for tab in phone.tabs().await {
+        phone.go_to_tab(&tab).await;
+        phone.sees(NOTHING).await;
+    }
+    // Pages that are left before they have a token.
+    for _ in 0..10 {
+        phone.run("location.reload()").await;
+    }
+    phone.sees(NOTHING).await;
+    phone.assert_no_errors().await;
+    system.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_copied_cookie_ends_the_session_for_both() {
+    let system = System::start().await;
+    system.sign_up(APPROVER).await;
+    let phone = Browser::phone().await;
+    phone.open(system.http.base()).await;
+    stay(&phone, APPROVER).await;
+    phone.sees(NOTHING).await;
+    let copied = cookies(&phone).await.remove(0);
+    phone.reload().await;
+    phone.sees(NOTHING).await;
+    assert_ne!(cookies(&phone).await[0]["value"], copied["value"]);
+    assert_eq!(replay(&system, &copied).await, 401);
+    phone.reload().await;
+    phone.sees("Forgot your password?").await;
+    assert_eq!(cookies(&phone).await, Vec::<Value>::new());
+    phone.assert_no_errors().await;
+    system.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn signing_out_signs_all_tabs_out() {
+    let system = System::start().await;
+    system.sign_up(APPROVER).await;
+    let phone = Browser::phone().await;
+    phone.open(system.http.base()).await;
+    stay(&phone, APPROVER).await;
+    phone.sees(NOTHING).await;
+    let copied = cookies(&phone).await.remove(0);
+    let first = phone.open_tab().await;
+    phone.open(system.http.base()).await;
+    phone.sees(NOTHING).await;
+    phone.click("Sign out").await;
+    phone.sees("Forgot your password?").await;
+    assert_eq!(cookies(&phone).await, Vec::<Value>::new());
+    assert_eq!(replay(&system, &copied).await, 401);
+    phone.go_to_tab(&first).await;
+    phone.reload().await;
+    phone.sees("Forgot your password?").await;
+    phone.assert_no_errors().await;
+    system.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_person_signs_another_browser_out() {
+    let system = System::start().await;
+    system.sign_up(APPROVER).await;
+    let (phone, desk) = tokio::join!(Browser::phone(), Browser::with(Screen::DESKTOP));
+    for browser in [&phone, &desk] {
+        browser.open(system.http.base()).await;
+        stay(browser, APPROVER).await;
+        browser.sees(NOTHING).await;
+    }
+    phone.follow("Account").await;
+    phone.follow("Where you are signed in").await;
+    check(&phone, "This browser").await;
+    assert_eq!(phone.count(".sessions > li").await, 2);
+    let other = "[...document.querySelectorAll('.sessions > li')]
+        .find((one) => !one.querySelector('.status')).querySelector('button').click()";
+    phone.run(other).await;
+    phone.sees("That browser is signed out.").await;
+    assert_eq!(phone.count(".sessions > li").await, 1);
+    eventually("the other browser to be signed out", || async {
+        desk.reload().await;
+        let text = desk.text().await;
+        text.contains("Forgot your password?").then_some(())
+    })
+    .await;
+    phone.assert_no_errors().await;
+    desk.assert_no_errors().await;
+    system.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_new_password_keeps_only_this_browser_signed_in() {
+    let system = System::start().await;
+    system.sign_up(APPROVER).await;
+    let phone = Browser::phone().await;
+    phone.open(system.http.base()).await;
+    stay(&phone, APPROVER).await;
+    phone.sees(NOTHING).await;
+    let copied = cookies(&phone).await.remove(0);
+    phone.follow("Account").await;
+    phone.fill("Current password", System::PASSWORD).await;
+    phone.fill("New password", "new password").await;
+    phone.fill("Repeat new password", "new password").await;
+    phone.click("Change password").await;
+    phone.sees("All other devices are signed out.").await;
+    assert_eq!(replay(&system, &copied).await, 401);
+    phone.open_tab().await;
+    phone.open(system.http.base()).await;
+    phone.sees(NOTHING).await;
+    phone.assert_no_errors().await;
+    system.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_page_of_another_site_cannot_use_the_session() {
+    let system = System::start().await;
+    system.sign_up(APPROVER).await;
+    let phone = Browser::phone().await;
+    phone.open(system.http.base()).await;
+    stay(&phone, APPROVER).await;
+    phone.sees(NOTHING).await;
+    let before = cookies(&phone).await;
+    // The same server by another name is another site. This document has no policy that would refuse the requests.
+    let other = system.http.base().replace("127.0.0.1", "localhost");
+    phone.open(&format!("{other}/openapi.json")).await;
+    let script = format!(
+        "return Promise.all(['POST', 'DELETE'].map((method) => fetch('{0}/session' + (method === 'POST' ? '/token' : ''),
+            {{ method, mode: method === 'POST' ? 'no-cors' : 'cors', credentials: 'include', body: '{{}}' }})
+            .then(({{ type }}) => type, () => 'refused')))",
+        system.http.base()
+    );
+    assert_eq!(phone.run(&script).await, json!(["opaque", "refused"]));
+    assert_eq!(cookies(&phone).await, before);
+    phone.open(system.http.base()).await;
+    phone.sees(NOTHING).await;
+    system.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_page_of_another_site_cannot_show_ours_in_a_frame() {
+    let system = System::start().await;
+    system.sign_up(APPROVER).await;
+    let phone = Browser::phone().await;
+    phone.open(system.http.base()).await;
+    stay(&phone, APPROVER).await;
+    phone.sees(NOTHING).await;
+    let before = cookies(&phone).await;
+    for path in ["/", "/tasks", "/sessions"] {
+        let framed = format!("<iframe src='{}{path}'></iframe>", system.http.base());
+        phone.open(&format!("data:text/html,{framed}")).await;
+        phone.go_to_frame().await;
+        // A page would have started by then.
+        tokio::time::sleep(std::time::Duration::from_secs(1)).await;
+        let ours = phone.count(".brand, #footer").await;
+        assert_eq!(ours, 0, "{path}");
+    }
+    assert_eq!(cookies(&phone).await, before);
+    system.stop().await;
+}

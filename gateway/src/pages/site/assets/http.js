@@ -1,0 +1,95 @@
+// Requests to the server that the page came from.
+
+import { language, t } from "./texts.js";
+import { setServerTime, timeOfDay } from "./times.js";
+
+const TIMEOUT = 15_000;
+/** Statuses after which the same request may succeed. */
+const TEMPORARY = [429, 502, 503, 504];
+
+/**
+ * A failed call. Its message is for the user; `fields` has a text for each field that the service names, and `temporary` says
+ * that trying again may help.
+ */
+export class Failure extends Error {
+  constructor(message, { status = 0, problem = {}, temporary = false, retryAfter = 0 } = {}) {
+    super(message);
+    const fields = (problem.errors ?? []).map((error) => ({ field: error.field, code: error.code, text: textOf(error) }));
+    Object.assign(this, { status, problem, code: problem.code, fields, temporary, retryAfter });
+  }
+
+  /** What the service says about a field, or nothing. */
+  about(field) {
+    return this.fields.find((one) => one.field === field);
+  }
+}
+
+/** A signal that ends a request which takes too long. Browsers before 2022 have no short way to it. */
+function timeout() {
+  if (AbortSignal.timeout) return AbortSignal.timeout(TIMEOUT);
+  const controller = new AbortController();
+  setTimeout(() => controller.abort(), TIMEOUT);
+  return controller.signal;
+}
+
+/**
+ * Sends a request. Returns the body and the URL of the next page, if there is one. `session` says that the request is about the
+ * browser's session: only then the browser sends and takes its cookie, also if the page is left meanwhile.
+ */
+export async function request(method, path, { token, secret, body, version, session = false } = {}) {
+  const headers = { Accept: "application/json" };
+  if (token) headers.Authorization = `Bearer ${token}`;
+  if (secret) headers["X-Task-Secret"] = secret;
+  if (version) headers["If-Match"] = `"${version}"`;
+  if (body !== undefined) headers["Content-Type"] = "application/json";
+  let response, text;
+  try {
+    response = await fetch(path, {
+      method, headers, credentials: session ? "same-origin" : "omit", keepalive: session, cache: "no-store", signal: timeout(),
+      body: body === undefined ? undefined : JSON.stringify(body),
+    });
+    text = await response.text();
+  } catch {
+    throw new Failure(t("noConnection"), { temporary: true });
+  }
+  setServerTime(response.headers.get("Date"));
+  const data = parsed(text);
+  if (!response.ok) throw failure(response, data);
+  return { data, next: nextPage(response.headers.get("Link")) };
+}
+
+function parsed(text) {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return {};
+  }
+}
+
+/** The text about a field in the reader's language, by its name and the error's code. */
+function textOf({ field = "", code, message = "" }) {
+  const [number] = message.match(/\d+/) ?? [];
+  const name = field.split(/[.[]/)[0];
+  // The texts of the API are English.
+  const other = language === "en" ? message : t("invalidField");
+  return t(`invalid ${name} ${code}`, { number }, "") || t(`invalid ${code}`, { number }, "") || other;
+}
+
+function failure(response, problem) {
+  const { status } = response;
+  const retryAfter = Number(response.headers.get("Retry-After")) || 0;
+  const reasons = [...new Set((problem.errors ?? []).map(textOf))].join(" ");
+  const known = t(`problem ${problem.code}`, { ...problem, when: retryAfter ? timeOfDay(retryAfter) : "" }, "");
+  const detail = language === "en" ? problem.detail : "";
+  return new Failure(reasons || known || detail || t("unexpected", { status }), {
+    status, problem, temporary: TEMPORARY.includes(status), retryAfter,
+  });
+}
+
+/** The target of `rel="next"` in a `Link` header (RFC 8288), as a path on this server. */
+function nextPage(header) {
+  const target = header?.match(/<([^>]*)>\s*;[^,]*rel="?next"?/)?.[1];
+  if (!target) return null;
+  const url = new URL(target, location.href);
+  return url.pathname + url.search;
+}

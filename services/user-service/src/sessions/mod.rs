@@ -1,0 +1,48 @@
+//! Browsers that stay signed in.
+//!
+//! A session is a [credential](crate::credentials) in a cookie, which only the routes of this module read: `POST /session`
+//! signs in and starts one, `POST /session/token` exchanges it for an access token of five minutes, and `DELETE /session` ends
+//! it. They refuse requests of other sites.
+//!
+//! - The cookie has two random values: one that finds the session, and one that every exchange replaces. A value that was
+//!   replaced and comes back was copied, so it ends the session, whoever sent it.
+//! - A response may be lost on its way to the browser, which then has only the value that was replaced. So it names each
+//!   exchange by a random value of its own, and repeats that with the exchange. Without it the cookie alone is not enough.
+//! - An exchange that began before another one of the same session was committed did not come back: both were under way.
+//!   It fails without an effect, and the browser repeats it with the cookie that it has then.
+//!
+//! Deliberately absent: sessions for programs. Their tokens come from `POST /user/auth`.
+
+mod end;
+mod error;
+mod exchange;
+mod expiry;
+mod list;
+mod requests;
+mod responses;
+pub(crate) mod routes;
+mod start;
+mod store;
+
+pub(crate) use expiry::forget_expired;
+
+use std::time::Duration;
+
+use audit_log::{Actor, Entry, RequestMeta};
+use serde_json::json;
+use values::{CredentialId, UserId};
+
+use crate::audit::AuditAction;
+
+/// How long a token that is issued for a session is valid at most.
+const TOKEN_LIFETIME: Duration = Duration::from_secs(300);
+
+fn record_event(event: &'static str) {
+    metrics::counter!("session_events_total", "event" => event).increment(1);
+}
+
+/// An audit entry about a user's own session.
+fn entry(action: AuditAction, user: UserId, session: CredentialId, meta: &RequestMeta) -> Entry {
+    let entry = action.entry(Actor::User(user), user, meta.clone());
+    entry.detail(json!({"session": session}))
+}

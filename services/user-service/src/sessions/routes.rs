@@ -1,0 +1,176 @@
+//! The HTTP side of sessions.
+
+use actix_web::http::header::SET_COOKIE;
+use actix_web::web::{Data, Json, Path};
+use actix_web::{HttpResponse, delete, get, post};
+use audit_log::RequestMeta;
+use auth::{Caller, TokenProblems};
+use database::{DatabaseProblems, database_problem};
+use http_kit::{JsonBody, Problem};
+
+use super::end::{end_one, end_own};
+use super::error::{BrowserProblems, ExchangeProblems, StartProblems, UserSessionProblems};
+use super::exchange::exchange;
+use super::list::list;
+use super::requests::browser::Browser;
+use super::requests::cookie;
+use super::requests::{ExchangeRequest, SessionPath};
+use super::responses::SessionResponse;
+use super::start::{Granted, start};
+use crate::accounts::{EmptyResponse, SignInResponse};
+use crate::audit::RequestActor;
+use crate::back_off::BackOffProblems;
+use crate::context::Context;
+use crate::hashing::HashProblems;
+use crate::sign_in::SignInRequest;
+
+/// Sign in and stay signed in
+///
+/// For the pages of this server; programs use `POST /user/auth`, whose rules apply. The response sets a cookie that only the
+/// paths below `/session` get, and its token is valid for five minutes. A user has at most `SESSIONS_PER_USER` sessions:
+/// another one ends the one that was not used for longest.
+#[utoipa::path(
+    operation_id = "startSession",
+    tag = "sessions",
+    request_body = SignInRequest,
+    responses(
+        (status = 200, description = "Signed in.", body = SignInResponse,
+            headers(("Set-Cookie" = String, description = "The session."))),
+        StartProblems, BackOffProblems, HashProblems
+    ),
+    security(())
+)]
+#[post("/session")]
+pub(crate) async fn start_session(
+    browser: Browser,
+    context: Data<Context>,
+    meta: RequestMeta,
+    body: JsonBody,
+) -> Result<HttpResponse, Problem> {
+    let request = SignInRequest::parse(body.0)?;
+    let is_secure = browser.is_secure;
+    let granted = start(&context, browser, request, meta).await;
+    let granted = granted.map_err(|error| error.into_problem(context.sign_in_failure_status))?;
+    Ok(response(granted, is_secure))
+}
+
+/// Exchange your session for a token
+///
+/// For the pages of this server. The token is valid for five minutes, and ends with the session. The response replaces the
+/// cookie: a value that was replaced and comes back ends the session, unless `attempt` says that the response to its exchange
+/// was lost.
+#[utoipa::path(
+    operation_id = "exchangeSession",
+    tag = "sessions",
+    request_body = ExchangeRequest,
+    responses(
+        (status = 200, description = "A token.", body = SignInResponse,
+            headers(("Set-Cookie" = String, description = "The next value of the session."))),
+        ExchangeProblems
+    ),
+    security(())
+)]
+#[post("/session/token")]
+pub(crate) async fn exchange_session(
+    browser: Browser,
+    context: Data<Context>,
+    meta: RequestMeta,
+    body: JsonBody,
+) -> Result<HttpResponse, Problem> {
+    let request = ExchangeRequest::parse(body.0)?;
+    let is_secure = browser.is_secure;
+    let granted = exchange(&context, browser, request.attempt, meta).await;
+    let granted = granted.map_err(|error| error.into_problem(is_secure))?;
+    Ok(response(granted, is_secure))
+}
+
+/// Sign out
+///
+/// For the pages of this server. Ends the session of the cookie, if there is one, and removes the cookie. Tokens of the session
+/// are refused within a second.
+#[utoipa::path(
+    operation_id = "endSession",
+    tag = "sessions",
+    responses(
+        (status = 200, description = "There is no session.", body = EmptyResponse,
+            headers(("Set-Cookie" = String, description = "Removes the session."))),
+        BrowserProblems
+    ),
+    security(())
+)]
+#[delete("/session")]
+pub(crate) async fn end_session(
+    browser: Browser,
+    context: Data<Context>,
+    meta: RequestMeta,
+) -> Result<HttpResponse, Problem> {
+    let is_secure = browser.is_secure;
+    let ended = end_own(&context, browser, meta).await;
+    ended.map_err(database_problem)?;
+    let mut response = HttpResponse::Ok();
+    if let Some(removal) = cookie::removal(is_secure) {
+        response.insert_header((SET_COOKIE, removal));
+    }
+    Ok(response.json(EmptyResponse {}))
+}
+
+/// Get the browsers in which you stay signed in
+///
+/// The one that was used last comes first. Tokens that were issued for a password alone are in no list.
+#[utoipa::path(
+    operation_id = "listSessions",
+    tag = "sessions",
+    responses(
+        (status = 200, description = "The sessions.", body = Vec<SessionResponse>),
+        TokenProblems, DatabaseProblems
+    ),
+    security(("bearer" = []))
+)]
+#[get("/user/sessions")]
+pub(crate) async fn list_sessions(
+    caller: Caller,
+    context: Data<Context>,
+) -> Result<Json<Vec<SessionResponse>>, Problem> {
+    let sessions = list(&context, caller.id()).await;
+    let sessions = sessions.map_err(database_problem)?.into_iter();
+    let shown = sessions.map(|session| SessionResponse::new(session, caller.credential()));
+    Ok(Json(shown.collect()))
+}
+
+/// Sign a browser out
+///
+/// Ends a session of yours. Its tokens are refused within a second.
+#[utoipa::path(
+    operation_id = "endUserSession",
+    tag = "sessions",
+    params(SessionPath),
+    responses(
+        (status = 200, description = "The session has ended.", body = EmptyResponse),
+        UserSessionProblems
+    ),
+    security(("bearer" = []))
+)]
+#[delete("/user/sessions/{sessionId}")]
+pub(crate) async fn end_user_session(
+    caller: Caller,
+    context: Data<Context>,
+    meta: RequestMeta,
+    path: Path<SessionPath>,
+) -> Result<Json<EmptyResponse>, Problem> {
+    let id = path.parse()?;
+    let actor = RequestActor::new(&caller, meta);
+    let ended = end_one(&context, caller.id(), id, actor).await;
+    if ended.map_err(database_problem)? {
+        Ok(Json(EmptyResponse {}))
+    } else {
+        Err(Problem::not_found("session"))
+    }
+}
+
+fn response(granted: Granted, is_secure: bool) -> HttpResponse {
+    let mut response = HttpResponse::Ok();
+    if let Some(cookie) = granted.cookie.header(is_secure, granted.lifetime) {
+        response.insert_header((SET_COOKIE, cookie));
+    }
+    response.json(SignInResponse::new(granted.user, &granted.token))
+}
