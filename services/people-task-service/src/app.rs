@@ -119,6 +119,7 @@ fn start_context(
     running.spawn(quotas::watch(
         Arc::clone(&quotas),
         database.clone(),
+        lists.clone(),
         running.shutdown(),
     ));
     Ok(Context {

@@ -202,6 +202,16 @@ impl Usage {
         self.unwritten_bytes += i64::try_from(demand.bytes).unwrap_or_default();
     }
 
+    /// Whether something was asked for since the last count.
+    pub(super) fn was_asked(&self) -> bool {
+        self.last_asked > self.last_counted
+    }
+
+    /// The same, or the last count is older than the interval.
+    pub(super) fn is_uncounted(&self, now: Instant, interval: Duration) -> bool {
+        self.was_asked() || self.last_counted.is_none_or(|at| now - at >= interval)
+    }
+
     pub(super) fn begin_count(&mut self) {
         self.added_before = self.added;
     }

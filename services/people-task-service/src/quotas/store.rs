@@ -61,7 +61,7 @@ SELECT given.id,
         SELECT FROM task_states WHERE creator = given.id AND status = 'pending' LIMIT $2
     ) AS pending) AS tasks,
     (SELECT count(*) FROM (
-        SELECT FROM task_states JOIN webhooks USING (task_id)
+        SELECT FROM task_states JOIN webhooks ON webhooks.task_id = ANY(ARRAY[task_states.task_id])
         WHERE creator = given.id AND task_states.status = 'pending' LIMIT $3
     ) AS awaiting) AS webhooks,
     greatest(0, (SELECT bytes FROM stored_bytes WHERE user_id = given.id)) AS bytes

@@ -12,12 +12,20 @@ use super::store;
 /// How often bytes are written and stocks are counted.
 const INTERVAL: Duration = Duration::from_secs(3);
 /// Counting takes at most this part of the time.
-const PART: u32 = 20;
+const PART: u32 = 50;
+/// What all have is counted this often although no one adds anything.
+const IDLE_INTERVAL: Duration = Duration::from_mins(1);
 /// How many users are counted at a time.
 const USERS: usize = 200;
 
-/// Writes the bytes that users added, and counts what they have, until it is cancelled.
-pub(crate) async fn watch(quotas: Arc<Quotas>, database: Database, shutdown: CancellationToken) {
+/// Writes the bytes that users added, and counts what they have, until it is cancelled. It counts by the connections of
+/// lists, which read indexes alone and leave the others free.
+pub(crate) async fn watch(
+    quotas: Arc<Quotas>,
+    database: Database,
+    lists: Database,
+    shutdown: CancellationToken,
+) {
     let mut next_count = Instant::now();
     loop {
         if let Err(error) = quotas.write_bytes(&database).await {
@@ -25,7 +33,7 @@ pub(crate) async fn watch(quotas: Arc<Quotas>, database: Database, shutdown: Can
         }
         let started = Instant::now();
         if next_count <= started && !shutdown.is_cancelled() {
-            if let Err(error) = quotas.count(&database).await {
+            if let Err(error) = quotas.count(&lists).await {
                 error.warn("what users have could not be counted; it is counted later");
             }
             next_count = Instant::now() + started.elapsed() * PART;
@@ -84,6 +92,9 @@ impl Quotas {
                 }
             });
         }
+        if !self.with(|ledger| ledger.all.is_uncounted(Instant::now(), IDLE_INTERVAL)) {
+            return Ok(());
+        }
         let limits = self.of_all.stock;
         let counted = move |connection: &mut Connection| store::count_all(connection, limits);
         let counted = database.run(counted).await?;
@@ -96,10 +107,7 @@ impl Quotas {
         self.with(|ledger| {
             ledger.forget(Instant::now());
             ledger.all.begin_count();
-            let waiting = ledger
-                .users
-                .iter()
-                .filter(|(_, usage)| usage.last_asked > usage.last_counted);
+            let waiting = ledger.users.iter().filter(|(_, usage)| usage.was_asked());
             let mut waiting: Vec<_> = waiting
                 .map(|(user, usage)| (usage.last_counted, *user))
                 .collect();
