@@ -151,7 +151,7 @@ export const texts = {
   stay: "Auf diesem Gerät angemeldet bleiben",
   stayHelp: "Nicht auf einem Gerät, das auch andere benutzen.",
   sessionsTitle: "Wo Sie angemeldet sind",
-  sessionsHelp: "Diese Browser bleiben angemeldet. Melden Sie die ab, die Sie nicht kennen oder nicht mehr benutzen, und ändern Sie dann Ihr Passwort, wenn Sie einen nicht kennen.",
+  sessionsHelp: "Diese Browser bleiben angemeldet. Melden Sie die ab, die Sie nicht mehr benutzen. Wenn Sie einen nicht kennen, melden Sie ihn ab und ändern Sie Ihr Passwort.",
   noSessions: "Kein Browser bleibt angemeldet.",
   browserOn: "{browser} auf {system}",
   unknownBrowser: "Unbekannter Browser",

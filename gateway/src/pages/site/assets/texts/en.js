@@ -152,7 +152,7 @@ export const texts = {
   stay: "Keep me signed in on this device",
   stayHelp: "Not on a device that others use.",
   sessionsTitle: "Where you are signed in",
-  sessionsHelp: "These browsers stay signed in. Sign out those that you do not know or no longer use, and then change your password if you do not know one.",
+  sessionsHelp: "These browsers stay signed in. Sign out those that you no longer use. If you do not know one, sign it out and change your password.",
   noSessions: "No browser stays signed in.",
   browserOn: "{browser} on {system}",
   unknownBrowser: "Unknown browser",
