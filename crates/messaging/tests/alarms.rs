@@ -82,7 +82,8 @@ impl Fixture {
     /// The messages in the queue. The broker may show one twice that it puts back after it was read.
     fn waiting(&self) -> BTreeSet<String> {
         let messages = self.broker.waiting().into_iter();
-        let bodies = messages.filter_map(|message| Some(message["payload"].as_str()?.to_owned()));
+        let bodies =
+            messages.filter_map(|message| Some(message.get("payload")?.as_str()?.to_owned()));
         bodies.collect()
     }
 
