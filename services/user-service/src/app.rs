@@ -118,10 +118,9 @@ async fn start_context(
     let signer = signer(&settings.tokens)?;
     let verifier = verifier(&settings.tokens, &signer);
     let lifetime = settings.tokens.lifetime;
-    let poller = Poller::start(database.clone(), Arc::clone(&verifier), lifetime).await?;
-    let revocations = poller.watching();
-    running.spawn(poller.run(running.shutdown()));
-    start_deletions_by_age(running, &database, settings.audit_retention);
+    let revocations = start_poller(&database, &verifier, lifetime, running).await?;
+    let (retention, shutdown) = (settings.audit_retention, running.shutdown());
+    running.spawn(audit_log::retain(database.clone(), retention, shutdown));
     let context = Context {
         deletions: start_publisher(&settings.broker, deletions::QUEUE, running),
         notifications: start_publisher(&settings.broker, notifications::QUEUE, running),
@@ -142,12 +141,17 @@ async fn start_context(
     Ok((context, revocations))
 }
 
-/// Starts the tasks that delete rows by their age.
-fn start_deletions_by_age(running: &Running, database: &Database, audit_retention: Duration) {
-    let (entries, shutdown) = (database.clone(), running.shutdown());
-    running.spawn(audit_log::retain(entries, audit_retention, shutdown));
-    let (expired, shutdown) = (database.clone(), running.shutdown());
-    running.spawn(sessions::forget_expired(expired, shutdown));
+/// Starts the poller that keeps the revocations up to date.
+async fn start_poller(
+    database: &Database,
+    verifier: &Arc<Verifier>,
+    lifetime: Duration,
+    running: &Running,
+) -> anyhow::Result<Watching> {
+    let poller = Poller::start(database.clone(), Arc::clone(verifier), lifetime).await?;
+    let revocations = poller.watching();
+    running.spawn(poller.run(running.shutdown()));
+    Ok(revocations)
 }
 
 fn measure(running: &Running, pools: ServicePools, hasher: Hasher) {

@@ -121,16 +121,3 @@ pub(crate) fn delete_batch(
         .filter(credentials::id.eq_any(some))
         .execute(connection)?)
 }
-
-/// Deletes at most `batch` credentials that have expired, and returns how many were deleted.
-pub(crate) fn delete_expired(connection: &mut Connection, batch: i64) -> Result<usize, Error> {
-    let expired = diesel::alias!(credentials as expired);
-    let some = expired
-        .filter(expired.field(credentials::expires).le(now))
-        .order(expired.field(credentials::expires))
-        .select(expired.field(credentials::id))
-        .limit(batch);
-    Ok(diesel::delete(credentials::table)
-        .filter(credentials::id.eq_any(some))
-        .execute(connection)?)
-}

@@ -76,12 +76,8 @@ impl Poller {
 
     async fn upkeep(&mut self) -> Result<(), Error> {
         self.record_lifetime().await?;
-        let database = &self.source.database;
         let delete = |connection: &mut Connection| store::delete_expired(connection, BATCH);
-        database.run(delete).await?;
-        let delete = |connection: &mut Connection| store::delete_ended(connection, BATCH);
-        // Many can end between two rounds, because each sign-out ends one.
-        while i64::try_from(database.run(delete).await?).is_ok_and(|deleted| deleted >= BATCH) {}
+        self.source.database.run(delete).await?;
         self.last_upkeep = Instant::now();
         Ok(())
     }

@@ -196,18 +196,6 @@ pub(super) fn delete_expired(connection: &mut Connection, batch: i64) -> Result<
     .execute(connection)?)
 }
 
-/// Deletes at most `batch` ended credentials that the feed does not list any more. Returns their number.
-pub(super) fn delete_ended(connection: &mut Connection, batch: i64) -> Result<usize, Error> {
-    Ok(diesel::sql_query(
-        "DELETE FROM ended_credentials WHERE credential_id = ANY(ARRAY(
-            SELECT credential_id FROM ended_credentials
-            WHERE ended < now() - interval '2 hours'
-            ORDER BY ended, credential_id LIMIT $1))",
-    )
-    .bind::<BigInt, _>(batch)
-    .execute(connection)?)
-}
-
 /// Starts a new generation of tokens, and with it a new incarnation of the database.
 pub(super) fn start_generation(connection: &mut Connection) -> Result<(), Error> {
     let random = diesel::dsl::sql::<Text>("gen_random_uuid()::text");

@@ -5,7 +5,7 @@
 //! it. They refuse requests of other sites.
 //!
 //! - The cookie has two random values: one that finds the session, and one that every exchange replaces. A value that was
-//!   replaced and comes back was copied, so it ends the session, whoever sent it.
+//!   replaced and comes back was copied, so it ends the session, no matter who sent it.
 //! - A response may be lost on its way to the browser, which then has only the value that was replaced. So it names each
 //!   exchange by a random value of its own, and repeats that with the exchange. Without it the cookie alone is not enough.
 //! - An exchange that began before another one of the same session was committed did not come back: both were under way.
@@ -16,15 +16,12 @@
 mod end;
 mod error;
 mod exchange;
-mod expiry;
 mod list;
 mod requests;
 mod responses;
 pub(crate) mod routes;
 mod start;
 mod store;
-
-pub(crate) use expiry::forget_expired;
 
 use std::time::Duration;
 

@@ -37,6 +37,7 @@ use task_mails::{TaskMailClient, TaskMailSender};
 const CONCURRENCY: u16 = 32;
 /// Longer than any channel takes.
 const LEASE: Duration = Duration::from_secs(30);
+const HOUR: Duration = Duration::from_secs(3_600);
 const DAY: Duration = Duration::from_secs(24 * 3_600);
 
 /// Starts the notification worker.
@@ -88,6 +89,9 @@ fn retention() -> Vec<RetentionRule> {
     };
     vec![
         rule("codes", "expires", Duration::ZERO),
+        rule("credentials", "expires", Duration::ZERO),
+        // The feed lists them for an hour.
+        rule("ended_credentials", "ended", 2 * HOUR),
         rule("code_requests", "forgotten_at", Duration::ZERO),
         rule("notifications", "finished", DAY),
         // A back-off lasts minutes; rows stay for a day so that operators can investigate.
