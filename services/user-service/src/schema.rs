@@ -260,6 +260,11 @@ diesel::define_sql_function! {
     fn database_incarnation() -> Text;
 }
 
+diesel::define_sql_function! {
+    /// The time of the call. `now` is the time when the transaction began, perhaps before it waited for a lock.
+    fn clock_timestamp() -> Timestamptz;
+}
+
 diesel::joinable!(codes -> users (user_id));
 diesel::joinable!(deletion_steps -> deletions (deletion_id));
 diesel::joinable!(sign_in_names -> users (user_id));

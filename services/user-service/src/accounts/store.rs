@@ -26,13 +26,7 @@ use values::{EmailAddress, UserId};
 use super::change::UserChange;
 use crate::client_network::ClientNetwork;
 use crate::notifications::code_store::VALID_REQUESTS;
-use crate::schema::{sign_up_networks, users};
-
-#[diesel::declare_sql_function]
-extern "SQL" {
-    /// The time of the call. `now` is the time when the transaction began, perhaps before it waited for a lock.
-    fn clock_timestamp() -> Timestamptz;
-}
+use crate::schema::{clock_timestamp, sign_up_networks, users};
 
 /// The group of the accounts that strangers make from a client network.
 pub(super) fn group_of_network(

@@ -12,7 +12,7 @@ use super::requests::browser::Browser;
 use crate::accounts::TokenSubject;
 use crate::credentials::CredentialKind;
 use crate::credentials::store::valid;
-use crate::schema::{credentials, database_incarnation, users};
+use crate::schema::{clock_timestamp, credentials, database_incarnation, users};
 
 /// A session that is locked until the transaction ends.
 #[derive(Debug, Queryable)]
@@ -76,7 +76,6 @@ pub(super) struct Exchange<'a> {
 
 #[diesel::declare_sql_function]
 extern "SQL" {
-    fn clock_timestamp() -> Timestamptz;
     fn least(one: Timestamptz, other: Timestamptz) -> Timestamptz;
 }
 
