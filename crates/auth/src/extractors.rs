@@ -45,12 +45,11 @@ impl Caller {
         &self.0.incarnation
     }
 
-    /// Who counts as one with the user wherever users share something: the account's group, if it has one, and the user.
+    /// The group of the user's account, which counts as one wherever users share something; `None` unless a stranger made
+    /// the account.
     #[must_use]
-    pub fn share_owner(&self) -> String {
-        let id = self.0.id;
-        let group = self.0.group.as_ref();
-        group.map_or_else(|| id.to_string(), |group| format!("{group}/{id}"))
+    pub fn group(&self) -> Option<&str> {
+        self.0.group.as_deref()
     }
 
     /// Whether the token has a scope.

@@ -1,8 +1,9 @@
 use url::Url;
+use values::UserId;
 
-/// The lane of deliveries to this URL that use this owner's share of the workers: the origin of the URL, and the owner of
-/// the share, a user, perhaps after the group of the account and a slash, separated by a space. Deliveries of one lane wait
-/// for each other; lanes are served in turn.
+/// The lane of deliveries to this URL that use this owner's share of the workers: the origin of the URL, and the
+/// [owner](owner_of) of the share, separated by a space. Deliveries of one lane wait for each other; lanes are served in
+/// turn.
 pub(crate) fn lane_of(url: &str, owner: &str) -> String {
     // Every URL was parsed at registration.
     let parsed = Url::parse(url).ok();
@@ -41,7 +42,12 @@ pub(crate) struct LaneParts<'a> {
     pub(crate) owner: &'a str,
 }
 
-/// What counts as one with an owner: the group of its account, or itself.
+/// The owner of a share: a user, perhaps of a group of accounts that counts as one.
+pub(crate) fn owner_of(user: UserId, group: Option<&str>) -> String {
+    group.map_or_else(|| user.to_string(), |group| format!("{group}/{user}"))
+}
+
+/// What counts as one with an owner, as [`owner_of`] returns it: the group of its account, or itself.
 pub(crate) fn group_of(owner: &str) -> &str {
     owner.split_once('/').map_or(owner, |(group, _)| group)
 }
@@ -64,7 +70,9 @@ impl<'a> LaneParts<'a> {
 
 #[cfg(test)]
 mod tests {
-    use super::{LaneParts, group_of, host_of, lane_of, scheme_and_host};
+    use values::{FromText as _, UserId};
+
+    use super::{LaneParts, group_of, host_of, lane_of, owner_of, scheme_and_host};
 
     #[test]
     fn scheme_and_host_are_without_credentials_port_path_and_query() {
@@ -96,7 +104,10 @@ mod tests {
 
     #[test]
     fn a_lane_has_the_origin_and_the_owner() {
-        let owner = "5f0c3a7e1b2d4c5e6f708192";
+        let id = "5f0c3a7e1b2d4c5e6f708192";
+        let user = UserId::from_text(id).unwrap();
+        let owner = &owner_of(user, None);
+        assert_eq!(owner, id);
         for (url, origin, host) in [
             (
                 "http://u:p@a.example.com/x?y=1",
@@ -118,10 +129,10 @@ mod tests {
             };
             assert_eq!(LaneParts::of(&lane), expected);
         }
-        let grouped = lane_of("http://a.example/", "a1/b2");
-        let parts = LaneParts::of(&grouped);
-        assert_eq!((group_of(parts.owner), parts.owner), ("a1", "a1/b2"));
-        assert_eq!(group_of(owner), owner);
+        let grouped = lane_of("http://a.example/", &owner_of(user, Some("a1")));
+        let owner_with_group = LaneParts::of(&grouped).owner;
+        assert_eq!(owner_with_group, format!("a1/{id}"));
+        assert_eq!((group_of(owner_with_group), group_of(owner)), ("a1", id));
         let earlier = LaneParts::of("[::1] 5f0c3a7e1b2d4c5e6f708192");
         assert_eq!((earlier.origin, earlier.host), ("[::1]", "[::1]"));
     }

@@ -21,7 +21,7 @@ pub(crate) mod worker;
 use messaging::Queue;
 
 pub(crate) use self::due::{DueDelivery, due_message};
-pub(crate) use self::lane::{LaneParts, group_of, host_of, lane_of, scheme_and_host};
+pub(crate) use self::lane::{LaneParts, group_of, host_of, lane_of, owner_of, scheme_and_host};
 
 /// The messages about deliveries that are due, which every worker gets.
 pub const QUEUE: Queue = Queue::broadcast("webhook.due-deliveries");

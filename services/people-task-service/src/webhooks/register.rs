@@ -8,7 +8,7 @@ use values::{Fingerprint, TaskId, WebhookId};
 
 use crate::audit::AuditAction;
 use crate::context::Context;
-use crate::deliveries::{DueDelivery, due_message, group_of, host_of, lane_of};
+use crate::deliveries::{DueDelivery, due_message, group_of, host_of, lane_of, owner_of};
 use crate::quotas::Amounts;
 use crate::status::DeliveryStatus;
 use crate::tasks::access::{Actor, Permission, Relations};
@@ -129,7 +129,11 @@ async fn check_address(
 ) -> Result<(), WebhookError> {
     let (policy, resolver) = (&context.address_policy, &context.resolver);
     let check = policy.check_registration(url.parsed(), resolver);
-    let checked = outbound::for_owner(group_of(&user.caller.share_owner()), check).await;
+    let checked = outbound::for_owner(
+        group_of(&owner_of(user.caller.id(), user.caller.group())),
+        check,
+    )
+    .await;
     checked.map_err(|refusal| {
         tracing::info!(%refusal, "a webhook was refused");
         WebhookError::AddressRefused
@@ -189,11 +193,8 @@ impl Registration {
     /// group of the account.
     fn share_owner(&self, task: &Task) -> String {
         let caller = &self.user.caller;
-        if caller.id() == task.creator {
-            caller.share_owner()
-        } else {
-            task.creator.to_string()
-        }
+        let is_creator = caller.id() == task.creator;
+        owner_of(task.creator, caller.group().filter(|_| is_creator))
     }
 
     fn new_webhook(&self, task: &Task) -> NewWebhook<'_> {
