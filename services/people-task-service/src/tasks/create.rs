@@ -82,15 +82,15 @@ pub(crate) async fn create(
 fn demand(fields: &CreateTaskRequest) -> Amounts {
     Amounts {
         tasks: 1,
-        bytes: byte_length(fields.title.as_str()) + byte_length(fields.description.as_str()),
+        bytes: byte_length(fields.title.as_str(), fields.description.as_str()),
         mails: u64::from(fields.notify == Some(true)),
         ..Amounts::default()
     }
 }
 
-/// The bytes of a text, as quotas count them.
-pub(super) fn byte_length(text: &str) -> u64 {
-    u64::try_from(text.len()).unwrap_or(u64::MAX)
+/// The bytes of a task's texts, as quotas count them.
+pub(super) fn byte_length(title: &str, description: &str) -> u64 {
+    u64::try_from(title.len() + description.len()).unwrap_or(u64::MAX)
 }
 
 fn create_together(

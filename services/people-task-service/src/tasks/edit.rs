@@ -138,17 +138,14 @@ pub(crate) async fn edit(
 /// Counts the bytes by which the edit makes the task's texts longer or shorter for its creator.
 fn count_bytes(quotas: &Quotas, task: &Task, edit: &EditTaskRequest) -> Result<(), QuotaError> {
     let (title, description) = (edit.title.as_ref(), edit.description.as_ref());
-    let texts = [
-        (title.map(TaskTitle::as_str), &task.title),
-        (description.map(Description::as_str), &task.description),
-    ];
-    let changed = texts.map(|(new, old)| new.map(|new| (byte_length(new), byte_length(old))));
-    let changed = changed.into_iter().flatten();
-    let (after, before) = changed.fold((0, 0), |(a, b), (new, old)| (a + new, b + old));
+    let after = byte_length(
+        title.map_or(&task.title, TaskTitle::as_str),
+        description.map_or(&task.description, Description::as_str),
+    );
+    let before = byte_length(&task.title, &task.description);
     if after > before {
-        let bytes = after - before;
         let demand = Amounts {
-            bytes,
+            bytes: after - before,
             ..Amounts::default()
         };
         quotas.take(task.creator, demand)?;
