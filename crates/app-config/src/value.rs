@@ -161,6 +161,17 @@ pub fn parse_list<T>(
     Ok(values)
 }
 
+/// The same, where `none` is the empty list. An empty text means the default.
+fn parse_list_or_none<T>(
+    text: &str,
+    parse: impl Fn(&str) -> Result<T, String>,
+) -> Result<Vec<T>, String> {
+    if text.trim() == "none" {
+        return Ok(Vec::new());
+    }
+    parse_list(text, parse)
+}
+
 impl SettingValue for Csv<String> {
     const ALLOWED: &'static str = "text values separated by commas";
     const EXAMPLE: &'static str = "one,two";
@@ -176,11 +187,7 @@ impl SettingValue for Csv<Duration> {
     const EXAMPLE: &'static str = "5s,30s";
 
     fn parse(text: &str) -> Result<Self, String> {
-        // An empty text means the default.
-        if text.trim() == "none" {
-            return Ok(Self(Vec::new()));
-        }
-        parse_list(text, <Duration as SettingValue>::parse).map(Self)
+        parse_list_or_none(text, <Duration as SettingValue>::parse).map(Self)
     }
 }
 
@@ -190,13 +197,9 @@ impl SettingValue for Csv<UserId> {
     const EXAMPLE: &'static str = "665f1c2ab3d4e5f60718293a";
 
     fn parse(text: &str) -> Result<Self, String> {
-        // An empty text means the default.
-        if text.trim() == "none" {
-            return Ok(Self(Vec::new()));
-        }
         let parse =
             |part: &str| UserId::from_text(part).map_err(|_| "it is no identifier".to_owned());
-        parse_list(text, parse).map(Self)
+        parse_list_or_none(text, parse).map(Self)
     }
 }
 
