@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-/// Who shares lookups: `None` for calls that are made for nobody in particular.
+/// Who shares lookups: `None` for calls that are made for no one in particular.
 pub(crate) type Owner = Option<Arc<str>>;
 
 tokio::task_local! {

@@ -1,6 +1,7 @@
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use database::{Connection, Error};
+use parking_lot::Mutex;
 use values::UserId;
 
 use crate::mails::turns_store::{self, Scanned};
@@ -30,7 +31,7 @@ impl Turns {
     /// # Errors
     /// Only the database can fail.
     pub(super) fn begin(&self, connection: &mut Connection, limit: usize) -> Result<Turn, Error> {
-        let last = *self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        let last = *self.last.lock();
         let oldest = turns_store::creators_of_oldest(connection, OLDEST)?;
         let (turn, next) = if oldest.are_all {
             let turn = turn_of(oldest.creators, last, limit);
@@ -40,7 +41,7 @@ impl Turns {
             search(connection, last, limit)?
         };
         if next.is_some() {
-            *self.last.lock().unwrap_or_else(PoisonError::into_inner) = next;
+            *self.last.lock() = next;
         }
         Ok(turn)
     }
