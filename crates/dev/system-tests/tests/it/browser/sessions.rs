@@ -18,6 +18,16 @@ async fn stay(phone: &Browser, email: &str) {
     sign_in(phone, email, System::PASSWORD).await;
 }
 
+/// A system, and a browser in which its approver stays signed in.
+async fn staying(phone: Browser) -> (System, Browser) {
+    let system = System::start().await;
+    system.sign_up(APPROVER).await;
+    phone.open(system.http.base()).await;
+    stay(&phone, APPROVER).await;
+    phone.sees(NOTHING).await;
+    (system, phone)
+}
+
 /// The cookies of the browser.
 async fn cookies(phone: &Browser) -> Vec<Value> {
     let all = phone.devtools("Storage.getCookies", &json!({})).await;
@@ -88,12 +98,7 @@ async fn without_the_choice_a_new_tab_asks_to_sign_in() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn many_tabs_at_once_stay_signed_in() {
-    let system = System::start().await;
-    system.sign_up(APPROVER).await;
-    let phone = Browser::with(Screen::DESKTOP).await;
-    phone.open(system.http.base()).await;
-    stay(&phone, APPROVER).await;
-    phone.sees(NOTHING).await;
+    let (system, phone) = staying(Browser::with(Screen::DESKTOP).await).await;
     // As a browser does that is started again with its tabs.
     let open = "return [1, 2, 3, 4].map(() => window.open(location.href)).length";
     assert_eq!(phone.run(open).await, 4);
@@ -112,12 +117,7 @@ async fn many_tabs_at_once_stay_signed_in() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_copied_cookie_ends_the_session_for_both() {
-    let system = System::start().await;
-    system.sign_up(APPROVER).await;
-    let phone = Browser::phone().await;
-    phone.open(system.http.base()).await;
-    stay(&phone, APPROVER).await;
-    phone.sees(NOTHING).await;
+    let (system, phone) = staying(Browser::phone().await).await;
     let copied = cookies(&phone).await.remove(0);
     phone.reload().await;
     phone.sees(NOTHING).await;
@@ -132,12 +132,7 @@ async fn a_copied_cookie_ends_the_session_for_both() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn signing_out_signs_all_tabs_out() {
-    let system = System::start().await;
-    system.sign_up(APPROVER).await;
-    let phone = Browser::phone().await;
-    phone.open(system.http.base()).await;
-    stay(&phone, APPROVER).await;
-    phone.sees(NOTHING).await;
+    let (system, phone) = staying(Browser::phone().await).await;
     let copied = cookies(&phone).await.remove(0);
     let first = phone.open_tab().await;
     phone.open(system.http.base()).await;
@@ -185,12 +180,7 @@ async fn a_person_signs_another_browser_out() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_new_password_keeps_only_this_browser_signed_in() {
-    let system = System::start().await;
-    system.sign_up(APPROVER).await;
-    let phone = Browser::phone().await;
-    phone.open(system.http.base()).await;
-    stay(&phone, APPROVER).await;
-    phone.sees(NOTHING).await;
+    let (system, phone) = staying(Browser::phone().await).await;
     let copied = cookies(&phone).await.remove(0);
     phone.follow("Account").await;
     phone.fill("Current password", System::PASSWORD).await;
@@ -208,12 +198,7 @@ async fn a_new_password_keeps_only_this_browser_signed_in() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_page_of_another_site_cannot_use_the_session() {
-    let system = System::start().await;
-    system.sign_up(APPROVER).await;
-    let phone = Browser::phone().await;
-    phone.open(system.http.base()).await;
-    stay(&phone, APPROVER).await;
-    phone.sees(NOTHING).await;
+    let (system, phone) = staying(Browser::phone().await).await;
     let before = cookies(&phone).await;
     // The same server by another name is another site. This document has no policy that would refuse the requests.
     let other = system.http.base().replace("127.0.0.1", "localhost");
@@ -233,19 +218,20 @@ async fn a_page_of_another_site_cannot_use_the_session() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_page_of_another_site_cannot_show_ours_in_a_frame() {
-    let system = System::start().await;
-    system.sign_up(APPROVER).await;
-    let phone = Browser::phone().await;
-    phone.open(system.http.base()).await;
-    stay(&phone, APPROVER).await;
-    phone.sees(NOTHING).await;
+    let (system, phone) = staying(Browser::phone().await).await;
     let before = cookies(&phone).await;
     for path in ["/", "/tasks", "/sessions"] {
         let framed = format!("<iframe src='{}{path}'></iframe>", system.http.base());
         phone.open(&format!("data:text/html,{framed}")).await;
         phone.go_to_frame().await;
-        // A page would have started by then.
-        tokio::time::sleep(std::time::Duration::from_secs(1)).await;
+        eventually("the browser to refuse the frame", async || {
+            phone
+                .address()
+                .await
+                .starts_with("chrome-error:")
+                .then_some(())
+        })
+        .await;
         let ours = phone.count(".brand, #footer").await;
         assert_eq!(ours, 0, "{path}");
     }
