@@ -31,7 +31,13 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let base = Workspace::find()?;
     let take = |workspace: &_| {
         packages::ensure(&[Need::Chromium, Need::ChromeDriver], &say)?;
-        let options = Options::own(Source::Build(Profile::Dev));
+        // A debug build reads and compresses the files at each request, and lets nothing be cached.
+        let profile = if arguments.measure {
+            Profile::Release
+        } else {
+            Profile::Dev
+        };
+        let options = Options::own(Source::Build(profile));
         // The test finds it by its file.
         System::plan(workspace, &options)?.start()?;
         run_test(&base, arguments)
