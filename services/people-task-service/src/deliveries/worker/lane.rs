@@ -198,7 +198,13 @@ impl Lane {
         } else {
             number
         };
-        let known: Vec<_> = self.known.drain(..known.min(self.known.len())).collect();
+        // A delivery that was found in the database before its turn came may end while it is loaded a second time.
+        let under_way = &self.under_way;
+        let named = std::iter::from_fn(|| self.known.pop_front());
+        let known: Vec<_> = named
+            .filter(|id| !under_way.contains(id))
+            .take(known)
+            .collect();
         let more = if self.backlog {
             number - known.len()
         } else {
@@ -405,6 +411,19 @@ mod tests {
         lane.load_ended(false);
         lane.clear_backlog();
         assert!(lane.is_idle());
+    }
+
+    #[test]
+    fn a_delivery_under_way_is_not_loaded_when_the_message_that_names_it_has_its_turn() {
+        let mut lane = lane_with(3);
+        let found = lane.known[1];
+        lane.under_way.insert(found);
+        let wanted = lane.take_wanted(3);
+        assert_eq!(wanted.known.len(), 2);
+        assert!(!wanted.known.contains(&found));
+        lane.load_ended(false);
+        lane.add(found);
+        assert_eq!(lane.wants(LIMIT, Instant::now()), 0);
     }
 
     #[test]
