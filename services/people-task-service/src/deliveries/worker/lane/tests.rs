@@ -1,0 +1,111 @@
+use std::time::{Duration, Instant};
+
+use values::DeliveryId;
+
+use super::{Health, Lane};
+
+const LIMIT: u32 = 16;
+
+fn lane_with(known: usize) -> Lane {
+    let mut lane = Lane::new("http://a.example:80 5f0c3a7e1b2d4c5e6f708192");
+    for _ in 0..known {
+        lane.add(DeliveryId::generate());
+    }
+    lane
+}
+
+/// Lets a lane be answered a number of times.
+fn respond(lane: &mut Lane, times: usize, after: Duration) {
+    for _ in 0..times {
+        lane.in_flight += 1;
+        lane.request_ended(Health::Responds, after, Instant::now());
+    }
+}
+
+#[test]
+fn a_lane_begins_with_four_requests_and_gets_more_as_it_is_answered() {
+    let now = Instant::now();
+    let mut lane = lane_with(0);
+    assert_eq!(lane.limit(LIMIT, now), 4);
+    respond(&mut lane, 3, Duration::from_millis(50));
+    assert_eq!(lane.limit(LIMIT, now), 7);
+    respond(&mut lane, 100, Duration::from_millis(50));
+    assert_eq!(lane.limit(LIMIT, now), 16);
+    assert_eq!(lane.limit(2, now), 2);
+}
+
+#[test]
+fn more_is_loaded_in_advance_for_a_fast_lane_than_for_a_slow_one() {
+    for (response_time, expected) in [(1, 256), (10, 80), (50, 16), (5_000, 16)] {
+        let mut lane = lane_with(1_000);
+        respond(&mut lane, 100, Duration::from_millis(response_time));
+        let wanted = lane.wants(LIMIT, Instant::now());
+        let wanted = lane.take_wanted(wanted);
+        assert_eq!(wanted.known.len(), expected, "{response_time} ms");
+        // They are on their way.
+        assert_eq!(lane.wants(LIMIT, Instant::now()), 0);
+    }
+}
+
+#[test]
+fn a_lane_that_fails_gets_one_request_after_a_pause_and_forgets_what_it_knows() {
+    for health in [Health::Fails, Health::Unreachable] {
+        let mut now = Instant::now();
+        let mut lane = lane_with(10);
+        for _ in 0..5 {
+            lane.in_flight += 1;
+            lane.request_ended(health, Duration::ZERO, now);
+            lane.take_surplus();
+        }
+        assert_eq!(lane.limit(LIMIT, now), 0);
+        assert_eq!(lane.wants(LIMIT, now), 0);
+        assert!(!lane.is_idle());
+        now += Duration::from_millis(250);
+        let wanted = lane.wants(LIMIT, now);
+        let wanted = lane.take_wanted(wanted);
+        assert_eq!((wanted.known.len(), wanted.more), (0, 1));
+        lane.load_ended(false);
+        lane.in_flight += 1;
+        lane.request_ended(Health::Responds, Duration::ZERO, now);
+        assert!(lane.limit(LIMIT, now) > 1);
+    }
+}
+
+#[test]
+fn what_is_asked_for_is_asked_for_again_after_a_failed_load() {
+    let now = Instant::now();
+    let mut lane = lane_with(3);
+    assert_eq!(lane.take_wanted(4).number(), 3);
+    lane.load_ended(true);
+    assert_eq!(lane.wants(LIMIT, now), 4);
+    let wanted = lane.take_wanted(4);
+    assert_eq!((wanted.known.len(), wanted.more), (0, 4));
+    lane.load_ended(false);
+    lane.clear_backlog();
+    assert!(lane.is_idle());
+}
+
+#[test]
+fn a_delivery_under_way_is_not_loaded_when_the_message_that_names_it_has_its_turn() {
+    let mut lane = lane_with(3);
+    let found = lane.known[1];
+    lane.under_way.insert(found);
+    let wanted = lane.take_wanted(3);
+    assert_eq!(wanted.known.len(), 2);
+    assert!(!wanted.known.contains(&found));
+    lane.load_ended(false);
+    lane.add(found);
+    assert_eq!(lane.wants(LIMIT, Instant::now()), 0);
+}
+
+#[test]
+fn a_retry_is_due_again_after_its_pause() {
+    let now = Instant::now();
+    let mut lane = lane_with(0);
+    lane.retry_after(Duration::from_secs(5), now);
+    lane.retry_after(Duration::from_secs(3), now);
+    lane.tick(now + Duration::from_secs(2));
+    assert_eq!(lane.wants(LIMIT, now), 0);
+    lane.tick(now + Duration::from_secs(3));
+    assert_eq!(lane.wants(LIMIT, now), 4);
+}

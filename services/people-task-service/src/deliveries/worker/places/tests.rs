@@ -1,0 +1,144 @@
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use super::{Host, Lane, Origin, Owners, WaitingLanes};
+use crate::deliveries::worker::lane::Health;
+
+const LIMIT: u32 = 16;
+
+fn owner(name: &str) -> Arc<str> {
+    name.into()
+}
+
+/// How many requests an owner can start.
+fn fill(host: &mut Host, owner: &Arc<str>, is_slow: bool, now: Instant) -> u32 {
+    let before = host.in_flight;
+    while host.in_flight < LIMIT && host.has_place(owner, is_slow, LIMIT, now) {
+        host.started(owner, now);
+    }
+    host.in_flight - before
+}
+
+#[test]
+fn an_owner_alone_has_every_place_of_a_host() {
+    let now = Instant::now();
+    for is_slow in [false, true] {
+        let mut host = Host::default();
+        assert_eq!(fill(&mut host, &owner("a"), is_slow, now), LIMIT);
+    }
+}
+
+#[test]
+fn slow_owners_leave_places_of_a_shared_host_to_others() {
+    let now = Instant::now();
+    let (mut host, newcomer) = (Host::default(), owner("new"));
+    host.started(&newcomer, now);
+    host.ended(&newcomer);
+    for (name, expected) in [("a", 8), ("b", 4), ("c", 2), ("d", 1)] {
+        assert_eq!(fill(&mut host, &owner(name), true, now), expected, "{name}");
+    }
+    assert_eq!(fill(&mut host, &newcomer, false, now), 1);
+    // They are alone again after a while.
+    let later = now + Duration::from_mins(10);
+    let mut host = Host::default();
+    host.started(&newcomer, now);
+    host.ended(&newcomer);
+    assert_eq!(fill(&mut host, &owner("a"), true, later), LIMIT);
+}
+
+fn failed(times: usize, now: Instant) -> Lane {
+    let mut lane = Lane::new("http://a.example:80 5f0c3a7e1b2d4c5e6f708192");
+    for _ in 0..times {
+        lane.request_ended(Health::Unreachable, Duration::ZERO, now);
+    }
+    lane
+}
+
+#[test]
+fn failures_of_others_keep_no_lane_from_trying() {
+    let now = Instant::now();
+    let mut origin = Origin::default();
+    for _ in 0..5 {
+        origin.circuit.failed(now);
+    }
+    let (new, failing, mut trusted) = (failed(0, now), failed(1, now), failed(0, now));
+    trusted.request_ended(Health::Responds, Duration::ZERO, now);
+    assert!(origin.permits(&new, now) && origin.permits(&trusted, now));
+    // One that has failed itself waits for the pause, and for the others.
+    assert!(!origin.permits(&failing, now));
+    let later = now + Duration::from_millis(250);
+    assert!(origin.permits(&failing, later));
+    origin.in_flight = 4;
+    assert!(!origin.permits(&failing, later) && !origin.permits(&new, later));
+    assert!(origin.permits(&trusted, later));
+    trusted.in_flight = 1;
+    assert!(!origin.permits(&trusted, later));
+    origin.circuit.succeeded();
+    assert!(origin.permits(&failing, later));
+}
+
+#[test]
+fn an_owner_that_is_not_alone_leaves_room_to_others() {
+    let (now, a, b) = (Instant::now(), owner("a"), owner("b"));
+    let mut owners = Owners::new(1_000, 1_000);
+    owners.add(&a, 0, now);
+    assert_eq!(owners.room(&a, 5_000, now), 750);
+    owners.add(&a, 750, now);
+    assert_eq!(owners.room(&a, 5_000, now), 0);
+    assert_eq!(owners.room(&b, 5_000, now), 62);
+    owners.add(&b, 62, now);
+    owners.remove(&a, 700);
+    assert_eq!(owners.room(&a, 5_000, now), (888 - 150) / 4);
+    let later = now + Duration::from_secs(10);
+    assert_eq!(owners.room(&a, 5_000, later), 750 - 112);
+}
+
+#[test]
+fn a_group_has_one_share_and_each_of_its_owners_a_few_deliveries() {
+    let (now, a, b) = (Instant::now(), owner("g/a"), owner("g/b"));
+    let mut owners = Owners::new(1_000, 1_000);
+    owners.add(&a, 750, now);
+    assert_eq!(owners.room(&b, 100, now), 4);
+    owners.add(&b, 3, now);
+    assert_eq!(owners.room(&b, 100, now), 1);
+    owners.add(&owner("other"), 0, now);
+    // Until an eighth is left, which is for other groups.
+    owners.add(&a, 123, now);
+    assert_eq!(owners.room(&owner("g/c"), 100, now), 0);
+    assert_eq!(owners.room(&owner("other"), 100, now), 31);
+    let mut host = Host::default();
+    host.started(&b, now);
+    host.ended(&b);
+    assert_eq!(fill(&mut host, &a, true, now), 8);
+    assert_eq!(fill(&mut host, &b, true, now), 0);
+    assert_eq!(fill(&mut host, &b, false, now), 8);
+}
+
+#[test]
+fn groups_take_turns_and_so_do_the_owners_of_a_group() {
+    let mut waiting = WaitingLanes::new();
+    for (name, lane) in [
+        ("g/a", "a1"),
+        ("g/a", "a2"),
+        ("g/b", "b1"),
+        ("c", "c1"),
+        ("c", "c2"),
+    ] {
+        assert!(waiting.push(&owner(name), lane.into()));
+    }
+    let order: Vec<_> = std::iter::from_fn(|| waiting.pop()).collect();
+    let order: Vec<_> = order.iter().map(|lane| &**lane).collect();
+    assert_eq!(order, ["a1", "c1", "b1", "c2", "a2"]);
+    assert!(waiting.lanes.is_empty());
+}
+
+#[test]
+fn an_owner_has_a_share_of_the_lanes() {
+    let mut owners = Owners::new(1_000, 1_000);
+    let lanes = (0..1_000).filter(|_| owners.add_lane(&owner("a")));
+    assert_eq!(lanes.count(), 250);
+    assert!(owners.add_lane(&owner("b")));
+    owners.remove_lane(&owner("a"));
+    owners.remove_lane(&owner("a"));
+    assert!(owners.add_lane(&owner("a")));
+}
