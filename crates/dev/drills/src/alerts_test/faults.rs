@@ -9,7 +9,7 @@ use rig::{
     client::{Call, Client},
     sync::lock,
 };
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{prometheus::Drill, second_gateway, system::System};
 
@@ -233,15 +233,17 @@ fn request_code(system: &System) -> anyhow::Result<()> {
 
 fn publish_nonsense(drill: &Drill<'_>) -> anyhow::Result<()> {
     let broker = drill.system.rig.servers()?.rabbitmq.description();
-    let publish = Call::new("POST", "/api/exchanges/%2f/amq.default/publish").body(json!({
-        "properties": {"delivery_mode": 2},
-        "routing_key": "webhook.due-deliveries",
-        "payload": "nonsense",
-        "payload_encoding": "string",
-    }));
+    let publish =
+        Call::new("POST", "/api/exchanges/%2f/webhook.due-deliveries/publish").body(json!({
+            "properties": {"delivery_mode": 2},
+            "routing_key": "",
+            "payload": "nonsense",
+            "payload_encoding": "string",
+        }));
     let publish = publish.header("authorization", broker.authorization());
-    let (status, ..) = Client::new(&broker.management_url).once(&publish)?;
-    ensure!(status == 200, "the message could not be published");
+    let (_, _, answer) = Client::new(&broker.management_url).once(&publish)?;
+    let is_routed = answer.get("routed").and_then(Value::as_bool);
+    ensure!(is_routed == Some(true), "no worker has got the message");
     Ok(())
 }
 
