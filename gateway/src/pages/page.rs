@@ -5,12 +5,13 @@ use std::sync::Arc;
 
 use actix_web::http::StatusCode;
 use actix_web::http::header::{
-    CACHE_CONTROL, CONTENT_ENCODING, CONTENT_SECURITY_POLICY, ETAG, HeaderMap, IF_NONE_MATCH,
-    REFERRER_POLICY, VARY, X_FRAME_OPTIONS,
+    ACCEPT_LANGUAGE, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_SECURITY_POLICY, ETAG, HeaderMap,
+    IF_NONE_MATCH, REFERRER_POLICY, VARY, X_FRAME_OPTIONS,
 };
 use actix_web::{HttpRequest, HttpResponse};
 use anyhow::Context as _;
 use bytes::Bytes;
+use values::Language;
 
 use super::content::{self, Content};
 use super::files::{self, STYLES};
@@ -37,6 +38,8 @@ pub(crate) struct Page {
     source: Source,
     look: Arc<Look>,
     pub(super) content: Content,
+    /// The same for readers of German, if it depends on the language.
+    pub(super) german: Option<Content>,
 }
 
 /// Where the content of a page comes from.
@@ -55,9 +58,9 @@ pub(super) enum Source {
 }
 
 impl Source {
-    fn content(&self, look: &Look) -> anyhow::Result<Content> {
+    fn content(&self, look: &Look, language: Language) -> anyhow::Result<Content> {
         let plain = match self {
-            Self::Template(file) => templates::render(file, look)?,
+            Self::Template(file) => templates::render(file, look, language)?,
             Self::File(file) => files::read(file)?,
             Self::Script(script) => Bytes::from(modules::joined(script)?),
             Self::Style => style(look)?,
@@ -88,7 +91,13 @@ impl Page {
         source: Source,
         look: &Arc<Look>,
     ) -> anyhow::Result<Self> {
-        let content = source.content(look).with_context(|| path.clone())?;
+        let content = |language| {
+            let content = source.content(look, language);
+            content.with_context(|| path.clone())
+        };
+        let is_template = matches!(source, Source::Template(_));
+        let german = is_template.then(|| content(Language::German)).transpose()?;
+        let content = content(Language::English)?;
         Ok(Self {
             path,
             status: StatusCode::OK,
@@ -96,6 +105,7 @@ impl Page {
             source,
             look: Arc::clone(look),
             content,
+            german,
         })
     }
 
@@ -120,28 +130,42 @@ impl Page {
         other.into_iter().chain([self.path.clone()]).collect()
     }
 
-    /// What a response has now. Only a debug build reads the files again.
-    fn current(&self) -> Cow<'_, Content> {
+    /// What a response has now for readers of a language. Only a debug build reads the files again.
+    fn current(&self, language: Language) -> Cow<'_, Content> {
+        let of_language = self
+            .german
+            .as_ref()
+            .filter(|_| language == Language::German);
+        let content = of_language.unwrap_or(&self.content);
         if !cfg!(debug_assertions) {
-            return Cow::Borrowed(&self.content);
+            return Cow::Borrowed(content);
         }
-        match self.source.content(&self.look) {
+        match self.source.content(&self.look, language) {
             Ok(content) => Cow::Owned(content),
             Err(error) => {
                 tracing::warn!(path = %self.path, ?error, "the page cannot be rendered again");
-                Cow::Borrowed(&self.content)
+                Cow::Borrowed(content)
             }
+        }
+    }
+
+    /// The headers of a request that the response depends on.
+    fn vary(&self) -> &'static str {
+        if self.german.is_some() {
+            "accept-encoding, accept-language"
+        } else {
+            "accept-encoding"
         }
     }
 
     /// The content with its security headers, compressed if the client accepts that, or `304` if the client has it.
     pub(crate) fn response(&self, request: &HttpRequest) -> HttpResponse {
-        let current = self.current();
+        let current = self.current(language_of(request.headers()));
         let caching = self.caching(request.match_info().get(VERSION));
         if self.status == StatusCode::OK && has(request.headers(), &current.etag) {
             return HttpResponse::NotModified()
                 .insert_header((CACHE_CONTROL, caching))
-                .insert_header((VARY, "accept-encoding"))
+                .insert_header((VARY, self.vary()))
                 .insert_header((ETAG, current.etag.as_str()))
                 .finish();
         }
@@ -153,7 +177,7 @@ impl Page {
             .insert_header((REFERRER_POLICY, "no-referrer"))
             .insert_header((X_FRAME_OPTIONS, "DENY"))
             .insert_header(("cross-origin-opener-policy", "same-origin"))
-            .insert_header((VARY, "accept-encoding"))
+            .insert_header((VARY, self.vary()))
             .insert_header((ETAG, current.etag.as_str()));
         if content::accepts_gzip(request)
             && let Some(compressed) = current.compressed()
@@ -181,6 +205,14 @@ impl Page {
             CHECKED_FIRST
         }
     }
+}
+
+/// The language of the texts that a browser will ask for: the first one that the pages have, as its scripts choose it.
+fn language_of(headers: &HeaderMap) -> Language {
+    let accepted = headers.get(ACCEPT_LANGUAGE);
+    let accepted = accepted.and_then(|value| value.to_str().ok());
+    let preferred = accepted.and_then(Language::preferred);
+    preferred.unwrap_or(Language::English)
 }
 
 /// Whether the client already has the content with this entity tag.

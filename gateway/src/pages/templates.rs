@@ -3,15 +3,16 @@
 use bytes::Bytes;
 use minijinja::syntax::SyntaxConfig;
 use minijinja::{AutoEscape, Environment, UndefinedBehavior, Value, context};
+use values::{Language, Names as _};
 
 use super::files::{LAYOUT, read};
 use super::look::Look;
 
-/// A page from its template. What the settings say is escaped.
+/// A page from its template, for readers of a language. What the settings say is escaped.
 ///
 /// # Errors
 /// A template is missing or invalid.
-pub(super) fn render(file: &str, look: &Look) -> anyhow::Result<Bytes> {
+pub(super) fn render(file: &str, look: &Look, language: Language) -> anyhow::Result<Bytes> {
     let mut environment = Environment::new();
     environment.set_auto_escape_callback(|_| AutoEscape::Html);
     environment.set_undefined_behavior(UndefinedBehavior::Strict);
@@ -27,6 +28,7 @@ pub(super) fn render(file: &str, look: &Look) -> anyhow::Result<Bytes> {
     }
     let page = environment.get_template(file)?;
     let assets = Value::from_safe_string(look.assets());
-    let text = page.render(context! { name => look.brand.name.as_str(), assets })?;
+    let (name, language) = (look.brand.name.as_str(), language.name());
+    let text = page.render(context! { name, assets, language })?;
     Ok(Bytes::from(text))
 }

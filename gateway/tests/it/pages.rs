@@ -79,6 +79,26 @@ async fn an_asset_is_also_served_under_any_version() {
 }
 
 #[tokio::test]
+async fn a_page_names_the_texts_of_the_reader_s_language() {
+    let fixture = Fixture::start().await;
+    for (accepted, expected, other) in [
+        ("de-AT,de;q=0.9,en;q=0.8", "texts/de.js", "texts/en.js"),
+        ("fr,en;q=0.5,de;q=0.3", "texts/en.js", "texts/de.js"),
+        ("fr", "texts/en.js", "texts/de.js"),
+    ] {
+        let request = fixture
+            .http
+            .get("/tasks")
+            .header("accept-language", accepted);
+        let page = request.send().await.expect(200);
+        assert!(page.text.contains(expected), "{accepted}");
+        assert!(!page.text.contains(other), "{accepted}");
+        let vary = Some("accept-encoding, accept-language");
+        assert_eq!(page.header("vary"), vary);
+    }
+}
+
+#[tokio::test]
 async fn assets_are_compressed_and_sent_again_only_after_a_change() {
     let fixture = Fixture::start().await;
     let script = "/assets/markdown.js";

@@ -77,19 +77,11 @@ pub(super) fn render(language: Language, step: Step, token: &str) -> askama::Res
     page.render()
 }
 
-/// The first language of an `Accept-Language` header that the page has.
-pub(super) fn preferred_language(accepted: &str) -> Option<Language> {
-    let tags = accepted
-        .split(',')
-        .filter_map(|range| range.split([';', '-']).next());
-    tags.map(str::trim).find_map(Language::from_name)
-}
-
 #[cfg(test)]
 mod tests {
     use values::Language;
 
-    use super::{Step, preferred_language, render};
+    use super::{Step, render};
 
     #[test]
     fn every_page_posts_to_its_own_link() {
@@ -103,19 +95,6 @@ mod tests {
                 assert!(page.contains(action), "{page}");
                 assert!(page.contains("method=\"post\""), "{page}");
             }
-        }
-    }
-
-    #[test]
-    fn the_language_is_the_first_known_one() {
-        for (accepted, language) in [
-            ("de", Some(Language::German)),
-            ("de-AT,de;q=0.9,en;q=0.8", Some(Language::German)),
-            ("fr, en-GB;q=0.5", Some(Language::English)),
-            ("fr", None),
-            ("", None),
-        ] {
-            assert_eq!(preferred_language(accepted), language, "{accepted}");
         }
     }
 }

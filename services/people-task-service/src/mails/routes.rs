@@ -4,6 +4,7 @@ use actix_web::{HttpRequest, HttpResponse, get, post};
 use auth::{MailKeys, NotificationWorkerCaller};
 use database::{DatabaseProblems, database_problem};
 use http_kit::{JsonBody, Problem, Query, QueryProblems, path_id};
+use values::Language;
 
 use crate::context::Context;
 use crate::mails::error::{InvalidLink, MailError};
@@ -126,7 +127,7 @@ fn respond(
 ) -> Result<HttpResponse, Problem> {
     let accepted = request.headers().get(ACCEPT_LANGUAGE);
     let accepted = accepted.and_then(|value| value.to_str().ok());
-    let language = accepted.and_then(page::preferred_language);
+    let language = accepted.and_then(Language::preferred);
     let language = language.unwrap_or(context.mailing.language);
     let page = page::render(language, step, token).map_err(|error| Problem::internal(&error))?;
     Ok(HttpResponse::Ok()
