@@ -31,11 +31,13 @@ pub fn bounded_text(text: &str, min: usize, max: usize) -> Result<&str, Invalid>
     }
     let characters = text.chars().count();
     if characters < min {
-        let message = format!("Must have at least {min} characters.");
+        let noun = if min == 1 { "character" } else { "characters" };
+        let message = format!("Must have at least {min} {noun}.");
         return Err(Invalid::new("too-short", message));
     }
     if characters > max {
-        let message = format!("Must have at most {max} characters.");
+        let noun = if max == 1 { "character" } else { "characters" };
+        let message = format!("Must have at most {max} {noun}.");
         return Err(Invalid::new("too-long", message));
     }
     Ok(text)
