@@ -14,11 +14,21 @@ const given = token();
 const FIRST = ["people-task", "users"];
 const place = (tag) => (FIRST.includes(tag) ? FIRST.indexOf(tag) : FIRST.length);
 
-/** The example of a request without the token of the person: a picture of the page would give it away. */
-const withoutToken = (Curl, { React }) => ({ request, ...others }) => {
-  const masked = request.updateIn(["headers", "Authorization"], (value) => (value ? "Bearer $TOKEN" : value));
-  return React.createElement(Curl, { ...others, request: masked });
+/** Operations on tasks come first, and those of administrators last. */
+const rank = (operation) => {
+  const [path, description] = [operation.get("path"), operation.getIn(["operation", "description"]) ?? ""];
+  if (/^\/(?:users|audit)\b/.test(path) || description.includes("For administrators")) return 2;
+  return path.startsWith("/people-task/tasks") ? 0 : 1;
 };
+
+const MASKS = { authorization: "Bearer $TOKEN", "x-task-secret": "$SECRET" };
+const SECRET_VALUES = /("\w*(?:password|secret|code|token)"\s*:\s*)"(?:[^"\\]|\\.)*"/gi;
+
+/** A request as it is shown, without what the person must keep: a picture of the page would give it away. */
+const masked = (request) => request
+  ?.update("headers", (headers) => headers?.map((value, name) => MASKS[name.toLowerCase()] ?? value))
+  .update("url", (url) => url?.replace(/([?&](?:secret|code|token)=)[^&#]*/gi, "$1…"))
+  .update("body", (body) => (typeof body === "string" ? body.replace(SECRET_VALUES, '$1"…"') : body));
 
 // There is one server: this one.
 const viewer = globalThis.SwaggerUIBundle({
@@ -31,7 +41,11 @@ const viewer = globalThis.SwaggerUIBundle({
   validatorUrl: null,
   // What most people came for is first.
   tagsSorter: (a, b) => place(a) - place(b) || a.localeCompare(b),
-  plugins: [{ wrapComponents: { ServersContainer: () => () => null, curl: withoutToken } }],
+  operationsSorter: (a, b) => rank(a) - rank(b),
+  plugins: [{
+    wrapComponents: { ServersContainer: () => () => null },
+    statePlugins: { spec: { wrapSelectors: { mutatedRequestFor: (sent) => (...of) => masked(sent(...of)) } } },
+  }],
   onComplete: () => { if (given) viewer.preauthorizeApiKey("bearer", given); },
   // What stands for the token of a session is replaced by a token that has not expired.
   async requestInterceptor(request) {

@@ -52,6 +52,25 @@ async fn the_documentation_shows_every_operation() {
     let shown: BTreeSet<String> = shown.map(|one| one.as_str().unwrap().to_owned()).collect();
     assert_eq!(shown, documented);
 
+    // The first operation that one can try is one of every user, and those of administrators are last.
+    let order = phone
+        .run(
+            "return [...document.querySelector('.opblock-tag-section').querySelectorAll('.opblock-summary-path')].map(({ dataset }) => dataset.path)",
+        )
+        .await;
+    let order: Vec<_> = order
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|path| path.as_str().unwrap())
+        .collect();
+    assert!(order[0].starts_with("/people-task/tasks"), "{order:?}");
+    let audit = order.iter().position(|path| *path == "/people-task/audit");
+    let last_of_all = order
+        .iter()
+        .rposition(|path| path.starts_with("/people-task/tasks"));
+    assert!(audit > last_of_all, "{order:?}");
+
     press(&phone, "[id$='-listUsers'] .opblock-summary-control").await;
     has(&phone, "[id$='-listUsers'] [data-param-name=offset]").await;
     let wide = "return document.documentElement.scrollWidth > innerWidth";
@@ -78,15 +97,38 @@ async fn the_documentation_sends_requests_with_the_token_of_the_user() {
         accepted.contains("\"email\": \"ada@example.com\""),
         "{accepted}"
     );
+    let curl = text_of(&phone, "[id$='-currentUser'] .curl").await;
+    assert!(
+        curl.contains("Bearer $TOKEN") && !curl.contains("eyJ"),
+        "{curl}"
+    );
+    let shown = response_of(&phone, "[id$='-signIn']", |operation| format!(
+        "const text = document.querySelector(\"{operation} .body-param textarea\");
+        Object.getOwnPropertyDescriptor(HTMLTextAreaElement.prototype, 'value').set.call(text, JSON.stringify({{ username: 'ada@example.com', password: 'correct horse' }}));
+        text.dispatchEvent(new Event('input', {{ bubbles: true }}))"
+    ))
+    .await;
+    assert!(shown.contains("\"token\""), "{shown}");
+    let curl = text_of(&phone, "[id$='-signIn'] .curl").await;
+    assert!(
+        curl.contains("ada@example.com") && !curl.contains("correct horse"),
+        "{curl}"
+    );
     phone.assert_no_errors().await;
     system.stop().await;
 }
 
 /// Sends `GET /user` and returns what the page then shows of the response.
 async fn response_of_current_user(phone: &Browser) -> String {
-    let operation = "[id$='-currentUser']";
+    response_of(phone, "[id$='-currentUser']", |_| String::new()).await
+}
+
+/// Sends a request after a script has filled it in, and returns what the page then shows of the response.
+async fn response_of(phone: &Browser, operation: &str, fill: impl Fn(&str) -> String) -> String {
     press(phone, &format!("{operation} .opblock-summary-control")).await;
     press(phone, &format!("{operation} .try-out__btn")).await;
+    has(phone, &format!("{operation} .execute")).await;
+    phone.run(&fill(operation)).await;
     press(phone, &format!("{operation} .execute")).await;
     let response = format!("{operation} .live-responses-table tbody > .response");
     has(phone, &response).await;
