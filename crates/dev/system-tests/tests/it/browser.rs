@@ -8,15 +8,20 @@ mod damaged_links;
 mod decisions;
 mod documentation;
 mod drafts;
+mod ended_sessions;
 mod firefox;
+mod german;
+mod forms;
 mod hostile_texts;
 mod in_place;
 mod inbox;
+mod keyboard;
 mod loading;
 mod mail_links;
 mod old_browsers;
 mod reach;
 mod sessions;
+mod task_text;
 
 use crate::webdriver::Browser;
 use serde_json::{Value, json};
@@ -55,6 +60,21 @@ async fn status(system: &System, token: &str, task: &Task) -> Value {
     let path = format!("/people-task/tasks/{}", task.id);
     let reply = system.http.get(&path).bearer(token).send().await;
     reply.expect(200).json["status"].clone()
+}
+
+/// Reads what is new, one part after the other, until the buttons that decide are back.
+async fn read_change(phone: &Browser) {
+    let next = "document.querySelector('#read:not([hidden]) button')?.click()";
+    eventually("the change to be read", || async {
+        phone.run(next).await;
+        (phone.count("#decide:not([hidden])").await == 1).then_some(())
+    })
+    .await;
+}
+
+/// Lets the page look at once whether its task has changed, as it does when it is online again.
+async fn poll(phone: &Browser) {
+    phone.run("dispatchEvent(new Event('online'))").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -2,8 +2,8 @@
 
 import { connect, urlOf } from "./admin-state.js";
 import { heading } from "./admin-list.js";
-import { $, element, notify } from "./dom.js";
-import { showFrame } from "./frame.js";
+import { $, element, notify, notLoaded } from "./dom.js";
+import { showFrame, signInAgain } from "./frame.js";
 import { currentUser, isAdmin } from "./me.js";
 import { repeat } from "./retry.js";
 import { signOut, token } from "./session.js";
@@ -32,10 +32,13 @@ const stateFromUrl = () => {
   return { ...state, view: Object.keys(VIEWS).includes(state.view) ? state.view : "users" };
 };
 
-/** Reports a failed call. A session that has ended leads to the form to sign in. */
-function failed(error) {
-  if (error.status === 401) askToSignIn(t("sessionEnded"));
-  else if (error.status === 403) showRefusal();
+/** Reports a failed call. If the session has ended, what the view shows and what is written in it stays for those who sign in. */
+async function failed(error) {
+  if (error.status === 401) {
+    if (!$("view") || !await signInAgain()) return askToSignIn(t("sessionEnded"));
+    // A view without a form has shown nothing yet that may be written in.
+    await ($("view").querySelector("form") ? refresh().catch(() => {}) : showView(false));
+  } else if (error.status === 403) showRefusal();
   else notify(error.message, "bad");
 }
 
@@ -48,8 +51,8 @@ async function showView(movesFocus) {
     else link.removeAttribute("aria-current");
   }
   notify("");
-  const { show } = await load();
-  if (request !== newest) return;
+  const { show } = await load().catch(notLoaded);
+  if (!show || request !== newest) return;
   const view = element("div", { id: "view" });
   $("view").replaceWith(view);
   refresh = show(view, state) ?? (async () => {});
@@ -119,4 +122,5 @@ connect({ show: showView, failed });
 $("content").addEventListener("click", followLink);
 addEventListener("popstate", () => { if ($("view")) showView(true); });
 await start();
-repeat(() => refresh());
+// While a person is asked something, nothing changes.
+repeat(async () => { if (!document.querySelector("dialog")) await refresh(); });

@@ -2,7 +2,7 @@
 
 import { element } from "./dom.js";
 import { t } from "./texts.js";
-import { parseTime, zonedText } from "./times.js";
+import { parseTime, timeToTheSecond, zonedText } from "./times.js";
 
 /** Above this many pairs of parts, a text is compared by lines, or shown as replaced. */
 const MAX_PAIRS = 1_000_000;
@@ -12,16 +12,18 @@ const CONTEXT = 8;
 const FIELDS = {
   title: ["title", ({ title }) => title],
   description: ["description", ({ description }) => description],
-  decisionBy: ["due", ({ decisionBy }) => zonedText(parseTime(decisionBy))],
+  decisionBy: ["due", ({ decisionBy }) => dueText(parseTime(decisionBy))],
   approver: ["approver", ({ approver }) => approver],
   requester: ["requestedBy", ({ requester }) => requester],
 };
+
+const dueText = (date) => (date?.getUTCSeconds() ? timeToTheSecond(date).textContent : zonedText(date));
 
 /** The names of the fields that differ. */
 export const changedFields = (before, after) => Object.keys(FIELDS).filter((field) => before[field] !== after[field]);
 
 const wordsOf = (text) => text.match(/\s+|[\p{L}\p{N}\p{M}]+|[^\s\p{L}\p{N}\p{M}]/gu) ?? [];
-const linesOf = (text) => text.split(/(?<=\n)/);
+const linesOf = (text) => text.match(/[^\n]*\n|[^\n]+/g) ?? [];
 
 /** The parts of two lists in order, each with `del`, `ins`, or nothing if both have it: a longest common subsequence. */
 function compare(before, after) {

@@ -1,17 +1,17 @@
 // The form with which a person decides: one press, whatever the connection does. The press counts for what the person saw: after
 // a change, the form asks again.
 
-import { $, element, foreign, labelled, markInvalid, notify, sendByKeyboard } from "./dom.js";
+import { $, element, foreign, labelled, markInvalid, notify, SECOND_PRESS, sendByKeyboard } from "./dom.js";
 import { draftOf, dropDraft, keepDraft } from "./session.js";
 import { withRetries } from "./retry.js";
 import { loadTask, sendDecision } from "./task-api.js";
 import { t, tWith } from "./texts.js";
 
 const MAX_COMMENT = 2_000;
-/** A second press that comes sooner belongs to the first one: people double-click, and fingers tremble. */
-const SECOND_PRESS = 600;
 /** How long a change must have been in view. */
 const READING = 1_200;
+/** How much of what is in view the next part of a change takes. */
+const PART = 0.8;
 const OUTCOMES = { approve: "approved", reject: "rejected" };
 const otherVerb = { approve: "reject", reject: "approve" };
 
@@ -35,7 +35,7 @@ export function decisionForm(task, proposed, handlers) {
   };
   const form = element("form", { class: "decision", onsubmit: (event) => event.preventDefault() },
     element("div", { class: "change", id: "change", tabindex: 0, role: "group", "aria-label": t("changes"), hidden: true }),
-    task.isApprover ? null : element("p", { class: "soft", id: "in-place" }, tWith("inPlace", { who: foreign(task.approver) })),
+    element("p", { class: "soft", id: "in-place" }),
     element("div", { id: "comment-area", hidden: true }, labelled("", comment)),
     proposed ? element("p", { class: "soft", id: "proposal" }, t(`proposed ${proposed}`)) : null,
     element("p", { id: "ask-again", role: "alert" }),
@@ -48,8 +48,12 @@ export function decisionForm(task, proposed, handlers) {
   });
   // Browsers only see to the line that is written in.
   comment.addEventListener("focus", () => comment.scrollIntoView({ block: "nearest" }));
-  // Which button it presses must be clear: the one that the person or the link has chosen.
-  sendByKeyboard(form, () => (state.verb ? $(state.verb).click() : $("approve").focus()));
+  sendByKeyboard(form, () => {
+    // Which button it presses must be clear: the one that the person or the link has chosen, after what is new was read.
+    const read = form.querySelector("#read:not([hidden]) button");
+    if (read || state.verb) (read ?? $(state.verb)).click();
+    else $("approve").focus();
+  });
   const update = (newer, changes) => {
     state.task = newer;
     forgetFirstPress(form, state);
@@ -62,8 +66,11 @@ export function decisionForm(task, proposed, handlers) {
   return { form, update };
 }
 
-/** What the comment is for. It is open where a rejection needs it. */
+/** In whose place the person decides, and what the comment is for. It is open where a rejection needs it. */
 function label(form, task) {
+  const inPlace = form.querySelector("#in-place");
+  inPlace.hidden = task.isApprover;
+  inPlace.replaceChildren(...tWith("inPlace", { who: foreign(task.approver) }));
   form.querySelector("label").textContent = t(task.commentRequired ? "commentIfRejected" : "commentOptional");
   if (task.commentRequired) showComment(form);
 }
@@ -83,12 +90,15 @@ function askToRead(form, changes, done) {
     // Another change may have taken its place.
     if (isInView) timer = setTimeout(() => { if (end.isConnected && showButtons(form, true)) done(); }, READING);
   };
+  // Each press shows the next part: within the change, or on a low screen, where it is a part of the page, of the page.
   const show = () => {
     change.focus({ preventScroll: true });
-    // A long change scrolls within its part of the screen. On a low screen it is a part of the page.
-    if (change.scrollHeight > change.clientHeight) change.scrollTop = change.scrollHeight;
-    else end.scrollIntoView({ block: "nearest" });
-    if (!globalThis.IntersectionObserver) wait(true);
+    const [{ top, bottom }, room] = [change.getBoundingClientRect(), innerHeight - form.querySelector("#read").offsetHeight];
+    if (change.scrollHeight > change.clientHeight) change.scrollTop += change.clientHeight * PART;
+    else if (bottom < 0 || top > room * PART) change.scrollIntoView();
+    else scrollBy(0, Math.max(0, Math.min(bottom - room, room * PART)));
+    const isAtEnd = end.getBoundingClientRect().top < Math.min(change.getBoundingClientRect().bottom, room);
+    if (!globalThis.IntersectionObserver) wait(isAtEnd);
   };
   change.replaceChildren(element("p", { role: "alert" }, element("strong", {}, t("changed"))), changes, end);
   change.hidden = false;
@@ -140,7 +150,7 @@ async function submit(form, state, verb) {
     stop();
     forgetFirstPress(form, state);
     if (error.code === "task-already-resolved") await decided(false, error.problem.taskStatus ?? task.status);
-    else if (error.code === "task-changed") handlers.changed({ ...task, ...error.problem.task });
+    else if (error.code === "task-changed") await handlers.changed({ ...task, ...error.problem.task });
     else if (error.about("comment")) {
       showComment(form);
       markInvalid(comment, error.about("comment").code === "required" ? t("commentMissing") : error.message);
@@ -151,9 +161,11 @@ async function submit(form, state, verb) {
 /** Whether a press confirms an earlier one of the same button. If it does not, the form asks for a second press. */
 function isSecondPress(form, state, verb) {
   const now = performance.now();
-  if (state.asked?.verb === verb) return now - state.asked.at > SECOND_PRESS;
-  forgetFirstPress(form, state);
+  const { asked } = state;
+  if (asked?.verb !== verb) forgetFirstPress(form, state);
   state.asked = { verb, at: now };
+  // One that comes too soon belongs to the one before it.
+  if (asked?.verb === verb) return now - asked.at > SECOND_PRESS;
   $(verb).textContent = t(`sure ${verb}`);
   form.querySelector("#ask-again").textContent = t(`askAgain ${verb}`);
   return false;

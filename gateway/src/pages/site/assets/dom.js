@@ -1,5 +1,10 @@
 // Elements, notices and forms.
 
+import { t } from "./texts.js";
+
+/** A second press that comes sooner belongs to the first one: people double-click, and fingers tremble. */
+export const SECOND_PRESS = 600;
+
 export const $ = (id) => document.getElementById(id);
 
 /** An element with attributes and children. Strings become text nodes, never markup. */
@@ -57,7 +62,7 @@ export function labelled(label, field, help) {
 export function remark(field, text) {
   const id = `${field.id}-remark`;
   $(id)?.remove();
-  if (text) field.after(element("p", { class: "remark small", id, role: "status" }, text));
+  if (text) field.after(element("p", { class: "remark small", id, role: "alert" }, text));
   describe(field, id, Boolean(text));
 }
 
@@ -106,13 +111,34 @@ export async function withButtonsDisabled(form, work) {
   }
 }
 
-/** Ctrl+Enter (or ⌘+Enter) in a field sends its form. */
-export function sendByKeyboard(form, send = () => form.requestSubmit()) {
+/**
+ * Ctrl+Enter (or ⌘+Enter) in a field sends its form. A key that is held repeats itself: that is one press, as it is of a button.
+ */
+export function sendByKeyboard(form, send = () => form.querySelector("button:not([type])").click()) {
   form.addEventListener("keydown", (event) => {
-    if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey)) return;
+    const isSending = event.ctrlKey || event.metaKey;
+    if (event.key !== "Enter" || (!isSending && event.target.matches("textarea"))) return;
+    if (event.repeat) return event.preventDefault();
+    if (!isSending || !event.target.matches("input, textarea")) return;
     event.preventDefault();
-    send();
+    if (!form.hasAttribute("aria-busy")) send();
   });
+}
+
+/** Runs `work`, which replaces elements. The focus stays, or goes to what took the place of the element that had it. */
+export function keepingFocus(work) {
+  const focused = document.activeElement;
+  work();
+  if (!focused || focused === document.body || document.activeElement === focused) return;
+  const alike = [...document.querySelectorAll(focused.tagName)].find((one) => one.textContent === focused.textContent);
+  ($(focused.id) ?? alike ?? document.querySelector("#content h1"))?.focus({ preventScroll: true });
+}
+
+/** Says that a part of the page did not arrive. Returns what stands for its module. */
+export function notLoaded() {
+  const reload = element("button", { type: "button", class: "link", onclick: () => location.reload() }, t("tryAgain"));
+  notify([t("noConnection"), " ", reload], "bad");
+  return {};
 }
 
 /** Opens a dialog, in a browser without them as a part of the page. It is removed when it is closed. */

@@ -1,8 +1,8 @@
 // What surrounds every page: the menu of the header and the footer.
 
-import { $, element } from "./dom.js";
+import { $, element, notify } from "./dom.js";
 import { knowsAdmin } from "./me.js";
-import { forgetEverything, isLeaving, storage, token } from "./session.js";
+import { forgetEverything, isLeaving, signOut, storage, token } from "./session.js";
 import { endSession } from "./stay.js";
 import { t } from "./texts.js";
 
@@ -31,6 +31,20 @@ export function showFrame() {
     menuLink("/account", t("account")),
     element("button", { type: "button", class: "link", onclick: leave }, t("signOut")));
   showAdminLink();
+}
+
+/**
+ * Asks to sign in again above what the page shows, so that nothing of it is lost, and says how that went. Returns whether the
+ * person signed in.
+ */
+export async function signInAgain(say = notify) {
+  signOut();
+  showFrame();
+  const { signInDialog } = await import("./sign-in.js").catch(() => ({}));
+  const isDone = await signInDialog?.(t("sessionEnded"));
+  if (isDone) showFrame();
+  say(t(isDone ? "signedInAgain" : signInDialog ? "sessionEnded" : "noConnection"), isDone ? "" : "bad");
+  return isDone;
 }
 
 /** Adds a link to the page of administrators, for them. */

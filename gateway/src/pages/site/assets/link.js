@@ -1,8 +1,9 @@
 // The parameters of links in messages. Mail programs damage links, and people copy too much or too little of them, so they
 // are read with care: `&amp;` for `&`, encoded signs, quoted-printable, blanks and breaks, capitals, and what follows a link.
 
-import { $ } from "./dom.js";
+import { $, markInvalid } from "./dom.js";
 import { forgetSecret, keepsSecret, rememberSecret, secretOf } from "./session.js";
+import { t } from "./texts.js";
 
 const ID_LENGTH = 24;
 const SECRET_LENGTH = 64;
@@ -15,19 +16,23 @@ function decoded(text) {
   }
 }
 
-/** The text of the address from its first parameter on, without what damaged it. Some programs encode it more than once. */
+/** The text of the address without what damaged it. Some programs encode it more than once. */
 function repaired(address) {
   let text = address;
   for (let step = 0; step < 3; step += 1) text = decoded(text);
-  return text.replace(/&(?:amp|#38|#x26);?/gi, "&").replace(/&(?:amp|#38|#x26);?/gi, "&")
-    // A soft line break of quoted-printable, and every other blank.
-    .replace(/=\r?\n/g, "").replace(/[\s+\u200b\u00ad]/g, "");
+  return text.replace(/&(?:amp|#38|#x26);?/gi, "&").replace(/&(?:amp|#38|#x26);?/gi, "&").replace(/&#(?:61|x3d);?/gi, "=")
+    // Where a line may break.
+    .replace(/&shy;|<wbr *\/?>/gi, "")
+    // A soft line break of quoted-printable, the marks of a quoted message, and every sign that is not seen.
+    .replace(/=\r?\n/g, "").replace(/\n[\s>]+/g, "").replace(/[\s+\p{Cf}]/gu, "")
+    // Quoted-printable.
+    .replace(/=(?:26|3f)(?=(?:taskid|id|secret|action|code)=)/gi, "&");
 }
 
-/** The parameters of an address by their names in lower case. The first one that has a value counts. */
-function parametersOf(address) {
+/** The parameters of a repaired address by their names in lower case. The first one that has a value counts. */
+function parametersOf(text) {
   const found = {};
-  for (const part of repaired(address).split(/[?&#;]/).slice(1)) {
+  for (const part of text.split(/[?&#;]/).slice(1)) {
     const [, name, value] = part.match(/^(\w+)=(.*)$/s) ?? [];
     if (name) found[name.toLowerCase()] ||= value;
   }
@@ -47,17 +52,22 @@ function digitsOf(value, length) {
  * the link was cut off.
  */
 export function readLink(address) {
-  const given = parametersOf(address);
+  const text = repaired(address);
+  const given = parametersOf(text);
   const namedId = given.taskid ?? given.id;
   const id = digitsOf(namedId ?? "", ID_LENGTH);
-  const secret = digitsOf(given.secret ?? "", SECRET_LENGTH);
+  const secret = wholeIn(digitsOf(given.secret ?? "", SECRET_LENGTH)) ?? wholeIn(text);
   const [, action] = (given.action ?? "").match(/^(?:3d)?(approve|reject)/i) ?? [];
-  const isHalf = (namedId !== undefined && id.length < ID_LENGTH) || (given.secret !== undefined && secret.length < SECRET_LENGTH);
   return {
-    id: id.length === ID_LENGTH ? id : null, secret: secret.length === SECRET_LENGTH ? secret : null,
-    action: action?.toLowerCase() ?? null, isHalf,
+    // A secret begins with the identifier of its task.
+    id: id.length === ID_LENGTH ? id : secret?.slice(0, ID_LENGTH) ?? null,
+    secret, action: action?.toLowerCase() ?? null,
+    isHalf: !secret && (given.secret !== undefined || (namedId !== undefined && id.length < ID_LENGTH)),
   };
 }
+
+/** The first whole secret or code in a text, whatever is around it. */
+const wholeIn = (text) => text.match(/(?:=3d)?([\da-f]{64})/i)?.[1].toLowerCase() ?? null;
 
 /** Reloads the page when another link is opened in its tab: a new fragment alone does not. */
 export function reloadOnNewLink() {
@@ -67,24 +77,16 @@ export function reloadOnNewLink() {
 /** The link that opened the page. Its secret is also known from an earlier visit in the same tab. */
 export function taskLink() {
   const link = readLink(location.pathname + location.search + location.hash);
-  if (link.secret) rememberSecret(link.id ?? "", link.secret);
-  else if (!link.isHalf) link.secret = secretOf(link.id ?? "");
+  if (link.secret) rememberSecret(link.id, link.secret);
+  else if (link.id && !link.isHalf) link.secret = secretOf(link.id);
   showAddress(link);
   reloadOnNewLink();
   return link;
 }
 
-/** Names the task of a link whose secret alone was known. */
-export function identify(link, id) {
-  rememberSecret(id, link.secret);
-  forgetSecret("");
-  link.id = id;
-  showAddress(link);
-}
-
 /** Goes on without the link's secret. */
 export function withoutSecret(link) {
-  forgetSecret(link.id ?? "");
+  forgetSecret(link.id);
   link.secret = null;
   showAddress(link);
 }
@@ -97,7 +99,7 @@ function showAddress({ id, secret, action }) {
   const shown = new URLSearchParams();
   if (id) shown.set("taskId", id);
   if (action) shown.set("action", action);
-  const fragment = secret && !keepsSecret(id ?? "") ? `#secret=${secret}` : "";
+  const fragment = secret && !keepsSecret(id) ? `#secret=${secret}` : "";
   try {
     history.replaceState(null, "", `/tasks${id ? `?${shown}` : ""}${fragment}`);
   } catch {
@@ -105,16 +107,19 @@ function showAddress({ id, secret, action }) {
   }
 }
 
-/** The field for a code. If the link has a code, the field is filled in and hidden. */
+/** The field for a code. If the link has a code, the field is filled in and hidden. Half a code is shown. */
 export function codeFromLink() {
   const field = $("code");
-  const code = digitsOf(parametersOf(location.search + location.hash).code ?? "", SECRET_LENGTH);
-  if (code) {
-    field.value = code;
-    field.closest(".field").hidden = true;
+  const text = repaired(location.pathname + location.search + location.hash);
+  const half = digitsOf(parametersOf(text).code ?? "", SECRET_LENGTH);
+  const code = wholeIn(half) ?? wholeIn(text);
+  if (code || half) {
+    field.value = code ?? half;
+    field.closest(".field").hidden = Boolean(code);
     // Keeps the code out of the history and of screenshots of the address bar.
     history.replaceState(null, "", location.pathname);
   }
+  if (half && !code) markInvalid(field, `${t("halfTitle")}. ${t("halfLink")}`);
   reloadOnNewLink();
   return field;
 }

@@ -1,7 +1,6 @@
 // Calls about one task.
 
 import { call } from "./api.js";
-import { Failure } from "./http.js";
 import { secretOf, token } from "./session.js";
 
 /** The fields that every version of the service can add. */
@@ -34,13 +33,6 @@ function complete(task) {
 /** A task with everything that the pages show. */
 export async function loadTask(id) {
   return complete(await withFields(`${path(id)}?`, accessTo(id)));
-}
-
-/** The task that a secret opens. */
-export async function findTask(secret) {
-  const [task] = await withFields("/people-task/tasks?limit=1&", { secret });
-  if (!task) throw new Failure("", { status: 404 });
-  return complete(task);
 }
 
 /** The task that the user can decide next, or nothing. */

@@ -1,18 +1,24 @@
 // The dialogs with which a task is created, edited, or handed over.
 
-import { closeDialog, element, labelled, markErrors, notify, openDialog, remark, sendByKeyboard, unmark, withButtonsDisabled } from "./dom.js";
-import { claims, draftOf, dropDraft, keepDraft, rememberApproverLink, signOut } from "./session.js";
+import { closeDialog, element, labelled, markErrors, notify, openDialog, remark, SECOND_PRESS, sendByKeyboard, unmark, withButtonsDisabled } from "./dom.js";
+import { signInAgain } from "./frame.js";
+import { claims, draftOf, dropDraft, keepDraft, rememberApproverLink } from "./session.js";
 import { linkPanel } from "./share.js";
 import { createTask, editTask, loadTask } from "./task-api.js";
+import { comparison } from "./task-view.js";
 import { t } from "./texts.js";
-import { fromLocalInput, isOver, parseTime, timeZone, toApi, toLocalInput, zonedText } from "./times.js";
+import { fromLocalInput, isDouble, isOver, parseTime, timeZone, toApi, toLocalInput, zonedText } from "./times.js";
 
-/** The latest date that a field takes: the service knows four digits of a year. */
+/** The dates that a field takes: the service knows four digits of a year. */
+const EARLIEST = "0001-01-01T00:00";
 const LATEST = "9999-12-31T23:59";
 
 function check(id, label, checked) {
   return element("label", { class: "check" }, element("input", { id, type: "checkbox", checked }), label);
 }
+
+/** Without a step of a second, a field refuses a time that has seconds. */
+const stepOf = (time) => (time.length > 16 ? 1 : null);
 
 /** What the fields hold for a task, by their ids. */
 const valuesOf = (task) => ({
@@ -31,7 +37,7 @@ function fieldsOf(task) {
     labelled(t("approverField"), email("approver")),
     labelled(t("description"), description, t("markdownHelp")),
     labelled(t("due"), element("input", {
-      id: "decisionBy", type: "datetime-local", max: LATEST, value: due, step: due.length > 16 ? 1 : null,
+      id: "decisionBy", type: "datetime-local", min: EARLIEST, max: LATEST, value: due, step: stepOf(due),
     }), t("zoneHelp", { zone: timeZone() })),
     labelled(t("requesterField"), email("requester")),
     check("commentRequired", t("commentRequired"), task.commentRequired),
@@ -51,6 +57,7 @@ function write(form, values) {
     const field = form.querySelector(`#${CSS.escape(id)}`);
     if (field?.type === "checkbox") field.checked = value;
     else if (field) field.value = value;
+    if (id === "decisionBy" && stepOf(value)) field?.setAttribute("step", stepOf(value));
   }
 }
 
@@ -79,11 +86,14 @@ function remarks(form, changes) {
   };
   const date = fromLocalInput(changes.decisionBy);
   const isSkipped = date && !toLocalInput(date).startsWith(changes.decisionBy.slice(0, 16));
-  say("decisionBy", !date ? "" : isOver(date) ? t("inThePast") : isSkipped ? t("skippedTime", { time: zonedText(date) }) : "");
+  const time = zonedText(date);
+  say("decisionBy", !date ? "" : isOver(date) ? t("inThePast") : isSkipped ? t("skippedTime", { time })
+    : isDouble(date) ? t("doubleTime", { time }) : "");
   for (const id of ["approver", "requester"]) {
     const domain = (changes[id] ?? "").split("@")[1];
     say(id, domain && !domain.includes(".") ? t("domainWithoutDot", { domain }) : "");
   }
+  form.querySelector(".remark")?.scrollIntoView({ block: "center" });
   return found;
 }
 
@@ -93,7 +103,7 @@ function remarks(form, changes) {
  */
 function openForm({ title, name, task, fields, action, send }) {
   let base = { task, values: {} };
-  let remarked = "";
+  let remarked = {};
   const changes = () => differing(writtenIn(form), base.values);
   const close = () => closeDialog(dialog);
   const submit = (event) => {
@@ -102,9 +112,10 @@ function openForm({ title, name, task, fields, action, send }) {
     failure.textContent = "";
     const written = changes();
     // A second press sends what was remarked on.
-    const key = JSON.stringify(written);
-    if (remarks(form, written) && remarked !== key) {
-      remarked = key;
+    const now = { key: JSON.stringify(written), at: performance.now() };
+    const isSeen = remarked.key === now.key && now.at - remarked.at > SECOND_PRESS;
+    if (remarks(form, written) && !isSeen) {
+      remarked = now;
       main.textContent = t("sendAnyway", { action });
       return;
     }
@@ -122,21 +133,15 @@ function openForm({ title, name, task, fields, action, send }) {
     }
   }
   async function failed(error, written) {
-    if (error.status === 401) await signInAgain();
-    else if (error.code === "task-changed") await showChange(written);
-    else if (!markErrors(form, error, { description: "description-field" })) failure.textContent = error.message;
-  }
-  async function signInAgain() {
-    signOut();
-    const { signInDialog } = await import("./sign-in.js");
-    failure.textContent = await signInDialog(t("sessionEnded")) ? t("signedInAgain") : t("sessionEnded");
-    const { showFrame } = await import("./frame.js");
-    showFrame();
+    const say = (text) => { failure.textContent = text; };
+    if (error.status === 401) await signInAgain(say);
+    else if (error.code === "task-changed") await showChange(written).catch(({ message }) => say(message));
+    else if (!markErrors(form, error, { description: "description-field" })) say(error.message);
   }
   /** Somebody else changed the task: shows how, and takes their values where this person has none. */
   async function showChange(written) {
-    const [newer, { changeList }] = await Promise.all([loadTask(task.id), import("./changes.js")]);
-    change.replaceChildren(element("p", {}, element("strong", {}, t("changedMeanwhile"))), changeList(base.task, newer));
+    const [newer, compare] = await Promise.all([loadTask(task.id), comparison()]);
+    change.replaceChildren(element("p", {}, element("strong", {}, t("changedMeanwhile"))), compare(base.task, newer).list ?? "");
     change.hidden = false;
     write(form, valuesOf(newer));
     base = { task: newer, values: writtenIn(form) };
@@ -210,10 +215,10 @@ export function editDialog(task, edited) {
 export function handOverDialog(task, edited) {
   const approver = element("input", { id: "approver", type: "email", required: true, autocomplete: "off" });
   openForm({
-    title: t("handOver"), name: `hand-over-${task.id}`, task: {}, action: t("handOver"),
+    title: t("handOver"), name: `hand-over-${task.id}`, task, action: t("handOver"),
     fields: [labelled(t("approverField"), approver, t("handOverHelp"))],
-    async send(changes) {
-      await editTask(task, { approver: changes.approver });
+    async send(changes, base) {
+      await editTask(base, { approver: approver.value.trim() });
       notify("");
       edited();
     },
@@ -223,10 +228,10 @@ export function handOverDialog(task, edited) {
 /** Makes a new link for the approver, because a link is known only to the tab in which it was made. */
 export function newLinkDialog(task, edited) {
   openForm({
-    title: t("newApproverLink"), name: `link-${task.id}`, task: {}, action: t("newApproverLink"),
+    title: t("newApproverLink"), name: `link-${task.id}`, task, action: t("newApproverLink"),
     fields: [element("p", {}, t("newApproverLinkHelp"))],
-    async send() {
-      const changed = await editTask(task, { renewApproverSecret: true });
+    async send(changes, base) {
+      const changed = await editTask(base, { renewApproverSecret: true });
       edited();
       return linkOf(changed);
     },

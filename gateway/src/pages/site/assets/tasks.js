@@ -1,13 +1,13 @@
 // The page of one task. It is opened by links in mails, by the list of tasks, and by dashboards of flow engines.
 
-import { $, element, foreign, notify } from "./dom.js";
-import { showFrame } from "./frame.js";
+import { $, element, foreign, keepingFocus, notify, notLoaded } from "./dom.js";
+import { showFrame, signInAgain } from "./frame.js";
 import { decisionForm } from "./decision.js";
-import { identify, taskLink, withoutSecret } from "./link.js";
+import { taskLink, withoutSecret } from "./link.js";
 import { repeat } from "./retry.js";
 import { signOut, token } from "./session.js";
-import { accessTo, findTask, loadTask } from "./task-api.js";
-import { taskText } from "./task-view.js";
+import { accessTo, loadTask } from "./task-api.js";
+import { comparison, shortTitle, taskText } from "./task-view.js";
 import { t, tWith } from "./texts.js";
 import { zonedText } from "./times.js";
 
@@ -35,11 +35,15 @@ function actionsOf(task) {
     return form.form;
   }
   if (!task.canDecide) return element("p", { class: "soft waiting" }, tWith("waitingFor", { who: foreign(task.approver) }));
-  const choose = () => {
+  const choose = async () => {
+    const compare = await comparison();
+    if (inPlace || !$("choice")) return;
     inPlace = true;
     $("choice").replaceWith(actionsOf(shown));
     followBar();
-    $("approve").focus();
+    // Nothing asked this person yet to read what is new.
+    form.update(shown, read === shown ? null : compare(read, shown).list);
+    form.form.querySelector(".actions:not([hidden]) button").focus();
   };
   return element("div", { id: "choice", class: "waiting" },
     element("p", {}, tWith("decides", { who: foreign(task.approver) })),
@@ -49,7 +53,7 @@ function actionsOf(task) {
 /** A printed task says when and from where. */
 addEventListener("beforeprint", () => {
   document.querySelector(".printed")?.remove();
-  $("content").append(element("p", { class: "printed" }, t("printed", { when: zonedText(new Date()), address: location.href })));
+  $("content").append(element("p", { class: "printed" }, t("printed", { when: zonedText(new Date()), address: location.origin + location.pathname + location.search })));
 });
 
 /** The page scrolls what has the focus out from under what stays at its bottom: the form, or on a low screen its buttons. */
@@ -70,32 +74,46 @@ async function show(task, looks = {}) {
   const text = await taskText(task, looks);
   const { ownerTools } = accessTo(task.id).token ? await import("./task-tools.js").catch(() => ({})) : {};
   document.title = task.title;
+  const before = shown;
   shown = task;
   const actions = actionsOf(task);
   const article = document.querySelector("article.task");
-  const top = form?.form.getBoundingClientRect().top;
-  if (article) {
-    $("task-text").replaceWith(text);
-    const last = article.lastElementChild;
-    if (actions !== last) {
-      if (last !== text) last.remove();
-      if (actions) article.append(actions);
-    }
-    if (actions === form?.form && actions) scrollBy(0, form.form.getBoundingClientRect().top - top);
-  } else {
-    $("content").replaceChildren(element("article", { class: "card task" }, text, actions));
-  }
-  const newTools = ownerTools ? ownerTools(task, edited) : null;
-  if (tools?.isConnected && newTools) tools.replaceWith(newTools);
-  else if (newTools) $("content").append(newTools);
-  tools = newTools;
+  keepingFocus(() => {
+    if (article) replaceText(article, text, actions);
+    else $("content").replaceChildren(element("article", { class: "card task" }, text, actions));
+    showTools(ownerTools ? ownerTools(task, edited) : null, task.status === before?.status);
+  });
   if (!article) followBar();
+}
+
+function replaceText(article, text, actions) {
+  const top = form?.form.getBoundingClientRect().top;
+  $("task-text").replaceWith(text);
+  const last = article.lastElementChild;
+  if (actions !== last) {
+    if (last !== text) last.remove();
+    if (actions) article.append(actions);
+  }
+  if (actions === form?.form && actions) scrollBy(0, form.form.getBoundingClientRect().top - top);
+}
+
+/** Shows the tools of a task. If it is in the same state, what is written about its webhooks stays. */
+function showTools(newer, isSameState) {
+  const [old, young] = [tools, newer].map((one) => one?.querySelector("details"));
+  if (tools?.isConnected && isSameState && old && young) {
+    const parts = [tools, newer].map((one) => one.querySelector(".actions.card"));
+    if (parts[0]) parts[0].replaceWith(parts[1]);
+    return;
+  }
+  if (tools?.isConnected && newer) tools.replaceWith(newer);
+  else if (newer) $("content").append(newer);
+  tools = newer;
 }
 
 /** After a decision of this person (`first`) or of someone who was faster. */
 async function decided(task, first) {
   await show(task, { isOwn: first });
-  notify(first ? "" : tWith(`tooLate ${task.status}`, { title: foreign(task.title) }), first ? "" : "bad");
+  notify(first ? "" : tWith(`tooLate ${task.status}`, { title: shortTitle(task) }), first ? "" : "bad");
   $("outcome")?.focus();
   const { wayOn } = await import("./way-on.js").catch(() => ({}));
   wayOn?.($("outcome"), task);
@@ -103,16 +121,17 @@ async function decided(task, first) {
 
 /** Shows another version of the pending task, and what the person must read before deciding. */
 async function changed(task) {
-  const { changedFields, changeList } = await import("./changes.js");
-  const fields = changedFields(read, task);
+  const compare = await comparison();
+  const { fields, list } = compare(read, task);
   await show(task, { changed: fields, earlier: $("description") });
   if (form?.form.isConnected) {
-    form.update(task, fields.length > 0 ? changeList(read, task) : null);
-    if (fields.length > 0) $("change").scrollIntoView({ block: "nearest" });
+    form.update(task, list);
+    if (list) $("change").scrollIntoView({ block: "nearest" });
     return;
   }
-  if (fields.length > 0) notify(t("changed"));
-  read = task;
+  if (list) notify(t("changed"));
+  // Who may choose to decide reads it then.
+  if (!task.canDecide) read = task;
 }
 
 /** Shows the task after this person has changed it. */
@@ -129,36 +148,25 @@ async function edited() {
 }
 
 async function failed(error, button) {
-  if (error.status === 401 && !link.secret) await signInAgain(button);
-  else if (error.status === 404 || error.status === 403) notify(t(link.secret ? "oldLink" : "noSuchTask"), "bad");
+  if (error.status === 401 && !link.secret) {
+    if (!await signInAgain()) return;
+    await refresh().catch(() => {});
+    button?.focus();
+  } else if (error.status === 404 || error.status === 403) notify(t(link.secret ? "oldLink" : "noSuchTask"), "bad");
   else notify(error.message, "bad");
-}
-
-/** Asks to sign in without leaving the task, so that what is written stays. */
-async function signInAgain(button) {
-  signOut();
-  showFrame();
-  const { signInDialog } = await import("./sign-in.js");
-  if (!await signInDialog(t("sessionEnded"))) return notify(t("sessionEnded"), "bad");
-  showFrame();
-  notify(t("signedInAgain"));
-  await refresh().catch(() => {});
-  button?.focus();
 }
 
 /** The task of the link. If its secret is no longer valid, a person who is signed in may still see it. */
 async function load() {
   try {
-    if (link.id) return await loadTask(link.id);
-    const task = await findTask(link.secret);
-    identify(link, task.id);
-    return task;
+    return await loadTask(link.id);
   } catch (error) {
-    if (error.status !== 404 || !link.secret || !link.id || !token()) throw error;
+    if (error.status !== 404 || !link.secret || !token()) throw error;
     const { secret } = link;
     withoutSecret(link);
     return loadTask(link.id).catch((second) => {
-      link.secret = secret;
+      // Who signs in again may see it.
+      if (second.status !== 401) link.secret = secret;
       throw second;
     });
   }
@@ -172,7 +180,7 @@ async function refresh() {
   if (isOld || sameText(task, shown) || $("content").querySelector(".decision[aria-busy]")) return;
   if (task.status === "pending") return changed(task);
   await show(task);
-  notify(tWith(`news ${task.status}`, { title: foreign(task.title) }));
+  notify(tWith(`news ${task.status}`, { title: shortTitle(task) }));
 }
 
 /** What is shown instead of a task. */
@@ -180,38 +188,40 @@ function showApology(title, text, ...actions) {
   document.title = title;
   $("content").replaceChildren(element("section", { class: "card narrow" },
     element("h1", { tabindex: -1 }, title), element("p", {}, text), element("div", { class: "actions" }, actions)));
+  document.querySelector("h1").focus();
+}
+
+/** A link that is old, was cut off, or has no secret that this person could do without. */
+function showBadLink(name, text) {
+  showApology(t(name), text,
+    link.id ? element("button", { type: "button", class: "plain", onclick: () => askToSignIn("") }, t("signIn")) : null,
+    element("a", { href: "/", class: "button plain" }, t(token() ? "yourTasks" : "toStart")));
 }
 
 function showError(error) {
-  const home = element("a", { href: "/", class: "button plain" }, t(token() ? "yourTasks" : "toStart"));
-  const signIn = element("button", { type: "button", class: "plain", onclick: () => askToSignIn("") }, t("signIn"));
   if (error.status === 401 && !link.secret) {
     signOut();
     askToSignIn(t("sessionEnded"));
   } else if (error.status === 404 || error.status === 403) {
     const isOld = Boolean(link.secret);
     if (isOld) withoutSecret(link);
-    showApology(t("notFound"), t(isOld ? "oldLink" : "noSuchTask"), isOld && link.id && !token() ? signIn : null, home);
+    if (link.isHalf) showBadLink("halfTitle", t("halfLink"));
+    else showBadLink("notFound", isOld ? t("oldLink") : `${t("noSuchTask")} ${t("linkNeeded")}`);
   } else {
     showApology(t("notLoaded"), error.message, element("button", { type: "button", onclick: start }, t("tryAgain")));
   }
 }
 
-/** A link that was cut off. */
-function showHalf() {
-  const home = element("a", { href: "/", class: "button plain" }, t(token() ? "yourTasks" : "toStart"));
-  showApology(t("halfTitle"), t("halfLink"), home);
-}
-
 async function askToSignIn(reason) {
   showFrame();
-  const { signInForm } = await import("./sign-in.js");
+  const { signInForm } = await import("./sign-in.js").catch(notLoaded);
+  if (!signInForm) return;
   notify(reason);
   $("content").replaceChildren(signInForm(() => { notify(""); showFrame(); start(); }));
 }
 
 async function start() {
-  if (link.isHalf && !(link.id && token())) return showHalf();
+  if (link.isHalf && !(link.id && token())) return showBadLink("halfTitle", t("halfLink"));
   if (!link.secret && !token()) return askToSignIn(t("linkNeeded"));
   notify("");
   $("content").setAttribute("aria-busy", "true");

@@ -2,6 +2,7 @@
 
 import { call } from "./api.js";
 import { element, notify, withButtonsDisabled } from "./dom.js";
+import { signInAgain } from "./frame.js";
 import { claims, token } from "./session.js";
 import { t } from "./texts.js";
 
@@ -13,7 +14,8 @@ export function unverifiedNotice() {
       await call("POST", "/user/verify-email/resend", { token: token() });
       notify(t("resent"), "good");
     } catch (error) {
-      notify(error.message, "bad");
+      if (error.status === 401) await signInAgain();
+      else notify(error.message, "bad");
     }
   });
   const notice = element("section", { class: "card", "aria-label": t("verifyTitle") },

@@ -2,16 +2,20 @@
 
 import { call } from "./api.js";
 import { element, labelled, markInvalid, notify, withButtonsDisabled } from "./dom.js";
+import { signInAgain } from "./frame.js";
 import { token } from "./session.js";
 import { deliveriesOf, redeliver, webhooksOf } from "./task-api.js";
 import { t } from "./texts.js";
 import { exactTime, parseTime, timeFromNow } from "./times.js";
 
+/** Says what failed. `say` says what is wrong with a field. */
+const failed = (error, say = (text) => notify(text, "bad")) => (error.status === 401 ? signInAgain() : say(error.message));
+
 /** A card that loads the webhooks when it is opened. */
 export function webhooksCard(task) {
   const body = element("div", {});
-  const reload = () => show(body, task, reload).catch((error) => notify(error.message, "bad"));
-  const card = element("details", { class: "card" }, element("summary", {}, t("webhooks")), body);
+  const reload = () => show(body, task, reload).catch(async (error) => { if (await failed(error)) await reload(); });
+  const card = element("details", { class: "card" }, element("summary", {}, t("advanced")), element("h2", {}, t("webhooks")), body);
   card.addEventListener("toggle", () => { if (card.open) reload(); });
   return card;
 }
@@ -29,7 +33,7 @@ async function show(body, task, reload) {
 }
 
 function action(text, work, reload) {
-  const press = () => withButtonsDisabled(button.parentElement, () => work().then(reload, (error) => notify(error.message, "bad")));
+  const press = () => withButtonsDisabled(button.parentElement, () => work().then(reload, failed));
   const button = element("button", { type: "button", class: "plain", onclick: press }, t(text));
   return button;
 }
@@ -51,7 +55,7 @@ function deliveryDetails({ attempts, nextAttempt }) {
   return element("details", {},
     element("summary", {}, t("attempts", { count: attempts.length })),
     element("ol", {}, attempts.map((attempt) => element("li", {},
-      exactTime(parseTime(attempt.at)), ` · ${attempt.durationMs} ms · `, element("span", { dir: "auto" }, result(attempt))))),
+      exactTime(parseTime(attempt.at)), ` · ${attempt.durationMs} ms · `, element("span", { dir: "auto", lang: "en" }, result(attempt))))),
     next ? element("p", { class: "soft" }, t("nextAttempt"), " ", timeFromNow(next)) : null);
 }
 
@@ -65,7 +69,7 @@ function addForm(task, reload) {
         await call("POST", "/people-task/webhooks", { token: token(), body: { taskId: task.id, url: url.value } });
         await reload();
       } catch (error) {
-        markInvalid(url, error.message);
+        await failed(error, (text) => markInvalid(url, text));
       }
     });
   };

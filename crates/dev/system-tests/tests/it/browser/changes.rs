@@ -4,11 +4,13 @@ use crate::webdriver::Browser;
 use serde_json::{Value, json};
 use testkit::eventually;
 
-use super::{APPROVER, REQUESTER, link, sign_in, status, task_with};
+use super::accessibility::open_webhooks;
+use super::drafts::value_of;
+use super::{APPROVER, REQUESTER, link, poll, read_change, sign_in, status, task_with};
 use crate::harness::{System, Task};
 
 /// Changes a task behind the page's back.
-async fn change(system: &System, token: &str, task: &Task, changes: &Value) {
+pub(super) async fn change(system: &System, token: &str, task: &Task, changes: &Value) {
     let path = format!("/people-task/tasks/{}", task.id);
     let _ = system.put(&path, token, changes).await.expect(200);
 }
@@ -74,10 +76,76 @@ async fn a_change_is_shown_at_the_buttons_and_read_before_they_work() {
         "comment"
     );
     assert_eq!(phone.count("#decide[hidden]").await, 1);
-    phone.click("Read the change").await;
+    read_change(&phone).await;
+    // What changes after that is asked for again, with a rejection as with an approval.
+    change(&system, &token, &task, &json!({"title": "Buy ten"})).await;
+    phone.click("Reject").await;
+    phone.sees("Read the change").await;
+    assert_eq!(status(&system, &token, &task).await, "pending");
+    assert_eq!(marked(&phone).await, json!([["a chair"], ["ten"]]));
+    read_change(&phone).await;
     phone.click("Approve").await;
     phone.sees("You approved this.").await;
     phone.sees("Fine.").await;
+    phone.assert_no_errors().await;
+    system.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_second_of_the_due_date_is_a_change_that_is_shown() {
+    let system = System::start().await;
+    let token = system.sign_up(REQUESTER).await;
+    let body = json!({
+        "title": "Buy a chair", "requester": REQUESTER, "approver": APPROVER, "decisionBy": "2030-10-27 01:30:37",
+    });
+    let task = system.create_task_from(&token, &body).await;
+    let phone = Browser::phone().await;
+    phone.open(&link(&system, &task)).await;
+    phone.sees("Buy a chair").await;
+    let later = json!({"decisionBy": "2030-10-27 01:30:38"});
+    change(&system, &token, &task, &later).await;
+    phone.click("Approve").await;
+    phone.sees("This task was just changed.").await;
+    assert_eq!(marked(&phone).await, json!([["37"], ["38"]]));
+    phone.assert_no_errors().await;
+    system.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_change_takes_neither_the_focus_nor_what_is_written_below() {
+    let system = System::start().await;
+    let token = system.sign_up(REQUESTER).await;
+    let text = "It has [a link](https://example.com).";
+    let task = task_with(&system, &token, "Buy a chair", text).await;
+    let phone = Browser::phone().await;
+    let page = format!("{}/tasks?taskId={}", system.http.base(), task.id);
+    phone.open(&page).await;
+    sign_in(&phone, REQUESTER, System::PASSWORD).await;
+    open_webhooks(&phone).await;
+    phone.fill("URL", "https://example.com/hook").await;
+    for (focused, text, title) in [
+        ("h1", "Buy two", "Buy two"),
+        ("#description a", "a link", "Buy three"),
+        (".actions.card button", "Edit", "Buy four"),
+        ("#webhook-url", "", "Buy five"),
+    ] {
+        phone
+            .run(&format!("document.querySelector('{focused}').focus()"))
+            .await;
+        change(&system, &token, &task, &json!({"title": title})).await;
+        poll(&phone).await;
+        phone.sees(title).await;
+        let focus = "return document.activeElement.innerText";
+        eventually(&format!("the focus to stay on {focused}"), || async {
+            (phone.run(focus).await == text).then_some(())
+        })
+        .await;
+    }
+    let url = "return document.getElementById('webhook-url').value";
+    assert_eq!(phone.run(url).await, "https://example.com/hook");
+    // The tools change the task as it is now.
+    phone.click("Edit").await;
+    assert_eq!(value_of(&phone, "title").await, "Buy five");
     phone.assert_no_errors().await;
     system.stop().await;
 }

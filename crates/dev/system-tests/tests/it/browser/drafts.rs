@@ -8,16 +8,16 @@ use super::{APPROVER, REQUESTER, link, sign_in, status, task_with};
 use crate::harness::System;
 
 // A code point of a key in the WebDriver protocol.
-const ESCAPE: char = '\u{e00c}';
+pub(super) const ESCAPE: char = '\u{e00c}';
 
-async fn value_of(phone: &Browser, id: &str) -> serde_json::Value {
+pub(super) async fn value_of(phone: &Browser, id: &str) -> serde_json::Value {
     phone
         .run(&format!("return document.getElementById('{id}').value"))
         .await
 }
 
 /// Ends all sessions of a user.
-async fn end_sessions(system: &System, email: &str) {
+pub(super) async fn end_sessions(system: &System, email: &str) {
     let body = json!({"username": email, "password": System::PASSWORD});
     let reply = system
         .http

@@ -1,8 +1,10 @@
 //! Who is not the approver must choose to decide in their place.
 
 use crate::webdriver::Browser;
+use serde_json::json;
 
-use super::{APPROVER, REQUESTER, sign_in, status, task_with};
+use super::changes::change;
+use super::{APPROVER, REQUESTER, poll, read_change, sign_in, status, task_with};
 use crate::harness::System;
 
 #[tokio::test(flavor = "multi_thread")]
@@ -29,6 +31,43 @@ async fn a_creator_chooses_to_decide_in_place_of_the_approver() {
     phone
         .sees(&format!("Approved by {REQUESTER} in place of {APPROVER}"))
         .await;
+    phone.assert_no_errors().await;
+    system.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_chooses_to_decide_reads_first_what_is_new() {
+    let system = System::start().await;
+    let token = system.sign_up(REQUESTER).await;
+    let task = task_with(&system, &token, "Buy a chair", "").await;
+    let phone = Browser::phone().await;
+    let page = format!("{}/tasks?taskId={}", system.http.base(), task.id);
+    phone.open(&page).await;
+    sign_in(&phone, REQUESTER, System::PASSWORD).await;
+    phone.sees(&format!("{APPROVER} decides this.")).await;
+    let text = json!({"description": "It costs a million.\n\n".repeat(50)});
+    change(&system, &token, &task, &text).await;
+    poll(&phone).await;
+    phone.sees("This task was just changed.").await;
+    phone.click("Decide yourself …").await;
+    phone.sees("Read the change").await;
+    assert_eq!(phone.count("#decide[hidden]").await, 1);
+    assert_eq!(phone.count(".changes ins").await, 1);
+    read_change(&phone).await;
+
+    // It says who is the approver now.
+    let third = "third@example.com";
+    change(&system, &token, &task, &json!({"approver": third})).await;
+    poll(&phone).await;
+    phone
+        .sees(&format!("You decide in place of {third}."))
+        .await;
+    read_change(&phone).await;
+    phone.click("Approve").await;
+    phone
+        .sees(&format!("You approved this in place of {third}."))
+        .await;
+    assert_eq!(status(&system, &token, &task).await, "approved");
     phone.assert_no_errors().await;
     system.stop().await;
 }

@@ -3,7 +3,8 @@
 use crate::webdriver::{Browser, Screen};
 use serde_json::json;
 
-use super::{REQUESTER, link, sign_in, status, task_with};
+use super::changes::change;
+use super::{REQUESTER, link, read_change, sign_in, status, task_with};
 use crate::harness::System;
 
 const SCREENS: [Screen; 5] = [
@@ -101,10 +102,41 @@ async fn on_a_low_screen_the_buttons_leave_room_to_write_and_to_read_a_change() 
         assert_eq!(status(&system, &token, &task).await, "pending");
         assert!(share(&browser, "#read").await < 0.4, "{screen:?}");
         assert!(share(&browser, "#change").await > 0.25, "{screen:?}");
-        browser.click("Read the change").await;
+        read_change(&browser).await;
         browser.click("Approve").await;
         browser.sees("You approved this.").await;
         browser.sees("Fine.").await;
+        browser.assert_no_errors().await;
+    }
+    system.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_change_and_a_comment_are_in_view_together() {
+    let system = System::start().await;
+    let token = system.sign_up(REQUESTER).await;
+    for height in [480, 600, 740] {
+        let task = task_with(&system, &token, "Buy a chair", "It squeaks.").await;
+        let browser = Browser::with(screen(360, height)).await;
+        browser.open(&link(&system, &task)).await;
+        browser.click("Add a comment").await;
+        browser.fill("Comment (optional)", "Fine.").await;
+        let longer = json!({"description": "Another line.\n\n".repeat(60)});
+        change(&system, &token, &task, &longer).await;
+        browser.click("Approve").await;
+        browser.sees("Read the change").await;
+        for (part, least) in [("#change", 0.2), ("#comment", 0.08), ("#read", 0.05)] {
+            let share = share(&browser, part).await;
+            assert!(share > least, "{height}: {part} {share}");
+        }
+        let covered = "return ['#comment', '#read button'].filter((part) => {
+            const one = document.querySelector(part);
+            const { left, right, top, bottom } = one.getBoundingClientRect();
+            return document.elementFromPoint((left + right) / 2, (top + bottom) / 2) !== one;
+          })";
+        assert_eq!(browser.run(covered).await, json!([]), "{height}");
+        read_change(&browser).await;
+        assert_eq!(browser.run(OUT_OF_REACH).await, json!([]), "{height}");
         browser.assert_no_errors().await;
     }
     system.stop().await;

@@ -1,0 +1,120 @@
+//! The end of a session, wherever a person writes: they sign in above the page, and what they wrote is there.
+
+use std::time::Duration;
+
+use crate::webdriver::Browser;
+use serde_json::Value;
+use testkit::eventually;
+
+use super::accessibility::open_webhooks;
+use super::drafts::{ESCAPE, end_sessions, value_of};
+use super::{APPROVER, REQUESTER, sign_in, task_with};
+use crate::harness::System;
+
+const ADMIN: &str = "admin@countersign.local";
+const NEW_PASSWORD: &str = "a new password";
+const AGAIN: &str = "You are signed in again.";
+
+/// Signs in within the dialog that asks for it. Forms below it have fields with the same names.
+async fn sign_in_again(phone: &Browser, email: &str) {
+    phone.sees("Your session has ended.").await;
+    let script = format!(
+        "const form = [...document.querySelectorAll('dialog form')].pop();
+         form.querySelector('#username').value = '{email}'; form.querySelector('#password').value = '{NEW_PASSWORD}';
+         form.querySelector('button:not([type])').click()"
+    );
+    phone.run(&script).await;
+    phone.sees(AGAIN).await;
+}
+
+/// Presses the button of a form that sends it.
+async fn send(phone: &Browser, form: &str) {
+    let script = format!("document.querySelector('{form} button:not([type])').click()");
+    phone.run(&script).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_address_of_a_webhook_survives_the_end_of_the_session() {
+    let system = System::start().await;
+    let token = system.sign_up(REQUESTER).await;
+    let task = task_with(&system, &token, "Buy a chair", "").await;
+    let phone = Browser::phone().await;
+    let page = format!("{}/tasks?taskId={}", system.http.base(), task.id);
+    phone.open(&page).await;
+    sign_in(&phone, REQUESTER, System::PASSWORD).await;
+    open_webhooks(&phone).await;
+    let url = format!("{}?correlationId=again", system.webhook_url());
+    phone.fill("URL", &url).await;
+    end_sessions(&system, REQUESTER).await;
+    send(&phone, "details.card").await;
+    sign_in_again(&phone, REQUESTER).await;
+    assert_eq!(value_of(&phone, "webhook-url").await, url.as_str());
+    phone.click("Add").await;
+    phone.sees("correlationId=again").await;
+    phone.assert_no_errors().await;
+    system.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_list_behind_a_dialog_leaves_it_open_after_the_end_of_the_session() {
+    let system = System::start().await;
+    system.sign_up(REQUESTER).await;
+    let phone = Browser::phone().await;
+    phone.open(system.http.base()).await;
+    sign_in(&phone, REQUESTER, System::PASSWORD).await;
+    phone.click("New task").await;
+    phone.fill("Title", "Buy a chair").await;
+    phone.fill("Approver (e-mail address)", APPROVER).await;
+    end_sessions(&system, REQUESTER).await;
+    // The list is loaded again meanwhile.
+    tokio::time::sleep(Duration::from_secs(14)).await;
+    assert_eq!(value_of(&phone, "title").await, "Buy a chair");
+    send(&phone, "dialog").await;
+    sign_in_again(&phone, REQUESTER).await;
+    phone.click("Create").await;
+    phone.sees("Copy link").await;
+    phone.assert_no_errors().await;
+    system.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_administrator_loses_no_edit_and_no_new_address() {
+    let system = System::start().await;
+    system.sign_up("ada@example.com").await;
+    let id = system.user_id("ada@example.com").await;
+    let phone = Browser::phone().await;
+    let page = format!("{}/admin?view=user&id={id}", system.http.base());
+    phone.open(&page).await;
+    sign_in(&phone, ADMIN, System::PASSWORD).await;
+    phone.fill("Plan", "gold").await;
+    // What is not saved survives other buttons, too.
+    phone.click("Deactivate").await;
+    phone
+        .run("document.querySelector('dialog[open] .reject').click()")
+        .await;
+    phone.sees("The account is deactivated.").await;
+    assert_eq!(value_of(&phone, "plan").await, "gold");
+    end_sessions(&system, ADMIN).await;
+    phone.click("Save").await;
+    sign_in_again(&phone, ADMIN).await;
+    assert_eq!(value_of(&phone, "plan").await, "gold");
+    phone.click("Save").await;
+    phone.sees("The changes are saved.").await;
+
+    phone.follow("All users").await;
+    phone.click("New user").await;
+    let fill =
+        "const field = document.getElementById('new-email'); field.value = 'grace@example.com';
+        field.dispatchEvent(new Event('input'))";
+    phone.run(fill).await;
+    phone.press(ESCAPE).await;
+    eventually("the dialog to close", || async {
+        (phone.count("dialog").await == 0).then_some(())
+    })
+    .await;
+    phone.click("New user").await;
+    assert_eq!(value_of(&phone, "new-email").await, "grace@example.com");
+    assert_eq!(value_of(&phone, "new-password").await, Value::from(""));
+    phone.assert_no_errors().await;
+    system.stop().await;
+}
