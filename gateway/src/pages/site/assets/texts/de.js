@@ -29,6 +29,7 @@ export const texts = {
   "problem email-taken": "Es gibt schon ein Konto mit dieser E-Mail-Adresse.",
   "problem wrong-password": "Das bisherige Passwort ist falsch.",
   "problem invalid-code": "Dieser Code ist ungültig oder abgelaufen.",
+  "problem email-already-confirmed": "Ihre E-Mail-Adresse ist schon bestätigt. Melden Sie sich noch einmal an, um die Aufgaben dafür zu sehen.",
   "problem forgot-password-not-configured": "Dieser Server kann keine Nachrichten senden. Ihre Administratorin oder Ihr Administrator kann ein neues Passwort setzen.",
   "problem quota-exceeded": "Es gibt schon so viele Aufgaben, Webhooks oder Texte, wie Ihr Konto oder dieser Server haben darf.",
   "problem too-many-webhooks": "Diese Aufgabe hat schon die Höchstzahl an Webhooks.",
@@ -49,6 +50,10 @@ export const texts = {
   "problem upstream-timeout": "Dieser Server antwortet zu langsam. Versuchen Sie es gleich noch einmal.",
   "problem database-unavailable": "Dieser Server erreicht seine Daten nicht. Versuchen Sie es gleich noch einmal.",
   "problem too-many-concurrent-requests": "Zu viele Anfragen. Warten Sie einen Moment.",
+  "problem verification-not-configured": "Dieser Server kann keine Nachrichten senden. Fragen Sie Ihre Administratorin oder Ihren Administrator.",
+  "problem body-timeout": "Ihre Verbindung ist für diese Anfrage zu langsam. Versuchen Sie es noch einmal.",
+  "problem request-timeout": "Ihre Verbindung ist für diese Anfrage zu langsam. Versuchen Sie es noch einmal.",
+  "problem internal-error": "Auf diesem Server ist etwas schiefgegangen. Versuchen Sie es gleich noch einmal.",
 
   // Was der Dienst nicht annimmt, nach dem Feld und dem Code des Fehlers.
   invalidField: "Diese Angabe wird nicht angenommen.",
@@ -60,7 +65,7 @@ export const texts = {
   "invalid newPassword too-short": "Das Passwort braucht mindestens {number} Zeichen.",
   "invalid password too-long": "Das Passwort ist zu lang: höchstens {number} Bytes.",
   "invalid newPassword too-long": "Das Passwort ist zu lang: höchstens {number} Bytes.",
-  "invalid too-short": "Schreiben Sie mindestens {number} Zeichen.",
+  "invalid too-short": ({ number }) => (number === "1" ? "Bitte ausfüllen." : `Schreiben Sie mindestens ${number} Zeichen.`),
   "invalid too-long": "Das ist zu lang: höchstens {number} Zeichen.",
   "invalid invisible": "Schreiben Sie etwas, das man lesen kann.",
   "invalid invalid-email": "Schreiben Sie eine E-Mail-Adresse wie ada@example.com.",
@@ -70,6 +75,9 @@ export const texts = {
   "invalid credentials-in-url": "Die Adresse darf keinen Benutzernamen und kein Passwort enthalten.",
   "invalid address-not-allowed": "Aufrufe dieser Adresse sind nicht erlaubt.",
   "invalid invalid-id": "Eine Kennung hat 24 Ziffern und Buchstaben von a bis f.",
+  "invalid invalid-scope": "Ohne Leerzeichen, Anführungszeichen und Backslash, je höchstens 64 Zeichen.",
+  "invalid too-many": "Höchstens {number}.",
+  "invalid offset out-of-range": "So weit reicht die Liste nicht.",
   "invalid unavailable": "Dieser Server kann keine E-Mails über Aufgaben senden.",
 
   // Eine Aufgabe.
@@ -232,6 +240,7 @@ export const texts = {
   zoneHelp: "In Ihrer Zeitzone, {zone}.",
   inThePast: "Das ist vergangen: Die Aufgabe wäre sofort überfällig.",
   skippedTime: "Dann wird die Uhr umgestellt, diese Zeit gibt es nicht. Es wäre {time}.",
+  doubleTime: "Dann wird die Uhr umgestellt, diese Zeit gibt es zweimal. Gemeint ist die erste, {time}.",
   domainWithoutDot: "„{domain}“ ist keine vollständige Domain: E-Mails an diese Adresse kommen wahrscheinlich nicht an.",
   sendAnyway: ({ action }) => `Trotzdem ${action.toLowerCase()}`,
   restored: "Das haben Sie vorhin geschrieben.",
@@ -257,6 +266,7 @@ export const texts = {
   share: "Teilen",
 
   // Webhooks.
+  advanced: "Erweitert",
   webhooks: "Webhooks",
   noWebhooks: "Keine Webhooks.",
   webhookUrl: "URL",

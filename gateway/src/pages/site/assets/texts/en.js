@@ -29,6 +29,7 @@ export const texts = {
   "problem email-taken": "There is already an account with this e-mail address.",
   "problem wrong-password": "The current password is wrong.",
   "problem invalid-code": "This code is invalid or has expired.",
+  "problem email-already-confirmed": "Your e-mail address is already confirmed. Sign in again to see the tasks for it.",
   "problem forgot-password-not-configured": "This server cannot send messages. Ask your administrator for a new password.",
   "problem quota-exceeded": "There are as many tasks, webhooks or texts as your account or this server may have.",
   "problem too-many-webhooks": "This task already has the highest number of webhooks.",
@@ -49,6 +50,10 @@ export const texts = {
   "problem upstream-timeout": "This server takes too long to respond. Try again in a moment.",
   "problem database-unavailable": "This server cannot reach its data. Try again in a moment.",
   "problem too-many-concurrent-requests": "Too many requests. Wait a moment and try again.",
+  "problem verification-not-configured": "This server cannot send messages. Ask your administrator.",
+  "problem body-timeout": "Your connection is too slow for this request. Try again.",
+  "problem request-timeout": "Your connection is too slow for this request. Try again.",
+  "problem internal-error": "Something went wrong on this server. Try again in a moment.",
 
   // What the service does not accept, by the field and the error’s code.
   invalidField: "This value is not accepted.",
@@ -60,7 +65,7 @@ export const texts = {
   "invalid newPassword too-short": "The password needs at least {number} characters.",
   "invalid password too-long": "The password is too long: at most {number} bytes.",
   "invalid newPassword too-long": "The password is too long: at most {number} bytes.",
-  "invalid too-short": "Write at least {number} characters.",
+  "invalid too-short": ({ number }) => (number === "1" ? "Fill this in." : `Write at least ${number} characters.`),
   "invalid too-long": "This is too long: at most {number} characters.",
   "invalid invisible": "Write something that can be read.",
   "invalid invalid-email": "Write an e-mail address such as ada@example.com.",
@@ -70,6 +75,9 @@ export const texts = {
   "invalid credentials-in-url": "The address must not contain a user name or a password.",
   "invalid address-not-allowed": "Calls to this address are not allowed.",
   "invalid invalid-id": "An identifier has 24 digits and letters from a to f.",
+  "invalid invalid-scope": "Without spaces, quotes and backslashes, at most 64 characters each.",
+  "invalid too-many": "At most {number}.",
+  "invalid offset out-of-range": "The list does not go that far.",
   "invalid unavailable": "This server cannot send mail about tasks.",
 
   // A task.
@@ -232,6 +240,7 @@ export const texts = {
   zoneHelp: "In your time zone, {zone}.",
   inThePast: "This is in the past: the task would be overdue at once.",
   skippedTime: "The clocks change then, and this time does not exist. It would be {time}.",
+  doubleTime: "The clocks change then: this is the first of two, {time}.",
   domainWithoutDot: "“{domain}” is no complete domain: mail to this address will probably not arrive.",
   sendAnyway: "{action} anyway",
   restored: "This is what you wrote before.",
@@ -257,6 +266,7 @@ export const texts = {
   share: "Share",
 
   // Webhooks.
+  advanced: "Advanced",
   webhooks: "Webhooks",
   noWebhooks: "No webhooks.",
   webhookUrl: "URL",
