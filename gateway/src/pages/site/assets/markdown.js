@@ -13,8 +13,8 @@ const marked = new Marked({ gfm: true, breaks: true });
 const SAFE = /^(?:https?:\/\/|mailto:)/i;
 const ENTITY = /&(?:#\d{1,7}|#x[\da-f]{1,6}|[a-z][\da-z]{1,31});/gi;
 const RIGHT_TO_LEFT = /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]/;
-/** What a cell with an amount contains: it is not broken into lines. */
-const AMOUNT = /^[\p{Sc}\s+−-]*\d[\d\s.,'’]*(?:%|\p{Sc}|[A-Z]{3})?$/u;
+/** A cell with a number and at most this many characters, such as an amount, is not broken into lines. */
+const AMOUNT = 24;
 
 /** Text whose entities, such as `&copy;`, are characters. */
 function decoded(text) {
@@ -31,7 +31,10 @@ const wrap = (name) => ({ tokens }) => element(name, {}, inline(tokens));
 function link(address, attributes, content) {
   const href = decoded(address);
   if (!SAFE.test(href)) return content;
-  return element("a", { ...attributes, href, target: "_blank", rel: "noopener noreferrer nofollow" }, content);
+  const made = element("a", { ...attributes, href, target: "_blank", rel: "noopener noreferrer nofollow" }, content);
+  // Links do not nest: an image in a link is a text of it.
+  for (const inner of made.querySelectorAll("a")) inner.replaceWith(element("span", { class: inner.className || null }, [...inner.childNodes]));
+  return made;
 }
 
 const INLINE = {
@@ -56,7 +59,9 @@ function directionOf(text) {
 }
 
 function cell(name, { tokens, align, text }) {
-  const classes = [align === "right" || align === "center" ? align : "", AMOUNT.test(text.trim()) ? "amount" : ""];
+  const plain = text.replace(/[*_~]/g, "").trim();
+  const isAmount = plain.length <= AMOUNT && /\d/.test(plain);
+  const classes = [align === "right" || align === "center" ? align : "", isAmount ? "amount" : ""];
   return element(name, { dir: "auto", class: classes.filter(Boolean).join(" ") || null }, inline(tokens));
 }
 
@@ -80,8 +85,8 @@ const BLOCK = {
   blockquote: ({ tokens, text }, headings) => element("blockquote", { dir: directionOf(text) }, blocks(tokens, headings)),
   list: ({ ordered, start, items, raw }, headings) => element(ordered ? "ol" : "ul",
     { dir: directionOf(raw), start: ordered && start !== 1 ? start : null }, items.map((item) => listItem(item, headings))),
-  table: ({ header, rows }) => element("div", { class: "scroll", tabindex: 0, role: "group", "aria-label": t("table") },
-    element("table", {}, element("thead", {}, element("tr", {}, header.map((one) => cell("th", one)))),
+  table: ({ header, rows, raw }) => element("div", { class: "scroll", tabindex: 0, role: "group", "aria-label": t("table") },
+    element("table", { dir: directionOf(raw) }, element("thead", {}, element("tr", {}, header.map((one) => cell("th", one)))),
       element("tbody", {}, rows.map((row) => element("tr", {}, row.map((one) => cell("td", one))))))),
 };
 

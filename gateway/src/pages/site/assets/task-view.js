@@ -4,9 +4,15 @@ import { element, foreign } from "./dom.js";
 import { isOver, parseTime, timeFromNow, zonedTime } from "./times.js";
 import { t, tWith } from "./texts.js";
 
-/** Titles from this length on are smaller, and folded from the other one on. */
+/** Longer titles are smaller, and folded where they take many lines. */
 const LONG_TITLE = 120;
-const FOLDED_TITLE = 240;
+/** Where a title is only repeated, it has at most this length. */
+const REPEATED_TITLE = 80;
+
+/** A title within another text. */
+export function shortTitle({ title }) {
+  return foreign(title.length > REPEATED_TITLE ? `${title.slice(0, REPEATED_TITLE).replace(/[\ud800-\udbff]$/, "")}…` : title);
+}
 
 /** The status as a coloured word. */
 export function statusBadge(status) {
@@ -43,7 +49,7 @@ const isInPlace = ({ decidedBy, approver }) => decidedBy && decidedBy.toLowerCas
 
 function verdict(task, isOwn) {
   const inPlace = isInPlace(task);
-  const values = { who: foreign(task.decidedBy ?? ""), approver: foreign(task.approver), title: foreign(task.title) };
+  const values = { who: foreign(task.decidedBy ?? ""), approver: foreign(task.approver), title: shortTitle(task) };
   const by = isOwn ? "own" : task.decidedBy ? "by" : "";
   return tWith(["decided", task.status, by, inPlace && by ? "inPlace" : ""].filter(Boolean).join(" "), values);
 }
@@ -59,15 +65,18 @@ async function outcome(task, isOwn) {
 }
 
 function heading(title, isChanged) {
-  const classes = [title.length > LONG_TITLE ? "long" : "", title.length > FOLDED_TITLE ? "folded" : "", isChanged ? "changed" : ""];
+  const isLong = title.length > LONG_TITLE;
+  const classes = [isLong ? "long folded" : "", isChanged ? "changed" : ""];
   const text = element("h1", { dir: "auto", tabindex: -1, class: classes.filter(Boolean).join(" ") || null }, title);
-  if (title.length <= FOLDED_TITLE) return text;
+  if (!isLong) return text;
   const unfold = () => {
     text.classList.remove("folded");
     text.focus();
     more.remove();
   };
   const more = element("button", { type: "button", class: "link", onclick: unfold }, t("showAll"));
+  // Whether something is hidden depends on the width of the screen.
+  if (globalThis.ResizeObserver) new ResizeObserver(() => { more.hidden = text.scrollHeight <= text.clientHeight; }).observe(text);
   return [text, more];
 }
 
@@ -76,6 +85,18 @@ function markNews(description, earlier) {
   const known = new Set([...earlier.children].map((one) => one.textContent));
   for (const part of description.children) if (!known.has(part.textContent)) part.classList.add("changed");
 }
+
+/**
+ * What compares two versions of a task: it returns the names of the fields that differ, and an element with what is new, if there
+ * is something. Without its module, that is the whole task.
+ */
+export const comparison = () => import("./changes.js").then(({ changedFields, changeList }) => (before, after) => {
+  const fields = changedFields(before, after);
+  return { fields, list: fields.length > 0 ? changeList(before, after) : null };
+}, () => (_, after) => ({
+  fields: [], list: element("div", {}, element("p", { dir: "auto" }, after.title), facts(after, []),
+    element("p", { class: "plain-text", dir: "auto" }, after.description)),
+}));
 
 /**
  * What a task says. `isOwn`: this person just decided it. `changed`: the fields that differ from what was shown before, which are

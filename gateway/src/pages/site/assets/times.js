@@ -30,7 +30,7 @@ const clock = { hour: "numeric", minute: "2-digit" };
 const day = { year: "numeric", month: "short", day: "numeric" };
 const exact = dates({ ...day, ...clock });
 const exactWithZone = dates({ ...day, ...clock, timeZoneName: "short" });
-const toTheSecond = dates({ ...day, ...clock, second: "2-digit" });
+const toTheSecond = dates({ ...day, ...clock, second: "2-digit", timeZoneName: "short" });
 const hourAndMinute = dates(clock);
 const relative = formatter(() => new Intl.RelativeTimeFormat(locale, { numeric: "auto" }), () => "");
 
@@ -75,7 +75,7 @@ const timeAs = (format) => (date) => element("time", { datetime: date.toISOStrin
 export const exactTime = timeAs(exact);
 /** The same with the time zone. */
 export const zonedTime = timeAs(exactWithZone);
-/** The same with seconds. */
+/** The same with seconds and the time zone. */
 export const timeToTheSecond = timeAs(toTheSecond);
 /** The text of a time with its time zone. */
 export const zonedText = (date) => (date ? exactWithZone(date) : "");
@@ -108,6 +108,9 @@ export function fromLocalInput(value) {
   const date = value ? new Date(value) : null;
   return date && !Number.isNaN(date.getTime()) ? date : null;
 }
+
+/** Whether the clocks show this time twice, and a later time is the second one. */
+export const isDouble = (date) => [30, 60].some((minutes) => toLocalInput(new Date(+date + minutes * 60_000)) === toLocalInput(date));
 
 /** A time as RFC 3339, or `null`. */
 export const toApi = (date) => date && date.toISOString().replace(/\.\d+/, "");
