@@ -3,7 +3,7 @@
 import { $, element, foreign, forgetFailure, labelled, notify } from "./dom.js";
 import { repeat } from "./retry.js";
 import { createDialog } from "./task-form.js";
-import { countAll, countToDecide, loadPage, offsetsAt, PAGE, SORTS, stateFromUrl, TABS, urlOf } from "./task-list.js";
+import { countAll, countToDecide, loadPage, offsetsBefore, PAGE, SORTS, stateFromUrl, TABS, urlOf } from "./task-list.js";
 import { due, statusBadge } from "./task-view.js";
 import { numberText, t, tWith } from "./texts.js";
 import { parseTime, timeFromNow } from "./times.js";
@@ -34,26 +34,27 @@ function rowOf(task) {
 function render({ rows, before, next }, all, previous) {
   const focused = document.activeElement?.id;
   $("rows").replaceChildren(...rows.map(rowOf));
-  $("empty").hidden = rows.length > 0;
-  $("empty").textContent = t(state.search || state.status ? "nothingFound" : `empty ${state.tab}`);
-  const pageLink = (offsets, text) => element("a", { class: "button plain", href: urlOf({ ...state, offsets }) }, t(text));
+  const pageLink = (offsets, text) => element("a", { id: text, class: "button plain", href: urlOf({ ...state, offsets }) }, t(text));
   const range = { from: numberText(before + 1), to: numberText(before + rows.length), count: numberText(all) };
   $("pages").replaceChildren(
     before > PAGE ? pageLink([], "firstPage") : "",
     before > 0 ? pageLink(previous, "previousPage") : "",
     next ? pageLink(next, "nextPage") : "");
-  $("summary").textContent = rows.length === 0 ? "" : t(before > 0 || next ? "range" : "found", range);
-  if (focused?.startsWith("task-")) $(focused)?.focus();
+  const nothing = t(state.search || state.status ? "nothingFound" : `empty ${state.tab}`);
+  $("summary").className = rows.length === 0 ? "empty" : "soft small summary";
+  $("summary").textContent = rows.length === 0 ? nothing : t(before > 0 || next ? "range" : "found", range);
+  // What had the focus is another element now, or gone.
+  if (focused && document.activeElement === document.body) ($(focused) ?? $("heading")).focus({ preventScroll: true });
 }
 
 /** Loads what the state says. Only a changed list is rendered again. */
 async function refresh() {
   const request = ++newest;
   try {
-    const [page, count, all] = await Promise.all([loadPage(state), countToDecide(), countAll(state)]);
+    const [page, count, counts] = await Promise.all([loadPage(state), countToDecide(), countAll(state)]);
+    const all = counts.reduce((sum, one) => sum + one, 0);
     const isPastEnd = page.rows.length === 0 && page.before > 0;
-    const other = isPastEnd ? Math.floor((all - 1) / PAGE) * PAGE : page.before - PAGE;
-    const previous = await offsetsAt(state, other);
+    const previous = await (isPastEnd ? offsetsBefore(state, counts, (all - 1) % PAGE + 1) : offsetsBefore(state, page.offsets, PAGE));
     if (request !== newest) return;
     if (isPastEnd) return go({ offsets: previous });
     showCount(count);
@@ -64,6 +65,7 @@ async function refresh() {
     $("list").removeAttribute("aria-busy");
   } catch (error) {
     if (request !== newest) return;
+    $("list").removeAttribute("aria-busy");
     if (error.status === 401 && document.querySelector("dialog")) return;
     if (error.status === 401) return sessionEnded();
     notify(error.message, "bad");
@@ -148,8 +150,7 @@ function layout() {
     filters(),
     element("section", { id: "list", "aria-busy": "true", "aria-label": t("tasks") },
       element("p", { class: "soft small summary", id: "summary", role: "status" }),
-      element("ul", { class: "rows", id: "rows" }),
-      element("p", { class: "empty", id: "empty", role: "status", hidden: true })),
+      element("ul", { class: "rows", id: "rows" })),
     element("nav", { class: "pages", id: "pages", "aria-label": t("pages"), onclick: followLink }),
   ].filter(Boolean);
 }
@@ -164,6 +165,8 @@ export function showInbox(ended) {
   refresh().catch(() => {});
   if (!isFirst) return;
   addEventListener("popstate", () => {
+    // The form to sign in may have taken the place of the list.
+    if (!$("rows")) return;
     state = stateFromUrl();
     go(state);
   });

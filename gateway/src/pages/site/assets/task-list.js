@@ -4,8 +4,8 @@ import { call, listPage } from "./api.js";
 import { token } from "./session.js";
 
 export const PAGE = 25;
-/** The rows that the service returns at most. */
-const MOST = 1_000;
+/** The highest offset that the service takes. */
+const MOST = 10_000_000;
 
 /** What each tab lists. A list of several statuses is made from one list for each. */
 export const TABS = {
@@ -27,7 +27,7 @@ export function stateFromUrl() {
     search: given.get("search") ?? "",
     status: choices.includes(given.get("status")) ? given.get("status") : "",
     sort: SORTS.includes(given.get("sort")) ? given.get("sort") : sort,
-    offsets: (given.get("offset") ?? "").split(",").map((offset) => Math.max(0, Number.parseInt(offset, 10) || 0)),
+    offsets: (given.get("offset") ?? "").split(",").map((offset) => Math.min(Math.max(0, Number.parseInt(offset, 10) || 0), MOST)),
   };
 }
 
@@ -59,34 +59,33 @@ function query({ tab, search, sort }, status, offset, limit) {
   return `/people-task/tasks?${parameters}`;
 }
 
-/** The first rows of a list of each status from an offset on. */
-function load(state, offsets, limit) {
-  return Promise.all(statusesOf(state).map((status, list) =>
-    listPage(query(state, status, offsets[list] ?? 0, limit), { token: token() })));
+/** The rows of a list of each status from an offset on, at most as many as `limits` has for it. */
+function load(state, offsets, limits) {
+  return Promise.all(statusesOf(state).map((status, list) => (limits[list] > 0
+    ? listPage(query(state, status, offsets[list], limits[list]), { token: token() }) : { rows: [], next: null })));
 }
 
-/** A page of tasks: its rows, how many are before it, and the offsets of the next page or `null`. */
+/** A page of tasks: its rows, its offsets, how many rows are before it, and the offsets of the next page or `null`. */
 export async function loadPage(state) {
   const offsets = statusesOf(state).map((_, list) => state.offsets[list] ?? 0);
-  const pages = await load(state, offsets, PAGE);
+  const pages = await load(state, offsets, offsets.map(() => PAGE));
   const { rows, read } = merged(pages.map((page) => page.rows), state.sort, PAGE);
   const hasMore = pages.some(({ rows: all, next }, list) => next || all.length > read[list]);
-  return { rows, before: readBefore(offsets), next: hasMore ? offsets.map((offset, list) => offset + read[list]) : null };
+  return { rows, offsets, before: readBefore(offsets), next: hasMore ? offsets.map((offset, list) => offset + read[list]) : null };
 }
 
-/** The offsets of the page that begins after this many rows. */
-export async function offsetsAt(state, position) {
-  if (position <= 0) return [0];
-  if (statusesOf(state).length === 1) return [position];
-  const pages = await load(state, [], Math.min(position, MOST));
-  return merged(pages.map((page) => page.rows), state.sort, position).read;
+/** The offsets that are this many rows before others. */
+export async function offsetsBefore(state, offsets, number) {
+  const starts = offsets.map((offset) => Math.max(0, offset - number));
+  if (starts.length === 1 || readBefore(offsets) <= number) return starts;
+  const lengths = offsets.map((offset, list) => offset - starts[list]);
+  const pages = await load(state, starts, lengths);
+  const { read } = merged(pages.map((page) => page.rows), state.sort, readBefore(lengths) - number);
+  return starts.map((start, list) => start + read[list]);
 }
 
-/** How many tasks all pages of a state have. */
-export async function countAll(state) {
-  const counts = await Promise.all(statusesOf(state).map((status) => count(state, status)));
-  return readBefore(counts);
-}
+/** How many tasks each list of a state has. */
+export const countAll = (state) => Promise.all(statusesOf(state).map((status) => count(state, status)));
 
 async function count({ tab, search = "" }, status) {
   const parameters = new URLSearchParams({ role: TABS[tab].role });

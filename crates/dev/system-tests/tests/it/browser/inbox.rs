@@ -1,7 +1,7 @@
 //! The list of a person's tasks.
 
 use crate::webdriver::Browser;
-use serde_json::json;
+use serde_json::{Value, json};
 use testkit::eventually;
 
 use super::{APPROVER, REQUESTER, sign_in, status, task_with};
@@ -127,5 +127,85 @@ async fn a_created_task_is_decided_with_its_link() {
     for phone in [phone, approver] {
         phone.assert_no_errors().await;
     }
+    system.stop().await;
+}
+
+/// The identifiers of the rows, once there are this many.
+async fn rows(phone: &Browser, number: usize) -> Vec<Value> {
+    let ids = "return [...document.querySelectorAll('#rows a')].map(({ id }) => id)";
+    eventually(&format!("{number} rows"), || async {
+        let ids = phone.run(ids).await;
+        let is_busy = phone.count("#list[aria-busy]").await > 0;
+        let ids = ids.as_array().unwrap().clone();
+        (ids.len() == number && !is_busy).then_some(ids)
+    })
+    .await
+}
+
+async fn focus_is_on(phone: &Browser, id: &str) {
+    eventually(&format!("the focus to be on {id}"), || async {
+        let focused = "return document.activeElement.id || document.activeElement.dataset.tab";
+        (phone.run(focused).await == id).then_some(())
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn pages_of_the_inbox_have_an_end_and_keep_the_focus() {
+    let system = System::start().await;
+    let token = system.sign_up(REQUESTER).await;
+    let approver = system.sign_up(APPROVER).await;
+    for number in 1..=55 {
+        let task = task_with(&system, &token, &format!("Task number {number}"), "").await;
+        // Some are left for the list of what is to be decided.
+        let verb = match number {
+            1..=26 => continue,
+            number if number % 3 == 0 => "reject",
+            _ => "approve",
+        };
+        let path = format!("/people-task/tasks/{}/{verb}", task.id);
+        let _ = system.put(&path, &approver, &json!({})).await;
+    }
+    let phone = Browser::phone().await;
+    phone.open(system.http.base()).await;
+    sign_in(&phone, APPROVER, System::PASSWORD).await;
+    phone.sees("1–25 of 26").await;
+    for offset in ["1000", "99999999", "26"] {
+        let path = format!("{}/?offset={offset}", system.http.base());
+        phone.open(&path).await;
+        let _ = rows(&phone, 1).await;
+        phone.sees("26–26 of 26").await;
+    }
+    // A new task moves the rows, and not the focus.
+    phone
+        .run("document.getElementById('previousPage').focus()")
+        .await;
+    let _ = task_with(&system, &token, "Task number 56", "").await;
+    phone.sees("26–27 of 27").await;
+    focus_is_on(&phone, "previousPage").await;
+    phone.fill("Search titles and people", "no such task").await;
+    let said = "return document.querySelector('#summary[role=status]').innerText";
+    eventually("nothing to be announced", || async {
+        (phone.run(said).await == "Nothing found.").then_some(())
+    })
+    .await;
+
+    phone
+        .run("document.querySelector('[data-tab=decided]').focus()")
+        .await;
+    phone.press('\u{e007}').await;
+    let first = rows(&phone, 25).await;
+    focus_is_on(&phone, "decided").await;
+    phone.follow("Next page").await;
+    let second = rows(&phone, 4).await;
+    phone.sees("26–29 of 29").await;
+    assert!(second.iter().all(|id| !first.contains(id)));
+    focus_is_on(&phone, "heading").await;
+    phone.follow("Previous page").await;
+    assert_eq!(rows(&phone, 25).await, first);
+    let beyond = format!("{}/?tab=decided&offset=500,500", system.http.base());
+    phone.open(&beyond).await;
+    assert_eq!(rows(&phone, 4).await, second);
+    phone.assert_no_errors().await;
     system.stop().await;
 }
