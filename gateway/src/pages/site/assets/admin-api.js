@@ -45,6 +45,8 @@ export const retryDeletions = () => send("POST", "/users/deletions/retry");
 export const listHosts = ({ status, after }) => page("/people-task/deliveries/hosts", {}, { status, after }, "after");
 /** The numbers of one host. */
 export const loadHost = async (host) => (await send("GET", listUrl("/people-task/deliveries/hosts", {}, { host })))[0];
+/** The hosts that are paused, as many as one response has. */
+export const loadPausedHosts = () => send("GET", listUrl("/people-task/deliveries/hosts", {}, { status: "paused", limit: 200 }));
 export const pauseHost = (host) => send("POST", "/people-task/deliveries/pause", { host });
 export const resumeHost = (host) => send("POST", "/people-task/deliveries/resume", { host });
 export const listDeliveries = ({ host, status, offset }) =>
@@ -74,6 +76,22 @@ export const listAudit = ({ of, sort, offset, limit = PAGE, ...filters }) => {
   return page(of === "tasks" ? "/people-task/audit" : "/audit", { action, actor, subject, requestId, after, before },
     { sort, offset, limit });
 };
+
+/** Calls `work` for one identifier after another. Returns how many succeeded, those that failed, and why. */
+export async function eachOf(ids, work) {
+  const failed = [];
+  let message = "";
+  for (const id of ids) {
+    try {
+      await work(id);
+    } catch (error) {
+      if (error.status === 401) throw error;
+      failed.push(id);
+      ({ message } = error);
+    }
+  }
+  return { done: ids.length - failed.length, failed, message };
+}
 
 /** The queues of both services. */
 export const loadQueues = () => Promise.all([send("GET", "/people-task/queues"), send("GET", "/users/queues")]);

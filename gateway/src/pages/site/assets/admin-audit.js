@@ -1,10 +1,10 @@
 // The audit logs of both services.
 
 import { listAudit } from "./admin-api.js";
-import { action, choiceFilter, heading, list, secondOf, textFilter, userLink } from "./admin-list.js";
-import { $, element, foreign } from "./dom.js";
-import { t } from "./texts.js";
-import { fromLocalInput, toApi, toLocalInput } from "./times.js";
+import { action, choiceFilter, list, secondOf, sectionHeading, textFilter, userLink } from "./admin-list.js";
+import { $, element, foreign, notify } from "./dom.js";
+import { numberText, t } from "./texts.js";
+import { fromLocalInput, timeZone, toApi, toLocalInput } from "./times.js";
 
 /** The entries that a file has at most. */
 const MOST = 10_000;
@@ -39,7 +39,7 @@ const columns = () => [
   { label: t("actor"), cell: ({ actorKind, actor }) => [t(`actor ${actorKind}`, {}, actorKind), " ", actor ? idOf("user", actor) : ""] },
   { label: t("subject"), cell: ({ subjectKind, subject }) => idOf(subjectKind, subject) },
   { label: t("details"), cell: detailOf },
-  { label: t("proof"), cell: ({ proof }) => proof ?? "–" },
+  { label: t("proof"), cell: ({ proof }) => (proof ? element("span", { title: proof }, t(`proof ${proof}`, {}, proof)) : "–") },
   { label: t("address"), cell: ({ clientAddress }) => clientAddress ?? "–" },
   { label: t("requestId"), cell: ({ requestId }) => element("code", {}, foreign(requestId)) },
 ];
@@ -47,7 +47,10 @@ const columns = () => [
 const idFilter = (id) => textFilter(id, { maxlength: 24, spellcheck: "false" });
 /** A time of a filter as the API has it. What is no time filters nothing. */
 const timeIn = (value) => toApi(fromLocalInput(value));
-const timeFilter = (id) => ({ id, field: element("input", { id, type: "datetime-local", max: "9999-12-31T23:59" }) });
+const timeFilter = (id) => ({
+  id, help: t("zoneHelp", { zone: timeZone() }),
+  field: element("input", { id, type: "datetime-local", min: "0001-01-01T00:00", max: "9999-12-31T23:59" }),
+});
 
 /** A value in a line of CSV. A text that begins like a formula would be one in a table. */
 function csvValue(value) {
@@ -58,15 +61,16 @@ function csvValue(value) {
 const csv = (rows) => [FIELDS, ...rows.map((row) => FIELDS.map((field) => row[field]))]
   .map((values) => `${values.map(csvValue).join(",")}\r\n`).join("");
 
-/** All entries of a state, as far as a file has them. */
+/** All entries of a state, as far as a file has them, and whether there are more. */
 async function loadAll(load, state) {
   const rows = [];
-  for (let offset = "0"; offset && rows.length < MOST;) {
+  let offset = "0";
+  while (offset && rows.length < MOST) {
     const page = await load({ ...state, offset, limit: PORTION });
     rows.push(...page.rows);
     offset = page.next;
   }
-  return rows;
+  return { rows, hasMore: Boolean(offset) };
 }
 
 function save(text) {
@@ -86,7 +90,7 @@ export function show(view, state) {
   const showActions = ({ of }) => {
     if (actions.dataset.of === (of || "users")) return;
     actions.dataset.of = of || "users";
-    actions.replaceChildren(...ACTIONS[actions.dataset.of].map((value) => element("option", { value })));
+    actions.replaceChildren(...ACTIONS[actions.dataset.of].map((value) => element("option", { value, label: t(`action ${value}`) })));
   };
   const load = (current) => listAudit({ ...current, after: timeIn(current.after), before: timeIn(current.before) });
   const entries = list({
@@ -99,12 +103,16 @@ export function show(view, state) {
     ],
   });
   const since = (text, days) => action(text, () => {
+    $("before").value = "";
     $("after").value = daysAgo(days);
-    $("after").dispatchEvent(new Event("change"));
+    entries.go({ after: $("after").value, before: "" });
   }, () => {});
   const filtered = () => Object.fromEntries(["of", "action", "actor", "subject", "requestId", "after", "before"].map((id) => [id, $(id).value.trim()]));
-  const download = action(t("download"), () => loadAll(load, filtered()), (rows) => save(csv(rows)));
-  view.append(heading(t("section audit")), element("div", { class: "actions" }, since(t("today"), 0), since(t("lastDays"), 6), download),
+  const download = action(t("download"), () => loadAll(load, filtered()), ({ rows, hasMore }) => {
+    save(csv(rows));
+    if (hasMore) notify(t("downloadedMost", { count: numberText(MOST) }));
+  });
+  view.append(sectionHeading("audit"), element("div", { class: "actions" }, since(t("today"), 0), since(t("lastDays"), 6), download),
     ...entries.elements, actions);
   return null;
 }

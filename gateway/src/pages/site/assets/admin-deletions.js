@@ -1,7 +1,7 @@
 // Deletions of users: the list, and the progress of one.
 
 import { cancelDeletion, listDeletions, loadDeletion, retryDeletions, startDeletion } from "./admin-api.js";
-import { action, badge, confirm, heading, linkTo, list, timeOf, userLink } from "./admin-list.js";
+import { action, badge, confirm, linkTo, list, rerender, sectionHeading, timeOf, userLink, userName } from "./admin-list.js";
 import { failed } from "./admin-state.js";
 import { element, notify } from "./dom.js";
 import { t, tWith } from "./texts.js";
@@ -16,20 +16,21 @@ const progressBar = ({ stepsDone, stepsTotal }) =>
 
 const stepsText = ({ stepsDone, stepsTotal }) => t("steps", { done: stepsDone, total: stepsTotal });
 
-/** Why a deletion failed: the problem names the step. */
+/** Why a deletion failed: the problem names the step, and says the rest in English. */
 function failureOf({ failure }) {
   if (!failure) return null;
-  const step = failure.step ? `${failure.step}: ` : "";
-  return element("span", { class: "overdue", dir: "auto" }, `${step}${failure.detail ?? failure.title ?? ""}`);
+  return element("details", {},
+    element("summary", { class: "overdue" }, failure.step ? tWith("stepFailed", { step: element("code", {}, failure.step) }) : t("deletion failed")),
+    element("span", { lang: "en", dir: "auto" }, failure.detail ?? failure.title ?? ""));
 }
 
 async function cancel(id, ticket) {
-  const isSure = await confirm(t("cancelDeletion"), tWith("cancelDeletionText", { name: element("code", {}, id) }), t("cancelDeletion"));
+  const isSure = await confirm(t("cancelDeletion"), tWith("cancelDeletionText", { name: userName(id) }), t("cancelDeletion"));
   return isSure && cancelDeletion(id, ticket);
 }
 
 async function retry(id) {
-  const isSure = await confirm(t("retryDeletion"), tWith("retryDeletionText", { name: element("code", {}, id) }), t("retryDeletion"));
+  const isSure = await confirm(t("retryDeletion"), tWith("retryDeletionText", { name: userName(id) }), t("retryDeletion"));
   return isSure && startDeletion(id);
 }
 
@@ -50,7 +51,7 @@ export function deletionCard(id, ticket, restarted, completed) {
       cancelled: () => action(t("retryDeletion"), () => retry(id), restarted),
     };
     if (body.dataset.status !== deletion.status) {
-      body.replaceChildren(element("div", {}), element("div", { class: "actions" }, buttons[deletion.status]?.() ?? ""));
+      rerender(body, element("div", {}), element("div", { class: "actions" }, buttons[deletion.status]?.() ?? ""));
     }
     body.dataset.status = deletion.status;
     body.firstChild.replaceChildren(progressBar(deletion),
@@ -95,7 +96,7 @@ export function show(view, state) {
   const load = async (current) => {
     const page = await listDeletions(current);
     // It is offered when something has failed, as far as this page shows.
-    if (page.rows.some(({ status }) => status === "failed") || page.next) retryAll.hidden = false;
+    retryAll.hidden = !page.rows.some(({ status }) => status === "failed");
     return page;
   };
   const deletions = list({ label: t("section deletions"), state, columns, load });
@@ -104,6 +105,6 @@ export function show(view, state) {
     notify(t(more ? "retriedSome" : "retried", { count }), "good");
   };
   retryAll.append(action(t("retryAll"), retryDeletions, retried));
-  view.append(element("div", { class: "bar" }, heading(t("section deletions")), retryAll), ...deletions.elements);
+  view.append(element("div", { class: "bar" }, sectionHeading("deletions"), retryAll), ...deletions.elements);
   return deletions.refresh;
 }

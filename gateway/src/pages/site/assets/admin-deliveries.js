@@ -1,22 +1,27 @@
 // The deliveries to one host, or to all.
 
-import { cancelDelivery, cancelPending, listDeliveries, loadHost, sendDelivery } from "./admin-api.js";
+import { cancelDelivery, cancelPending, listDeliveries, loadHost, loadPausedHosts, sendDelivery } from "./admin-api.js";
 import { countOf, hostState, nextAttemptOf, pauseButton, sendFailedButton } from "./admin-hosts.js";
-import { action, badge, choiceFilter, confirm, heading, linkTo, list, relativeTime, timeOf } from "./admin-list.js";
-import { failed } from "./admin-state.js";
+import { action, badge, choiceFilter, confirm, heading, linkTo, list, rerender, timeOf } from "./admin-list.js";
 import { element, foreign, notify } from "./dom.js";
 import { t, tWith } from "./texts.js";
 
+/** The host of a URL, as the API names it. */
+const hostOf = (url) => new URL(url).hostname.replace(/\.+$/, "");
+
 const KINDS = { pending: "wait", sent: "good", fail: "bad" };
+
+/** What a receiver responded, or why it did not: the API says it in English. */
+const english = (text) => element("bdi", { lang: "en" }, text);
 
 /** The attempts of a delivery. The newest one is shown, the others when they are opened. */
 function attempts({ attempts: all }) {
   if (all.length === 0) return t("noAttempt");
   const result = ({ at, durationMs, statusCode, error, response }) => element("span", {},
-    timeOf(at), ` · ${durationMs} ms · `, foreign([statusCode, error, response].filter(Boolean).join(" · ")));
+    timeOf(at), ` · ${durationMs} ms · `, english([statusCode, error, response].filter(Boolean).join(" · ")));
   const newest = all.at(-1);
   return element("details", {},
-    element("summary", {}, t("attempts", { count: all.length }), " · ", foreign(String(newest.error ?? newest.statusCode ?? ""))),
+    element("summary", {}, t("attempts", { count: all.length }), " · ", english(String(newest.error ?? newest.statusCode ?? ""))),
     element("ol", {}, all.map((attempt) => element("li", {}, result(attempt)))));
 }
 
@@ -38,7 +43,7 @@ const columns = (refresh) => [
   { label: t("state"), cell: ({ status }) => badge(t(`webhook ${status}`), KINDS[status]) },
   { label: t("created"), cell: ({ created }) => timeOf(created) },
   { label: t("attemptsHead"), cell: attempts },
-  { label: t("nextAttempt"), cell: ({ nextAttempt }) => relativeTime(nextAttempt) },
+  { label: t("nextAttempt"), cell: nextAttemptOf },
   { label: t("actions"), cell: (delivery) => buttons(delivery, refresh) },
 ];
 
@@ -69,28 +74,25 @@ export function show(view, state) {
   const { host = "" } = state;
   const card = element("section", { class: "card", "aria-label": t("host"), hidden: true });
   let shown = "";
-  const reload = async () => {
-    if (host) {
-      const row = await loadHost(host);
-      const text = JSON.stringify(row);
-      const focused = card.contains(document.activeElement);
-      if (text !== shown) card.replaceChildren(...hostCard(row, reload));
-      // The button that was pressed is another one now.
-      if (focused && !card.contains(document.activeElement)) card.querySelector("button")?.focus();
-      shown = text;
-      card.hidden = false;
-    }
-    await deliveries.refresh();
+  /** The deliveries with whether their host is paused, and the host of the card. */
+  const load = async (current) => {
+    const [page, row, paused] = await Promise.all([listDeliveries(current), host ? loadHost(host) : null, host ? [] : loadPausedHosts()]);
+    const pausedAt = ({ url }) => (row ?? paused.find((one) => one.host === hostOf(url)))?.paused;
+    return { ...page, rows: page.rows.map((delivery) => ({ ...delivery, paused: pausedAt(delivery) })), row };
+  };
+  const showCard = (_, __, { row }) => {
+    const text = JSON.stringify(row);
+    if (row && text !== shown) rerender(card, ...hostCard(row, deliveries.refresh));
+    card.hidden = !row;
+    shown = text;
   };
   // Deliveries of a host are listed by their status.
   const statuses = host ? ["pending", "fail"] : ["", "pending", "fail", "sent"];
   const deliveries = list({
-    label: t("deliveries"), state: { ...state, status: state.status ?? statuses[0] }, columns: () => columns(reload),
-    load: listDeliveries,
+    label: t("deliveries"), state: { ...state, status: state.status ?? statuses[0] }, columns, load, loaded: showCard,
     filters: [choiceFilter("status", statuses.map((status) => [status, status ? t(`webhook ${status}`) : t("all")]))],
   });
   view.append(element("p", {}, linkTo({ view: "hosts" }, t("toHosts"))),
     heading(host ? foreign(host) : t("allDeliveries")), card, ...deliveries.elements);
-  reload().catch(failed);
-  return reload;
+  return deliveries.refresh;
 }

@@ -1,7 +1,7 @@
 // The hosts of webhooks: how many deliveries wait and have failed, and pausing them.
 
 import { listHosts, pauseHost, resumeHost, sendFailed } from "./admin-api.js";
-import { action, badge, choiceFilter, confirm, heading, linkTo, list, relativeTime } from "./admin-list.js";
+import { action, badge, choiceFilter, confirm, linkTo, list, relativeTime, sectionHeading } from "./admin-list.js";
 import { element, foreign, notify } from "./dom.js";
 import { locale, t, tWith } from "./texts.js";
 
@@ -62,6 +62,6 @@ export function show(view, state) {
     label: t("section hosts"), state, columns, load: listHosts, position: "after",
     filters: [choiceFilter("status", ["", "pending", "fail", "paused"].map((status) => [status, t(`hosts ${status || "all"}`)]))],
   });
-  view.append(heading(t("section hosts")), element("p", {}, linkTo({ view: "deliveries" }, t("allDeliveries"))), ...hosts.elements);
+  view.append(sectionHeading("hosts"), element("p", {}, linkTo({ view: "deliveries" }, t("allDeliveries"))), ...hosts.elements);
   return hosts.refresh;
 }

@@ -1,7 +1,7 @@
 // What waits: messages, deliveries, deletions and notifications.
 
 import { loadQueues } from "./admin-api.js";
-import { badge, heading, linkTo, table } from "./admin-list.js";
+import { badge, linkTo, sectionHeading, table } from "./admin-list.js";
 import { failed } from "./admin-state.js";
 import { element } from "./dom.js";
 import { locale, t } from "./texts.js";
@@ -50,7 +50,7 @@ export function show(view) {
         table(t("queuesHead"), queueColumns, [...tasks.queues, ...users.queues]),
         element("p", { class: "soft small" }, t("queuesHelp"))));
   };
-  view.append(heading(t("section queues")), body);
+  view.append(sectionHeading("queues"), body);
   refresh().catch(failed);
   return refresh;
 }

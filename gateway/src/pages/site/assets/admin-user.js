@@ -2,9 +2,8 @@
 
 import { loadUser, revokeTokens, startDeletion, updateUser } from "./admin-api.js";
 import { deletionCard } from "./admin-deletions.js";
-import { action, confirm, heading, linkTo, timeOf } from "./admin-list.js";
+import { action, activity, confirm, heading, linkTo, timeOf } from "./admin-list.js";
 import { failed, go, urlOf } from "./admin-state.js";
-import { activity } from "./admin-users.js";
 import { $, element, foreign, labelled, markErrors, markInvalid, notify, unmark, withButtonsDisabled } from "./dom.js";
 import { claims } from "./session.js";
 import { t, tWith } from "./texts.js";

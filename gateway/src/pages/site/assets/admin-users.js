@@ -1,15 +1,18 @@
 // The list of users.
 
-import { countUsers, listUsers, signUp } from "./admin-api.js";
-import { badge, choiceFilter, heading, linkTo, list, relativeTime, textFilter, timeOf } from "./admin-list.js";
+import { countUsers, listUsers, revokeTokens, signUp, startDeletion, updateUser } from "./admin-api.js";
+import { activity, choiceFilter, linkTo, list, relativeTime, sectionHeading, textFilter, timeOf } from "./admin-list.js";
+import { selectionOf } from "./admin-selection.js";
 import { go } from "./admin-state.js";
-import { closeDialog, element, foreign, labelled, markErrors, markInvalid, openDialog, sendByKeyboard, unmark, withButtonsDisabled } from "./dom.js";
-import { locale, t } from "./texts.js";
+import { closeDialog, element, foreign, labelled, markErrors, markInvalid, notify, openDialog, sendByKeyboard, unmark, withButtonsDisabled } from "./dom.js";
+import { signInAgain } from "./frame.js";
+import { claims, draftOf, dropDraft, keepDraft } from "./session.js";
+import { numberText, t } from "./texts.js";
 
 const SORTS = ["created", "username", "email", "plan", "isActive", "lastSignIn", "mtime"];
 
-/** Whether a user may sign in. */
-export const activity = (user) => badge(t(user.isActive ? "active" : "inactive"), user.isActive ? "good" : "bad");
+/** The address of a new user, and not the password, outlasts the form. */
+const DRAFT = "new-user";
 
 const columns = () => [
   { label: t("username"), sort: "username", cell: (user) => linkTo({ view: "user", id: user.id }, foreign(user.username)) },
@@ -23,7 +26,8 @@ const columns = () => [
 
 /** Asks for a new user. `created` is called with the address. */
 function createUser(created) {
-  const input = (id, label, attributes) => labelled(t(label), element("input", { id, required: true, autocomplete: "off", ...attributes }));
+  const input = (id, label, attributes, help) =>
+    labelled(t(label), element("input", { id, required: true, autocomplete: "off", ...attributes }), help);
   const failure = element("p", { class: "error", role: "alert" });
   const close = () => closeDialog(dialog);
   const submit = (event) => {
@@ -34,16 +38,19 @@ function createUser(created) {
     withButtonsDisabled(form, async () => {
       try {
         await signUp(email.value.trim(), password.value);
+        dropDraft(DRAFT);
         close();
         created(email.value.trim());
       } catch (error) {
-        if (["username-taken", "email-taken"].includes(error.code)) markInvalid(email, error.message);
+        if (error.status === 401) await signInAgain((text) => { failure.textContent = text; });
+        else if (["username-taken", "email-taken"].includes(error.code)) markInvalid(email, error.message);
         else if (!markErrors(form, error, { username: "new-email", email: "new-email", password: "new-password" })) failure.textContent = error.message;
       }
     });
   };
   const form = element("form", { onsubmit: submit }, element("h2", { id: "dialog-title" }, t("newUser")),
-    input("new-email", "email", { type: "email" }), input("new-password", "password", { type: "password", autocomplete: "new-password" }), failure,
+    input("new-email", "email", { type: "email", value: draftOf(DRAFT), oninput: ({ target }) => keepDraft(DRAFT, target.value) }),
+    input("new-password", "password", { type: "password", autocomplete: "new-password" }, t("passwordRule")), failure,
     element("div", { class: "actions" }, element("button", {}, t("create")),
       element("button", { type: "button", class: "plain", onclick: close }, t("cancel"))));
   const dialog = element("dialog", { "aria-labelledby": "dialog-title" }, form);
@@ -63,19 +70,33 @@ export function show(view, state) {
     const all = await count.catch(() => null);
     if (all !== null && key === counted) {
       const shown = summary.textContent.split(" · ")[0];
-      summary.textContent = `${shown} · ${t("users", { count: new Intl.NumberFormat(locale).format(all) })}`;
+      summary.textContent = `${shown} · ${t("users", { count: numberText(all) })}`;
     }
   };
+  const exact = (id) => textFilter(id, {}, t("wholeValue"));
+  const selection = selectionOf({
+    label: t("selection"), nameOf: ({ username }) => username, canSelect: ({ id }) => id !== claims().id,
+    refresh: () => users.refresh(),
+    works: [
+      ["deactivate", "deactivateSome", (id) => updateUser(id, { isActive: false })],
+      ["signOutUser", "signOutSome", revokeTokens],
+      ["deleteUser", "deleteSome", startDeletion, { class: "reject" }],
+    ],
+  });
   const users = list({
-    label: t("section users"), state, sort: "created:-1", columns, load: listUsers, loaded: showCount,
+    label: t("section users"), state, selection, sort: "created:-1", columns, load: listUsers, loaded: showCount,
     sorts: SORTS.map((field) => [field, t(field === "isActive" ? "state" : field)]),
     filters: [
       textFilter("search"),
       choiceFilter("active", [["", t("all")], ["true", t("active")], ["false", t("inactive")]]),
-      textFilter("email"), textFilter("scope"), textFilter("plan"), textFilter("vendor"),
+      exact("email"), exact("scope"), exact("plan"), exact("vendor"),
     ],
   });
-  const create = element("button", { type: "button", onclick: () => createUser((email) => go({ view: "users", search: email })) }, t("newUser"));
-  view.append(element("div", { class: "bar" }, heading(t("section users")), create), ...users.elements);
+  const created = async (email) => {
+    await go({ view: "users", search: email });
+    notify(t("userCreated"), "good");
+  };
+  const create = element("button", { type: "button", onclick: () => createUser(created) }, t("newUser"));
+  view.append(element("div", { class: "bar" }, sectionHeading("users"), create), ...users.elements);
   return null;
 }

@@ -1,6 +1,6 @@
 //! axe finds nothing on any page, in light and in dark.
 
-use crate::webdriver::Browser;
+use crate::webdriver::{Browser, Screen};
 use serde_json::{Value, json};
 
 use super::{APPROVER, REQUESTER, link, sign_in, task_with};
@@ -104,12 +104,32 @@ async fn pages_for_people_with_an_account_are_accessible() {
     phone.follow("Account").await;
     check(&phone, "Current password").await;
     phone.assert_no_errors().await;
+
+    let desktop = Browser::with(Screen::DESKTOP).await;
+    desktop.open(system.http.base()).await;
+    check(&desktop, "Forgot your password?").await;
+    sign_in(&desktop, REQUESTER, System::PASSWORD).await;
+    check(&desktop, "Buy a table").await;
+    desktop
+        .fill("Search titles and people", "no such task")
+        .await;
+    check(&desktop, "Nothing found.").await;
+    desktop.open(&link(&system, &task)).await;
+    check(&desktop, "Add a comment").await;
+    for (path, text) in [
+        ("/account", "Current password"),
+        ("/docs", "Get user information"),
+    ] {
+        desktop.open(&format!("{}{path}", system.http.base())).await;
+        check(&desktop, text).await;
+    }
+    desktop.assert_no_errors().await;
     system.stop().await;
 }
 
 /// Opens the webhooks of a task.
 pub(super) async fn open_webhooks(phone: &Browser) {
-    phone.sees("Webhooks").await;
+    phone.sees("Advanced").await;
     let opened = "return document.querySelector('details.card').open = true";
     assert_eq!(phone.run(opened).await, Value::Bool(true));
 }

@@ -1,10 +1,11 @@
 //! The page of administrators.
 
 mod deletions;
+mod selection;
 mod users;
 mod webhooks;
 
-use crate::webdriver::Browser;
+use crate::webdriver::{Browser, Screen};
 use serde_json::{Value, json};
 use testkit::{Http, eventually};
 
@@ -57,6 +58,15 @@ async fn choose(phone: &Browser, id: &str, value: &str) {
 async fn has(phone: &Browser, number: u64, css: &str) {
     eventually(&format!("{number} × {css}"), || async {
         (phone.count(css).await == number).then_some(())
+    })
+    .await;
+}
+
+/// Waits until what has the focus has this text.
+async fn is_focused(phone: &Browser, text: &str) {
+    let focused = "return document.activeElement.innerText";
+    eventually(&format!("the focus to be on {text}"), || async {
+        (phone.run(focused).await == text).then_some(())
     })
     .await;
 }
@@ -115,12 +125,17 @@ async fn the_queues_and_the_audit_log_are_shown() {
     phone.follow("Audit log").await;
     phone.sees("Account created").await;
     phone.sees("Signed in").await;
+    phone.sees("Password").await;
+    let hint = "return document.getElementById('after-help').innerText.startsWith('In your time zone, ')";
+    assert_eq!(phone.run(hint).await, true);
+    let option = "return document.querySelector('option[value=user-updated]').label";
+    assert_eq!(phone.run(option).await, "Account changed");
     open_filters(&phone).await;
     phone.fill("Action", "user-created").await;
     has(&phone, 1, "tbody tr").await;
     let id = system.user_id("ada@example.com").await;
     phone.sees("ada@example.com").await;
-    assert_eq!(phone.count(&format!("tbody a[title='{id}']")).await, 1);
+    assert_eq!(phone.count(&format!("tbody a [title='{id}']")).await, 1);
     phone.fill("Action", "").await;
     choose(&phone, "of", "tasks").await;
     phone.sees("Task created").await;
@@ -140,11 +155,14 @@ async fn the_audit_log_of_some_days_is_downloaded() {
     system.sign_up("ada@example.com").await;
     let id = system.user_id("ada@example.com").await;
     let phone = Browser::phone().await;
-    open(&system, &phone, "?view=audit&action=user-created").await;
-    has(&phone, 1, "tbody tr").await;
+    // An end that is past would leave nothing.
+    let path = "?view=audit&action=user-created&before=2020-01-01T00:00";
+    open(&system, &phone, path).await;
+    phone.sees("Nothing found.").await;
     phone.click("Last 7 days").await;
     has(&phone, 1, "tbody tr").await;
-    assert!(phone.address().await.contains("after="));
+    let address = phone.address().await;
+    assert!(address.contains("after=") && !address.contains("before="));
     // The file has what is listed.
     let blobs = "window.blobs = []; const make = URL.createObjectURL;
         URL.createObjectURL = (blob) => { blobs.push(blob); return make.call(URL, blob); }";
@@ -173,14 +191,7 @@ async fn the_focus_follows_what_is_opened() {
     open(&system, &phone, "").await;
     phone.follow("ada@example.com").await;
     phone.sees("All users").await;
-    let focused = "return document.activeElement.innerText";
-    let is_focused = async |text: &str| {
-        eventually(&format!("the focus to be on {text}"), || async {
-            (phone.run(focused).await == text).then_some(())
-        })
-        .await;
-    };
-    is_focused("ada@example.com").await;
+    is_focused(&phone, "ada@example.com").await;
     assert!(
         phone
             .address()
@@ -190,15 +201,15 @@ async fn the_focus_follows_what_is_opened() {
     phone.run("[...document.querySelectorAll('button')].find((one) => one.innerText === 'Delete').focus()").await;
     // Enter opens the dialog, whose first button destroys nothing, and Escape closes it.
     phone.press('\u{e007}').await;
-    is_focused("Go back").await;
+    is_focused(&phone, "Go back").await;
     phone.press('\u{e00c}').await;
     has(&phone, 0, "dialog").await;
-    is_focused("Delete").await;
+    is_focused(&phone, "Delete").await;
     let unnamed = "return [...document.querySelectorAll('table, nav, input, select, button, a')]
         .filter((one) => one.checkVisibility({ visibilityProperty: true })).filter((one) => !(one.ariaLabel || one.labels?.length || one.innerText?.trim())).length";
     assert_eq!(phone.run(unnamed).await, 0);
     phone.run("history.back()").await;
-    is_focused("Users").await;
+    is_focused(&phone, "Users").await;
     has(&phone, 2, "tbody tr").await;
     assert_eq!(phone.run(unnamed).await, 0);
     phone.assert_no_errors().await;
@@ -219,22 +230,43 @@ async fn every_view_is_accessible() {
     let _ = system.put(&approve, &token, &json!({})).await;
     let _ = system.wait_for_webhook("accessible").await;
     let id = system.user_id("ada@example.com").await;
-    let phone = Browser::phone().await;
-    open(&system, &phone, "").await;
-    check(&phone, "ada@example.com").await;
-    for (query, text) in [
-        (format!("?view=user&id={id}"), "All users"),
-        ("?view=deletions".to_owned(), "Deletions"),
-        ("?view=deliveries&host=127.0.0.1".to_owned(), "Running"),
-        ("?view=audit".to_owned(), "Account created"),
-        ("?view=queues".to_owned(), "webhook.due-deliveries"),
-    ] {
-        phone
-            .open(&format!("{}/admin{query}", system.http.base()))
+    // So that it is listed.
+    let host = json!({"host": "127.0.0.1"});
+    let pause = "/people-task/deliveries/pause";
+    let _ = system.post(pause, &system.admin, &host).await;
+    let user = format!("?view=user&id={id}");
+    for screen in [Screen::PHONE, Screen::DESKTOP] {
+        let browser = Browser::with(screen).await;
+        open(&system, &browser, "").await;
+        check(&browser, "ada@example.com").await;
+        browser
+            .run("document.querySelector('#selection input').click()")
             .await;
-        check(&phone, text).await;
+        check(&browser, "1 selected").await;
+        open_filters(&browser).await;
+        check(&browser, "The whole value.").await;
+        browser.click("New user").await;
+        check(&browser, "At least 5 characters.").await;
+        for (query, text) in [
+            (user.as_str(), "Sign out everywhere"),
+            ("?view=deletions", "Nothing found."),
+            ("?view=hosts", "127.0.0.1"),
+            ("?view=deliveries&host=127.0.0.1", "Resume"),
+            ("?view=audit", "Account created"),
+            ("?view=queues", "webhook.due-deliveries"),
+        ] {
+            browser
+                .open(&format!("{}/admin{query}", system.http.base()))
+                .await;
+            check(&browser, text).await;
+        }
+        browser
+            .open(&format!("{}/admin{user}", system.http.base()))
+            .await;
+        browser.click("Delete").await;
+        check(&browser, "This cannot be undone.").await;
+        browser.assert_no_errors().await;
     }
-    phone.assert_no_errors().await;
     system.stop().await;
 }
 

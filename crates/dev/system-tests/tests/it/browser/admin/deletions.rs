@@ -4,7 +4,7 @@ use crate::webdriver::Browser;
 use serde_json::json;
 use testkit::eventually;
 
-use super::{confirm, control_engine, has, open};
+use super::{ADMIN, confirm, control_engine, has, open};
 use crate::harness::System;
 
 async fn open_user(system: &System, phone: &Browser, email: &str) -> String {
@@ -30,6 +30,9 @@ async fn a_deletion_is_watched_until_it_is_completed() {
     confirm(&phone, "Delete").await;
     phone.sees("In progress").await;
     phone.sees("Completed 8 of 8 steps").await;
+    // What no longer exists is not offered.
+    phone.sees("This account is deleted.").await;
+    has(&phone, 0, "#view :is(form, button)").await;
     let gone = system
         .http
         .get(&format!("/users/{id}"))
@@ -40,6 +43,12 @@ async fn a_deletion_is_watched_until_it_is_completed() {
     phone.follow("Deletions").await;
     phone.sees("8 of 8 steps").await;
     phone.sees(&id).await;
+    has(&phone, 0, "#view .bar > :not([hidden]) button").await;
+    let own = system.user_id(ADMIN).await;
+    let path = format!("{}/admin?view=user&id={own}", system.http.base());
+    phone.open(&path).await;
+    phone.sees("This is your own account.").await;
+    has(&phone, 1, "#view button").await;
     phone.assert_no_errors().await;
     system.stop().await;
 }
@@ -79,11 +88,20 @@ async fn a_failed_deletion_says_why_and_is_repeated() {
     phone.click("Delete").await;
     confirm(&phone, "Delete").await;
     phone.sees("Failed").await;
+    phone.sees("The step ").await;
+    phone
+        .run("document.querySelector('#deletion details').open = true")
+        .await;
     phone.sees("503").await;
     phone.follow("Deletions").await;
     has(&phone, 1, "tbody tr").await;
     phone.sees("ada@example.com").await;
-    has(&phone, 1, &format!("tbody a[title='{id}']")).await;
+    has(&phone, 1, &format!("tbody a [title='{id}']")).await;
+    phone.click("Delete again").await;
+    phone
+        .sees("The deletion of ada@example.com starts again")
+        .await;
+    phone.click("Go back").await;
 
     control_engine(&system, &json!({"down": false})).await;
     phone.click("Retry all that failed").await;

@@ -40,6 +40,16 @@ async fn a_user_is_found_changed_and_deactivated() {
     phone.sees("Rows 26 to 50").await;
     phone.follow("Next page").await;
     has(&phone, 12, "tbody tr").await;
+    for (offset, number, range) in [
+        ("999999", 12, "Rows 51 to 62"),
+        ("99999999", 12, "Rows 51 to 62"),
+        ("abc", 25, "Rows 1 to 25"),
+    ] {
+        let path = format!("{}/admin?offset={offset}", system.http.base());
+        phone.open(&path).await;
+        has(&phone, number, "tbody tr").await;
+        phone.sees(range).await;
+    }
     phone.fill("Search usernames", "ADA@").await;
     has(&phone, 1, "tbody tr").await;
     phone.sees("1 in all").await;
@@ -96,6 +106,20 @@ async fn users_are_filtered_and_sorted_and_their_texts_are_no_markup() {
     .await;
     assert_eq!(phone.count("th[aria-sort=descending]").await, 1);
     phone.sees("<img src=x onerror=alert(1)>").await;
+    // A phone that is turned round has room for the filters.
+    let open = "return document.querySelector('details.fold').open";
+    assert_eq!(phone.run(open).await, false);
+    let turned = json!({"width": 1024, "height": 390, "deviceScaleFactor": 2, "mobile": true});
+    phone
+        .devtools("Emulation.setDeviceMetricsOverride", &turned)
+        .await;
+    eventually("the filters to be open", || async {
+        (phone.run(open).await == true).then_some(())
+    })
+    .await;
+    phone
+        .devtools("Emulation.clearDeviceMetricsOverride", &json!({}))
+        .await;
     open_filters(&phone).await;
     phone.fill("Scope", "admin").await;
     has(&phone, 1, "tbody tr").await;

@@ -4,7 +4,7 @@ use crate::webdriver::Browser;
 use serde_json::{Value, json};
 use testkit::eventually;
 
-use super::{choose, confirm, has, open};
+use super::{choose, confirm, has, is_focused, open};
 use crate::harness::System;
 
 const REQUESTER: &str = "requester@example.com";
@@ -43,6 +43,7 @@ async fn a_host_is_paused_and_resumed() {
     phone.click("Pause").await;
     confirm(&phone, "Pause").await;
     phone.sees("Deliveries to 127.0.0.1 are paused.").await;
+    is_focused(&phone, "Resume").await;
 
     decide(&system, &token, "correlationId=paused").await;
     // It is due, and a worker has looked for due deliveries since then.
@@ -54,11 +55,25 @@ async fn a_host_is_paused_and_resumed() {
     assert!(system.received("correlationId=paused").await.is_empty());
     phone.reload().await;
     phone.sees("None yet").await;
+    // Nothing is tried at a paused host.
+    for view in ["?view=deliveries&host=127.0.0.1", "?view=deliveries"] {
+        phone
+            .open(&format!("{}/admin{view}", system.http.base()))
+            .await;
+        let next =
+            "return document.querySelector('tbody td[data-label=\"Next attempt\"]')?.innerText";
+        eventually("no next attempt to be shown", || async {
+            (phone.run(next).await == "–").then_some(())
+        })
+        .await;
+    }
     phone.follow("Webhooks").await;
     phone.sees("Paused").await;
     has(&phone, 1, "tbody tr").await;
 
     phone.click("Resume").await;
+    phone.sees("Running").await;
+    is_focused(&phone, "Pause").await;
     let _ = system.wait_for_webhook("paused").await;
     let calls = system.received("correlationId=paused").await;
     assert_eq!(calls.len(), 1);
@@ -91,6 +106,7 @@ async fn failed_deliveries_of_a_host_are_shown_and_sent_again() {
     phone.sees("503").await;
     phone.click("Send again").await;
     phone.sees("The delivery is sent again.").await;
+    is_focused(&phone, "Send again").await;
     phone.click("Send failed ones again").await;
     confirm(&phone, "Send failed ones again").await;
     phone.sees("1 delivery is sent again.").await;
@@ -134,6 +150,8 @@ async fn pending_deliveries_are_cancelled() {
     phone.click("Cancel pending ones").await;
     confirm(&phone, "Cancel pending ones").await;
     phone.sees("2 deliveries are cancelled.").await;
+    // Only the button of the host is left.
+    is_focused(&phone, "Resume").await;
     let host = host(&system).await;
     assert_eq!((&host["pending"], &host["failed"]), (&json!(0), &json!(3)));
     assert!(system.received("kind=webhook").await.is_empty());
