@@ -44,7 +44,7 @@ const viewer = globalThis.SwaggerUIBundle({
   operationsSorter: (a, b) => rank(a) - rank(b),
   plugins: [{
     wrapComponents: { ServersContainer: () => () => null },
-    statePlugins: { spec: { wrapSelectors: { mutatedRequestFor: (sent) => (...of) => masked(sent(...of)) } } },
+    statePlugins: { spec: { wrapSelectors: { mutatedRequestFor: (sent) => (_, ...of) => masked(sent(...of)) } } },
   }],
   onComplete: () => { if (given) viewer.preauthorizeApiKey("bearer", given); },
   // What stands for the token of a session is replaced by a token that has not expired.
