@@ -32,6 +32,8 @@ mod kubernetes;
 #[cfg(test)]
 mod links;
 #[cfg(test)]
+mod loaded;
+#[cfg(test)]
 mod metrics_page;
 #[cfg(test)]
 mod naughty_strings;

@@ -1,13 +1,14 @@
 //! How pages load: what they ask for, and what a person sees if a part does not arrive.
 
+use crate::loaded::loaded;
 use crate::webdriver::Browser;
 use serde_json::json;
 
-use super::{REQUESTER, task_with};
+use super::{APPROVER, REQUESTER, link, sign_in, task_with};
 use crate::harness::System;
 
 /// Lets requests fail whose URLs match one of these patterns.
-async fn block(browser: &Browser, patterns: &[&str]) {
+pub(super) async fn block(browser: &Browser, patterns: &[&str]) {
     browser.devtools("Network.enable", &json!({})).await;
     let blocked = json!({"urls": patterns});
     browser.devtools("Network.setBlockedURLs", &blocked).await;
@@ -33,6 +34,53 @@ async fn a_page_without_one_of_its_scripts_says_so_and_loads_again() {
         let reloads = "return sessionStorage.getItem('countersign-reloads')";
         assert!(phone.run(reloads).await.is_null(), "{missing}");
     }
+    system.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_part_that_does_not_arrive_is_asked_for_again() {
+    const MISSING: &str = "The server cannot be reached.";
+    const AGAIN: &str = "document.querySelector('#alert button').click()";
+    let system = System::start().await;
+    let token = system.sign_up(REQUESTER).await;
+    let task = task_with(&system, &token, "Buy a chair", "").await;
+    let phone = Browser::phone().await;
+    block(&phone, &["*/assets/sign-in.js"]).await;
+    let page = format!("{}/tasks?taskId={}", system.http.base(), task.id);
+    phone.open(&page).await;
+    phone.sees(MISSING).await;
+    block(&phone, &["*/assets/inbox.js"]).await;
+    phone.run(AGAIN).await;
+    sign_in(&phone, REQUESTER, System::PASSWORD).await;
+    phone.follow("Tasks").await;
+    phone.sees(MISSING).await;
+    block(&phone, &[]).await;
+    phone.run(AGAIN).await;
+    phone.sees("nothing to decide.").await;
+    system.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_page_shows_that_its_task_is_on_its_way() {
+    let system = System::start().await;
+    let token = system.sign_up(REQUESTER).await;
+    let task = task_with(&system, &token, "Buy a chair", "").await;
+    let phone = Browser::phone().await;
+    let slow = "const real = fetch;
+        window.fetch = (...given) => new Promise((done) => setTimeout(() => done(real(...given)), 4_000))";
+    phone
+        .devtools(
+            "Page.addScriptToEvaluateOnNewDocument",
+            &json!({"source": slow}),
+        )
+        .await;
+    phone.open(&link(&system, &task)).await;
+    assert_eq!(phone.count(".skeleton").await, 1);
+    phone.sees("Loading …").await;
+    phone.sees("Buy a chair").await;
+    assert_eq!(phone.count(".skeleton").await, 0);
+    assert!(!phone.text().await.contains("Loading …"));
+    phone.assert_no_errors().await;
     system.stop().await;
 }
 
@@ -67,6 +115,37 @@ async fn the_page_of_a_link_asks_for_its_modules_at_once() {
         )
         .await;
     assert_eq!(late, json!([]));
+    phone.assert_no_errors().await;
+    system.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_page_of_a_decision_takes_few_requests_and_bytes() {
+    let system = System::start().await;
+    let token = system.sign_up(REQUESTER).await;
+    system.sign_up(APPROVER).await;
+    let task = task_with(&system, &token, "Buy a chair", "It **squeaks**.").await;
+    let phone = Browser::phone().await;
+    phone.open(&link(&system, &task)).await;
+    phone.sees("It squeaks.").await;
+    let by_link = loaded(&phone).await;
+    // A person who is signed in, and whose browser has nothing of the page.
+    phone.open(system.http.base()).await;
+    sign_in(&phone, APPROVER, System::PASSWORD).await;
+    phone.sees("Buy a chair").await;
+    let nothing = json!({"cacheDisabled": true});
+    phone.devtools("Network.enable", &json!({})).await;
+    phone.devtools("Network.setCacheDisabled", &nothing).await;
+    phone.run("for (const key of Object.keys(sessionStorage)) if (key.includes('secret')) sessionStorage.removeItem(key)").await;
+    let path = format!("{}/tasks?taskId={}", system.http.base(), task.id);
+    phone.open(&path).await;
+    phone.sees("Reassign").await;
+    let signed_in = loaded(&phone).await;
+    for loaded in [by_link, signed_in] {
+        let number = |field: &str| loaded[field].as_u64().unwrap();
+        assert!(number("requests") <= 14, "{loaded}");
+        assert!(number("bytes") <= 50_000, "{loaded}");
+    }
     phone.assert_no_errors().await;
     system.stop().await;
 }

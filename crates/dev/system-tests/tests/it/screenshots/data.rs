@@ -33,6 +33,10 @@ pub(crate) struct Example {
     pub(crate) pending: Task,
     pub(crate) approved: Task,
     pub(crate) rejected: Task,
+    /// A task that needs a reason to be rejected, one with a long title, and one whose link is renewed.
+    pub(crate) reason: Task,
+    pub(crate) long: Task,
+    pub(crate) shared: Task,
 }
 
 /// A task with the links of its people.
@@ -58,6 +62,8 @@ impl Example {
         let admin = client.sign_in(&stack.admin.username, &stack.admin.password)?;
         let api = Api { client, stack };
         api.other_tasks(&requester, &approver)?;
+        let [reason, long, shared] = api.special_tasks(&requester)?;
+        api.deletion(&admin.token)?;
         let pending = json!({
             "title": "Order 12 desk lamps for the new office", "description": DESCRIPTION,
             "decisionBy": in_hours(44),
@@ -85,6 +91,9 @@ impl Example {
             admin: admin.token,
             approved,
             rejected,
+            reason,
+            long,
+            shared,
         })
     }
 
@@ -111,6 +120,20 @@ impl Example {
             "requester": REQUESTER, "approver": APPROVER, "confirmationRequired": true,
         });
         self.create_task(body)
+    }
+
+    /// The deletion of another user: the parameters of its view.
+    ///
+    /// # Errors
+    /// A call fails.
+    pub(crate) fn deleted(&self, email: &str) -> anyhow::Result<String> {
+        let client = Client::new(&self.gateway);
+        let id = client.sign_up(email, PASSWORD)?.id;
+        let ticket = client.delete(&format!("/users/{id}"), &self.admin)?;
+        Ok(format!(
+            "view=user&id={id}&ticket={}",
+            ticket.text("/ticket")?
+        ))
     }
 
     fn create_task(&self, body: Value) -> anyhow::Result<Task> {
@@ -177,12 +200,27 @@ impl Api<'_> {
     fn other_tasks(&self, requester: &str, approver: &str) -> anyhow::Result<()> {
         let _ = self.task(requester, "Publish the release notes of version 4.2", -3)?;
         let _ = self.task(requester, "Renew the contract with Northwind Traders for three years, with the new prices for support at night and at weekends", 500)?;
-        let body = json!({"title": "Let Alan read the reports", "commentRequired": true});
-        let _ = self.create(requester, body, REQUESTER, APPROVER)?;
         let body =
             json!({"title": "Travel to the conference in Lisbon", "decisionBy": in_hours(90)});
         let _ = self.create(approver, body, APPROVER, REQUESTER)?;
         Ok(())
+    }
+
+    /// Tasks that look or behave differently.
+    fn special_tasks(&self, requester: &str) -> anyhow::Result<[Task; 3]> {
+        let reason = json!({"title": "Let Alan read the reports", "commentRequired": true});
+        let title = "Renew the contract with Northwind Traders for three years. ".repeat(8);
+        let long = json!({"title": title.trim(), "description": "The old one ends in May."});
+        let shared = json!({"title": "Book the hall for the summer party"});
+        let create = |body| self.create(requester, body, REQUESTER, APPROVER);
+        Ok([create(reason)?, create(long)?, create(shared)?])
+    }
+
+    /// A user who is deleted.
+    fn deletion(&self, admin: &str) -> anyhow::Result<()> {
+        let person = self.client.sign_up("alan@example.com", PASSWORD)?;
+        let path = format!("/users/{}", person.id);
+        self.client.delete(&path, admin).map(drop)
     }
 
     /// A webhook that gets the decision, and one whose receiver refuses connections.

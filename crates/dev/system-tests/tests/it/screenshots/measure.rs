@@ -1,5 +1,6 @@
 //! How fast pages load: requests, bytes, and the time until something is shown.
 
+use crate::loaded::loaded;
 use crate::webdriver::{Browser, Screen};
 use rig::outln;
 use serde_json::{Value, json};
@@ -34,17 +35,6 @@ const NETWORKS: [Network; 3] = [
     },
 ];
 
-/// What a page loaded from the network. Bodies are counted as they are sent, compressed.
-const LOADED: &str = "const all = [performance.getEntriesByType('navigation'), performance.getEntriesByType('resource')].flat();
-    const entries = all.filter(({ transferSize }) => transferSize > 0);
-    const paint = performance.getEntriesByName('first-contentful-paint')[0];
-    return {
-      requests: entries.length,
-      bytes: entries.reduce((sum, entry) => sum + entry.encodedBodySize, 0),
-      paint: paint?.startTime ?? 0,
-      shown: performance.now(),
-    };";
-
 /// Measures the start page and the page of a decision, and prints a table.
 pub(crate) async fn run(example: &Example) {
     outln!("| page | network | visit | requests | bytes | first contentful paint | text shown |");
@@ -75,7 +65,7 @@ pub(crate) async fn run(example: &Example) {
 async fn load(browser: &Browser, url: &str, text: &str) -> Value {
     browser.open(url).await;
     browser.sees(text).await;
-    browser.run(LOADED).await
+    loaded(browser).await
 }
 
 fn print(name: &str, network: &Network, visit: &str, loads: &[Value]) {

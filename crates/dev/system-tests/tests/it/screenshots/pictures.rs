@@ -1,5 +1,7 @@
 //! The pictures: what each page does before it is taken.
 
+mod states;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -18,7 +20,7 @@ struct Look {
     features: &'static [(&'static str, &'static str)],
 }
 
-const LOOKS: [Look; 7] = [
+const LOOKS: [Look; 9] = [
     Look {
         name: "light",
         language: "en",
@@ -59,6 +61,18 @@ const LOOKS: [Look; 7] = [
         features: &[("prefers-color-scheme", "light")],
     },
     Look {
+        name: "german-dark",
+        language: "de",
+        screen: Screen::DESKTOP,
+        features: &[("prefers-color-scheme", "dark")],
+    },
+    Look {
+        name: "german-phone",
+        language: "de",
+        screen: Screen::PHONE,
+        features: &[("prefers-color-scheme", "light")],
+    },
+    Look {
         name: "german-phone-dark",
         language: "de",
         screen: Screen::PHONE,
@@ -78,7 +92,7 @@ const TRANSLATE: &str = "return Promise.all(['en', LANGUAGE, 'admin-en', `admin-
 struct Camera<'example> {
     browser: Browser,
     example: &'example Example,
-    language: &'static str,
+    look: &'static Look,
     folder: PathBuf,
     taken: usize,
 }
@@ -86,7 +100,7 @@ struct Camera<'example> {
 /// Takes all pictures. Returns their number.
 pub(crate) async fn take(example: &Example, folder: &Path) -> anyhow::Result<usize> {
     let mut taken = 0;
-    for look in LOOKS {
+    for look in &LOOKS {
         say(&format!("taking pictures: {}", look.name));
         let browser = Browser::with(look.screen).await;
         browser.prefer(look.features).await;
@@ -96,7 +110,7 @@ pub(crate) async fn take(example: &Example, folder: &Path) -> anyhow::Result<usi
         let mut camera = Camera {
             browser,
             example,
-            language: look.language,
+            look,
             folder,
             taken: 0,
         };
@@ -107,6 +121,7 @@ pub(crate) async fn take(example: &Example, folder: &Path) -> anyhow::Result<usi
         camera.of_change().await?;
         camera.of_session().await?;
         camera.of_admin().await?;
+        camera.of_states().await?;
         taken += camera.taken;
     }
     Ok(taken)
@@ -120,10 +135,10 @@ impl Camera<'_> {
 
     /// A text of the pages in their language.
     async fn word(&self, text: &str) -> String {
-        if self.language == "en" {
+        if self.look.language == "en" {
             return text.to_owned();
         }
-        let script = TRANSLATE.replace("LANGUAGE", &json!(self.language).to_string());
+        let script = TRANSLATE.replace("LANGUAGE", &json!(self.look.language).to_string());
         let script = script.replace("TEXT", &json!(text).to_string());
         let word = self.browser.run(&script).await;
         word.as_str().unwrap_or(text).to_owned()
@@ -249,7 +264,7 @@ impl Camera<'_> {
         self.sign_in(&self.example.requester).await;
         let path = format!("/tasks?taskId={}", self.example.approved.id);
         self.open(&path).await;
-        self.sees("Webhooks").await;
+        self.sees("Advanced").await;
         self.browser
             .run("document.querySelector('details.card').open = true")
             .await;
@@ -305,6 +320,13 @@ impl Camera<'_> {
         self.follow("Account").await;
         self.follow("Where you are signed in").await;
         self.take("sessions", "This browser").await?;
+        // What the browser knows of the person's token.
+        let unverified = "const stay = JSON.parse(localStorage.getItem('countersign-stay'));
+            stay.claims.emailVerified = false; localStorage.setItem('countersign-stay', JSON.stringify(stay))";
+        let _ = self.browser.run(unverified).await;
+        self.open("/").await;
+        self.take("inbox-unverified", "Send the message again")
+            .await?;
         self.click("Sign out").await;
         self.sees("Forgot your password?").await;
         Ok(())
@@ -314,14 +336,14 @@ impl Camera<'_> {
         self.sign_in(&self.example.admin).await;
         for (name, query, text) in [
             ("admin", "", "ada@example.com"),
-            ("admin-deletions", "?view=deletions", "Deletions"),
+            ("admin-deletions", "?view=deletions", "Completed"),
             ("admin-hosts", "?view=hosts", "127.0.0.1"),
             (
                 "admin-deliveries",
                 "?view=deliveries&host=127.0.0.1",
                 "Next attempt",
             ),
-            ("admin-audit", "?view=audit", "Account created"),
+            ("admin-audit", "?view=audit", "grace@example.com"),
             ("admin-queues", "?view=queues", "webhook.due-deliveries"),
         ] {
             self.open(&format!("/admin{query}")).await;
@@ -329,6 +351,6 @@ impl Camera<'_> {
         }
         self.open("/admin").await;
         self.follow("ada@example.com").await;
-        self.take("admin-user", "All users").await
+        self.take("admin-user", "Sign out everywhere").await
     }
 }
