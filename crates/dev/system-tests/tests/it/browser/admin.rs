@@ -126,7 +126,7 @@ async fn the_queues_and_the_audit_log_are_shown() {
     phone.sees("Account created").await;
     phone.sees("Signed in").await;
     phone.sees("Password").await;
-    let hint = "return document.getElementById('after-help').innerText.startsWith('In your time zone, ')";
+    let hint = "return document.getElementById('after-help').textContent.startsWith('In your time zone, ')";
     assert_eq!(phone.run(hint).await, true);
     let option = "return document.querySelector('option[value=user-updated]').label";
     assert_eq!(phone.run(option).await, "Account changed");
