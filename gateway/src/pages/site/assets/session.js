@@ -111,7 +111,14 @@ export function forgetEverything() {
   storage.clear();
 }
 
-/** The secret of a task. The empty id stands for the task of a link that does not name it. */
+// Another tab signed the person out: this one must not keep anything for the next person either.
+addEventListener("storage", ({ key, newValue }) => {
+  if (key !== STAY_KEY || !newValue || stayingClaims()) return;
+  forgetEverything();
+  location.assign("/");
+});
+
+/** The secret of a task. */
 export const secretOf = (id) => storage.get(secretKey(id));
 export const rememberSecret = (id, secret) => storage.set(secretKey(id), secret);
 export const forgetSecret = (id) => storage.remove(secretKey(id));

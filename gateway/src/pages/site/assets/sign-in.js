@@ -95,9 +95,16 @@ const nameInAddress = () => {
   return Object.prototype.hasOwnProperty.call(FORMS, name) ? name : "sign-in";
 };
 
-/** Signs in. `done` is called afterwards. On the start page each form has an address of its own. */
+/** The address of a form on the page that shows it. */
+function addressOf(name) {
+  const query = new URLSearchParams(location.search);
+  query.delete("form");
+  if (name !== "sign-in") query.set("form", name);
+  return location.pathname + (String(query) && `?${query}`) + location.hash;
+}
+
+/** Signs in. `done` is called afterwards. Each form has an address of its own. */
 export function signInForm(done) {
-  const isStart = location.pathname === "/";
   const place = element("div", {});
   const application = document.querySelector("meta[name=application-name]").content;
   const show = (name, text) => {
@@ -106,18 +113,18 @@ export function signInForm(done) {
     if (text !== undefined) notify(text, text ? "good" : "");
   };
   const go = (name, text) => {
-    if (isStart) history.pushState(null, "", name === "sign-in" ? "/" : `/?form=${name}`);
+    history.pushState(null, "", addressOf(name));
     show(name, text ?? "");
     place.querySelector("input").focus();
   };
   const back = () => { if (place.isConnected) show(nameInAddress(), ""); };
   const finish = () => {
     removeEventListener("popstate", back);
-    if (isStart && location.search.includes("form=")) history.replaceState(null, "", "/");
+    if (location.search.includes("form=")) history.replaceState(null, "", addressOf("sign-in"));
     done();
   };
-  if (isStart) addEventListener("popstate", back);
-  show(isStart ? nameInAddress() : "sign-in");
+  addEventListener("popstate", back);
+  show(nameInAddress());
   return place;
 }
 

@@ -1,10 +1,11 @@
 //! Accounts: signing up, forgotten and changed passwords, and the webhooks of a person's tasks.
 
 use crate::webdriver::Browser;
-use serde_json::json;
+use serde_json::{Value, json};
 use testkit::eventually;
 
 use super::accessibility::open_webhooks;
+use super::drafts::value_of;
 use super::{REQUESTER, set_password, sign_in, task_with};
 use crate::harness::System;
 
@@ -43,6 +44,71 @@ async fn change_password(phone: &Browser, old: &str, new: &str) {
     phone.fill("New password", new).await;
     phone.fill("Repeat new password", new).await;
     phone.click("Change password").await;
+}
+
+/// The title of the page, and the form that its address names.
+async fn form(phone: &Browser) -> Value {
+    let script =
+        "return [document.title.split(' · ')[0], new URLSearchParams(location.search).get('form')]";
+    phone.run(script).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn each_form_has_an_address_and_the_e_mail_address_is_carried() {
+    let system = System::start().await;
+    let (base, id) = (system.http.base(), "0123456789abcdef01234567");
+    let phone = Browser::phone().await;
+    for page in [
+        "/".to_owned(),
+        "/account".to_owned(),
+        "/sessions".to_owned(),
+        "/admin?view=audit".to_owned(),
+        format!("/tasks?taskId={id}"),
+    ] {
+        phone.open(&format!("{base}{page}")).await;
+        phone.fill("E-mail address", EMAIL).await;
+        phone.click("Forgot your password?").await;
+        phone.sees("Send me a link").await;
+        assert_eq!(value_of(&phone, "username").await, EMAIL, "{page}");
+        let forgot = json!(["Forgot your password?", "forgot-password"]);
+        assert_eq!(form(&phone).await, forgot, "{page}");
+        phone.run("history.back()").await;
+        phone.sees("Create an account").await;
+        assert_eq!(form(&phone).await, json!(["Sign in", null]), "{page}");
+        assert_eq!(phone.address().await, format!("{base}{page}"));
+        assert_eq!(value_of(&phone, "username").await, EMAIL, "{page}");
+    }
+    phone.assert_no_errors().await;
+    system.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_refused_sign_in_says_what_is_wrong_with_which_field() {
+    let system = System::start().await;
+    let phone = Browser::phone().await;
+    phone
+        .open(&format!("{}/?form=sign-up", system.http.base()))
+        .await;
+    phone.fill("E-mail address", EMAIL).await;
+    phone.fill("Password", "1234").await;
+    phone.click("Create an account").await;
+    phone
+        .sees("The password needs at least 5 characters.")
+        .await;
+    assert_eq!(phone.count("#password[aria-invalid]").await, 1);
+    let focused = "return document.activeElement.id";
+    assert_eq!(phone.run(focused).await, "password");
+
+    phone.open(system.http.base()).await;
+    eventually("the account to be locked", || async {
+        sign_in(&phone, EMAIL, "wrong password").await;
+        let text = phone.text().await;
+        text.contains("Too many attempts. Try again at ")
+            .then_some(())
+    })
+    .await;
+    phone.assert_no_errors().await;
+    system.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

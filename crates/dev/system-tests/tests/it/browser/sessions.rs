@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use testkit::eventually;
 
 use super::accessibility::check;
-use super::{APPROVER, REQUESTER, sign_in, task_with};
+use super::{APPROVER, REQUESTER, link, sign_in, task_with};
 use crate::harness::System;
 
 const STAY: &str = "document.getElementById('stay').click()";
@@ -97,6 +97,31 @@ async fn without_the_choice_a_new_tab_asks_to_sign_in() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_browser_that_cannot_stay_signed_in_is_not_offered_to() {
+    let system = System::start().await;
+    system.sign_up(APPROVER).await;
+    for lack in [
+        "Object.defineProperty(window, 'localStorage', { get() { throw new DOMException('denied', 'SecurityError'); } })",
+        "Object.defineProperty(window, 'isSecureContext', { get: () => false })",
+    ] {
+        let phone = Browser::phone().await;
+        let source = json!({"source": lack});
+        phone
+            .devtools("Page.addScriptToEvaluateOnNewDocument", &source)
+            .await;
+        phone.open(system.http.base()).await;
+        phone.sees("Forgot your password?").await;
+        assert_eq!(phone.count("#stay").await, 0, "{lack}");
+        sign_in(&phone, APPROVER, System::PASSWORD).await;
+        phone.sees(NOTHING).await;
+        phone.reload().await;
+        phone.sees(NOTHING).await;
+        phone.assert_no_errors().await;
+    }
+    system.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn many_tabs_at_once_stay_signed_in() {
     let (system, phone) = staying(Browser::with(Screen::DESKTOP).await).await;
     // As a browser does that is started again with its tabs.
@@ -133,17 +158,26 @@ async fn a_copied_cookie_ends_the_session_for_both() {
 #[tokio::test(flavor = "multi_thread")]
 async fn signing_out_signs_all_tabs_out() {
     let (system, phone) = staying(Browser::phone().await).await;
+    let token = system.sign_up(REQUESTER).await;
+    let task = task_with(&system, &token, "Buy a chair", "").await;
+    phone.open(&link(&system, &task)).await;
+    phone.click("Add a comment").await;
+    phone.fill("Comment (optional)", "Too expensive.").await;
+    let kept = "return Object.keys(sessionStorage).length";
+    assert_eq!(phone.run(kept).await, 2);
     let copied = cookies(&phone).await.remove(0);
     let first = phone.open_tab().await;
     phone.open(system.http.base()).await;
-    phone.sees(NOTHING).await;
+    phone.sees("Buy a chair").await;
     phone.click("Sign out").await;
     phone.sees("Forgot your password?").await;
     assert_eq!(cookies(&phone).await, Vec::<Value>::new());
     assert_eq!(replay(&system, &copied).await, 401);
+    // What it showed and kept is gone, too.
     phone.go_to_tab(&first).await;
-    phone.reload().await;
     phone.sees("Forgot your password?").await;
+    assert!(!phone.text().await.contains("Buy a chair"));
+    assert_eq!(phone.run(kept).await, 0);
     phone.assert_no_errors().await;
     system.stop().await;
 }
