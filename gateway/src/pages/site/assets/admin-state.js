@@ -7,8 +7,8 @@ export const connect = (functions) => { page = functions; };
 /** The URL of a state, without what is empty. */
 export function urlOf(state) {
   const given = Object.entries(state).filter(([name, value]) => value && !(name === "view" && value === "users"));
-  const query = new URLSearchParams(given);
-  return query.size > 0 ? `/admin?${query}` : "/admin";
+  const query = String(new URLSearchParams(given));
+  return query ? `/admin?${query}` : "/admin";
 }
 
 /** Shows another state. `mode` is what happens to the browser's history. */

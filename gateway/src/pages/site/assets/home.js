@@ -1,6 +1,6 @@
 // The start page: the tasks of a person who is signed in, and a form to sign in for everyone else.
 
-import { $, element, notify } from "./dom.js";
+import { $, element, notify, notLoaded } from "./dom.js";
 import { showFrame } from "./frame.js";
 import { signOut, token } from "./session.js";
 import { signInForm } from "./sign-in.js";
@@ -17,8 +17,8 @@ async function start() {
   notify("");
   showFrame();
   if (!token()) return showLanding();
-  const { showInbox } = await import("./inbox.js");
-  showInbox(() => {
+  const { showInbox } = await import("./inbox.js").catch(notLoaded);
+  showInbox?.(() => {
     signOut();
     start();
     notify(t("sessionEnded"));

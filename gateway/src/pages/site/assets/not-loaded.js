@@ -7,8 +7,12 @@
   const PAUSES = [1_000, 4_000, 10_000];
   let isReported = false;
 
-  // Every page shows its footer when it starts.
-  const isStarted = () => document.getElementById("footer").hasChildNodes();
+  // Every page shows its footer when it starts, and then its content.
+  const hasFooter = () => document.getElementById("footer").hasChildNodes();
+  function isStarted() {
+    const content = document.getElementById("content");
+    return hasFooter() && !(content && (content.children.length === 0 || content.querySelector(".skeleton")));
+  }
 
   function report() {
     if (isReported || isStarted()) return;
@@ -16,7 +20,8 @@
     const notice = document.getElementById("not-loaded");
     notice.hidden = false;
     for (const button of notice.querySelectorAll("button")) button.addEventListener("click", () => location.reload());
-    const reloads = countReload();
+    // A page that shows its footer forgets how often it was loaded, so it is not loaded again by itself.
+    const reloads = hasFooter() ? PAUSES.length : countReload();
     if (reloads >= PAUSES.length) return;
     setTimeout(() => location.reload(), PAUSES[reloads]);
     addEventListener("online", () => location.reload());
@@ -34,8 +39,8 @@
   }
 
   function failed({ target }) {
-    // A page starts without its logo.
-    if (target instanceof HTMLImageElement) return;
+    // A page starts without its logo, and asks again for what was only to be loaded early.
+    if (target instanceof HTMLImageElement || target.rel === "modulepreload") return;
     if (document.readyState === "loading") addEventListener("DOMContentLoaded", report);
     else report();
   }

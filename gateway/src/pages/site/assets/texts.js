@@ -40,4 +40,10 @@ export function tWith(key, values) {
 }
 
 /** A number as people of the language write it. */
-export const numberText = (value) => new Intl.NumberFormat(locale).format(value);
+export function numberText(value) {
+  try {
+    return new Intl.NumberFormat(locale).format(value);
+  } catch {
+    return String(value);
+  }
+}

@@ -3,11 +3,13 @@
 use crate::webdriver::Browser;
 use serde_json::json;
 
-use super::{REQUESTER, link, task_with};
+use super::changes::change;
+use super::loading::block;
+use super::{APPROVER, REQUESTER, link, read_change, sign_in, status, task_with};
 use crate::harness::System;
 
 /// What a browser lacks, as a script that runs before those of the page.
-const LACKS: [(&str, &str); 7] = [
+const LACKS: [(&str, &str); 8] = [
     (
         "site data",
         "for (const name of ['sessionStorage', 'localStorage']) \
@@ -26,6 +28,7 @@ const LACKS: [(&str, &str); 7] = [
         "formats of times",
         "delete Intl.RelativeTimeFormat; Intl.DateTimeFormat = function () { throw new RangeError('time zone'); }",
     ),
+    ("formats", "delete window.Intl"),
     (
         "short timeouts",
         "delete AbortSignal.timeout; delete Object.hasOwn",
@@ -54,11 +57,75 @@ async fn a_browser_that_lacks_something_decides() {
         let approve = "document.getElementById('approve').click()";
         phone.run(approve).await;
         testkit::eventually(&format!("a decision without {lack}"), || async {
-            (super::status(&system, &token, &task).await == "approved").then_some(())
+            (status(&system, &token, &task).await == "approved").then_some(())
         })
         .await;
         assert_eq!(phone.console_errors().await, Vec::<String>::new(), "{lack}");
     }
+    system.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_browser_that_cannot_compare_texts_shows_the_new_one() {
+    let system = System::start().await;
+    let token = system.sign_up(REQUESTER).await;
+    let task = task_with(&system, &token, "Buy a chair", "").await;
+    let phone = Browser::phone().await;
+    block(&phone, &["*/assets/changes.js"]).await;
+    phone.open(&link(&system, &task)).await;
+    phone.sees("Buy a chair").await;
+    let text = json!({"description": "It costs a million."});
+    change(&system, &token, &task, &text).await;
+    phone.click("Approve").await;
+    phone.sees("This task was just changed.").await;
+    let shown =
+        "return document.getElementById('change').innerText.includes('It costs a million.')";
+    assert_eq!(phone.run(shown).await, true);
+    assert_eq!(status(&system, &token, &task).await, "pending");
+    read_change(&phone).await;
+    phone.click("Approve").await;
+    phone.sees("You approved this.").await;
+    system.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_browser_that_lacks_something_lists_creates_and_administers() {
+    const ADMIN: &str = "admin@countersign.local";
+    let system = System::start().await;
+    system.sign_up("ada@example.com").await;
+    let phone = Browser::phone().await;
+    let source = json!({"source": "delete window.Intl; delete URLSearchParams.prototype.size;
+        delete HTMLFormElement.prototype.requestSubmit; delete HTMLDialogElement.prototype.showModal"});
+    phone
+        .devtools("Page.addScriptToEvaluateOnNewDocument", &source)
+        .await;
+    phone
+        .open(&format!("{}/?tab=constructor", system.http.base()))
+        .await;
+    sign_in(&phone, ADMIN, System::PASSWORD).await;
+    phone.sees("nothing to decide.").await;
+    phone.click("New task").await;
+    phone.fill("Title", "Buy a chair").await;
+    phone.fill("Approver (e-mail address)", APPROVER).await;
+    let send = "document.getElementById('title').dispatchEvent(
+        new KeyboardEvent('keydown', { key: 'Enter', ctrlKey: true, bubbles: true, cancelable: true }))";
+    phone.run(send).await;
+    phone.sees("Copy link").await;
+    phone.click("Done").await;
+    phone.sees("1 task").await;
+
+    phone.follow("Admin").await;
+    phone.follow("Deletions").await;
+    assert!(phone.address().await.contains("view=deletions"));
+    phone.follow("Users").await;
+    phone.follow("ada@example.com").await;
+    phone.click("Deactivate").await;
+    phone.sees("Go back").await;
+    phone
+        .run("document.querySelector('dialog .reject').click()")
+        .await;
+    phone.sees("The account is deactivated.").await;
+    phone.assert_no_errors().await;
     system.stop().await;
 }
 
