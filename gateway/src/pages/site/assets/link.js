@@ -117,7 +117,7 @@ export function codeFromLink() {
     field.value = code ?? half;
     field.closest(".field").hidden = Boolean(code);
     // Keeps the code out of the history and of screenshots of the address bar.
-    history.replaceState(null, "", location.pathname);
+    history.replaceState(null, "", location.pathname.replace(/[^/a-z-].*$/, ""));
   }
   if (half && !code) markInvalid(field, `${t("halfTitle")}. ${t("halfLink")}`);
   reloadOnNewLink();

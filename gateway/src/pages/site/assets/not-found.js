@@ -9,11 +9,12 @@ import { t } from "./texts.js";
 const address = location.pathname + location.search + location.hash;
 const { id, secret, isHalf } = readLink(address);
 /** A page of ours whose address was written in capitals, or that something follows. */
-const near = location.pathname.match(/^\/+(tasks|account|admin|docs|reset-password|verify-email)\b/i)?.[1].toLowerCase();
+const near = location.pathname.match(/^\/+(tasks|account|sessions|admin|docs|reset-password|verify-email)\b/i)?.[1].toLowerCase();
+/** The page of a link in a message, which reads the link from its own fragment. */
+const ofLink = near?.includes("-") ? near : id || secret || isHalf ? "tasks" : null;
 
-if (id || secret || isHalf) {
-  // The page of tasks reads it from there.
-  location.replace(`/tasks#${encodeURIComponent(address)}`);
+if (ofLink) {
+  location.replace(`/${ofLink}#${encodeURIComponent(address)}`);
 } else if (near) {
   location.replace(`/${near}${location.search}${location.hash}`);
 } else {
