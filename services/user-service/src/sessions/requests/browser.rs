@@ -56,15 +56,18 @@ impl FromRequest for Browser {
     }
 }
 
-/// Whether a page of this server sent the request. Browsers before 2023 do not say so, but name the page's origin.
+/// Whether a page of this server sent the request. Browsers before 2023 do not say so, but name the page's origin. A page that
+/// came without TLS may be forged, so it may not ask over TLS.
 fn is_same_origin(request: &HttpRequest) -> bool {
     if let Some(site) = request.headers().get("sec-fetch-site") {
         return site == "same-origin";
     }
     let origin = request.headers().get(ORIGIN).map(HeaderValue::to_str);
     let origin = origin.and_then(Result::ok).unwrap_or_default();
-    let page_host = origin.split_once("://").map(|(_, host)| host);
-    page_host.is_some_and(|page| host(request).is_some_and(|host| host.eq_ignore_ascii_case(page)))
+    origin.split_once("://").is_some_and(|(scheme, page)| {
+        host(request).is_some_and(|host| host.eq_ignore_ascii_case(page))
+            && (scheme == "https" || !is_over_tls(request))
+    })
 }
 
 /// The host that the browser asked for, as the gateway reports it.
@@ -72,10 +75,14 @@ fn host(request: &HttpRequest) -> Option<&str> {
     forwarded(request, "x-forwarded-host", TrustedProxies::Peer)
 }
 
+/// Whether the browser sent the request over TLS, as the gateway reports it.
+fn is_over_tls(request: &HttpRequest) -> bool {
+    forwarded(request, "x-forwarded-proto", TrustedProxies::Peer) == Some("https")
+}
+
 /// Whether the cookie is for connections with TLS only: everywhere but on the developer's own machine without TLS.
 fn is_secure(request: &HttpRequest) -> bool {
-    forwarded(request, "x-forwarded-proto", TrustedProxies::Peer) == Some("https")
-        || !host(request).is_some_and(is_local)
+    is_over_tls(request) || !host(request).is_some_and(is_local)
 }
 
 /// Whether a host with its port is this machine.
@@ -122,6 +129,14 @@ mod tests {
             (&[("origin", "https://tasks.example")], false),
             (&[("origin", "https://evil.example")], false),
             (&[("origin", "null")], false),
+            (&[("origin", "http://tasks.example:8443")], true),
+            (
+                &[
+                    ("origin", "http://tasks.example:8443"),
+                    ("x-forwarded-proto", "https"),
+                ],
+                false,
+            ),
             (
                 &[
                     ("sec-fetch-site", "cross-site"),
