@@ -145,8 +145,9 @@ export function notLoaded() {
 export function openDialog(dialog) {
   dialog.addEventListener("close", () => dialog.remove());
   document.body.append(dialog);
-  if (dialog.showModal) dialog.showModal();
-  else dialog.setAttribute("open", "");
+  if (dialog.showModal) return dialog.showModal();
+  dialog.setAttribute("open", "");
+  dialog.querySelector("[autofocus], input")?.focus();
 }
 
 /** Closes a dialog. */

@@ -115,7 +115,7 @@ async fn on_a_low_screen_the_buttons_leave_room_to_write_and_to_read_a_change() 
 async fn a_change_and_a_comment_are_in_view_together() {
     let system = System::start().await;
     let token = system.sign_up(REQUESTER).await;
-    for height in [480, 600, 740] {
+    for height in [490, 600, 740] {
         let task = task_with(&system, &token, "Buy a chair", "It squeaks.").await;
         let browser = Browser::with(screen(360, height)).await;
         browser.open(&link(&system, &task)).await;
