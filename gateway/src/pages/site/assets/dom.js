@@ -144,10 +144,13 @@ export function notLoaded() {
 /** Opens a dialog, in a browser without them as a part of the page. It is removed when it is closed. */
 export function openDialog(dialog) {
   dialog.addEventListener("close", () => dialog.remove());
+  const first = dialog.querySelector("[autofocus], input");
+  // Only a real dialog takes the focus for it.
+  if (!dialog.showModal) first?.removeAttribute("autofocus");
   document.body.append(dialog);
   if (dialog.showModal) return dialog.showModal();
   dialog.setAttribute("open", "");
-  dialog.querySelector("[autofocus], input")?.focus();
+  first?.focus();
 }
 
 /** Closes a dialog. */
