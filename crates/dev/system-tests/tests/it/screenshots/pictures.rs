@@ -241,6 +241,7 @@ impl Camera<'_> {
         self.sign_in(&self.example.approver).await;
         self.open("/").await;
         self.take("inbox-to-decide", "Order 12 desk lamps").await?;
+        self.open("/?sort=decisionBy:1").await;
         self.take_screen("inbox-screen", "Order 12 desk lamps")
             .await?;
         for (tab, name, text) in [

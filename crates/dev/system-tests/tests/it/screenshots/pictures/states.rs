@@ -79,6 +79,8 @@ impl Camera<'_> {
         let link = &self.example.pending.approver_link;
         self.browser.open(link).await;
         self.sees("Spare bulb").await;
+        // Translating takes longer than the text is shown.
+        let loading = self.word("Loading …").await;
         self.block(&["*/approve"]).await;
         self.click("Approve").await;
         self.take_screen("decision-offline", "No connection: trying again …")
@@ -95,7 +97,9 @@ impl Camera<'_> {
         self.browser.open("about:blank").await;
         self.browser.limit_network(SLOW, -1.0).await;
         self.browser.open(link).await;
-        self.take_screen("decision-loading", "Loading …").await?;
+        self.browser.sees(&loading).await;
+        let screen = self.browser.picture().await;
+        self.write("decision-loading", &screen)?;
         self.browser.set_online(true).await;
         self.sees("Spare bulb").await;
         Ok(())
