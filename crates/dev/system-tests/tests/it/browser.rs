@@ -23,6 +23,8 @@ mod reach;
 mod sessions;
 mod task_text;
 
+use std::time::Duration;
+
 use crate::webdriver::Browser;
 use serde_json::{Value, json};
 use testkit::eventually;
@@ -54,6 +56,33 @@ async fn sign_in(phone: &Browser, email: &str, password: &str) {
     phone.fill("E-mail address", email).await;
     phone.fill("Password", password).await;
     phone.click("Sign in").await;
+}
+
+/// A phone on a page of which a user signed in.
+async fn signed_in(system: &System, path: &str, email: &str) -> Browser {
+    let phone = Browser::phone().await;
+    phone.open(&format!("{}{path}", system.http.base())).await;
+    sign_in(&phone, email, System::PASSWORD).await;
+    phone
+}
+
+/// Fills in the form for a new task.
+async fn write_task(phone: &Browser) {
+    phone.click("New task").await;
+    phone.fill("Title", "Buy a chair").await;
+    phone.fill("Approver (e-mail address)", APPROVER).await;
+}
+
+async fn dialog_closes(phone: &Browser) {
+    eventually("the dialog to close", || async {
+        (phone.count("dialog").await == 0).then_some(())
+    })
+    .await;
+}
+
+/// Waits until a press counts again: one that comes sooner belongs to the press before it.
+async fn wait_for_another_press() {
+    tokio::time::sleep(Duration::from_millis(800)).await;
 }
 
 async fn status(system: &System, token: &str, task: &Task) -> Value {

@@ -3,7 +3,7 @@
 use crate::webdriver::{Browser, Screen};
 use serde_json::{Value, json};
 
-use super::{APPROVER, REQUESTER, link, sign_in, task_with};
+use super::{APPROVER, REQUESTER, link, sign_in, signed_in, task_with};
 use crate::harness::System;
 
 const AXE: &str = include_str!("../../../vendor/axe.min.js");
@@ -87,9 +87,7 @@ async fn pages_for_people_with_an_account_are_accessible() {
         "decisionBy": "2020-01-31 12:00:00",
     });
     let _ = system.create_task_from(&token, &body).await;
-    let phone = Browser::phone().await;
-    phone.open(system.http.base()).await;
-    sign_in(&phone, REQUESTER, System::PASSWORD).await;
+    let phone = signed_in(&system, "/", REQUESTER).await;
     check(&phone, "Buy a table").await;
     phone.follow("Created by me").await;
     check(&phone, "Buy a chair").await;

@@ -6,7 +6,7 @@ use testkit::eventually;
 
 use super::accessibility::open_webhooks;
 use super::drafts::value_of;
-use super::{REQUESTER, set_password, sign_in, task_with};
+use super::{REQUESTER, set_password, sign_in, signed_in, task_with};
 use crate::harness::System;
 
 const EMAIL: &str = "ada@example.com";
@@ -218,9 +218,7 @@ async fn a_creator_adds_a_webhook_and_sends_its_delivery_again() {
     let system = System::start().await;
     let token = system.sign_up(REQUESTER).await;
     let task = task_with(&system, &token, "Buy a chair", "").await;
-    let phone = Browser::phone().await;
-    phone.open(system.http.base()).await;
-    sign_in(&phone, REQUESTER, System::PASSWORD).await;
+    let phone = signed_in(&system, "/", REQUESTER).await;
     phone.follow("Created by me").await;
     phone.follow("Buy a chair").await;
     open_webhooks(&phone).await;

@@ -6,7 +6,7 @@ use testkit::eventually;
 
 use super::accessibility::open_webhooks;
 use super::drafts::value_of;
-use super::{APPROVER, REQUESTER, link, poll, read_change, sign_in, status, task_with};
+use super::{APPROVER, REQUESTER, link, poll, read_change, sign_in, signed_in, status, task_with};
 use crate::harness::{System, Task};
 
 /// Changes a task behind the page's back.
@@ -117,10 +117,7 @@ async fn a_change_takes_neither_the_focus_nor_what_is_written_below() {
     let token = system.sign_up(REQUESTER).await;
     let text = "It has [a link](https://example.com).";
     let task = task_with(&system, &token, "Buy a chair", text).await;
-    let phone = Browser::phone().await;
-    let page = format!("{}/tasks?taskId={}", system.http.base(), task.id);
-    phone.open(&page).await;
-    sign_in(&phone, REQUESTER, System::PASSWORD).await;
+    let phone = signed_in(&system, &format!("/tasks?taskId={}", task.id), REQUESTER).await;
     open_webhooks(&phone).await;
     phone.fill("URL", "https://example.com/hook").await;
     for (focused, text, title) in [

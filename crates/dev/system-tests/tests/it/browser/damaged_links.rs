@@ -3,18 +3,23 @@
 use crate::webdriver::Browser;
 
 use super::drafts::{end_sessions, value_of};
-use super::{APPROVER, REQUESTER, sign_in, task_with};
-use crate::harness::System;
+use super::{APPROVER, REQUESTER, sign_in, signed_in, task_with};
+use crate::harness::{System, Task};
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_damaged_link_opens_the_task() {
+/// A task, and a phone that has not opened its link.
+async fn with_task() -> (System, Task, Browser) {
     let system = System::start().await;
     let token = system.sign_up(REQUESTER).await;
     let task = task_with(&system, &token, "Buy a chair", "").await;
+    (system, task, Browser::phone().await)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_damaged_link_opens_the_task() {
+    let (system, task, phone) = with_task().await;
     let (id, secret) = (&task.id, &task.approver_secret);
     let (begin, end) = secret.split_at(30);
     let usual = format!("/tasks?taskId={id}&secret={secret}");
-    let phone = Browser::phone().await;
     for damaged in [
         usual.replace('&', "&amp;"),
         usual.replace('&', "&amp;amp;"),
@@ -57,13 +62,10 @@ async fn opens(system: &System, phone: &Browser, damaged: &str, secret: &str) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_whole_secret_opens_the_task_whatever_is_around_it() {
-    let system = System::start().await;
-    let token = system.sign_up(REQUESTER).await;
-    let task = task_with(&system, &token, "Buy a chair", "").await;
+    let (system, task, phone) = with_task().await;
     let (id, secret) = (&task.id, &task.approver_secret);
     let (begin, end) = secret.split_at(30);
     let usual = format!("/tasks?taskId={id}&secret={secret}");
-    let phone = Browser::phone().await;
     // Within the secret: signs that are not seen, where a line may break, and the marks of a quoted message.
     for within in [
         "%E2%80%8B",
@@ -113,9 +115,7 @@ async fn a_person_without_the_right_link_or_account_can_sign_in() {
     system.sign_up("other@example.com").await;
     let task = task_with(&system, &token, "Buy a chair", "").await;
     let (base, id) = (system.http.base(), &task.id);
-    let phone = Browser::phone().await;
-    phone.open(base).await;
-    sign_in(&phone, "other@example.com", System::PASSWORD).await;
+    let phone = signed_in(&system, "/", "other@example.com").await;
     phone.sees("nothing to decide.").await;
     let half = task.approver_secret.split_at(30).0;
     phone
@@ -180,11 +180,8 @@ async fn a_damaged_code_is_read_or_said_to_be_half() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn half_a_link_and_one_without_its_secret_say_what_to_do() {
-    let system = System::start().await;
-    let token = system.sign_up(REQUESTER).await;
-    let task = task_with(&system, &token, "Buy a chair", "").await;
+    let (system, task, phone) = with_task().await;
     let (base, id, secret) = (system.http.base(), &task.id, &task.approver_secret);
-    let phone = Browser::phone().await;
     let half = secret.split_at(30).0;
     for half in [
         format!("taskId={id}&secret={half}"),

@@ -1,12 +1,10 @@
 //! Deciding: by keyboard, with a comment, and when the connection fails.
 
-use std::time::Duration;
-
 use crate::webdriver::Browser;
 use serde_json::json;
 use testkit::eventually;
 
-use super::{APPROVER, REQUESTER, link, status, task_with};
+use super::{APPROVER, REQUESTER, link, status, task_with, wait_for_another_press};
 use crate::harness::System;
 
 // Code points of keys in the WebDriver protocol.
@@ -69,7 +67,7 @@ async fn a_task_can_ask_for_a_second_press() {
         return new Promise((done) => setTimeout(() => { clearInterval(timer); done(); }, 1_500))";
     phone.run(often).await;
     assert_eq!(status(&system, &token, &task).await, "pending");
-    tokio::time::sleep(Duration::from_secs(1)).await;
+    wait_for_another_press().await;
     phone.click("Yes, reject").await;
     phone.sees("You rejected this.").await;
     assert_eq!(status(&system, &token, &task).await, "rejected");

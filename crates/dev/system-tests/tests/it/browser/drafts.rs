@@ -4,7 +4,9 @@ use crate::webdriver::Browser;
 use serde_json::json;
 use testkit::eventually;
 
-use super::{APPROVER, REQUESTER, link, sign_in, status, task_with};
+use super::{
+    APPROVER, REQUESTER, dialog_closes, link, sign_in, signed_in, status, task_with, write_task,
+};
 use crate::harness::System;
 
 // A code point of a key in the WebDriver protocol.
@@ -101,17 +103,10 @@ async fn a_comment_survives_a_reload_until_it_is_sent() {
 async fn a_new_task_survives_escape_and_the_end_of_the_session() {
     let system = System::start().await;
     system.sign_up(REQUESTER).await;
-    let phone = Browser::phone().await;
-    phone.open(system.http.base()).await;
-    sign_in(&phone, REQUESTER, System::PASSWORD).await;
-    phone.click("New task").await;
-    phone.fill("Title", "Buy a chair").await;
-    phone.fill("Approver (e-mail address)", APPROVER).await;
+    let phone = signed_in(&system, "/", REQUESTER).await;
+    write_task(&phone).await;
     phone.press(ESCAPE).await;
-    eventually("the dialog to close", || async {
-        (phone.count("dialog").await == 0).then_some(())
-    })
-    .await;
+    dialog_closes(&phone).await;
     phone.click("New task").await;
     phone.sees("This is what you wrote before.").await;
     assert_eq!(value_of(&phone, "title").await, "Buy a chair");

@@ -1,14 +1,12 @@
 //! The end of a session, wherever a person writes: they sign in above the page, and what they wrote is there.
 
-use std::time::Duration;
-
 use crate::webdriver::Browser;
 use serde_json::Value;
 use testkit::eventually;
 
 use super::accessibility::open_webhooks;
 use super::drafts::{ESCAPE, end_sessions, value_of};
-use super::{APPROVER, REQUESTER, sign_in, task_with};
+use super::{REQUESTER, dialog_closes, signed_in, task_with, write_task};
 use crate::harness::System;
 
 const ADMIN: &str = "admin@countersign.local";
@@ -28,7 +26,7 @@ async fn sign_in_again(phone: &Browser, email: &str) {
 }
 
 /// Presses the button of a form that sends it.
-async fn send(phone: &Browser, form: &str) {
+pub(super) async fn send(phone: &Browser, form: &str) {
     let script = format!("document.querySelector('{form} button:not([type])').click()");
     phone.run(&script).await;
 }
@@ -38,10 +36,7 @@ async fn an_address_of_a_webhook_survives_the_end_of_the_session() {
     let system = System::start().await;
     let token = system.sign_up(REQUESTER).await;
     let task = task_with(&system, &token, "Buy a chair", "").await;
-    let phone = Browser::phone().await;
-    let page = format!("{}/tasks?taskId={}", system.http.base(), task.id);
-    phone.open(&page).await;
-    sign_in(&phone, REQUESTER, System::PASSWORD).await;
+    let phone = signed_in(&system, &format!("/tasks?taskId={}", task.id), REQUESTER).await;
     open_webhooks(&phone).await;
     let url = format!("{}?correlationId=again", system.webhook_url());
     phone.fill("URL", &url).await;
@@ -59,15 +54,15 @@ async fn an_address_of_a_webhook_survives_the_end_of_the_session() {
 async fn the_list_behind_a_dialog_leaves_it_open_after_the_end_of_the_session() {
     let system = System::start().await;
     system.sign_up(REQUESTER).await;
-    let phone = Browser::phone().await;
-    phone.open(system.http.base()).await;
-    sign_in(&phone, REQUESTER, System::PASSWORD).await;
-    phone.click("New task").await;
-    phone.fill("Title", "Buy a chair").await;
-    phone.fill("Approver (e-mail address)", APPROVER).await;
+    let phone = signed_in(&system, "/", REQUESTER).await;
+    write_task(&phone).await;
     end_sessions(&system, REQUESTER).await;
-    // The list is loaded again meanwhile.
-    tokio::time::sleep(Duration::from_secs(14)).await;
+    let refused = "return performance.getEntriesByType('resource')
+        .filter(({ name, responseStatus }) => name.includes('/people-task/tasks?') && responseStatus === 401).length";
+    eventually("the list to be loaded again", async || {
+        (phone.run(refused).await != 0).then_some(())
+    })
+    .await;
     assert_eq!(value_of(&phone, "title").await, "Buy a chair");
     send(&phone, "dialog").await;
     sign_in_again(&phone, REQUESTER).await;
@@ -82,10 +77,7 @@ async fn an_administrator_loses_no_edit_and_no_new_address() {
     let system = System::start().await;
     system.sign_up("ada@example.com").await;
     let id = system.user_id("ada@example.com").await;
-    let phone = Browser::phone().await;
-    let page = format!("{}/admin?view=user&id={id}", system.http.base());
-    phone.open(&page).await;
-    sign_in(&phone, ADMIN, System::PASSWORD).await;
+    let phone = signed_in(&system, &format!("/admin?view=user&id={id}"), ADMIN).await;
     phone.fill("Plan", "gold").await;
     // What is not saved survives other buttons, too.
     phone.click("Deactivate").await;
@@ -108,10 +100,7 @@ async fn an_administrator_loses_no_edit_and_no_new_address() {
         field.dispatchEvent(new Event('input'))";
     phone.run(fill).await;
     phone.press(ESCAPE).await;
-    eventually("the dialog to close", || async {
-        (phone.count("dialog").await == 0).then_some(())
-    })
-    .await;
+    dialog_closes(&phone).await;
     phone.click("New user").await;
     assert_eq!(value_of(&phone, "new-email").await, "grace@example.com");
     assert_eq!(value_of(&phone, "new-password").await, Value::from(""));

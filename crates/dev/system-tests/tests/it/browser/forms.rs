@@ -1,36 +1,19 @@
-//! The dialogs that change a task: a change that somebody else made meanwhile stops none of them, and Escape loses nothing.
+//! The dialogs that change a task: a change by another user meanwhile stops none of them, and Escape loses nothing.
 
 use crate::webdriver::Browser;
 use serde_json::json;
-use testkit::eventually;
 
 use super::changes::change;
 use super::drafts::{ESCAPE, value_of};
-use super::{APPROVER, REQUESTER, sign_in, task_with};
+use super::ended_sessions::send;
+use super::{APPROVER, REQUESTER, dialog_closes, signed_in, task_with};
 use crate::harness::{System, Task};
 
 const MEANWHILE: &str = "Somebody else changed this task meanwhile.";
 
 /// Opens a task as a person with an account.
 async fn open(system: &System, email: &str, task: &Task) -> Browser {
-    let phone = Browser::phone().await;
-    let page = format!("{}/tasks?taskId={}", system.http.base(), task.id);
-    phone.open(&page).await;
-    sign_in(&phone, email, System::PASSWORD).await;
-    phone
-}
-
-/// Presses the button that sends the form of the dialog.
-async fn send(phone: &Browser) {
-    let main = "document.querySelector('dialog form button:not([type])').click()";
-    phone.run(main).await;
-}
-
-async fn is_closed(phone: &Browser) {
-    eventually("the dialog to close", || async {
-        (phone.count("dialog").await == 0).then_some(())
-    })
-    .await;
+    signed_in(system, &format!("/tasks?taskId={}", task.id), email).await
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -42,17 +25,17 @@ async fn a_creator_edits_and_renews_the_link_of_a_task_that_changes_meanwhile() 
     phone.click("Edit").await;
     phone.fill("Title", "Buy two chairs").await;
     phone.press(ESCAPE).await;
-    is_closed(&phone).await;
+    dialog_closes(&phone).await;
     phone.click("Edit").await;
     phone.sees("This is what you wrote before.").await;
     assert_eq!(value_of(&phone, "title").await, "Buy two chairs");
     // The field had no time, and gets one with seconds.
     let due = json!({"decisionBy": "2030-10-27 01:30:37"});
     change(&system, &token, &task, &due).await;
-    send(&phone).await;
+    send(&phone, "dialog form").await;
     phone.sees(MEANWHILE).await;
-    send(&phone).await;
-    is_closed(&phone).await;
+    send(&phone, "dialog form").await;
+    dialog_closes(&phone).await;
     let path = format!("/people-task/tasks/{}", task.id);
     let saved = system.get(&path, &token).await.json;
     assert_eq!(saved["title"], "Buy two chairs");
@@ -61,9 +44,9 @@ async fn a_creator_edits_and_renews_the_link_of_a_task_that_changes_meanwhile() 
     phone.click("New link for the approver").await;
     phone.sees("the old one stops working").await;
     change(&system, &token, &task, &json!({"description": "Red."})).await;
-    send(&phone).await;
+    send(&phone, "dialog form").await;
     phone.sees(MEANWHILE).await;
-    send(&phone).await;
+    send(&phone, "dialog form").await;
     phone.sees("Copy link").await;
     phone.assert_no_errors().await;
     system.stop().await;
@@ -81,15 +64,15 @@ async fn an_approver_reassigns_a_task_that_changes_meanwhile() {
         .fill("Approver (e-mail address)", "third@example.com")
         .await;
     phone.press(ESCAPE).await;
-    is_closed(&phone).await;
+    dialog_closes(&phone).await;
     phone.click("Reassign").await;
     phone.sees("This is what you wrote before.").await;
     change(&system, &token, &task, &json!({"title": "Buy two chairs"})).await;
-    send(&phone).await;
+    send(&phone, "dialog form").await;
     phone.sees(MEANWHILE).await;
     assert_eq!(value_of(&phone, "approver").await, "third@example.com");
-    send(&phone).await;
-    is_closed(&phone).await;
+    send(&phone, "dialog form").await;
+    dialog_closes(&phone).await;
     let path = format!("/people-task/tasks/{}", task.id);
     let saved = system.get(&path, &token).await.json;
     assert_eq!(saved["approver"], "third@example.com");

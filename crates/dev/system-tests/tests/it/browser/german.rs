@@ -1,15 +1,13 @@
 //! What the pages say in German about dates, addresses and what is wrong, in the time zone of the browser.
 
-use std::time::Duration;
-
 use crate::webdriver::Browser;
 use serde_json::json;
 use testkit::eventually;
 
-use super::{REQUESTER, task_with};
+use super::{REQUESTER, task_with, wait_for_another_press};
 use crate::harness::System;
 
-/// A phone of somebody in Berlin.
+/// A phone in Berlin.
 async fn german_phone(system: &System) -> Browser {
     let phone = Browser::phone().await;
     phone.speak("de-DE,de").await;
@@ -87,8 +85,7 @@ async fn dates_and_addresses_are_remarked_on_in_german() {
         .await;
     phone.click("Erstellen").await;
     remarks(&phone, "approver", "keine vollständige Domain").await;
-    // A press that follows at once belongs to the first one.
-    tokio::time::sleep(Duration::from_millis(800)).await;
+    wait_for_another_press().await;
     phone.click("Trotzdem erstellen").await;
     phone.click("Fertig").await;
     phone.follow("Ein Tisch").await;

@@ -1,10 +1,9 @@
 //! Who is not the approver must choose to decide in their place.
 
-use crate::webdriver::Browser;
 use serde_json::json;
 
 use super::changes::change;
-use super::{APPROVER, REQUESTER, poll, read_change, sign_in, status, task_with};
+use super::{APPROVER, REQUESTER, poll, read_change, signed_in, status, task_with};
 use crate::harness::System;
 
 #[tokio::test(flavor = "multi_thread")]
@@ -12,10 +11,7 @@ async fn a_creator_chooses_to_decide_in_place_of_the_approver() {
     let system = System::start().await;
     let token = system.sign_up(REQUESTER).await;
     let task = task_with(&system, &token, "Buy a chair", "").await;
-    let phone = Browser::phone().await;
-    let page = format!("{}/tasks?taskId={}", system.http.base(), task.id);
-    phone.open(&page).await;
-    sign_in(&phone, REQUESTER, System::PASSWORD).await;
+    let phone = signed_in(&system, &format!("/tasks?taskId={}", task.id), REQUESTER).await;
     phone.sees(&format!("{APPROVER} decides this.")).await;
     assert_eq!(phone.count("#approve").await, 0);
     phone.click("Decide yourself …").await;
@@ -40,10 +36,7 @@ async fn who_chooses_to_decide_reads_first_what_is_new() {
     let system = System::start().await;
     let token = system.sign_up(REQUESTER).await;
     let task = task_with(&system, &token, "Buy a chair", "").await;
-    let phone = Browser::phone().await;
-    let page = format!("{}/tasks?taskId={}", system.http.base(), task.id);
-    phone.open(&page).await;
-    sign_in(&phone, REQUESTER, System::PASSWORD).await;
+    let phone = signed_in(&system, &format!("/tasks?taskId={}", task.id), REQUESTER).await;
     phone.sees(&format!("{APPROVER} decides this.")).await;
     let text = json!({"description": "It costs a million.\n\n".repeat(50)});
     change(&system, &token, &task, &text).await;
@@ -79,9 +72,7 @@ async fn after_a_decision_there_is_a_way_on() {
     system.sign_up(APPROVER).await;
     let _ = task_with(&system, &token, "Buy a table", "").await;
     let _ = task_with(&system, &token, "Buy a chair", "").await;
-    let phone = Browser::phone().await;
-    phone.open(system.http.base()).await;
-    sign_in(&phone, APPROVER, System::PASSWORD).await;
+    let phone = signed_in(&system, "/", APPROVER).await;
     phone.follow("Buy a chair").await;
     phone.click("Reject").await;
     phone.sees("You rejected this.").await;

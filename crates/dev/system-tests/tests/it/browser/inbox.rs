@@ -4,7 +4,7 @@ use crate::webdriver::Browser;
 use serde_json::{Value, json};
 use testkit::eventually;
 
-use super::{APPROVER, REQUESTER, sign_in, status, task_with};
+use super::{APPROVER, REQUESTER, sign_in, signed_in, status, task_with, write_task};
 use crate::harness::System;
 
 #[tokio::test(flavor = "multi_thread")]
@@ -56,9 +56,7 @@ async fn the_inbox_pages_searches_and_updates_itself() {
         let title = format!("Task number {number}");
         let _ = task_with(&system, &token, &title, "").await;
     }
-    let phone = Browser::phone().await;
-    phone.open(system.http.base()).await;
-    sign_in(&phone, APPROVER, System::PASSWORD).await;
+    let phone = signed_in(&system, "/", APPROVER).await;
     phone.sees("Task number 30").await;
     assert_eq!(phone.count("#rows > li").await, 25);
     phone.follow("Next page").await;
@@ -98,12 +96,8 @@ async fn the_inbox_pages_searches_and_updates_itself() {
 async fn a_created_task_is_decided_with_its_link() {
     let system = System::start().await;
     let token = system.sign_up(REQUESTER).await;
-    let phone = Browser::phone().await;
-    phone.open(system.http.base()).await;
-    sign_in(&phone, REQUESTER, System::PASSWORD).await;
-    phone.click("New task").await;
-    phone.fill("Title", "Buy a chair").await;
-    phone.fill("Approver (e-mail address)", APPROVER).await;
+    let phone = signed_in(&system, "/", REQUESTER).await;
+    write_task(&phone).await;
     phone.click("Create").await;
     phone.click("Copy link").await;
     phone.sees("Copied").await;
@@ -166,9 +160,7 @@ async fn pages_of_the_inbox_have_an_end_and_keep_the_focus() {
         let path = format!("/people-task/tasks/{}/{verb}", task.id);
         let _ = system.put(&path, &approver, &json!({})).await;
     }
-    let phone = Browser::phone().await;
-    phone.open(system.http.base()).await;
-    sign_in(&phone, APPROVER, System::PASSWORD).await;
+    let phone = signed_in(&system, "/", APPROVER).await;
     phone.sees("1–25 of 26").await;
     for offset in ["1000", "99999999", "26"] {
         let path = format!("{}/?offset={offset}", system.http.base());

@@ -6,7 +6,7 @@ use crate::webdriver::Browser;
 use serde_json::json;
 
 use super::changes::change;
-use super::{APPROVER, REQUESTER, link, read_change, sign_in, status, task_with};
+use super::{APPROVER, REQUESTER, link, read_change, signed_in, status, task_with};
 use crate::harness::System;
 
 /// The modifiers of an event in the DevTools protocol.
@@ -108,9 +108,7 @@ async fn a_key_decides_nothing_that_was_not_read() {
 async fn a_key_that_is_held_creates_one_task_and_confirms_no_remark() {
     let system = System::start().await;
     let token = system.sign_up(REQUESTER).await;
-    let phone = Browser::phone().await;
-    phone.open(system.http.base()).await;
-    sign_in(&phone, REQUESTER, System::PASSWORD).await;
+    let phone = signed_in(&system, "/", REQUESTER).await;
     phone.click("New task").await;
     phone.fill("Title", "Buy a chair").await;
     for (modifiers, domain) in [(CTRL, "intranet"), (ALONE, "office")] {

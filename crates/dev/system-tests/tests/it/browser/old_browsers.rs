@@ -5,7 +5,7 @@ use serde_json::json;
 
 use super::changes::change;
 use super::loading::block;
-use super::{APPROVER, REQUESTER, link, read_change, sign_in, status, task_with};
+use super::{REQUESTER, link, read_change, sign_in, status, task_with, write_task};
 use crate::harness::System;
 
 /// What a browser lacks, as a script that runs before those of the page.
@@ -104,9 +104,7 @@ async fn a_browser_that_lacks_something_lists_creates_and_administers() {
         .await;
     sign_in(&phone, ADMIN, System::PASSWORD).await;
     phone.sees("nothing to decide.").await;
-    phone.click("New task").await;
-    phone.fill("Title", "Buy a chair").await;
-    phone.fill("Approver (e-mail address)", APPROVER).await;
+    write_task(&phone).await;
     let send = "document.getElementById('title').dispatchEvent(
         new KeyboardEvent('keydown', { key: 'Enter', ctrlKey: true, bubbles: true, cancelable: true }))";
     phone.run(send).await;

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use testkit::eventually;
 
 use super::accessibility::check;
-use super::{APPROVER, REQUESTER, link, sign_in, task_with};
+use super::{APPROVER, REQUESTER, link, sign_in, signed_in, task_with};
 use crate::harness::System;
 
 const STAY: &str = "document.getElementById('stay').click()";
@@ -84,9 +84,7 @@ async fn a_new_tab_is_signed_in() {
 async fn without_the_choice_a_new_tab_asks_to_sign_in() {
     let system = System::start().await;
     system.sign_up(APPROVER).await;
-    let phone = Browser::phone().await;
-    phone.open(system.http.base()).await;
-    sign_in(&phone, APPROVER, System::PASSWORD).await;
+    let phone = signed_in(&system, "/", APPROVER).await;
     phone.sees(NOTHING).await;
     assert_eq!(cookies(&phone).await, Vec::<Value>::new());
     phone.open_tab().await;

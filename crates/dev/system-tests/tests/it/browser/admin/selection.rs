@@ -62,7 +62,7 @@ async fn several_users_are_deactivated_and_what_fails_stays_selected() {
     let phone = Browser::phone().await;
     open(&system, &phone, "").await;
     has(&phone, 4, "tbody tr").await;
-    // Nobody selects their own account.
+    // An administrator cannot select their own account.
     has(&phone, 3, "tbody th input[type=checkbox]").await;
     let buttons = "return document.querySelector('#selection .actions').checkVisibility()";
     assert_eq!(phone.run(buttons).await, false);
