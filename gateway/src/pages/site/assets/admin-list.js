@@ -2,13 +2,12 @@
 
 import { loadUser, PAGE } from "./admin-api.js";
 import { change, failed, urlOf } from "./admin-state.js";
+import { offsetOf } from "./api.js";
 import { closeDialog, element, foreign, labelled, notify, openDialog, withButtonsDisabled } from "./dom.js";
 import { numberText, t } from "./texts.js";
 import { exactTime, parseTime, timeFromNow, timeToTheSecond } from "./times.js";
 
 const TYPING_PAUSE = 300;
-/** The highest offset that the API takes. */
-const MOST = 10_000_000;
 
 /** The heading of a view. It gets the focus when the view is opened. */
 export const heading = (...content) => element("h1", { tabindex: -1 }, ...content);
@@ -188,16 +187,13 @@ function filterForm(filters, order, state) {
     fields.length > 0 ? fold : null);
 }
 
-/** The offset that a URL names, as far as the API takes it. */
-const offsetIn = (text) => Math.min(Math.max(0, Number.parseInt(text, 10) || 0), MOST) || "";
-
 /**
  * A list with filters and pages. `load` returns the rows of a page of a state and the position of the next one;
  * `position` is the parameter with that position. `loaded` is called with what was loaded, and `selection` has the rows that
  * are selected. Returns its elements and what loads it again.
  */
 export function list({ label, state, filters = [], sorts = [], sort, columns, load, position = "offset", loaded = () => {}, selection }) {
-  let current = { sort, ...state, offset: offsetIn(state.offset) };
+  let current = { sort, ...state, offset: offsetOf(state.offset) || "" };
   let newest = 0;
   let shown = "";
   const summary = element("p", { class: "soft small", role: "status", id: "summary" }, t("loading"));

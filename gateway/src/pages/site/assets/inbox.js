@@ -51,7 +51,10 @@ function render({ rows, before, next }, all, previous) {
 async function refresh() {
   const request = ++newest;
   try {
-    const [page, count, counts] = await Promise.all([loadPage(state), countToDecide(), countAll(state)]);
+    const counting = countAll(state);
+    // The list of what is to be decided is counted anyway.
+    const toDecide = state.tab === "decide" && !state.search ? counting.then(([number]) => number) : countToDecide();
+    const [page, count, counts] = await Promise.all([loadPage(state), toDecide, counting]);
     const all = counts.reduce((sum, one) => sum + one, 0);
     const isPastEnd = page.rows.length === 0 && page.before > 0;
     const previous = await (isPastEnd ? offsetsBefore(state, counts, (all - 1) % PAGE + 1) : offsetsBefore(state, page.offsets, PAGE));

@@ -1,11 +1,9 @@
 // Pages of a person's tasks, for each tab, filter and order.
 
-import { call, listPage } from "./api.js";
+import { call, listPage, offsetOf } from "./api.js";
 import { token } from "./session.js";
 
 export const PAGE = 25;
-/** The highest offset that the service takes. */
-const MOST = 10_000_000;
 
 /** What each tab lists. A list of several statuses is made from one list for each. */
 export const TABS = {
@@ -27,7 +25,7 @@ export function stateFromUrl() {
     search: given.get("search") ?? "",
     status: choices.includes(given.get("status")) ? given.get("status") : "",
     sort: SORTS.includes(given.get("sort")) ? given.get("sort") : sort,
-    offsets: (given.get("offset") ?? "").split(",").map((offset) => Math.min(Math.max(0, Number.parseInt(offset, 10) || 0), MOST)),
+    offsets: (given.get("offset") ?? "").split(",").map(offsetOf),
   };
 }
 
