@@ -31,16 +31,23 @@ pub fn bounded_text(text: &str, min: usize, max: usize) -> Result<&str, Invalid>
     }
     let characters = text.chars().count();
     if characters < min {
-        let noun = if min == 1 { "character" } else { "characters" };
-        let message = format!("Must have at least {min} {noun}.");
+        let message = format!("Must have at least {}.", number_of_characters(min));
         return Err(Invalid::new("too-short", message));
     }
     if characters > max {
-        let noun = if max == 1 { "character" } else { "characters" };
-        let message = format!("Must have at most {max} {noun}.");
+        let message = format!("Must have at most {}.", number_of_characters(max));
         return Err(Invalid::new("too-long", message));
     }
     Ok(text)
+}
+
+fn number_of_characters(number: usize) -> String {
+    let noun = if number == 1 {
+        "character"
+    } else {
+        "characters"
+    };
+    format!("{number} {noun}")
 }
 
 /// Checks a text that people must be able to see, like [`bounded_text`].
