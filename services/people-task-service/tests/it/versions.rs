@@ -170,7 +170,7 @@ async fn the_version_that_was_seen_is_decided_also_behind_proxies_that_change_ta
 }
 
 #[tokio::test]
-async fn a_version_that_cannot_be_read_is_an_invalid_field() {
+async fn a_version_that_cannot_be_read_is_an_invalid_field_and_any_other_number_another_version() {
     let app = Fixture::start().await;
     let ada = app.user("ada@example.com");
     let task = app.create(&ada, json!({})).await;
@@ -191,6 +191,12 @@ async fn a_version_that_cannot_be_read_is_an_invalid_field() {
             .put(&ada, &task.path, &json!({"version": version}))
             .await;
         assert_eq!(reply.bad_fields(), ["version"], "{body}");
+    }
+    // To JSON Schema they are integers, and so they are versions that the task does not have.
+    for version in [json!(2.0), json!(1e30), json!(-1e30), json!(u64::MAX)] {
+        let body = json!({"version": version});
+        let reply = decision(&app, &ada, &task, "approve").json(&body).send();
+        reply.await.expect_problem(409, "task-changed");
     }
     let none = json!({"version": null});
     let _ = decision(&app, &ada, &task, "approve")
