@@ -1,3 +1,4 @@
+use std::sync::Arc;
 use std::time::Duration;
 
 use actix_web::http::header::HeaderValue;
@@ -9,6 +10,7 @@ use crate::limits::rate_limit::RateLimits;
 use crate::limits::turns::Turns;
 use crate::routes::PerService;
 use crate::upstream::BaseAddress;
+use crate::waiting::Waiting;
 
 /// The state that all requests share.
 #[derive(Debug)]
@@ -23,5 +25,7 @@ pub(crate) struct AppState {
     pub(crate) concurrency: ConcurrencyLimits,
     /// Used by the clients to which `rate_limits` apply.
     pub(crate) turns: Turns,
+    /// Callers that wait for the end of a task.
+    pub(crate) waiting: Arc<Waiting>,
     pub(crate) circuit_breakers: PerService<CircuitBreaker>,
 }

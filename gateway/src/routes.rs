@@ -17,6 +17,8 @@ pub struct Route {
     pub rate: RateClass,
     /// What it makes its service do, if requests of one network must not do it all at once.
     pub work: Option<Work>,
+    /// Whether a caller may wait for the end of the task that it names.
+    pub waits: bool,
 }
 
 impl Route {
@@ -106,6 +108,7 @@ const fn of(service: Service, method: Method, path: &'static str, access: Access
         access,
         rate: RateClass::Normal,
         work: Some(Work::Short),
+        waits: false,
     }
 }
 
@@ -133,6 +136,11 @@ const fn long(mut route: Route) -> Route {
 
 const fn lookup(mut route: Route) -> Route {
     route.work = Some(Work::Lookup);
+    route
+}
+
+const fn waiting(mut route: Route) -> Route {
+    route.waits = true;
     route
 }
 
@@ -173,7 +181,7 @@ pub static ROUTES: &[Route] = &[
     long(task(Method::GET, "/people-task/tasks", TokenOrSecret)),
     task(Method::POST, "/people-task/tasks", Token),
     long(task(Method::GET, "/people-task/tasks-count", TokenOrSecret)),
-    task(Method::GET, "/people-task/tasks/{id}", TokenOrSecret),
+    waiting(task(Method::GET, "/people-task/tasks/{id}", TokenOrSecret)),
     task(Method::PUT, "/people-task/tasks/{id}", TokenOrSecret),
     task(Method::PUT, "/people-task/tasks/{id}/approve", TokenOrSecret),
     task(Method::PUT, "/people-task/tasks/{id}/reject", TokenOrSecret),
@@ -200,7 +208,7 @@ pub static ROUTES: &[Route] = &[
     long(task(Method::GET, "/plugins/appmixer/utils/tasks/tasks", TokenOrSecret)),
     task(Method::POST, "/plugins/appmixer/utils/tasks/tasks", Token),
     long(task(Method::GET, "/plugins/appmixer/utils/tasks/tasks-count", TokenOrSecret)),
-    task(Method::GET, "/plugins/appmixer/utils/tasks/tasks/{id}", TokenOrSecret),
+    waiting(task(Method::GET, "/plugins/appmixer/utils/tasks/tasks/{id}", TokenOrSecret)),
     task(Method::PUT, "/plugins/appmixer/utils/tasks/tasks/{id}", TokenOrSecret),
     task(Method::PUT, "/plugins/appmixer/utils/tasks/tasks/{id}/approve", TokenOrSecret),
     task(Method::PUT, "/plugins/appmixer/utils/tasks/tasks/{id}/reject", TokenOrSecret),

@@ -34,7 +34,7 @@ pub use client_network::client_network;
 pub use documentation::{BodyProblems, DocumentedProblem, ProblemGroup, QueryProblems};
 pub use fields::{FieldValue, Fields, json_text};
 pub use health::{Checked, Health, healthz, readyz};
-pub use middleware::{REQUEST_ID, TRACEPARENT, request_context};
+pub use middleware::{REQUEST_ID, TRACEPARENT, Waited, request_context};
 pub use mount::{BearerToken, Document, mount};
 pub use problem::{FieldError, Problem, ProblemBody, whole_seconds};
 pub use query::{Query, combine_errors, path_id};

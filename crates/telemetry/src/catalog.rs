@@ -94,6 +94,8 @@ pub const METRICS: &[Metric] = metrics! {
     Histogram outbound_request_duration_seconds(destination, outcome) of CALLERS: "The time from a request to another system to the head of its response. Attempts to deliver webhooks have metrics of their own.";
     // The gateway.
     Gauge gateway_requests_in_flight(service) of GATEWAY: "Requests that wait for the head of a service's response.";
+    Gauge gateway_waiting_requests() of GATEWAY: "Callers that wait for the end of a task.";
+    Counter gateway_waiting_displaced_total() of GATEWAY: "Callers whose wait was ended for one of another client network.";
     Gauge gateway_circuit_open(service) of GATEWAY: "1 while requests to the service are refused because it failed, otherwise 0.";
     Counter gateway_upstream_failures_total(kind = ["broken", "timeout", "unreachable"]) of GATEWAY: "Requests that a service did not respond to.";
     Counter gateway_requests_refused_by_circuit_total(service = ["people-task-service", "user-service"]) of GATEWAY: "Requests that were refused with 503 because the circuit of the service was open.";

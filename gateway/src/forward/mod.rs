@@ -5,6 +5,7 @@ mod exchange;
 mod headers;
 mod request_body;
 mod response;
+mod wait;
 
 #[cfg(test)]
 pub(crate) use self::headers::forwarded_request_headers;
@@ -16,9 +17,11 @@ use std::time::Duration;
 use actix_web::web::{Data, Payload};
 use actix_web::{FromRequest as _, HttpRequest, HttpResponse};
 use auth::{Caller, MaybeCaller};
+use bytes::Bytes;
 use fairness::Refused;
 use http::Response;
 use http_kit::Problem;
+use hyper::body::Incoming;
 use telemetry::CallOutcome;
 use tokio::time::timeout;
 use values::Names as _;
@@ -71,44 +74,70 @@ async fn forward_counted(
 ) -> Result<HttpResponse, Problem> {
     check_token(route.access, request).await?;
     headers::check_length(request.uri())?;
-    let path = headers::path(route, request.match_info());
     let framing = Framing::of(request.headers())?;
     let body = request_body::collect(framing, payload, client.address, state).await?;
-    let in_flight = state.concurrency.in_flight.of(route.service);
-    let in_flight = acquire(in_flight, client.address, 1)?;
-    let circuit = state.circuit_breakers.of(route.service);
-    circuit.check()?;
-    let turn = turn(route, body.as_ref(), client, state).await?;
-    let circuit = circuit.acquire()?;
-
-    let query = request.uri().query();
-    let uri = state.upstreams.of(route.service).uri(&path, query);
-    let upstream_request = UpstreamRequest {
-        method: headers::method(&route.method)?,
-        uri: uri.map_err(|error| error::malformed(&error))?,
-        headers: || headers::request_headers(route.access, request.headers(), client),
-        body: body
-            .as_ref()
-            .map(|body| body.bytes.clone())
-            .unwrap_or_default(),
+    let forwarding = Forwarding {
+        route,
+        request,
+        client,
+        state,
+        http_client,
     };
-    let exchange = exchange(http_client, upstream_request, state.upstream_timeout);
-    let outcome =
-        |result: &Result<_, _>| CallOutcome::of(result, |r: &Response<_>| r.status().as_u16());
-    let response = telemetry::outgoing(route.service.name(), exchange, outcome).await;
-    // From now on the request costs its service only the memory that `response_bytes` counts.
-    drop((in_flight, turn, body));
-    let response = match response {
-        Ok(response) => {
-            circuit.record_response();
-            response
-        }
-        Err(problem) => {
-            circuit.record_failure();
-            return Err(problem);
-        }
+    let response = match forwarding.place()? {
+        None => forwarding.send_in_turn(body).await?,
+        Some(place) => forwarding.send_when_ended(place).await?,
     };
     response::relay(response, state, client.address, route).await
+}
+
+/// A request that was checked.
+#[derive(Clone, Copy)]
+struct Forwarding<'a> {
+    route: &'static Route,
+    request: &'a HttpRequest,
+    client: &'a ClientInfo,
+    state: &'a AppState,
+    http_client: &'a UpstreamClient,
+}
+
+impl Forwarding<'_> {
+    /// Sends the request when the requests of its network and its service allow it.
+    async fn send_in_turn(self, body: Option<RequestBody>) -> Result<Response<Incoming>, Problem> {
+        let in_flight = self.state.concurrency.in_flight.of(self.route.service);
+        let _in_flight = acquire(in_flight, self.client.address, 1)?;
+        self.state.circuit_breakers.of(self.route.service).check()?;
+        let _turn = turn(self.route, body.as_ref(), self.client, self.state).await?;
+        let bytes = body.as_ref().map(|body| body.bytes.clone());
+        // From the response on, the request costs its service only the memory that `response_bytes` counts.
+        self.send(bytes.unwrap_or_default()).await
+    }
+
+    /// Sends the request, unless the circuit of its service is open.
+    async fn send(self, body: Bytes) -> Result<Response<Incoming>, Problem> {
+        let (route, state) = (self.route, self.state);
+        let circuit = state.circuit_breakers.of(route.service).acquire()?;
+        let path = headers::path(route, self.request.match_info());
+        let uri = state
+            .upstreams
+            .of(route.service)
+            .uri(&path, self.request.uri().query());
+        let headers = self.request.headers();
+        let upstream_request = UpstreamRequest {
+            method: headers::method(&route.method)?,
+            uri: uri.map_err(|error| error::malformed(&error))?,
+            headers: || headers::request_headers(route.access, headers, self.client),
+            body,
+        };
+        let exchange = exchange(self.http_client, upstream_request, state.upstream_timeout);
+        let outcome =
+            |result: &Result<_, _>| CallOutcome::of(result, |r: &Response<_>| r.status().as_u16());
+        let response = telemetry::outgoing(route.service.name(), exchange, outcome).await;
+        match &response {
+            Ok(_) => circuit.record_response(),
+            Err(_) => circuit.record_failure(),
+        }
+        response
+    }
 }
 
 /// Checks the token of a request as its route requires.

@@ -3,6 +3,7 @@ mod cors;
 mod pages;
 mod rate_limit;
 mod tls;
+mod waiting;
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -17,6 +18,7 @@ pub use cors::AllowedOrigins;
 pub use pages::{HexColor, PagesName, PagesSettings};
 pub use rate_limit::RateLimitSettings;
 pub use tls::TlsSettings;
+pub use waiting::WaitingSettings;
 
 /// Concurrent connections of each thread. Strangers can make each take 150 KB, so that with two threads all of them
 /// take 230 MB. With what may be buffered, that is less than the 512 MB of a small container.
@@ -51,6 +53,8 @@ pub struct GatewaySettings {
     pub max_pending_uploads: u64,
     /// Bytes of responses that callers have not read yet, shared by client networks; more are refused.
     pub max_buffered_response_bytes: u64,
+    /// How many callers may wait for the end of a task, and how long.
+    pub waiting: WaitingSettings,
     /// When the circuit of a service opens.
     pub circuit: CircuitSettings,
     /// Requests that one client address may send.
@@ -97,6 +101,7 @@ impl Settings for GatewaySettings {
             max_in_flight,
             max_pending_uploads,
             max_buffered_response_bytes,
+            waiting: WaitingSettings::read(reader)?,
             circuit: CircuitSettings::read(reader)?,
             rate_limit: RateLimitSettings::read(reader)?,
             http: read_http(reader)?,

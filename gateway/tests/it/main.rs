@@ -24,3 +24,4 @@ mod routes;
 mod services;
 mod shares;
 mod tls;
+mod waiting;

@@ -28,6 +28,7 @@ use crate::quotas::Quotas;
 use crate::schema::{MIGRATIONS, SCHEMA};
 use crate::settings::PeopleTaskServiceSettings;
 use crate::tasks::create::creations;
+use crate::tasks::ended::{EndedTasks, list_ended_tasks};
 use crate::tasks::read::task_lookups;
 use crate::webhook_signature::WebhookSigner;
 use crate::webhooks::register::registrations;
@@ -60,6 +61,8 @@ pub async fn run(settings: PeopleTaskServiceSettings) -> anyhow::Result<Running>
     let registrations = Data::new(registrations(database.clone(), LIMITS));
     let decisions = Data::new(decisions(database, publisher, LIMITS));
     let turns = Data::new(mails::Turns::default());
+    let ended = EndedTasks::new(context.database.clone(), running.shutdown());
+    let ended = Data::new(ended);
     let (context, authority) = (Data::new(context), Data::from(authority));
     let health = Data::new(running.health.clone());
     let document = Data::new(Document::new(&openapi())?);
@@ -76,6 +79,8 @@ pub async fn run(settings: PeopleTaskServiceSettings) -> anyhow::Result<Running>
         app.configure(|config| mails::routes::internal(config, &context, &turns))
             .service(erasure::routes::erase_user)
             .service(changed_users::routes::report_user)
+            .app_data(ended.clone())
+            .service(list_ended_tasks)
             .configure(|config| http_kit::mount(config, health.clone(), document.clone()))
             .wrap(from_fn(http_kit::request_context))
             .wrap(from_fn(plugin_paths::rewrite))

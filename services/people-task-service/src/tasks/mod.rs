@@ -6,6 +6,7 @@ pub(crate) mod create;
 mod creation_store;
 pub(crate) mod credentials;
 mod edit;
+pub(crate) mod ended;
 pub(crate) mod error;
 mod list_query;
 pub(crate) mod projection;

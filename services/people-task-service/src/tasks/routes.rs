@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
 use actix_web::web::{Data, Json, Path};
-use actix_web::{HttpRequest, HttpResponse, get, post, put};
+use actix_web::{HttpRequest, HttpResponse, Responder, get, post, put};
 use audit_log::RequestMeta;
 use auth::TokenProblems;
 use database::DatabaseProblems;
@@ -11,6 +11,7 @@ use listing::CountResponse;
 use crate::context::Context;
 use crate::plugin_paths;
 use crate::quotas::QuotaExceeded;
+use crate::status::TaskStatus;
 use crate::tasks::access::Actor;
 use crate::tasks::create::Creations;
 use crate::tasks::credentials::{AuthenticatedUser, Credentials};
@@ -88,10 +89,16 @@ pub(crate) async fn count_tasks(
 }
 
 /// One task.
+///
+/// With `wait`, the response to a pending task comes as soon as the task is no longer pending, and after that many seconds
+/// at the latest, with the task as it is then. The rights of the caller are judged again.
 #[utoipa::path(
     tag = "people-task",
     operation_id = "getTask",
-    params(("id" = String, Path, description = "The task's id."), FieldSelection),
+    params(
+        ("id" = String, Path, description = "The task's id."), FieldSelection,
+        ("wait" = Option<u8>, Query, minimum = 0, maximum = 50, description = "How long to wait while the task is pending, in seconds."),
+    ),
     security(("bearer" = []), ("taskSecret" = []), ("taskSecretInQuery" = [])),
     responses(
         (status = 200, description = "The task.", body = TaskResponse, headers(("ETag" = String, description = "The task's version."))),
@@ -101,14 +108,28 @@ pub(crate) async fn count_tasks(
 #[get("/people-task/tasks/{id}")]
 pub(crate) async fn get_task(
     credentials: Credentials,
-    fields: FieldSelection,
+    fields: Result<FieldSelection, Problem>,
+    query: Query,
     id: Path<String>,
     lookups: Data<TaskLookups>,
-) -> Result<TaskResponse, Problem> {
+) -> Result<impl Responder, Problem> {
+    let wait = query.number("wait", 0..=MAX_WAIT, 0);
+    let (fields, wait) = combine_errors(fields, wait)?;
     let id = path_id(&id, "task")?;
     let (task, relations) = read::read(&lookups, credentials.0, id).await?;
-    Ok(TaskResponse::new(task, relations, &fields))
+    let waits = wait > 0 && task.status == TaskStatus::Pending;
+    let mut response = TaskResponse::new(task, relations, &fields).customize();
+    if waits {
+        response = response.insert_header((MAY_WAIT, wait));
+    }
+    Ok(response)
 }
+
+/// How long a caller may wait for the end of a task, in seconds: less than the minute after which many proxies give up.
+const MAX_WAIT: i64 = 50;
+
+/// The header that tells the gateway for how many seconds the caller may wait. Callers do not get it.
+const MAY_WAIT: &str = "x-may-wait";
 
 /// Creates a task. This response is the only one with both secrets.
 #[utoipa::path(

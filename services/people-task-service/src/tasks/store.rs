@@ -1,3 +1,4 @@
+pub(in crate::tasks) mod ended;
 pub(crate) mod erasure;
 pub(crate) mod list;
 

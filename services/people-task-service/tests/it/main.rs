@@ -38,5 +38,6 @@ mod registrants;
 mod responses;
 mod secrets;
 mod versions;
+mod waiting;
 mod webhook_worker;
 mod webhooks;
