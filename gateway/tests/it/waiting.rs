@@ -95,7 +95,7 @@ async fn the_token_is_judged_again_at_the_answer() {
     })
     .await;
     fixture.tasks.end(&path);
-    soon(waiting).await.expect_problem(401, "unauthenticated");
+    soon(waiting).await.expect_problem(401, "token-revoked");
 }
 
 #[tokio::test]
