@@ -15,6 +15,7 @@
 
 mod claims;
 mod ed25519;
+mod email_verification;
 mod extractors;
 mod feed_reader;
 mod keys;
@@ -25,6 +26,7 @@ mod signer;
 mod verifier;
 
 pub use claims::{ADMIN_SCOPE, Claims, Rejection, ServiceClaims, Subject};
+pub use email_verification::EmailVerification;
 pub use extractors::{
     AdminCaller, AdminProblems, Caller, MaybeCaller, ServiceCaller, TokenProblems,
     insufficient_scope, token_missing, token_revoked,

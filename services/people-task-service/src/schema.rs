@@ -28,6 +28,9 @@ diesel::table! {
         comment_required -> Bool,
         content_version -> BigInt,
         confirmation_required -> Bool,
+        deciders -> Nullable<Text>,
+        self_approval -> Bool,
+        reading_secret -> Nullable<Binary>,
     }
 }
 
@@ -47,6 +50,8 @@ diesel::table! {
         title_key -> Text,
         decided_by -> Nullable<Text>,
         comment -> Nullable<Text>,
+        decided_via -> Nullable<Jsonb>,
+        is_restricted -> Bool,
     }
 }
 

@@ -57,6 +57,16 @@ states! {
 }
 
 states! {
+    /// Who decides a task, if not everyone who may by default.
+    Deciders {
+        /// The approver, signed in or by the link that is mailed to them.
+        Approver = "approver",
+        /// The approver, signed in: a link decides nothing.
+        SignedIn = "signed-in",
+    }
+}
+
+states! {
     /// What a webhook is called for.
     WebhookEvent {
         /// The task was approved.

@@ -9,6 +9,7 @@ use values::{Names as _, TaskId};
 
 use crate::audit::AuditAction;
 use crate::decisions::requests::DecisionComment;
+use crate::decisions::responses::DecidedVia;
 use crate::decisions::store::{self, DecidedRow, NewDecision};
 use crate::deliveries::{DueDelivery, due_message};
 use crate::status::TaskStatus;
@@ -186,10 +187,14 @@ impl DecisionAttempt {
         let by_secret = identity.1 == AuthMethod::TaskSecret;
         let approver = by_secret.then_some(task.approver.as_str());
         let (version, hash) = (task.content_version, task.content_hash());
-        let detail = match comment {
-            Some(_) => json!({ "version": version, "contentSha256": hash, "fields": ["comment"] }),
-            None => json!({ "version": version, "contentSha256": hash }),
-        };
+        let mut detail = json!({ "version": version, "contentSha256": hash });
+        if comment.is_some() {
+            detail["fields"] = json!(["comment"]);
+        }
+        let via = DecidedVia::of(&self.actor, task, by_secret);
+        if via.r#override {
+            detail["override"] = json!(true);
+        }
         let action = decision.audit_action();
         let entry = action.on_task(task.id, identity, self.meta.clone());
         NewDecision {
@@ -198,6 +203,7 @@ impl DecisionAttempt {
             status: decision.status(),
             decided_by: self.actor.email().or(approver),
             comment: comment.as_ref().map(DecisionComment::as_str),
+            via: serde_json::to_value(&via).unwrap_or_default(),
             user: self.actor.user_and_incarnation(),
             cause: &self.cause,
             entry: entry.detail(detail),
@@ -212,6 +218,7 @@ impl DecisionAttempt {
         task.mtime = row.decision_made;
         task.decision_made = Some(row.decision_made);
         task.decided_by = row.decided_by;
+        task.decided_via = Some(row.decided_via);
         task.comment = comment.map(|comment| comment.as_str().to_owned());
         let deliveries = row.deliveries.into_iter().zip(row.lanes);
         let deliveries = deliveries.map(|(id, lane)| DueDelivery { id, lane });

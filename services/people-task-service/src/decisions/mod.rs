@@ -2,5 +2,6 @@
 
 pub(crate) mod decide;
 mod requests;
+pub(crate) mod responses;
 pub(crate) mod routes;
 mod store;

@@ -8,6 +8,7 @@ use chrono::{DateTime, Utc};
 use database::{Error, prepared};
 use diesel::sql_types::{Array, Binary, Integer, Jsonb, Nullable, Text, Timestamptz};
 use diesel::{PgConnection, QueryableByName, RunQueryDsl as _};
+use serde_json::Value;
 use telemetry::RequestContext;
 use values::{DeliveryId, Names as _, TaskId, UserId};
 
@@ -24,6 +25,8 @@ pub(super) struct NewDecision<'a> {
     /// The e-mail address of the person who decides.
     pub(super) decided_by: Option<&'a str>,
     pub(super) comment: Option<&'a str>,
+    /// How it is decided.
+    pub(super) via: Value,
     /// The user who decides, and the incarnation of the token; `None` if a secret decides.
     pub(super) user: Option<(UserId, &'a str)>,
     pub(super) cause: &'a RequestContext,
@@ -39,6 +42,8 @@ pub(super) struct DecidedRow {
     pub(super) decision_made: DateTime<Utc>,
     #[diesel(sql_type = Nullable<Text>)]
     pub(super) decided_by: Option<String>,
+    #[diesel(sql_type = Jsonb)]
+    pub(super) decided_via: Value,
     #[diesel(sql_type = Array<Binary>)]
     pub(super) deliveries: Vec<DeliveryId>,
     /// The lane of each delivery.
@@ -70,6 +75,7 @@ pub(super) fn decide(
         .bind::<Array<Text>, _>(column(decisions, |d| d.cause.request_id.as_str()))
         .bind::<Array<Text>, _>(traces.collect::<Vec<_>>())
         .bind::<Array<Jsonb>, _>(column(decisions, |d| d.entry.to_json()))
+        .bind::<Array<Jsonb>, _>(column(decisions, |d| d.via.clone()))
         .load(connection)?;
     let decided = decided.into_iter().map(|row| (row.task_id, row));
     Ok(decided.collect())
@@ -79,18 +85,19 @@ pub(super) fn decide(
 const DECIDE: &str = concat!(
     "WITH judged AS (
     SELECT given.*
-    FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) AS given (
-            task_id, version, decision, person, new_comment, user_id, incarnation, request_id, traceparent, entry)
+    FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) AS given (
+            task_id, version, decision, person, new_comment, user_id, incarnation, request_id, traceparent, entry, via)
         JOIN task_states ON task_states.task_id = ANY(ARRAY[given.task_id])
     WHERE task_states.version = given.version AND (user_id IS NULL OR may_add_rows(user_id, incarnation))
     FOR NO KEY UPDATE OF task_states SKIP LOCKED
 ), decided AS (
     UPDATE task_states
-    SET status = decision, decision_made = now(), decided_by = person, comment = new_comment, mtime = now(),
+    SET status = decision, decision_made = now(), decided_by = person, comment = new_comment, decided_via = via,
+        mtime = now(),
         version = task_states.version + 1
     FROM judged
     WHERE task_states.task_id = ANY(ARRAY[judged.task_id])
-    RETURNING task_states.task_id, creator, status, decision_made, decided_by, requester_key, request_id, traceparent,
+    RETURNING task_states.task_id, creator, status, decision_made, decided_by, decided_via, requester_key, request_id, traceparent,
         entry
 ), receivers AS (
     SELECT webhooks.id, webhooks.task_id, webhooks.host, webhooks.lane, request_id, traceparent, on_due, last_due,
@@ -116,7 +123,7 @@ const DECIDE: &str = concat!(
 ), recorded AS (",
     insert_entries!("SELECT entry FROM decided"),
     ")
-SELECT task_id, decision_made, decided_by, delivery_ids AS deliveries, lanes
+SELECT task_id, decision_made, decided_by, decided_via, delivery_ids AS deliveries, lanes
 FROM decided CROSS JOIN LATERAL (
     SELECT coalesce(array_agg(id), '{}') AS delivery_ids, coalesce(array_agg(lane), '{}') AS lanes
     FROM delivered WHERE delivered.task_id = decided.task_id

@@ -9,7 +9,7 @@ use outbound::AddressPolicy;
 use server::HttpServerSettings;
 use url::Url;
 
-use crate::settings::{MailSettings, QuotaSettings};
+use crate::settings::{DeciderSettings, MailSettings, QuotaSettings};
 use crate::webhook_signature::SigningSettings;
 
 /// Settings of the people-task-service.
@@ -33,6 +33,8 @@ pub struct PeopleTaskServiceSettings {
     pub dashboard_url: Url,
     /// Mail about tasks.
     pub mails: MailSettings,
+    /// Who decides tasks.
+    pub deciders: DeciderSettings,
     /// What users may have and add.
     pub quotas: QuotaSettings,
     /// How long rows of the audit log are kept.
@@ -42,6 +44,10 @@ pub struct PeopleTaskServiceSettings {
 impl Settings for PeopleTaskServiceSettings {
     fn read(reader: &mut Reader) -> Result<Self, Error> {
         let public_url = PublicUrl::read(reader)?;
+        let dashboard_url = format!("{public_url}/tasks");
+        let mails = MailSettings::read_with(reader, public_url)?;
+        let deciders = DeciderSettings::read(reader)?;
+        deciders.check(&mails)?;
         Ok(Self {
             listen_address: reader.or_default(
                 "LISTEN_ADDRESS",
@@ -56,10 +62,11 @@ impl Settings for PeopleTaskServiceSettings {
             addresses: AddressPolicy::read(reader)?,
             dashboard_url: reader.or_default(
                 "PEOPLE_TASKS_DASHBOARD_URL",
-                format!("{public_url}/tasks"),
+                dashboard_url,
                 "The page on which people see their tasks, by default the gateway's own under PUBLIC_URL.",
             )?,
-            mails: MailSettings::read_with(reader, public_url)?,
+            mails,
+            deciders,
             quotas: QuotaSettings::read(reader)?,
             audit_retention: audit_log::read_retention(reader)?,
         })

@@ -5,6 +5,7 @@ use auth::Caller;
 use values::UserId;
 
 use crate::audit::AuditIdentity;
+use crate::tasks::deciders::Claim;
 use crate::tasks::secrets::PresentedSecret;
 use crate::tasks::store::Task;
 
@@ -13,6 +14,8 @@ use crate::tasks::store::Task;
 pub(crate) struct Actor {
     caller: Option<Caller>,
     secrets: Vec<PresentedSecret>,
+    /// Whether an administrator wants to decide instead of those who should.
+    overrides: bool,
 }
 
 /// A permission on a task.
@@ -50,10 +53,12 @@ pub(crate) struct Relations {
     pub(crate) requester: bool,
     /// A token with the scope `admin`.
     pub(crate) admin: bool,
-    /// Any signed-in user, when the task is public.
-    pub(crate) public_reader: bool,
+    /// Any signed-in user, when the task is public, and the holder of a secret that only opens it.
+    pub(crate) reader: bool,
     /// The user who registered the webhook in question.
     pub(crate) registrant: bool,
+    /// Does not decide the task, because its creator has restricted who does.
+    pub(crate) barred: bool,
 }
 
 /// Why an actor lacks a permission.
@@ -67,7 +72,11 @@ pub(crate) enum AccessDenied {
 
 impl Actor {
     pub(crate) fn new(caller: Option<Caller>, secrets: Vec<PresentedSecret>) -> Self {
-        Self { caller, secrets }
+        Self {
+            caller,
+            secrets,
+            overrides: false,
+        }
     }
 
     /// Whether the actor has neither a token nor a secret.
@@ -110,6 +119,18 @@ impl Actor {
     pub(crate) fn with_secret(mut self, secret: Option<PresentedSecret>) -> Self {
         self.secrets.extend(secret);
         self
+    }
+
+    /// Sets whether an administrator wants to decide a task, or to name its approver, instead of those who should.
+    pub(crate) fn overriding(mut self, overrides: bool) -> Self {
+        self.overrides = overrides;
+        self
+    }
+
+    /// Whether this actor may do so only because an administrator may override who decides.
+    pub(crate) fn is_overriding(&self, task: &Task, permission: Permission) -> bool {
+        let usual = self.clone().overriding(false);
+        self.overrides && !usual.relations_to(task).allow(permission)
     }
 
     /// How this actor is related to a task.
@@ -155,13 +176,22 @@ impl Actor {
                 .iter()
                 .any(|secret| secret.fingerprint.matches(stored))
         };
+        let creator = self.user() == Some(task.creator);
+        let claim = Claim {
+            address: has_email(&task.approver_key),
+            link: holds(&task.approver_secret),
+            overrides: self.overrides && self.is_admin(),
+            is_own: creator || has_email(&task.requester_key),
+        };
+        let opens = task.reading_secret.as_deref().is_some_and(holds);
         Relations {
-            creator: self.user() == Some(task.creator),
-            approver: has_email(&task.approver_key) || holds(&task.approver_secret),
+            creator,
+            approver: claim.address || claim.link,
             requester: has_email(&task.requester_key) || holds(&task.requester_secret),
             admin: self.is_admin(),
-            public_reader: task.public && self.caller.is_some(),
+            reader: opens || (task.public && self.caller.is_some()),
             registrant: false,
+            barred: task.bars(claim),
         }
     }
 }
@@ -174,16 +204,17 @@ impl Relations {
             approver,
             requester,
             admin,
-            public_reader,
+            reader,
             registrant,
+            barred,
         } = self;
         match permission {
-            Permission::Read => creator || approver || requester || admin || public_reader,
+            Permission::Read => creator || approver || requester || admin || reader,
             Permission::Edit => creator || requester || admin,
             Permission::Reassign | Permission::RegisterWebhook => {
                 creator || approver || requester || admin
             }
-            Permission::Decide => creator || approver || admin,
+            Permission::Decide => (creator || approver || admin) && !barred,
             Permission::DeleteWebhook | Permission::SeeWebhookUrl => creator || admin || registrant,
             Permission::ViewDeliveries | Permission::SeeNewSecrets => creator || admin,
         }
@@ -233,7 +264,8 @@ mod tests {
             ("approver", Relations { approver: true, ..stranger() }, "y n y y y n n n n"),
             ("requester", Relations { requester: true, ..stranger() }, "y y y n y n n n n"),
             ("admin", Relations { admin: true, ..stranger() }, "y y y y y y y y y"),
-            ("reader of a public task", Relations { public_reader: true, ..stranger() }, "y n n n n n n n n"),
+            ("reader of a public task", Relations { reader: true, ..stranger() }, "y n n n n n n n n"),
+            ("creator of a restricted task", Relations { creator: true, barred: true, ..stranger() }, "y y y n y y y y y"),
             ("registrant", Relations { registrant: true, ..stranger() }, "n n n n n y y n n"),
             ("stranger", stranger(), "n n n n n n n n n"),
         ];
@@ -251,7 +283,7 @@ mod tests {
     #[test]
     fn a_reader_is_forbidden_and_the_task_is_hidden_from_a_stranger() {
         let reader = Relations {
-            public_reader: true,
+            reader: true,
             ..stranger()
         };
         assert_eq!(

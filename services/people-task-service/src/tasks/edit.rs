@@ -2,6 +2,7 @@ use std::sync::Arc;
 
 use audit_log::RequestMeta;
 use database::{Connection, Database};
+use serde_json::json;
 use values::{EmailAddress, Fingerprint, FromText as _, Secret, TaskId};
 
 use crate::audit::AuditAction;
@@ -99,6 +100,13 @@ impl EditTaskRequest {
         approver.is_some_and(|to| own.as_deref() == Some(to) || to == task.requester_key)
     }
 
+    /// Whether the approver and the requester are the same person afterwards.
+    fn joins_approver_and_requester(&self, task: &Task) -> bool {
+        let approver = self.approver.as_ref().map(EmailAddress::normalized);
+        let requester = self.requester.as_ref().map(EmailAddress::normalized);
+        approver.unwrap_or(&task.approver_key) == requester.unwrap_or(&task.requester_key)
+    }
+
     /// The permission that the edit needs.
     fn permission(&self) -> Permission {
         if self.only_reassigns() {
@@ -164,10 +172,15 @@ fn judge(
 ) -> Result<(), TaskError> {
     let relations = actor.relations_to(task);
     relations.check(edit.permission())?;
+    if edit.approver.is_some() && task.deciders.is_some() {
+        // Otherwise who may not decide could name an approver who does what they want.
+        relations.check(Permission::Decide)?;
+    }
     if edit.renews() {
         relations.check(Permission::SeeNewSecrets)?;
     }
-    if edit.names_self(actor, task) && !relations.allow(Permission::Decide) {
+    let names_self = edit.names_self(actor, task) && !relations.allow(Permission::Decide);
+    if names_self || (!task.self_approval && edit.joins_approver_and_requester(task)) {
         return Err(TaskError::SelfApproval);
     }
     task.check_pending(precondition)
@@ -192,8 +205,15 @@ fn edit_in_transaction(
     let requester = NewPerson::of(edit.requester.as_ref(), id, Part::Requester, mailing);
     let identity = actor.audit_identity(&task, edit.permission());
     let entry = AuditAction::TaskEdited.on_task(id, identity, meta);
-    let entry = entry.fields(&fields);
-    let changes = changes(edit, [approver.as_ref(), requester.as_ref()]);
+    let mut entry = entry.fields(&fields);
+    if edit.approver.is_some() && actor.is_overriding(&task, Permission::Decide) {
+        entry = entry.detail(json!({ "fields": fields, "override": true }));
+    }
+    let reading = approver.as_ref().filter(|_| task.is_restricted());
+    let reading = reading.map(|_| secrets::generate(id));
+    let reading_hash = reading.as_ref().map(Secret::fingerprint);
+    let mut changes = changes(edit, [approver.as_ref(), requester.as_ref()]);
+    changes.reading_secret = reading_hash.as_ref().map(|hash| hash.as_bytes().as_slice());
     let updated = store::update(connection, id, &changes, &entry)?;
     let task = updated.ok_or(TaskError::NotFound)?;
     if let Some(mailing) = mailing {
@@ -205,14 +225,12 @@ fn edit_in_transaction(
         };
         plan_store::replan(connection, id, &replan, &mailing.reminders())?;
     }
-    let shown = |new: Option<NewPerson<'_>>| {
-        let may_see = before.allow(Permission::SeeNewSecrets);
-        new.filter(|_| may_see).map(|new| new.secret)
-    };
+    let may_see = before.allow(Permission::SeeNewSecrets);
+    let shown = |new: Option<NewPerson<'_>>| new.filter(|_| may_see).map(|new| new.secret);
     Ok(EditedTask {
         relations: actor.relations_to(&task),
         task,
-        approver_secret: shown(approver),
+        approver_secret: reading.filter(|_| may_see).or(shown(approver)),
         requester_secret: shown(requester),
     })
 }

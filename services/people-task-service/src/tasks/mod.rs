@@ -5,6 +5,7 @@ pub mod benchmarks;
 pub(crate) mod create;
 mod creation_store;
 pub(crate) mod credentials;
+pub(crate) mod deciders;
 mod edit;
 pub(crate) mod ended;
 pub(crate) mod error;

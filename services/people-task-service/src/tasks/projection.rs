@@ -34,6 +34,9 @@ values::names! {
         CommentRequired = "commentRequired",
         ConfirmationRequired = "confirmationRequired",
         Version = "version",
+        Deciders = "deciders",
+        SelfApproval = "selfApproval",
+        DecidedVia = "decidedVia",
     }
 }
 

@@ -13,6 +13,7 @@ use utoipa::ToSchema;
 use utoipa::openapi::schema::{ObjectBuilder, SchemaFormat};
 use values::{EmailAddress, FromText, Invalid, Language, Names as _, bounded_text, visible_text};
 
+use crate::status::Deciders;
 use crate::tasks::list_query::{Role, TaskListQuery, TaskSort};
 
 pub(crate) use self::precondition::{IfMatch, Precondition, TaskVersion};
@@ -49,6 +50,16 @@ pub(crate) struct CreateTaskRequest {
     /// Whether the page asks for a second press before it sends a decision. Calls of the API decide at once.
     #[schema(value_type = Option<bool>, default = false)]
     pub(crate) confirmation_required: bool,
+    /// Who decides the task, if not also its creator and administrators: with `approver` only the approver, signed in or by
+    /// the link that is mailed to them; with `signed-in` only the approver, signed in. Administrators may still decide with
+    /// `?override=true`, which is recorded. The approver's secret in the response then only opens the task, and only the
+    /// approver may name another one. The default is a setting.
+    #[schema(inline)]
+    pub(crate) deciders: Option<Deciders>,
+    /// With `false`, who created or requested the task does not decide it, and the approver's secret in the response only
+    /// opens it.
+    #[schema(value_type = Option<bool>, default = true)]
+    pub(crate) self_approval: bool,
     /// Whether the approver and the requester get mail about the task. The default is a setting.
     pub(crate) notify: Option<bool>,
     /// The language of that mail, `en` or `de`. The default is a setting.
@@ -67,6 +78,8 @@ impl CreateTaskRequest {
         let public = fields.optional("public");
         let comment_required = fields.optional("commentRequired");
         let confirmation_required = fields.optional("confirmationRequired");
+        let deciders = fields.optional("deciders");
+        let self_approval = fields.optional("selfApproval");
         let notify = fields.optional("notify");
         let language = fields.optional("language");
         let request = title.zip(requester).zip(approver);
@@ -79,6 +92,8 @@ impl CreateTaskRequest {
             public: public.unwrap_or(false),
             comment_required: comment_required.unwrap_or(false),
             confirmation_required: confirmation_required.unwrap_or(false),
+            deciders,
+            self_approval: self_approval.unwrap_or(true),
             notify,
             language,
         }))

@@ -5,11 +5,13 @@ use actix_web::http::header::ETAG;
 use actix_web::{HttpRequest, HttpResponse, Responder};
 use chrono::{DateTime, Utc};
 use serde::Serialize;
+use serde_json::Value;
 use utoipa::openapi::{RefOr, Schema};
 use utoipa::{PartialSchema, ToSchema};
 use values::{Names as _, Secret, TaskId, Timestamp};
 
-use crate::status::{TaskStatus, WebhookEvent};
+use crate::decisions::responses::DecidedVia;
+use crate::status::{Deciders, TaskStatus, WebhookEvent};
 use crate::tasks::access::{Permission, Relations};
 use crate::tasks::projection::{FieldSelection, TaskField};
 use crate::tasks::requests::DecisionBy;
@@ -108,6 +110,17 @@ pub(crate) struct TaskResponse {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     confirmation_required: Option<bool>,
+    /// Who decides the task: null if also its creator and administrators. Present with `include`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    deciders: Option<Option<Deciders>>,
+    /// Whether who created or requested the task may decide it. Present with `include`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    self_approval: Option<bool>,
+    /// How the task was decided; null before, and for decisions of early versions. Present with `include`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<DecidedVia>)]
+    decided_via: Option<Option<Value>>,
     /// Counts the changes of what is decided on: `title`, `description`, `decisionBy`, `approver` and `requester`. It begins
     /// at 1, and `ETag` has the same number. Present with `include`.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -181,6 +194,9 @@ impl TaskResponse {
             comment_required: has(TaskField::CommentRequired).then_some(task.comment_required),
             confirmation_required: has(TaskField::ConfirmationRequired)
                 .then_some(task.confirmation_required),
+            deciders: has(TaskField::Deciders).then_some(task.deciders),
+            self_approval: has(TaskField::SelfApproval).then_some(task.self_approval),
+            decided_via: has(TaskField::DecidedVia).then_some(task.decided_via),
             version: has(TaskField::Version).then_some(task.content_version),
             etag: task.content_version,
         }
@@ -208,6 +224,7 @@ impl TaskResponse {
         if due_at.is_some() {
             task.decision_by = due_at;
             task.decision_made = None;
+            task.decided_via = None;
             task.comment = None;
         }
         if task.comment.is_some() {

@@ -8,6 +8,8 @@ use server::HttpServerSettings;
 use url::Url;
 use values::{EmailAddress, Secret};
 
+use auth::EmailVerification;
+
 use super::{ChannelSettings, SessionSettings};
 
 app_config::settings! {
@@ -107,14 +109,6 @@ fn is_number_of_codes(number: &u32) -> bool {
 }
 
 values::names! {
-    /// Whether an e-mail address must be confirmed before it is trusted.
-    pub enum EmailVerification {
-        /// Addresses are trusted immediately.
-        Off = "off",
-        /// An address is trusted once the user has returned a code that was sent to it.
-        Required = "required",
-    }
-
     /// Which usernames a sign-up may choose.
     pub enum SignUpUsernames {
         /// The e-mail address only, while addresses must be confirmed.
@@ -125,7 +119,6 @@ values::names! {
 }
 
 app_config::named_settings! {
-    EmailVerification, "`off` or `required`", "off";
     SignUpUsernames, "`email` or `any`", "email";
 }
 
