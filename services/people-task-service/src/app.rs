@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use actix_web::App;
 use actix_web::middleware::from_fn;
-use actix_web::web::Data;
+use actix_web::web::{self, Data};
 use anyhow::Context as _;
 use auth::RemoteAuthority;
 use database::{BatchLimits, ServicePools};
@@ -28,7 +28,8 @@ use crate::quotas::Quotas;
 use crate::schema::{MIGRATIONS, SCHEMA};
 use crate::settings::PeopleTaskServiceSettings;
 use crate::tasks::create::creations;
-use crate::tasks::ended::{EndedTasks, list_ended_tasks};
+use crate::tasks::ended::EndedTasks;
+use crate::tasks::ended::routes::list_ended_tasks;
 use crate::tasks::read::task_lookups;
 use crate::webhook_signature::WebhookSigner;
 use crate::webhooks::register::registrations;
@@ -60,10 +61,9 @@ pub async fn run(settings: PeopleTaskServiceSettings) -> anyhow::Result<Running>
     let creations = Data::new(creations(database.clone(), LIMITS, &context.mailing));
     let registrations = Data::new(registrations(database.clone(), LIMITS));
     let decisions = Data::new(decisions(database, publisher, LIMITS));
-    let turns = Data::new(mails::Turns::default());
     let ended = EndedTasks::new(context.database.clone(), running.shutdown());
-    let ended = Data::new(ended);
-    let (context, authority) = (Data::new(context), Data::from(authority));
+    let (context, ended) = (Data::new(context), Data::new(ended));
+    let (authority, turns) = (Data::from(authority), Data::default());
     let health = Data::new(running.health.clone());
     let document = Data::new(Document::new(&openapi())?);
     server::serve(&running, listener, http, move || {
@@ -77,10 +77,7 @@ pub async fn run(settings: PeopleTaskServiceSettings) -> anyhow::Result<Running>
             .app_data(authority.clone());
         let (app, _) = app.into_utoipa_app().configure(routes).split_for_parts();
         app.configure(|config| mails::routes::internal(config, &context, &turns))
-            .service(erasure::routes::erase_user)
-            .service(changed_users::routes::report_user)
-            .app_data(ended.clone())
-            .service(list_ended_tasks)
+            .configure(|config| internal(config, &ended))
             .configure(|config| http_kit::mount(config, health.clone(), document.clone()))
             .wrap(from_fn(http_kit::request_context))
             .wrap(from_fn(plugin_paths::rewrite))
@@ -155,6 +152,15 @@ pub fn openapi() -> OpenApi {
     let (_, mut document) = app.configure(routes).split_for_parts();
     plugin_paths::document(&mut document);
     document
+}
+
+/// The operations of the system's own processes.
+fn internal(config: &mut web::ServiceConfig, ended: &Data<EndedTasks>) {
+    config
+        .app_data(ended.clone())
+        .service(erasure::routes::erase_user)
+        .service(changed_users::routes::report_user)
+        .service(list_ended_tasks);
 }
 
 /// Every public operation.

@@ -32,7 +32,6 @@ use jobs::RetentionRule;
 
 pub(crate) use plan_store::planned_reminders;
 pub(crate) use store::{delete_of_recipients, has_of_recipients};
-pub(crate) use turns::Turns;
 
 /// Rows that are no longer needed. Mails that were never claimed are deleted when they would be dropped anyway.
 pub(crate) const RETENTION: [RetentionRule; 2] = [

@@ -1,4 +1,3 @@
-pub(in crate::tasks) mod ended;
 pub(crate) mod erasure;
 pub(crate) mod list;
 

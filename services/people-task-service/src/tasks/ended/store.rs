@@ -8,15 +8,15 @@ use values::TaskId;
 
 /// The tasks that have ended, and when the database was asked.
 #[derive(QueryableByName)]
-pub(in crate::tasks) struct Ended {
+pub(super) struct Ended {
     #[diesel(sql_type = Timestamptz)]
-    pub(in crate::tasks) at: DateTime<Utc>,
+    pub(super) at: DateTime<Utc>,
     #[diesel(sql_type = Array<Binary>)]
-    pub(in crate::tasks) tasks: Vec<TaskId>,
+    pub(super) tasks: Vec<TaskId>,
 }
 
 /// Finds the tasks that have ended since a time of the database, by default now, and `overlap` before it.
-pub(in crate::tasks) fn ended_since(
+pub(super) fn ended_since(
     connection: &mut PgConnection,
     since: Option<DateTime<Utc>>,
     overlap: Duration,
