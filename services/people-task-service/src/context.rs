@@ -8,6 +8,7 @@ use messaging::Publisher;
 use outbound::{AddressPolicy, SystemResolver};
 use url::Url;
 
+use crate::idempotency::RepeatKeys;
 use crate::mailing::Mailing;
 use crate::quotas::Quotas;
 use crate::webhook_signature::WebhookSigner;
@@ -19,6 +20,8 @@ pub(crate) struct Context {
     pub(crate) deliveries: Publisher,
     pub(crate) lists: Lists,
     pub(crate) signer: WebhookSigner,
+    /// What recognises repeats of requests.
+    pub(crate) repeat_keys: RepeatKeys,
     /// The addresses that webhooks may have.
     pub(crate) address_policy: AddressPolicy,
     pub(crate) resolver: SystemResolver,

@@ -28,6 +28,7 @@ diesel::table! {
         comment_required -> Bool,
         content_version -> BigInt,
         confirmation_required -> Bool,
+        metadata -> Nullable<Text>,
     }
 }
 
@@ -47,6 +48,7 @@ diesel::table! {
         title_key -> Text,
         decided_by -> Nullable<Text>,
         comment -> Nullable<Text>,
+        cancelled -> Bool,
     }
 }
 
@@ -69,6 +71,7 @@ diesel::table! {
         registrant_email -> Nullable<Text>,
         registrant_secret -> Nullable<Binary>,
         lane -> Nullable<Text>,
+        on_cancelled -> Bool,
     }
 }
 
@@ -140,6 +143,19 @@ diesel::table! {
     stored_bytes (user_id) {
         user_id -> Binary,
         bytes -> BigInt,
+    }
+}
+
+diesel::table! {
+    idempotency_keys (key) {
+        key -> Binary,
+        user_id -> Binary,
+        task_id -> Binary,
+        body -> Binary,
+        answer -> Text,
+        seeds -> Nullable<Binary>,
+        secrets -> Nullable<Binary>,
+        created -> Timestamptz,
     }
 }
 

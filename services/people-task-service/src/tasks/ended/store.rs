@@ -32,4 +32,4 @@ pub(super) fn ended_since(
 /// waiting costs decisions nothing.
 const ENDED_SINCE: &str = "SELECT now() AS at, coalesce(array_agg(subject_id), '{}') AS tasks
     FROM audit_log
-    WHERE at > coalesce($1, now()) - $2 * interval '1 millisecond' AND action IN ('task-approved', 'task-rejected')";
+    WHERE at > coalesce($1, now()) - $2 * interval '1 millisecond' AND action IN ('task-approved', 'task-rejected', 'task-cancelled')";
