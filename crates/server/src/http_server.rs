@@ -111,10 +111,7 @@ where
     } = listener.into();
     let total = open_files::limit_connections(settings.workers * settings.max_connections);
     let per_worker = (total + aside).div_ceil(settings.workers);
-    // A worker with `per_worker` connections accepts no more. The shared limit is lower, because a connection
-    // must be accepted to displace another one.
-    let shared = (total - (total / 16).max(1)).max(1);
-    let connections = unlimited.map(|peers| Connections::new(shared, peers));
+    let connections = unlimited.map(|peers| Connections::new(shared(total), peers));
     let builder = builder(settings, per_worker);
     let stopping = builder.graceful_shutdown_signal();
     let draining = running.draining();
@@ -146,6 +143,12 @@ where
     };
     run(running, builder.run());
     Ok(())
+}
+
+/// How many connections client networks share. A worker accepts no more than its part of the total, and a connection must
+/// be accepted to displace another one.
+fn shared(total: usize) -> usize {
+    (total - (total / 16).max(1)).max(1)
 }
 
 fn builder(settings: HttpServerSettings, max_connections_per_worker: usize) -> ServerBuilder {

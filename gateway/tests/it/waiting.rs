@@ -185,11 +185,8 @@ async fn a_restart_of_the_service_is_no_end_of_the_wait() {
     let address = fixture.tasks.running.address.unwrap();
     fixture.tasks.stop().await;
     let restarted = FakeService::start_at(address);
-    restarted.with(|state| {
-        state
-            .pending
-            .clone_from(&fixture.tasks.with(|old| old.pending.clone()))
-    });
+    let pending = fixture.tasks.with(|state| state.pending.clone());
+    restarted.with(|state| state.pending = pending);
     restarted.end(&path);
     assert_eq!(soon(waiting).await.expect(200).json["ok"], true);
 }

@@ -8,8 +8,10 @@ use messaging::Publisher;
 use outbound::{AddressPolicy, SystemResolver};
 use url::Url;
 
+use crate::idempotency::RepeatKeys;
 use crate::mailing::Mailing;
 use crate::quotas::Quotas;
+use crate::settings::DeciderSettings;
 use crate::webhook_signature::WebhookSigner;
 
 #[derive(Debug)]
@@ -19,11 +21,15 @@ pub(crate) struct Context {
     pub(crate) deliveries: Publisher,
     pub(crate) lists: Lists,
     pub(crate) signer: WebhookSigner,
+    /// What recognises repeats of requests.
+    pub(crate) repeat_keys: RepeatKeys,
     /// The addresses that webhooks may have.
     pub(crate) address_policy: AddressPolicy,
     pub(crate) resolver: SystemResolver,
     /// The page on which people see their tasks.
     pub(crate) dashboard_url: Url,
     pub(crate) mailing: Arc<Mailing>,
+    /// Who decides tasks whose creators do not say.
+    pub(crate) deciders: DeciderSettings,
     pub(crate) quotas: Arc<Quotas>,
 }

@@ -31,6 +31,7 @@ diesel::table! {
         deciders -> Nullable<Text>,
         self_approval -> Bool,
         reading_secret -> Nullable<Binary>,
+        metadata -> Nullable<Text>,
     }
 }
 
@@ -52,6 +53,7 @@ diesel::table! {
         comment -> Nullable<Text>,
         decided_via -> Nullable<Jsonb>,
         is_restricted -> Bool,
+        cancelled -> Bool,
     }
 }
 
@@ -74,6 +76,7 @@ diesel::table! {
         registrant_email -> Nullable<Text>,
         registrant_secret -> Nullable<Binary>,
         lane -> Nullable<Text>,
+        on_cancelled -> Bool,
     }
 }
 
@@ -145,6 +148,19 @@ diesel::table! {
     stored_bytes (user_id) {
         user_id -> Binary,
         bytes -> BigInt,
+    }
+}
+
+diesel::table! {
+    idempotency_keys (key) {
+        key -> Binary,
+        user_id -> Binary,
+        task_id -> Binary,
+        body -> Binary,
+        answer -> Text,
+        seeds -> Nullable<Binary>,
+        secrets -> Nullable<Binary>,
+        created -> Timestamptz,
     }
 }
 

@@ -1,35 +1,25 @@
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::tasks::Task;
-use crate::tasks::access::{Actor, Permission};
+use crate::decisions::store::WebhookCounts;
 
-/// How a task was decided.
-#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+/// Who hears of it when a task is withdrawn.
+#[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct DecidedVia {
-    /// What the decision was authenticated with.
-    r#type: Credential,
-    /// Whether an administrator decided instead of those who should. Absent if not.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub(crate) r#override: bool,
+pub(super) struct CancelPreview {
+    /// How many of its webhooks are called: those whose `events` have `cancelled`.
+    #[schema(minimum = 0)]
+    webhooks_told: i64,
+    /// How many hear nothing, so that flows which wait for them wait for ever.
+    #[schema(minimum = 0)]
+    webhooks_not_told: i64,
 }
 
-/// What a decision was authenticated with.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "kebab-case")]
-enum Credential {
-    /// The token of a signed-in user.
-    Token,
-    /// A secret of the task, as links have it.
-    TaskSecret,
-}
-
-impl DecidedVia {
-    pub(crate) fn of(actor: &Actor, task: &Task, by_secret: bool) -> Self {
+impl From<WebhookCounts> for CancelPreview {
+    fn from(counts: WebhookCounts) -> Self {
         Self {
-            r#type: if by_secret { Credential::TaskSecret } else { Credential::Token },
-            r#override: actor.is_overriding(task, Permission::Decide),
+            webhooks_told: counts.told,
+            webhooks_not_told: counts.not_told,
         }
     }
 }

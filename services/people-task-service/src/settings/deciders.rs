@@ -2,6 +2,7 @@ use app_config::Error;
 use auth::EmailVerification;
 
 use crate::settings::MailSettings;
+use crate::status::Deciders;
 
 app_config::settings! {
     /// Who decides tasks whose creators do not say.
@@ -31,6 +32,14 @@ app_config::named_settings! {
 }
 
 impl DeciderSettings {
+    /// What tasks have whose creators do not say who decides.
+    pub(crate) fn by_default(self) -> Option<Deciders> {
+        match self.by_default {
+            TaskDeciders::Any => None,
+            TaskDeciders::Approver => Some(Deciders::Approver),
+        }
+    }
+
     /// Checks that approvers can decide if only they may.
     pub(super) fn check(self, mails: &MailSettings) -> Result<(), Error> {
         let reason = match self.by_default {

@@ -40,6 +40,10 @@ pub(crate) enum Permission {
     /// See the secret that an edit creates for a new approver or requester. A secret is a permission: a
     /// requester could decide with it, and an approver who hands over would keep the decision.
     SeeNewSecrets,
+    /// See and change what the creator keeps with the task.
+    Metadata,
+    /// Withdraw a pending task.
+    Cancel,
 }
 
 /// How an actor is related to a task. Several may hold at once.
@@ -210,13 +214,15 @@ impl Relations {
         } = self;
         match permission {
             Permission::Read => creator || approver || requester || admin || reader,
-            Permission::Edit => creator || requester || admin,
+            Permission::Edit | Permission::Cancel => creator || requester || admin,
             Permission::Reassign | Permission::RegisterWebhook => {
                 creator || approver || requester || admin
             }
             Permission::Decide => (creator || approver || admin) && !barred,
             Permission::DeleteWebhook | Permission::SeeWebhookUrl => creator || admin || registrant,
-            Permission::ViewDeliveries | Permission::SeeNewSecrets => creator || admin,
+            Permission::ViewDeliveries | Permission::SeeNewSecrets | Permission::Metadata => {
+                creator || admin
+            }
         }
     }
 
@@ -239,7 +245,7 @@ impl Relations {
 mod tests {
     use super::{AccessDenied, Permission, Relations};
 
-    const PERMISSIONS: [Permission; 9] = [
+    const PERMISSIONS: [Permission; 11] = [
         Permission::Read,
         Permission::Edit,
         Permission::Reassign,
@@ -249,6 +255,8 @@ mod tests {
         Permission::SeeWebhookUrl,
         Permission::ViewDeliveries,
         Permission::SeeNewSecrets,
+        Permission::Metadata,
+        Permission::Cancel,
     ];
 
     fn stranger() -> Relations {
@@ -260,14 +268,14 @@ mod tests {
         // Columns in the order of PERMISSIONS.
         #[rustfmt::skip]
         let table = [
-            ("creator", Relations { creator: true, ..stranger() }, "y y y y y y y y y"),
-            ("approver", Relations { approver: true, ..stranger() }, "y n y y y n n n n"),
-            ("requester", Relations { requester: true, ..stranger() }, "y y y n y n n n n"),
-            ("admin", Relations { admin: true, ..stranger() }, "y y y y y y y y y"),
-            ("reader of a public task", Relations { reader: true, ..stranger() }, "y n n n n n n n n"),
-            ("creator of a restricted task", Relations { creator: true, barred: true, ..stranger() }, "y y y n y y y y y"),
-            ("registrant", Relations { registrant: true, ..stranger() }, "n n n n n y y n n"),
-            ("stranger", stranger(), "n n n n n n n n n"),
+            ("creator", Relations { creator: true, ..stranger() }, "y y y y y y y y y y y"),
+            ("approver", Relations { approver: true, ..stranger() }, "y n y y y n n n n n n"),
+            ("requester", Relations { requester: true, ..stranger() }, "y y y n y n n n n n y"),
+            ("admin", Relations { admin: true, ..stranger() }, "y y y y y y y y y y y"),
+            ("reader of a public task", Relations { reader: true, ..stranger() }, "y n n n n n n n n n n"),
+            ("creator of a restricted task", Relations { creator: true, barred: true, ..stranger() }, "y y y n y y y y y y y"),
+            ("registrant", Relations { registrant: true, ..stranger() }, "n n n n n y y n n n n"),
+            ("stranger", stranger(), "n n n n n n n n n n n"),
         ];
         for (name, relations, row) in table {
             for (permission, expected) in PERMISSIONS.into_iter().zip(row.split(' ')) {

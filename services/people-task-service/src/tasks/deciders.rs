@@ -1,6 +1,12 @@
 //! Who decides a task whose creator restricts that.
 
+use auth::{Caller, EmailVerification};
+
+use crate::mailing::Mailing;
+use crate::settings::DeciderSettings;
 use crate::status::Deciders;
+use crate::tasks::error::TaskError;
+use crate::tasks::requests::CreateTaskRequest;
 use crate::tasks::store::Task;
 
 /// What an actor has to decide a task with.
@@ -34,6 +40,48 @@ impl Task {
 }
 
 /// Whether a task with these fields is restricted.
-pub(super) fn is_restricted(deciders: Option<Deciders>, self_approval: bool) -> bool {
+pub(crate) fn is_restricted(deciders: Option<Deciders>, self_approval: bool) -> bool {
     deciders.is_some() || !self_approval
+}
+
+impl CreateTaskRequest {
+    /// Checks that those can decide who shall.
+    ///
+    /// # Errors
+    /// [`TaskError::Deciders`] with the name of the setting that is missing.
+    pub(crate) fn check_deciders(
+        &self,
+        settings: DeciderSettings,
+        mailing: &Mailing,
+        creator: &Caller,
+    ) -> Result<(), TaskError> {
+        if !is_restricted(self.deciders, self.self_approval) {
+            return Ok(());
+        }
+        let field = if self.deciders.is_some() {
+            "deciders"
+        } else {
+            "selfApproval"
+        };
+        if settings.email_verification == EmailVerification::Off {
+            let message = "Cannot be restricted, because EMAIL_VERIFICATION is not `required`: anyone could sign up with the approver's address.";
+            return Err(TaskError::Deciders(field, message));
+        }
+        let is_mailed = mailing.keys.is_some() && self.notify.unwrap_or(mailing.by_default);
+        if self.deciders == Some(Deciders::Approver) && !is_mailed {
+            let message = "Needs mail to the approver: send `notify: true`, for which TASK_MAIL_KEY must be set.";
+            return Err(TaskError::Deciders("deciders", message));
+        }
+        let approver = self.approver.normalized();
+        let own = [
+            Some(self.requester.normalized().to_owned()),
+            creator.normalized_email(),
+        ];
+        if !self.self_approval && own.iter().flatten().any(|address| address == approver) {
+            let message =
+                "The approver is who requests or creates the task, so no one could decide it.";
+            return Err(TaskError::Deciders("selfApproval", message));
+        }
+        Ok(())
+    }
 }

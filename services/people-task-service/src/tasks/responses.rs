@@ -1,3 +1,9 @@
+//! The task object of responses.
+#![allow(
+    unused_qualifications,
+    reason = "utoipa's derive writes them for inlined types"
+)]
+
 use std::borrow::Cow;
 
 use actix_web::body::BoxBody;
@@ -6,13 +12,15 @@ use actix_web::{HttpRequest, HttpResponse, Responder};
 use chrono::{DateTime, Utc};
 use serde::Serialize;
 use serde_json::Value;
+use serde_json::value::RawValue;
 use utoipa::openapi::{RefOr, Schema};
 use utoipa::{PartialSchema, ToSchema};
 use values::{Names as _, Secret, TaskId, Timestamp};
 
-use crate::decisions::responses::DecidedVia;
+use crate::decisions::via::DecidedVia;
 use crate::status::{Deciders, TaskStatus, WebhookEvent};
 use crate::tasks::access::{Permission, Relations};
+use crate::tasks::metadata::Metadata;
 use crate::tasks::projection::{FieldSelection, TaskField};
 use crate::tasks::requests::DecisionBy;
 use crate::tasks::store::Task;
@@ -50,7 +58,7 @@ pub(crate) struct TaskResponse {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>, required = true, example = "2026-12-31 17:00:00")]
     decision_by: Option<Option<String>>,
-    /// Whether and how the task was decided.
+    /// Whether and how the task was decided, or whether it was withdrawn.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = TaskStatus, required = true)]
     status: Option<&'static str>,
@@ -76,7 +84,7 @@ pub(crate) struct TaskResponse {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>, format = DateTime, nullable = false)]
     mtime: Option<Timestamp>,
-    /// When the task was decided; null before. Present with `include`.
+    /// When the task was decided or withdrawn; null before. Present with `include`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>, format = DateTime)]
     decision_made: Option<Option<Timestamp>>,
@@ -92,12 +100,12 @@ pub(crate) struct TaskResponse {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     can_decide: Option<bool>,
-    /// E-mail address of the person who decided: the signed-in user's, or the approver's if the approver's secret was
-    /// used. Null before, for an address that was not confirmed, and for decisions of early versions. Present with `include`.
+    /// E-mail address of the person who decided or withdrew the task: the signed-in user's, or that of the person whose
+    /// secret was used. Null before, for an address that was not confirmed, and for decisions of early versions. Present with `include`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>, example = "grace@example.com")]
     decided_by: Option<Option<String>>,
-    /// What that person wrote about the decision; null if nothing. Present with `include`. The body of a webhook call
+    /// What that person wrote about it; null if nothing. Present with `include`. The body of a webhook call
     /// has it if it is not null.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>, example = "Too expensive.")]
@@ -121,6 +129,10 @@ pub(crate) struct TaskResponse {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<DecidedVia>)]
     decided_via: Option<Option<Value>>,
+    /// What the task's creator keeps with it; null if nothing. Present with `include`, for the creator and administrators.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(inline, value_type = Option<Metadata>)]
+    metadata: Option<Option<Box<RawValue>>>,
     /// Counts the changes of what is decided on: `title`, `description`, `decisionBy`, `approver` and `requester`. It begins
     /// at 1, and `ETag` has the same number. Present with `include`.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -136,9 +148,15 @@ impl Responder for TaskResponse {
     type Body = BoxBody;
 
     fn respond_to(self, _: &HttpRequest) -> HttpResponse {
-        let etag = format!("\"{}\"", self.etag);
-        HttpResponse::Ok().insert_header((ETAG, etag)).json(self)
+        HttpResponse::Ok()
+            .insert_header((ETAG, etag(self.etag)))
+            .json(self)
     }
+}
+
+/// The value of `ETag` for a version.
+pub(crate) fn etag(version: i64) -> String {
+    format!("\"{version}\"")
 }
 
 /// A row of a list, as the OpenAPI document describes it: `projection` may leave any field out.
@@ -197,6 +215,8 @@ impl TaskResponse {
             deciders: has(TaskField::Deciders).then_some(task.deciders),
             self_approval: has(TaskField::SelfApproval).then_some(task.self_approval),
             decided_via: has(TaskField::DecidedVia).then_some(task.decided_via),
+            metadata: (has(TaskField::Metadata) && relations.allow(Permission::Metadata))
+                .then(|| task.metadata.and_then(Metadata::into_json)),
             version: has(TaskField::Version).then_some(task.content_version),
             etag: task.content_version,
         }

@@ -1,4 +1,3 @@
-pub(in crate::tasks) mod ended;
 pub(crate) mod erasure;
 pub(crate) mod list;
 
@@ -17,17 +16,21 @@ use values::{EmailAddress, Fingerprint, TaskId, UserId};
 use crate::changed_users::resume_deliveries;
 use crate::schema::{task_states, tasks};
 use crate::status::{Deciders, TaskStatus};
+use crate::tasks::metadata::Metadata;
 
 /// The columns of a [`Task`] in `tasks` and `task_states`. Statements name them, because `*` changes
 /// with each column that a migration adds, and then a connection that has prepared the statement can no longer run it.
 macro_rules! task_columns {
     () => {
-        "tasks.id, tasks.creator, tasks.requester, tasks.approver, tasks.requester_key, tasks.approver_key, tasks.title, \
+        concat!(
+            "tasks.id, tasks.creator, tasks.requester, tasks.approver, tasks.requester_key, tasks.approver_key, tasks.title, \
          tasks.description, tasks.decision_by, tasks.public, tasks.approver_secret, tasks.requester_secret, \
-         tasks.created, tasks.comment_required, tasks.confirmation_required, tasks.content_version, \
-         tasks.deciders, tasks.self_approval, tasks.reading_secret, \
-         task_states.version, task_states.status, task_states.mtime, task_states.decision_made, task_states.decided_by, task_states.comment, \
+         tasks.created, tasks.comment_required, tasks.confirmation_required, tasks.metadata, tasks.content_version, \
+         tasks.deciders, tasks.self_approval, tasks.reading_secret, task_states.version, ",
+            crate::status::shown_status!(),
+            " AS status, task_states.mtime, task_states.decision_made, task_states.decided_by, task_states.comment, \
          task_states.decided_via"
+        )
     };
 }
 
@@ -59,6 +62,8 @@ pub(crate) struct Task {
     pub(crate) comment_required: bool,
     /// The page asks for a second press before it sends a decision.
     pub(crate) confirmation_required: bool,
+    /// What its creator keeps with it.
+    pub(crate) metadata: Option<Metadata>,
     /// Counts the changes of what a person decides on: the title, the description, the due date, and who decides for
     /// whom. It begins at 1.
     pub(crate) content_version: i64,
@@ -116,6 +121,7 @@ pub(crate) struct Changes<'a> {
     pub(crate) public: Option<bool>,
     pub(crate) comment_required: Option<bool>,
     pub(crate) confirmation_required: Option<bool>,
+    pub(crate) metadata: Option<Option<&'a str>>,
     pub(crate) approver: Option<&'a str>,
     pub(crate) approver_key: Option<&'a str>,
     pub(crate) approver_secret: Option<&'a [u8]>,

@@ -3,6 +3,7 @@ use database::database_problem;
 use http_kit::{BodyProblems, Problem, problem_responses};
 use values::Invalid;
 
+use crate::idempotency::{RepeatError, Repeated};
 use crate::quotas::{QuotaError, QuotaExceeded};
 use crate::tasks::TaskError;
 use crate::tasks::error::AlreadyResolved;
@@ -21,6 +22,8 @@ pub(crate) enum WebhookError {
     AddressRefused,
     #[error("the task has the maximum number of webhooks")]
     TooMany,
+    #[error(transparent)]
+    Repeat(#[from] RepeatError),
     #[error(transparent)]
     Quota(#[from] QuotaError),
     #[error(transparent)]
@@ -42,6 +45,7 @@ impl From<WebhookError> for Problem {
                 "too-many-webhooks",
                 "The task already has 20 webhooks, the maximum. Delete one first.",
             ),
+            WebhookError::Repeat(error) => error.into(),
             WebhookError::Quota(error) => error.into(),
             WebhookError::Task(error) => error.into(),
             WebhookError::Database(error) => database_problem(error),
@@ -66,7 +70,7 @@ problem_responses! {
         WebhookError::NotFound => "The webhook does not exist or is not visible to the caller.",
     }
     /// Problems of registrations for a task that accepts none.
-    pub(crate) NoMoreWebhooks: AlreadyResolved, QuotaExceeded {
+    pub(crate) NoMoreWebhooks: AlreadyResolved, QuotaExceeded, Repeated {
         WebhookError::TooMany => "The task already has 20 webhooks.",
     }
 }

@@ -14,6 +14,6 @@ pub use mail::{MailSettings, Sender};
 pub use notification_worker::{NotificationWorkerSettings, TaskMailSettings};
 pub use sessions::SessionSettings;
 pub use user_service::{
-    CodeRequestSettings, FirstAdmin, PasswordSettings, SignUpSettings,
-    SignUpUsernames, TokenSettings, UserServiceSettings,
+    CodeRequestSettings, FirstAdmin, PasswordSettings, SignUpSettings, SignUpUsernames,
+    TokenSettings, UserServiceSettings,
 };

@@ -116,7 +116,7 @@ impl FieldValue for TaskVersion {
             value
                 .as_f64()
                 .filter(|number| number.fract() == 0.0)
-                .map(|number| number as i64)
+                .map(|number| format!("{number:.0}").parse().unwrap_or(i64::MAX))
         };
         let wrong = || Invalid::new("invalid-type", "Must be a whole number.");
         value.as_i64().or_else(whole).map(Self).ok_or_else(wrong)

@@ -1,22 +1,22 @@
 //! The feed of tasks that have ended, by which gateways learn when to answer the callers that wait for them.
 
+pub(crate) mod routes;
+mod store;
+
 use std::collections::HashMap;
-use std::convert::Infallible;
+use std::sync::Arc;
 use std::time::Duration;
 
-use actix_web::web::{Bytes, Data};
-use actix_web::{HttpResponse, get};
 use chrono::{DateTime, Utc};
 use database::{Connection, Database, Error};
 use futures_util::{Stream, stream};
-use http_kit::{Problem, Query};
 use serde::Serialize;
 use tokio::sync::Semaphore;
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 use values::TaskId;
 
-use crate::tasks::store::ended::{Ended, ended_since};
+use self::store::{Ended, ended_since};
 
 /// How long a response lasts: less than the time that any request may take. The gateway then asks again.
 const LIFETIME: Duration = Duration::from_secs(60);
@@ -40,7 +40,7 @@ const HEARTBEAT: Duration = Duration::from_secs(1);
 /// How many gateways may listen.
 const MAX_LISTENERS: usize = 64;
 
-/// What the feed reads, and when it stops.
+/// What the feed reads, how many gateways may listen, and when they stop.
 #[derive(Debug)]
 pub(crate) struct EndedTasks {
     database: Database,
@@ -60,41 +60,16 @@ impl EndedTasks {
 
 /// A line of the feed.
 #[derive(Serialize)]
-struct Line {
+pub(super) struct Line {
     /// Where the next response continues, if it is asked for within a minute.
     cursor: DateTime<Utc>,
     /// Tasks that have ended. One may occur twice.
     tasks: Vec<TaskId>,
 }
 
-/// The tasks that end from now on, or since the cursor of an earlier response, as lines of JSON. Internal: the gateway
-/// does not route it and the OpenAPI document does not contain it.
-#[get("/internal/tasks/ended")]
-pub(crate) async fn list_ended_tasks(
-    query: Query,
-    feed: Data<EndedTasks>,
-) -> Result<HttpResponse, Problem> {
-    let since = query.first("cursor").map(str::parse).transpose();
-    let since = since.map_err(|_| Problem::not_found("cursor"))?;
-    let listening = feed.listeners.try_acquire().map(|permit| permit.forget());
-    listening.map_err(|_| Problem::unavailable("overloaded", "Too many gateways listen."))?;
-    let listener = Listener {
-        feed: Data::clone(&feed),
-        since,
-        told: HashMap::new(),
-        until: Instant::now() + LIFETIME,
-        last_line: None,
-        next_long_read: Instant::now(),
-    };
-    let response = HttpResponse::Ok()
-        .content_type("application/x-ndjson")
-        .streaming(lines(listener));
-    Ok(response)
-}
-
 /// A gateway that reads the feed.
-struct Listener {
-    feed: Data<EndedTasks>,
+pub(super) struct Listener {
+    feed: Arc<EndedTasks>,
     since: Option<DateTime<Utc>>,
     /// The tasks of which it was told, and when, as long as reads can find them again.
     told: HashMap<TaskId, Instant>,
@@ -109,17 +84,28 @@ impl Drop for Listener {
     }
 }
 
-/// The lines, until the process stops, the database fails, or the time of the response is over.
-fn lines(listener: Listener) -> impl Stream<Item = Result<Bytes, Infallible>> {
-    stream::unfold(listener, |mut listener| async move {
-        let line = listener.line().await?;
-        let mut line = serde_json::to_vec(&line).ok()?;
-        line.push(b'\n');
-        Some((Ok(line.into()), listener))
-    })
-}
-
 impl Listener {
+    /// Starts to listen, from a cursor or from now on; `None` if too many gateways do.
+    pub(super) fn new(feed: Arc<EndedTasks>, since: Option<DateTime<Utc>>) -> Option<Self> {
+        feed.listeners.try_acquire().ok()?.forget();
+        Some(Self {
+            feed,
+            since,
+            told: HashMap::new(),
+            until: Instant::now() + LIFETIME,
+            last_line: None,
+            next_long_read: Instant::now(),
+        })
+    }
+
+    /// The lines, until the process stops, the database fails, or the time of the response is over.
+    pub(super) fn lines(self) -> impl Stream<Item = Line> {
+        stream::unfold(self, |mut listener| async move {
+            let line = listener.line().await?;
+            Some((line, listener))
+        })
+    }
+
     async fn line(&mut self) -> Option<Line> {
         let stopping = self.feed.stopping.clone();
         while Instant::now() < self.until {
@@ -127,16 +113,13 @@ impl Listener {
             let ended = stopping.run_until_cancelled(self.read()).await?;
             let ended = ended
                 .inspect_err(|error| {
-                    tracing::warn!(?error, "the tasks that have ended could not be read")
+                    tracing::warn!(?error, "the tasks that have ended could not be read");
                 })
                 .ok()?;
             let tasks = self.new_ones(ended.tasks);
             self.since = Some(ended.at);
-            if !tasks.is_empty()
-                || self
-                    .last_line
-                    .is_none_or(|last| last.elapsed() >= HEARTBEAT)
-            {
+            let is_due = |last: Instant| last.elapsed() >= HEARTBEAT;
+            if !tasks.is_empty() || self.last_line.is_none_or(is_due) {
                 self.last_line = Some(Instant::now());
                 return Some(Line {
                     cursor: ended.at,

@@ -8,15 +8,15 @@ use values::TaskId;
 
 /// The tasks that have ended, and when the database was asked.
 #[derive(QueryableByName)]
-pub(in crate::tasks) struct Ended {
+pub(super) struct Ended {
     #[diesel(sql_type = Timestamptz)]
-    pub(in crate::tasks) at: DateTime<Utc>,
+    pub(super) at: DateTime<Utc>,
     #[diesel(sql_type = Array<Binary>)]
-    pub(in crate::tasks) tasks: Vec<TaskId>,
+    pub(super) tasks: Vec<TaskId>,
 }
 
 /// Finds the tasks that have ended since a time of the database, by default now, and `overlap` before it.
-pub(in crate::tasks) fn ended_since(
+pub(super) fn ended_since(
     connection: &mut PgConnection,
     since: Option<DateTime<Utc>>,
     overlap: Duration,
@@ -32,4 +32,4 @@ pub(in crate::tasks) fn ended_since(
 /// waiting costs decisions nothing.
 const ENDED_SINCE: &str = "SELECT now() AS at, coalesce(array_agg(subject_id), '{}') AS tasks
     FROM audit_log
-    WHERE at > coalesce($1, now()) - $2 * interval '1 millisecond' AND action IN ('task-approved', 'task-rejected')";
+    WHERE at > coalesce($1, now()) - $2 * interval '1 millisecond' AND action IN ('task-approved', 'task-rejected', 'task-cancelled')";
