@@ -41,7 +41,9 @@ pub use app::{openapi, run};
 pub use deliveries::worker::run as run_webhook_worker;
 pub use programs::PROGRAMS;
 pub use schema::{MIGRATIONS, SCHEMA};
-pub use settings::{MailSettings, PeopleTaskServiceSettings, QuotaSettings, WebhookWorkerSettings};
+pub use settings::{
+    DeciderSettings, MailSettings, PeopleTaskServiceSettings, QuotaSettings, WebhookWorkerSettings,
+};
 #[doc(hidden)]
 pub use tasks::benchmarks;
 pub use webhook_signature::SigningSettings;

@@ -12,7 +12,7 @@ macro_rules! states {
         values::names! {
             $(#[$doc])*
             #[derive(Serialize, ToSchema, AsExpression, FromSqlRow)]
-            #[serde(rename_all = "lowercase")]
+            #[serde(rename_all = "kebab-case")]
             #[diesel(sql_type = Text)]
             pub(crate) enum $name { $($states)+ }
         }

@@ -6,7 +6,7 @@ mod people_task_service;
 mod quotas;
 mod webhook_worker;
 
-pub use deciders::{DeciderSettings, TaskDeciders};
+pub use deciders::DeciderSettings;
 pub use mails::MailSettings;
 pub use people_task_service::PeopleTaskServiceSettings;
 pub use quotas::QuotaSettings;

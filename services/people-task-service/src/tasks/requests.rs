@@ -260,6 +260,7 @@ fn parse_utc(text: &str) -> Option<DateTime<Utc>> {
 }
 
 http_kit::text_fields! {
+    Deciders;
     TaskTitle = ObjectBuilder::new()
         .format(Some(SchemaFormat::Custom("visible-text".to_owned())))
         .min_length(Some(1))

@@ -17,6 +17,7 @@ mod comments;
 mod create_task;
 mod creations;
 mod decide;
+mod deciders;
 mod deliveries;
 mod delivery_hosts;
 mod document;

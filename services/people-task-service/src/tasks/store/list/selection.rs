@@ -72,6 +72,9 @@ impl Selection {
             ..Self::default()
         };
         selection.add_own(actor, role);
+        if role.is_none() {
+            selection.add_read(actor);
+        }
         for (field, value) in &conditions.filters {
             selection.add_filter(*field, value);
         }
@@ -140,6 +143,13 @@ impl Selection {
             for presented in actor.secrets() {
                 self.add_secret(secret, presented);
             }
+        }
+    }
+
+    /// The tasks that a secret only opens.
+    fn add_read(&mut self, actor: &Actor) {
+        for presented in actor.secrets() {
+            self.add_secret("reading_secret", presented);
         }
     }
 
