@@ -6,7 +6,7 @@ import { secretOf, token } from "./session.js";
 /** The fields that every version of the service can add. */
 const KNOWN = ["isApprover", "decisionMade", "created", "public"];
 /** Fields of newer services. While one of an earlier version still runs, the pages do without them. */
-const NEWER = ["comment", "commentRequired", "confirmationRequired", "decidedBy", "isRequester", "canDecide", "version"];
+const NEWER = ["comment", "commentRequired", "confirmationRequired", "decidedBy", "isRequester", "canDecide", "version", "deciders", "decidedVia"];
 
 const path = (id) => `/people-task/tasks/${encodeURIComponent(id)}`;
 

@@ -60,6 +60,7 @@ async function outcome(task, isOwn) {
   const date = parseTime(task.decisionMade);
   return element("section", { class: `outcome ${task.status}`, id: "outcome", tabindex: -1, "aria-label": t("decision") },
     element("p", {}, element("strong", {}, verdict(task, isOwn))),
+    task.decidedVia?.override ? element("p", {}, t("overridden")) : null,
     date ? element("p", { class: "soft" }, timeFromNow(date), " · ", zonedTime(date)) : null,
     task.comment ? await formatted(task.comment, { class: "comment" }) : null);
 }

@@ -50,12 +50,24 @@ function actionsOf(task) {
     element("button", { type: "button", class: "plain", onclick: choose }, t("decideYourself")));
 }
 
+/** Who decides a task of which this link only shows what it says, and the way for that person to sign in. */
+function needsAccount(task) {
+  const signIn = () => {
+    withoutSecret(link);
+    return token() ? start() : askToSignIn("");
+  };
+  return [element("p", {}, tWith(`only ${task.deciders}`, { who: foreign(task.approver) })),
+    element("button", { type: "button", class: "plain", onclick: signIn }, t("signIn"))];
+}
+
 /** What is said to a person who waits. A requester with a link can withdraw the task; who is signed in has a button elsewhere. */
 function waiting(task) {
   const text = element("p", { class: "soft" }, tWith("waitingFor", { who: foreign(task.approver) }));
   const open = () => import("./task-form.js").then(({ withdrawDialog }) => withdrawDialog(shown, edited), notLoaded);
   const withdraw = () => element("button", { type: "button", class: "plain", onclick: open }, t("withdraw"));
-  return element("div", { class: "waiting" }, text, task.isRequester && accessTo(task.id).secret ? withdraw() : null);
+  const byLink = accessTo(task.id).secret;
+  return element("div", { class: "waiting" }, text, task.deciders && byLink ? needsAccount(task) : null,
+    task.isRequester && byLink ? withdraw() : null);
 }
 
 /** A printed task says when and from where. */
