@@ -56,4 +56,5 @@ mod trace_collector;
 #[cfg(test)]
 mod traces;
 #[cfg(test)]
+mod waiting;
 mod webdriver;
