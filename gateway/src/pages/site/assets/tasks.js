@@ -53,9 +53,9 @@ function actionsOf(task) {
 /** What is said to a person who waits. A requester with a link can withdraw the task; who is signed in has a button elsewhere. */
 function waiting(task) {
   const text = element("p", { class: "soft" }, tWith("waitingFor", { who: foreign(task.approver) }));
-  const open = () => import("./task-form.js").then(({ withdrawDialog }) => withdrawDialog(shown, edited), notLoaded);
-  const withdraw = () => element("button", { type: "button", class: "plain", onclick: open }, t("withdraw"));
-  return element("div", { class: "waiting" }, text, task.isRequester && accessTo(task.id).secret ? withdraw() : null);
+  if (!task.isRequester || !accessTo(task.id).secret) return element("div", { class: "waiting" }, text);
+  const open = () => import("./task-tools.js").then(({ withdraw }) => withdraw(shown, edited), notLoaded);
+  return element("div", { class: "waiting" }, text, element("button", { type: "button", class: "plain", onclick: open }, t("withdraw")));
 }
 
 /** A printed task says when and from where. */
