@@ -55,7 +55,7 @@ fn find<'a>(body: &'a [u8], field: &str) -> Option<&'a RawValue> {
 pub(crate) fn elements(body: &[u8], field: &str) -> Vec<Bytes> {
     let array = find(body, field).map(RawValue::get).unwrap_or_default();
     let elements: Vec<&RawValue> = serde_json::from_str(array).unwrap_or_default();
-    let texts = elements.into_iter().map(|element| element.get());
+    let texts = elements.into_iter().map(RawValue::get);
     texts
         .map(|text| Bytes::copy_from_slice(text.as_bytes()))
         .collect()

@@ -136,18 +136,7 @@ impl<'run> TaskWorkload<'run> {
             let due = Utc::now() + rng.random_range(MIN_DUE..=MAX_DUE);
             due.trunc_subsecs(0)
         });
-        let body = json!({
-            "title": format!("Task {number}"),
-            "requester": self.creator.email,
-            "approver": self.approver.email,
-            "decisionBy": due.map(|due| due.to_rfc3339()),
-        });
-        let (key, body) = (
-            format!("{}-{number}", self.profile.seed),
-            without_null(body),
-        );
-        let creations = &self.history.creations;
-        let (outcome, body) = creations.create(self.client, &self.creator, &key, &body, number);
+        let (outcome, body) = self.create(number, due);
         let field = |name: &str| body.get(name).and_then(Value::as_str);
         let (CallOutcome::Succeeded, Some(id), Some(secret)) =
             (&outcome, field("id"), field("approverSecret"))
@@ -174,6 +163,24 @@ impl<'run> TaskWorkload<'run> {
             hooks,
             decisions,
         });
+    }
+
+    fn create(&self, number: u64, due: Option<DateTime<Utc>>) -> (CallOutcome, Value) {
+        let body = json!({
+            "title": format!("Task {number}"),
+            "requester": self.creator.email,
+            "approver": self.approver.email,
+            "decisionBy": due.map(|due| due.to_rfc3339()),
+        });
+        let key = format!("{}-{number}", self.profile.seed);
+        let creations = &self.history.creations;
+        creations.create(
+            self.client,
+            &self.creator,
+            &key,
+            &without_null(body),
+            number,
+        )
     }
 
     fn register(

@@ -67,41 +67,34 @@ async fn create_or_find(
     }
     let (id, by) = (request.id, request.user.caller.id());
     tracing::Span::current().record("task.id", tracing::field::display(id));
-    let webhooks = request.body.webhooks.as_deref().unwrap_or_default();
-    let webhooks = u64::try_from(webhooks.len()).unwrap_or(u64::MAX);
-    let amounts = check(context, &request, webhooks).await?;
+    let amounts = check(context, &request).await?;
     let (creation, new) = prepare(context, request);
-    let (repeat, shape, responses) = (
-        creation.repeat.clone(),
-        creation.shape.clone(),
-        creation.responses(),
-    );
+    let (repeat, shape) = (creation.repeat.clone(), creation.shape.clone());
+    let webhooks = creation.responses();
     context.quotas.take(by, amounts)?;
-    let created = match creations.run(creation).await {
-        Ok(Created::New(task, answer)) => (task, answer),
-        Ok(Created::Earlier(earlier)) => {
-            context.quotas.give_back(by, amounts.bytes);
-            return replay(context, &earlier);
-        }
-        Err(error) => return Err(error),
+    let created = creations.run(creation).await;
+    // Nothing was written, unless the database failed: then it is not known.
+    if !matches!(
+        created,
+        Ok(Created::New(..)) | Err(CreationError::Database(_))
+    ) {
+        context.quotas.give_back(by, amounts.bytes);
+    }
+    let (task, answer) = match created? {
+        Created::New(task, answer) => (task, answer),
+        Created::Earlier(earlier) => return replay(context, &earlier),
     };
-    tracing::info!(webhooks, "a task was created");
+    tracing::info!(webhooks = amounts.webhooks, "a task was created");
     metrics::counter!("tasks_created_total").increment(1);
-    metrics::counter!("webhooks_registered_total").increment(webhooks);
-    let [approver, requester] = &new.secrets;
-    Ok(match created {
-        (_, Some(answer)) => {
-            let bytes = repeat.map(|repeat| answer.bytes(&repeat));
-            context.quotas.keep(by, bytes.unwrap_or_default());
-            idempotency::count(Operation::CreateTask, "stored");
-            CreationAnswer::stored(&answer.body, &new.secrets, false)
-        }
-        (task, None) => {
-            let mut response = shape.response(*task, responses);
-            response.task = response.task.with_secrets(Some(approver), Some(requester));
-            CreationAnswer::New(response)
-        }
-    })
+    metrics::counter!("webhooks_registered_total").increment(amounts.webhooks);
+    if let Some((repeat, answer)) = repeat.zip(answer) {
+        context.quotas.keep(by, answer.bytes(&repeat));
+        idempotency::count(Operation::CreateTask, "stored");
+        return Ok(CreationAnswer::stored(&answer.body, &new.secrets, false));
+    }
+    let response = shape.response(*task, webhooks);
+    let response = response.with_secrets(&new.secrets);
+    Ok(CreationAnswer::New(Box::new(response)))
 }
 
 /// What was answered to an earlier request.
@@ -117,11 +110,7 @@ fn replay(context: &Context, earlier: &StoredAnswer) -> Result<CreationAnswer, C
 
 /// Checks what does not depend on the database, and returns what the request counts for. Mail that the creator does not
 /// ask for is sent as far as the limits allow.
-async fn check(
-    context: &Context,
-    request: &CreationRequest,
-    webhooks: u64,
-) -> Result<Amounts, CreationError> {
+async fn check(context: &Context, request: &CreationRequest) -> Result<Amounts, CreationError> {
     let task = &request.body.task;
     if task.notify == Some(true) && context.mailing.keys.is_none() {
         return Err(TaskError::MailOff.into());
@@ -130,7 +119,7 @@ async fn check(
     let new = request.body.webhooks.as_deref().unwrap_or_default();
     check_webhooks(context, &request.user, new).await?;
     Ok(Amounts {
-        webhooks,
+        webhooks: u64::try_from(new.len()).unwrap_or(u64::MAX),
         ..demand(task)
     })
 }
@@ -165,19 +154,9 @@ fn prepare(context: &Context, request: CreationRequest) -> (Creation, NewSecrets
     } = request;
     let keys = repeat.as_ref().map(|_| &context.repeat_keys);
     let new = NewSecrets::new(id, &body.task, &context.mailing, keys);
-    let cause = RequestContext::current_or_fresh();
-    let registration = |webhook| {
-        Registration::new(
-            user.clone(),
-            webhook,
-            is_plugin,
-            cause.clone(),
-            meta.clone(),
-        )
-    };
     let webhooks = body
         .webhooks
-        .map(|all| all.into_iter().map(registration).collect());
+        .map(|webhooks| registrations(webhooks, &user, is_plugin, &meta));
     let by_creator = ((&user.caller).into(), AuthMethod::Token);
     let creation = Creation {
         webhooks,
@@ -199,4 +178,18 @@ fn prepare(context: &Context, request: CreationRequest) -> (Creation, NewSecrets
         },
     };
     (creation, new)
+}
+
+fn registrations(
+    webhooks: Vec<RegisterWebhookRequest>,
+    user: &AuthenticatedUser,
+    is_plugin: bool,
+    meta: &RequestMeta,
+) -> Vec<Registration> {
+    let cause = RequestContext::current_or_fresh();
+    let registration = |webhook| {
+        let (user, meta) = (user.clone(), meta.clone());
+        Registration::new(user, webhook, is_plugin, cause.clone(), meta)
+    };
+    webhooks.into_iter().map(registration).collect()
 }

@@ -27,7 +27,7 @@ pub(super) struct NewTaskResponse {
 
 /// The answer to a request for a new task.
 pub(super) enum CreationAnswer {
-    New(NewTaskResponse),
+    New(Box<NewTaskResponse>),
     /// It is stored for repeats.
     Stored {
         body: Map<String, Value>,
@@ -36,6 +36,12 @@ pub(super) enum CreationAnswer {
 }
 
 impl NewTaskResponse {
+    /// Adds the secrets: the approver's and the requester's.
+    pub(super) fn with_secrets(mut self, [approver, requester]: &[Secret; 2]) -> Self {
+        self.task = self.task.with_secrets(Some(approver), Some(requester));
+        self
+    }
+
     /// The response as it is stored.
     pub(super) fn to_json(&self) -> String {
         serde_json::to_string(self).unwrap_or_default()

@@ -108,20 +108,7 @@ impl From<TaskError> for Problem {
             TaskError::Deciders(field, message) => {
                 Self::invalid_field(field, Invalid::new("unavailable", message))
             }
-            TaskError::AlreadyResolved(status) => Self::new(
-                StatusCode::CONFLICT,
-                "task-already-resolved",
-                match status {
-                    TaskStatus::Cancelled => {
-                        "The task is already cancelled. That is final.".to_owned()
-                    }
-                    _ => format!(
-                        "The task is already {}. A decision is final.",
-                        status.name()
-                    ),
-                },
-            )
-            .with("taskStatus", status.name()),
+            TaskError::AlreadyResolved(status) => already_resolved(status),
             TaskError::Changed(task) => task_changed(as_it_is_now(*task)),
             TaskError::Quota(error) => error.into(),
             TaskError::Database(error) => database_problem(error),
@@ -134,6 +121,16 @@ fn as_it_is_now(task: Task) -> Value {
     let selection = FieldSelection::with_version();
     let task = TaskResponse::new(task, Relations::default(), &selection);
     serde_json::to_value(task).unwrap_or_default()
+}
+
+fn already_resolved(status: TaskStatus) -> Problem {
+    let name = status.name();
+    let message = match status {
+        TaskStatus::Cancelled => "The task is already cancelled. That is final.".to_owned(),
+        _ => format!("The task is already {name}. A decision is final."),
+    };
+    let problem = Problem::new(StatusCode::CONFLICT, "task-already-resolved", message);
+    problem.with("taskStatus", name)
 }
 
 fn task_changed(task: Value) -> Problem {

@@ -22,6 +22,7 @@ mod old_browsers;
 mod reach;
 mod sessions;
 mod task_text;
+mod withdraw;
 
 use std::time::Duration;
 

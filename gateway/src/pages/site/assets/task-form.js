@@ -252,7 +252,7 @@ export async function withdrawDialog(task, edited) {
   const count = preview.webhooksNotTold;
   const reason = element("textarea", { id: "reason", maxlength: MAX_REASON, rows: 2, dir: "auto" });
   openForm({
-    title: t("withdrawTitle"), name: `withdraw-${task.id}`, task, action: t("withdraw"),
+    title: t("withdrawTitle"), name: `withdraw-${task.id}`, task, action: t("withdrawNow"),
     fields: [
       element("p", {}, t("withdrawHelp")),
       count > 0 ? element("p", { id: "not-told" }, element("strong", {}, t("withdrawNotTold", { count }))) : null,

@@ -6,6 +6,9 @@ import { editDialog, handOverDialog, linkDialog, newLinkDialog, withdrawDialog }
 import { webhooksCard } from "./webhooks.js";
 import { t } from "./texts.js";
 
+/** Asks whether to withdraw a task. */
+export const withdraw = (task, changed) => withdrawDialog(task, changed);
+
 /** Buttons and webhooks. `changed` is called after a change of the task. */
 export function ownerTools(task, changed) {
   const button = (text, open) => element("button", { type: "button", class: "plain", onclick: () => open(task, changed) }, t(text));
@@ -14,9 +17,9 @@ export function ownerTools(task, changed) {
   const secret = approverLinkOf(task.id);
   const newLink = task.canDecide && !isOnlyApprover ? button("newApproverLink", newLinkDialog) : null;
   const link = secret ? button("approverLink", () => linkDialog(task, secret)) : newLink;
-  const withdraw = isOnlyApprover ? null : button("withdraw", withdrawDialog);
+  const withdrawal = isOnlyApprover ? null : button("withdraw", withdraw);
   return element("section", { "aria-label": t("more") },
-    task.status === "pending" ? element("div", { class: "actions card" }, edit, link, withdraw) : null,
+    task.status === "pending" ? element("div", { class: "actions card" }, edit, link, withdrawal) : null,
     // An approver cannot know what that is.
     isOnlyApprover ? null : webhooksCard(task));
 }

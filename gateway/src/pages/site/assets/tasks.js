@@ -63,11 +63,11 @@ function needsAccount(task) {
 /** What is said to a person who waits. A requester with a link can withdraw the task; who is signed in has a button elsewhere. */
 function waiting(task) {
   const text = element("p", { class: "soft" }, tWith("waitingFor", { who: foreign(task.approver) }));
-  const open = () => import("./task-form.js").then(({ withdrawDialog }) => withdrawDialog(shown, edited), notLoaded);
-  const withdraw = () => element("button", { type: "button", class: "plain", onclick: open }, t("withdraw"));
   const byLink = accessTo(task.id).secret;
+  const open = () => import("./task-tools.js").then(({ withdraw }) => withdraw(shown, edited), notLoaded);
+  const button = () => element("button", { type: "button", class: "plain", onclick: open }, t("withdraw"));
   return element("div", { class: "waiting" }, text, task.deciders && byLink ? needsAccount(task) : null,
-    task.isRequester && byLink ? withdraw() : null);
+    task.isRequester && byLink ? button() : null);
 }
 
 /** A printed task says when and from where. */

@@ -152,6 +152,7 @@ export const texts = {
   commentIfRejected: "Kommentar (bei Ablehnung erforderlich)",
   commentMissing: "Bitte begründen Sie die Ablehnung.",
   withdraw: "Zurückziehen",
+  withdrawNow: "Ja, zurückziehen",
   withdrawTitle: "Diese Aufgabe zurückziehen",
   withdrawHelp: "Dann gibt es nichts mehr zu entscheiden. Das lässt sich nicht rückgängig machen.",
   withdrawReason: "Grund (optional)",

@@ -152,6 +152,7 @@ export const texts = {
   commentIfRejected: "Comment (required if you reject)",
   commentMissing: "Say why you reject this.",
   withdraw: "Withdraw",
+  withdrawNow: "Yes, withdraw",
   withdrawTitle: "Withdraw this task",
   withdrawHelp: "Then there is nothing to decide any more. This cannot be undone.",
   withdrawReason: "Reason (optional)",
