@@ -186,6 +186,20 @@ impl FieldValue for Vec<String> {
     }
 }
 
+/// The object of a JSON value that has at most `max_bytes` bytes as JSON without whitespace.
+///
+/// # Errors
+/// The value is not an object, or is too long.
+pub fn json_object(value: &Value, max_bytes: usize) -> Result<&Map<String, Value>, Invalid> {
+    let wrong = || Invalid::new("invalid-type", "Must be an object.");
+    let object = value.as_object().ok_or_else(wrong)?;
+    if value.to_string().len() > max_bytes {
+        let message = format!("Must have at most {max_bytes} bytes as JSON.");
+        return Err(Invalid::new("too-long", message));
+    }
+    Ok(object)
+}
+
 impl FieldValue for Map<String, Value> {
     fn from_json(value: &Value) -> Result<Self, Invalid> {
         let wrong = || Invalid::new("invalid-type", "Must be an object.");

@@ -32,7 +32,7 @@ mod unreadable;
 pub use body::{BODY_LIMIT, JsonBody, OptionalJsonBody, body_too_large, incomplete_body};
 pub use client_network::client_network;
 pub use documentation::{BodyProblems, DocumentedProblem, ProblemGroup, QueryProblems};
-pub use fields::{FieldValue, Fields, json_text};
+pub use fields::{FieldValue, Fields, json_object, json_text};
 pub use health::{Checked, Health, healthz, readyz};
 pub use middleware::{REQUEST_ID, TRACEPARENT, request_context};
 pub use mount::{BearerToken, Document, mount};

@@ -28,6 +28,7 @@ diesel::table! {
         comment_required -> Bool,
         content_version -> BigInt,
         confirmation_required -> Bool,
+        metadata -> Nullable<Text>,
     }
 }
 

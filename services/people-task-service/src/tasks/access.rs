@@ -37,6 +37,8 @@ pub(crate) enum Permission {
     /// See the secret that an edit creates for a new approver or requester. A secret is a permission: a
     /// requester could decide with it, and an approver who hands over would keep the decision.
     SeeNewSecrets,
+    /// See and change what the creator keeps with the task.
+    Metadata,
 }
 
 /// How an actor is related to a task. Several may hold at once.
@@ -185,7 +187,9 @@ impl Relations {
             }
             Permission::Decide => creator || approver || admin,
             Permission::DeleteWebhook | Permission::SeeWebhookUrl => creator || admin || registrant,
-            Permission::ViewDeliveries | Permission::SeeNewSecrets => creator || admin,
+            Permission::ViewDeliveries | Permission::SeeNewSecrets | Permission::Metadata => {
+                creator || admin
+            }
         }
     }
 
@@ -208,7 +212,7 @@ impl Relations {
 mod tests {
     use super::{AccessDenied, Permission, Relations};
 
-    const PERMISSIONS: [Permission; 9] = [
+    const PERMISSIONS: [Permission; 10] = [
         Permission::Read,
         Permission::Edit,
         Permission::Reassign,
@@ -218,6 +222,7 @@ mod tests {
         Permission::SeeWebhookUrl,
         Permission::ViewDeliveries,
         Permission::SeeNewSecrets,
+        Permission::Metadata,
     ];
 
     fn stranger() -> Relations {
@@ -229,13 +234,13 @@ mod tests {
         // Columns in the order of PERMISSIONS.
         #[rustfmt::skip]
         let table = [
-            ("creator", Relations { creator: true, ..stranger() }, "y y y y y y y y y"),
-            ("approver", Relations { approver: true, ..stranger() }, "y n y y y n n n n"),
-            ("requester", Relations { requester: true, ..stranger() }, "y y y n y n n n n"),
-            ("admin", Relations { admin: true, ..stranger() }, "y y y y y y y y y"),
-            ("reader of a public task", Relations { public_reader: true, ..stranger() }, "y n n n n n n n n"),
-            ("registrant", Relations { registrant: true, ..stranger() }, "n n n n n y y n n"),
-            ("stranger", stranger(), "n n n n n n n n n"),
+            ("creator", Relations { creator: true, ..stranger() }, "y y y y y y y y y y"),
+            ("approver", Relations { approver: true, ..stranger() }, "y n y y y n n n n n"),
+            ("requester", Relations { requester: true, ..stranger() }, "y y y n y n n n n n"),
+            ("admin", Relations { admin: true, ..stranger() }, "y y y y y y y y y y"),
+            ("reader of a public task", Relations { public_reader: true, ..stranger() }, "y n n n n n n n n n"),
+            ("registrant", Relations { registrant: true, ..stranger() }, "n n n n n y y n n n"),
+            ("stranger", stranger(), "n n n n n n n n n n"),
         ];
         for (name, relations, row) in table {
             for (permission, expected) in PERMISSIONS.into_iter().zip(row.split(' ')) {

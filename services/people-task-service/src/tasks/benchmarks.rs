@@ -32,6 +32,7 @@ impl Default for StoredTask {
             created: now,
             comment_required: false,
             confirmation_required: false,
+            metadata: None,
             content_version: 1,
             version: 0,
             status: TaskStatus::Pending,

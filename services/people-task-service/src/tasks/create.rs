@@ -9,6 +9,7 @@ use crate::quotas::{Amounts, Quotas};
 use crate::status::TaskStatus;
 use crate::tasks::creation_store::{self, Inserted, NewTask};
 use crate::tasks::error::TaskError;
+use crate::tasks::metadata::Metadata;
 use crate::tasks::requests::{CreateTaskRequest, DecisionBy, MailLanguage};
 use crate::tasks::secrets;
 use crate::tasks::store::Task;
@@ -82,15 +83,20 @@ pub(crate) async fn create(
 fn demand(fields: &CreateTaskRequest) -> Amounts {
     Amounts {
         tasks: 1,
-        bytes: byte_length(fields.title.as_str(), fields.description.as_str()),
+        bytes: byte_length(
+            fields.title.as_str(),
+            fields.description.as_str(),
+            fields.metadata.as_ref(),
+        ),
         mails: u64::from(fields.notify == Some(true)),
         ..Amounts::default()
     }
 }
 
 /// The bytes of a task's texts, as quotas count them.
-pub(super) fn byte_length(title: &str, description: &str) -> u64 {
-    u64::try_from(title.len() + description.len()).unwrap_or(u64::MAX)
+pub(super) fn byte_length(title: &str, description: &str, metadata: Option<&Metadata>) -> u64 {
+    let metadata = metadata.map_or("", Metadata::as_str);
+    u64::try_from(title.len() + description.len() + metadata.len()).unwrap_or(u64::MAX)
 }
 
 fn create_together(
@@ -127,6 +133,7 @@ impl NewTask {
             created: inserted.created,
             comment_required: fields.comment_required,
             confirmation_required: fields.confirmation_required,
+            metadata: fields.metadata.clone(),
             content_version: 1,
             version: 0,
             status: TaskStatus::Pending,

@@ -12,6 +12,7 @@ use values::{Fingerprint, Names as _, TaskId};
 use crate::audit::insert_entries;
 use crate::mailing::MailPlan;
 use crate::mails::planned_reminders;
+use crate::tasks::metadata::Metadata;
 use crate::tasks::requests::{CreateTaskRequest, DecisionBy};
 use database::column;
 
@@ -73,22 +74,25 @@ pub(crate) fn insert(
                 .map(|mail| mail.requester_seed.as_bytes())
         }))
         .bind::<Array<Double>, _>(reminders)
-        .bind::<Array<Bool>, _>(column(tasks, |task| task.fields.confirmation_required));
+        .bind::<Array<Bool>, _>(column(tasks, |task| task.fields.confirmation_required))
+        .bind::<Array<Nullable<Text>>, _>(column(tasks, |task| {
+            task.fields.metadata.as_ref().map(Metadata::as_str)
+        }));
     Ok(insert.load(connection)?)
 }
 
 const INSERT: &str = concat!(
     "WITH given AS (
-    SELECT * FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $20)
+    SELECT * FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $20, $21)
         AS given (
         id, creator, incarnation, requester, requester_key, approver, approver_key, title, description, decision_by,
         public, approver_secret, requester_secret, entry, comment_required, language, approver_seed, requester_seed,
-        confirmation_required)
+        confirmation_required, metadata)
 ), inserted AS (
     INSERT INTO tasks (id, creator, requester, requester_key, approver, approver_key, title, description, decision_by,
-        public, approver_secret, requester_secret, comment_required, confirmation_required)
+        public, approver_secret, requester_secret, comment_required, confirmation_required, metadata)
     SELECT id, creator, requester, requester_key, approver, approver_key, title, description, decision_by, public,
-        approver_secret, requester_secret, comment_required, confirmation_required
+        approver_secret, requester_secret, comment_required, confirmation_required, metadata
     FROM given WHERE may_add_rows(creator, incarnation)
     RETURNING id, public, creator, created, decision_by, approver_key, requester_key, lower(title) AS title_key
 ), undecided AS (

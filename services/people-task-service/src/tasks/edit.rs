@@ -11,6 +11,7 @@ use crate::quotas::{Amounts, QuotaError, Quotas};
 use crate::tasks::access::{Actor, Permission, Relations};
 use crate::tasks::create::byte_length;
 use crate::tasks::error::TaskError;
+use crate::tasks::metadata::Metadata;
 use crate::tasks::requests::{DecisionBy, Description, EditTaskRequest, Precondition, TaskTitle};
 use crate::tasks::secrets;
 use crate::tasks::store::{self, Changes, Task};
@@ -61,6 +62,7 @@ impl EditTaskRequest {
             confirmation_required: self
                 .confirmation_required
                 .filter(|required| *required != task.confirmation_required),
+            metadata: self.metadata.filter(|m| *m != task.metadata),
             version: self.version,
         }
     }
@@ -77,6 +79,7 @@ impl EditTaskRequest {
             ("public", self.public.is_some()),
             ("commentRequired", self.comment_required.is_some()),
             ("confirmationRequired", self.confirmation_required.is_some()),
+            ("metadata", self.metadata.is_some()),
         ];
         let present = fields.into_iter().filter(|(_, present)| *present);
         present.map(|(name, _)| name).collect()
@@ -127,6 +130,11 @@ pub(crate) async fn edit(
     database
         .transaction(move |connection| {
             let task = store::lock(connection, id)?.ok_or(TaskError::NotFound)?;
+            if edit.metadata.is_some() {
+                // Before it is compared, which would tell whether it is the same.
+                let relations = actor.relations_to(&task);
+                relations.check(Permission::Metadata)?;
+            }
             let edit = edit.diff(&task);
             judge(&actor, &task, &edit, &precondition)?;
             count_bytes(&quotas, &task, &edit)?;
@@ -141,8 +149,9 @@ fn count_bytes(quotas: &Quotas, task: &Task, edit: &EditTaskRequest) -> Result<(
     let after = byte_length(
         title.map_or(&task.title, TaskTitle::as_str),
         description.map_or(&task.description, Description::as_str),
+        edit.metadata.as_ref().unwrap_or(&task.metadata).as_ref(),
     );
-    let before = byte_length(&task.title, &task.description);
+    let before = byte_length(&task.title, &task.description, task.metadata.as_ref());
     if after > before {
         let demand = Amounts {
             bytes: after - before,
@@ -259,6 +268,10 @@ fn changes<'a>(
         public: edit.public,
         comment_required: edit.comment_required,
         confirmation_required: edit.confirmation_required,
+        metadata: edit
+            .metadata
+            .as_ref()
+            .map(|new| new.as_ref().map(Metadata::as_str)),
         ..Changes::default()
     };
     if let Some(new) = approver {

@@ -8,6 +8,7 @@ pub(crate) mod credentials;
 mod edit;
 pub(crate) mod error;
 mod list_query;
+pub(crate) mod metadata;
 pub(crate) mod projection;
 pub(crate) mod read;
 pub(crate) mod requests;

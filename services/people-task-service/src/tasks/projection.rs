@@ -33,6 +33,7 @@ values::names! {
         Comment = "comment",
         CommentRequired = "commentRequired",
         ConfirmationRequired = "confirmationRequired",
+        Metadata = "metadata",
         Version = "version",
     }
 }

@@ -14,6 +14,7 @@ use utoipa::openapi::schema::{ObjectBuilder, SchemaFormat};
 use values::{EmailAddress, FromText, Invalid, Language, Names as _, bounded_text, visible_text};
 
 use crate::tasks::list_query::{Role, TaskListQuery, TaskSort};
+use crate::tasks::metadata::Metadata;
 
 pub(crate) use self::precondition::{IfMatch, Precondition, TaskVersion};
 
@@ -49,6 +50,10 @@ pub(crate) struct CreateTaskRequest {
     /// Whether the page asks for a second press before it sends a decision. Calls of the API decide at once.
     #[schema(value_type = Option<bool>, default = false)]
     pub(crate) confirmation_required: bool,
+    /// What to keep with the task, such as identifiers of the flow: at most 4 KiB as JSON. `include=metadata` shows it to
+    /// the task's creator and to administrators.
+    #[schema(inline)]
+    pub(crate) metadata: Option<Metadata>,
     /// Whether the approver and the requester get mail about the task. The default is a setting.
     pub(crate) notify: Option<bool>,
     /// The language of that mail, `en` or `de`. The default is a setting.
@@ -67,6 +72,7 @@ impl CreateTaskRequest {
         let public = fields.optional("public");
         let comment_required = fields.optional("commentRequired");
         let confirmation_required = fields.optional("confirmationRequired");
+        let metadata = fields.optional("metadata");
         let notify = fields.optional("notify");
         let language = fields.optional("language");
         let request = title.zip(requester).zip(approver);
@@ -79,6 +85,7 @@ impl CreateTaskRequest {
             public: public.unwrap_or(false),
             comment_required: comment_required.unwrap_or(false),
             confirmation_required: confirmation_required.unwrap_or(false),
+            metadata,
             notify,
             language,
         }))
@@ -110,6 +117,9 @@ pub(crate) struct EditTaskRequest {
     pub(crate) comment_required: Option<bool>,
     /// Whether the page asks for a second press before it sends a decision.
     pub(crate) confirmation_required: Option<bool>,
+    /// What to keep with the task instead of what was kept; null for nothing. For the task's creator and administrators.
+    #[schema(inline, value_type = Option<Metadata>)]
+    pub(crate) metadata: Option<Option<Metadata>>,
     /// With `true`, the approver gets a new secret and the old one stops working, as with a new approver. For the task's creator
     /// and administrators, to whom the response shows it.
     pub(crate) renew_approver_secret: Option<bool>,
@@ -130,6 +140,7 @@ impl EditTaskRequest {
             public: fields.optional("public"),
             comment_required: fields.optional("commentRequired"),
             confirmation_required: fields.optional("confirmationRequired"),
+            metadata: fields.nullable("metadata"),
             renew_approver_secret: fields.optional("renewApproverSecret"),
             version: fields.optional("version"),
         };

@@ -1,3 +1,9 @@
+//! The task object of responses.
+#![allow(
+    unused_qualifications,
+    reason = "utoipa's derive writes them for inlined types"
+)]
+
 use std::borrow::Cow;
 
 use actix_web::body::BoxBody;
@@ -5,12 +11,14 @@ use actix_web::http::header::ETAG;
 use actix_web::{HttpRequest, HttpResponse, Responder};
 use chrono::{DateTime, Utc};
 use serde::Serialize;
+use serde_json::value::RawValue;
 use utoipa::openapi::{RefOr, Schema};
 use utoipa::{PartialSchema, ToSchema};
 use values::{Names as _, Secret, TaskId, Timestamp};
 
 use crate::status::{TaskStatus, WebhookEvent};
 use crate::tasks::access::{Permission, Relations};
+use crate::tasks::metadata::Metadata;
 use crate::tasks::projection::{FieldSelection, TaskField};
 use crate::tasks::requests::DecisionBy;
 use crate::tasks::store::Task;
@@ -108,6 +116,10 @@ pub(crate) struct TaskResponse {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     confirmation_required: Option<bool>,
+    /// What the task's creator keeps with it; null if nothing. Present with `include`, for the creator and administrators.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(inline, value_type = Option<Metadata>)]
+    metadata: Option<Option<Box<RawValue>>>,
     /// Counts the changes of what is decided on: `title`, `description`, `decisionBy`, `approver` and `requester`. It begins
     /// at 1, and `ETag` has the same number. Present with `include`.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -181,6 +193,8 @@ impl TaskResponse {
             comment_required: has(TaskField::CommentRequired).then_some(task.comment_required),
             confirmation_required: has(TaskField::ConfirmationRequired)
                 .then_some(task.confirmation_required),
+            metadata: (has(TaskField::Metadata) && relations.allow(Permission::Metadata))
+                .then(|| task.metadata.and_then(Metadata::into_json)),
             version: has(TaskField::Version).then_some(task.content_version),
             etag: task.content_version,
         }

@@ -15,6 +15,7 @@ use values::{EmailAddress, Fingerprint, TaskId, UserId};
 use crate::changed_users::resume_deliveries;
 use crate::schema::{task_states, tasks};
 use crate::status::TaskStatus;
+use crate::tasks::metadata::Metadata;
 
 /// The columns of a [`Task`] in `tasks` and `task_states`. Statements name them, because `*` changes
 /// with each column that a migration adds, and then a connection that has prepared the statement can no longer run it.
@@ -22,7 +23,7 @@ macro_rules! task_columns {
     () => {
         "tasks.id, tasks.creator, tasks.requester, tasks.approver, tasks.requester_key, tasks.approver_key, tasks.title, \
          tasks.description, tasks.decision_by, tasks.public, tasks.approver_secret, tasks.requester_secret, \
-         tasks.created, tasks.comment_required, tasks.confirmation_required, tasks.content_version, \
+         tasks.created, tasks.comment_required, tasks.confirmation_required, tasks.metadata, tasks.content_version, \
          task_states.version, task_states.status, task_states.mtime, task_states.decision_made, task_states.decided_by, task_states.comment"
     };
 }
@@ -55,6 +56,8 @@ pub(crate) struct Task {
     pub(crate) comment_required: bool,
     /// The page asks for a second press before it sends a decision.
     pub(crate) confirmation_required: bool,
+    /// What its creator keeps with it.
+    pub(crate) metadata: Option<Metadata>,
     /// Counts the changes of what a person decides on: the title, the description, the due date, and who decides for
     /// whom. It begins at 1.
     pub(crate) content_version: i64,
@@ -102,6 +105,7 @@ pub(crate) struct Changes<'a> {
     pub(crate) public: Option<bool>,
     pub(crate) comment_required: Option<bool>,
     pub(crate) confirmation_required: Option<bool>,
+    pub(crate) metadata: Option<Option<&'a str>>,
     pub(crate) approver: Option<&'a str>,
     pub(crate) approver_key: Option<&'a str>,
     pub(crate) approver_secret: Option<&'a [u8]>,

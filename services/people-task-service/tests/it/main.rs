@@ -28,6 +28,7 @@ mod list_tasks;
 mod long_lists;
 mod mail_turns;
 mod mails;
+mod metadata;
 mod new_secrets;
 mod outages;
 mod plans;

@@ -29,7 +29,8 @@ const TABLE: Table = Table {
     columns: task_columns!(),
     joins: "JOIN tasks USING (id) JOIN task_states ON task_states.task_id = page.id",
     size: "octet_length(title) + octet_length(description) + octet_length(approver) \
-           + octet_length(requester) + coalesce(octet_length(comment), 0) + 512",
+           + octet_length(requester) + coalesce(octet_length(comment), 0) \
+           + coalesce(octet_length(metadata), 0) + 512",
 };
 
 /// Loads the tasks of one page.
