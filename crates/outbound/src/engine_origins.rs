@@ -67,7 +67,9 @@ impl EngineOrigin {
         if host_of(&url).contains('*') {
             return Err("only the port may be `*`".to_owned());
         }
-        let authority = origin.split_once("://").map_or("", |(_, authority)| authority);
+        let authority = origin
+            .split_once("://")
+            .map_or("", |(_, authority)| authority);
         // The colons of an IPv6 address are in brackets.
         let after_host = authority.rsplit(']').next().unwrap_or_default();
         if has_every_port && after_host.contains(':') {
@@ -124,7 +126,11 @@ mod tests {
 
     #[test]
     fn a_port_may_be_any() {
-        for url in ["http://127.0.0.1/", "http://127.0.0.1:9/x", "http://127.1:4200"] {
+        for url in [
+            "http://127.0.0.1/",
+            "http://127.0.0.1:9/x",
+            "http://127.1:4200",
+        ] {
             assert!(contain("http://127.0.0.1:*", url), "{url}");
         }
         for url in ["https://127.0.0.1/", "http://127.0.0.2:9/"] {

@@ -106,7 +106,11 @@ fn start_context(
     let (retention, shutdown) = (settings.audit_retention, running.shutdown());
     running.spawn(audit_log::retain(database.clone(), retention, shutdown));
     let (rules, shutdown) = (
-        [vec![erasure::RETENTION], mails::RETENTION.to_vec()].concat(),
+        [
+            vec![erasure::RETENTION, deliveries::TEST_RETENTION],
+            mails::RETENTION.to_vec(),
+        ]
+        .concat(),
         running.shutdown(),
     );
     running.spawn(jobs::retain(database.clone(), rules, shutdown));
@@ -128,6 +132,8 @@ fn start_context(
         lists: Lists::new(lists),
         signer,
         address_policy: settings.addresses,
+        engine_origins: settings.engine_origins,
+        header_keys: settings.header_keys,
         resolver: SystemResolver::from_system()?,
         dashboard_url: settings.dashboard_url,
         mailing: Arc::new(settings.mails),
@@ -166,6 +172,7 @@ fn routes(config: &mut ServiceConfig<'_>) {
         .service(webhooks::routes::register_webhook)
         .service(webhooks::routes::delete_webhook_by_get)
         .service(webhooks::routes::delete_webhook)
+        .service(webhooks::routes::test_webhook)
         .service(webhooks::routes::webhook_keys)
         .service(deliveries::routes::list_task_deliveries)
         .service(deliveries::routes::redeliver_delivery)

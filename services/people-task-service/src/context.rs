@@ -5,11 +5,12 @@ use std::sync::Arc;
 use database::Database;
 use listing::Lists;
 use messaging::Publisher;
-use outbound::{AddressPolicy, SystemResolver};
+use outbound::{AddressPolicy, EngineOrigins, SystemResolver};
 use url::Url;
 
 use crate::mailing::Mailing;
 use crate::quotas::Quotas;
+use crate::webhook_options::HeaderKeys;
 use crate::webhook_signature::WebhookSigner;
 
 #[derive(Debug)]
@@ -21,6 +22,10 @@ pub(crate) struct Context {
     pub(crate) signer: WebhookSigner,
     /// The addresses that webhooks may have.
     pub(crate) address_policy: AddressPolicy,
+    /// Where callers may shape requests although the address is not public.
+    pub(crate) engine_origins: EngineOrigins,
+    /// The keys that seal headers of webhooks.
+    pub(crate) header_keys: HeaderKeys,
     pub(crate) resolver: SystemResolver,
     /// The page on which people see their tasks.
     pub(crate) dashboard_url: Url,

@@ -32,6 +32,7 @@ mod schema_tests;
 mod settings;
 mod status;
 mod tasks;
+mod webhook_options;
 mod webhook_signature;
 mod webhooks;
 
@@ -42,4 +43,5 @@ pub use schema::{MIGRATIONS, SCHEMA};
 pub use settings::{MailSettings, PeopleTaskServiceSettings, QuotaSettings, WebhookWorkerSettings};
 #[doc(hidden)]
 pub use tasks::benchmarks;
+pub use webhook_options::HeaderKeys;
 pub use webhook_signature::SigningSettings;

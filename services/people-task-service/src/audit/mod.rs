@@ -16,6 +16,7 @@ values::names! {
         TaskRejected = "task-rejected",
         WebhookRegistered = "webhook-registered",
         WebhookRemoved = "webhook-removed",
+        WebhookTested = "webhook-tested",
         DeliveryRedelivered = "delivery-redelivered",
         DeliveryCancelled = "delivery-cancelled",
         DeliveriesPaused = "deliveries-paused",

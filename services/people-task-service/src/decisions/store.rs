@@ -94,11 +94,13 @@ const DECIDE: &str = concat!(
         entry
 ), receivers AS (
     SELECT webhooks.id, webhooks.task_id, webhooks.host, webhooks.lane, request_id, traceparent, on_due, last_due,
+        options IS NOT NULL AS has_options,
         CASE decided.status WHEN 'approved' THEN on_approved ELSE on_rejected END AS is_called
     FROM decided JOIN webhooks ON webhooks.task_id = ANY(ARRAY[decided.task_id])
 ), delivered AS (
-    INSERT INTO deliveries (id, webhook_id, task_id, host, lane, request_id, traceparent)
-    SELECT new_id(), id, task_id, host, coalesce(lane, ''), request_id, traceparent FROM receivers WHERE is_called
+    INSERT INTO deliveries (id, webhook_id, task_id, host, lane, request_id, traceparent, has_options)
+    SELECT new_id(), id, task_id, host, coalesce(lane, ''), request_id, traceparent, has_options
+    FROM receivers WHERE is_called
     RETURNING id, task_id, lane
 ), not_due AS (
     DELETE FROM due_dates WHERE webhook_id = ANY(ARRAY(SELECT id FROM receivers WHERE on_due))

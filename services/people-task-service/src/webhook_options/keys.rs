@@ -11,7 +11,7 @@ use std::sync::Arc;
 use values::{Secret, WebhookId};
 use zeroize::Zeroizing;
 
-use crate::webhook_options::OptionsError;
+use crate::webhook_options::{OptionsError, WebhookOptions};
 
 /// How many hexadecimal digits of its hash identify a key.
 const ID_DIGITS: usize = 16;
@@ -51,8 +51,7 @@ impl Settings for HeaderKeys {
 }
 
 impl SettingValue for HeaderKeys {
-    const ALLOWED: &'static str =
-        "keys separated by commas, each 32 random bytes in base64, such as `openssl rand -base64 32` makes";
+    const ALLOWED: &'static str = "keys separated by commas, each 32 random bytes in base64, such as `openssl rand -base64 32` makes";
     const EXAMPLE: &'static str = "MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=";
     const SECRET: bool = true;
 
@@ -82,9 +81,20 @@ impl HeaderKey {
 }
 
 impl HeaderKeys {
-    /// The identifier of the key that seals; `None` without a key.
-    pub(crate) fn current(&self) -> Option<&str> {
-        self.0.first().map(|key| key.id.as_str())
+    /// The identifiers of the keys. The first one seals.
+    pub(crate) fn ids(&self) -> Vec<String> {
+        self.0.iter().map(|key| key.id.clone()).collect()
+    }
+
+    /// The options of a webhook with its headers sealed by the first key, and its identifier; `None` if that is not
+    /// possible.
+    pub(crate) fn reseal(&self, webhook: WebhookId, options: &str) -> Option<(String, String)> {
+        let mut options = WebhookOptions::parse(options).ok()?;
+        let opened = self.open(webhook, options.headers.as_ref()?).ok()?;
+        let sealed = self.seal(webhook, &opened)?;
+        let key = sealed.key.clone();
+        options.headers = Some(sealed);
+        Some((options.to_text(), key))
     }
 
     /// Seals headers for a webhook, and for no other; `None` without a key.
@@ -126,9 +136,12 @@ impl HeaderKeys {
         let mut opened = Zeroizing::new(sealed.to_vec());
         let nonce = Nonce::assume_unique_for_key(*nonce);
         let of_webhook = Aad::from(webhook.as_bytes());
-        let opened = key.key.open_in_place(nonce, of_webhook, opened.as_mut_slice()).ok()?;
-        let values: Vec<Zeroizing<String>> = serde_json::from_slice(opened).ok()?;
-        let values = values.into_iter().map(|value| Secret::new(value.as_str()));
+        let opened = key
+            .key
+            .open_in_place(nonce, of_webhook, opened.as_mut_slice())
+            .ok()?;
+        let values: Vec<String> = serde_json::from_slice(opened).ok()?;
+        let values = values.into_iter().map(Secret::new);
         (values.len() == headers.names.len())
             .then(|| headers.names.iter().cloned().zip(values).collect())
     }
@@ -154,11 +167,17 @@ mod tests {
 
     fn headers() -> HeaderPairs {
         let pair = |name: &str, value: &str| (name.to_owned(), Secret::new(value));
-        vec![pair("authorization", "Bearer the-secret"), pair("x-key", "k")]
+        vec![
+            pair("authorization", "Bearer the-secret"),
+            pair("x-key", "k"),
+        ]
     }
 
     fn exposed(headers: HeaderPairs) -> Vec<(String, String)> {
-        headers.into_iter().map(|(name, value)| (name, value.expose().to_owned())).collect()
+        headers
+            .into_iter()
+            .map(|(name, value)| (name, value.expose().to_owned()))
+            .collect()
     }
 
     #[test]
@@ -172,8 +191,8 @@ mod tests {
         for list in [vec![key(2)], vec![key(3), key(2)]] {
             assert!(keys(&list).open(webhook, &sealed).is_err());
         }
-        assert_eq!(keys(&[key(1)]).current(), Some(sealed.key.as_str()));
-        assert_ne!(keys(&[key(2)]).current(), Some(sealed.key.as_str()));
+        assert_eq!(keys(&[key(1)]).ids(), [sealed.key.as_str()]);
+        assert_ne!(keys(&[key(2)]).ids(), [sealed.key.as_str()]);
     }
 
     #[test]
@@ -182,7 +201,10 @@ mod tests {
         let keys = keys(&[key(1)]);
         let sealed = keys.seal(webhook, &headers()).unwrap();
         let stored = serde_json::to_string(&sealed).unwrap();
-        for text in [stored.as_str(), &format!("{sealed:?} {keys:?} {:?}", headers())] {
+        for text in [
+            stored.as_str(),
+            &format!("{sealed:?} {keys:?} {:?}", headers()),
+        ] {
             assert!(!text.contains("the-secret"), "{text}");
         }
         assert!(stored.contains("authorization"));
@@ -192,11 +214,20 @@ mod tests {
 
     #[test]
     fn a_key_has_32_bytes_in_base64() {
-        for text in ["x", &STANDARD.encode([1; 31]), &STANDARD.encode([1; 33]), ","] {
+        for text in [
+            "x",
+            &STANDARD.encode([1; 31]),
+            &STANDARD.encode([1; 33]),
+            ",",
+        ] {
             assert!(HeaderKeys::parse(text).is_err(), "{text}");
         }
-        assert_eq!(HeaderKeys::default().current(), None);
-        assert!(HeaderKeys::default().seal(WebhookId::generate(), &headers()).is_none());
+        assert!(HeaderKeys::default().ids().is_empty());
+        assert!(
+            HeaderKeys::default()
+                .seal(WebhookId::generate(), &headers())
+                .is_none()
+        );
     }
 
     proptest! {

@@ -15,11 +15,11 @@ use serde_json::Value;
 use utoipa::ToSchema;
 use values::{Names as _, WebhookId};
 
-pub(crate) use self::header_rules::{MAX_HEADERS, MAX_HEADER_BYTES};
+pub(crate) use self::header_rules::{MAX_HEADER_BYTES, MAX_HEADERS};
 pub use self::keys::HeaderKeys;
 pub(crate) use self::keys::{HeaderPairs, SealedHeaders};
-pub(crate) use self::requests::NewOptions;
-pub(crate) use self::success::{MAX_ANSWER, Success};
+pub(crate) use self::requests::{BodyTemplate, Include, NewHeaders, NewOptions};
+pub(crate) use self::success::Success;
 use crate::tasks::projection::TaskField;
 
 /// The form of the document. A worker that does not know the form of one sends nothing.
@@ -40,7 +40,7 @@ values::names! {
 }
 
 /// How the calls of a webhook differ from others.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct WebhookOptions {
     version: u32,
     /// Names of fields that the body has beside the usual ones.
@@ -63,7 +63,9 @@ pub(crate) enum OptionsError {
     #[error("the webhook needs a webhook-worker of a later version")]
     Unknown,
     /// The key that sealed the headers is not among the keys.
-    #[error("the headers cannot be opened: WEBHOOK_HEADER_KEYS of the webhook-worker lacks their key")]
+    #[error(
+        "the headers cannot be opened: WEBHOOK_HEADER_KEYS of the webhook-worker lacks their key"
+    )]
     Sealed,
 }
 
@@ -73,22 +75,31 @@ impl WebhookOptions {
     /// # Errors
     /// It has headers, and there is no key to seal them with.
     pub(crate) fn new(
-        new: &NewOptions,
+        new: &NewOptions<'_>,
         keys: &HeaderKeys,
         webhook: WebhookId,
     ) -> Result<Option<Self>, OptionsError> {
         if new.is_empty() {
             return Ok(None);
         }
-        let seal = |headers| keys.seal(webhook, headers).ok_or(OptionsError::Sealed);
-        let include = new.include.as_deref().unwrap_or_default();
+        let seal = |headers: &NewHeaders| {
+            let sealed = keys.seal(webhook, &headers.0);
+            sealed.ok_or(OptionsError::Sealed)
+        };
+        let include = new
+            .include
+            .map(|include| include.0.as_slice())
+            .unwrap_or_default();
         Ok(Some(Self {
             version: VERSION,
-            include: include.iter().map(|field| field.name().to_owned()).collect(),
-            headers: new.headers.as_ref().map(seal).transpose()?,
+            include: include
+                .iter()
+                .map(|field| field.name().to_owned())
+                .collect(),
+            headers: new.headers.map(seal).transpose()?,
             method: new.method,
-            body: new.body.as_ref().map(|body| body.value().clone()),
-            success: new.success.clone(),
+            body: new.body.map(|body| body.0.clone()),
+            success: new.success.cloned(),
         }))
     }
 
@@ -102,6 +113,11 @@ impl WebhookOptions {
         known.ok_or(OptionsError::Unknown)
     }
 
+    /// The identifier of the key that sealed its headers.
+    pub(crate) fn header_key(&self) -> Option<&str> {
+        self.headers.as_ref().map(|headers| headers.key.as_str())
+    }
+
     /// The document for a row.
     pub(crate) fn to_text(&self) -> String {
         // It has texts as keys and no other types that could fail.
@@ -110,7 +126,9 @@ impl WebhookOptions {
 
     /// The fields that the body has beside the usual ones. Those that this version does not know are left out.
     pub(crate) fn fields(&self) -> impl Iterator<Item = TaskField> {
-        self.include.iter().filter_map(|name| TaskField::from_name(name))
+        self.include
+            .iter()
+            .filter_map(|name| TaskField::from_name(name))
     }
 
     /// Whether a caller shapes the request itself, so that it could be meant for something else than a receiver of
@@ -121,6 +139,8 @@ impl WebhookOptions {
 
     /// The body, from the values of all fields.
     pub(crate) fn body(&self, values: &serde_json::Map<String, Value>) -> Option<Value> {
-        self.body.as_ref().map(|body| template::render(body, values))
+        self.body
+            .as_ref()
+            .map(|body| template::render(body, values))
     }
 }

@@ -5,7 +5,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
 /// How much of an answer is read to judge it. A longer one is no success.
-pub(crate) const MAX_ANSWER: usize = 64 * 1024;
+const MAX_ANSWER: usize = 64 * 1024;
 
 /// What an answer must be for a delivery to count as sent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -17,7 +17,11 @@ pub(crate) struct Success {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) pointer: Option<String>,
     /// What must be there.
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "present")]
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "present"
+    )]
     pub(crate) value: Option<Value>,
 }
 
@@ -29,7 +33,11 @@ fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, 
 impl Success {
     /// How many bytes of the answer's body are needed, one more than may be.
     pub(crate) fn needed_bytes(&self) -> usize {
-        if self.pointer.is_some() { MAX_ANSWER + 1 } else { 0 }
+        if self.pointer.is_some() {
+            MAX_ANSWER + 1
+        } else {
+            0
+        }
     }
 
     /// Judges an answer by its status and the beginning of its body.
@@ -55,7 +63,9 @@ impl Success {
         let found = answer.pointer(pointer);
         let found = found.ok_or_else(|| format!("no success: the answer has no `{pointer}`"))?;
         if self.value.as_ref().is_some_and(|value| value != found) {
-            return Err(format!("no success: `{pointer}` of the answer has another value"));
+            return Err(format!(
+                "no success: `{pointer}` of the answer has another value"
+            ));
         }
         Ok(())
     }
@@ -92,7 +102,11 @@ mod tests {
         let body = r#"{"status": "ACCEPT", "a/b": [{"c": null}], "n": 1}"#;
         for (success, body, accepted) in [
             (json!({"pointer": "/status", "value": "ACCEPT"}), body, true),
-            (json!({"pointer": "/status", "value": "REJECT"}), body, false),
+            (
+                json!({"pointer": "/status", "value": "REJECT"}),
+                body,
+                false,
+            ),
             (json!({"pointer": "/status"}), body, true),
             (json!({"pointer": "/other"}), body, false),
             (json!({"pointer": "/a~1b/0/c", "value": null}), body, true),
@@ -101,18 +115,30 @@ mod tests {
             (json!({"pointer": "/n", "value": 1}), body, true),
             (json!({"pointer": ""}), "null", true),
             (json!({"pointer": ""}), "\"text\"", true),
-            (json!({"pointer": ""}), "n8n is starting up. Please wait", false),
+            (
+                json!({"pointer": ""}),
+                "n8n is starting up. Please wait",
+                false,
+            ),
             (json!({"pointer": ""}), "<!DOCTYPE html>", false),
             (json!({"pointer": ""}), "", false),
             (json!({"pointer": ""}), "{} {}", false),
         ] {
-            assert_eq!(judge(success.clone(), 200, body).is_ok(), accepted, "{success} {body}");
+            assert_eq!(
+                judge(success.clone(), 200, body).is_ok(),
+                accepted,
+                "{success} {body}"
+            );
         }
     }
 
     #[test]
     fn the_reason_repeats_nothing_of_the_answer() {
-        for body in ["secret", r#"{"status": "secret"}"#, r#"{"other": "secret"}"#] {
+        for body in [
+            "secret",
+            r#"{"status": "secret"}"#,
+            r#"{"other": "secret"}"#,
+        ] {
             let reason = judge(json!({"pointer": "/status", "value": "x"}), 200, body).unwrap_err();
             assert!(!reason.contains("secret"), "{reason}");
         }

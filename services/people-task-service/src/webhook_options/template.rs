@@ -4,6 +4,7 @@
 use serde_json::{Map, Value};
 use values::{Invalid, Names as _};
 
+use crate::tasks::metadata::is_metadata_key;
 use crate::tasks::projection::TaskField;
 
 /// The largest template, in bytes of compact JSON.
@@ -42,7 +43,10 @@ fn parts(text: &str) -> Vec<Part<'_>> {
 pub(super) fn check(template: &Value) -> Result<(), Invalid> {
     let length = template.to_string().len();
     if length > MAX_TEMPLATE {
-        return Err(Invalid::new("too-long", "Must have at most 16 KiB as JSON."));
+        return Err(Invalid::new(
+            "too-long",
+            "Must have at most 16 KiB as JSON.",
+        ));
     }
     let mut most = length;
     visit(template, &mut |name| {
@@ -75,13 +79,20 @@ fn visit(
     }
 }
 
+/// Whether a template has the task's metadata, or a part of it.
+pub(super) fn names_metadata(template: &Value) -> bool {
+    let mut names = false;
+    let visited = visit(template, &mut |name| {
+        names |= name.split('.').next() == Some(METADATA);
+        Ok(())
+    });
+    visited.is_ok() && names
+}
+
 fn is_known(name: &str) -> bool {
     let has_field = |name| TaskField::of_webhooks().any(|field| field.name() == name);
     match name.split_once('.') {
-        Some((METADATA, key)) => {
-            let allowed = |c: u8| c.is_ascii_alphanumeric() || matches!(c, b'_' | b'-');
-            has_field(METADATA) && (1..=64).contains(&key.len()) && key.bytes().all(allowed)
-        }
+        Some((METADATA, key)) => is_metadata_key(key),
         Some(_) => false,
         None => has_field(name),
     }
@@ -186,7 +197,10 @@ mod tests {
             ("{{status}}!", "approved!"),
             ("{{status}}{{version}}", "approved3"),
             (" {{status}}", " approved"),
-            ("<{{decisionBy}}|{{public}}|{{metadata.tags}}>", "<|false|[\"a\",null]>"),
+            (
+                "<{{decisionBy}}|{{public}}|{{metadata.tags}}>",
+                "<|false|[\"a\",null]>",
+            ),
             // What a value has is not evaluated again.
             ("<{{title}}>", "<A \"chair\"\n{{status}}>"),
             ("a {{ b", "a {{ b"),
@@ -216,12 +230,29 @@ mod tests {
     #[test]
     fn an_unknown_name_is_refused_with_the_known_ones() {
         for name in [
-            "", " status", "status ", "Status", "approverSecret", "secret", "status.x", "task.status", "a{{status",
-            "metadata.", "metadata.a.b", "metadata.ä", "7*7", "status|upper", "__proto__",
+            "",
+            " status",
+            "metadata.",
+            "metadata.a.b",
+            "metadata.ä",
+            "status ",
+            "Status",
+            "approverSecret",
+            "secret",
+            "status.x",
+            "task.status",
+            "a{{status",
+            "7*7",
+            "status|upper",
+            "__proto__",
         ] {
             let invalid = check(&json!({"a": ["b", format!("c {{{{{name}}}}} d")]})).unwrap_err();
             assert_eq!(invalid.code, "unknown-name", "{name}");
-            assert!(invalid.message.contains("decisionMade"), "{}", invalid.message);
+            assert!(
+                invalid.message.contains("decisionMade"),
+                "{}",
+                invalid.message
+            );
         }
     }
 
@@ -241,7 +272,10 @@ mod tests {
         let text = "\u{1}".repeat(20_000);
         assert!(json!(text).to_string().len() <= longest(name));
         let values = json!({name: text});
-        let body = render(&json!(["{{description}}", "{{description}}"]), values.as_object().unwrap());
+        let body = render(
+            &json!(["{{description}}", "{{description}}"]),
+            values.as_object().unwrap(),
+        );
         assert!(body.to_string().len() <= MAX_BODY);
     }
 

@@ -8,4 +8,5 @@ mod registration_store;
 mod requests;
 mod responses;
 pub(crate) mod routes;
+mod send_test;
 pub(crate) mod store;

@@ -2,8 +2,10 @@ use std::collections::HashMap;
 
 use audit_log::RequestMeta;
 use database::{BatchLimits, BatchOutcomes, Batches, Connection, Database, Error};
+use outbound::AddressPolicy;
 use serde_json::json;
 use telemetry::RequestContext;
+use url::Url;
 use values::{Fingerprint, TaskId, WebhookId};
 
 use crate::audit::AuditAction;
@@ -15,9 +17,10 @@ use crate::tasks::access::{Actor, Permission, Relations};
 use crate::tasks::credentials::AuthenticatedUser;
 use crate::tasks::requests::Precondition;
 use crate::tasks::{Task, TaskError, change_in_round, find_permitted};
+use crate::webhook_options::{NewOptions, WebhookOptions};
 use crate::webhooks::error::WebhookError;
 use crate::webhooks::registration_store::{self as store, NewWebhook, Registered, TaskWithCount};
-use crate::webhooks::requests::{Events, RegisterWebhookRequest, SigningSecret, WebhookUrl};
+use crate::webhooks::requests::{Events, RegisterWebhookRequest, SigningSecret};
 use crate::webhooks::store::Webhook;
 use database::column;
 
@@ -30,6 +33,7 @@ pub(crate) struct Registration {
     id: WebhookId,
     user: AuthenticatedUser,
     new: RegisterWebhookRequest,
+    options: Option<WebhookOptions>,
     is_plugin: bool,
     cause: RequestContext,
     meta: RequestMeta,
@@ -76,15 +80,18 @@ pub(crate) async fn register(
     // Only people who know the task are told that its webhooks may not have an address.
     let checked = if new.url.has_name() {
         check_permission(context, &user, &new).await?;
-        check_address(context, &user, &new.url).await
+        check_address(context, &user, &new).await
     } else {
-        let checked = check_address(context, &user, &new.url).await;
+        let checked = check_address(context, &user, &new).await;
         if checked.is_err() {
             check_permission(context, &user, &new).await?;
         }
         checked
     };
     checked?;
+    let id = WebhookId::generate();
+    let options = WebhookOptions::new(&new.options(), &context.header_keys, id);
+    let options = options.map_err(|_| WebhookError::NoHeaderKeys)?;
     let demand = Amounts {
         webhooks: 1,
         ..Amounts::default()
@@ -92,9 +99,10 @@ pub(crate) async fn register(
     context.quotas.take(user.caller.id(), demand)?;
     let cause = RequestContext::current_or_fresh();
     let registration = Registration {
-        id: WebhookId::generate(),
+        id,
         user,
         new,
+        options,
         is_plugin,
         cause: cause.clone(),
         meta,
@@ -103,6 +111,9 @@ pub(crate) async fn register(
     let delivery = due.as_ref().map(|due| tracing::field::display(due.id));
     tracing::info!(webhook.id = %webhook.id, delivery.id = delivery, "a webhook was registered");
     metrics::counter!("webhooks_registered_total").increment(1);
+    if webhook.options.is_some() {
+        metrics::counter!("webhooks_with_options_total").increment(1);
+    }
     context.deliveries.send(due_message(due.as_slice(), cause));
     Ok(webhook)
 }
@@ -120,24 +131,41 @@ async fn check_permission(
     Ok(())
 }
 
-/// Refuses a URL whose address webhooks may not have. A host that does not resolve now is accepted: every
-/// connection checks its address again.
+/// Refuses a URL whose address webhooks may not have, or not with these options. A host that does not resolve now is
+/// accepted: every connection checks its address again.
 async fn check_address(
     context: &Context,
     user: &AuthenticatedUser,
-    url: &WebhookUrl,
+    new: &RegisterWebhookRequest,
 ) -> Result<(), WebhookError> {
-    let (policy, resolver) = (&context.address_policy, &context.resolver);
-    let check = policy.check_registration(url.parsed(), resolver);
-    let checked = outbound::for_owner(
-        group_of(&owner_of(user.caller.id(), user.caller.group())),
-        check,
-    )
-    .await;
-    checked.map_err(|refusal| {
+    let owner = owner_of(user.caller.id(), user.caller.group());
+    let options = new.options();
+    let check = check_addresses(context, new.url.parsed(), &options);
+    outbound::for_owner(group_of(&owner), check).await
+}
+
+async fn check_addresses(
+    context: &Context,
+    url: &Url,
+    options: &NewOptions<'_>,
+) -> Result<(), WebhookError> {
+    let resolver = &context.resolver;
+    let allowed = context.address_policy.check_registration(url, resolver);
+    allowed.await.map_err(|refusal| {
         tracing::info!(%refusal, "a webhook was refused");
         WebhookError::AddressRefused
-    })
+    })?;
+    let shaping: Vec<_> = options.shaping().collect();
+    if shaping.is_empty() || context.engine_origins.contain(url) {
+        return Ok(());
+    }
+    let public = AddressPolicy::default();
+    let public = public.check_registration(url, resolver).await;
+    public.map_err(|_| WebhookError::NotAnEngine(shaping))?;
+    if options.headers.is_some() && url.scheme() != "https" {
+        return Err(WebhookError::NotHttps);
+    }
+    Ok(())
 }
 
 /// Reads the tasks, judges the registrations, and inserts the webhooks that are allowed, unless their task has changed
@@ -180,6 +208,11 @@ impl Registration {
         let relations = self.user.actor.relations_to(&found.task);
         let allowed = relations.check(Permission::RegisterWebhook);
         allowed.map_err(TaskError::from)?;
+        if let Some(field) = self.new.options().telling_metadata()
+            && !relations.allow(Permission::Metadata)
+        {
+            return Err(WebhookError::HidesMetadata(field));
+        }
         if !self.is_plugin {
             found.task.check_pending(&Precondition::default())?;
         }
@@ -223,6 +256,8 @@ impl Registration {
             secret: self.new.secret.as_ref().map(SigningSecret::expose),
             with_task_id: self.is_plugin,
             events: self.new.events.unwrap_or(default_events),
+            options: self.options.as_ref().map(WebhookOptions::to_text),
+            header_key: self.options.as_ref().and_then(WebhookOptions::header_key),
             cause: &self.cause,
             entry: entry.detail(json!({ "webhookId": self.id })),
         }
@@ -235,6 +270,7 @@ impl Registration {
             registered_by: self.user.caller.id(),
             url: self.new.url.as_str().to_owned(),
             status: DeliveryStatus::Pending,
+            options: self.options.as_ref().map(WebhookOptions::to_text),
         };
         (webhook, row.due())
     }

@@ -39,5 +39,8 @@ mod registrants;
 mod responses;
 mod secrets;
 mod versions;
+mod webhook_calls;
+mod webhook_options;
+mod webhook_tests;
 mod webhook_worker;
 mod webhooks;
