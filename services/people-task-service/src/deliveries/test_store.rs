@@ -98,6 +98,14 @@ pub(crate) fn withdraw(connection: &mut PgConnection, id: DeliveryId) -> Result<
     Ok(())
 }
 
+/// Deletes what a user has requested.
+pub(crate) fn delete_of(connection: &mut PgConnection, user: UserId) -> Result<(), Error> {
+    prepared("DELETE FROM webhook_tests WHERE requested_by = $1")
+        .bind::<Binary, _>(user)
+        .execute(connection)?;
+    Ok(())
+}
+
 #[derive(QueryableByName)]
 struct Id {
     #[diesel(sql_type = Binary)]

@@ -150,6 +150,7 @@ fn erase_in_transaction(
     let mut progress = deleted > 0 || tasks.progress || webhooks.progress || mails.progress;
     if !more {
         changed_users::store::delete(connection, user.id)?;
+        deliveries::test_store::delete_of(connection, user.id)?;
         quotas::forget(connection, user.id)?;
         let entries = audit_log::pseudonymise(connection, user.id)?;
         more = entries.more;

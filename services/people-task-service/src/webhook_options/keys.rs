@@ -51,8 +51,9 @@ impl Settings for HeaderKeys {
 }
 
 impl SettingValue for HeaderKeys {
-    const ALLOWED: &'static str = "keys separated by commas, each 32 random bytes in base64, such as `openssl rand -base64 32` makes";
-    const EXAMPLE: &'static str = "MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=";
+    const ALLOWED: &'static str = "keys separated by commas, each of 64 hexadecimal digits, such as `openssl rand -hex 32` makes";
+    const EXAMPLE: &'static str =
+        "2b44b0c0a5f4a2f1d6c1e8c3b7a69f0e1d2c3b4a5968778695a4b3c2d1e0f102";
     const SECRET: bool = true;
 
     fn parse(text: &str) -> Result<Self, String> {
@@ -68,10 +69,10 @@ impl std::fmt::Debug for HeaderKeys {
 
 impl HeaderKey {
     fn parse(text: &str) -> Result<Self, String> {
-        let bytes = STANDARD.decode(text).map(Zeroizing::new);
-        let bytes = bytes.map_err(|_| "a key is not base64".to_owned())?;
+        let bytes = hex::decode(text).map(Zeroizing::new);
+        let bytes = bytes.map_err(|_| "a key is not hexadecimal".to_owned())?;
         let key = UnboundKey::new(&AES_256_GCM, &bytes);
-        let key = key.map_err(|_| "a key does not have 32 bytes".to_owned())?;
+        let key = key.map_err(|_| "a key does not have 64 digits".to_owned())?;
         let hash = Sha256::new().chain_update("countersign header key ");
         let mut id = hex::encode(hash.chain_update(&*bytes).finalize());
         id.truncate(ID_DIGITS);
@@ -158,7 +159,7 @@ mod tests {
     use super::{HeaderKeys, HeaderPairs};
 
     fn key(byte: u8) -> String {
-        STANDARD.encode([byte; 32])
+        hex::encode([byte; 32])
     }
 
     fn keys(list: &[String]) -> HeaderKeys {
@@ -213,13 +214,8 @@ mod tests {
     }
 
     #[test]
-    fn a_key_has_32_bytes_in_base64() {
-        for text in [
-            "x",
-            &STANDARD.encode([1; 31]),
-            &STANDARD.encode([1; 33]),
-            ",",
-        ] {
+    fn a_key_has_64_hexadecimal_digits() {
+        for text in ["x", &hex::encode([1; 31]), &hex::encode([1; 33]), ","] {
             assert!(HeaderKeys::parse(text).is_err(), "{text}");
         }
         assert!(HeaderKeys::default().ids().is_empty());

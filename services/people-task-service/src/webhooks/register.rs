@@ -92,8 +92,11 @@ pub(crate) async fn register(
     let id = WebhookId::generate();
     let options = WebhookOptions::new(&new.options(), &context.header_keys, id);
     let options = options.map_err(|_| WebhookError::NoHeaderKeys)?;
+    let document = options.as_ref().map(WebhookOptions::to_text);
+    let bytes = document.as_ref().map(String::len).unwrap_or_default();
     let demand = Amounts {
         webhooks: 1,
+        bytes: u64::try_from(bytes).unwrap_or(u64::MAX),
         ..Amounts::default()
     };
     context.quotas.take(user.caller.id(), demand)?;

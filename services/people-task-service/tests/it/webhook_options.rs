@@ -1,15 +1,15 @@
 //! What a registration may have of its own: `include`, `headers`, `method`, `body` and `success`.
 
 use serde_json::{Value, json};
-use testkit::Reply;
+use testkit::{Reply, eventually};
 
 use crate::fixture::{Fixture, Task, User, WithSecret as _, merge};
 
-/// Keys of 32 bytes, the newer one first.
-pub(crate) const KEYS: &str =
-    "MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=,YWJjZGVmZ2hpamtsbW5vcHFyc3R1dnd4eXowMTIzNDU=";
+/// Two keys, the newer one first.
+pub(crate) const KEYS: &str = "1111111111111111111111111111111111111111111111111111111111111111,\
+                               2222222222222222222222222222222222222222222222222222222222222222";
 /// The second one alone.
-pub(crate) const OLD_KEY: &str = "YWJjZGVmZ2hpamtsbW5vcHFyc3R1dnd4eXowMTIzNDU=";
+pub(crate) const OLD_KEY: &str = "2222222222222222222222222222222222222222222222222222222222222222";
 /// Settings with which webhooks to loopback may have everything.
 pub(crate) const ENGINES: [(&str, &str); 2] = [
     ("WEBHOOK_ENGINE_ORIGINS", "http://127.0.0.1:*"),
@@ -339,6 +339,43 @@ async fn metadata_is_for_webhooks_of_those_who_may_see_it() {
     let post = app.http.post("/people-task/webhooks").bearer(&linus.token);
     let reply = post.secret(&task.approver_secret).json(&body).send().await;
     assert_eq!(reply.bad_fields(), ["include"]);
+}
+
+#[tokio::test]
+async fn the_bytes_of_options_are_limited_and_given_back() {
+    let settings = [ENGINES[0], ENGINES[1], ("QUOTA_USER_BYTES", "40000")];
+    let app = Fixture::start_with(&settings).await;
+    let ada = app.user("ada@example.com");
+    let task = app.create(&ada, json!({})).await;
+    let options = json!({"body": "a".repeat(15_000)});
+    let mut registered = Vec::new();
+    for _ in 0..2 {
+        registered.push(
+            try_options(&app, &ada, &task, URL, options.clone())
+                .await
+                .expect(200)
+                .text_of("id"),
+        );
+    }
+    let refused = try_options(&app, &ada, &task, URL, options.clone()).await;
+    refused.expect_problem(409, "quota-exceeded");
+    assert_eq!(refused.json["resource"], "bytes");
+    // The bytes are written first.
+    eventually("the bytes to be stored", async || {
+        (app.count("stored_bytes WHERE bytes > 30000") == 1).then_some(())
+    })
+    .await;
+    for id in registered {
+        let path = format!("/people-task/webhooks/{id}");
+        let _ = app
+            .http
+            .delete(&path)
+            .bearer(&ada.token)
+            .send()
+            .await
+            .expect(200);
+    }
+    assert_eq!(app.count("stored_bytes WHERE bytes < 1000"), 1);
 }
 
 #[tokio::test]

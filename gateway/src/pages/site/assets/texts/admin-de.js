@@ -189,6 +189,7 @@ export const texts = {
   "action task-rejected": "Abgelehnt",
   "action webhook-registered": "Webhook hinzugefügt",
   "action webhook-removed": "Webhook entfernt",
+  "action webhook-tested": "Webhook getestet",
   "action delivery-redelivered": "Zustellung noch einmal gesendet",
   "action delivery-cancelled": "Zustellung abgebrochen",
   "action deliveries-paused": "Host angehalten",

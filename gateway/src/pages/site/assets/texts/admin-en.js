@@ -189,6 +189,7 @@ export const texts = {
   "action task-rejected": "Rejected",
   "action webhook-registered": "Webhook added",
   "action webhook-removed": "Webhook removed",
+  "action webhook-tested": "Webhook tested",
   "action delivery-redelivered": "Delivery sent again",
   "action delivery-cancelled": "Delivery cancelled",
   "action deliveries-paused": "Host paused",
