@@ -8,9 +8,9 @@ use messaging::Publisher;
 use outbound::{AddressPolicy, EngineOrigins, SystemResolver};
 use url::Url;
 
+use crate::header_keys::HeaderKeys;
 use crate::mailing::Mailing;
 use crate::quotas::Quotas;
-use crate::webhook_options::HeaderKeys;
 use crate::webhook_signature::WebhookSigner;
 
 #[derive(Debug)]

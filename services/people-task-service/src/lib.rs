@@ -20,6 +20,7 @@ mod decisions;
 pub mod deliveries;
 mod erasure;
 mod free_rows;
+mod header_keys;
 mod mailing;
 mod mails;
 mod planning;
@@ -38,10 +39,10 @@ mod webhooks;
 
 pub use app::{openapi, run};
 pub use deliveries::worker::run as run_webhook_worker;
+pub use header_keys::HeaderKeys;
 pub use programs::PROGRAMS;
 pub use schema::{MIGRATIONS, SCHEMA};
 pub use settings::{MailSettings, PeopleTaskServiceSettings, QuotaSettings, WebhookWorkerSettings};
 #[doc(hidden)]
 pub use tasks::benchmarks;
-pub use webhook_options::HeaderKeys;
 pub use webhook_signature::SigningSettings;

@@ -9,8 +9,8 @@ use outbound::{AddressPolicy, EngineOrigins};
 use server::HttpServerSettings;
 use url::Url;
 
+use crate::header_keys::HeaderKeys;
 use crate::settings::{MailSettings, QuotaSettings};
-use crate::webhook_options::HeaderKeys;
 use crate::webhook_signature::SigningSettings;
 
 /// Settings of the people-task-service.

@@ -6,7 +6,7 @@ use database::DatabaseSettings;
 use messaging::BrokerSettings;
 use outbound::{AddressPolicy, EngineOrigins, Resolve};
 
-use crate::webhook_options::HeaderKeys;
+use crate::header_keys::HeaderKeys;
 use crate::webhook_signature::SigningSettings;
 
 /// The number of concurrent attempts, over all hosts.

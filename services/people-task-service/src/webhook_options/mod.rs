@@ -5,7 +5,6 @@
 //! stored of them: [why](../../../docs/decisions/webhook-bodies-are-made-when-sent.md).
 
 mod header_rules;
-mod keys;
 mod requests;
 mod success;
 mod template;
@@ -16,10 +15,9 @@ use utoipa::ToSchema;
 use values::{Names as _, WebhookId};
 
 pub(crate) use self::header_rules::{MAX_HEADER_BYTES, MAX_HEADERS};
-pub use self::keys::HeaderKeys;
-pub(crate) use self::keys::{HeaderPairs, SealedHeaders};
 pub(crate) use self::requests::{BodyTemplate, Include, NewHeaders, NewOptions};
 pub(crate) use self::success::Success;
+use crate::header_keys::{HeaderKeys, HeaderPairs, SealedHeaders};
 use crate::tasks::projection::TaskField;
 
 /// The form of the document. A worker that does not know the form of one sends nothing.
@@ -116,6 +114,30 @@ impl WebhookOptions {
     /// The identifier of the key that sealed its headers.
     pub(crate) fn header_key(&self) -> Option<&str> {
         self.headers.as_ref().map(|headers| headers.key.as_str())
+    }
+
+    /// The headers of the webhook; none if it has none.
+    ///
+    /// # Errors
+    /// [`OptionsError::Sealed`].
+    pub(crate) fn open_headers(
+        &self,
+        keys: &HeaderKeys,
+        webhook: WebhookId,
+    ) -> Result<HeaderPairs, OptionsError> {
+        match &self.headers {
+            Some(sealed) => keys.open(webhook, sealed).ok_or(OptionsError::Sealed),
+            None => Ok(HeaderPairs::new()),
+        }
+    }
+
+    /// The options with the headers sealed by the first key; `None` if that is not possible.
+    pub(crate) fn resealed(&self, keys: &HeaderKeys, webhook: WebhookId) -> Option<Self> {
+        let opened = keys.open(webhook, self.headers.as_ref()?)?;
+        Some(Self {
+            headers: Some(keys.seal(webhook, &opened)?),
+            ..self.clone()
+        })
     }
 
     /// The document for a row.

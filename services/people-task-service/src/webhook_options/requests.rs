@@ -9,11 +9,12 @@ use serde_json::{Value, json};
 use utoipa::openapi::schema::{AdditionalProperties, ArrayBuilder, ObjectBuilder, Type};
 use utoipa::openapi::{RefOr, Schema};
 use utoipa::{PartialSchema, ToSchema};
-use values::{Invalid, Names as _, Secret, bounded_text};
+use values::{Invalid, Names, Secret, bounded_text};
 
+use crate::header_keys::HeaderPairs;
 use crate::tasks::projection::TaskField;
 use crate::webhook_options::{
-    CallMethod, HeaderPairs, MAX_HEADER_BYTES, MAX_HEADERS, Success, header_rules, template,
+    CallMethod, MAX_HEADER_BYTES, MAX_HEADERS, Success, header_rules, template,
 };
 
 const MAX_STATUSES: usize = 20;
@@ -73,7 +74,7 @@ impl FieldValue for Include {
             let field = TaskField::that_webhooks_include().find(|field| field.name() == name);
             let field = field.ok_or_else(|| {
                 let names: Vec<_> = TaskField::that_webhooks_include()
-                    .map(|f| f.name())
+                    .map(Names::name)
                     .collect();
                 let message = format!("Must be an array of: {}.", names.join(", "));
                 Invalid::new("unknown-field", message)
@@ -88,7 +89,7 @@ impl FieldValue for Include {
 
 impl PartialSchema for Include {
     fn schema() -> RefOr<Schema> {
-        let names = TaskField::that_webhooks_include().map(|field| field.name());
+        let names = TaskField::that_webhooks_include().map(Names::name);
         let name = ObjectBuilder::new()
             .schema_type(Type::String)
             .enum_values(Some(names));

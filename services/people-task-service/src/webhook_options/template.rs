@@ -2,7 +2,7 @@
 //! Nothing else is evaluated, and values are put into JSON as JSON, never as text into text.
 
 use serde_json::{Map, Value};
-use values::{Invalid, Names as _};
+use values::{Invalid, Names};
 
 use crate::tasks::metadata::is_metadata_key;
 use crate::tasks::projection::TaskField;
@@ -99,7 +99,7 @@ fn is_known(name: &str) -> bool {
 }
 
 fn unknown(name: &str) -> Invalid {
-    let names: Vec<_> = TaskField::of_webhooks().map(|field| field.name()).collect();
+    let names: Vec<_> = TaskField::of_webhooks().map(Names::name).collect();
     let name: String = name.chars().take(40).collect();
     let message = format!(
         "`{{{{{name}}}}}` is unknown. Known names: {}, and `metadata.` with a key.",

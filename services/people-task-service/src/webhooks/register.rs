@@ -92,14 +92,9 @@ pub(crate) async fn register(
     let id = WebhookId::generate();
     let options = WebhookOptions::new(&new.options(), &context.header_keys, id);
     let options = options.map_err(|_| WebhookError::NoHeaderKeys)?;
-    let document = options.as_ref().map(WebhookOptions::to_text);
-    let bytes = document.as_ref().map(String::len).unwrap_or_default();
-    let demand = Amounts {
-        webhooks: 1,
-        bytes: u64::try_from(bytes).unwrap_or(u64::MAX),
-        ..Amounts::default()
-    };
-    context.quotas.take(user.caller.id(), demand)?;
+    context
+        .quotas
+        .take(user.caller.id(), demand(options.as_ref()))?;
     let cause = RequestContext::current_or_fresh();
     let registration = Registration {
         id,
@@ -119,6 +114,16 @@ pub(crate) async fn register(
     }
     context.deliveries.send(due_message(due.as_slice(), cause));
     Ok(webhook)
+}
+
+/// What a webhook with these options adds.
+fn demand(options: Option<&WebhookOptions>) -> Amounts {
+    let bytes = options.map_or(0, |options| options.to_text().len());
+    Amounts {
+        webhooks: 1,
+        bytes: u64::try_from(bytes).unwrap_or(u64::MAX),
+        ..Amounts::default()
+    }
 }
 
 async fn check_permission(

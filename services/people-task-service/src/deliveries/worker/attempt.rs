@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use chrono::{DateTime, Utc};
 use futures_util::FutureExt as _;
-use outbound::{EngineOrigins, GuardedClient, SendError, TruncatedResponse, Unresolved, for_owner};
+use outbound::{SendError, TruncatedResponse, Unresolved, for_owner};
 use reqwest::StatusCode;
 use telemetry::{RequestContext, SpanKind};
 use tracing::Span;
@@ -12,27 +12,13 @@ use values::{DeliveryId, Timestamp, UserId, WebhookId};
 
 use crate::deliveries::TestResult;
 use crate::deliveries::responses::Attempt;
-use crate::deliveries::worker::call::{KEPT_BYTES, Options, broken, judge};
+use crate::deliveries::worker::call::{KEPT_BYTES, Options, Sender, broken, judge};
 use crate::deliveries::worker::due_store::DueRow;
 use crate::deliveries::worker::lane::Health;
 use crate::deliveries::worker::schedule::{RetryDecision, RetrySchedule, jitter};
 use crate::deliveries::{LaneParts, group_of};
 use crate::tasks::access::Relations;
 use crate::tasks::responses::Occasion;
-use crate::webhook_options::HeaderKeys;
-use crate::webhook_signature::WebhookSigner;
-
-/// The resources that every attempt needs.
-#[derive(Debug)]
-pub(super) struct Sender {
-    pub(super) client: GuardedClient,
-    /// Calls public addresses only.
-    pub(super) public_client: GuardedClient,
-    pub(super) engine_origins: EngineOrigins,
-    pub(super) header_keys: HeaderKeys,
-    pub(super) signer: WebhookSigner,
-    pub(super) schedule: RetrySchedule,
-}
 
 /// A finished attempt that is not recorded yet.
 #[derive(Debug)]
@@ -113,7 +99,7 @@ impl Sender {
         let decision = match &judged {
             Some(Ok(())) => RetryDecision::Sent,
             Some(Err(reason)) => {
-                let failed = Err(broken(reason));
+                let failed = Err(broken(reason.as_str()));
                 self.schedule.decide(earlier, age, &failed, jitter)
             }
             None => self.schedule.decide(earlier, age, &response, jitter),

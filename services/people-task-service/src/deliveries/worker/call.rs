@@ -1,19 +1,20 @@
 //! What a delivery sends: the usual call, or what the options of its webhook make of it.
 
 use chrono::Utc;
-use outbound::{Call, SendError, TargetUrl};
+use outbound::{Call, EngineOrigins, GuardedClient, SendError, TargetUrl};
 use reqwest::Method;
 use reqwest::StatusCode;
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use telemetry::RequestContext;
 use values::FromText as _;
 
-use crate::deliveries::worker::attempt::Sender;
 use crate::deliveries::worker::due_store::DueRow;
+use crate::deliveries::worker::schedule::RetrySchedule;
+use crate::header_keys::HeaderKeys;
 use crate::tasks::access::Relations;
 use crate::tasks::responses::{Occasion, TaskResponse};
-use crate::webhook_options::{CallMethod, OptionsError, WebhookOptions};
-use crate::webhook_signature::WebhookSecret;
+use crate::webhook_options::{CallMethod, OptionsError, Success, WebhookOptions};
+use crate::webhook_signature::{WebhookSecret, WebhookSigner};
 
 /// How much of an answer is kept for the list of attempts.
 pub(super) const KEPT_BYTES: usize = 1024;
@@ -23,6 +24,18 @@ const MAX_BODY: usize = 512 * 1024;
 /// The options of a webhook, if it has any.
 pub(super) type Options = Result<Option<WebhookOptions>, OptionsError>;
 
+/// The resources that every attempt needs.
+#[derive(Debug)]
+pub(super) struct Sender {
+    pub(super) client: GuardedClient,
+    /// Calls public addresses only.
+    pub(super) public_client: GuardedClient,
+    pub(super) engine_origins: EngineOrigins,
+    pub(super) header_keys: HeaderKeys,
+    pub(super) signer: WebhookSigner,
+    pub(super) schedule: RetrySchedule,
+}
+
 /// A prepared call.
 pub(super) struct Prepared {
     pub(super) url: TargetUrl,
@@ -31,8 +44,12 @@ pub(super) struct Prepared {
     pub(super) is_public: bool,
 }
 
-pub(super) fn broken(what: impl ToString) -> SendError {
-    SendError::Broken(what.to_string())
+pub(super) fn broken(what: impl Into<String>) -> SendError {
+    SendError::Broken(what.into())
+}
+
+fn in_words(error: &OptionsError) -> SendError {
+    broken(error.to_string())
 }
 
 impl DueRow {
@@ -58,7 +75,7 @@ impl Sender {
         registrant: Relations,
     ) -> Result<Prepared, SendError> {
         let url = TargetUrl::parse(&row.url).map_err(|_| broken("the URL is invalid"))?;
-        let options = options.as_ref().map_err(broken)?.as_ref();
+        let options = options.as_ref().map_err(in_words)?.as_ref();
         let mut headers = self.own_headers(&row, &url, options)?;
         let (id, timestamp) = (row.delivery_id, Utc::now().timestamp());
         let secret = row.secret.as_deref().map(WebhookSecret::from_text);
@@ -83,21 +100,24 @@ impl Sender {
             let yes = HeaderValue::from_static("true");
             headers.insert(HeaderName::from_static("webhook-test"), yes);
         }
-        let needed = options.and_then(|options| options.success.as_ref());
-        let needed = needed.map_or(0, crate::webhook_options::Success::needed_bytes);
-        let shapes = options.is_some_and(WebhookOptions::shape_the_request);
-        let is_public = shapes && !self.engine_origins.contain(url.parsed());
+        let (is_public, body_bytes) = (self.only_public(&url, options), body_bytes(options));
         let call = Call {
             method: method(options),
             headers,
             body: body.into(),
-            body_bytes: needed.max(KEPT_BYTES),
+            body_bytes,
         };
         Ok(Prepared {
             url,
             call,
             is_public,
         })
+    }
+
+    /// Whether the call may go to public addresses only: its request is shaped by a user, and not for a flow engine.
+    fn only_public(&self, url: &TargetUrl, options: Option<&WebhookOptions>) -> bool {
+        let shapes = options.is_some_and(WebhookOptions::shape_the_request);
+        shapes && !self.engine_origins.contain(url.parsed())
     }
 
     /// The headers of the registration.
@@ -108,15 +128,15 @@ impl Sender {
         options: Option<&WebhookOptions>,
     ) -> Result<HeaderMap, SendError> {
         let mut headers = HeaderMap::new();
-        let Some(sealed) = options.and_then(|options| options.headers.as_ref()) else {
+        let Some(options) = options.filter(|options| options.headers.is_some()) else {
             return Ok(headers);
         };
         if url.parsed().scheme() != "https" && !self.engine_origins.contain(url.parsed()) {
             let reason = "headers go over https only, or to an origin in WEBHOOK_ENGINE_ORIGINS";
             return Err(broken(reason));
         }
-        let opened = self.header_keys.open(row.webhook_id, sealed);
-        for (name, value) in opened.map_err(broken)? {
+        let opened = options.open_headers(&self.header_keys, row.webhook_id);
+        for (name, value) in opened.as_ref().map_err(in_words)? {
             let name = HeaderName::try_from(name).map_err(|_| broken("a header is invalid"))?;
             let value = HeaderValue::try_from(value.expose());
             let mut value = value.map_err(|_| broken("a header is invalid"))?;
@@ -125,6 +145,12 @@ impl Sender {
         }
         Ok(headers)
     }
+}
+
+/// How much of the answer is read.
+fn body_bytes(options: Option<&WebhookOptions>) -> usize {
+    let success = options.and_then(|options| options.success.as_ref());
+    success.map_or(0, Success::needed_bytes).max(KEPT_BYTES)
 }
 
 fn method(options: Option<&WebhookOptions>) -> Method {

@@ -63,7 +63,7 @@ use tokio::sync::mpsc;
 use tokio::task::JoinError;
 use tokio_util::sync::CancellationToken;
 
-use self::attempt::Sender;
+use self::call::Sender;
 use self::dispatcher::{Dispatcher, Incoming};
 use self::loads::Loads;
 use self::message::handle_message;

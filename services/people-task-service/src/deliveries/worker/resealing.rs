@@ -7,7 +7,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::deliveries::worker::report;
 use crate::deliveries::worker::resealing_store::{self as store, SealedRow};
-use crate::webhook_options::HeaderKeys;
+use crate::header_keys::HeaderKeys;
+use crate::webhook_options::WebhookOptions;
 
 /// How often a worker looks for such webhooks.
 const PAUSE: Duration = Duration::from_secs(30);
@@ -60,8 +61,13 @@ async fn round(database: &Database, keys: &HeaderKeys) -> Result<usize, Error> {
 }
 
 fn reseal(connection: &mut Connection, keys: &HeaderKeys, row: &SealedRow) -> Result<bool, Error> {
-    match keys.reseal(row.id, &row.options) {
-        Some((options, key)) => store::replace(connection, row, &options, &key),
+    let options = WebhookOptions::parse(&row.options).ok();
+    let resealed = options.and_then(|options| options.resealed(keys, row.id));
+    match &resealed {
+        Some(options) => {
+            let key = options.header_key().unwrap_or_default();
+            store::replace(connection, row, &options.to_text(), key)
+        }
         None => Ok(false),
     }
 }

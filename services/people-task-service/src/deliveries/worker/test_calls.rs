@@ -9,7 +9,7 @@ use telemetry::RequestContext;
 use tokio_util::sync::CancellationToken;
 
 use crate::deliveries::test_store;
-use crate::deliveries::worker::attempt::Sender;
+use crate::deliveries::worker::call::Sender;
 use crate::deliveries::worker::due_store::{self, DueRow};
 use crate::deliveries::worker::report;
 
