@@ -131,15 +131,17 @@ pub const METRICS: &[Metric] = metrics! {
     Counter user_changes_total(outcome = ["failed", "told"]) of DELETION_WORKER: "Calls that tell the people-task service of changes of users.";
     Gauge user_changes_oldest_seconds() of DELETION_WORKER: "How long the oldest change of a user has waited to be told to the people-task service.";
     Counter notification_attempts_total(channel = ["log", "mail", "webhook"], outcome = ["failed", "sent"]) of NOTIFICATION_WORKER: "Attempts to send codes to users.";
-    Counter task_mail_attempts_total(kind = ["asked", "decided", "due", "reminder"], outcome = ["fail", "retry", "sent"]) of NOTIFICATION_WORKER: "Attempts to send mails about tasks.";
+    Counter task_mail_attempts_total(kind = ["asked", "cancelled", "decided", "due", "reminder"], outcome = ["fail", "retry", "sent"]) of NOTIFICATION_WORKER: "Attempts to send mails about tasks.";
     // Tasks.
     Counter tasks_created_total() of PEOPLE_TASK_SERVICE: "Tasks that were created.";
     Counter task_decisions_total(decision = ["approved", "rejected"]) of PEOPLE_TASK_SERVICE: "Tasks that were decided.";
+    Counter tasks_cancelled_total() of PEOPLE_TASK_SERVICE: "Tasks that were withdrawn.";
+    Counter idempotent_requests_total(operation = ["create-task", "register-webhook"], outcome = ["in-use", "replayed", "reused", "stored"]) of PEOPLE_TASK_SERVICE: "Requests with an Idempotency-Key, by what became of them.";
     Counter quota_refusals_total(kind = ["rate", "stock"], resource = ["bytes", "mails", "tasks", "webhooks"], of = ["all", "user"]) of PEOPLE_TASK_SERVICE: "Requests that were refused because of a quota.";
     Gauge quota_used_ratio(resource = ["bytes", "tasks", "webhooks"]) of PEOPLE_TASK_SERVICE: "How much of what all users together may have is used, from 0 to 1.";
     Counter webhooks_registered_total() of PEOPLE_TASK_SERVICE: "Webhooks that were registered.";
     Counter webhooks_with_options_total() of PEOPLE_TASK_SERVICE: "Webhooks that were registered with `include`, `headers`, `method`, `body` or `success`.";
-    Counter task_mails_dropped_total(kind = ["asked", "decided", "due", "other", "reminder"], reason = ["late", "limited", "no-key", "opted-out", "superseded"]) of PEOPLE_TASK_SERVICE: "Mails about tasks that were not sent.";
+    Counter task_mails_dropped_total(kind = ["asked", "cancelled", "decided", "due", "other", "reminder"], reason = ["late", "limited", "no-key", "opted-out", "superseded"]) of PEOPLE_TASK_SERVICE: "Mails about tasks that were not sent.";
     Gauge task_mails_oldest_due_seconds() of PEOPLE_TASK_SERVICE: "How long the oldest due mail about a task has waited for a notification-worker.";
     Counter task_mail_opt_outs_total(change = ["in", "out"]) of PEOPLE_TASK_SERVICE: "Recipients who turned reminders off or on again.";
     // Deliveries.

@@ -14,12 +14,13 @@ use crate::client_info::ClientInfo;
 use crate::routes::{Access, Route};
 
 /// The request headers that services read. `content-length` is set with the body.
-static FORWARDED: [ForwardedName; 10] = [
+static FORWARDED: [ForwardedName; 11] = [
     ForwardedName::new("accept"),
     ForwardedName::new("accept-language"),
     ForwardedName::new("authorization"),
     ForwardedName::new("content-encoding"),
     ForwardedName::new("content-type"),
+    ForwardedName::new("idempotency-key"),
     ForwardedName::new("if-match"),
     ForwardedName::new("if-none-match"),
     ForwardedName::new("tracestate"),

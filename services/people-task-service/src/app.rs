@@ -21,18 +21,20 @@ use utoipa_actix_web::AppExt as _;
 use utoipa_actix_web::service_config::ServiceConfig;
 
 use crate::context::Context;
+use crate::creations::write::creations;
 use crate::decisions::decide::decisions;
-use crate::decisions::routes::{approve_task, reject_task};
+use crate::decisions::routes::{approve_task, cancel_task, preview_cancel, reject_task};
+use crate::idempotency::RepeatKeys;
 use crate::planning::planning;
 use crate::quotas::Quotas;
 use crate::schema::{MIGRATIONS, SCHEMA};
 use crate::settings::PeopleTaskServiceSettings;
-use crate::tasks::create::creations;
 use crate::tasks::read::task_lookups;
 use crate::webhook_signature::WebhookSigner;
 use crate::webhooks::register::registrations;
 use crate::{
-    audit, changed_users, deliveries, erasure, mails, plugin_paths, quotas, tasks, webhooks,
+    audit, changed_users, creations, deliveries, erasure, idempotency, mails, plugin_paths, quotas,
+    tasks, webhooks,
 };
 
 /// The limits of batches of all kinds.
@@ -107,7 +109,11 @@ fn start_context(
     running.spawn(audit_log::retain(database.clone(), retention, shutdown));
     let (rules, shutdown) = (
         [
-            vec![erasure::RETENTION, deliveries::TEST_RETENTION],
+            vec![
+                erasure::RETENTION,
+                idempotency::RETENTION,
+                deliveries::TEST_RETENTION,
+            ],
             mails::RETENTION.to_vec(),
         ]
         .concat(),
@@ -131,6 +137,7 @@ fn start_context(
         deliveries,
         lists: Lists::new(lists),
         signer,
+        repeat_keys: RepeatKeys::new(&settings.signing),
         address_policy: settings.addresses,
         engine_origins: settings.engine_origins,
         header_keys: settings.header_keys,
@@ -163,11 +170,13 @@ fn routes(config: &mut ServiceConfig<'_>) {
     config
         .service(tasks::routes::list_tasks)
         .service(tasks::routes::count_tasks)
-        .service(tasks::routes::create_task)
+        .service(creations::routes::create_task)
         .service(tasks::routes::get_task)
         .service(tasks::routes::edit_task)
         .service(approve_task)
         .service(reject_task)
+        .service(cancel_task)
+        .service(preview_cancel)
         .service(webhooks::routes::list_task_webhooks)
         .service(webhooks::routes::register_webhook)
         .service(webhooks::routes::delete_webhook_by_get)

@@ -9,6 +9,7 @@ use outbound::{AddressPolicy, EngineOrigins, SystemResolver};
 use url::Url;
 
 use crate::header_keys::HeaderKeys;
+use crate::idempotency::RepeatKeys;
 use crate::mailing::Mailing;
 use crate::quotas::Quotas;
 use crate::webhook_signature::WebhookSigner;
@@ -20,6 +21,8 @@ pub(crate) struct Context {
     pub(crate) deliveries: Publisher,
     pub(crate) lists: Lists,
     pub(crate) signer: WebhookSigner,
+    /// What recognises repeats of requests.
+    pub(crate) repeat_keys: RepeatKeys,
     /// The addresses that webhooks may have.
     pub(crate) address_policy: AddressPolicy,
     /// Where callers may shape requests although the address is not public.

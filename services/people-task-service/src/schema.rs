@@ -48,6 +48,7 @@ diesel::table! {
         title_key -> Text,
         decided_by -> Nullable<Text>,
         comment -> Nullable<Text>,
+        cancelled -> Bool,
     }
 }
 
@@ -72,6 +73,7 @@ diesel::table! {
         lane -> Nullable<Text>,
         options -> Nullable<Text>,
         header_key -> Nullable<Text>,
+        on_cancelled -> Bool,
     }
 }
 
@@ -158,6 +160,19 @@ diesel::table! {
         traceparent -> Text,
         taken -> Nullable<Timestamptz>,
         result -> Nullable<Jsonb>,
+    }
+}
+
+diesel::table! {
+    idempotency_keys (key) {
+        key -> Binary,
+        user_id -> Binary,
+        task_id -> Binary,
+        body -> Binary,
+        answer -> Text,
+        seeds -> Nullable<Binary>,
+        secrets -> Nullable<Binary>,
+        created -> Timestamptz,
     }
 }
 

@@ -44,6 +44,15 @@ macro_rules! states {
     };
 }
 
+/// The status of a row of `task_states`, as it is shown: the column has `rejected` for a task that was withdrawn.
+macro_rules! shown_status {
+    () => {
+        "CASE WHEN task_states.cancelled THEN 'cancelled' ELSE task_states.status END"
+    };
+}
+
+pub(crate) use shown_status;
+
 states! {
     /// The state of a task. A task leaves `pending` once.
     TaskStatus {
@@ -53,6 +62,8 @@ states! {
         Approved = "approved",
         /// The approver refused.
         Rejected = "rejected",
+        /// It was withdrawn before it was decided.
+        Cancelled = "cancelled",
     }
 }
 
@@ -65,6 +76,8 @@ states! {
         Rejected = "rejected",
         /// The due date has passed, and the task is pending.
         Due = "due",
+        /// The task was withdrawn.
+        Cancelled = "cancelled",
     }
 }
 

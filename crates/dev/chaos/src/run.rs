@@ -137,8 +137,11 @@ impl Run<'_> {
             healed,
         };
         let arrivals = lock(&self.history.arrivals).clone();
+        let mut result = checker::check(&tasks, &states, &arrivals, times);
+        let creations = self.history.creations.check(self.gateway, creator)?;
+        result.findings.extend(creations);
         Ok(Report {
-            result: checker::check(&tasks, &states, &arrivals, times),
+            result,
             faults: faults.counts(),
             slow_stops: faults.slow_stops(),
             unexpected_exits: self.system.rig.unexpected_exits(),

@@ -142,8 +142,12 @@ impl<'run> TaskWorkload<'run> {
             "approver": self.approver.email,
             "decisionBy": due.map(|due| due.to_rfc3339()),
         });
-        let create = Call::new("POST", "/people-task/tasks").body(without_null(body));
-        let (outcome, body) = self.creator.call(self.client, create, number);
+        let (key, body) = (
+            format!("{}-{number}", self.profile.seed),
+            without_null(body),
+        );
+        let creations = &self.history.creations;
+        let (outcome, body) = creations.create(self.client, &self.creator, &key, &body, number);
         let field = |name: &str| body.get(name).and_then(Value::as_str);
         let (CallOutcome::Succeeded, Some(id), Some(secret)) =
             (&outcome, field("id"), field("approverSecret"))

@@ -1,4 +1,4 @@
-CREATE OR REPLACE FUNCTION subtract_stored_bytes() RETURNS trigger LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION subtract_stored_bytes() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
 BEGIN
     UPDATE stored_bytes SET bytes = stored_bytes.bytes - freed.bytes
     FROM (

@@ -14,6 +14,7 @@ values::names! {
         TaskEdited = "task-edited",
         TaskApproved = "task-approved",
         TaskRejected = "task-rejected",
+        TaskCancelled = "task-cancelled",
         WebhookRegistered = "webhook-registered",
         WebhookRemoved = "webhook-removed",
         WebhookTested = "webhook-tested",

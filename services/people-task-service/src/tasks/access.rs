@@ -39,6 +39,8 @@ pub(crate) enum Permission {
     SeeNewSecrets,
     /// See and change what the creator keeps with the task.
     Metadata,
+    /// Withdraw a pending task.
+    Cancel,
 }
 
 /// How an actor is related to a task. Several may hold at once.
@@ -181,7 +183,7 @@ impl Relations {
         } = self;
         match permission {
             Permission::Read => creator || approver || requester || admin || public_reader,
-            Permission::Edit => creator || requester || admin,
+            Permission::Edit | Permission::Cancel => creator || requester || admin,
             Permission::Reassign | Permission::RegisterWebhook => {
                 creator || approver || requester || admin
             }
@@ -212,7 +214,7 @@ impl Relations {
 mod tests {
     use super::{AccessDenied, Permission, Relations};
 
-    const PERMISSIONS: [Permission; 10] = [
+    const PERMISSIONS: [Permission; 11] = [
         Permission::Read,
         Permission::Edit,
         Permission::Reassign,
@@ -223,6 +225,7 @@ mod tests {
         Permission::ViewDeliveries,
         Permission::SeeNewSecrets,
         Permission::Metadata,
+        Permission::Cancel,
     ];
 
     fn stranger() -> Relations {
@@ -234,13 +237,13 @@ mod tests {
         // Columns in the order of PERMISSIONS.
         #[rustfmt::skip]
         let table = [
-            ("creator", Relations { creator: true, ..stranger() }, "y y y y y y y y y y"),
-            ("approver", Relations { approver: true, ..stranger() }, "y n y y y n n n n n"),
-            ("requester", Relations { requester: true, ..stranger() }, "y y y n y n n n n n"),
-            ("admin", Relations { admin: true, ..stranger() }, "y y y y y y y y y y"),
-            ("reader of a public task", Relations { public_reader: true, ..stranger() }, "y n n n n n n n n n"),
-            ("registrant", Relations { registrant: true, ..stranger() }, "n n n n n y y n n n"),
-            ("stranger", stranger(), "n n n n n n n n n n"),
+            ("creator", Relations { creator: true, ..stranger() }, "y y y y y y y y y y y"),
+            ("approver", Relations { approver: true, ..stranger() }, "y n y y y n n n n n n"),
+            ("requester", Relations { requester: true, ..stranger() }, "y y y n y n n n n n y"),
+            ("admin", Relations { admin: true, ..stranger() }, "y y y y y y y y y y y"),
+            ("reader of a public task", Relations { public_reader: true, ..stranger() }, "y n n n n n n n n n n"),
+            ("registrant", Relations { registrant: true, ..stranger() }, "n n n n n y y n n n n"),
+            ("stranger", stranger(), "n n n n n n n n n n n"),
         ];
         for (name, relations, row) in table {
             for (permission, expected) in PERMISSIONS.into_iter().zip(row.split(' ')) {

@@ -41,9 +41,12 @@ pub(crate) struct Inserted {
 /// many seconds before the due date approvers are reminded.
 pub(crate) fn insert(
     connection: &mut PgConnection,
-    tasks: &[NewTask],
+    tasks: &[&NewTask],
     reminders: &[f64],
 ) -> Result<Vec<Inserted>, Error> {
+    if tasks.is_empty() {
+        return Ok(Vec::new());
+    }
     let insert = prepared(INSERT)
         .bind::<Array<Binary>, _>(column(tasks, |task| task.id))
         .bind::<Array<Binary>, _>(column(tasks, |task| task.creator.id()))

@@ -26,7 +26,7 @@ pub(crate) struct Credentials(pub(crate) Actor);
 pub(crate) struct PartialCredentials(Actor);
 
 /// A caller with a token, and perhaps a secret; `401` without a token.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct AuthenticatedUser {
     /// The token's user.
     pub(crate) caller: Caller,

@@ -105,10 +105,15 @@ impl From<TaskError> for Problem {
             TaskError::AlreadyResolved(status) => Self::new(
                 StatusCode::CONFLICT,
                 "task-already-resolved",
-                format!(
-                    "The task is already {}. A decision is final.",
-                    status.name()
-                ),
+                match status {
+                    TaskStatus::Cancelled => {
+                        "The task is already cancelled. That is final.".to_owned()
+                    }
+                    _ => format!(
+                        "The task is already {}. A decision is final.",
+                        status.name()
+                    ),
+                },
             )
             .with("taskStatus", status.name()),
             TaskError::Changed(task) => task_changed(as_it_is_now(*task)),

@@ -3,7 +3,7 @@
 pub(crate) mod access;
 pub mod benchmarks;
 pub(crate) mod create;
-mod creation_store;
+pub(crate) mod creation_store;
 pub(crate) mod credentials;
 mod edit;
 pub(crate) mod error;

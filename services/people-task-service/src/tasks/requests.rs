@@ -62,8 +62,8 @@ pub(crate) struct CreateTaskRequest {
 }
 
 impl CreateTaskRequest {
-    /// Parses the body of a request.
-    pub(crate) fn parse(mut fields: Fields) -> Result<Self, Problem> {
+    /// Parses the fields of the task in a body. It returns `None` only if it has recorded an error.
+    pub(crate) fn read(fields: &mut Fields) -> Option<Self> {
         let title = fields.required("title");
         let requester = fields.required("requester");
         let approver = fields.required("approver");
@@ -76,7 +76,7 @@ impl CreateTaskRequest {
         let notify = fields.optional("notify");
         let language = fields.optional("language");
         let request = title.zip(requester).zip(approver);
-        fields.finish_with(request.map(|((title, requester), approver)| Self {
+        request.map(|((title, requester), approver)| Self {
             title,
             requester,
             approver,
@@ -88,7 +88,7 @@ impl CreateTaskRequest {
             metadata,
             notify,
             language,
-        }))
+        })
     }
 }
 

@@ -57,7 +57,7 @@ pub(crate) struct TaskResponse {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>, required = true, example = "2026-12-31 17:00:00")]
     decision_by: Option<Option<String>>,
-    /// Whether and how the task was decided.
+    /// Whether and how the task was decided, or whether it was withdrawn.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = TaskStatus, required = true)]
     status: Option<&'static str>,
@@ -83,7 +83,7 @@ pub(crate) struct TaskResponse {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>, format = DateTime, nullable = false)]
     mtime: Option<Timestamp>,
-    /// When the task was decided; null before. Present with `include`.
+    /// When the task was decided or withdrawn; null before. Present with `include`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>, format = DateTime)]
     decision_made: Option<Option<Timestamp>>,
@@ -99,12 +99,12 @@ pub(crate) struct TaskResponse {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     can_decide: Option<bool>,
-    /// E-mail address of the person who decided: the signed-in user's, or the approver's if the approver's secret was
-    /// used. Null before, for an address that was not confirmed, and for decisions of early versions. Present with `include`.
+    /// E-mail address of the person who decided or withdrew the task: the signed-in user's, or that of the person whose
+    /// secret was used. Null before, for an address that was not confirmed, and for decisions of early versions. Present with `include`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>, example = "grace@example.com")]
     decided_by: Option<Option<String>>,
-    /// What that person wrote about the decision; null if nothing. Present with `include`. The body of a webhook call
+    /// What that person wrote about it; null if nothing. Present with `include`. The body of a webhook call
     /// has it if it is not null.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>, example = "Too expensive.")]
@@ -162,9 +162,15 @@ impl Responder for TaskResponse {
     type Body = BoxBody;
 
     fn respond_to(self, _: &HttpRequest) -> HttpResponse {
-        let etag = format!("\"{}\"", self.etag);
-        HttpResponse::Ok().insert_header((ETAG, etag)).json(self)
+        HttpResponse::Ok()
+            .insert_header((ETAG, etag(self.etag)))
+            .json(self)
     }
+}
+
+/// The value of `ETag` for a version.
+pub(crate) fn etag(version: i64) -> String {
+    format!("\"{version}\"")
 }
 
 /// A row of a list, as the OpenAPI document describes it: `projection` may leave any field out.

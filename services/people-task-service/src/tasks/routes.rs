@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
 use actix_web::web::{Data, Json, Path};
-use actix_web::{HttpRequest, HttpResponse, get, post, put};
+use actix_web::{HttpRequest, HttpResponse, get, put};
 use audit_log::RequestMeta;
 use auth::TokenProblems;
 use database::DatabaseProblems;
@@ -12,17 +12,14 @@ use crate::context::Context;
 use crate::plugin_paths;
 use crate::quotas::QuotaExceeded;
 use crate::tasks::access::Actor;
-use crate::tasks::create::Creations;
-use crate::tasks::credentials::{AuthenticatedUser, Credentials};
+use crate::tasks::credentials::Credentials;
+use crate::tasks::edit;
 use crate::tasks::error::{Changed, Forbidden, NoTask, NotAdmin};
 use crate::tasks::list_query::{Role, TaskConditions, TaskListQuery};
-use crate::tasks::projection::{FieldSelection, Projection, TaskField};
+use crate::tasks::projection::{FieldSelection, Projection};
 use crate::tasks::read::{self, TaskLookups};
-use crate::tasks::requests::{
-    CreateTaskRequest, EditTaskRequest, IfMatch, Precondition, parse_list,
-};
+use crate::tasks::requests::{EditTaskRequest, IfMatch, Precondition, parse_list};
 use crate::tasks::responses::{ListedTaskResponse, TaskResponse};
-use crate::tasks::{create, edit};
 
 /// The tasks of the user: those that the user created, requested or approves. With a task's secret, that
 /// task.
@@ -108,44 +105,6 @@ pub(crate) async fn get_task(
     let id = path_id(&id, "task")?;
     let (task, relations) = read::read(&lookups, credentials.0, id).await?;
     Ok(TaskResponse::new(task, relations, &fields))
-}
-
-/// Creates a task. This response is the only one with both secrets.
-#[utoipa::path(
-    tag = "people-task",
-    operation_id = "createTask",
-    params(FieldSelection),
-    request_body = CreateTaskRequest,
-    security(("bearer" = [])),
-    responses(
-        (status = 200, description = "The task with `public` and its two secrets.", body = TaskResponse, headers(("ETag" = String, description = "The task's version."))),
-        BodyProblems, TokenProblems, QuotaExceeded, DatabaseProblems,
-    ),
-)]
-#[post("/people-task/tasks")]
-pub(crate) async fn create_task(
-    user: AuthenticatedUser,
-    JsonBody(body): JsonBody,
-    fields: Result<FieldSelection, Problem>,
-    meta: RequestMeta,
-    creations: Data<Creations>,
-    context: Data<Context>,
-) -> Result<TaskResponse, Problem> {
-    let (new, fields) = combine_errors(CreateTaskRequest::parse(body), fields)?;
-    let created = create::create(
-        &creations,
-        &context.mailing,
-        &context.quotas,
-        &user.caller,
-        new,
-        meta,
-    )
-    .await?;
-    let relations = user.actor.relations_to(&created.task);
-    let fields = fields.with(TaskField::Public);
-    let response = TaskResponse::new(created.task, relations, &fields);
-    let (approver, requester) = (&created.approver_secret, &created.requester_secret);
-    Ok(response.with_secrets(Some(approver), Some(requester)))
 }
 
 /// Changes a pending task, but not its status. The approver may change only `approver`, to hand the

@@ -5,6 +5,7 @@ use database::database_problem;
 use http_kit::{BodyProblems, FieldError, Problem, problem_responses};
 use values::Invalid;
 
+use crate::idempotency::{RepeatError, Repeated};
 use crate::quotas::{QuotaError, QuotaExceeded};
 use crate::tasks::TaskError;
 use crate::tasks::error::AlreadyResolved;
@@ -49,6 +50,8 @@ pub(crate) enum WebhookError {
     #[error("the task has the maximum number of webhooks")]
     TooMany,
     #[error(transparent)]
+    Repeat(#[from] RepeatError),
+    #[error(transparent)]
     Quota(#[from] QuotaError),
     #[error(transparent)]
     Task(#[from] TaskError),
@@ -90,6 +93,7 @@ impl From<WebhookError> for Problem {
                 "too-many-webhooks",
                 "The task already has 20 webhooks, the maximum. Delete one first.",
             ),
+            WebhookError::Repeat(error) => error.into(),
             WebhookError::Quota(error) => error.into(),
             WebhookError::Task(error) => error.into(),
             WebhookError::Database(error) => database_problem(error),
@@ -161,7 +165,7 @@ problem_responses! {
         WebhookError::NotFound => "The webhook does not exist or is not visible to the caller.",
     }
     /// Problems of registrations for a task that accepts none.
-    pub(crate) NoMoreWebhooks: AlreadyResolved, QuotaExceeded {
+    pub(crate) NoMoreWebhooks: AlreadyResolved, QuotaExceeded, Repeated {
         WebhookError::TooMany => "The task already has 20 webhooks.",
     }
 }

@@ -36,7 +36,8 @@ pub(crate) struct RegisterWebhookRequest {
     #[schema(inline)]
     pub(crate) secret: Option<SigningSecret>,
     /// What to call it for. By default that is the decision, `approved` or `rejected`; under
-    /// `/plugins/appmixer/utils/tasks` also `due`, which happens when `decisionBy` passes while the task is pending.
+    /// `/plugins/appmixer/utils/tasks` also `due`, which happens when `decisionBy` passes while the task is pending. Of
+    /// `cancelled`, which happens when the task is withdrawn, only webhooks hear that name it.
     #[schema(inline)]
     pub(crate) events: Option<Events>,
     /// Fields that the body has beside the usual ones. `metadata` is for the task's creator and administrators.
@@ -65,15 +66,24 @@ pub(crate) struct RegisterWebhookRequest {
 impl RegisterWebhookRequest {
     /// Parses the body of a request.
     pub(crate) fn parse(mut fields: Fields) -> Result<Self, Problem> {
+        let request = Self::read(&mut fields, |fields| fields.required("taskId"));
+        fields.finish_with(request)
+    }
+
+    /// Parses the fields of a webhook whose task `task` returns. It returns `None` only if it has recorded an error.
+    pub(crate) fn read(
+        fields: &mut Fields,
+        task: impl FnOnce(&mut Fields) -> Option<TaskId>,
+    ) -> Option<Self> {
         let url = fields.required("url");
-        let task = fields.required("taskId");
+        let task = task(fields);
         let secret = fields.optional("secret");
         let events = fields.optional("events");
         let (include, headers) = (fields.optional("include"), fields.optional("headers"));
         let (method, body) = (fields.optional("method"), fields.optional("body"));
         let success = fields.optional("success");
         let request = url.zip(task);
-        fields.finish_with(request.map(|(url, task)| Self {
+        request.map(|(url, task)| Self {
             url,
             task,
             secret,
@@ -83,7 +93,7 @@ impl RegisterWebhookRequest {
             method,
             body,
             success,
-        }))
+        })
     }
 
     /// How the calls differ from others.
@@ -155,6 +165,7 @@ pub(crate) struct Events {
     pub(crate) approved: bool,
     pub(crate) rejected: bool,
     pub(crate) due: bool,
+    pub(crate) cancelled: bool,
 }
 
 impl Events {
@@ -163,6 +174,7 @@ impl Events {
         approved: true,
         rejected: true,
         due: false,
+        cancelled: false,
     };
     /// Decisions, and `due`.
     pub(crate) const ALL: Self = Self {
@@ -183,6 +195,7 @@ impl FieldValue for Events {
             approved: events.contains(&WebhookEvent::Approved),
             rejected: events.contains(&WebhookEvent::Rejected),
             due: events.contains(&WebhookEvent::Due),
+            cancelled: events.contains(&WebhookEvent::Cancelled),
         })
     }
 }

@@ -1,18 +1,21 @@
-use actix_web::http::header::{CACHE_CONTROL, HeaderValue};
+use actix_web::http::header::{CACHE_CONTROL, ContentType, HeaderValue};
 use actix_web::web::{Data, Json, Path};
 use actix_web::{HttpRequest, HttpResponse, delete, get, post};
 use audit_log::RequestMeta;
 use auth::{JwkSet, TokenProblems};
 use database::DatabaseProblems;
-use http_kit::{JsonBody, Problem, path_id};
+use http_kit::{JsonBody, Problem, combine_errors, path_id};
 use serde_json::json;
 
 use crate::context::Context;
+use crate::idempotency::{
+    self, IDEMPOTENT_REPLAYED, IdempotencyKey, IdempotencyKeyHeader, Operation,
+};
 use crate::plugin_paths;
 use crate::tasks::credentials::AuthenticatedUser;
 use crate::tasks::error::{Forbidden, NoTask};
-use crate::webhooks::error::{InvalidWebhook, NoMoreWebhooks, NoTest, NoWebhook};
-use crate::webhooks::register::Registrations;
+use crate::webhooks::error::{InvalidWebhook, NoMoreWebhooks, NoTest, NoWebhook, WebhookError};
+use crate::webhooks::register::{RegisteredWebhook, Registrations};
 use crate::webhooks::requests::RegisterWebhookRequest;
 use crate::webhooks::responses::{WebhookResponse, WebhookTestResponse};
 use crate::webhooks::{delete, list, register, send_test};
@@ -26,15 +29,19 @@ use crate::webhooks::{delete, list, register, send_test};
 /// This happens once for each date: if `decisionBy` is later changed to a later date, it happens again. A webhook that is
 /// registered when the date has passed is called for it at once.
 ///
+/// A webhook whose `events` have `cancelled` is called when the task is withdrawn, with `status: "cancelled"` and the reason
+/// as `comment`. Others then hear nothing.
+///
 /// `include`, `headers`, `method`, `body` and `success` make calls that flow engines take as they are. `headers`, `method` and
 /// `body` to an address that is not public are only for origins that the operator lists in `WEBHOOK_ENGINE_ORIGINS`.
 #[utoipa::path(
     tag = "people-task",
     operation_id = "registerWebhook",
+    params(IdempotencyKeyHeader),
     request_body = RegisterWebhookRequest,
     security(("bearer" = [])),
     responses(
-        (status = 200, description = "The webhook.", body = WebhookResponse),
+        (status = 200, description = "The webhook.", body = WebhookResponse, headers(("Idempotent-Replayed" = String, description = "`true` if an earlier request with this key got this answer."))),
         InvalidWebhook, TokenProblems, Forbidden, NoTask, NoMoreWebhooks, DatabaseProblems,
     ),
 )]
@@ -43,13 +50,38 @@ pub(crate) async fn register_webhook(
     user: AuthenticatedUser,
     JsonBody(body): JsonBody,
     meta: RequestMeta,
-    request: HttpRequest,
+    (request, key): (HttpRequest, Result<IdempotencyKey, Problem>),
     (context, registrations): (Data<Context>, Data<Registrations>),
-) -> Result<Json<WebhookResponse>, Problem> {
+) -> Result<HttpResponse, Problem> {
     let is_plugin = plugin_paths::is_plugin_request(&request);
-    let new = RegisterWebhookRequest::parse(body)?;
-    let webhook = register::register(&context, &registrations, user, new, is_plugin, meta).await?;
-    Ok(Json(WebhookResponse::new(webhook, is_plugin)))
+    let key = key.map(|key| key.with(&body));
+    let (new, key) = combine_errors(RegisterWebhookRequest::parse(body), key)?;
+    let (by, keys) = (user.caller.id(), &context.repeat_keys);
+    let repeat = key.map(|given| keys.repeatable(Operation::RegisterWebhook, by, &given));
+    let registered = register::register(
+        &context,
+        &registrations,
+        user,
+        (new, repeat),
+        is_plugin,
+        meta,
+    )
+    .await;
+    if let Err(WebhookError::Repeat(error)) = &registered {
+        error.count(Operation::RegisterWebhook);
+    }
+    Ok(match registered? {
+        RegisteredWebhook::New(webhook, _) => {
+            HttpResponse::Ok().json(WebhookResponse::new(webhook, is_plugin))
+        }
+        RegisteredWebhook::Earlier(answer) => {
+            idempotency::count(Operation::RegisterWebhook, "replayed");
+            HttpResponse::Ok()
+                .insert_header(IDEMPOTENT_REPLAYED)
+                .content_type(ContentType::json())
+                .body(answer.body)
+        }
+    })
 }
 
 /// The webhooks of a task, oldest first. The task's creator, the user who registered a webhook and administrators see its

@@ -21,7 +21,8 @@ const ACTIONS = {
     "user-deletion-failed", "user-deleted", "first-admin-made",
   ],
   tasks: [
-    "task-created", "task-edited", "task-approved", "task-rejected", "webhook-registered", "webhook-removed", "webhook-tested",
+    "task-created", "task-edited", "task-approved", "task-rejected", "task-cancelled", "webhook-registered", "webhook-removed",
+    "webhook-tested",
     "delivery-redelivered", "delivery-cancelled", "deliveries-paused", "deliveries-resumed", "user-erased",
   ],
 };

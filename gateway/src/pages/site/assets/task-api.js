@@ -51,6 +51,13 @@ export const createTask = (body) => call("POST", "/people-task/tasks", { token: 
 export const sendDecision = ({ id, version }, verb, comment) =>
   call("PUT", `${path(id)}/${verb}`, { ...accessTo(id), version, body: comment ? { comment } : {} });
 
+/** How many webhooks would hear of it if the task were withdrawn, and how many would not. */
+export const cancelPreview = (id) => call("GET", `${path(id)}/cancel`, accessTo(id));
+
+/** Withdraws a task, if it still is as it was shown. */
+export const cancelTask = ({ id, version }, reason) =>
+  call("POST", `${path(id)}/cancel`, { ...accessTo(id), version, body: reason ? { reason } : {} });
+
 export const webhooksOf = (id) => call("GET", `${path(id)}/webhooks`, { token: token() });
 
 export const deliveriesOf = (id) => call("GET", `${path(id)}/deliveries?limit=100`, { token: token() });

@@ -2,7 +2,7 @@
 
 import { element } from "./dom.js";
 import { approverLinkOf } from "./session.js";
-import { editDialog, handOverDialog, linkDialog, newLinkDialog } from "./task-form.js";
+import { editDialog, handOverDialog, linkDialog, newLinkDialog, withdrawDialog } from "./task-form.js";
 import { webhooksCard } from "./webhooks.js";
 import { t } from "./texts.js";
 
@@ -14,8 +14,9 @@ export function ownerTools(task, changed) {
   const secret = approverLinkOf(task.id);
   const newLink = task.canDecide && !isOnlyApprover ? button("newApproverLink", newLinkDialog) : null;
   const link = secret ? button("approverLink", () => linkDialog(task, secret)) : newLink;
+  const withdraw = isOnlyApprover ? null : button("withdraw", withdrawDialog);
   return element("section", { "aria-label": t("more") },
-    task.status === "pending" ? element("div", { class: "actions card" }, edit, link) : null,
+    task.status === "pending" ? element("div", { class: "actions card" }, edit, link, withdraw) : null,
     // An approver cannot know what that is.
     isOnlyApprover ? null : webhooksCard(task));
 }

@@ -44,8 +44,8 @@ async function formatted(text, attributes) {
   return element("div", { ...attributes, class: `prose ${attributes.class ?? ""}` }, nodes);
 }
 
-/** Whether somebody else decided than the approver. */
-const isInPlace = ({ decidedBy, approver }) => decidedBy && decidedBy.toLowerCase() !== approver.toLowerCase();
+/** Whether somebody else decided than the approver. Who withdraws a task does not decide it. */
+const isInPlace = ({ status, decidedBy, approver }) => status !== "cancelled" && decidedBy && decidedBy.toLowerCase() !== approver.toLowerCase();
 
 function verdict(task, isOwn) {
   const inPlace = isInPlace(task);

@@ -34,7 +34,7 @@ function actionsOf(task) {
     form ??= decisionForm(task, link.action, { decided, changed, failed, seen: () => { read = shown; } });
     return form.form;
   }
-  if (!task.canDecide) return element("p", { class: "soft waiting" }, tWith("waitingFor", { who: foreign(task.approver) }));
+  if (!task.canDecide) return waiting(task);
   const choose = async () => {
     const compare = await comparison();
     if (inPlace || !$("choice")) return;
@@ -48,6 +48,14 @@ function actionsOf(task) {
   return element("div", { id: "choice", class: "waiting" },
     element("p", {}, tWith("decides", { who: foreign(task.approver) })),
     element("button", { type: "button", class: "plain", onclick: choose }, t("decideYourself")));
+}
+
+/** What is said to a person who waits. A requester with a link can withdraw the task; who is signed in has a button elsewhere. */
+function waiting(task) {
+  const text = element("p", { class: "soft" }, tWith("waitingFor", { who: foreign(task.approver) }));
+  const open = () => import("./task-form.js").then(({ withdrawDialog }) => withdrawDialog(shown, edited), notLoaded);
+  const withdraw = () => element("button", { type: "button", class: "plain", onclick: open }, t("withdraw"));
+  return element("div", { class: "waiting" }, text, task.isRequester && accessTo(task.id).secret ? withdraw() : null);
 }
 
 /** A printed task says when and from where. */

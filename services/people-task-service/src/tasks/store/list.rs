@@ -13,6 +13,7 @@ use diesel::PgConnection;
 use listing::{AccessPaths, Few, First, Order, Page, PageLimits, Sort, Source, Table};
 
 use self::selection::{Selection, on_state};
+use crate::status::shown_status;
 use crate::tasks::access::Actor;
 use crate::tasks::list_query::{Role, TaskConditions, TaskListQuery, TaskSort};
 use crate::tasks::store::Task;
@@ -78,7 +79,7 @@ fn keys(sort: TaskSort) -> (&'static str, Option<&'static str>) {
         TaskSort::Created => ("created", Some("created")),
         TaskSort::DecisionBy => ("decision_by", Some("decision_by")),
         TaskSort::Title => ("title_key", Some("lower(title)")),
-        TaskSort::Status => ("status", None),
+        TaskSort::Status => (shown_status!(), None),
         TaskSort::Mtime => ("mtime", None),
     }
 }

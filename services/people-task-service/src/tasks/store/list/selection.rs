@@ -159,6 +159,10 @@ impl Selection {
         let restriction = match field {
             // A literal, because Postgres uses the indexes of pending tasks only if it sees this value.
             TaskFilter::Status if value == "pending" => "status = 'pending'".to_owned(),
+            TaskFilter::Status if value == "cancelled" => "cancelled".to_owned(),
+            TaskFilter::Status if value == "rejected" => {
+                "status = 'rejected' AND NOT cancelled".to_owned()
+            }
             TaskFilter::Status => format!("status = {}", self.binds.text(value)),
             TaskFilter::Public => format!("public = {}", value == "true"),
             TaskFilter::Text => {

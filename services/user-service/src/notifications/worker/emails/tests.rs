@@ -29,6 +29,8 @@ fn about_task(kind: MailKind, language: Language, changes: &Value) -> Email {
         format!("https://example.com/tasks?taskId=65b8f0a2c3d4e5f601234567&secret=5ec2e7{action}")
     };
     let is_decided = kind == MailKind::Decided;
+    let is_cancelled = kind == MailKind::Cancelled;
+    let is_ended = is_decided || is_cancelled;
     let is_reminder = matches!(kind, MailKind::Reminder | MailKind::Due);
     let mut mail = json!({
         "id": "65b8f0a2c3d4e5f601234568",
@@ -42,12 +44,12 @@ fn about_task(kind: MailKind, language: Language, changes: &Value) -> Email {
         "title": "Buy a second printer",
         "description": "The **first** one jams:\n\n- every day\n- twice",
         "decisionBy": "2026-12-31T17:00:00.000Z",
-        "status": if is_decided { "rejected" } else { "pending" },
-        "decidedBy": is_decided.then_some("grace@example.com"),
-        "comment": is_decided.then_some("Too expensive.\nAsk again next year."),
+        "status": if is_decided { "rejected" } else if is_cancelled { "cancelled" } else { "pending" },
+        "decidedBy": is_ended.then_some(if is_decided { "grace@example.com" } else { "ada@example.com" }),
+        "comment": is_ended.then_some("Too expensive.\nAsk again next year."),
         "taskLink": link(""),
-        "approveLink": (!is_decided).then(|| link("&action=approve")),
-        "rejectLink": (!is_decided).then(|| link("&action=reject")),
+        "approveLink": (!is_ended).then(|| link("&action=approve")),
+        "rejectLink": (!is_ended).then(|| link("&action=reject")),
         "unsubscribeLink": is_reminder.then_some("https://example.com/people-task/reminders/unsubscribe?token=t0ken"),
     });
     for (name, value) in changes.as_object().unwrap() {

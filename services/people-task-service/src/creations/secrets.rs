@@ -1,0 +1,81 @@
+//! The secrets of new tasks. They are random, unless they must be made again: for mails, or for repeats of the request.
+
+use values::{Secret, TaskId};
+
+use crate::idempotency::{RepeatKeys, StoredAnswer};
+use crate::mailing::{MailPlan, Mailing, Part, Seed};
+use crate::tasks::requests::{CreateTaskRequest, MailLanguage};
+use crate::tasks::secrets;
+
+/// The secrets of a new task.
+pub(super) struct NewSecrets {
+    /// The approver's and the requester's.
+    pub(super) secrets: [Secret; 2],
+    /// How mails are sent about the task, if they are.
+    pub(super) mail: Option<MailPlan>,
+    /// What the secrets are derived from, and their hashes, if the request may be repeated.
+    pub(super) stored: Option<[(Seed, Vec<u8>); 2]>,
+}
+
+impl NewSecrets {
+    pub(super) fn new(
+        id: TaskId,
+        fields: &CreateTaskRequest,
+        mailing: &Mailing,
+        keys: Option<&RepeatKeys>,
+    ) -> Self {
+        let language = fields.language.map(|MailLanguage(language)| language);
+        let planned = mailing.plan(id, fields.notify, language);
+        let (mail, seeds, secrets) = match (planned, keys) {
+            (Some((mail, secrets)), _) => {
+                let seeds = [mail.approver_seed, mail.requester_seed];
+                (Some(mail), Some(seeds), secrets)
+            }
+            (None, Some(keys)) => {
+                let seeds = [Seed::random(), Seed::random()];
+                let [approver, requester] = seeds;
+                let secrets = [
+                    approver.secret(keys.current(), id, Part::Approver),
+                    requester.secret(keys.current(), id, Part::Requester),
+                ];
+                (None, Some(seeds), secrets)
+            }
+            (None, None) => (None, None, [secrets::generate(id), secrets::generate(id)]),
+        };
+        let with_hash =
+            |seed: Seed, secret: &Secret| (seed, secret.fingerprint().as_bytes().to_vec());
+        let [approver, requester] = &secrets;
+        let stored = seeds
+            .filter(|_| keys.is_some())
+            .map(|[of_approver, of_requester]| {
+                [
+                    with_hash(of_approver, approver),
+                    with_hash(of_requester, requester),
+                ]
+            });
+        Self {
+            secrets,
+            mail,
+            stored,
+        }
+    }
+}
+
+/// The secrets of an answer, derived again with the keys with which they were. `None` if this process does not know them.
+pub(super) fn of_answer(
+    answer: &StoredAnswer,
+    mailing: &Mailing,
+    keys: &RepeatKeys,
+) -> Option<[Secret; 2]> {
+    let of_mails = mailing.keys.iter().flat_map(|keys| keys.all());
+    let all: Vec<_> = of_mails.chain(keys.all()).collect();
+    let derive = |(seed, hash): &(Seed, Vec<u8>), part| {
+        let mut derived = all.iter().map(|key| seed.secret(key, answer.task, part));
+        derived.find(|secret| secret.fingerprint().matches(hash))
+    };
+    let [approver, requester] = answer.secrets.as_ref()?;
+    Some([
+        derive(approver, Part::Approver)?,
+        derive(requester, Part::Requester)?,
+    ])
+}
