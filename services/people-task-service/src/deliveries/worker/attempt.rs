@@ -12,7 +12,7 @@ use values::{DeliveryId, Timestamp, UserId, WebhookId};
 
 use crate::deliveries::TestResult;
 use crate::deliveries::responses::Attempt;
-use crate::deliveries::worker::call::{KEPT_BYTES, Options, Sender, broken, judge};
+use crate::deliveries::worker::call::{KEPT_BYTES, Options, Sender, judge, not_sent};
 use crate::deliveries::worker::due_store::DueRow;
 use crate::deliveries::worker::lane::Health;
 use crate::deliveries::worker::schedule::{RetryDecision, RetrySchedule, jitter};
@@ -99,7 +99,7 @@ impl Sender {
         let decision = match &judged {
             Some(Ok(())) => RetryDecision::Sent,
             Some(Err(reason)) => {
-                let failed = Err(broken(reason.as_str()));
+                let failed = Err(not_sent(reason.as_str()));
                 self.schedule.decide(earlier, age, &failed, jitter)
             }
             None => self.schedule.decide(earlier, age, &response, jitter),
@@ -122,7 +122,7 @@ impl Sender {
                 let sending = self.send(row, &options, Occasion::Test, registrant);
                 self.sent(sending, context, id).await
             }
-            None => Err(broken(
+            None => Err(not_sent(
                 "the user who registered the webhook has no right to the task now",
             )),
         };
@@ -153,7 +153,7 @@ impl Sender {
             .await;
         response.unwrap_or_else(|_| {
             tracing::error!(delivery.id = %delivery, "an attempt panicked");
-            Err(broken("internal error"))
+            Err(SendError::Broken("internal error".to_owned()))
         })
     }
 
@@ -233,7 +233,11 @@ fn health(response: &Result<TruncatedResponse, SendError>) -> Health {
         Ok(response) if response.status.is_server_error() => Health::Fails,
         Ok(response) if response.status == StatusCode::TOO_MANY_REQUESTS => Health::Fails,
         Ok(_) => Health::Responds,
-        Err(SendError::Refused(_) | SendError::Unresolved(Unresolved::NotAsked)) => Health::Unknown,
+        Err(
+            SendError::Refused(_)
+            | SendError::NotSent(_)
+            | SendError::Unresolved(Unresolved::NotAsked),
+        ) => Health::Unknown,
         Err(_) => Health::Unreachable,
     }
 }

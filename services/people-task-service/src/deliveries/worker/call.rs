@@ -44,12 +44,13 @@ pub(super) struct Prepared {
     pub(super) is_public: bool,
 }
 
-pub(super) fn broken(what: impl Into<String>) -> SendError {
-    SendError::Broken(what.into())
+/// Nothing is sent, for this reason.
+pub(super) fn not_sent(reason: impl Into<String>) -> SendError {
+    SendError::NotSent(reason.into())
 }
 
 fn in_words(error: &OptionsError) -> SendError {
-    broken(error.to_string())
+    not_sent(error.to_string())
 }
 
 impl DueRow {
@@ -74,7 +75,7 @@ impl Sender {
         occasion: Occasion,
         registrant: Relations,
     ) -> Result<Prepared, SendError> {
-        let url = TargetUrl::parse(&row.url).map_err(|_| broken("the URL is invalid"))?;
+        let url = TargetUrl::parse(&row.url).map_err(|_| not_sent("the URL is invalid"))?;
         let options = options.as_ref().map_err(in_words)?.as_ref();
         let mut headers = self.own_headers(&row, &url, options)?;
         let (id, timestamp) = (row.delivery_id, Utc::now().timestamp());
@@ -133,13 +134,13 @@ impl Sender {
         };
         if url.parsed().scheme() != "https" && !self.engine_origins.contain(url.parsed()) {
             let reason = "headers go over https only, or to an origin in WEBHOOK_ENGINE_ORIGINS";
-            return Err(broken(reason));
+            return Err(not_sent(reason));
         }
         let opened = options.open_headers(&self.header_keys, row.webhook_id);
         for (name, value) in opened.as_ref().map_err(in_words)? {
-            let name = HeaderName::try_from(name).map_err(|_| broken("a header is invalid"))?;
+            let name = HeaderName::try_from(name).map_err(|_| not_sent("a header is invalid"))?;
             let value = HeaderValue::try_from(value.expose());
-            let mut value = value.map_err(|_| broken("a header is invalid"))?;
+            let mut value = value.map_err(|_| not_sent("a header is invalid"))?;
             value.set_sensitive(true);
             headers.insert(name, value);
         }
@@ -180,9 +181,9 @@ fn body(
             serde_json::to_vec(&body)
         }
     };
-    let body = body.map_err(|_| broken("the task cannot be serialized"))?;
+    let body = body.map_err(|_| not_sent("the task cannot be serialized"))?;
     if body.len() > MAX_BODY {
-        return Err(broken("the body is too large"));
+        return Err(not_sent("the body is too large"));
     }
     Ok(body)
 }
