@@ -94,7 +94,7 @@ pub enum Work {
     Short,
     /// Looks at many rows, or carries a long body.
     Long,
-    /// Looks up a host name, which takes as long as its name servers want.
+    /// Waits for others: looks up a host name, which takes as long as its name servers want, or tries a webhook.
     Lookup,
 }
 
@@ -200,6 +200,8 @@ pub static ROUTES: &[Route] = &[
     task(Method::POST, "/people-task/deliveries/{id}/cancel", Token),
     lookup(task(Method::POST, "/people-task/webhooks", Token)),
     task(Method::GET, "/people-task/webhooks/{id}", Token),
+    // It waits for a receiver.
+    lookup(task(Method::POST, "/people-task/webhooks/{id}/test", Token)),
     task(Method::DELETE, "/people-task/webhooks/{id}", Token),
     long(task(Method::GET, "/people-task/audit", Token)),
     task(Method::GET, "/people-task/reminders/unsubscribe", Public),

@@ -142,6 +142,7 @@ pub const METRICS: &[Metric] = metrics! {
     Counter quota_refusals_total(kind = ["rate", "stock"], resource = ["bytes", "mails", "tasks", "webhooks"], of = ["all", "user"]) of PEOPLE_TASK_SERVICE: "Requests that were refused because of a quota.";
     Gauge quota_used_ratio(resource = ["bytes", "tasks", "webhooks"]) of PEOPLE_TASK_SERVICE: "How much of what all users together may have is used, from 0 to 1.";
     Counter webhooks_registered_total() of PEOPLE_TASK_SERVICE: "Webhooks that were registered.";
+    Counter webhooks_with_options_total() of PEOPLE_TASK_SERVICE: "Webhooks that were registered with `include`, `headers`, `method`, `body` or `success`.";
     Counter task_mails_dropped_total(kind = ["asked", "cancelled", "decided", "due", "other", "reminder"], reason = ["late", "limited", "no-key", "opted-out", "superseded"]) of PEOPLE_TASK_SERVICE: "Mails about tasks that were not sent.";
     Gauge task_mails_oldest_due_seconds() of PEOPLE_TASK_SERVICE: "How long the oldest due mail about a task has waited for a notification-worker.";
     Counter task_mail_opt_outs_total(change = ["in", "out"]) of PEOPLE_TASK_SERVICE: "Recipients who turned reminders off or on again.";
@@ -159,6 +160,8 @@ pub const METRICS: &[Metric] = metrics! {
     Gauge webhook_deliveries_parked() of WEBHOOK_WORKER: "Deliveries that ended their worker several times and wait to be redelivered by hand.";
     Counter webhook_due_dates_total() of WEBHOOK_WORKER: "Deliveries that were added because a due date passed while the task was pending.";
     Counter webhook_shards_orphaned_total() of WEBHOOK_WORKER: "Shards of hosts that were taken over from workers that died.";
+    Counter webhook_tests_total(outcome = ["failure", "success"]) of WEBHOOK_WORKER: "Calls by which users tried webhooks, by what came of them.";
+    Gauge webhook_headers_of_earlier_keys() of WEBHOOK_WORKER: "Webhooks whose headers were encrypted by another key than the first of `WEBHOOK_HEADER_KEYS`, counted up to a limit.";
     Counter webhook_circuits_opened_total() of WEBHOOK_WORKER: "Times that a user's webhooks to a receiver failed so often that they get one request at a time.";
     Gauge webhook_circuits_open() of WEBHOOK_WORKER: "Users' receivers that failed and get one request at a time.";
 };

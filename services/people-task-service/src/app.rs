@@ -111,7 +111,11 @@ fn start_context(
     running.spawn(audit_log::retain(database.clone(), retention, shutdown));
     let (rules, shutdown) = (
         [
-            vec![erasure::RETENTION, idempotency::RETENTION],
+            vec![
+                erasure::RETENTION,
+                idempotency::RETENTION,
+                deliveries::TEST_RETENTION,
+            ],
             mails::RETENTION.to_vec(),
         ]
         .concat(),
@@ -137,6 +141,8 @@ fn start_context(
         signer,
         repeat_keys: RepeatKeys::new(&settings.signing),
         address_policy: settings.addresses,
+        engine_origins: settings.engine_origins,
+        header_keys: settings.header_keys,
         resolver: SystemResolver::from_system()?,
         dashboard_url: settings.dashboard_url,
         mailing: Arc::new(settings.mails),
@@ -187,6 +193,7 @@ fn routes(config: &mut ServiceConfig<'_>) {
         .service(webhooks::routes::register_webhook)
         .service(webhooks::routes::delete_webhook_by_get)
         .service(webhooks::routes::delete_webhook)
+        .service(webhooks::routes::test_webhook)
         .service(webhooks::routes::webhook_keys)
         .service(deliveries::routes::list_task_deliveries)
         .service(deliveries::routes::redeliver_delivery)

@@ -5,9 +5,10 @@ use std::sync::Arc;
 use database::Database;
 use listing::Lists;
 use messaging::Publisher;
-use outbound::{AddressPolicy, SystemResolver};
+use outbound::{AddressPolicy, EngineOrigins, SystemResolver};
 use url::Url;
 
+use crate::header_keys::HeaderKeys;
 use crate::idempotency::RepeatKeys;
 use crate::mailing::Mailing;
 use crate::quotas::Quotas;
@@ -25,6 +26,10 @@ pub(crate) struct Context {
     pub(crate) repeat_keys: RepeatKeys,
     /// The addresses that webhooks may have.
     pub(crate) address_policy: AddressPolicy,
+    /// Where callers may shape requests although the address is not public.
+    pub(crate) engine_origins: EngineOrigins,
+    /// The keys that seal headers of webhooks.
+    pub(crate) header_keys: HeaderKeys,
     pub(crate) resolver: SystemResolver,
     /// The page on which people see their tasks.
     pub(crate) dashboard_url: Url,

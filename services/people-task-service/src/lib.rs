@@ -21,6 +21,7 @@ mod decisions;
 pub mod deliveries;
 mod erasure;
 mod free_rows;
+mod header_keys;
 mod idempotency;
 mod mailing;
 mod mails;
@@ -34,11 +35,13 @@ mod schema_tests;
 mod settings;
 mod status;
 mod tasks;
+mod webhook_options;
 mod webhook_signature;
 mod webhooks;
 
 pub use app::{openapi, run};
 pub use deliveries::worker::run as run_webhook_worker;
+pub use header_keys::HeaderKeys;
 pub use programs::PROGRAMS;
 pub use schema::{MIGRATIONS, SCHEMA};
 pub use settings::{

@@ -76,6 +76,8 @@ diesel::table! {
         registrant_email -> Nullable<Text>,
         registrant_secret -> Nullable<Binary>,
         lane -> Nullable<Text>,
+        options -> Nullable<Text>,
+        header_key -> Nullable<Text>,
         on_cancelled -> Bool,
     }
 }
@@ -100,13 +102,15 @@ diesel::table! {
         worker_id -> Nullable<Integer>,
         lease -> Integer,
         attempts -> Integer,
-        lost_claims -> Integer,
+        lost_claims -> Nullable<Integer>,
         lost_trials -> Integer,
         on_trial -> Bool,
         attempt_log -> Jsonb,
         due_at -> Nullable<Timestamptz>,
         suspended_for -> Nullable<Binary>,
         lane -> Text,
+        has_options -> Nullable<Bool>,
+        option_claims -> Integer,
     }
 }
 
@@ -148,6 +152,19 @@ diesel::table! {
     stored_bytes (user_id) {
         user_id -> Binary,
         bytes -> BigInt,
+    }
+}
+
+diesel::table! {
+    webhook_tests (id) {
+        id -> Binary,
+        webhook_id -> Binary,
+        requested_by -> Binary,
+        requested -> Timestamptz,
+        request_id -> Text,
+        traceparent -> Text,
+        taken -> Nullable<Timestamptz>,
+        result -> Nullable<Jsonb>,
     }
 }
 

@@ -17,6 +17,7 @@ values::names! {
         TaskCancelled = "task-cancelled",
         WebhookRegistered = "webhook-registered",
         WebhookRemoved = "webhook-removed",
+        WebhookTested = "webhook-tested",
         DeliveryRedelivered = "delivery-redelivered",
         DeliveryCancelled = "delivery-cancelled",
         DeliveriesPaused = "deliveries-paused",

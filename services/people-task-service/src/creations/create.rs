@@ -67,8 +67,10 @@ async fn create_or_find(
     }
     let (id, by) = (request.id, request.user.caller.id());
     tracing::Span::current().record("task.id", tracing::field::display(id));
-    let amounts = check(context, &request).await?;
-    let (creation, new) = prepare(context, request);
+    let mut amounts = check(context, &request).await?;
+    let (creation, new) = prepare(context, request)?;
+    amounts.bytes = amounts.bytes.saturating_add(creation.option_bytes());
+    let with_options = creation.with_options();
     let (repeat, shape) = (creation.repeat.clone(), creation.shape.clone());
     let webhooks = creation.responses();
     context.quotas.take(by, amounts)?;
@@ -87,6 +89,7 @@ async fn create_or_find(
     tracing::info!(webhooks = amounts.webhooks, "a task was created");
     metrics::counter!("tasks_created_total").increment(1);
     metrics::counter!("webhooks_registered_total").increment(amounts.webhooks);
+    register::count_options(with_options);
     if let Some((repeat, answer)) = repeat.zip(answer) {
         context.quotas.keep(by, answer.bytes(&repeat));
         idempotency::count(Operation::CreateTask, "stored");
@@ -142,7 +145,10 @@ async fn check_webhooks(
     }
 }
 
-fn prepare(context: &Context, request: CreationRequest) -> (Creation, NewSecrets) {
+fn prepare(
+    context: &Context,
+    request: CreationRequest,
+) -> Result<(Creation, NewSecrets), CreationError> {
     let CreationRequest {
         id,
         user,
@@ -154,9 +160,10 @@ fn prepare(context: &Context, request: CreationRequest) -> (Creation, NewSecrets
     } = request;
     let keys = repeat.as_ref().map(|_| &context.repeat_keys);
     let new = NewSecrets::new(id, &body.task, &context.mailing, keys);
-    let webhooks = body
-        .webhooks
-        .map(|webhooks| registrations(webhooks, &user, is_plugin, &meta));
+    let webhooks = body.webhooks;
+    let webhooks =
+        webhooks.map(|webhooks| registrations(context, webhooks, &user, is_plugin, &meta));
+    let webhooks = webhooks.transpose()?;
     let by_creator = ((&user.caller).into(), AuthMethod::Token);
     let creation = Creation {
         webhooks,
@@ -177,19 +184,21 @@ fn prepare(context: &Context, request: CreationRequest) -> (Creation, NewSecrets
             is_plugin,
         },
     };
-    (creation, new)
+    Ok((creation, new))
 }
 
 fn registrations(
+    context: &Context,
     webhooks: Vec<RegisterWebhookRequest>,
     user: &AuthenticatedUser,
     is_plugin: bool,
     meta: &RequestMeta,
-) -> Vec<Registration> {
+) -> Result<Vec<Registration>, CreationError> {
     let cause = RequestContext::current_or_fresh();
-    let registration = |webhook| {
-        let (user, meta) = (user.clone(), meta.clone());
-        Registration::new(user, webhook, is_plugin, cause.clone(), meta)
+    let registration = |(number, webhook)| {
+        let (user, meta, keys) = (user.clone(), meta.clone(), &context.header_keys);
+        Registration::new(user, webhook, keys, is_plugin, cause.clone(), meta)
+            .map_err(|error| CreationError::Webhooks(vec![(number, error)]))
     };
-    webhooks.into_iter().map(registration).collect()
+    webhooks.into_iter().enumerate().map(registration).collect()
 }

@@ -144,6 +144,18 @@ impl Creation {
         self.webhooks.as_deref().unwrap_or_default()
     }
 
+    /// How many bytes of options its webhooks add.
+    pub(super) fn option_bytes(&self) -> u64 {
+        let all = self.registrations().iter().map(Registration::bytes);
+        all.fold(0, u64::saturating_add)
+    }
+
+    /// How many of its webhooks have options.
+    pub(super) fn with_options(&self) -> u64 {
+        let with = self.registrations().iter().filter(|new| new.has_options());
+        u64::try_from(with.count()).unwrap_or(u64::MAX)
+    }
+
     fn answer(&self, task: &Task) -> StoredAnswer {
         StoredAnswer {
             body: self

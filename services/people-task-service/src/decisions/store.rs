@@ -103,11 +103,13 @@ const DECIDE: &str = concat!(
         request_id, traceparent, entry
 ), receivers AS (
     SELECT webhooks.id, webhooks.task_id, webhooks.host, webhooks.lane, request_id, traceparent, on_due, last_due,
+        options IS NOT NULL AS has_options,
         CASE decision WHEN 'approved' THEN on_approved WHEN 'rejected' THEN on_rejected ELSE on_cancelled END AS is_called
     FROM decided JOIN webhooks ON webhooks.task_id = ANY(ARRAY[decided.task_id])
 ), delivered AS (
-    INSERT INTO deliveries (id, webhook_id, task_id, host, lane, request_id, traceparent)
-    SELECT new_id(), id, task_id, host, coalesce(lane, ''), request_id, traceparent FROM receivers WHERE is_called
+    INSERT INTO deliveries (id, webhook_id, task_id, host, lane, request_id, traceparent, has_options)
+    SELECT new_id(), id, task_id, host, coalesce(lane, ''), request_id, traceparent, has_options
+    FROM receivers WHERE is_called
     RETURNING id, task_id, lane
 ), not_sent AS (
     DELETE FROM deliveries WHERE id = ANY(ARRAY(

@@ -158,6 +158,7 @@ fn erase_in_transaction(
         deleted > 0 || tasks.progress || webhooks.progress || mails.progress || answers.progress;
     if !more {
         changed_users::store::delete(connection, user.id)?;
+        deliveries::test_store::delete_of(connection, user.id)?;
         quotas::forget(connection, user.id)?;
         let entries = audit_log::pseudonymise(connection, user.id)?;
         more = entries.more;

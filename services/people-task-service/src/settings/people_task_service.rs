@@ -5,10 +5,11 @@ use app_config::{Error, PublicUrl, Reader, Settings};
 use auth::RemoteSettings;
 use database::DatabaseSettings;
 use messaging::BrokerSettings;
-use outbound::AddressPolicy;
+use outbound::{AddressPolicy, EngineOrigins};
 use server::HttpServerSettings;
 use url::Url;
 
+use crate::header_keys::HeaderKeys;
 use crate::settings::{DeciderSettings, MailSettings, QuotaSettings};
 use crate::webhook_signature::SigningSettings;
 
@@ -29,6 +30,10 @@ pub struct PeopleTaskServiceSettings {
     pub signing: SigningSettings,
     /// The addresses that webhooks may reach.
     pub addresses: AddressPolicy,
+    /// Where callers may shape requests although the address is not public.
+    pub engine_origins: EngineOrigins,
+    /// The keys that encrypt the headers of webhooks.
+    pub header_keys: HeaderKeys,
     /// The page on which people see their tasks.
     pub dashboard_url: Url,
     /// Mail about tasks.
@@ -60,6 +65,8 @@ impl Settings for PeopleTaskServiceSettings {
             authority: RemoteSettings::read(reader)?,
             signing: SigningSettings::read(reader)?,
             addresses: AddressPolicy::read(reader)?,
+            engine_origins: EngineOrigins::read(reader)?,
+            header_keys: HeaderKeys::read(reader)?,
             dashboard_url: reader.or_default(
                 "PEOPLE_TASKS_DASHBOARD_URL",
                 dashboard_url,

@@ -11,8 +11,8 @@ use actix_web::http::header::ETAG;
 use actix_web::{HttpRequest, HttpResponse, Responder};
 use chrono::{DateTime, Utc};
 use serde::Serialize;
-use serde_json::Value;
 use serde_json::value::RawValue;
+use serde_json::{Map, Value};
 use utoipa::openapi::{RefOr, Schema};
 use utoipa::{PartialSchema, ToSchema};
 use values::{Names as _, Secret, TaskId, Timestamp};
@@ -143,6 +143,33 @@ pub(crate) struct TaskResponse {
     etag: i64,
 }
 
+/// The status of the task in a call that tries a webhook: no receiver takes it for a decision.
+const TEST_STATUS: &str = "test";
+
+/// What a webhook is called for.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Occasion {
+    Decision,
+    /// This due date has passed. The task is shown as undecided, which it was at that moment.
+    Due(DateTime<Utc>),
+    /// A user tries the webhook.
+    Test,
+}
+
+impl Occasion {
+    /// The task as it is told.
+    fn shown(self, mut task: Task) -> Task {
+        if let Self::Due(date) = self {
+            task.decision_by = Some(date);
+            task.decision_made = None;
+            task.decided_by = None;
+            task.decided_via = None;
+            task.comment = None;
+        }
+        task
+    }
+}
+
 /// The response about one task names its version in `ETag` (RFC 9110 section 8.8.3).
 impl Responder for TaskResponse {
     type Body = BoxBody;
@@ -222,14 +249,15 @@ impl TaskResponse {
         }
     }
 
-    /// The body of a webhook call: the task with the default fields, and with `comment` if there is one. If the webhook
-    /// was registered on an Appmixer plugin path, it also has `taskId` and the times of the task.
-    ///
-    /// `due_at` is a due date that has passed: the task is then shown as undecided, which it was at that moment.
+    /// The body of a webhook call: the task with the default fields and those that the webhook includes, and with
+    /// `comment` if there is one. If the webhook was registered on an Appmixer plugin path, it also has `taskId` and the
+    /// times of the task. `registrant` is how the user who registered the webhook is related to the task.
     pub(crate) fn for_webhook(
-        mut task: Task,
+        task: Task,
         is_plugin: bool,
-        due_at: Option<DateTime<Utc>>,
+        occasion: Occasion,
+        registrant: Relations,
+        included: impl Iterator<Item = TaskField>,
     ) -> Self {
         let mut selection = FieldSelection::new(is_plugin);
         if is_plugin {
@@ -241,20 +269,38 @@ impl TaskResponse {
                 selection = selection.with(field);
             }
         }
-        if due_at.is_some() {
-            task.decision_by = due_at;
-            task.decision_made = None;
-            task.decided_via = None;
-            task.comment = None;
+        for field in included {
+            selection = selection.with(field);
         }
+        let task = occasion.shown(task);
         if task.comment.is_some() {
             selection = selection.with(TaskField::Comment);
         }
-        let mut body = Self::new(task, Relations::default(), &selection);
-        if due_at.is_some() {
-            body.status = Some(WebhookEvent::Due.name());
+        Self::new(task, registrant, &selection).told_as(occasion)
+    }
+
+    /// The values of all fields that the body of a webhook call can have, for a template.
+    pub(crate) fn values_for_webhook(
+        task: Task,
+        occasion: Occasion,
+        registrant: Relations,
+    ) -> Map<String, Value> {
+        let all = FieldSelection::of_webhooks();
+        let values = Self::new(occasion.shown(task), registrant, &all).told_as(occasion);
+        match serde_json::to_value(values) {
+            Ok(Value::Object(values)) => values,
+            // It is an object of texts and numbers.
+            _ => Map::new(),
         }
-        body
+    }
+
+    fn told_as(mut self, occasion: Occasion) -> Self {
+        match occasion {
+            Occasion::Decision => {}
+            Occasion::Due(_) => self.status = Some(WebhookEvent::Due.name()),
+            Occasion::Test => self.status = Some(TEST_STATUS),
+        }
+        self
     }
 
     /// Adds new secrets.

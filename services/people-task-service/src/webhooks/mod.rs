@@ -8,4 +8,5 @@ mod registration_store;
 pub(crate) mod requests;
 pub(crate) mod responses;
 pub(crate) mod routes;
+mod send_test;
 pub(crate) mod store;

@@ -2,13 +2,16 @@ use std::collections::HashMap;
 
 use audit_log::RequestMeta;
 use database::{BatchLimits, BatchOutcomes, Batches, Connection, Database, Error, transaction};
+use outbound::AddressPolicy;
 use serde_json::json;
 use telemetry::RequestContext;
+use url::Url;
 use values::{Fingerprint, TaskId, WebhookId};
 
 use crate::audit::AuditAction;
 use crate::context::Context;
 use crate::deliveries::{DueDelivery, due_message, group_of, host_of, lane_of, owner_of};
+use crate::header_keys::HeaderKeys;
 use crate::idempotency::{self, Operation, Repeatable, StoredAnswer};
 use crate::quotas::Amounts;
 use crate::status::DeliveryStatus;
@@ -16,6 +19,7 @@ use crate::tasks::access::{Actor, Permission, Relations};
 use crate::tasks::credentials::AuthenticatedUser;
 use crate::tasks::requests::Precondition;
 use crate::tasks::{Task, TaskError, change_in_round, find_permitted};
+use crate::webhook_options::{NewOptions, WebhookOptions};
 use crate::webhooks::error::WebhookError;
 use crate::webhooks::registration_store::{self as store, NewWebhook, Registered, TaskWithCount};
 use crate::webhooks::requests::{Events, RegisterWebhookRequest, SigningSecret};
@@ -32,6 +36,7 @@ pub(crate) struct Registration {
     id: WebhookId,
     user: AuthenticatedUser,
     new: RegisterWebhookRequest,
+    options: Option<WebhookOptions>,
     is_plugin: bool,
     cause: RequestContext,
     meta: RequestMeta,
@@ -89,16 +94,18 @@ pub(crate) async fn register(
         return Ok(RegisteredWebhook::Earlier(earlier));
     }
     check_for_user(context, &user, &new).await?;
-    let demand = Amounts {
-        webhooks: 1,
-        ..Amounts::default()
-    };
-    context.quotas.take(user.caller.id(), demand)?;
     let (cause, by) = (RequestContext::current_or_fresh(), user.caller.id());
+    let keys = &context.header_keys;
     let registration = Registration {
         repeat,
-        ..Registration::new(user, new, is_plugin, cause.clone(), meta)
+        ..Registration::new(user, new, keys, is_plugin, cause.clone(), meta)?
     };
+    let demand = Amounts {
+        webhooks: 1,
+        bytes: registration.bytes(),
+        ..Amounts::default()
+    };
+    context.quotas.take(by, demand)?;
     let answer = registration.answer();
     let kept = answer.map(|(repeat, answer)| answer.bytes(repeat));
     let registered = registrations.run(registration).await?;
@@ -106,11 +113,14 @@ pub(crate) async fn register(
         let delivery = due.as_ref().map(|due| tracing::field::display(due.id));
         tracing::info!(webhook.id = %webhook.id, delivery.id = delivery, "a webhook was registered");
         metrics::counter!("webhooks_registered_total").increment(1);
+        count_options(u64::from(webhook.options.is_some()));
         context.deliveries.send(due_message(due.as_slice(), cause));
         if let Some(bytes) = kept {
             context.quotas.keep(by, bytes);
             idempotency::count(Operation::RegisterWebhook, "stored");
         }
+    } else {
+        context.quotas.give_back(by, demand.bytes);
     }
     Ok(registered)
 }
@@ -145,6 +155,11 @@ async fn check_for_user(
     }
 }
 
+/// Counts webhooks that were registered with options.
+pub(crate) fn count_options(webhooks: u64) {
+    metrics::counter!("webhooks_with_options_total").increment(webhooks);
+}
+
 async fn check_permission(
     context: &Context,
     user: &AuthenticatedUser,
@@ -158,27 +173,48 @@ async fn check_permission(
     Ok(())
 }
 
-/// Refuses a URL whose address webhooks may not have. A host that does not resolve now is accepted: every
-/// connection checks its address again.
+/// Refuses a URL whose address webhooks may not have, or not with these options. A host that does not resolve now is
+/// accepted: every connection checks its address again.
 ///
 /// # Errors
-/// [`WebhookError::AddressRefused`].
+/// [`WebhookError::AddressRefused`], [`WebhookError::NotAnEngine`], [`WebhookError::NotHttps`] and
+/// [`WebhookError::NoHeaderKeys`].
 pub(crate) async fn check_request(
     context: &Context,
     user: &AuthenticatedUser,
     new: &RegisterWebhookRequest,
 ) -> Result<(), WebhookError> {
-    let (policy, resolver) = (&context.address_policy, &context.resolver);
-    let check = policy.check_registration(new.url.parsed(), resolver);
-    let checked = outbound::for_owner(
-        group_of(&owner_of(user.caller.id(), user.caller.group())),
-        check,
-    )
-    .await;
-    checked.map_err(|refusal| {
+    let owner = owner_of(user.caller.id(), user.caller.group());
+    let options = new.options();
+    if options.headers.is_some() && context.header_keys.ids().is_empty() {
+        return Err(WebhookError::NoHeaderKeys);
+    }
+    let check = check_addresses(context, new.url.parsed(), &options);
+    outbound::for_owner(group_of(&owner), check).await
+}
+
+async fn check_addresses(
+    context: &Context,
+    url: &Url,
+    options: &NewOptions<'_>,
+) -> Result<(), WebhookError> {
+    let resolver = &context.resolver;
+    let allowed = context.address_policy.check_registration(url, resolver);
+    allowed.await.map_err(|refusal| {
         tracing::info!(%refusal, "a webhook was refused");
         WebhookError::AddressRefused
-    })
+    })?;
+    let shaping: Vec<_> = options.shaping().collect();
+    if shaping.is_empty() || context.engine_origins.contain(url) {
+        return Ok(());
+    }
+    let public = AddressPolicy::default();
+    let public = public.check_registration(url, resolver).await;
+    public.map_err(|_| WebhookError::NotAnEngine(shaping))?;
+    if options.headers.is_some() && url.scheme() != "https" {
+        return Err(WebhookError::NotHttps);
+    }
+    Ok(())
 }
 
 /// The answers of requests that may be repeated are committed together with the webhooks.
@@ -258,22 +294,41 @@ pub(crate) fn register_for_new(
 
 impl Registration {
     /// A registration by a user, whose request was checked.
+    ///
+    /// # Errors
+    /// [`WebhookError::NoHeaderKeys`].
     pub(crate) fn new(
         user: AuthenticatedUser,
         new: RegisterWebhookRequest,
+        keys: &HeaderKeys,
         is_plugin: bool,
         cause: RequestContext,
         meta: RequestMeta,
-    ) -> Self {
-        Self {
-            id: WebhookId::generate(),
+    ) -> Result<Self, WebhookError> {
+        let id = WebhookId::generate();
+        let options = WebhookOptions::new(&new.options(), keys, id);
+        Ok(Self {
+            id,
             user,
+            options: options.map_err(|_| WebhookError::NoHeaderKeys)?,
             new,
             is_plugin,
             cause,
             meta,
             repeat: None,
-        }
+        })
+    }
+
+    /// How many bytes of options it adds.
+    pub(crate) fn bytes(&self) -> u64 {
+        let document = self.options.as_ref().map(WebhookOptions::to_text);
+        let bytes = document.map_or(0, |document| document.len());
+        u64::try_from(bytes).unwrap_or(u64::MAX)
+    }
+
+    /// Whether it has options.
+    pub(crate) fn has_options(&self) -> bool {
+        self.options.is_some()
     }
 
     /// The task, if the user may register the webhook now.
@@ -285,6 +340,11 @@ impl Registration {
         let relations = self.user.actor.relations_to(&found.task);
         let allowed = relations.check(Permission::RegisterWebhook);
         allowed.map_err(TaskError::from)?;
+        if let Some(field) = self.new.options().telling_metadata()
+            && !relations.allow(Permission::Metadata)
+        {
+            return Err(WebhookError::HidesMetadata(field));
+        }
         if !self.is_plugin {
             found.task.check_pending(&Precondition::default())?;
         }
@@ -328,6 +388,8 @@ impl Registration {
             secret: self.new.secret.as_ref().map(SigningSecret::expose),
             with_task_id: self.is_plugin,
             events: self.new.events.unwrap_or(default_events),
+            options: self.options.as_ref().map(WebhookOptions::to_text),
+            header_key: self.options.as_ref().and_then(WebhookOptions::header_key),
             cause: &self.cause,
             entry: entry.detail(json!({ "webhookId": self.id })),
         }
@@ -341,6 +403,7 @@ impl Registration {
             registered_by: self.user.caller.id(),
             url: self.new.url.as_str().to_owned(),
             status: DeliveryStatus::Pending,
+            options: self.options.as_ref().map(WebhookOptions::to_text),
         }
     }
 

@@ -14,11 +14,11 @@ use crate::idempotency::{
 use crate::plugin_paths;
 use crate::tasks::credentials::AuthenticatedUser;
 use crate::tasks::error::{Forbidden, NoTask};
-use crate::webhooks::error::{InvalidWebhook, NoMoreWebhooks, NoWebhook, WebhookError};
+use crate::webhooks::error::{InvalidWebhook, NoMoreWebhooks, NoTest, NoWebhook, WebhookError};
 use crate::webhooks::register::{RegisteredWebhook, Registrations};
 use crate::webhooks::requests::RegisterWebhookRequest;
-use crate::webhooks::responses::WebhookResponse;
-use crate::webhooks::{delete, list, register};
+use crate::webhooks::responses::{WebhookResponse, WebhookTestResponse};
+use crate::webhooks::{delete, list, register, send_test};
 
 /// Registers a webhook for a pending task. A task has at most 20. When the task is decided, it is sent to
 /// the URL by POST, signed as Standard Webhooks describes, until a 2xx response. Under
@@ -31,6 +31,9 @@ use crate::webhooks::{delete, list, register};
 ///
 /// A webhook whose `events` have `cancelled` is called when the task is withdrawn, with `status: "cancelled"` and the reason
 /// as `comment`. Others then hear nothing.
+///
+/// `include`, `headers`, `method`, `body` and `success` make calls that flow engines take as they are. `headers`, `method` and
+/// `body` to an address that is not public are only for origins that the operator lists in `WEBHOOK_ENGINE_ORIGINS`.
 #[utoipa::path(
     tag = "people-task",
     operation_id = "registerWebhook",
@@ -144,6 +147,34 @@ async fn delete_by_id((user, meta, id, context): DeleteInput) -> Result<HttpResp
     delete::delete(&context.database, user, path_id(&id, "webhook")?, meta).await?;
     let no_store = (CACHE_CONTROL, HeaderValue::from_static("no-store"));
     Ok(HttpResponse::Ok().insert_header(no_store).json(json!({})))
+}
+
+/// Tries a webhook: its receiver gets one call as at a decision, signed, with the headers, the method and the body of the
+/// registration, with the header `webhook-test: true` and with `status: "test"` for the task, which is no decision. The
+/// response says what the receiver answered, without the answer's body. It is not repeated, and changes nothing else.
+///
+/// An engine that looks at neither acts as at a decision: a paused flow goes on. For the user who registered the webhook,
+/// the task's creator and administrators: 10 within a minute for each, 60 for all together.
+#[utoipa::path(
+    tag = "people-task",
+    operation_id = "testWebhook",
+    params(("id" = String, Path, description = "The webhook's id.")),
+    security(("bearer" = [])),
+    responses(
+        (status = 200, description = "What the receiver answered.", body = WebhookTestResponse),
+        TokenProblems, Forbidden, NoWebhook, NoTest, DatabaseProblems,
+    ),
+)]
+#[post("/people-task/webhooks/{id}/test")]
+pub(crate) async fn test_webhook(
+    user: AuthenticatedUser,
+    meta: RequestMeta,
+    id: Path<String>,
+    context: Data<Context>,
+) -> Result<Json<WebhookTestResponse>, Problem> {
+    let id = path_id(&id, "webhook")?;
+    let (id, result) = send_test::send_test(&context.database, user, id, meta).await?;
+    Ok(Json(WebhookTestResponse { id, result }))
 }
 
 /// The public keys for `v1a` signatures, as a JWK set. Each key also has the `whpk_…` form of Standard

@@ -44,5 +44,8 @@ mod responses;
 mod secrets;
 mod versions;
 mod waiting;
+mod webhook_calls;
+mod webhook_options;
+mod webhook_tests;
 mod webhook_worker;
 mod webhooks;

@@ -22,6 +22,7 @@ const ACTIONS = {
   ],
   tasks: [
     "task-created", "task-edited", "task-approved", "task-rejected", "task-cancelled", "webhook-registered", "webhook-removed",
+    "webhook-tested",
     "delivery-redelivered", "delivery-cancelled", "deliveries-paused", "deliveries-resumed", "user-erased",
   ],
 };

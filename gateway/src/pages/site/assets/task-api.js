@@ -62,4 +62,6 @@ export const webhooksOf = (id) => call("GET", `${path(id)}/webhooks`, { token: t
 
 export const deliveriesOf = (id) => call("GET", `${path(id)}/deliveries?limit=100`, { token: token() });
 
+export const testWebhook = (id) => call("POST", `/people-task/webhooks/${encodeURIComponent(id)}/test`, { token: token() });
+
 export const redeliver = (id) => call("POST", `/people-task/deliveries/${encodeURIComponent(id)}/redeliver`, { token: token() });

@@ -191,6 +191,7 @@ export const texts = {
   "action task-cancelled": "Zurückgezogen",
   "action webhook-registered": "Webhook hinzugefügt",
   "action webhook-removed": "Webhook entfernt",
+  "action webhook-tested": "Webhook getestet",
   "action delivery-redelivered": "Zustellung noch einmal gesendet",
   "action delivery-cancelled": "Zustellung abgebrochen",
   "action deliveries-paused": "Host angehalten",

@@ -191,6 +191,7 @@ export const texts = {
   "action task-cancelled": "Withdrawn",
   "action webhook-registered": "Webhook added",
   "action webhook-removed": "Webhook removed",
+  "action webhook-tested": "Webhook tested",
   "action delivery-redelivered": "Delivery sent again",
   "action delivery-cancelled": "Delivery cancelled",
   "action deliveries-paused": "Host paused",
