@@ -226,6 +226,7 @@ mod tests {
     use std::collections::HashSet;
 
     use actix_web::http::Method;
+    use auth::{KEY_ROUTES, key_route};
 
     use super::{Access, ROUTES, by_path};
 
@@ -239,6 +240,23 @@ mod tests {
         let position = |wanted| paths.iter().position(|path| *path == wanted).unwrap();
         assert!(position("/users/count") < position("/users/{userId}"));
         assert!(position("/users/deletions") < position("/users/{userId}"));
+    }
+
+    #[test]
+    fn it_is_said_of_every_route_that_takes_a_token_what_it_takes_of_keys() {
+        for route in ROUTES {
+            let takes_token = matches!(route.access, Access::Token | Access::TokenOrSecret);
+            let creates_users = route.method == Method::POST && route.path == "/user";
+            let said = key_route(&route.method, route.path).is_some();
+            assert_eq!(said, takes_token || creates_users, "{}", route.path);
+        }
+        let exists = |method: &Method, path| {
+            let mut routes = ROUTES.iter();
+            routes.any(|route| route.method == *method && route.path == path)
+        };
+        for said in KEY_ROUTES {
+            assert!(exists(&said.method, said.path), "{}", said.path);
+        }
     }
 
     #[test]

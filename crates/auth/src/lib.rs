@@ -8,6 +8,7 @@
 //! - [`FeedReader`] keeps a verifier up to date with the revocation feed, and [`RemoteAuthority`] with the user
 //!   service's keys, too.
 //! - [`Caller`], [`MaybeCaller`], [`AdminCaller`]: extractors, so that the signature of a handler shows who may call it.
+//! - [`KEY_ROUTES`]: what API keys may do. The extractors check it.
 //! - [`MailKeys`]: the key by which the notification worker fetches mails about tasks.
 //!
 //! Invariant: every process that polls the feed rejects a token whose epoch is below its user's, within one second
@@ -17,6 +18,7 @@ mod claims;
 mod ed25519;
 mod extractors;
 mod feed_reader;
+mod key_routes;
 mod keys;
 mod mail_keys;
 mod remote_authority;
@@ -30,6 +32,7 @@ pub use extractors::{
     insufficient_scope, token_missing, token_revoked,
 };
 pub use feed_reader::{FeedReader, FeedSource};
+pub use key_routes::{KEY_ROUTES, KeyRoute, KeyScope, key_not_accepted, key_route};
 pub use keys::{Jwk, JwkSet, KeyError, PublicKey, SigningKey};
 pub use mail_keys::{MailKey, MailKeys, NotificationWorkerCaller};
 pub use remote_authority::{RemoteAuthority, RemoteSettings, read_audience, read_issuer};
