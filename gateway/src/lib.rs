@@ -3,6 +3,7 @@
 //! - [`routes`] is the one list of routes: method, path, service and access of each.
 //! - `forward` checks a request (rate, token, size), collects its body, sends it to its service and streams the
 //!   response back.
+//! - `keys` exchanges API keys for tokens, which services see in their place.
 //! - `limits` holds the rate limits, the circuit breakers and what client networks share.
 //! - `middleware` holds CORS, HSTS and the rule for `HEAD` requests; `tls` the certificates.
 //! - `documents` merges the services' OpenAPI documents into the one that callers read.
@@ -21,6 +22,7 @@ mod client_info;
 mod context;
 mod documents;
 mod forward;
+mod keys;
 mod limits;
 mod middleware;
 mod pages;
@@ -32,6 +34,6 @@ mod upstream;
 
 pub use app::run;
 pub use settings::{
-    AllowedOrigins, CircuitSettings, GatewaySettings, HexColor, PagesName, PagesSettings,
+    AllowedOrigins, CircuitSettings, GatewaySettings, HexColor, LimitBy, PagesName, PagesSettings,
     RateLimitSettings, TlsSettings,
 };

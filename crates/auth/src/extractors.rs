@@ -11,7 +11,9 @@ use actix_web::{FromRequest, HttpRequest};
 use http_kit::Problem;
 use values::{CredentialId, Names as _, UserId};
 
-use crate::{ADMIN_SCOPE, Claims, KeyScope, Rejection, RemoteAuthority, Verifier, key_routes};
+use crate::{
+    ADMIN_SCOPE, ApiKey, Claims, KeyScope, Rejection, RemoteAuthority, Verifier, key_routes,
+};
 
 /// The user whose valid token authenticates the request; `401` without one.
 ///
@@ -240,6 +242,31 @@ fn not_ready() -> Problem {
         "not-ready",
         "Tokens cannot be verified yet. Try again shortly.",
     )
+}
+
+/// The API key that a request came with instead of a token, if it has the form of one. Whether it is one is for the user
+/// service to say.
+///
+/// # Errors
+/// `401 invalid-key` for what starts like a key but has a wrong checksum, and `401 invalid-token` for a header that is
+/// malformed.
+pub fn presented_key(request: &HttpRequest) -> Result<Option<ApiKey>, Problem> {
+    match bearer_token(request)? {
+        Some(token) if ApiKey::is_meant(&token) => {
+            ApiKey::parse(&token).map(Some).ok_or_else(invalid_key)
+        }
+        _ => Ok(None),
+    }
+}
+
+/// `401 invalid-key`: there is no such API key, or it has ended.
+#[must_use]
+pub fn invalid_key() -> Problem {
+    let reason = "The API key is unknown, or has ended or expired";
+    let detail = format!("{reason}. Ask for another one.");
+    let error = format!(r#", error="invalid_token", error_description="{reason}""#);
+    let problem = Problem::new(StatusCode::UNAUTHORIZED, "invalid-key", detail);
+    challenge(problem, &error)
 }
 
 pub(crate) fn unauthenticated(rejection: Rejection) -> Problem {

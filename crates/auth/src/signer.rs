@@ -51,6 +51,12 @@ impl Signer {
         }
     }
 
+    /// How long the tokens of users are valid.
+    #[must_use]
+    pub fn lifetime(&self) -> Duration {
+        self.lifetime
+    }
+
     /// The public keys, for `/.well-known/jwks.json`.
     #[must_use]
     pub fn published(&self) -> &JwkSet {

@@ -15,7 +15,7 @@ use url::Url;
 pub use circuit::CircuitSettings;
 pub use cors::AllowedOrigins;
 pub use pages::{HexColor, PagesName, PagesSettings};
-pub use rate_limit::RateLimitSettings;
+pub use rate_limit::{LimitBy, RateLimitSettings};
 pub use tls::TlsSettings;
 
 /// Concurrent connections of each thread. Strangers can make each take 150 KB, so that with two threads all of them
@@ -55,6 +55,8 @@ pub struct GatewaySettings {
     pub circuit: CircuitSettings,
     /// Requests that one client address may send.
     pub rate_limit: RateLimitSettings,
+    /// Whose requests count together.
+    pub limit_by: LimitBy,
     /// How it serves HTTP.
     pub http: HttpServerSettings,
 }
@@ -99,6 +101,7 @@ impl Settings for GatewaySettings {
             max_buffered_response_bytes,
             circuit: CircuitSettings::read(reader)?,
             rate_limit: RateLimitSettings::read(reader)?,
+            limit_by: LimitBy::read(reader)?,
             http: read_http(reader)?,
         })
     }

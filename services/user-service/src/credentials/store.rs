@@ -90,14 +90,25 @@ pub(crate) fn of_user(
         .load(connection)?)
 }
 
-/// Ends a user's credential, with an audit entry. `false` if it had ended before, or is another user's.
+/// Ends the API keys of a user.
+pub(crate) fn end_keys(connection: &mut Connection, user: UserId) -> Result<(), Error> {
+    diesel::delete(credentials::table)
+        .filter(credentials::user_id.eq(user))
+        .filter(credentials::kind.eq(CredentialKind::Key.name()))
+        .execute(connection)?;
+    Ok(())
+}
+
+/// Ends a user's credential of a kind, with an audit entry. `false` if it had ended before, or is another user's.
 pub(crate) fn end(
     connection: &mut Connection,
     user: UserId,
+    kind: CredentialKind,
     id: CredentialId,
     entry: Entry,
 ) -> Result<bool, Error> {
     let end = diesel::delete(credentials::table.find(id))
+        .filter(credentials::kind.eq(kind.name()))
         .filter(credentials::user_id.eq(user))
         .returning(credentials::id);
     let ended = entry
