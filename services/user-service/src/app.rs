@@ -140,8 +140,10 @@ async fn start_context(
         keys: settings.keys,
         has_engine,
     };
-    let (database, publisher) = (context.database.clone(), context.notifications.clone());
-    running.spawn(keys::send_notices(database, publisher, running.shutdown()));
+    if keys::can_mail(&context) {
+        let (database, publisher) = (context.database.clone(), context.notifications.clone());
+        running.spawn(keys::send_notices(database, publisher, running.shutdown()));
+    }
     Ok((context, revocations))
 }
 

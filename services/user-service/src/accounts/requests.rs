@@ -35,7 +35,7 @@ use crate::settings::{EmailVerification, SignUpUsernames};
 pub(super) struct CreateUserRequest {
     #[serde(flatten)]
     pub(super) names: Names,
-    /// Required, except for a service account, which has none.
+    // Required, except for a service account, which has none.
     #[schema(value_type = Option<NewPassword>, inline)]
     pub(super) password: NewPassword,
     #[serde(flatten)]

@@ -117,6 +117,24 @@ pub(crate) fn end(
     Ok(ended.optional()?.is_some())
 }
 
+/// Forgets for at most `batch` keys that a user made them for others, and returns for how many.
+pub(crate) fn forget_maker_batch(
+    connection: &mut Connection,
+    user: UserId,
+    batch: i64,
+) -> Result<usize, Error> {
+    let made = diesel::alias!(credentials as made);
+    let some = made
+        .filter(made.field(credentials::created_by).eq(user))
+        .select(made.field(credentials::id))
+        .limit(batch);
+    Ok(
+        diesel::update(credentials::table.filter(credentials::id.eq_any(some)))
+            .set(credentials::created_by.eq(None::<UserId>))
+            .execute(connection)?,
+    )
+}
+
 /// Deletes at most `batch` credentials of a user, and returns how many were deleted.
 pub(crate) fn delete_batch(
     connection: &mut Connection,

@@ -30,7 +30,7 @@ use std::time::Duration;
 use auth::KeyScope;
 use values::Names as _;
 
-pub(crate) use notices::send_notices;
+pub(crate) use notices::{can_mail, send_notices};
 
 /// How long a token that is issued for a key is valid at most.
 const TOKEN_LIFETIME: Duration = Duration::from_secs(300);

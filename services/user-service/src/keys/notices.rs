@@ -15,12 +15,12 @@ use crate::notifications::store::{KeyFacts, insert_notice};
 use crate::notifications::{Channel, Notice};
 
 /// How often it is looked for keys that expire.
-const INTERVAL: Duration = Duration::from_secs(60);
+const INTERVAL: Duration = Duration::from_secs(10);
 /// Notices that one transaction takes.
 const BATCH: i64 = 100;
 
 /// Whether mails can be sent.
-pub(super) fn can_mail(context: &Context) -> bool {
+pub(crate) fn can_mail(context: &Context) -> bool {
     Channel::configured(&context.channels).contains(&Channel::Mail)
 }
 

@@ -13,7 +13,7 @@ use http_kit::{FieldValue, Fields, Problem, Query, path_id};
 use serde::Deserialize;
 use serde_json::Value;
 use utoipa::openapi::schema::{ArrayBuilder, ObjectBuilder, Type};
-use utoipa::openapi::{KnownFormat, RefOr, Schema, SchemaFormat};
+use utoipa::openapi::{RefOr, Schema};
 use utoipa::{IntoParams, PartialSchema, ToSchema};
 use values::{CredentialId, FromText, Invalid, Names as _, UserId, visible_text};
 
@@ -27,14 +27,12 @@ const LAST_YEAR: i32 = 9999;
 /// The body of the creation of a key.
 #[derive(Debug, ToSchema)]
 pub(super) struct CreateKeyRequest {
-    /// What you call it.
     #[schema(inline)]
     pub(super) name: KeyName,
-    /// What it may do, within what its user may do; `tasks:read` and `tasks:write` by default.
     #[schema(value_type = Option<Scopes>, inline)]
     pub(super) scopes: Vec<KeyScope>,
     /// When it ends by itself; never by default.
-    #[schema(value_type = Option<Expiry>, inline)]
+    #[schema(value_type = Option<String>, format = DateTime)]
     pub(super) expires: Option<DateTime<Utc>>,
 }
 
@@ -68,7 +66,9 @@ impl FromText for KeyName {
 }
 
 http_kit::text_fields! {
-    KeyName = ObjectBuilder::new().min_length(Some(1)).max_length(Some(MAX_NAME)).examples(["Invoices in n8n"]);
+    KeyName = ObjectBuilder::new()
+        .description(Some("What you call it."))
+        .min_length(Some(1)).max_length(Some(MAX_NAME)).examples(["Invoices in n8n"]);
 }
 
 /// The scopes of a key, each once.
@@ -101,7 +101,13 @@ impl PartialSchema for Scopes {
         let scope = ObjectBuilder::new()
             .schema_type(Type::String)
             .enum_values(Some(names));
-        ArrayBuilder::new().items(scope).min_items(Some(1)).into()
+        ArrayBuilder::new()
+            .description(Some(
+                "What it may do, within what its user may do; `tasks:read` and `tasks:write` by default.",
+            ))
+            .items(scope)
+            .min_items(Some(1))
+            .into()
     }
 }
 
@@ -136,7 +142,7 @@ impl FromText for Expiry {
 }
 
 http_kit::text_fields! {
-    Expiry = ObjectBuilder::new().format(Some(SchemaFormat::KnownFormat(KnownFormat::DateTime)));
+    Expiry;
 }
 
 /// The path of a key of one's own.

@@ -19,10 +19,10 @@ pub(super) struct KeyResponse {
     #[schema(inline)]
     created: Timestamp,
     /// When it ends by itself; null if never.
-    #[schema(required = true, inline)]
+    #[schema(required = true, value_type = Option<String>, format = DateTime)]
     expires: Option<Timestamp>,
     /// The minute in which it was used last; null before its first use.
-    #[schema(required = true, inline)]
+    #[schema(required = true, value_type = Option<String>, format = DateTime)]
     last_used: Option<Timestamp>,
     /// `false` if the key is off, because the database was restored and no administrator has confirmed the key since.
     #[serde(skip_serializing_if = "is_true")]
