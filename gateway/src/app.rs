@@ -16,6 +16,7 @@ use values::Names as _;
 use crate::context::AppState;
 use crate::documents::{Documents, openapi_json};
 use crate::forward::forward;
+use crate::keys::KeyTokens;
 use crate::limits::circuit_breaker::CircuitBreaker;
 use crate::limits::concurrency::ConcurrencyLimits;
 use crate::limits::rate_limit::RateLimits;
@@ -118,6 +119,8 @@ fn app_state(settings: &GatewaySettings, running: &Running) -> anyhow::Result<Ap
         upstream_timeout: settings.upstream_timeout,
         body_timeout: settings.body_timeout,
         rate_limits: RateLimits::new(&settings.rate_limit),
+        limit_by: settings.limit_by,
+        keys: KeyTokens::default(),
         concurrency: ConcurrencyLimits::new(settings),
         turns: Turns::new(settings.max_in_flight),
         waiting: Waiting::new(limit_waiting(settings), running.draining()),

@@ -4,11 +4,13 @@ use std::time::Duration;
 use actix_web::http::header::HeaderValue;
 use app_config::Networks;
 
+use crate::keys::KeyTokens;
 use crate::limits::circuit_breaker::CircuitBreaker;
 use crate::limits::concurrency::ConcurrencyLimits;
 use crate::limits::rate_limit::RateLimits;
 use crate::limits::turns::Turns;
 use crate::routes::PerService;
+use crate::settings::LimitBy;
 use crate::upstream::BaseAddress;
 use crate::waiting::Waiting;
 
@@ -22,6 +24,10 @@ pub(crate) struct AppState {
     pub(crate) upstream_timeout: Duration,
     pub(crate) body_timeout: Duration,
     pub(crate) rate_limits: RateLimits,
+    /// Whose requests count together.
+    pub(crate) limit_by: LimitBy,
+    /// The tokens of API keys.
+    pub(crate) keys: KeyTokens,
     pub(crate) concurrency: ConcurrencyLimits,
     /// Used by the clients to which `rate_limits` apply.
     pub(crate) turns: Turns,

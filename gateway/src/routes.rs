@@ -156,6 +156,9 @@ pub static ROUTES: &[Route] = &[
     user(Method::POST, "/session/token", Cookie),
     user(Method::GET, "/user/sessions", Token),
     user(Method::DELETE, "/user/sessions/{sessionId}", Token),
+    user(Method::GET, "/user/keys", Token),
+    user(Method::POST, "/user/keys", Token),
+    user(Method::DELETE, "/user/keys/{keyId}", Token),
     credentials("/user", Public),
     credentials("/user/change-password", Token),
     credentials("/user/forgot-password", Public),
@@ -169,10 +172,16 @@ pub static ROUTES: &[Route] = &[
     long(user(Method::GET, "/users/deletions", Token)),
     long(user(Method::GET, "/users/queues", Token)),
     user(Method::POST, "/users/deletions/retry", Token),
+    long(user(Method::GET, "/users/keys", Token)),
+    long(user(Method::POST, "/users/keys/confirm", Token)),
     user(Method::GET, "/users/{userId}", Token),
     user(Method::PUT, "/users/{userId}", Token),
     user(Method::DELETE, "/users/{userId}", Token),
     user(Method::POST, "/users/{userId}/revoke-tokens", Token),
+    user(Method::GET, "/users/{userId}/keys", Token),
+    user(Method::POST, "/users/{userId}/keys", Token),
+    user(Method::DELETE, "/users/{userId}/keys/{keyId}", Token),
+    user(Method::POST, "/users/{userId}/keys/{keyId}/confirm", Token),
     user(Method::GET, "/users/{userId}/delete-status/{ticket}", Token),
     user(Method::DELETE, "/users/{userId}/delete-status/{ticket}", Token),
     long(user(Method::GET, "/audit", Token)),
@@ -239,6 +248,7 @@ mod tests {
     use std::collections::HashSet;
 
     use actix_web::http::Method;
+    use auth::{KEY_ROUTES, key_route};
 
     use super::{Access, ROUTES, by_path};
 
@@ -252,6 +262,23 @@ mod tests {
         let position = |wanted| paths.iter().position(|path| *path == wanted).unwrap();
         assert!(position("/users/count") < position("/users/{userId}"));
         assert!(position("/users/deletions") < position("/users/{userId}"));
+    }
+
+    #[test]
+    fn it_is_said_of_every_route_that_takes_a_token_what_it_takes_of_keys() {
+        for route in ROUTES {
+            let takes_token = matches!(route.access, Access::Token | Access::TokenOrSecret);
+            let creates_users = route.method == Method::POST && route.path == "/user";
+            let said = key_route(&route.method, route.path).is_some();
+            assert_eq!(said, takes_token || creates_users, "{}", route.path);
+        }
+        let exists = |method: &Method, path| {
+            let mut routes = ROUTES.iter();
+            routes.any(|route| route.method == *method && route.path == path)
+        };
+        for said in KEY_ROUTES {
+            assert!(exists(&said.method, said.path), "{}", said.path);
+        }
     }
 
     #[test]

@@ -98,6 +98,7 @@ pub const METRICS: &[Metric] = metrics! {
     Counter gateway_waiting_displaced_total() of GATEWAY: "Callers whose wait was ended for one of another client network.";
     Gauge gateway_circuit_open(service) of GATEWAY: "1 while requests to the service are refused because it failed, otherwise 0.";
     Counter gateway_upstream_failures_total(kind = ["broken", "timeout", "unreachable"]) of GATEWAY: "Requests that a service did not respond to.";
+    Counter gateway_key_exchanges_total(outcome = ["exchanged", "refused", "refused-again", "unavailable"]) of GATEWAY: "API keys that were exchanged for tokens. `refused-again` is a text that was just refused.";
     Counter gateway_requests_refused_by_circuit_total(service = ["people-task-service", "user-service"]) of GATEWAY: "Requests that were refused with 503 because the circuit of the service was open.";
     Counter gateway_requests_rate_limited_total(limit = ["credentials", "requests"]) of GATEWAY: "Requests that were refused with 429 because of a rate limit.";
     Counter gateway_requests_delayed_total() of GATEWAY: "Requests that waited for requests of other client networks.";
@@ -122,6 +123,7 @@ pub const METRICS: &[Metric] = metrics! {
     Counter sign_ups_total() of USER_SERVICE: "Accounts that were created.";
     Counter sign_ins_total(outcome = ["failed", "inactive", "signed-in", "waiting"]) of USER_SERVICE: "Attempts to sign in.";
     Counter session_events_total(event = ["busy", "ended", "exchanged", "refused", "replayed", "started"]) of USER_SERVICE: "What happened to sessions of browsers. `replayed` is a value of a cookie that was copied: it ends its session.";
+    Counter key_events_total(event = ["confirmed", "created", "ended", "exchanged", "refused"]) of USER_SERVICE: "What happened to API keys. `exchanged` is a token for a key, about one a minute for each key in use and gateway; `refused` is a text that is no key.";
     Counter sign_in_refusals_not_logged_total() of USER_SERVICE: "Refused sign-ins that the audit log does not have, because it has enough of them.";
     Histogram password_hash_seconds() of USER_SERVICE: "How long bcrypt took, with the wait for a thread.";
     Gauge password_hash_queue() of USER_SERVICE: "Passwords that wait for a thread that runs bcrypt.";

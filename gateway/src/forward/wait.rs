@@ -10,7 +10,8 @@ use hyper::body::Incoming;
 use tokio::time::{Instant, sleep};
 use values::{FromText as _, TaskId};
 
-use super::{Forwarding, check_token};
+use super::Forwarding;
+use super::bearer::Bearer;
 use crate::waiting::Place;
 
 /// The header in which the service says for how many seconds the caller may wait, because the task is pending.
@@ -30,7 +31,7 @@ impl Forwarding<'_> {
         };
         self.state
             .waiting
-            .enter(self.client.address, task)
+            .enter(self.asking.client.address, task)
             .map(Some)
     }
 
@@ -38,9 +39,10 @@ impl Forwarding<'_> {
     /// is judged by the last request.
     pub(super) async fn send_when_ended(
         self,
+        bearer: &Bearer,
         mut place: Place,
     ) -> Result<Response<Incoming>, Problem> {
-        let mut response = self.send_in_turn(None).await?;
+        let mut response = self.send_in_turn(bearer, None).await?;
         let Some(wait) = may_wait(&response) else {
             return Ok(response);
         };
@@ -61,9 +63,9 @@ impl Forwarding<'_> {
     /// Asks again. While the service is away, a caller that may still wait does.
     async fn answer(self, place: &Place, until: Instant) -> Result<Response<Incoming>, Problem> {
         loop {
-            let permit = self.state.waiting.answer().await;
-            check_token(self.route.access, self.request).await?;
-            let result = self.send(Bytes::new()).await;
+            let permit = self.asking.state.waiting.answer().await;
+            let bearer = Bearer::check(self.route, self.request, self.asking).await?;
+            let result = self.send(&bearer, Bytes::new()).await;
             drop(permit);
             let failed = match &result {
                 Ok(response) => response.status().is_server_error(),

@@ -13,7 +13,7 @@ use url::Url;
 
 pub use cors::AllowedOrigins;
 pub use pages::{HexColor, PagesName, PagesSettings};
-pub use rate_limit::RateLimitSettings;
+pub use rate_limit::{LimitBy, RateLimitSettings};
 pub use tls::TlsSettings;
 
 /// Concurrent connections of each thread. Strangers can make each take 150 KB, so that with two threads all of them
@@ -61,6 +61,8 @@ app_config::settings! {
         pub circuit: CircuitSettings = part(),
         /// Requests that one client address may send.
         pub rate_limit: RateLimitSettings = part(),
+        /// Whose requests count together.
+        pub limit_by: LimitBy = by(LimitBy::read),
         /// How it serves HTTP.
         pub http: HttpServerSettings = by(read_http),
     }

@@ -15,6 +15,7 @@ mod failures;
 mod fixture;
 mod head_requests;
 mod headers;
+mod keys;
 mod pages;
 mod problems;
 mod process;

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use actix_web::body::SizedStream;
 use actix_web::http::StatusCode;
-use actix_web::web::{Bytes, Data, Payload, get, to};
+use actix_web::web::{Bytes, Data, Json, Payload, get, post, to};
 use actix_web::{App, HttpRequest, HttpResponse};
 use auth::{JwkSet, RevocationFeed};
 use futures_util::StreamExt as _;
@@ -45,6 +45,12 @@ pub(crate) struct State {
     pub(crate) keys_requests: usize,
     pub(crate) raised: Vec<(UserId, i64)>,
     pub(crate) document: Value,
+    /// The token of every API key, and for how many seconds; without one, all are refused.
+    pub(crate) key_token: Option<(String, u64)>,
+    /// Exchanges of keys.
+    pub(crate) exchanges: usize,
+    /// How many of the next requests are refused as if their token was revoked.
+    pub(crate) refusals: usize,
     /// Requests whose head arrived.
     pub(crate) started: usize,
     /// Tasks that are pending.
@@ -81,6 +87,7 @@ impl FakeService {
                 .route("/.well-known/jwks.json", get().to(keys))
                 .route("/internal/revocations", get().to(revocations))
                 .route("/internal/tasks/ended", get().to(ended_tasks))
+                .route("/internal/keys/exchange", post().to(exchange))
                 .default_service(to(record))
         })
         .unwrap();
@@ -163,6 +170,20 @@ async fn ended_tasks(state: Shared) -> HttpResponse {
     HttpResponse::Ok().streaming(lines)
 }
 
+/// Takes a moment, in which other requests need the same token.
+async fn exchange(state: Shared, body: Json<Value>) -> HttpResponse {
+    assert!(body["key"].as_str().unwrap().starts_with("csk_"));
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    let mut state = state.lock().unwrap();
+    state.exchanges += 1;
+    match &state.key_token {
+        Some((token, seconds)) => {
+            HttpResponse::Ok().json(json!({"token": token, "seconds": seconds}))
+        }
+        None => HttpResponse::Unauthorized().finish(),
+    }
+}
+
 async fn document(state: Shared) -> HttpResponse {
     HttpResponse::Ok().json(&state.lock().unwrap().document)
 }
@@ -193,6 +214,18 @@ async fn record(request: HttpRequest, payload: Payload, state: Shared) -> HttpRe
         return HttpResponse::Ok()
             .insert_header(("x-may-wait", "30"))
             .json(pending);
+    }
+    let is_refused = {
+        let mut state = state.lock().unwrap();
+        let is_refused = state.refusals > 0;
+        state.refusals = state.refusals.saturating_sub(1);
+        is_refused
+    };
+    if is_refused {
+        let challenge = r#"Bearer realm="countersign", error="invalid_token""#;
+        return HttpResponse::Unauthorized()
+            .insert_header(("www-authenticate", challenge))
+            .json(json!({"code": "token-revoked"}));
     }
     reply(&response).await
 }

@@ -2,6 +2,7 @@
 
 mod channels;
 mod deletion_worker;
+mod keys;
 mod mail;
 mod notification_worker;
 mod sessions;
@@ -10,6 +11,7 @@ mod user_service;
 pub use auth::EmailVerification;
 pub use channels::ChannelSettings;
 pub use deletion_worker::{DeletionWorkerSettings, EngineSettings};
+pub use keys::KeySettings;
 pub use mail::{MailSettings, Sender};
 pub use notification_worker::{NotificationWorkerSettings, TaskMailSettings};
 pub use sessions::SessionSettings;

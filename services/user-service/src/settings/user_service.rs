@@ -10,7 +10,7 @@ use values::{EmailAddress, Secret};
 
 use auth::EmailVerification;
 
-use super::{ChannelSettings, SessionSettings};
+use super::{ChannelSettings, KeySettings, SessionSettings};
 
 app_config::settings! {
     /// Settings of the HTTP service.
@@ -42,6 +42,8 @@ app_config::settings! {
         pub code_requests: CodeRequestSettings = part(),
         /// Browsers that stay signed in.
         pub sessions: SessionSettings = part(),
+        /// API keys.
+        pub keys: KeySettings = part(),
         /// Whether an e-mail address gives access to tasks only after it was confirmed with a code.
         pub email_verification: EmailVerification = or_default("EMAIL_VERIFICATION", "off"),
         /// How long entries of the audit log are kept.

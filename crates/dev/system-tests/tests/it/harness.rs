@@ -97,6 +97,12 @@ impl System {
         wait_ready(&gateway).await
     }
 
+    /// Stops the user service.
+    pub(crate) async fn stop_user_service(&mut self) {
+        let stopped = self.running.pop().unwrap().stop(GRACE).await;
+        assert!(stopped, "the user service did not stop in time");
+    }
+
     /// Stops the workers, so that messages wait in their queues.
     pub(crate) async fn stop_workers(&mut self) {
         // The gateway comes first and the services last.

@@ -6,6 +6,8 @@
 )]
 
 #[cfg(test)]
+mod api_keys;
+#[cfg(test)]
 mod browser;
 #[cfg(test)]
 mod command_line;

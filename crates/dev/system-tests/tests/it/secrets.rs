@@ -260,7 +260,34 @@ async fn use_passwords_and_tokens(system: &System, leaks: &mut Leaks) -> String 
     }
     let reply = system.http.get("/users").bearer(&token).send().await;
     leaks.add_refusal(403, &reply);
+    use_keys(system, leaks, &token).await;
     token
+}
+
+/// Uses an API key rightly, where it does not reach, after its end, and with a wrong checksum.
+async fn use_keys(system: &System, leaks: &mut Leaks, token: &str) {
+    let made = system
+        .post("/user/keys", token, &json!({"name": "a"}))
+        .await;
+    let key = leaks.add("an API key", made.text_of("key"));
+    let _ = system.get("/people-task/tasks", &key).await;
+    for (path, status) in [("/users", 403), ("/user/keys", 403)] {
+        let reply = system.http.get(path).bearer(&key).send().await;
+        leaks.add_refusal(status, &reply);
+    }
+    let path = format!("/user/keys/{}", made.text_of("id"));
+    let end = system.http.delete(&path).bearer(token);
+    let _ = end.send().await.expect(200);
+    let wrong = leaks.add("an API key with a wrong checksum", format!("{key}0"));
+    for key in [&key, &wrong] {
+        let reply = system
+            .http
+            .get("/people-task/tasks")
+            .bearer(key)
+            .send()
+            .await;
+        leaks.add_refusal(401, &reply);
+    }
 }
 
 /// Creates a task and uses its secret and a wrong one, in the query and in a header.

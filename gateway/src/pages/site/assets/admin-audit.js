@@ -16,7 +16,8 @@ const FIELDS = ["at", "action", "actorKind", "actor", "subjectKind", "subject", 
 const ACTIONS = {
   users: [
     "user-created", "user-updated", "tokens-revoked", "verification-requested", "email-verified", "signed-in",
-    "sign-in-refused", "session-started", "session-ended", "session-replayed", "password-changed", "password-change-refused",
+    "sign-in-refused", "session-started", "session-ended", "session-replayed", "key-created", "key-ended",
+    "key-confirmed", "password-changed", "password-change-refused",
     "password-reset-requested", "password-reset", "user-deletion-requested", "user-deletion-cancelled",
     "user-deletion-failed", "user-deleted", "first-admin-made",
   ],

@@ -175,6 +175,9 @@ export const texts = {
   "action session-started": "Browser bleibt angemeldet",
   "action session-ended": "Browser abgemeldet",
   "action session-replayed": "Kopierte Sitzung beendet",
+  "action key-created": "API-Schlüssel erstellt",
+  "action key-ended": "API-Schlüssel beendet",
+  "action key-confirmed": "API-Schlüssel nach einer Wiederherstellung bestätigt",
   "action password-changed": "Passwort geändert",
   "action password-change-refused": "Passwortänderung abgewiesen",
   "action password-reset-requested": "Neues Passwort angefordert",
@@ -224,4 +227,6 @@ export const texts = {
   pausedNumber: "Angehalten",
   pausedHosts: "Angehaltene Hosts",
   parkedNumber: "Zurückgestellt, weil sie Prozesse beendet haben",
+  kind: "Art",
+  serviceAccount: "Dienstkonto",
 };

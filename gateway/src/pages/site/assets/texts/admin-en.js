@@ -175,6 +175,9 @@ export const texts = {
   "action session-started": "Browser stays signed in",
   "action session-ended": "Browser signed out",
   "action session-replayed": "Copied session ended",
+  "action key-created": "API key made",
+  "action key-ended": "API key ended",
+  "action key-confirmed": "API key confirmed after a restore",
   "action password-changed": "Password changed",
   "action password-change-refused": "Change of password refused",
   "action password-reset-requested": "New password requested",
@@ -206,6 +209,8 @@ export const texts = {
   "actor requester-secret": "Requester’s link",
   "actor anonymous": "Not signed in",
 
+  kind: "Kind",
+  serviceAccount: "Service account",
   // Queues.
   queue: "Queue",
   queuesHead: "Messages",

@@ -5,9 +5,10 @@ use serde_json::{Value, json};
 use values::{Language, Names as _, NotificationId, Secret, UserId};
 
 use super::{AllTexts, Email};
-use crate::notifications::Kind;
+use crate::notifications::worker::key_mail::KeyMail;
 use crate::notifications::worker::notification::Notification;
 use crate::notifications::worker::task_mail::{MailKind, TaskMail};
+use crate::notifications::{Kind, Notice};
 
 fn with_code(kind: Kind, language: Language, link: &str) -> Email {
     let notification = Notification {
@@ -22,6 +23,20 @@ fn with_code(kind: Kind, language: Language, link: &str) -> Email {
     };
     let texts = AllTexts::load().unwrap();
     Email::with_code(&notification, texts.of(language)).unwrap()
+}
+
+fn about_key(notice: Notice, language: Language, name: &str) -> Email {
+    let mail = KeyMail {
+        id: NotificationId::generate(),
+        notice,
+        user: UserId::generate(),
+        email: "ada@example.com".to_owned(),
+        name: name.to_owned(),
+        expires: (notice == Notice::KeyExpires).then(|| "2026-12-31T17:00:00Z".parse().unwrap()),
+        link: "https://example.com/keys".to_owned(),
+    };
+    let texts = AllTexts::load().unwrap();
+    Email::about_key(&mail, texts.of(language)).unwrap()
 }
 
 fn about_task(kind: MailKind, language: Language, changes: &Value) -> Email {
@@ -72,6 +87,10 @@ fn every_mail_has_its_texts_in_every_language() {
         for &kind in Kind::ALL {
             let email = with_code(kind, language, "https://example.com/?code=c0de");
             check(kind.name(), language, &email);
+        }
+        for &notice in Notice::ALL {
+            let email = about_key(notice, language, "Invoices in n8n");
+            check(notice.name(), language, &email);
         }
         for &kind in MailKind::ALL {
             check(
@@ -153,4 +172,12 @@ fn texts_of_people_cannot_break_out_of_a_mail() {
         subject.chars().count() < 120 && subject.ends_with('…'),
         "{subject}"
     );
+}
+
+#[test]
+fn the_name_of_a_key_cannot_break_out_of_a_mail() {
+    let hostile = "</td><script>x</script>\r\nBcc: eve@example.com\u{202e}";
+    let email = about_key(Notice::KeyCreated, Language::English, hostile);
+    assert!(!email.html.contains("<script>") && !email.html.contains('\u{202e}'));
+    assert!(!email.plain.lines().any(|line| line.starts_with("Bcc")));
 }

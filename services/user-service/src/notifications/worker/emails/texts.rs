@@ -30,6 +30,7 @@ pub(in crate::notifications::worker) struct Texts {
     moment: &'static str,
     months: [&'static str; 12],
     pub(super) task: TaskTexts,
+    pub(super) key: KeyTexts,
 }
 
 /// The singular and plural of a unit of time.
@@ -43,6 +44,25 @@ pub(super) struct CodeTexts {
     pub(super) prompt: &'static str,
     pub(super) button: &'static str,
     pub(super) otherwise: &'static str,
+}
+
+/// The texts of mails about API keys.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct KeyTexts {
+    pub(super) created: NoticeTexts,
+    pub(super) expires: NoticeTexts,
+    pub(super) name: &'static str,
+    pub(super) end: &'static str,
+    pub(super) open: &'static str,
+}
+
+/// What a mail about an API key says.
+#[derive(Debug, Deserialize)]
+pub(super) struct NoticeTexts {
+    pub(super) subject: &'static str,
+    pub(super) intro: &'static str,
+    pub(super) advice: &'static str,
 }
 
 /// The texts of mails about tasks.
