@@ -29,7 +29,8 @@ impl Forwarding<'_> {
         let Some(task) = task.and_then(|id| TaskId::from_text(id).ok()) else {
             return Ok(None);
         };
-        self.state
+        self.asking
+            .state
             .waiting
             .enter(self.asking.client.address, task)
             .map(Some)

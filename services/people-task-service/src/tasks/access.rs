@@ -2,7 +2,7 @@
 
 use audit_log::AuthMethod;
 use auth::Caller;
-use values::UserId;
+use values::{CredentialId, UserId};
 
 use crate::audit::AuditIdentity;
 use crate::tasks::deciders::Claim;
@@ -97,6 +97,11 @@ impl Actor {
     pub(crate) fn user_and_incarnation(&self) -> Option<(UserId, &str)> {
         let caller = self.caller.as_ref()?;
         Some((caller.id(), caller.incarnation()))
+    }
+
+    /// The API key that the token was issued for.
+    pub(crate) fn key(&self) -> Option<CredentialId> {
+        self.caller.as_ref()?.key()
     }
 
     /// The e-mail address of the token's user, in lower case.
