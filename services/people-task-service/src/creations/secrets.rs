@@ -101,7 +101,7 @@ pub(super) fn of_answer(
     mailing: &Mailing,
     keys: &RepeatKeys,
 ) -> Option<[Secret; 2]> {
-    let of_mails = mailing.keys.iter().flat_map(auth::MailKeys::all);
+    let of_mails = mailing.keys.iter().flat_map(MailKeys::all);
     let all: Vec<_> = of_mails.chain(keys.all()).collect();
     let derive = |(seed, hash): &(Seed, Vec<u8>), part| {
         let derived = |key| [part, Part::Reader].map(|part| seed.secret(key, answer.task, part));
