@@ -34,6 +34,7 @@ use self::request_body::{Framing, RequestBody};
 use crate::client_info::ClientInfo;
 use crate::context::AppState;
 use crate::keys::Asking;
+use crate::limits::circuit_breaker::Permit;
 use crate::limits::concurrency::{acquire, refusal};
 use crate::limits::rate_limit::RateLimitStatus;
 use crate::limits::turns::Turn;
@@ -128,23 +129,10 @@ async fn forward_counted(
             .map(|body| body.bytes.clone())
             .unwrap_or_default(),
     };
-    let mut response = sending.send(&bearer).await;
-    if let Some(renewed) = bearer.after(&response, request, asking).await {
-        response = sending.send(&renewed).await;
-    }
+    let response = sending.response(&bearer, circuit).await;
     // From now on the request costs its service only the memory that `response_bytes` counts.
     drop((in_flight, turn, body));
-    let response = match response {
-        Ok(response) => {
-            circuit.record_response();
-            response
-        }
-        Err(problem) => {
-            circuit.record_failure();
-            return Err(problem);
-        }
-    };
-    response::relay(response, state, client.address, route).await
+    response::relay(response?, state, client.address, route).await
 }
 
 /// A request that is ready to be sent to its service.
@@ -157,6 +145,28 @@ struct Sending<'a> {
 }
 
 impl Sending<'_> {
+    /// Sends it, and once more with the next token of an API key if the service refuses this one.
+    async fn response(
+        &self,
+        bearer: &Bearer,
+        circuit: Permit<'_>,
+    ) -> Result<Response<Incoming>, Problem> {
+        let mut response = self.send(bearer).await;
+        match bearer.after(&response, self.request, self.asking).await {
+            Some(Ok(renewed)) => response = self.send(&renewed).await,
+            Some(Err(problem)) => {
+                circuit.record_response();
+                return Err(problem);
+            }
+            None => {}
+        }
+        match &response {
+            Ok(_) => circuit.record_response(),
+            Err(_) => circuit.record_failure(),
+        }
+        response
+    }
+
     async fn send(&self, bearer: &Bearer) -> Result<Response<Incoming>, Problem> {
         let Self { route, asking, .. } = self;
         let upstream_request = UpstreamRequest {

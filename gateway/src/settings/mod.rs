@@ -83,11 +83,7 @@ impl Settings for GatewaySettings {
                 "Proxies in front of the gateway whose `X-Forwarded-For`, `-Proto` and `-Host` headers are trusted.",
             )?,
             tls: TlsSettings::read(reader)?,
-            hsts_max_age: reader.or_default(
-                "HSTS_MAX_AGE",
-                "365d",
-                "How long browsers that have connected over TLS must keep using it (`Strict-Transport-Security`); `0s` disables the header.",
-            )?,
+            hsts_max_age: read_hsts(reader)?,
             cors_allowed_origins: reader.or_default(
                 "CORS_ALLOWED_ORIGINS",
                 "",
@@ -105,6 +101,14 @@ impl Settings for GatewaySettings {
             http: read_http(reader)?,
         })
     }
+}
+
+fn read_hsts(reader: &mut Reader) -> Result<Duration, app_config::Error> {
+    reader.or_default(
+        "HSTS_MAX_AGE",
+        "365d",
+        "How long browsers that have connected over TLS must keep using it (`Strict-Transport-Security`); `0s` disables the header.",
+    )
 }
 
 fn read_http(reader: &mut Reader) -> Result<HttpServerSettings, app_config::Error> {
