@@ -89,22 +89,22 @@ impl Bearer {
 
     /// The next token of the key, if a service has refused this one: it may know sooner that it was revoked. The service has
     /// then done nothing else.
+    ///
+    /// # Errors
+    /// There is no next one: `401` if the key has ended, too, and `503` while it cannot be checked.
     pub(super) async fn after<B>(
         &self,
         response: &Result<Response<B>, Problem>,
         request: &HttpRequest,
         asking: &Asking,
-    ) -> Option<Self> {
+    ) -> Option<Result<Self, Problem>> {
         let Self::OfKey(key, token) = self else {
             return None;
         };
-        let refused = response
-            .as_ref()
-            .ok()
-            .filter(|response| is_refused(response));
-        refused?;
-        let renewed = Self::renewed(key.clone(), token, request, asking).await;
-        renewed.ok()
+        if !response.as_ref().is_ok_and(is_refused) {
+            return None;
+        }
+        Some(Self::renewed(key.clone(), token, request, asking).await)
     }
 
     /// Sets the header of a request to a service.

@@ -35,6 +35,7 @@ use self::request_body::{Framing, RequestBody};
 use crate::client_info::ClientInfo;
 use crate::context::AppState;
 use crate::keys::Asking;
+use crate::limits::circuit_breaker::Permit;
 use crate::limits::concurrency::{acquire, refusal};
 use crate::limits::rate_limit::RateLimitStatus;
 use crate::limits::turns::Turn;
@@ -156,8 +157,13 @@ impl Forwarding<'_> {
         let uri = service.uri(&path, request.uri().query());
         let uri = uri.map_err(|error| error::malformed(&error))?;
         let mut response = self.exchange(bearer, &uri, body.clone()).await;
-        if let Some(renewed) = bearer.after(&response, request, asking).await {
-            response = self.exchange(&renewed, &uri, body).await;
+        match bearer.after(&response, request, asking).await {
+            Some(Ok(renewed)) => response = self.exchange(&renewed, &uri, body).await,
+            Some(Err(problem)) => {
+                circuit.record_response();
+                return Err(problem);
+            }
+            None => {}
         }
         match &response {
             Ok(_) => circuit.record_response(),

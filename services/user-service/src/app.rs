@@ -47,6 +47,7 @@ pub async fn run(settings: UserServiceSettings) -> anyhow::Result<Running> {
     let mut running = Running::new();
     let (context, revocations) = start_context(settings, &running).await?;
     running.health = health(&context);
+    start_notices(&context, &running);
     let (listener, address) = server::bind(address)?;
     running.address = Some(address);
     let verifier = Data::from(Arc::clone(&context.verifier));
@@ -140,11 +141,15 @@ async fn start_context(
         keys: settings.keys,
         has_engine,
     };
-    if keys::can_mail(&context) {
+    Ok((context, revocations))
+}
+
+/// Starts the task that sends mails about keys that expire, if there can be mails.
+fn start_notices(context: &Context, running: &Running) {
+    if keys::can_mail(context) {
         let (database, publisher) = (context.database.clone(), context.notifications.clone());
         running.spawn(keys::send_notices(database, publisher, running.shutdown()));
     }
-    Ok((context, revocations))
 }
 
 /// Starts the poller that keeps the revocations up to date.

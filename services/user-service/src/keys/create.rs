@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use audit_log::RequestMeta;
+use audit_log::{Entry, RequestMeta};
 use auth::{ADMIN_SCOPE, ApiKey, Caller, KeyScope};
 use chrono::{DateTime, TimeDelta, Utc};
 use database::Connection;
@@ -15,6 +15,7 @@ use super::{notices, record_event};
 use crate::audit::{AuditAction, RequestActor};
 use crate::context::Context;
 use crate::notifications::Notice;
+use crate::settings::KeySettings;
 
 /// Who a key is made for, and by whom.
 #[derive(Debug, Clone, Copy)]
@@ -65,46 +66,66 @@ pub(super) async fn create(
         own_epoch: (caller.id() == owner).then(|| caller.epoch()),
         caller: caller.id(),
     };
-    let (settings, inserted) = (context.keys, key.clone());
     let entry = RequestActor::new(caller, meta).entry(AuditAction::KeyCreated, owner);
     let names: Vec<_> = request.scopes.iter().map(|scope| scope.name()).collect();
     let entry = entry.detail(json!({"createdKey": key.id(), "scopes": names}));
-    let has_mail = notices::can_mail(context);
-    let insert = move |connection: &mut Connection| {
-        let owner = store::lock_owner(connection, parties.owner)?.ok_or(KeyError::NoUser)?;
-        parties.check(&owner, &request.scopes)?;
-        let count = store::count(connection, parties.owner)?;
-        if usize::try_from(count).is_ok_and(|count| count >= settings.per_user) {
-            return Err(KeyError::TooMany(settings.per_user));
-        }
-        let new = NewKey {
-            key: &inserted,
-            user: parties.owner,
-            name: &request.name.0,
-            scopes: &request.scopes,
-            expires: request.expires,
-            notice_due: request.expires.map(|end| notice_due(end, settings.notice)),
-            created_by: parties.own_epoch.is_none().then_some(parties.caller),
-        };
-        let key = store::insert(connection, &new, entry)?;
-        let messages = if parties.is_for_person(&owner) {
-            notices::queue(
-                connection,
-                Notice::KeyCreated,
-                parties.owner,
-                &key,
-                has_mail,
-            )?
-        } else {
-            Vec::new()
-        };
-        Ok((key, messages))
+    let new = Making {
+        key: key.clone(),
+        parties,
+        request,
+        settings: context.keys,
+        has_mail: notices::can_mail(context),
     };
-    let (shown, messages): (Key, Vec<Message>) = context.database.transaction(insert).await?;
+    let insert = move |connection: &mut Connection| insert(connection, &new, entry);
+    let (shown, messages) = context.database.transaction(insert).await?;
     context.notifications.send(messages);
     record_event("created");
     tracing::info!(key.id = %shown.id, "an API key was made");
     Ok((shown, key))
+}
+
+/// A key to be inserted, if its user may have it.
+struct Making {
+    key: ApiKey,
+    parties: Parties,
+    request: CreateKeyRequest,
+    settings: KeySettings,
+    has_mail: bool,
+}
+
+fn insert(
+    connection: &mut Connection,
+    new: &Making,
+    entry: Entry,
+) -> Result<(Key, Vec<Message>), KeyError> {
+    let (parties, request, settings) = (&new.parties, &new.request, new.settings);
+    let owner = store::lock_owner(connection, parties.owner)?.ok_or(KeyError::NoUser)?;
+    parties.check(&owner, &request.scopes)?;
+    let count = store::count(connection, parties.owner)?;
+    if usize::try_from(count).is_ok_and(|count| count >= settings.per_user) {
+        return Err(KeyError::TooMany(settings.per_user));
+    }
+    let inserted = NewKey {
+        key: &new.key,
+        user: parties.owner,
+        name: &request.name.0,
+        scopes: &request.scopes,
+        expires: request.expires,
+        notice_due: request.expires.map(|end| notice_due(end, settings.notice)),
+        created_by: parties.own_epoch.is_none().then_some(parties.caller),
+    };
+    let key = store::insert(connection, &inserted, entry)?;
+    if !parties.is_for_person(&owner) {
+        return Ok((key, Vec::new()));
+    }
+    let mails = notices::queue(
+        connection,
+        Notice::KeyCreated,
+        parties.owner,
+        &key,
+        new.has_mail,
+    )?;
+    Ok((key, mails))
 }
 
 /// When a mail is to say that a key ends then: so long before, but not in the first half of its life.

@@ -1,5 +1,10 @@
 //! API keys and service accounts.
 
+#![expect(
+    clippy::too_many_lines,
+    reason = "tests and tables of cases may be longer than functions"
+)]
+
 use serde_json::{Value, json};
 use testkit::{Http, Reply, eventually};
 

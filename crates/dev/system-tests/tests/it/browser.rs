@@ -16,6 +16,7 @@ mod hostile_texts;
 mod in_place;
 mod inbox;
 mod keyboard;
+mod keys;
 mod loading;
 mod mail_links;
 mod old_browsers;

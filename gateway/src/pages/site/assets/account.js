@@ -78,5 +78,5 @@ async function start() {
 }
 
 if (/^\/sessions\b/.test(location.pathname)) import("./sessions.js");
-else if (/^\/keys\b/.test(location.pathname)) import("./keys.js");
+else if (/^\/keys\b/.test(location.pathname)) import("./keys.js").then(({ showOwnKeys }) => showOwnKeys());
 else start();

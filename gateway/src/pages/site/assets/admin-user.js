@@ -83,7 +83,7 @@ function keys(user) {
     const scopes = ["tasks:read", "tasks:write", "users:read", "users:write"];
     if (user.service || claims().id === user.id) scopes.push("tasks:decide");
     if (user.scope.includes("admin")) scopes.push("admin");
-    const { showKeys } = await import("./key-list.js").catch(notLoaded);
+    const { showKeys } = await import("./keys.js").catch(notLoaded);
     await showKeys?.(place, `/users/${user.id}/keys`, failed, scopes).catch(failed);
   };
   return element("details", { class: "card", ontoggle: open }, element("summary", {}, t("keysTitle")), place);
