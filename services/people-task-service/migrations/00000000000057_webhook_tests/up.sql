@@ -24,7 +24,7 @@ DECLARE
     allowed text;
 BEGIN
     SELECT string_agg(quote_literal(action), ', ') INTO STRICT allowed FROM (
-        SELECT found[1] AS action FROM pg_constraint, regexp_matches(pg_get_constraintdef(oid), '''([a-z-]+)''', 'g') AS found
+        SELECT literal[1] AS action FROM pg_constraint, regexp_matches(pg_get_constraintdef(oid), '''([a-z-]+)''', 'g') AS literal
         WHERE conrelid = 'audit_log'::regclass AND conname = constraint_name
         UNION SELECT 'webhook-tested'
     ) AS actions;

@@ -313,7 +313,7 @@ export const texts = {
   sendAgain: "Noch einmal senden",
   callOptions: "Wie er aufgerufen wird",
   sendTest: "Test senden",
-  sendTestHelp: "Der Empfänger bekommt einen Aufruf wie bei einer Entscheidung, signiert, mit dem Status „test“ und dem Header webhook-test: true. Ein System, das auf beides nicht achtet, macht weiter wie nach einer Entscheidung.",
+  sendTestHelp: "Der Empfänger bekommt einen signierten Aufruf mit dem Status „test“. Ein System, das nicht darauf achtet, macht weiter wie nach einer Entscheidung.",
   sendTestNow: "Jetzt senden",
   testSucceeded: "Erfolg",
   testFailed: "Kein Erfolg",

@@ -313,7 +313,7 @@ export const texts = {
   sendAgain: "Send again",
   callOptions: "How it is called",
   sendTest: "Send a test",
-  sendTestHelp: "The receiver gets one call as at a decision, signed, with the status “test” and the header webhook-test: true. An engine that looks at neither goes on as after a decision.",
+  sendTestHelp: "The receiver gets a signed call with the status “test”. An engine that does not look at it goes on as after a decision.",
   sendTestNow: "Send now",
   testSucceeded: "Success",
   testFailed: "No success",
