@@ -104,14 +104,6 @@ fn is_count(count: &u64) -> bool {
     (1..=1_000_000).contains(count)
 }
 
-fn read_hsts(reader: &mut Reader) -> Result<Duration, app_config::Error> {
-    reader.or_default(
-        "HSTS_MAX_AGE",
-        "365d",
-        "How long browsers that have connected over TLS must keep using it (`Strict-Transport-Security`); `0s` disables the header.",
-    )
-}
-
 fn read_http(reader: &mut Reader) -> Result<HttpServerSettings, app_config::Error> {
     let default = HttpServerSettings {
         max_connections: MAX_CONNECTIONS,
