@@ -34,7 +34,7 @@ function actionsOf(task) {
     form ??= decisionForm(task, link.action, { decided, changed, failed, seen: () => { read = shown; } });
     return form.form;
   }
-  if (!task.canDecide) return waiting(task);
+  if (!task.canDecide) return element("p", { class: "soft waiting" }, tWith("waitingFor", { who: foreign(task.approver) }));
   const choose = async () => {
     const compare = await comparison();
     if (inPlace || !$("choice")) return;
@@ -50,12 +50,12 @@ function actionsOf(task) {
     element("button", { type: "button", class: "plain", onclick: choose }, t("decideYourself")));
 }
 
-/** What is said to a person who waits. A requester with a link can withdraw the task; who is signed in has a button elsewhere. */
-function waiting(task) {
-  const text = element("p", { class: "soft" }, tWith("waitingFor", { who: foreign(task.approver) }));
-  if (!task.isRequester || !accessTo(task.id).secret) return element("div", { class: "waiting" }, text);
+/** What a requester can do by a link. Who is signed in has more. */
+function requesterTools(task) {
+  if (!task.isRequester || task.canDecide) return null;
   const open = () => import("./task-tools.js").then(({ withdraw }) => withdraw(shown, edited), notLoaded);
-  return element("div", { class: "waiting" }, text, element("button", { type: "button", class: "plain", onclick: open }, t("withdraw")));
+  const button = () => element("button", { type: "button", class: "plain", onclick: open }, t("withdraw"));
+  return element("section", { "aria-label": t("more") }, task.status === "pending" ? element("div", { class: "actions card" }, button()) : null);
 }
 
 /** A printed task says when and from where. */
@@ -89,7 +89,7 @@ async function show(task, looks = {}) {
   keepingFocus(() => {
     if (article) replaceText(article, text, actions);
     else $("content").replaceChildren(element("article", { class: "card task" }, text, actions));
-    showTools(ownerTools ? ownerTools(task, edited) : null, task.status === before?.status);
+    showTools(ownerTools ? ownerTools(task, edited) : requesterTools(task), task.status === before?.status);
   });
   if (!article) followBar();
 }
