@@ -10,8 +10,6 @@ use std::{
 use chrono::{DateTime, Utc};
 use rig::sync::lock;
 
-use crate::creations::Creations;
-
 /// The outcome of a call that changes something. Calls are never repeated.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum CallOutcome {
@@ -106,8 +104,6 @@ pub(crate) struct History {
     pub(crate) tasks: Mutex<Vec<Task>>,
     /// The outcomes of creations that did not succeed.
     pub(crate) uncreated: Mutex<Vec<CallOutcome>>,
-    /// Those that succeeded, with what they were.
-    pub(crate) creations: Creations,
     pub(crate) arrivals: Mutex<Arrivals>,
 }
 

@@ -15,6 +15,7 @@ use rig::{client::Call, interrupt, sync::lock};
 use serde_json::{Value, json};
 
 use crate::{
+    creations::Creations,
     history::{CallOutcome, Decision, History, Hook, Task},
     one_shot_client::OneShotClient,
     receiver::{Behaviour, Receiver},
@@ -46,6 +47,8 @@ pub(crate) struct TaskWorkload<'run> {
     approver: TestUser,
     receivers: &'run [Receiver],
     history: &'run History,
+    /// Creations that succeeded.
+    pub(crate) creations: Creations,
 }
 
 /// How much load to apply.
@@ -88,6 +91,7 @@ impl<'run> TaskWorkload<'run> {
             approver,
             receivers,
             history,
+            creations: Creations::default(),
         }
     }
 
@@ -173,7 +177,7 @@ impl<'run> TaskWorkload<'run> {
             "decisionBy": due.map(|due| due.to_rfc3339()),
         });
         let key = format!("{}-{number}", self.profile.seed);
-        let creations = &self.history.creations;
+        let creations = &self.creations;
         creations.create(
             self.client,
             &self.creator,

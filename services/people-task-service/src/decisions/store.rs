@@ -83,7 +83,8 @@ pub(super) fn decide(
     Ok(decided.collect())
 }
 
-// Rows that are locked are skipped, so no decision waits for a change of another task.
+// Rows that are locked are skipped, so no decision waits for a change of another task. Workers of earlier versions would
+// send a withdrawal as a rejection, so it is hidden from them, as deliveries with options are.
 const DECIDE: &str = concat!(
     "WITH judged AS (
     SELECT given.*
@@ -103,7 +104,7 @@ const DECIDE: &str = concat!(
         request_id, traceparent, entry
 ), receivers AS (
     SELECT webhooks.id, webhooks.task_id, webhooks.host, webhooks.lane, request_id, traceparent, on_due, last_due,
-        options IS NOT NULL AS has_options,
+        options IS NOT NULL OR decision = 'cancelled' AS has_options,
         CASE decision WHEN 'approved' THEN on_approved WHEN 'rejected' THEN on_rejected ELSE on_cancelled END AS is_called
     FROM decided JOIN webhooks ON webhooks.task_id = ANY(ARRAY[decided.task_id])
 ), delivered AS (

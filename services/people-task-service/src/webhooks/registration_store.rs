@@ -163,7 +163,8 @@ const INSERT: &str = concat!(
     SELECT id, decision_by FROM judged WHERE on_due AND status = 'pending' AND decision_by IS NOT NULL
 ), delivered AS (
     INSERT INTO deliveries (id, webhook_id, task_id, host, lane, request_id, traceparent, has_options)
-    SELECT new_id(), id, task_id, host, lane, request_id, traceparent, options IS NOT NULL FROM judged
+    SELECT new_id(), id, task_id, host, lane, request_id, traceparent, options IS NOT NULL OR status = 'cancelled'
+    FROM judged
     WHERE status = 'approved' AND on_approved OR status = 'rejected' AND on_rejected
         OR status = 'cancelled' AND on_cancelled
     RETURNING id, webhook_id

@@ -50,24 +50,25 @@ function actionsOf(task) {
     element("button", { type: "button", class: "plain", onclick: choose }, t("decideYourself")));
 }
 
-/** Who decides a task of which this link only shows what it says, and the way for that person to sign in. */
-function needsAccount(task) {
+/** What is said to a person who waits: where it is restricted who decides, also who does, and how to sign in instead of the link. */
+function waiting(task) {
+  const who = foreign(task.approver);
   const signIn = () => {
     withoutSecret(link);
     return token() ? start() : askToSignIn("");
   };
-  return [element("p", {}, tWith(`only ${task.deciders}`, { who: foreign(task.approver) })),
+  const needsAccount = () => [element("p", {}, tWith(`only ${task.deciders}`, { who })),
     element("button", { type: "button", class: "plain", onclick: signIn }, t("signIn"))];
+  return element("div", { class: "waiting" }, element("p", { class: "soft" }, tWith("waitingFor", { who })),
+    task.deciders && accessTo(task.id).secret ? needsAccount() : null);
 }
 
-/** What is said to a person who waits. A requester with a link can withdraw the task; who is signed in has a button elsewhere. */
-function waiting(task) {
-  const text = element("p", { class: "soft" }, tWith("waitingFor", { who: foreign(task.approver) }));
-  const byLink = accessTo(task.id).secret;
+/** What a requester can do by a link. Who is signed in has more. */
+function requesterTools(task) {
+  if (!task.isRequester || task.canDecide) return null;
   const open = () => import("./task-tools.js").then(({ withdraw }) => withdraw(shown, edited), notLoaded);
   const button = () => element("button", { type: "button", class: "plain", onclick: open }, t("withdraw"));
-  return element("div", { class: "waiting" }, text, task.deciders && byLink ? needsAccount(task) : null,
-    task.isRequester && byLink ? button() : null);
+  return element("section", { "aria-label": t("more") }, task.status === "pending" ? element("div", { class: "actions card" }, button()) : null);
 }
 
 /** A printed task says when and from where. */
@@ -101,7 +102,7 @@ async function show(task, looks = {}) {
   keepingFocus(() => {
     if (article) replaceText(article, text, actions);
     else $("content").replaceChildren(element("article", { class: "card task" }, text, actions));
-    showTools(ownerTools ? ownerTools(task, edited) : null, task.status === before?.status);
+    showTools(ownerTools ? ownerTools(task, edited) : requesterTools(task), task.status === before?.status);
   });
   if (!article) followBar();
 }
