@@ -268,7 +268,9 @@ async fn a_creator_sees_how_a_webhook_is_called_and_sends_a_test() {
     let _ = phone.run(open).await;
     phone.sees("{{status}}").await;
     phone.sees("x-key").await;
-    phone.sees("An engine that does not look at it goes on").await;
+    phone
+        .sees("An engine that does not look at it goes on")
+        .await;
     assert!(!phone.text().await.contains("the-key-of-the-engine"));
     phone.click("Send now").await;
     phone.sees("No success").await;
