@@ -23,11 +23,10 @@ DECLARE
     constraint_name constant text := 'audit_log_action_check';
     allowed text;
 BEGIN
-    SELECT string_agg(quote_literal(action), ', ') INTO STRICT allowed FROM (
-        SELECT literal[1] AS action FROM pg_constraint, regexp_matches(pg_get_constraintdef(oid), '''([a-z-]+)''', 'g') AS literal
-        WHERE conrelid = 'audit_log'::regclass AND conname = constraint_name
-        UNION SELECT 'webhook-tested'
-    ) AS actions;
+    SELECT string_agg(quote_literal(texts[1]), ', ' ORDER BY number) || ', ''webhook-tested''' INTO STRICT allowed
+    FROM pg_constraint, regexp_matches(pg_get_constraintdef(oid), '''([a-z-]+)''', 'g')
+        WITH ORDINALITY AS literals (texts, number)
+    WHERE conrelid = 'audit_log'::regclass AND conname = constraint_name;
     EXECUTE format('ALTER TABLE audit_log DROP CONSTRAINT %1$I, ADD CONSTRAINT %1$I CHECK (action IN (%2$s)) NOT VALID',
         constraint_name, allowed);
 END $$;
