@@ -136,7 +136,7 @@ pub(super) fn insert(
 pub(super) fn of_user(connection: &mut Connection, user: UserId) -> Result<Vec<Key>, Error> {
     Ok(unexpired!()
         .filter(credentials::user_id.eq(user))
-        .order(credentials::id.desc())
+        .order((credentials::created.desc(), credentials::id.desc()))
         .select(Key::as_select())
         .load(connection)?)
 }
@@ -150,7 +150,7 @@ pub(super) fn of_all(
 ) -> Result<Vec<(Key, String)>, Error> {
     let mut keys = unexpired!()
         .inner_join(users::table)
-        .order(credentials::id.desc())
+        .order((credentials::created.desc(), credentials::id.desc()))
         .limit(limit)
         .offset(offset)
         .select((Key::as_select(), users::username))

@@ -37,8 +37,13 @@ impl Key {
 }
 
 async fn exchange(http: &Http, key: &str) -> Reply {
+    exchange_from(http, "203.0.113.7", key).await
+}
+
+async fn exchange_from(http: &Http, network: &str, key: &str) -> Reply {
     let body = json!({"key": key});
     http.post("/internal/keys/exchange")
+        .header("X-Forwarded-For", network)
         .json(&body)
         .send()
         .await
@@ -81,7 +86,7 @@ async fn a_key_is_told_once_and_listed_without_its_text() {
     let body = json!({"name": " Invoices in n8n ", "expires": "2099-01-31T10:30:00+01:00"});
     let made = app.post(&ada, "/user/keys", &body).await.expect(200);
     let expected = [
-        "id", "name", "scopes", "created", "expires", "lastUsed", "key",
+        "created", "expires", "id", "key", "lastUsed", "name", "scopes",
     ];
     assert_eq!(made.fields(), expected);
     assert_eq!(made.text_of("name"), "Invoices in n8n");
@@ -425,7 +430,10 @@ async fn keys_end_with_what_takes_the_account_back_but_not_with_a_password_of_it
             _ => app.update(&admin, &ada.id, &change).await,
         }
         .expect(200);
-        assert_key(&app, &key, !ends).await;
+        // From a network of its own, because several failures in a row make one wait.
+        let network = format!("198.51.100.{number}");
+        let exchanged = exchange_from(&app.http, &network, &key.text).await;
+        assert_eq!(exchanged.status, if ends { 401 } else { 200 }, "{ending}");
         let again = call(&app, &token, "GET", "/user", &json!(null)).await;
         again.expect_problem(401, "token-revoked");
     }

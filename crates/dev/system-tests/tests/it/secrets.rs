@@ -279,6 +279,16 @@ async fn use_keys(system: &System, leaks: &mut Leaks, token: &str) {
     let end = system.http.delete(&path).bearer(token);
     let _ = end.send().await.expect(200);
     let wrong = leaks.add("an API key with a wrong checksum", format!("{key}0"));
+    eventually("the key to be refused", || async {
+        let reply = system
+            .http
+            .get("/people-task/tasks")
+            .bearer(&key)
+            .send()
+            .await;
+        (reply.status == 401).then_some(())
+    })
+    .await;
     for key in [&key, &wrong] {
         let reply = system
             .http
