@@ -118,7 +118,8 @@ async fn check(context: &Context, request: &CreationRequest) -> Result<Amounts, 
     if task.notify == Some(true) && context.mailing.keys.is_none() {
         return Err(TaskError::MailOff.into());
     }
-    task.check_deciders(context.deciders, &context.mailing, &request.user.caller)?;
+    let restricted = task.check_deciders(context.deciders, &context.mailing, &request.user.caller);
+    restricted.map_err(|(field, message)| TaskError::Deciders(field, message))?;
     let new = request.body.webhooks.as_deref().unwrap_or_default();
     check_webhooks(context, &request.user, new).await?;
     Ok(Amounts {

@@ -10,11 +10,11 @@ use values::{Names as _, TaskId};
 use crate::audit::AuditAction;
 use crate::decisions::requests::DecisionComment;
 use crate::decisions::store::{self, DecidedRow, NewDecision};
-use crate::decisions::via::DecidedVia;
 use crate::deliveries::{DueDelivery, due_message};
 use crate::status::TaskStatus;
 use crate::tasks::access::{Actor, Permission, Relations};
 use crate::tasks::requests::Precondition;
+use crate::tasks::via::DecidedVia;
 use crate::tasks::{Task, TaskError, change_in_round, store as task_store};
 use database::column;
 

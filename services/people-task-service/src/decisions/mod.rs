@@ -6,4 +6,3 @@ mod requests;
 mod responses;
 pub(crate) mod routes;
 mod store;
-pub(crate) mod via;

@@ -5,7 +5,6 @@ use auth::{Caller, EmailVerification};
 use crate::mailing::Mailing;
 use crate::settings::DeciderSettings;
 use crate::status::Deciders;
-use crate::tasks::error::TaskError;
 use crate::tasks::requests::CreateTaskRequest;
 use crate::tasks::store::Task;
 
@@ -48,13 +47,13 @@ impl CreateTaskRequest {
     /// Checks that those can decide who shall.
     ///
     /// # Errors
-    /// [`TaskError::Deciders`] with the name of the setting that is missing.
+    /// The field, and what it lacks, with the name of the setting.
     pub(crate) fn check_deciders(
         &self,
         settings: DeciderSettings,
         mailing: &Mailing,
         creator: &Caller,
-    ) -> Result<(), TaskError> {
+    ) -> Result<(), (&'static str, &'static str)> {
         if !is_restricted(self.deciders, self.self_approval) {
             return Ok(());
         }
@@ -65,12 +64,12 @@ impl CreateTaskRequest {
         };
         if settings.email_verification == EmailVerification::Off {
             let message = "Cannot be restricted, because EMAIL_VERIFICATION is not `required`: anyone could sign up with the approver's address.";
-            return Err(TaskError::Deciders(field, message));
+            return Err((field, message));
         }
         let is_mailed = mailing.keys.is_some() && self.notify.unwrap_or(mailing.by_default);
         if self.deciders == Some(Deciders::Approver) && !is_mailed {
             let message = "Needs mail to the approver: send `notify: true`, for which TASK_MAIL_KEY must be set.";
-            return Err(TaskError::Deciders("deciders", message));
+            return Err(("deciders", message));
         }
         let approver = self.approver.normalized();
         let own = [
@@ -80,7 +79,7 @@ impl CreateTaskRequest {
         if !self.self_approval && own.iter().flatten().any(|address| address == approver) {
             let message =
                 "The approver is who requests or creates the task, so no one could decide it.";
-            return Err(TaskError::Deciders("selfApproval", message));
+            return Err(("selfApproval", message));
         }
         Ok(())
     }

@@ -19,6 +19,7 @@ mod round;
 pub(crate) mod routes;
 pub(crate) mod secrets;
 pub(crate) mod store;
+pub(crate) mod via;
 
 pub(crate) use error::TaskError;
 pub(crate) use read::find_permitted;

@@ -4,8 +4,8 @@ use utoipa::ToSchema;
 
 use values::CredentialId;
 
-use crate::tasks::Task;
 use crate::tasks::access::{Actor, Permission};
+use crate::tasks::store::Task;
 
 /// How a task was decided.
 #[derive(Debug, Clone, Serialize, ToSchema)]
@@ -36,7 +36,7 @@ enum Credential {
 
 impl DecidedVia {
     /// How an actor decides a task who has this permission on it.
-    pub(super) fn of(actor: &Actor, task: &Task, permission: Permission) -> Self {
+    pub(crate) fn of(actor: &Actor, task: &Task, permission: Permission) -> Self {
         let (_, method) = actor.audit_identity(task, permission);
         let key = actor.key().filter(|_| method == AuthMethod::Token);
         Self {
