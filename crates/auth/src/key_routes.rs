@@ -1,13 +1,9 @@
 //! The calls that are open to API keys, and the scopes that each needs: one table for the gateway, the services and the
 //! documents. A call that it does not list is closed to keys, so none is open because it was forgotten.
 
-use actix_web::HttpRequest;
 use actix_web::http::{Method, StatusCode};
 use http_kit::Problem;
 use values::Names as _;
-
-use crate::Caller;
-use crate::extractors::insufficient_scope;
 
 values::names! {
     /// What an API key may do, within what its user may do.
@@ -130,21 +126,6 @@ pub fn key_route(method: &Method, path: &str) -> Option<&'static KeyRoute> {
         let task = path.strip_prefix(PLUGIN_PREFIX)?;
         find(&format!("{TASK_PREFIX}{task}"))
     })
-}
-
-/// Checks that a key has the scopes of the call that it is used for. Other tokens may make every call.
-pub(crate) fn check(request: &HttpRequest, caller: &Caller) -> Result<(), Problem> {
-    if caller.key().is_none() {
-        return Ok(());
-    }
-    let path = request.match_pattern().unwrap_or_default();
-    let open = key_route(request.method(), &path).filter(|route| !route.scopes.is_empty());
-    let route = open.ok_or_else(key_not_accepted)?;
-    if route.scopes.iter().all(|scope| caller.may(*scope)) {
-        return Ok(());
-    }
-    let needed: Vec<_> = route.scopes.iter().map(|scope| scope.name()).collect();
-    Err(insufficient_scope(&needed.join(" ")))
 }
 
 /// `403 key-not-accepted`: the call takes tokens of people, but no API keys.

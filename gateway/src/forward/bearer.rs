@@ -10,7 +10,8 @@ use http::header::{AUTHORIZATION, WWW_AUTHENTICATE};
 use http::{HeaderMap, HeaderValue, Response};
 use http_kit::Problem;
 
-use crate::keys::{Asking, KeyToken};
+use super::asking::Asking;
+use crate::keys::KeyToken;
 use crate::routes::{Access, Route};
 
 pub(super) enum Bearer {

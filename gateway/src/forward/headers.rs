@@ -141,7 +141,7 @@ pub(super) fn request_headers(access: Access, given: &HeaderMap, client: &Client
 }
 
 /// Adds the headers that only the gateway may set: which request it is, and which client sent it.
-pub(crate) fn identify(headers: &mut Outgoing, client: &ClientInfo) {
+pub(super) fn identify(headers: &mut Outgoing, client: &ClientInfo) {
     let context = RequestContext::current_or_fresh();
     set(headers, X_REQUEST_ID, &context.request_id);
     set(headers, TRACEPARENT, &context.trace.to_string());

@@ -1,5 +1,6 @@
 //! Forwards requests to the services, and their responses to the callers.
 
+mod asking;
 mod bearer;
 mod error;
 mod exchange;
@@ -10,7 +11,6 @@ mod wait;
 
 #[cfg(test)]
 pub(crate) use self::headers::forwarded_request_headers;
-pub(crate) use self::headers::identify;
 #[cfg(test)]
 pub(crate) use self::response::forwarded_response_headers;
 
@@ -29,12 +29,12 @@ use telemetry::CallOutcome;
 use tokio::time::timeout;
 use values::{CredentialId, Names as _};
 
+use self::asking::Asking;
 use self::bearer::Bearer;
 use self::exchange::{UpstreamRequest, exchange};
 use self::request_body::{Framing, RequestBody};
 use crate::client_info::ClientInfo;
 use crate::context::AppState;
-use crate::keys::Asking;
 use crate::limits::circuit_breaker::Permit;
 use crate::limits::concurrency::{acquire, refusal};
 use crate::limits::rate_limit::RateLimitStatus;
@@ -44,7 +44,7 @@ use crate::settings::LimitBy;
 use crate::upstream::UpstreamClient;
 
 /// How long a request may wait for others of its network.
-pub(crate) const MAX_WAIT: Duration = Duration::from_secs(10);
+const MAX_WAIT: Duration = Duration::from_secs(10);
 
 /// Handles a request of a route: checks rate, token, path and size in this order, then asks the service.
 ///

@@ -10,8 +10,6 @@
 //!
 //! Keys are found by their hashes. At most [`MAX_KEYS`] are remembered; those that are used most stay.
 
-mod exchange;
-
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -24,8 +22,7 @@ use parking_lot::RwLock;
 use tokio::sync::Mutex;
 use values::Secret;
 
-pub(crate) use self::exchange::Asking;
-use self::exchange::exchange;
+use crate::limits::turns::Turn;
 
 const MAX_KEYS: u64 = 10_000;
 /// A key that was not used for this long is forgotten.
@@ -36,6 +33,27 @@ const REFUSED_FOR: Duration = Duration::from_secs(5);
 const UNAVAILABLE_FOR: Duration = Duration::from_secs(1);
 /// Networks whose failed tries are over their limit.
 const MAX_FAILING: u64 = 10_000;
+
+/// Asks the user service on behalf of a client.
+pub(crate) trait Exchange: Clone + 'static {
+    /// The client's address.
+    fn address(&self) -> IpAddr;
+
+    /// Waits for the turn of the client's network, as its other requests to the user service do.
+    ///
+    /// # Errors
+    /// `429` if earlier requests of the network take too long, or if it has too many.
+    async fn turn(&self) -> Result<Option<Turn>, Problem>;
+
+    /// Exchanges a key for a token.
+    ///
+    /// # Errors
+    /// Why there is none.
+    async fn exchange(&self, key: &ApiKey) -> Result<Arc<KeyToken>, Refusal>;
+
+    /// Counts a failed try of the client's network. Returns how long its next ones are refused, if it had too many.
+    fn count_failed(&self) -> Option<Duration>;
+}
 
 /// The token of a key.
 #[derive(Debug)]
@@ -48,7 +66,7 @@ pub(crate) struct KeyToken {
 }
 
 impl KeyToken {
-    fn new(text: Secret, lifetime: Duration) -> Self {
+    pub(crate) fn new(text: Secret, lifetime: Duration) -> Self {
         Self {
             text,
             exchanged: Instant::now(),
@@ -78,7 +96,7 @@ fn current_minute() -> u64 {
 
 /// Why there is no token for a key.
 #[derive(Debug, Clone, Copy)]
-enum Refusal {
+pub(crate) enum Refusal {
     /// It is no key.
     Invalid,
     /// It is no key, and its network has tried too many of them.
@@ -198,7 +216,7 @@ impl KeyTokens {
     pub(crate) async fn token(
         &self,
         key: &ApiKey,
-        asking: &Asking,
+        asking: &impl Exchange,
     ) -> Result<Arc<KeyToken>, Problem> {
         let fingerprint = *key.fingerprint().as_bytes();
         let entry = self.entries.get_with(fingerprint, Arc::default);
@@ -225,7 +243,7 @@ impl KeyTokens {
         &self,
         key: &ApiKey,
         refused: &Arc<KeyToken>,
-        asking: &Asking,
+        asking: &impl Exchange,
     ) -> Result<Arc<KeyToken>, Problem> {
         if let Some(entry) = self.entries.get(key.fingerprint().as_bytes()) {
             entry.forget(refused);
@@ -238,20 +256,20 @@ impl KeyTokens {
         &self,
         entry: &Arc<Entry>,
         key: &ApiKey,
-        asking: &Asking,
+        asking: &impl Exchange,
     ) -> Result<Arc<KeyToken>, Problem> {
         let _alone = entry.asking.lock().await;
         if let Some(answer) = entry.current() {
             return Ok(answer?);
         }
-        let network = client_network(asking.client.address);
+        let network = client_network(asking.address());
         if let Some(until) = self.failing.get(&network)
             && let Some(wait) = until.checked_duration_since(Instant::now())
         {
             return Err(Refusal::TooManyAttempts(wait).into());
         }
         let _turn = asking.turn().await?;
-        let answer = exchange(key, asking).await;
+        let answer = asking.exchange(key).await;
         entry.note(&answer);
         if matches!(answer, Err(Refusal::Invalid)) {
             self.count_failure(asking);
@@ -260,10 +278,10 @@ impl KeyTokens {
     }
 
     /// Counts a try with a text that is no key towards the limit on passwords of its network.
-    pub(crate) fn count_failure(&self, asking: &Asking) {
+    pub(crate) fn count_failure(&self, asking: &impl Exchange) {
         record("refused");
-        let address = asking.client.address;
-        if let Some(wait) = asking.state.rate_limits.count_failed_key(address) {
+        let address = asking.address();
+        if let Some(wait) = asking.count_failed() {
             let until = Instant::now() + wait;
             self.failing.insert(client_network(address), until);
         }
@@ -271,12 +289,12 @@ impl KeyTokens {
 }
 
 /// Exchanges a key once more, behind the request that uses its present token.
-fn refresh(entry: Arc<Entry>, key: ApiKey, asking: Asking) {
+fn refresh(entry: Arc<Entry>, key: ApiKey, asking: impl Exchange) {
     let Ok(alone) = Arc::clone(&entry.asking).try_lock_owned() else {
         return;
     };
     rt::spawn(async move {
-        let answer = exchange(&key, &asking).await;
+        let answer = asking.exchange(&key).await;
         entry.note(&answer);
         if matches!(answer, Err(Refusal::Unavailable)) {
             // The next request would ask again at once.
@@ -286,7 +304,7 @@ fn refresh(entry: Arc<Entry>, key: ApiKey, asking: Asking) {
     });
 }
 
-fn record(outcome: &'static str) {
+pub(crate) fn record(outcome: &'static str) {
     metrics::counter!("gateway_key_exchanges_total", "outcome" => outcome).increment(1);
 }
 

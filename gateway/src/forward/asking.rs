@@ -1,5 +1,6 @@
 //! Asks the user service for the token of a key.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -15,10 +16,11 @@ use telemetry::CallOutcome;
 use tokio::time::timeout;
 use values::Secret;
 
-use super::{KeyToken, Refusal, record};
+use super::MAX_WAIT;
+use super::headers::identify;
 use crate::client_info::ClientInfo;
 use crate::context::AppState;
-use crate::forward::{MAX_WAIT, identify};
+use crate::keys::{Exchange, KeyToken, Refusal, record};
 use crate::limits::concurrency::{acquire, refusal};
 use crate::limits::turns::Turn;
 use crate::routes::{Service, Work};
@@ -42,12 +44,12 @@ pub(crate) struct Asking {
     pub(crate) client: Arc<ClientInfo>,
 }
 
-impl Asking {
-    /// Waits for the turn of the client's network, as its other requests to the user service do.
-    ///
-    /// # Errors
-    /// `429` if earlier requests of the network take too long, or if it has too many.
-    pub(super) async fn turn(&self) -> Result<Option<Turn>, Problem> {
+impl Exchange for Asking {
+    fn address(&self) -> IpAddr {
+        self.client.address
+    }
+
+    async fn turn(&self) -> Result<Option<Turn>, Problem> {
         let address = self.client.address;
         if !self.state.rate_limits.apply_to(address) {
             return Ok(None);
@@ -58,30 +60,33 @@ impl Asking {
             Ok(Err(_)) | Err(_) => Err(refusal(fairness::Refused::ShareUsed)),
         }
     }
-}
 
-/// Exchanges a key for a token.
-pub(super) async fn exchange(key: &ApiKey, asking: &Asking) -> Result<Arc<KeyToken>, Refusal> {
-    let circuit = asking.state.circuit_breakers.of(Service::User);
-    let in_flight = asking.state.concurrency.in_flight.of(Service::User);
-    let permits = (
-        acquire(in_flight, asking.client.address, 1),
-        circuit.acquire(),
-    );
-    let (Ok(_in_flight), Ok(circuit)) = permits else {
-        return Err(Refusal::Unavailable);
-    };
-    let answer = ask(key, asking).await;
-    match &answer {
-        Err(Refusal::Unavailable) => circuit.record_failure(),
-        _ => circuit.record_response(),
+    async fn exchange(&self, key: &ApiKey) -> Result<Arc<KeyToken>, Refusal> {
+        let circuit = self.state.circuit_breakers.of(Service::User);
+        let in_flight = self.state.concurrency.in_flight.of(Service::User);
+        let permits = (
+            acquire(in_flight, self.client.address, 1),
+            circuit.acquire(),
+        );
+        let (Ok(_in_flight), Ok(circuit)) = permits else {
+            return Err(Refusal::Unavailable);
+        };
+        let answer = ask(key, self).await;
+        match &answer {
+            Err(Refusal::Unavailable) => circuit.record_failure(),
+            _ => circuit.record_response(),
+        }
+        if answer.is_ok() {
+            record("exchanged");
+        } else if matches!(answer, Err(Refusal::Unavailable)) {
+            record("unavailable");
+        }
+        answer
     }
-    if answer.is_ok() {
-        record("exchanged");
-    } else if matches!(answer, Err(Refusal::Unavailable)) {
-        record("unavailable");
+
+    fn count_failed(&self) -> Option<Duration> {
+        self.state.rate_limits.count_failed_key(self.client.address)
     }
-    answer
 }
 
 async fn ask(key: &ApiKey, asking: &Asking) -> Result<Arc<KeyToken>, Refusal> {
