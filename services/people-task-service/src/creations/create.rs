@@ -20,6 +20,7 @@ use crate::tasks::create::demand;
 use crate::tasks::creation_store::NewTask;
 use crate::tasks::credentials::AuthenticatedUser;
 use crate::tasks::projection::FieldSelection;
+use crate::webhooks::check::check_request;
 use crate::webhooks::register::{self, Registration};
 use crate::webhooks::requests::RegisterWebhookRequest;
 
@@ -133,9 +134,7 @@ async fn check_webhooks(
     user: &AuthenticatedUser,
     webhooks: &[RegisterWebhookRequest],
 ) -> Result<(), CreationError> {
-    let checks = webhooks
-        .iter()
-        .map(|new| register::check_request(context, user, new));
+    let checks = webhooks.iter().map(|new| check_request(context, user, new));
     let checked = join_all(checks).await.into_iter().enumerate();
     let refused = checked.filter_map(|(number, checked)| Some((number, checked.err()?)));
     let refused: Vec<_> = refused.collect();

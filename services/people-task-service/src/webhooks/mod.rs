@@ -1,5 +1,6 @@
 //! Webhooks: registered for a pending task, called once it is decided, and when its due date passes.
 
+pub(crate) mod check;
 mod delete;
 pub(crate) mod error;
 mod list;

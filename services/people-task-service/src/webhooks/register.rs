@@ -2,15 +2,13 @@ use std::collections::HashMap;
 
 use audit_log::RequestMeta;
 use database::{BatchLimits, BatchOutcomes, Batches, Connection, Database, Error, transaction};
-use outbound::AddressPolicy;
 use serde_json::json;
 use telemetry::RequestContext;
-use url::Url;
 use values::{Fingerprint, TaskId, WebhookId};
 
 use crate::audit::AuditAction;
 use crate::context::Context;
-use crate::deliveries::{DueDelivery, due_message, group_of, host_of, lane_of, owner_of};
+use crate::deliveries::{DueDelivery, due_message, host_of, lane_of, owner_of};
 use crate::header_keys::HeaderKeys;
 use crate::idempotency::{self, Operation, Repeatable, StoredAnswer};
 use crate::quotas::Amounts;
@@ -18,8 +16,9 @@ use crate::status::DeliveryStatus;
 use crate::tasks::access::{Actor, Permission, Relations};
 use crate::tasks::credentials::AuthenticatedUser;
 use crate::tasks::requests::Precondition;
-use crate::tasks::{Task, TaskError, change_in_round, find_permitted};
-use crate::webhook_options::{NewOptions, WebhookOptions};
+use crate::tasks::{Task, TaskError, change_in_round};
+use crate::webhook_options::WebhookOptions;
+use crate::webhooks::check::check_for_user;
 use crate::webhooks::error::WebhookError;
 use crate::webhooks::registration_store::{self as store, NewWebhook, Registered, TaskWithCount};
 use crate::webhooks::requests::{Events, RegisterWebhookRequest, SigningSecret};
@@ -137,84 +136,9 @@ async fn find_earlier(
     Ok(context.database.run(find).await??)
 }
 
-async fn check_for_user(
-    context: &Context,
-    user: &AuthenticatedUser,
-    new: &RegisterWebhookRequest,
-) -> Result<(), WebhookError> {
-    // Only people who know the task are told that its webhooks may not have an address.
-    if new.url.has_name() {
-        check_permission(context, user, new).await?;
-        check_request(context, user, new).await
-    } else {
-        let checked = check_request(context, user, new).await;
-        if checked.is_err() {
-            check_permission(context, user, new).await?;
-        }
-        checked
-    }
-}
-
 /// Counts webhooks that were registered with options.
 pub(crate) fn count_options(webhooks: u64) {
     metrics::counter!("webhooks_with_options_total").increment(webhooks);
-}
-
-async fn check_permission(
-    context: &Context,
-    user: &AuthenticatedUser,
-    new: &RegisterWebhookRequest,
-) -> Result<(), WebhookError> {
-    let (actor, task) = (user.actor.clone(), new.task);
-    let check = move |connection: &mut Connection| {
-        find_permitted(connection, &actor, task, Permission::RegisterWebhook)
-    };
-    context.database.run(check).await?;
-    Ok(())
-}
-
-/// Refuses a URL whose address webhooks may not have, or not with these options. A host that does not resolve now is
-/// accepted: every connection checks its address again.
-///
-/// # Errors
-/// [`WebhookError::AddressRefused`], [`WebhookError::NotAnEngine`], [`WebhookError::NotHttps`] and
-/// [`WebhookError::NoHeaderKeys`].
-pub(crate) async fn check_request(
-    context: &Context,
-    user: &AuthenticatedUser,
-    new: &RegisterWebhookRequest,
-) -> Result<(), WebhookError> {
-    let owner = owner_of(user.caller.id(), user.caller.group());
-    let options = new.options();
-    if options.headers.is_some() && context.header_keys.ids().is_empty() {
-        return Err(WebhookError::NoHeaderKeys);
-    }
-    let check = check_addresses(context, new.url.parsed(), &options);
-    outbound::for_owner(group_of(&owner), check).await
-}
-
-async fn check_addresses(
-    context: &Context,
-    url: &Url,
-    options: &NewOptions<'_>,
-) -> Result<(), WebhookError> {
-    let resolver = &context.resolver;
-    let allowed = context.address_policy.check_registration(url, resolver);
-    allowed.await.map_err(|refusal| {
-        tracing::info!(%refusal, "a webhook was refused");
-        WebhookError::AddressRefused
-    })?;
-    let shaping: Vec<_> = options.shaping().collect();
-    if shaping.is_empty() || context.engine_origins.contain(url) {
-        return Ok(());
-    }
-    let public = AddressPolicy::default();
-    let public = public.check_registration(url, resolver).await;
-    public.map_err(|_| WebhookError::NotAnEngine(shaping))?;
-    if options.headers.is_some() && url.scheme() != "https" {
-        return Err(WebhookError::NotHttps);
-    }
-    Ok(())
 }
 
 /// The answers of requests that may be repeated are committed together with the webhooks.
