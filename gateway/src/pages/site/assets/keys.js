@@ -6,8 +6,11 @@ import { $, element, foreign, labelled, markErrors, notify, unmark, withButtonsD
 import { showFrame } from "./frame.js";
 import { signOut, token } from "./session.js";
 import { signInForm } from "./sign-in.js";
-import { t } from "./texts.js";
+import { addTexts, language, t } from "./texts.js";
 import { parseTime, timeFromNow } from "./times.js";
+
+const { texts } = await (language === "de" ? import("./texts/keys-de.js") : import("./texts/keys-en.js"));
+addTexts(texts);
 
 const SCOPES = ["tasks:read", "tasks:write", "tasks:decide", "users:read", "users:write", "admin"];
 const USUAL = ["tasks:read", "tasks:write"];
