@@ -58,7 +58,7 @@ impl People {
     }
 
     async fn entry(&self, task: &Task) -> Value {
-        let query = format!("?filter=subjectId:{}&filter=action:task-approved", task.id);
+        let query = format!("?filter=subject:{}&filter=action:task-approved", task.id);
         rows(&self.app, &self.root, &query).await.remove(0)
     }
 }
@@ -366,7 +366,7 @@ async fn a_process_that_does_not_know_of_restrictions_cannot_decide() {
     );
     let decide = |task: &Task| {
         let sql = format!(
-            "UPDATE people_task.task_states SET status = 'approved' WHERE task_id = decode('{}', 'hex')",
+            "UPDATE people_task.task_states SET status = 'approved', decision_made = now() WHERE task_id = decode('{}', 'hex')",
             task.id
         );
         diesel::RunQueryDsl::execute(diesel::sql_query(sql), &mut all.app.database.admin())
