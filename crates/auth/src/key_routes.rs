@@ -3,7 +3,6 @@
 
 use actix_web::http::{Method, StatusCode};
 use http_kit::Problem;
-use values::Names as _;
 
 values::names! {
     /// What an API key may do, within what its user may do.

@@ -35,7 +35,6 @@ use self::exchange::{UpstreamRequest, exchange};
 use self::request_body::{Framing, RequestBody};
 use crate::client_info::ClientInfo;
 use crate::context::AppState;
-use crate::limits::circuit_breaker::Permit;
 use crate::limits::concurrency::{acquire, refusal};
 use crate::limits::rate_limit::RateLimitStatus;
 use crate::limits::turns::Turn;
