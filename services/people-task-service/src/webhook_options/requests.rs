@@ -6,7 +6,9 @@
 
 use http_kit::{FieldValue, json_object, json_text};
 use serde_json::{Value, json};
-use utoipa::openapi::schema::{AdditionalProperties, ArrayBuilder, ObjectBuilder, Type};
+use utoipa::openapi::schema::{
+    AdditionalProperties, ArrayBuilder, ObjectBuilder, SchemaType, Type,
+};
 use utoipa::openapi::{RefOr, Schema};
 use utoipa::{PartialSchema, ToSchema};
 use values::{Invalid, Names, Secret, bounded_text};
@@ -20,6 +22,14 @@ use crate::webhook_options::{
 const MAX_STATUSES: usize = 20;
 const MAX_POINTER: usize = 256;
 const MAX_VALUE: usize = 1_024;
+/// The gateway can read no schema without a type.
+const ANY_BUT_NULL: [Type; 5] = [
+    Type::Object,
+    Type::Array,
+    Type::String,
+    Type::Number,
+    Type::Boolean,
+];
 /// Statuses that mean the same for every webhook: it is gone, or overloaded.
 const FIXED_STATUSES: [u16; 3] = [410, 429, 503];
 
@@ -181,7 +191,7 @@ impl PartialSchema for BodyTemplate {
     fn schema() -> RefOr<Schema> {
         let example = json!({"run_input": {"status": "{{status}}", "by": "{{decidedBy}}"}});
         ObjectBuilder::new()
-            .schema_type(utoipa::openapi::schema::SchemaType::AnyValue)
+            .schema_type(SchemaType::Array(ANY_BUT_NULL.to_vec()))
             .examples([example])
             .into()
     }
@@ -282,7 +292,8 @@ impl PartialSchema for Success {
             .schema_type(Type::String)
             .max_length(Some(MAX_POINTER));
         let pointer = pointer.pattern(Some("^(/([^~]|~[01])*)?$"));
-        let value = ObjectBuilder::new().schema_type(utoipa::openapi::schema::SchemaType::AnyValue);
+        let any = [&ANY_BUT_NULL[..], &[Type::Null]].concat();
+        let value = ObjectBuilder::new().schema_type(SchemaType::Array(any));
         ObjectBuilder::new()
             .property("status", statuses)
             .property("pointer", pointer)
