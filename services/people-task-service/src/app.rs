@@ -10,6 +10,7 @@ use anyhow::Context as _;
 use auth::RemoteAuthority;
 use database::{BatchLimits, ServicePools};
 use http_kit::{BearerToken, Document, Health, ProblemBody};
+use jobs::RetentionRule;
 use listing::Lists;
 use messaging::Publisher;
 use outbound::SystemResolver;
@@ -98,6 +99,16 @@ fn start_authority(
     Ok(authority)
 }
 
+/// The rows that are deleted because of their age.
+fn retention() -> Vec<RetentionRule> {
+    let own = [
+        erasure::RETENTION,
+        idempotency::RETENTION,
+        deliveries::TEST_RETENTION,
+    ];
+    own.into_iter().chain(mails::RETENTION).collect()
+}
+
 /// Builds the context, and starts the background tasks that it needs.
 fn start_context(
     settings: PeopleTaskServiceSettings,
@@ -109,19 +120,11 @@ fn start_context(
     running.on_scrape(move || pools.record_gauges());
     let (retention, shutdown) = (settings.audit_retention, running.shutdown());
     running.spawn(audit_log::retain(database.clone(), retention, shutdown));
-    let (rules, shutdown) = (
-        [
-            vec![
-                erasure::RETENTION,
-                idempotency::RETENTION,
-                deliveries::TEST_RETENTION,
-            ],
-            mails::RETENTION.to_vec(),
-        ]
-        .concat(),
+    running.spawn(jobs::retain(
+        database.clone(),
+        retention(),
         running.shutdown(),
-    );
-    running.spawn(jobs::retain(database.clone(), rules, shutdown));
+    ));
     running.spawn(mails::backlog::watch(database.clone(), running.shutdown()));
     let (deliveries, task) = Publisher::new(settings.broker, deliveries::QUEUE, running.shutdown());
     running.spawn(task);

@@ -1,6 +1,6 @@
 //! The secrets of new tasks. They are random, unless they must be made again: for mails, or for repeats of the request.
 
-use auth::MailKeys;
+use auth::{MailKey, MailKeys};
 use values::{Secret, TaskId};
 
 use crate::idempotency::{RepeatKeys, StoredAnswer};
@@ -28,56 +28,65 @@ impl NewSecrets {
         mailing: &Mailing,
         keys: Option<&RepeatKeys>,
     ) -> Self {
-        let language = fields.language.map(|MailLanguage(language)| language);
-        let planned = mailing.plan(id, fields.notify, language);
-        let (mail, seeds, secrets) = match (planned, keys) {
-            (Some((mail, secrets)), _) => {
-                let seeds = [mail.approver_seed, mail.requester_seed];
-                (Some(mail), Some(seeds), secrets)
-            }
-            (None, Some(keys)) => {
-                let seeds = [Seed::random(), Seed::random()];
-                let [approver, requester] = seeds;
-                let secrets = [
-                    approver.secret(keys.current(), id, Part::Approver),
-                    requester.secret(keys.current(), id, Part::Requester),
-                ];
-                (None, Some(seeds), secrets)
-            }
-            (None, None) => (None, None, [secrets::generate(id), secrets::generate(id)]),
-        };
-        let (link, secrets) = if is_restricted(fields.deciders, fields.self_approval) {
-            let of_mails = mail
-                .as_ref()
-                .and(mailing.keys.as_ref())
-                .map(MailKeys::current);
-            let key = of_mails.or(keys.map(RepeatKeys::current));
-            let told = match (seeds, key) {
-                (Some([seed, _]), Some(key)) => seed.secret(key, id, Part::Reader),
-                _ => secrets::generate(id),
-            };
+        let (mail, seeds, secrets) = seeded(id, fields, mailing, keys);
+        let told = is_restricted(fields.deciders, fields.self_approval).then(|| {
+            let of_mails = mail.as_ref().and(mailing.keys.as_ref());
+            let key = of_mails.map(MailKeys::current);
+            reading_secret(id, seeds, key.or(keys.map(RepeatKeys::current)))
+        });
+        let (link, secrets) = told.map_or((None, secrets.clone()), |told| {
             let [link, requester] = secrets;
             (Some(link), [told, requester])
-        } else {
-            (None, secrets)
-        };
-        let with_hash =
-            |seed: Seed, secret: &Secret| (seed, secret.fingerprint().as_bytes().to_vec());
-        let [approver, requester] = &secrets;
-        let stored = seeds
-            .filter(|_| keys.is_some())
-            .map(|[of_approver, of_requester]| {
-                [
-                    with_hash(of_approver, approver),
-                    with_hash(of_requester, requester),
-                ]
-            });
+        });
+        let stored = seeds.filter(|_| keys.is_some()).map(|seeds| {
+            let hash = |secret: &Secret| secret.fingerprint().as_bytes().to_vec();
+            let ([of_approver, of_requester], [approver, requester]) = (seeds, &secrets);
+            [
+                (of_approver, hash(approver)),
+                (of_requester, hash(requester)),
+            ]
+        });
         Self {
             secrets,
             link,
             mail,
             stored,
         }
+    }
+}
+
+/// The approver's and the requester's secrets, and what they are derived from if they must be made again.
+fn seeded(
+    id: TaskId,
+    fields: &CreateTaskRequest,
+    mailing: &Mailing,
+    keys: Option<&RepeatKeys>,
+) -> (Option<MailPlan>, Option<[Seed; 2]>, [Secret; 2]) {
+    let language = fields.language.map(|MailLanguage(language)| language);
+    let planned = mailing.plan(id, fields.notify, language);
+    match (planned, keys) {
+        (Some((mail, secrets)), _) => {
+            let seeds = [mail.approver_seed, mail.requester_seed];
+            (Some(mail), Some(seeds), secrets)
+        }
+        (None, Some(keys)) => {
+            let seeds = [Seed::random(), Seed::random()];
+            let [approver, requester] = seeds;
+            let secrets = [
+                approver.secret(keys.current(), id, Part::Approver),
+                requester.secret(keys.current(), id, Part::Requester),
+            ];
+            (None, Some(seeds), secrets)
+        }
+        (None, None) => (None, None, [secrets::generate(id), secrets::generate(id)]),
+    }
+}
+
+/// A secret that only opens the task. It can be made again if the others can.
+fn reading_secret(id: TaskId, seeds: Option<[Seed; 2]>, key: Option<&MailKey>) -> Secret {
+    match (seeds, key) {
+        (Some([seed, _]), Some(key)) => seed.secret(key, id, Part::Reader),
+        _ => secrets::generate(id),
     }
 }
 

@@ -3,7 +3,7 @@ use std::collections::{BTreeMap, HashMap};
 use audit_log::{AuthMethod, RequestMeta};
 use database::{BatchLimits, BatchOutcomes, Batches, Connection, Database, Error};
 use messaging::Publisher;
-use serde_json::json;
+use serde_json::{Map, json};
 use telemetry::RequestContext;
 use values::{Names as _, TaskId};
 
@@ -217,13 +217,16 @@ impl DecisionAttempt {
         };
         let holder = by_secret.then_some(holder.as_str());
         let (version, hash) = (task.content_version, task.content_hash());
-        let mut detail = json!({ "version": version, "contentSha256": hash });
+        let mut detail = Map::from_iter([
+            ("version".to_owned(), version.into()),
+            ("contentSha256".to_owned(), hash.into()),
+        ]);
         if comment.is_some() {
-            detail["fields"] = json!([decision.comment_field()]);
+            detail.insert("fields".to_owned(), json!([decision.comment_field()]));
         }
         let via = DecidedVia::of(&self.actor, task, decision.permission());
         if via.r#override {
-            detail["override"] = json!(true);
+            detail.insert("override".to_owned(), true.into());
         }
         let action = decision.audit_action();
         let entry = action.on_task(task.id, identity, self.meta.clone());
@@ -236,7 +239,7 @@ impl DecisionAttempt {
             via: serde_json::to_value(&via).unwrap_or_default(),
             user: self.actor.user_and_incarnation(),
             cause: &self.cause,
-            entry: entry.detail(detail),
+            entry: entry.detail(detail.into()),
         }
     }
 

@@ -30,6 +30,27 @@ pub(crate) struct NewTask {
     pub(crate) entry: Entry,
 }
 
+impl NewTask {
+    fn approver_seed(&self) -> Option<&[u8]> {
+        self.mail.as_ref().map(|mail| mail.approver_seed.as_bytes())
+    }
+
+    fn requester_seed(&self) -> Option<&[u8]> {
+        self.mail
+            .as_ref()
+            .map(|mail| mail.requester_seed.as_bytes())
+    }
+
+    fn metadata(&self) -> Option<&str> {
+        self.fields.metadata.as_ref().map(Metadata::as_str)
+    }
+
+    fn reading_secret(&self) -> Option<&[u8]> {
+        let hash = self.reading_secret.as_ref();
+        hash.map(|hash| hash.as_bytes().as_slice())
+    }
+}
+
 /// A task that was inserted.
 #[derive(QueryableByName)]
 pub(crate) struct Inserted {
@@ -70,26 +91,14 @@ pub(crate) fn insert(
         .bind::<Array<Nullable<Text>>, _>(column(tasks, |task| {
             task.mail.map(|mail| mail.language.name())
         }))
-        .bind::<Array<Nullable<Binary>>, _>(column(tasks, |task| {
-            task.mail.as_ref().map(|mail| mail.approver_seed.as_bytes())
-        }))
-        .bind::<Array<Nullable<Binary>>, _>(column(tasks, |task| {
-            task.mail
-                .as_ref()
-                .map(|mail| mail.requester_seed.as_bytes())
-        }))
+        .bind::<Array<Nullable<Binary>>, _>(column(tasks, |task| task.approver_seed()))
+        .bind::<Array<Nullable<Binary>>, _>(column(tasks, |task| task.requester_seed()))
         .bind::<Array<Double>, _>(reminders)
         .bind::<Array<Bool>, _>(column(tasks, |task| task.fields.confirmation_required))
-        .bind::<Array<Nullable<Text>>, _>(column(tasks, |task| {
-            task.fields.metadata.as_ref().map(Metadata::as_str)
-        }))
+        .bind::<Array<Nullable<Text>>, _>(column(tasks, |task| task.metadata()))
         .bind::<Array<Nullable<Text>>, _>(column(tasks, |task| task.fields.deciders))
         .bind::<Array<Bool>, _>(column(tasks, |task| task.fields.self_approval))
-        .bind::<Array<Nullable<Binary>>, _>(column(tasks, |task| {
-            task.reading_secret
-                .as_ref()
-                .map(|hash| hash.as_bytes().as_slice())
-        }));
+        .bind::<Array<Nullable<Binary>>, _>(column(tasks, |task| task.reading_secret()));
     Ok(insert.load(connection)?)
 }
 
