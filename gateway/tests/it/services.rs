@@ -215,19 +215,21 @@ async fn record(request: HttpRequest, payload: Payload, state: Shared) -> HttpRe
             .insert_header(("x-may-wait", "30"))
             .json(pending);
     }
-    let is_refused = {
-        let mut state = state.lock().unwrap();
-        let is_refused = state.refusals > 0;
-        state.refusals = state.refusals.saturating_sub(1);
-        is_refused
-    };
-    if is_refused {
+    if takes_refusal(&state) {
         let challenge = r#"Bearer realm="countersign", error="invalid_token""#;
         return HttpResponse::Unauthorized()
             .insert_header(("www-authenticate", challenge))
             .json(json!({"code": "token-revoked"}));
     }
     reply(&response).await
+}
+
+/// Whether the request is refused as if its token was revoked.
+fn takes_refusal(state: &Shared) -> bool {
+    let mut state = state.lock().unwrap();
+    let is_refused = state.refusals > 0;
+    state.refusals = state.refusals.saturating_sub(1);
+    is_refused
 }
 
 async fn drain(mut payload: Payload) -> Option<usize> {

@@ -100,7 +100,7 @@ fn start_authority(
 }
 
 /// The rows that are deleted because of their age.
-fn retention() -> Vec<RetentionRule> {
+fn retention_rules() -> Vec<RetentionRule> {
     let own = [
         erasure::RETENTION,
         idempotency::RETENTION,
@@ -122,7 +122,7 @@ fn start_context(
     running.spawn(audit_log::retain(database.clone(), retention, shutdown));
     running.spawn(jobs::retain(
         database.clone(),
-        retention(),
+        retention_rules(),
         running.shutdown(),
     ));
     running.spawn(mails::backlog::watch(database.clone(), running.shutdown()));
