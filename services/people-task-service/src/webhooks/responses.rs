@@ -11,6 +11,7 @@ use values::{DeliveryId, TaskId, WebhookId};
 
 use crate::deliveries::TestResult;
 use crate::status::DeliveryStatus;
+use crate::webhook_options::requests::BodyTemplate;
 use crate::webhook_options::{CallMethod, Success, WebhookOptions};
 use crate::webhooks::store::Webhook;
 
@@ -50,6 +51,7 @@ pub(crate) struct WebhookResponse {
     method: Option<CallMethod>,
     /// The body with its placeholders.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(inline, value_type = BodyTemplate, required = false)]
     body: Option<Value>,
     /// When a call has succeeded.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -8,6 +8,7 @@ use crate::due_dates::{accepting, after, worker_with};
 use crate::fixture::{Fixture, Task, User};
 use crate::webhook_options::{ENGINES, KEYS, OLD_KEY, VALUE, try_options};
 use crate::webhook_worker::fixture::{CannedResponse, Receiver};
+use crate::webhook_worker::receiver::Call;
 
 const WHSEC: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
 
@@ -250,7 +251,7 @@ async fn a_due_date_that_passed_is_told_without_a_decision() {
     let told = |status: &str| {
         calls
             .iter()
-            .map(|call| call.json())
+            .map(Call::json)
             .find(|body| body[0] == status)
             .unwrap()
     };

@@ -57,6 +57,7 @@ mod task_mails;
 mod trace_collector;
 #[cfg(test)]
 mod traces;
+#[cfg(test)]
 mod waiting;
 #[cfg(test)]
 mod webdriver;
