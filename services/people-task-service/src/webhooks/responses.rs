@@ -11,8 +11,7 @@ use values::{DeliveryId, TaskId, WebhookId};
 
 use crate::deliveries::TestResult;
 use crate::status::DeliveryStatus;
-use crate::webhook_options::requests::BodyTemplate;
-use crate::webhook_options::{CallMethod, Success, WebhookOptions};
+use crate::webhook_options::{BodyTemplate, CallMethod, Success, WebhookOptions};
 use crate::webhooks::store::Webhook;
 
 /// A URL that is called when its task is decided, or when its due date passes. The last five fields are there if the
