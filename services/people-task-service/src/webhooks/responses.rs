@@ -46,7 +46,7 @@ pub(crate) struct WebhookResponse {
     headers: Vec<String>,
     /// The method of the calls.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(inline, nullable = false)]
+    #[schema(inline)]
     method: Option<CallMethod>,
     /// The body with its placeholders.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -54,7 +54,7 @@ pub(crate) struct WebhookResponse {
     body: Option<Value>,
     /// When a call has succeeded.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(inline, nullable = false)]
+    #[schema(inline)]
     success: Option<Success>,
 }
 
