@@ -230,7 +230,6 @@ mod tests {
             email_verified: true,
             group: None,
             credential: None,
-            key_scopes: None,
         }
     }
 

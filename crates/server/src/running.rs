@@ -56,8 +56,7 @@ impl Running {
     }
 
     /// The token that is cancelled when clients must move to other replicas.
-    #[must_use]
-    pub fn draining(&self) -> CancellationToken {
+    pub(crate) fn draining(&self) -> CancellationToken {
         self.draining.clone()
     }
 

@@ -26,7 +26,6 @@ fn server() -> (Running, SocketAddr) {
         ..HttpServerSettings::single_threaded()
     };
     let listener = Listener {
-        aside: 0,
         explains_refusals: true,
         ..listener.into()
     };

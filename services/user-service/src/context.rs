@@ -11,8 +11,7 @@ use messaging::Publisher;
 use crate::hashing::Hasher;
 use crate::password_rules::PasswordRules;
 use crate::settings::{
-    ChannelSettings, CodeRequestSettings, EmailVerification, KeySettings, SessionSettings,
-    SignUpSettings,
+    ChannelSettings, CodeRequestSettings, EmailVerification, SessionSettings, SignUpSettings,
 };
 
 #[derive(Debug)]
@@ -29,7 +28,6 @@ pub(crate) struct Context {
     pub(crate) channels: ChannelSettings,
     pub(crate) code_requests: CodeRequestSettings,
     pub(crate) sessions: SessionSettings,
-    pub(crate) keys: KeySettings,
     /// Whether a deletion has steps at a flow engine.
     pub(crate) has_engine: bool,
     pub(crate) deletions: Publisher,

@@ -26,7 +26,6 @@ mod context;
 mod credentials;
 pub mod deletions;
 mod hashing;
-mod keys;
 pub mod notifications;
 mod password_rules;
 mod passwords;

@@ -36,7 +36,6 @@ diesel::table! {
         segment -> BigInt,
         access_changed -> Nullable<Timestamptz>,
         account_group -> Nullable<Binary>,
-        is_service -> Bool,
     }
 }
 
@@ -114,8 +113,6 @@ diesel::table! {
         finished -> Nullable<Timestamptz>,
         #[sql_name = "generation"]
         code_generation -> Nullable<BigInt>,
-        key_name -> Nullable<Text>,
-        key_expires -> Nullable<Timestamptz>,
     }
 }
 
@@ -247,11 +244,6 @@ diesel::table! {
         expires -> Timestamptz,
         client_network -> Text,
         program -> Text,
-        name -> Nullable<Text>,
-        scopes -> Nullable<Array<Text>>,
-        created_by -> Nullable<Binary>,
-        used -> Nullable<Timestamptz>,
-        notice_due -> Nullable<Timestamptz>,
     }
 }
 
@@ -274,7 +266,6 @@ diesel::define_sql_function! {
 }
 
 diesel::joinable!(codes -> users (user_id));
-diesel::joinable!(credentials -> users (user_id));
 diesel::joinable!(deletion_steps -> deletions (deletion_id));
 diesel::joinable!(sign_in_names -> users (user_id));
 diesel::joinable!(user_changes -> users (user_id));

@@ -11,7 +11,6 @@
 
 mod account_workload;
 mod checker;
-mod creations;
 mod databases;
 mod fault_injector;
 mod final_state;

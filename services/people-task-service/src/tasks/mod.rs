@@ -3,14 +3,11 @@
 pub(crate) mod access;
 pub mod benchmarks;
 pub(crate) mod create;
-pub(crate) mod creation_store;
+mod creation_store;
 pub(crate) mod credentials;
-pub(crate) mod deciders;
 mod edit;
-pub(crate) mod ended;
 pub(crate) mod error;
 mod list_query;
-pub(crate) mod metadata;
 pub(crate) mod projection;
 pub(crate) mod read;
 pub(crate) mod requests;
@@ -19,7 +16,6 @@ mod round;
 pub(crate) mod routes;
 pub(crate) mod secrets;
 pub(crate) mod store;
-pub(crate) mod via;
 
 pub(crate) use error::TaskError;
 pub(crate) use read::find_permitted;

@@ -1,13 +1,11 @@
 //! Webhooks: registered for a pending task, called once it is decided, and when its due date passes.
 
-pub(crate) mod check;
 mod delete;
-pub(crate) mod error;
+mod error;
 mod list;
 pub(crate) mod register;
 mod registration_store;
-pub(crate) mod requests;
-pub(crate) mod responses;
+mod requests;
+mod responses;
 pub(crate) mod routes;
-mod send_test;
 pub(crate) mod store;

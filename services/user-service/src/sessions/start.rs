@@ -124,8 +124,7 @@ fn end_excess(
     let excess: Vec<_> = excess.map(|session| session.id).collect();
     for id in &excess {
         let entry = entry(AuditAction::SessionEnded, user, *id, meta);
-        let kind = CredentialKind::Session;
-        crate::credentials::store::end(connection, user, kind, *id, entry)?;
+        crate::credentials::store::end(connection, user, *id, entry)?;
     }
     Ok(excess)
 }

@@ -8,16 +8,16 @@ use crate::tasks::access::{Permission, Relations};
 const ADMINISTRATOR: &str = "administrator";
 
 impl Registrant {
-    /// How the user is related to the task, who has the right today with which the webhook was registered; `None`
-    /// without that right. What the user service has reported about the user replaces what the token said then.
+    /// Whether the user has the right today with which the webhook was registered. What the user service has reported
+    /// about the user replaces what the token said then.
     ///
     /// Of a webhook of a version before 0.3.0 it is not known what gave the right, so only a deactivated account ends it.
-    pub(super) fn relations(&self, task: &Task) -> Option<Relations> {
+    pub(super) fn may_be_told(&self, task: &Task) -> bool {
         if self.is_active == Some(false) {
-            return None;
+            return false;
         }
         let Some(registered_as) = &self.registered_as else {
-            return Some(Relations::default());
+            return true;
         };
         let email = match self.is_active {
             Some(_) => self.user_email.as_ref(),
@@ -31,7 +31,6 @@ impl Registrant {
             admin: self.is_admin.unwrap_or(registered_as == ADMINISTRATOR),
             ..Relations::default()
         };
-        let may_be_told = relations.allow(Permission::RegisterWebhook);
-        may_be_told.then_some(relations)
+        relations.allow(Permission::RegisterWebhook)
     }
 }

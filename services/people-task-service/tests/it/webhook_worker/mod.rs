@@ -5,7 +5,7 @@ mod fairness;
 pub(crate) mod fixture;
 mod pauses;
 mod proxy;
-pub(crate) mod receiver;
+mod receiver;
 mod recovery;
 mod retries;
 mod signing;

@@ -22,8 +22,6 @@ pub(super) struct ClaimedRow {
     pub(super) channel: String,
     pub(super) created: DateTime<Utc>,
     generation: Option<i64>,
-    /// What a mail about an API key says of it.
-    pub(super) key: (Option<String>, Option<DateTime<Utc>>),
 }
 
 impl ClaimedRow {
@@ -79,14 +77,13 @@ pub(super) fn claim(
     let Some(lease) = JOBS.claim(connection, claim)? else {
         return Ok(None);
     };
-    let (kind, channel, created, generation, key) = notifications::table
+    let (kind, channel, created, generation) = notifications::table
         .find(lease.id)
         .select((
             notifications::kind,
             notifications::channel,
             notifications::created,
             notifications::code_generation,
-            (notifications::key_name, notifications::key_expires),
         ))
         .first(connection)?;
     Ok(Some(ClaimedRow {
@@ -95,7 +92,6 @@ pub(super) fn claim(
         channel,
         created,
         generation,
-        key,
     }))
 }
 

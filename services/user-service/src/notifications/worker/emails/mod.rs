@@ -5,7 +5,6 @@
 
 mod codes;
 mod foreign_text;
-mod keys;
 mod layout;
 mod tasks;
 mod texts;

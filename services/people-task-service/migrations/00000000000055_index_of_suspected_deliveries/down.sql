@@ -1,1 +1,0 @@
-DROP INDEX CONCURRENTLY IF EXISTS deliveries_with_options_suspected;

@@ -1,1 +1,0 @@
-DROP INDEX CONCURRENTLY IF EXISTS webhooks_by_header_key;

@@ -1,2 +1,0 @@
--- A constraint stays valid until the last migration is undone.
-SELECT 1;

@@ -1,1 +1,0 @@
-DROP INDEX CONCURRENTLY IF EXISTS credentials_by_notice_due;

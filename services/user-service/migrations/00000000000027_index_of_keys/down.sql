@@ -1,1 +1,0 @@
-DROP INDEX CONCURRENTLY IF EXISTS credentials_of_keys_by_created;

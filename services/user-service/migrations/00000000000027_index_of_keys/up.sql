@@ -1,1 +1,0 @@
-CREATE INDEX CONCURRENTLY IF NOT EXISTS credentials_of_keys_by_created ON credentials (created, id) WHERE kind = 'key';

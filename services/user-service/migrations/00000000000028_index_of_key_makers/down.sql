@@ -1,1 +1,0 @@
-DROP INDEX CONCURRENTLY IF EXISTS credentials_by_created_by;
