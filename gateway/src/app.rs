@@ -16,6 +16,7 @@ use values::Names as _;
 use crate::context::AppState;
 use crate::documents::{Documents, openapi_json};
 use crate::forward::forward;
+use crate::keys::KeyTokens;
 use crate::limits::circuit_breaker::CircuitBreaker;
 use crate::limits::concurrency::ConcurrencyLimits;
 use crate::limits::rate_limit::RateLimits;
@@ -24,9 +25,10 @@ use crate::middleware::cors::{cors, explain_refusals};
 use crate::middleware::{self, count_request};
 use crate::pages::{self, Page, Pages};
 use crate::routes::{self, PerService, Route, Service};
-use crate::settings::GatewaySettings;
+use crate::settings::{GatewaySettings, WaitingSettings};
 use crate::tls::Certificates;
 use crate::upstream::{self, BaseAddress, UpstreamClient};
+use crate::waiting::{self, Waiting};
 
 const LIMITS_CLEANUP_INTERVAL: Duration = Duration::from_secs(60);
 
@@ -40,12 +42,12 @@ pub async fn run(settings: GatewaySettings) -> anyhow::Result<Running> {
         .map(Arc::new)
         .context("cannot create the client that fetches keys")?;
     let connector = upstream::connector().context("cannot prepare TLS for the services")?;
-    let state = Arc::new(app_state(&settings)?);
+    let state = Arc::new(app_state(&settings, &running)?);
     let pages = pages::load(&settings.pages).context("cannot prepare the web pages")?;
     let client = upstream::client(&connector);
     running.health = health(&authority, &state.upstreams, &client)?;
+    start_tasks(&running, &authority, &state, &client);
     let documents = Data::new(Documents::new(client, state.upstreams.clone()));
-    start_tasks(&running, &authority, &state);
 
     let (tcp, address) = server::bind(settings.listen_address)?;
     running.address = Some(address);
@@ -91,11 +93,21 @@ fn listener(
         tcp,
         tls,
         unlimited: Some(settings.trusted_proxies.clone()),
+        aside: limit_waiting(settings).max,
         explains_refusals: true,
     })
 }
 
-fn app_state(settings: &GatewaySettings) -> anyhow::Result<AppState> {
+/// How many callers can wait, each of which needs a file.
+fn limit_waiting(settings: &GatewaySettings) -> WaitingSettings {
+    let max = server::limit_aside(settings.http, settings.waiting.max);
+    WaitingSettings {
+        max,
+        ..settings.waiting
+    }
+}
+
+fn app_state(settings: &GatewaySettings, running: &Running) -> anyhow::Result<AppState> {
     let upstreams = PerService {
         user: (&settings.authority.user_service_url).try_into()?,
         people_task: (&settings.people_task_service_url).try_into()?,
@@ -107,8 +119,11 @@ fn app_state(settings: &GatewaySettings) -> anyhow::Result<AppState> {
         upstream_timeout: settings.upstream_timeout,
         body_timeout: settings.body_timeout,
         rate_limits: RateLimits::new(&settings.rate_limit),
+        limit_by: settings.limit_by,
+        keys: KeyTokens::default(),
         concurrency: ConcurrencyLimits::new(settings),
         turns: Turns::new(settings.max_in_flight),
+        waiting: Waiting::new(limit_waiting(settings), running.draining()),
         circuit_breakers: PerService::new(|service| {
             CircuitBreaker::new(service.name(), settings.circuit)
         }),
@@ -139,9 +154,23 @@ fn health(
         .optional("people-task-service", alive(Service::PeopleTask)?))
 }
 
-fn start_tasks(running: &Running, authority: &Arc<RemoteAuthority>, state: &Arc<AppState>) {
+fn start_tasks(
+    running: &Running,
+    authority: &Arc<RemoteAuthority>,
+    state: &Arc<AppState>,
+    client: &UpstreamClient,
+) {
     let measured = Arc::clone(state);
-    running.on_scrape(move || measured.concurrency.record_gauges());
+    running.on_scrape(move || {
+        measured.concurrency.record_gauges();
+        measured.waiting.record_gauge();
+    });
+    let (waiting, service) = (
+        Arc::clone(&state.waiting),
+        state.upstreams.of(Service::PeopleTask).clone(),
+    );
+    let (client, shutdown) = (client.clone(), running.shutdown());
+    running.spawn(async move { waiting::listen(&waiting, client, service, shutdown).await });
     let (authority, shutdown) = (Arc::clone(authority), running.shutdown());
     running.spawn(async move { authority.run(shutdown).await });
     let (state, shutdown) = (Arc::clone(state), running.shutdown());

@@ -1,14 +1,18 @@
+use std::sync::Arc;
 use std::time::Duration;
 
 use actix_web::http::header::HeaderValue;
 use app_config::Networks;
 
+use crate::keys::KeyTokens;
 use crate::limits::circuit_breaker::CircuitBreaker;
 use crate::limits::concurrency::ConcurrencyLimits;
 use crate::limits::rate_limit::RateLimits;
 use crate::limits::turns::Turns;
 use crate::routes::PerService;
+use crate::settings::LimitBy;
 use crate::upstream::BaseAddress;
+use crate::waiting::Waiting;
 
 /// The state that all requests share.
 #[derive(Debug)]
@@ -20,8 +24,14 @@ pub(crate) struct AppState {
     pub(crate) upstream_timeout: Duration,
     pub(crate) body_timeout: Duration,
     pub(crate) rate_limits: RateLimits,
+    /// Whose requests count together.
+    pub(crate) limit_by: LimitBy,
+    /// The tokens of API keys.
+    pub(crate) keys: KeyTokens,
     pub(crate) concurrency: ConcurrencyLimits,
     /// Used by the clients to which `rate_limits` apply.
     pub(crate) turns: Turns,
+    /// Callers that wait for the end of a task.
+    pub(crate) waiting: Arc<Waiting>,
     pub(crate) circuit_breakers: PerService<CircuitBreaker>,
 }

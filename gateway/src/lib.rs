@@ -3,6 +3,8 @@
 //! - [`routes`] is the one list of routes: method, path, service and access of each.
 //! - `forward` checks a request (rate, token, size), collects its body, sends it to its service and streams the
 //!   response back.
+//! - `waiting` lets callers wait for the end of a task, and hears of it from the people-task service.
+//! - `keys` exchanges API keys for tokens, which services see in their place.
 //! - `limits` holds the rate limits, the circuit breakers and what client networks share.
 //! - `middleware` holds CORS, HSTS and the rule for `HEAD` requests; `tls` the certificates.
 //! - `documents` merges the services' OpenAPI documents into the one that callers read.
@@ -21,6 +23,7 @@ mod client_info;
 mod context;
 mod documents;
 mod forward;
+mod keys;
 mod limits;
 mod middleware;
 mod pages;
@@ -29,9 +32,10 @@ pub mod routes;
 mod settings;
 mod tls;
 mod upstream;
+mod waiting;
 
 pub use app::run;
 pub use settings::{
-    AllowedOrigins, CircuitSettings, GatewaySettings, HexColor, PagesName, PagesSettings,
-    RateLimitSettings, TlsSettings,
+    AllowedOrigins, CircuitSettings, GatewaySettings, HexColor, LimitBy, PagesName, PagesSettings,
+    RateLimitSettings, TlsSettings, WaitingSettings,
 };

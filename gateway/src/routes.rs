@@ -17,6 +17,8 @@ pub struct Route {
     pub rate: RateClass,
     /// What it makes its service do, if requests of one network must not do it all at once.
     pub work: Option<Work>,
+    /// Whether a caller may wait for the end of the task that it names.
+    pub waits: bool,
 }
 
 impl Route {
@@ -92,7 +94,7 @@ pub enum Work {
     Short,
     /// Looks at many rows, or carries a long body.
     Long,
-    /// Looks up a host name, which takes as long as its name servers want.
+    /// Waits for others: looks up a host name, which takes as long as its name servers want, or tries a webhook.
     Lookup,
 }
 
@@ -106,6 +108,7 @@ const fn of(service: Service, method: Method, path: &'static str, access: Access
         access,
         rate: RateClass::Normal,
         work: Some(Work::Short),
+        waits: false,
     }
 }
 
@@ -136,6 +139,11 @@ const fn lookup(mut route: Route) -> Route {
     route
 }
 
+const fn waiting(mut route: Route) -> Route {
+    route.waits = true;
+    route
+}
+
 /// This `GET` deletes a webhook, for compatibility. A `HEAD` must never do that.
 const DELETING_GET: &str = "/people-task/webhooks/{id}";
 
@@ -148,6 +156,9 @@ pub static ROUTES: &[Route] = &[
     user(Method::POST, "/session/token", Cookie),
     user(Method::GET, "/user/sessions", Token),
     user(Method::DELETE, "/user/sessions/{sessionId}", Token),
+    user(Method::GET, "/user/keys", Token),
+    user(Method::POST, "/user/keys", Token),
+    user(Method::DELETE, "/user/keys/{keyId}", Token),
     credentials("/user", Public),
     credentials("/user/change-password", Token),
     credentials("/user/forgot-password", Public),
@@ -161,10 +172,16 @@ pub static ROUTES: &[Route] = &[
     long(user(Method::GET, "/users/deletions", Token)),
     long(user(Method::GET, "/users/queues", Token)),
     user(Method::POST, "/users/deletions/retry", Token),
+    long(user(Method::GET, "/users/keys", Token)),
+    long(user(Method::POST, "/users/keys/confirm", Token)),
     user(Method::GET, "/users/{userId}", Token),
     user(Method::PUT, "/users/{userId}", Token),
     user(Method::DELETE, "/users/{userId}", Token),
     user(Method::POST, "/users/{userId}/revoke-tokens", Token),
+    user(Method::GET, "/users/{userId}/keys", Token),
+    user(Method::POST, "/users/{userId}/keys", Token),
+    user(Method::DELETE, "/users/{userId}/keys/{keyId}", Token),
+    user(Method::POST, "/users/{userId}/keys/{keyId}/confirm", Token),
     user(Method::GET, "/users/{userId}/delete-status/{ticket}", Token),
     user(Method::DELETE, "/users/{userId}/delete-status/{ticket}", Token),
     long(user(Method::GET, "/audit", Token)),
@@ -173,10 +190,12 @@ pub static ROUTES: &[Route] = &[
     long(task(Method::GET, "/people-task/tasks", TokenOrSecret)),
     task(Method::POST, "/people-task/tasks", Token),
     long(task(Method::GET, "/people-task/tasks-count", TokenOrSecret)),
-    task(Method::GET, "/people-task/tasks/{id}", TokenOrSecret),
+    waiting(task(Method::GET, "/people-task/tasks/{id}", TokenOrSecret)),
     task(Method::PUT, "/people-task/tasks/{id}", TokenOrSecret),
     task(Method::PUT, "/people-task/tasks/{id}/approve", TokenOrSecret),
     task(Method::PUT, "/people-task/tasks/{id}/reject", TokenOrSecret),
+    task(Method::GET, "/people-task/tasks/{id}/cancel", TokenOrSecret),
+    task(Method::POST, "/people-task/tasks/{id}/cancel", TokenOrSecret),
     task(Method::GET, "/people-task/tasks/{id}/webhooks", Token),
     long(task(Method::GET, "/people-task/tasks/{id}/deliveries", Token)),
     long(task(Method::GET, "/people-task/deliveries", Token)),
@@ -190,6 +209,8 @@ pub static ROUTES: &[Route] = &[
     task(Method::POST, "/people-task/deliveries/{id}/cancel", Token),
     lookup(task(Method::POST, "/people-task/webhooks", Token)),
     task(Method::GET, "/people-task/webhooks/{id}", Token),
+    // It waits for a receiver.
+    lookup(task(Method::POST, "/people-task/webhooks/{id}/test", Token)),
     task(Method::DELETE, "/people-task/webhooks/{id}", Token),
     long(task(Method::GET, "/people-task/audit", Token)),
     task(Method::GET, "/people-task/reminders/unsubscribe", Public),
@@ -200,10 +221,11 @@ pub static ROUTES: &[Route] = &[
     long(task(Method::GET, "/plugins/appmixer/utils/tasks/tasks", TokenOrSecret)),
     task(Method::POST, "/plugins/appmixer/utils/tasks/tasks", Token),
     long(task(Method::GET, "/plugins/appmixer/utils/tasks/tasks-count", TokenOrSecret)),
-    task(Method::GET, "/plugins/appmixer/utils/tasks/tasks/{id}", TokenOrSecret),
+    waiting(task(Method::GET, "/plugins/appmixer/utils/tasks/tasks/{id}", TokenOrSecret)),
     task(Method::PUT, "/plugins/appmixer/utils/tasks/tasks/{id}", TokenOrSecret),
     task(Method::PUT, "/plugins/appmixer/utils/tasks/tasks/{id}/approve", TokenOrSecret),
     task(Method::PUT, "/plugins/appmixer/utils/tasks/tasks/{id}/reject", TokenOrSecret),
+    task(Method::POST, "/plugins/appmixer/utils/tasks/tasks/{id}/cancel", TokenOrSecret),
     lookup(task(Method::POST, "/plugins/appmixer/utils/tasks/webhooks", Token)),
     task(Method::DELETE, "/plugins/appmixer/utils/tasks/webhooks/{id}", Token),
     task(Method::GET, "/plugins/appmixer/utils/tasks/dashboard-url", Token),
@@ -226,6 +248,7 @@ mod tests {
     use std::collections::HashSet;
 
     use actix_web::http::Method;
+    use auth::{KEY_ROUTES, key_route};
 
     use super::{Access, ROUTES, by_path};
 
@@ -239,6 +262,23 @@ mod tests {
         let position = |wanted| paths.iter().position(|path| *path == wanted).unwrap();
         assert!(position("/users/count") < position("/users/{userId}"));
         assert!(position("/users/deletions") < position("/users/{userId}"));
+    }
+
+    #[test]
+    fn it_is_said_of_every_route_that_takes_a_token_what_it_takes_of_keys() {
+        for route in ROUTES {
+            let takes_token = matches!(route.access, Access::Token | Access::TokenOrSecret);
+            let creates_users = route.method == Method::POST && route.path == "/user";
+            let said = key_route(&route.method, route.path).is_some();
+            assert_eq!(said, takes_token || creates_users, "{}", route.path);
+        }
+        let exists = |method: &Method, path| {
+            let mut routes = ROUTES.iter();
+            routes.any(|route| route.method == *method && route.path == path)
+        };
+        for said in KEY_ROUTES {
+            assert!(exists(&said.method, said.path), "{}", said.path);
+        }
     }
 
     #[test]

@@ -7,7 +7,7 @@ use auth::Caller;
 use http_kit::forwarded_for::{TrustedProxies, client_address};
 use serde_json::{Value, json};
 use telemetry::RequestContext;
-use values::{Names as _, TaskId, UserId};
+use values::{CredentialId, Names as _, TaskId, UserId};
 
 /// Who made the change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -16,6 +16,10 @@ pub enum Actor {
     User(UserId),
     /// An administrator: a user with a token that has the scope `admin`.
     Admin(UserId),
+    /// A user, by an API key.
+    UserKey(UserId, CredentialId),
+    /// An administrator, by an API key that has the scope `admin`.
+    AdminKey(UserId, CredentialId),
     /// Another process of the system.
     Service,
     /// A caller with the approver secret of the task.
@@ -29,8 +33,8 @@ pub enum Actor {
 impl Actor {
     fn kind(self) -> &'static str {
         match self {
-            Self::User(_) => "user",
-            Self::Admin(_) => "admin",
+            Self::User(_) | Self::UserKey(..) => "user",
+            Self::Admin(_) | Self::AdminKey(..) => "admin",
             Self::Service => "service",
             Self::ApproverSecret => "approver-secret",
             Self::RequesterSecret => "requester-secret",
@@ -40,7 +44,16 @@ impl Actor {
 
     fn id(self) -> Option<UserId> {
         match self {
-            Self::User(id) | Self::Admin(id) => Some(id),
+            Self::User(id) | Self::Admin(id) | Self::UserKey(id, _) | Self::AdminKey(id, _) => {
+                Some(id)
+            }
+            _ => None,
+        }
+    }
+
+    fn key(self) -> Option<CredentialId> {
+        match self {
+            Self::UserKey(_, key) | Self::AdminKey(_, key) => Some(key),
             _ => None,
         }
     }
@@ -48,10 +61,11 @@ impl Actor {
 
 impl From<&Caller> for Actor {
     fn from(caller: &Caller) -> Self {
-        if caller.is_admin() {
-            Self::Admin(caller.id())
-        } else {
-            Self::User(caller.id())
+        match (caller.is_admin(), caller.key()) {
+            (true, None) => Self::Admin(caller.id()),
+            (false, None) => Self::User(caller.id()),
+            (true, Some(key)) => Self::AdminKey(caller.id(), key),
+            (false, Some(key)) => Self::UserKey(caller.id(), key),
         }
     }
 }
@@ -127,10 +141,12 @@ pub struct Entry {
     pub(crate) client_address: Option<String>,
     pub(crate) request_id: String,
     pub(crate) detail: Option<Value>,
+    key: Option<CredentialId>,
 }
 
 impl Entry {
-    /// An entry for an action, which must be one of those that the table's constraint lists.
+    /// An entry for an action, which must be one of those that the table's constraint lists. If an API key acted, the details
+    /// name it as `key`.
     #[must_use]
     pub fn new(action: &'static str, actor: Actor, request: RequestMeta) -> Self {
         Self {
@@ -142,7 +158,8 @@ impl Entry {
             auth_method: None,
             client_address: request.client_address,
             request_id: request.request_id,
-            detail: None,
+            detail: actor.key().map(|key| json!({ "key": key })),
+            key: actor.key(),
         }
     }
 
@@ -173,8 +190,32 @@ impl Entry {
 
     /// Sets further details: identifiers, hosts, numbers and constants, never another value from a request.
     #[must_use]
-    pub fn detail(mut self, detail: Value) -> Self {
+    pub fn detail(mut self, mut detail: Value) -> Self {
+        if let (Some(key), Some(fields)) = (self.key, detail.as_object_mut()) {
+            fields.insert("key".to_owned(), json!(key));
+        }
         self.detail = Some(detail);
         self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+    use values::{CredentialId, UserId};
+
+    use super::{Actor, Entry, RequestMeta};
+
+    #[test]
+    fn the_details_name_the_key_that_acted_beside_whatever_else_they_say() {
+        let (user, key) = (UserId::generate(), CredentialId::generate());
+        let entry = |actor| Entry::new("task-created", actor, RequestMeta::internal());
+        let by_key = entry(Actor::UserKey(user, key));
+        assert_eq!(by_key.detail, Some(json!({"key": key})));
+        assert_eq!(by_key.actor_kind, "user");
+        let detailed = by_key.fields(&["title"]).detail;
+        assert_eq!(detailed, Some(json!({"fields": ["title"], "key": key})));
+        assert_eq!(entry(Actor::AdminKey(user, key)).actor_kind, "admin");
+        assert_eq!(entry(Actor::User(user)).detail, None);
     }
 }

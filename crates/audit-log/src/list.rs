@@ -47,8 +47,8 @@ pub struct AuditEntry {
     /// The `X-Request-Id` of the response, which is also in the log lines of the request.
     #[schema(example = "0b5c1d")]
     request_id: String,
-    /// Further details, such as `fields`, the names of the fields that changed, and of a decision `version` and
-    /// `contentSha256`, the hash of what was decided on.
+    /// Further details, such as `fields`, the names of the fields that changed, of a decision `version` and
+    /// `contentSha256`, the hash of what was decided on, and `key`, the API key that acted for the user.
     #[schema(required = true, value_type = Option<Object>)]
     detail: Option<Value>,
 }

@@ -70,6 +70,10 @@ pub struct Claims {
     /// password alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub credential: Option<CredentialId>,
+    /// What the API key may do that the token was issued for; then `credential` is the key. Absent in other tokens. Names that
+    /// are unknown count for nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key_scopes: Option<Vec<String>>,
 }
 
 fn default_email_verified() -> bool {

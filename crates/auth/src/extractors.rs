@@ -9,9 +9,12 @@ use actix_web::http::header::{AUTHORIZATION, HeaderValue, WWW_AUTHENTICATE};
 use actix_web::web::Data;
 use actix_web::{FromRequest, HttpRequest};
 use http_kit::Problem;
-use values::{CredentialId, UserId};
+use values::{CredentialId, Names as _, UserId};
 
-use crate::{ADMIN_SCOPE, Claims, Rejection, RemoteAuthority, Verifier};
+use crate::{
+    ADMIN_SCOPE, ApiKey, Claims, KeyScope, Rejection, RemoteAuthority, Verifier, key_not_accepted,
+    key_route,
+};
 
 /// The user whose valid token authenticates the request; `401` without one.
 ///
@@ -52,13 +55,27 @@ impl Caller {
         self.0.group.as_deref()
     }
 
-    /// Whether the token has a scope.
+    /// Whether the token has a scope of its user. That of administrators counts for a key only if the key has it, too.
     #[must_use]
     pub fn has_scope(&self, scope: &str) -> bool {
         self.0.scope.iter().any(|held| held == scope)
+            && (scope != ADMIN_SCOPE || self.may(KeyScope::Admin))
     }
 
-    /// Whether the token has the scope `admin`.
+    /// The API key that acts for the user; `None` if the user acts.
+    #[must_use]
+    pub fn key(&self) -> Option<CredentialId> {
+        self.0.key_scopes.as_ref().and(self.0.credential)
+    }
+
+    /// Whether the key that acts has a scope. A user who acts needs none.
+    #[must_use]
+    pub fn may(&self, scope: KeyScope) -> bool {
+        let held = self.0.key_scopes.as_ref();
+        held.is_none_or(|held| held.iter().any(|held| held == scope.name()))
+    }
+
+    /// Whether the token has the scope `admin`, and the key that acts has it, too.
     #[must_use]
     pub fn is_admin(&self) -> bool {
         self.has_scope(ADMIN_SCOPE)
@@ -74,6 +91,20 @@ impl Caller {
     #[must_use]
     pub fn normalized_email(&self) -> Option<String> {
         self.email().map(str::to_ascii_lowercase)
+    }
+}
+
+impl Caller {
+    /// The user of a token that came with a request, or of one that a key of the request was exchanged for.
+    ///
+    /// # Errors
+    /// `401` for a token that is not valid, `403` if the key that it was issued for may not make the request, and
+    /// `503 not-ready` while no keys are known.
+    pub async fn of_token(request: &HttpRequest, token: &str) -> Result<Self, Problem> {
+        let claims = verify(request, |verifier| verifier.verify(token)).await?;
+        let caller = Self(claims);
+        check_scopes(request, &caller)?;
+        Ok(caller)
     }
 }
 
@@ -115,8 +146,8 @@ impl FromRequest for MaybeCaller {
             let Some(token) = bearer_token(&request)? else {
                 return Ok(Self(None));
             };
-            let claims = verify(&request, |verifier| verifier.verify(&token)).await?;
-            Ok(Self(Some(claims.into())))
+            let caller = Caller::of_token(&request, &token).await?;
+            Ok(Self(Some(caller)))
         })
     }
 }
@@ -214,6 +245,31 @@ fn not_ready() -> Problem {
     )
 }
 
+/// The API key that a request came with instead of a token, if it has the form of one. Whether it is one is for the user
+/// service to say.
+///
+/// # Errors
+/// `401 invalid-key` for what starts like a key but has a wrong checksum, and `401 invalid-token` for a header that is
+/// malformed.
+pub fn presented_key(request: &HttpRequest) -> Result<Option<ApiKey>, Problem> {
+    match bearer_token(request)? {
+        Some(token) if ApiKey::is_meant(&token) => {
+            ApiKey::parse(&token).map(Some).ok_or_else(invalid_key)
+        }
+        _ => Ok(None),
+    }
+}
+
+/// `401 invalid-key`: there is no such API key, or it has ended.
+#[must_use]
+pub fn invalid_key() -> Problem {
+    let reason = "The API key is unknown, or has ended or expired";
+    let detail = format!("{reason}. Ask for another one.");
+    let error = format!(r#", error="invalid_token", error_description="{reason}""#);
+    let problem = Problem::new(StatusCode::UNAUTHORIZED, "invalid-key", detail);
+    challenge(problem, &error)
+}
+
 pub(crate) fn unauthenticated(rejection: Rejection) -> Problem {
     let (code, reason) = match rejection {
         Rejection::NotReady => return not_ready(),
@@ -246,6 +302,21 @@ pub fn token_missing() -> Problem {
 #[must_use]
 pub fn token_revoked() -> Problem {
     unauthenticated(Rejection::Revoked)
+}
+
+/// Checks that a key has the scopes of the call that it is used for. Other tokens may make every call.
+fn check_scopes(request: &HttpRequest, caller: &Caller) -> Result<(), Problem> {
+    if caller.key().is_none() {
+        return Ok(());
+    }
+    let path = request.match_pattern().unwrap_or_default();
+    let open = key_route(request.method(), &path).filter(|route| !route.scopes.is_empty());
+    let route = open.ok_or_else(key_not_accepted)?;
+    if route.scopes.iter().all(|scope| caller.may(*scope)) {
+        return Ok(());
+    }
+    let needed: Vec<_> = route.scopes.iter().map(|scope| scope.name()).collect();
+    Err(insufficient_scope(&needed.join(" ")))
 }
 
 /// `403 insufficient-scope`: the token is valid but has none of these scopes (RFC 6750 section 3.1).

@@ -230,6 +230,7 @@ mod tests {
             email_verified: true,
             group: None,
             credential: None,
+            key_scopes: None,
         }
     }
 

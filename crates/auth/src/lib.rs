@@ -8,15 +8,20 @@
 //! - [`FeedReader`] keeps a verifier up to date with the revocation feed, and [`RemoteAuthority`] with the user
 //!   service's keys, too.
 //! - [`Caller`], [`MaybeCaller`], [`AdminCaller`]: extractors, so that the signature of a handler shows who may call it.
+//! - [`ApiKey`]: a key in the form in which programs send it; [`KeyExchange`], by which the gateway gets a token for it.
+//! - [`KEY_ROUTES`]: what API keys may do. The extractors check it.
 //! - [`MailKeys`]: the key by which the notification worker fetches mails about tasks.
 //!
 //! Invariant: every process that polls the feed rejects a token whose epoch is below its user's, within one second
 //! of the commit that raised the epoch.
 
+mod api_key;
 mod claims;
 mod ed25519;
+mod email_verification;
 mod extractors;
 mod feed_reader;
+mod key_routes;
 mod keys;
 mod mail_keys;
 mod remote_authority;
@@ -24,12 +29,15 @@ mod revocation;
 mod signer;
 mod verifier;
 
+pub use api_key::{ApiKey, ExchangedKey, KeyExchange};
 pub use claims::{ADMIN_SCOPE, Claims, Rejection, ServiceClaims, Subject};
+pub use email_verification::EmailVerification;
 pub use extractors::{
     AdminCaller, AdminProblems, Caller, MaybeCaller, ServiceCaller, TokenProblems,
-    insufficient_scope, token_missing, token_revoked,
+    insufficient_scope, invalid_key, presented_key, token_missing, token_revoked,
 };
 pub use feed_reader::{FeedReader, FeedSource};
+pub use key_routes::{KEY_ROUTES, KeyRoute, KeyScope, key_not_accepted, key_route};
 pub use keys::{Jwk, JwkSet, KeyError, PublicKey, SigningKey};
 pub use mail_keys::{MailKey, MailKeys, NotificationWorkerCaller};
 pub use remote_authority::{RemoteAuthority, RemoteSettings, read_audience, read_issuer};

@@ -37,6 +37,17 @@ impl MailKey {
         derived
     }
 
+    /// A key for another purpose, from a secret that a process has anyway. Whitespace around the secret does not count.
+    #[must_use]
+    pub fn from_secret(secret: &Secret, purpose: &str) -> Self {
+        let secret = Self(hmac::Key::new(
+            hmac::HMAC_SHA256,
+            secret.expose().trim().as_bytes(),
+        ));
+        let derived = secret.derive(purpose, &[]);
+        Self(hmac::Key::new(hmac::HMAC_SHA256, &derived))
+    }
+
     fn worker_token(&self) -> Secret {
         Secret::new(hex::encode(self.derive("token", &[WORKER])))
     }

@@ -3,9 +3,9 @@ use std::time::Duration;
 
 use jsonwebtoken::{Algorithm, EncodingKey, Header, encode, get_current_timestamp};
 use serde::Serialize;
-use values::{CredentialId, Secret};
+use values::{CredentialId, Names as _, Secret};
 
-use crate::{Claims, JwkSet, ServiceClaims, SigningKey, Subject, ed25519};
+use crate::{ADMIN_SCOPE, Claims, JwkSet, KeyScope, ServiceClaims, SigningKey, Subject, ed25519};
 
 /// A token could not be signed, because the key is broken.
 #[derive(Debug, thiserror::Error)]
@@ -51,6 +51,12 @@ impl Signer {
         }
     }
 
+    /// How long the tokens of users are valid.
+    #[must_use]
+    pub fn lifetime(&self) -> Duration {
+        self.lifetime
+    }
+
     /// The public keys, for `/.well-known/jwks.json`.
     #[must_use]
     pub fn published(&self) -> &JwkSet {
@@ -62,7 +68,7 @@ impl Signer {
     /// # Errors
     /// The key is broken.
     pub fn sign(&self, subject: Subject) -> Result<Secret, SignError> {
-        self.sign_claims(subject, None, self.lifetime)
+        self.sign_claims(subject, None, None, self.lifetime)
     }
 
     /// Issues an access token that ends with a credential of its user, and is valid for `lifetime` at most.
@@ -75,13 +81,36 @@ impl Signer {
         credential: CredentialId,
         lifetime: Duration,
     ) -> Result<Secret, SignError> {
-        self.sign_claims(subject, Some(credential), self.lifetime.min(lifetime))
+        let lifetime = self.lifetime.min(lifetime);
+        self.sign_claims(subject, Some(credential), None, lifetime)
+    }
+
+    /// Issues an access token for an API key of a user, which ends with the key and is valid for `lifetime` at most. It may
+    /// do what both the user and the key may do.
+    ///
+    /// # Errors
+    /// The key that signs is broken.
+    pub fn sign_for_key(
+        &self,
+        mut subject: Subject,
+        key: CredentialId,
+        scopes: &[KeyScope],
+        lifetime: Duration,
+    ) -> Result<Secret, SignError> {
+        if !scopes.contains(&KeyScope::Admin) {
+            // Versions that know no keys do not read their scopes.
+            subject.scope.retain(|scope| scope != ADMIN_SCOPE);
+        }
+        let scopes = scopes.iter().map(|scope| scope.name().to_owned());
+        let lifetime = self.lifetime.min(lifetime);
+        self.sign_claims(subject, Some(key), Some(scopes.collect()), lifetime)
     }
 
     fn sign_claims(
         &self,
         subject: Subject,
         credential: Option<CredentialId>,
+        key_scopes: Option<Vec<String>>,
         lifetime: Duration,
     ) -> Result<Secret, SignError> {
         let now = get_current_timestamp();
@@ -101,6 +130,7 @@ impl Signer {
             email_verified: subject.email_verified,
             group: subject.group,
             credential,
+            key_scopes,
         })
     }
 

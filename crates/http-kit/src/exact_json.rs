@@ -4,6 +4,7 @@
 use std::collections::HashSet;
 use std::fmt;
 
+use bytes::Bytes;
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 use serde_json::{Error, Number, Value};
@@ -48,6 +49,16 @@ fn find<'a>(body: &'a [u8], field: &str) -> Option<&'a RawValue> {
     let Members(fields) = serde_json::from_slice(body).ok()?;
     let mut found = fields.into_iter().rev().filter(|(name, _)| name == field);
     found.next().map(|(_, value)| value)
+}
+
+/// The texts of the elements of an array that is a field of a body; empty if there is no such array.
+pub(crate) fn elements(body: &[u8], field: &str) -> Vec<Bytes> {
+    let array = find(body, field).map(RawValue::get).unwrap_or_default();
+    let elements: Vec<&RawValue> = serde_json::from_str(array).unwrap_or_default();
+    let texts = elements.into_iter().map(RawValue::get);
+    texts
+        .map(|text| Bytes::copy_from_slice(text.as_bytes()))
+        .collect()
 }
 
 fn check_value(value: &RawValue) -> Result<(), Invalid> {

@@ -58,6 +58,39 @@ impl Fields {
         self.record(name, result).map(Some)
     }
 
+    /// Parses the objects of an array that may be absent or null, each by `parse`, which returns `None` only if it has
+    /// recorded an error. The errors of an object name its place, such as `webhooks[1].url`.
+    pub fn objects<T>(
+        &mut self,
+        name: &str,
+        max: usize,
+        parse: impl Fn(&mut Self) -> Option<T>,
+    ) -> Option<Vec<T>> {
+        let value = self.object.get(name).filter(|value| !value.is_null())?;
+        let objects = array_of_objects(value, max);
+        let objects = self.record(name, objects)?;
+        let texts = exact_json::elements(&self.body, name);
+        let parsed = objects.into_iter().enumerate().map(|(number, object)| {
+            let text = texts.get(number).cloned().unwrap_or_default();
+            let mut fields = Self::of_body(object, text);
+            let parsed = parse(&mut fields);
+            for mut error in fields.errors {
+                error.field = format!("{name}[{number}].{}", error.field);
+                self.errors.push(error);
+            }
+            parsed
+        });
+        // All of them are parsed, so that every error is reported.
+        let parsed: Vec<Option<T>> = parsed.collect();
+        parsed.into_iter().collect()
+    }
+
+    /// All fields, as the parser read them.
+    #[must_use]
+    pub fn object(&self) -> &Map<String, Value> {
+        &self.object
+    }
+
     /// Records an error, such as one that involves several fields.
     pub fn reject(&mut self, name: &str, invalid: Invalid) {
         self.errors.push(FieldError::new(name, invalid));
@@ -186,6 +219,31 @@ impl FieldValue for Vec<String> {
     }
 }
 
+fn array_of_objects(value: &Value, max: usize) -> Result<Vec<Map<String, Value>>, Invalid> {
+    let wrong = || Invalid::new("invalid-type", "Must be an array of objects.");
+    let array = value.as_array().ok_or_else(wrong)?;
+    if array.len() > max {
+        let message = format!("Must have at most {max} elements.");
+        return Err(Invalid::new("too-many", message));
+    }
+    let objects = array.iter().map(|value| value.as_object().cloned());
+    objects.collect::<Option<_>>().ok_or_else(wrong)
+}
+
+/// The object of a JSON value that has at most `max_bytes` bytes as JSON without whitespace.
+///
+/// # Errors
+/// The value is not an object, or is too long.
+pub fn json_object(value: &Value, max_bytes: usize) -> Result<&Map<String, Value>, Invalid> {
+    let wrong = || Invalid::new("invalid-type", "Must be an object.");
+    let object = value.as_object().ok_or_else(wrong)?;
+    if value.to_string().len() > max_bytes {
+        let message = format!("Must have at most {max_bytes} bytes as JSON.");
+        return Err(Invalid::new("too-long", message));
+    }
+    Ok(object)
+}
+
 impl FieldValue for Map<String, Value> {
     fn from_json(value: &Value) -> Result<Self, Invalid> {
         let wrong = || Invalid::new("invalid-type", "Must be an object.");
@@ -195,11 +253,13 @@ impl FieldValue for Map<String, Value> {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use bytes::Bytes;
+    use serde_json::{Value, json};
+    use values::Invalid;
 
-    use super::Fields;
+    use super::{FieldValue, Fields};
 
-    fn fields(value: &serde_json::Value) -> Fields {
+    fn fields(value: &Value) -> Fields {
         Fields::new(value.as_object().unwrap().clone())
     }
 
@@ -225,6 +285,58 @@ mod tests {
                 ("url", "required")
             ]
         );
+    }
+
+    #[test]
+    fn the_errors_of_objects_in_an_array_name_their_place() {
+        let mut outer = fields(&json!({
+            "cats": [{"name": "Tom"}, {"name": 1, "age": "old"}, {}], "dogs": {}, "birds": [1], "fish": [{}, {}],
+        }));
+        let parse = |cat: &mut Fields| {
+            let _ = cat.optional::<bool>("age");
+            cat.required::<String>("name")
+        };
+        assert_eq!(outer.objects("cats", 3, parse), None);
+        for name in ["dogs", "birds", "fish"] {
+            assert_eq!(outer.objects(name, 1, parse), None);
+        }
+        assert_eq!(outer.objects("none", 1, parse), None);
+        let body = outer.finish().unwrap_err().body();
+        let codes = body
+            .errors
+            .iter()
+            .map(|e| (e.field.as_str(), e.code.as_str()));
+        let codes: Vec<_> = codes.collect();
+        assert_eq!(
+            codes,
+            [
+                ("cats[1].age", "invalid-type"),
+                ("cats[1].name", "invalid-type"),
+                ("cats[2].name", "required"),
+                ("dogs", "invalid-type"),
+                ("birds", "invalid-type"),
+                ("fish", "too-many"),
+            ]
+        );
+    }
+
+    #[test]
+    fn a_field_of_an_object_in_an_array_is_kept_exactly_or_refused() {
+        struct Kept;
+        impl FieldValue for Kept {
+            const IS_KEPT: bool = true;
+            fn from_json(_: &Value) -> Result<Self, Invalid> {
+                Ok(Self)
+            }
+        }
+        let body = br#"{"all": [{"a": 0.1}, {"a": 0.10000000000000001}]}"#;
+        let object = serde_json::from_slice(body).unwrap();
+        let mut fields = Fields::of_body(object, Bytes::from_static(body));
+        let parsed = fields.objects("all", 2, |fields| fields.required::<Kept>("a"));
+        assert!(parsed.is_none());
+        let body = fields.finish().unwrap_err().body();
+        assert_eq!(body.errors[0].field, "all[1].a");
+        assert_eq!(body.errors[0].code, "inexact-number");
     }
 
     #[test]

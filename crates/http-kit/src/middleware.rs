@@ -1,6 +1,6 @@
 use std::borrow::Cow;
 use std::sync::LazyLock;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use actix_web::body::MessageBody;
 use actix_web::dev::{ServiceRequest, ServiceResponse};
@@ -8,12 +8,17 @@ use actix_web::error::InternalError;
 use actix_web::http::header::{HeaderMap, HeaderName, HeaderValue};
 use actix_web::http::{Method, StatusCode};
 use actix_web::middleware::Next;
+use actix_web::{HttpMessage as _, HttpRequest};
 use telemetry::{RequestContext, SpanKind};
 
 /// The header with the request id.
 pub const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 /// The header of W3C Trace Context.
 pub const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
+
+/// How long a request waited because its caller wanted it to. It is not part of the time that the request has taken.
+#[derive(Debug, Clone, Copy)]
+pub struct Waited(pub Duration);
 
 /// The outermost middleware: runs a request in its [`RequestContext`], sets `X-Request-Id` on the response, and
 /// records one log line and one measurement. Both have the route's pattern instead of the path and the query,
@@ -42,11 +47,20 @@ pub async fn request_context<B: MessageBody + 'static>(
             Ok(response) => (response.request().match_pattern(), response.status()),
             Err(error) => (None, error.as_response_error().status_code()),
         };
+        let waited = result
+            .as_ref()
+            .ok()
+            .and_then(|response| waited(response.request()));
         let route = route.map_or(Cow::Borrowed(OTHER), Cow::Owned);
-        record(method, route, status, started);
+        record(method, route, status, started + waited.unwrap_or_default());
         result
     };
     context.scope(SpanKind::Server, "request", work).await
+}
+
+fn waited(request: &HttpRequest) -> Option<Duration> {
+    let extensions = request.extensions();
+    extensions.get().map(|Waited(time)| *time)
 }
 
 /// Sets the header on the response, or on the response of the error.

@@ -35,7 +35,7 @@ impl Modify for BearerToken {
         let bearer = HttpBuilder::new()
             .scheme(HttpAuthScheme::Bearer)
             .bearer_format("JWT")
-            .description(Some("The access token of sign-in or sign-up."));
+            .description(Some("The access token of sign-in or sign-up, or an API key (`csk_…`). What each call needs of a key is in the API guide; a key without it gets `403`."));
         let components = document.components.get_or_insert_default();
         components.add_security_scheme("bearer", SecurityScheme::Http(bearer.build()));
     }

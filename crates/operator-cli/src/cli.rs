@@ -5,7 +5,7 @@ use clap_complete::{Shell, generate};
 
 use crate::api::Global;
 use crate::commands::{
-    config, dead_letters, deletions, deliveries, keys, migrate, status, tokens, users,
+    config, dead_letters, deletions, deliveries, keys, migrate, signing_keys, status, tokens, users,
 };
 use crate::failure::Outcome;
 
@@ -14,7 +14,7 @@ Exit codes:
   0  done
   1  it failed, or something is unhealthy
   2  the arguments are wrong
-  3  there is no such user, task, delivery or deletion
+  3  there is no such user, key, task, delivery or deletion
   4  the credentials do not allow it, or it was not confirmed
 
 Settings are read from the environment, or from the file that CONFIG_FILE names. In the containers of the services everything
@@ -56,9 +56,12 @@ enum Command {
     /// List, replay and discard messages that no worker could handle.
     #[command(subcommand)]
     DeadLetters(dead_letters::Command),
-    /// Rotate signing keys in a folder of secrets.
+    /// List, make, end and confirm API keys.
     #[command(subcommand)]
     Keys(keys::Command),
+    /// Rotate signing keys in a folder of secrets.
+    #[command(subcommand)]
+    SigningKeys(signing_keys::Command),
     /// Run the pending migrations of a schema as its owner.
     Migrate(migrate::Arguments),
     /// Check settings.
@@ -82,7 +85,8 @@ impl Cli {
             Command::Deliveries(command) => deliveries::run(command, global, output),
             Command::Deletions(command) => deletions::run(command, global, output),
             Command::DeadLetters(command) => dead_letters::run(command, output),
-            Command::Keys(command) => keys::run(command, output),
+            Command::Keys(command) => keys::run(command, global, output),
+            Command::SigningKeys(command) => signing_keys::run(command, output),
             Command::Migrate(arguments) => migrate::run(arguments, output),
             Command::Config(command) => config::run(command, output),
             Command::Completions { shell } => {

@@ -6,6 +6,7 @@ pub(crate) mod deletions;
 pub(crate) mod deliveries;
 pub(crate) mod keys;
 pub(crate) mod migrate;
+pub(crate) mod signing_keys;
 pub(crate) mod status;
 pub(crate) mod tokens;
 pub(crate) mod users;

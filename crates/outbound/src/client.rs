@@ -53,6 +53,19 @@ pub struct TruncatedResponse {
     pub beginning: Vec<u8>,
 }
 
+/// What is sent to a URL.
+#[derive(Debug)]
+pub struct Call {
+    /// The method.
+    pub method: Method,
+    /// The headers. `User-Agent` is the client's own; without `Accept` it takes everything.
+    pub headers: HeaderMap,
+    /// The body.
+    pub body: Bytes,
+    /// The maximum number of bytes of the response's body, in place of [`Limits::body_bytes`].
+    pub body_bytes: usize,
+}
+
 /// An HTTP client for URLs that come from callers.
 #[derive(Debug, Clone)]
 pub struct GuardedClient {
@@ -100,16 +113,31 @@ impl GuardedClient {
         headers: HeaderMap,
         body: impl Into<Bytes>,
     ) -> Result<TruncatedResponse, SendError> {
+        let call = Call {
+            method: Method::POST,
+            headers,
+            body: body.into(),
+            body_bytes: self.limits.body_bytes,
+        };
+        self.send(url, call).await
+    }
+
+    /// Sends a call and returns the response, whatever its status.
+    ///
+    /// # Errors
+    /// Like [`GuardedClient::post`].
+    pub async fn send(&self, url: &TargetUrl, call: Call) -> Result<TruncatedResponse, SendError> {
         // The resolver is not asked for a literal address.
         self.policy.check_url(url.parsed())?;
         let started = Instant::now();
-        let sent = self.client.request(request(url, headers, body.into()));
+        let body_bytes = call.body_bytes;
+        let sent = self.client.request(request(url, call));
         let response = match tokio::time::timeout(self.limits.timeout, sent).await {
             Ok(Ok(response)) => response,
             Ok(Err(error)) => return Err(self.explain(&error, started)),
             Err(_) => return Err(SendError::TimedOut(self.limits.timeout)),
         };
-        Ok(self.read_beginning(response).await)
+        Ok(read_beginning(response, body_bytes).await)
     }
 
     fn explain(&self, error: &Error, started: Instant) -> SendError {
@@ -121,38 +149,40 @@ impl GuardedClient {
             reason => reason,
         }
     }
+}
 
-    /// Reads the beginning of the body. The response counts even if that fails.
-    async fn read_beginning(&self, response: Response<Incoming>) -> TruncatedResponse {
-        let (head, mut body) = response.into_parts();
-        let mut beginning = Vec::new();
-        let reading = async {
-            while beginning.len() <= self.limits.body_bytes
-                && let Some(Ok(frame)) = body.frame().await
-            {
-                let chunk = frame.into_data().unwrap_or_default();
-                beginning.extend_from_slice(&chunk);
-            }
-        };
-        let _ = tokio::time::timeout(BODY_TIMEOUT, reading).await;
-        beginning.truncate(self.limits.body_bytes);
-        TruncatedResponse {
-            status: head.status,
-            headers: head.headers,
-            beginning,
+/// Reads the beginning of the body. The response counts even if that fails.
+async fn read_beginning(response: Response<Incoming>, body_bytes: usize) -> TruncatedResponse {
+    let (head, mut body) = response.into_parts();
+    let mut beginning = Vec::new();
+    let reading = async {
+        while beginning.len() <= body_bytes
+            && let Some(Ok(frame)) = body.frame().await
+        {
+            let chunk = frame.into_data().unwrap_or_default();
+            beginning.extend_from_slice(&chunk);
         }
+    };
+    let _ = tokio::time::timeout(BODY_TIMEOUT, reading).await;
+    beginning.truncate(body_bytes);
+    TruncatedResponse {
+        status: head.status,
+        headers: head.headers,
+        beginning,
     }
 }
 
-fn request(url: &TargetUrl, mut headers: HeaderMap, body: Bytes) -> Request<Full<Bytes>> {
+fn request(url: &TargetUrl, call: Call) -> Request<Full<Bytes>> {
     const AGENT: &str = concat!("countersign/", env!("CARGO_PKG_VERSION"));
+    let mut headers = call.headers;
     headers.insert(USER_AGENT, HeaderValue::from_static(AGENT));
-    headers.insert(ACCEPT, HeaderValue::from_static("*/*"));
+    let accept = HeaderValue::from_static("*/*");
+    headers.entry(ACCEPT).or_insert(accept);
     if let Some(authorization) = url.authorization() {
         headers.insert(AUTHORIZATION, authorization.clone());
     }
-    let mut request = Request::new(Full::new(body));
-    *request.method_mut() = Method::POST;
+    let mut request = Request::new(Full::new(call.body));
+    *request.method_mut() = call.method;
     *request.uri_mut() = url.uri().clone();
     *request.headers_mut() = headers;
     request

@@ -13,6 +13,9 @@ pub enum SendError {
     /// The policy does not permit the URL or an address of its host.
     #[error("{}", without_address(.0))]
     Refused(Refusal),
+    /// The caller of the client sent nothing, for this reason.
+    #[error("{0}")]
+    NotSent(String),
     /// The host does not resolve, or was not looked up.
     #[error(transparent)]
     Unresolved(#[from] Unresolved),

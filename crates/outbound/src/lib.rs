@@ -4,6 +4,7 @@
 //!
 //! - [`TargetUrl`] is called byte for byte as it was given.
 //! - [`AddressPolicy`] decides which addresses may be called: public ones, and those that the operator allows.
+//! - [`EngineOrigins`] names where callers may shape whole requests although the address is not public.
 //! - [`AddressPolicy::check_registration`] refuses a URL early, so that the caller is told.
 //! - [`GuardedClient`] checks the addresses again at every connection, so a name that resolves differently the
 //!   second time gains nothing.
@@ -19,6 +20,7 @@
 mod address_policy;
 mod client;
 mod connector;
+mod engine_origins;
 mod error;
 mod lookup_permits;
 mod owner;
@@ -28,7 +30,8 @@ mod system_config;
 mod target;
 
 pub use address_policy::{AddressPolicy, Refusal};
-pub use client::{GuardedClient, Limits, TruncatedResponse};
+pub use client::{Call, GuardedClient, Limits, TruncatedResponse};
+pub use engine_origins::EngineOrigins;
 pub use error::SendError;
 pub use owner::for_owner;
 pub use resolver::{Resolve, Resolved, SystemResolver, Unresolved};

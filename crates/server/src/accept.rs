@@ -63,3 +63,23 @@ fn prepare(socket: &TcpStream) -> Option<SocketAddr> {
     let _ = socket.set_nodelay(true);
     socket.peer_addr().ok()
 }
+
+#[cfg(test)]
+mod tests {
+    use actix_web::rt::net::TcpStream;
+    use tokio::net::TcpListener;
+
+    use super::prepare;
+
+    #[tokio::test]
+    async fn the_end_of_a_response_does_not_wait_for_acknowledgements() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let client = TcpStream::connect(listener.local_addr().unwrap())
+            .await
+            .unwrap();
+        let (socket, _) = listener.accept().await.unwrap();
+        assert!(!socket.nodelay().unwrap());
+        assert_eq!(prepare(&socket), client.local_addr().ok());
+        assert!(socket.nodelay().unwrap());
+    }
+}

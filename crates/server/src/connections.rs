@@ -1,11 +1,14 @@
 //! The connections of a port, which client networks share.
 
+use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv4Addr};
+use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
 use actix_service::{Service as _, ServiceFactory, apply_fn_factory};
+use actix_web::HttpRequest;
 use actix_web::rt::net::TcpStream;
 use app_config::Networks;
 use fairness::FairQueue;
@@ -74,7 +77,7 @@ impl Connections {
         }
         let network = client_network(peer);
         let mut open = self.open.lock();
-        let pushed = open.connections.push(&network, permit.displaced.clone());
+        let pushed = open.connections.push(&network, permit.closed.clone());
         let Ok((number, displaced)) = pushed else {
             metrics::counter!("http_connections_refused_total").increment(1);
             return None;
@@ -85,24 +88,58 @@ impl Connections {
         }
         let pace = open.paces.entry(network).or_default();
         permit.start = Some(pace.schedule(Instant::now()));
-        permit.entry = Some(Entry {
+        permit.entry = RefCell::new(Some(Entry {
             connections: Arc::clone(self),
             network,
             number,
-        });
+        }));
         Some(permit)
     }
 }
 
+tokio::task_local! {
+    /// The permit of the connection that is served.
+    static PERMIT: Rc<Permit>;
+}
+
 /// The permit of an open connection.
 #[derive(Debug, Default)]
-struct Permit {
+pub(crate) struct Permit {
     /// Cancelled when the connection must close.
-    displaced: CancellationToken,
+    closed: CancellationToken,
     /// When the connection is served; `None` if at once.
     start: Option<Instant>,
     /// `None` if it is not counted.
-    entry: Option<Entry>,
+    entry: RefCell<Option<Entry>>,
+    is_aside: Cell<bool>,
+}
+
+impl Permit {
+    /// The permit of the connection that is being served.
+    pub(crate) fn current() -> Option<Rc<Self>> {
+        PERMIT.try_with(Rc::clone).ok()
+    }
+
+    /// Closes the connection at once.
+    pub(crate) fn close(&self) {
+        self.closed.cancel();
+    }
+
+    /// Whether the connection no longer counts, so that its response must close it.
+    pub(crate) fn is_aside(&self) -> bool {
+        self.is_aside.get()
+    }
+}
+
+/// Sets the connection of a request aside: it no longer counts among those that client networks share, and its response
+/// closes it. For requests that wait long, of which there must be a limit of their own.
+pub fn set_aside(request: &HttpRequest) {
+    let Some(permit) = request.conn_data::<Rc<Permit>>() else {
+        return;
+    };
+    if permit.entry.take().is_some() {
+        permit.is_aside.set(true);
+    }
 }
 
 #[derive(Debug)]
@@ -138,7 +175,7 @@ where
             Some(connections) => connections.admit(peer),
             None => Some(Permit::default()),
         };
-        let serving = permit.map(|permit| (service.call(socket), permit));
+        let serving = permit.map(|permit| (service.call(socket), Rc::new(permit)));
         async move {
             let Some((serving, permit)) = serving else {
                 return Ok(());
@@ -149,7 +186,8 @@ where
                 }
                 serving.await
             };
-            let served = permit.displaced.run_until_cancelled(serving).await;
+            let serving = PERMIT.scope(Rc::clone(&permit), serving);
+            let served = permit.closed.run_until_cancelled(serving).await;
             served.unwrap_or(Ok(()))
         }
     })
@@ -179,9 +217,7 @@ mod tests {
     }
 
     fn displaced(permits: &[Permit]) -> usize {
-        let displaced = permits
-            .iter()
-            .filter(|permit| permit.displaced.is_cancelled());
+        let displaced = permits.iter().filter(|permit| permit.closed.is_cancelled());
         displaced.count()
     }
 
@@ -217,7 +253,7 @@ mod tests {
         let connections = connections(2);
         let mut large = open(&connections, 1, 2);
         let other = open(&connections, 2, 1);
-        large.retain(|permit| !permit.displaced.is_cancelled());
+        large.retain(|permit| !permit.closed.is_cancelled());
         assert!(connections.admit(peer(3)).is_none());
         drop(large);
         assert!(connections.admit(peer(3)).is_some());

@@ -40,6 +40,8 @@ pub struct Listener {
     /// newest connection of the network with the most. Peers in these networks, such as proxies that connect for many
     /// clients, are not counted.
     pub unlimited: Option<Networks>,
+    /// How many connections may be set aside ([`set_aside`](crate::set_aside)) at the same time.
+    pub aside: usize,
     /// Whether the response to a request that is not HTTP, has a head that is too long, or stalls is a problem. Then
     /// every response of the application must carry `X-Request-Id`, as
     /// [`request_context`](http_kit::request_context) ensures.
@@ -52,6 +54,7 @@ impl From<TcpListener> for Listener {
             tcp,
             tls: None,
             unlimited: None,
+            aside: 0,
             explains_refusals: false,
         }
     }
@@ -103,14 +106,12 @@ where
         tcp,
         tls,
         unlimited,
+        aside,
         explains_refusals: explains,
     } = listener.into();
     let total = open_files::limit_connections(settings.workers * settings.max_connections);
-    let per_worker = total.div_ceil(settings.workers);
-    // A worker with `per_worker` connections accepts no more. The shared limit is lower, because a connection
-    // must be accepted to displace another one.
-    let shared = (total - (total / 16).max(1)).max(1);
-    let connections = unlimited.map(|peers| Connections::new(shared, peers));
+    let per_worker = (total + aside).div_ceil(settings.workers);
+    let connections = unlimited.map(|peers| Connections::new(shared(total), peers));
     let builder = builder(settings, per_worker);
     let stopping = builder.graceful_shutdown_signal();
     let draining = running.draining();
@@ -118,7 +119,7 @@ where
         None => builder.listen("http", tcp, move || {
             let http = protocol(settings, &stopping).on_connect_ext(
                 move |stream: &PacedStream<TcpStream>, data: &mut Extensions| {
-                    track(settings, stream, |tcp| tcp, data);
+                    track(settings, stream, data);
                 },
             );
             let service = accept(explains).and_then(http.finish(requests(app(), draining.clone())));
@@ -130,7 +131,7 @@ where
             let http = protocol(settings, &stopping).on_connect_ext(
                 move |stream: &PacedStream<TlsStream<TcpStream>>, data: &mut Extensions| {
                     data.insert(OverTls);
-                    track(settings, stream, |tls| tls.get_ref().0, data);
+                    track(settings, stream, data);
                 },
             );
             let http = http
@@ -144,6 +145,12 @@ where
     Ok(())
 }
 
+/// How many connections client networks share. A worker accepts no more than its part of the total, and a connection must
+/// be accepted to displace another one.
+fn shared(total: usize) -> usize {
+    (total - (total / 16).max(1)).max(1)
+}
+
 fn builder(settings: HttpServerSettings, max_connections_per_worker: usize) -> ServerBuilder {
     ServerBuilder::default()
         .workers(settings.workers)
@@ -153,14 +160,9 @@ fn builder(settings: HttpServerSettings, max_connections_per_worker: usize) -> S
 }
 
 /// Gives the application what it needs to know of a new connection.
-fn track<T>(
-    settings: HttpServerSettings,
-    stream: &PacedStream<T>,
-    socket: impl Fn(&T) -> &TcpStream,
-    data: &mut Extensions,
-) {
+fn track<T>(settings: HttpServerSettings, stream: &PacedStream<T>, data: &mut Extensions) {
     data.insert(stream.intake());
-    slow_clients::watch_connection(settings, socket(stream.get_ref()), data);
+    slow_clients::watch_connection(settings, data);
 }
 
 /// The settings of HTTP/1.1.

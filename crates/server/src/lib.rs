@@ -19,8 +19,10 @@ mod slow_clients;
 mod upgrade_offers;
 mod upkeep;
 
+pub use connections::set_aside;
 pub use http_server::{Listener, bind, is_tls, serve};
 pub use metrics_server::serve_metrics;
+pub use open_files::limit_aside;
 pub use process::{Program, command, main};
 pub use running::Running;
 pub use settings::{HttpServerSettings, ProcessSettings};

@@ -1,9 +1,10 @@
 //! The limit on open files. Each connection needs some.
 
+use crate::settings::HttpServerSettings;
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 
-/// Files of a connection: its socket, the copy that closes it when it is slow, and a connection to a service.
-const PER_CONNECTION: u64 = 3;
+/// Files of a connection: its socket, and a connection to a service.
+const PER_CONNECTION: u64 = 2;
 /// Files for everything else: databases, queues, logs.
 const RESERVED: u64 = 256;
 
@@ -37,6 +38,26 @@ pub(crate) fn limit_connections(wanted: usize) -> usize {
     wanted.min(possible)
 }
 
+/// The number of connections that may be set aside, each of which has only its socket, beside the others, if that is fewer
+/// than `wanted`.
+#[must_use]
+pub fn limit_aside(settings: HttpServerSettings, wanted: usize) -> usize {
+    let Ok((soft, _)) = getrlimit(Resource::RLIMIT_NOFILE) else {
+        return wanted;
+    };
+    let counted = limit_connections(settings.workers * settings.max_connections) as u64;
+    let possible = soft.saturating_sub(RESERVED + counted * PER_CONNECTION);
+    let possible = usize::try_from(possible).unwrap_or(usize::MAX).max(1);
+    if possible < wanted {
+        tracing::info!(
+            wanted,
+            possible,
+            "fewer callers can wait, because of the limit on open files"
+        );
+    }
+    wanted.min(possible)
+}
+
 #[cfg(test)]
 mod tests {
     use super::limit_connections;
@@ -44,6 +65,6 @@ mod tests {
     #[test]
     fn connections_are_limited_by_open_files() {
         assert_eq!(limit_connections(1), 1);
-        assert!(limit_connections(usize::MAX) < usize::MAX / 3);
+        assert!(limit_connections(usize::MAX) < usize::MAX / 2);
     }
 }

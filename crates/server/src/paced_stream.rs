@@ -69,10 +69,6 @@ impl<T> PacedStream<T> {
         }
     }
 
-    pub(crate) fn get_ref(&self) -> &T {
-        &self.io
-    }
-
     pub(crate) fn intake(&self) -> Rc<Intake> {
         Rc::clone(&self.intake)
     }

@@ -56,7 +56,8 @@ impl Running {
     }
 
     /// The token that is cancelled when clients must move to other replicas.
-    pub(crate) fn draining(&self) -> CancellationToken {
+    #[must_use]
+    pub fn draining(&self) -> CancellationToken {
         self.draining.clone()
     }
 

@@ -2,13 +2,11 @@
 //!
 //! actix-web limits the time for the first head of a connection and the wait for the next one, but neither
 //! a later head that trickles in nor a response that the client does not read. So each connection is
-//! watched: when its time limit expires, its socket is shut down, which frees its resources.
+//! watched: when its time limit expires, it is closed, which frees its resources.
 //!
 //! The gateway limits the time for a body as well, in its `forward/request_body.rs`.
 
 use std::cell::Cell;
-use std::net::{Shutdown, TcpStream};
-use std::os::fd::AsFd as _;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll};
@@ -25,6 +23,7 @@ use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
+use crate::connections::Permit;
 use crate::intake::Intake;
 use crate::settings::HttpServerSettings;
 use crate::upgrade_offers;
@@ -32,7 +31,7 @@ use crate::upgrade_offers;
 /// One connection of a client.
 #[derive(Debug)]
 struct Connection {
-    socket: TcpStream,
+    permit: Rc<Permit>,
     settings: HttpServerSettings,
     /// When the head of the next request must be complete, or the response to the current one sent.
     deadline: Cell<Instant>,
@@ -48,18 +47,14 @@ impl Connection {
     }
 }
 
-/// Starts to watch a new connection.
-pub(crate) fn watch_connection(
-    settings: HttpServerSettings,
-    socket: &rt::net::TcpStream,
-    data: &mut Extensions,
-) {
-    // This fails only when the process is out of file descriptors. Then the connection is not watched.
-    let Ok(socket) = socket.as_fd().try_clone_to_owned() else {
+/// Starts to watch the connection that is served.
+pub(crate) fn watch_connection(settings: HttpServerSettings, data: &mut Extensions) {
+    let Some(permit) = Permit::current() else {
         return;
     };
+    data.insert(Rc::clone(&permit));
     let connection = Rc::new(Connection {
-        socket: TcpStream::from(socket),
+        permit,
         settings,
         deadline: Cell::new(Instant::now()),
     });
@@ -74,8 +69,7 @@ async fn close_when_overdue(connection: Rc<Connection>) {
         sleep_until(connection.deadline.get()).await;
     }
     metrics::counter!("http_slow_connections_closed_total").increment(1);
-    // This fails if the client has already closed the connection.
-    let _ = connection.socket.shutdown(Shutdown::Both);
+    connection.permit.close();
 }
 
 /// A request in progress, until its whole response has been passed to actix-web.
@@ -130,7 +124,12 @@ pub(crate) async fn track_request<B: MessageBody + 'static>(
         intake.arrived().await;
     }
     let mut response = next.call(request).await?;
-    if draining.is_cancelled() || is_upgrade {
+    let permit = in_progress
+        .connection
+        .as_ref()
+        .map(|connection| &connection.permit);
+    let is_aside = permit.is_some_and(|permit| permit.is_aside());
+    if draining.is_cancelled() || is_upgrade || is_aside {
         let head = response.response_mut().head_mut();
         head.set_connection_type(ConnectionType::Close);
     }
@@ -159,37 +158,5 @@ impl MessageBody for TrackedBody {
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Bytes, Self::Error>>> {
         Pin::new(&mut self.body).poll_next(context)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::rc::Rc;
-
-    use actix_web::web::get;
-    use actix_web::{App, HttpRequest};
-    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-    use tokio::net::TcpStream;
-
-    use super::Connection;
-    use crate::{HttpServerSettings, Running, bind, serve};
-
-    async fn has_nodelay(request: HttpRequest) -> String {
-        let connection: &Rc<Connection> = request.conn_data().unwrap();
-        format!("nodelay: {}", connection.socket.nodelay().unwrap())
-    }
-
-    #[tokio::test]
-    async fn the_end_of_a_response_does_not_wait_for_acknowledgements() {
-        let (running, settings) = (Running::new(), HttpServerSettings::single_threaded());
-        let (listener, address) = bind(([127, 0, 0, 1], 0).into()).unwrap();
-        let app = || App::new().route("/", get().to(has_nodelay));
-        serve(&running, listener, settings, app).unwrap();
-        let mut socket = TcpStream::connect(address).await.unwrap();
-        let request = b"GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
-        socket.write_all(request).await.unwrap();
-        let mut response = String::new();
-        socket.read_to_string(&mut response).await.unwrap();
-        assert!(response.ends_with("nodelay: true"), "{response}");
     }
 }

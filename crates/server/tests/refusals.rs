@@ -26,6 +26,7 @@ fn server() -> (Running, SocketAddr) {
         ..HttpServerSettings::single_threaded()
     };
     let listener = Listener {
+        aside: 0,
         explains_refusals: true,
         ..listener.into()
     };

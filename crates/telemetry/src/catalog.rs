@@ -94,8 +94,11 @@ pub const METRICS: &[Metric] = metrics! {
     Histogram outbound_request_duration_seconds(destination, outcome) of CALLERS: "The time from a request to another system to the head of its response. Attempts to deliver webhooks have metrics of their own.";
     // The gateway.
     Gauge gateway_requests_in_flight(service) of GATEWAY: "Requests that wait for the head of a service's response.";
+    Gauge gateway_waiting_requests() of GATEWAY: "Callers that wait for the end of a task.";
+    Counter gateway_waiting_displaced_total() of GATEWAY: "Callers whose wait was ended for one of another client network.";
     Gauge gateway_circuit_open(service) of GATEWAY: "1 while requests to the service are refused because it failed, otherwise 0.";
     Counter gateway_upstream_failures_total(kind = ["broken", "timeout", "unreachable"]) of GATEWAY: "Requests that a service did not respond to.";
+    Counter gateway_key_exchanges_total(outcome = ["exchanged", "refused", "refused-again", "unavailable"]) of GATEWAY: "API keys that were exchanged for tokens. `refused-again` is a text that was just refused.";
     Counter gateway_requests_refused_by_circuit_total(service = ["people-task-service", "user-service"]) of GATEWAY: "Requests that were refused with 503 because the circuit of the service was open.";
     Counter gateway_requests_rate_limited_total(limit = ["credentials", "requests"]) of GATEWAY: "Requests that were refused with 429 because of a rate limit.";
     Counter gateway_requests_delayed_total() of GATEWAY: "Requests that waited for requests of other client networks.";
@@ -120,6 +123,7 @@ pub const METRICS: &[Metric] = metrics! {
     Counter sign_ups_total() of USER_SERVICE: "Accounts that were created.";
     Counter sign_ins_total(outcome = ["failed", "inactive", "signed-in", "waiting"]) of USER_SERVICE: "Attempts to sign in.";
     Counter session_events_total(event = ["busy", "ended", "exchanged", "refused", "replayed", "started"]) of USER_SERVICE: "What happened to sessions of browsers. `replayed` is a value of a cookie that was copied: it ends its session.";
+    Counter key_events_total(event = ["confirmed", "created", "ended", "exchanged", "refused"]) of USER_SERVICE: "What happened to API keys. `exchanged` is a token for a key, about one a minute for each key in use and gateway; `refused` is a text that is no key.";
     Counter sign_in_refusals_not_logged_total() of USER_SERVICE: "Refused sign-ins that the audit log does not have, because it has enough of them.";
     Histogram password_hash_seconds() of USER_SERVICE: "How long bcrypt took, with the wait for a thread.";
     Gauge password_hash_queue() of USER_SERVICE: "Passwords that wait for a thread that runs bcrypt.";
@@ -131,14 +135,17 @@ pub const METRICS: &[Metric] = metrics! {
     Counter user_changes_total(outcome = ["failed", "told"]) of DELETION_WORKER: "Calls that tell the people-task service of changes of users.";
     Gauge user_changes_oldest_seconds() of DELETION_WORKER: "How long the oldest change of a user has waited to be told to the people-task service.";
     Counter notification_attempts_total(channel = ["log", "mail", "webhook"], outcome = ["failed", "sent"]) of NOTIFICATION_WORKER: "Attempts to send codes to users.";
-    Counter task_mail_attempts_total(kind = ["asked", "decided", "due", "reminder"], outcome = ["fail", "retry", "sent"]) of NOTIFICATION_WORKER: "Attempts to send mails about tasks.";
+    Counter task_mail_attempts_total(kind = ["asked", "cancelled", "decided", "due", "reminder"], outcome = ["fail", "retry", "sent"]) of NOTIFICATION_WORKER: "Attempts to send mails about tasks.";
     // Tasks.
     Counter tasks_created_total() of PEOPLE_TASK_SERVICE: "Tasks that were created.";
     Counter task_decisions_total(decision = ["approved", "rejected"]) of PEOPLE_TASK_SERVICE: "Tasks that were decided.";
+    Counter tasks_cancelled_total() of PEOPLE_TASK_SERVICE: "Tasks that were withdrawn.";
+    Counter idempotent_requests_total(operation = ["create-task", "register-webhook"], outcome = ["in-use", "replayed", "reused", "stored"]) of PEOPLE_TASK_SERVICE: "Requests with an Idempotency-Key, by what became of them.";
     Counter quota_refusals_total(kind = ["rate", "stock"], resource = ["bytes", "mails", "tasks", "webhooks"], of = ["all", "user"]) of PEOPLE_TASK_SERVICE: "Requests that were refused because of a quota.";
     Gauge quota_used_ratio(resource = ["bytes", "tasks", "webhooks"]) of PEOPLE_TASK_SERVICE: "How much of what all users together may have is used, from 0 to 1.";
     Counter webhooks_registered_total() of PEOPLE_TASK_SERVICE: "Webhooks that were registered.";
-    Counter task_mails_dropped_total(kind = ["asked", "decided", "due", "other", "reminder"], reason = ["late", "limited", "no-key", "opted-out", "superseded"]) of PEOPLE_TASK_SERVICE: "Mails about tasks that were not sent.";
+    Counter webhooks_with_options_total() of PEOPLE_TASK_SERVICE: "Webhooks that were registered with `include`, `headers`, `method`, `body` or `success`.";
+    Counter task_mails_dropped_total(kind = ["asked", "cancelled", "decided", "due", "other", "reminder"], reason = ["late", "limited", "no-key", "opted-out", "superseded"]) of PEOPLE_TASK_SERVICE: "Mails about tasks that were not sent.";
     Gauge task_mails_oldest_due_seconds() of PEOPLE_TASK_SERVICE: "How long the oldest due mail about a task has waited for a notification-worker.";
     Counter task_mail_opt_outs_total(change = ["in", "out"]) of PEOPLE_TASK_SERVICE: "Recipients who turned reminders off or on again.";
     // Deliveries.
@@ -155,6 +162,8 @@ pub const METRICS: &[Metric] = metrics! {
     Gauge webhook_deliveries_parked() of WEBHOOK_WORKER: "Deliveries that ended their worker several times and wait to be redelivered by hand.";
     Counter webhook_due_dates_total() of WEBHOOK_WORKER: "Deliveries that were added because a due date passed while the task was pending.";
     Counter webhook_shards_orphaned_total() of WEBHOOK_WORKER: "Shards of hosts that were taken over from workers that died.";
+    Counter webhook_tests_total(outcome = ["failure", "success"]) of WEBHOOK_WORKER: "Calls by which users tried webhooks, by what came of them.";
+    Gauge webhook_headers_of_earlier_keys() of WEBHOOK_WORKER: "Webhooks whose headers were encrypted by another key than the first of `WEBHOOK_HEADER_KEYS`, counted up to a limit.";
     Counter webhook_circuits_opened_total() of WEBHOOK_WORKER: "Times that a user's webhooks to a receiver failed so often that they get one request at a time.";
     Gauge webhook_circuits_open() of WEBHOOK_WORKER: "Users' receivers that failed and get one request at a time.";
 };

@@ -14,12 +14,13 @@ use crate::client_info::ClientInfo;
 use crate::routes::{Access, Route};
 
 /// The request headers that services read. `content-length` is set with the body.
-static FORWARDED: [ForwardedName; 10] = [
+static FORWARDED: [ForwardedName; 11] = [
     ForwardedName::new("accept"),
     ForwardedName::new("accept-language"),
     ForwardedName::new("authorization"),
     ForwardedName::new("content-encoding"),
     ForwardedName::new("content-type"),
+    ForwardedName::new("idempotency-key"),
     ForwardedName::new("if-match"),
     ForwardedName::new("if-none-match"),
     ForwardedName::new("tracestate"),
@@ -135,15 +136,20 @@ pub(super) fn request_headers(access: Access, given: &HeaderMap, client: &Client
             }
         }
     }
+    identify(&mut headers, client);
+    headers
+}
+
+/// Adds the headers that only the gateway may set: which request it is, and which client sent it.
+pub(super) fn identify(headers: &mut Outgoing, client: &ClientInfo) {
     let context = RequestContext::current_or_fresh();
-    set(&mut headers, X_REQUEST_ID, &context.request_id);
-    set(&mut headers, TRACEPARENT, &context.trace.to_string());
-    set(&mut headers, X_FORWARDED_FOR, &client.address.to_string());
+    set(headers, X_REQUEST_ID, &context.request_id);
+    set(headers, TRACEPARENT, &context.trace.to_string());
+    set(headers, X_FORWARDED_FOR, &client.address.to_string());
     headers.insert(X_FORWARDED_PROTO, HeaderValue::from_static(client.scheme));
     if let Some(host) = &client.host {
-        set(&mut headers, X_FORWARDED_HOST, host);
+        set(headers, X_FORWARDED_HOST, host);
     }
-    headers
 }
 
 fn set(headers: &mut Outgoing, name: HeaderName, value: &str) {

@@ -1,35 +1,45 @@
 //! Forwards requests to the services, and their responses to the callers.
 
+mod asking;
+mod bearer;
 mod error;
 mod exchange;
 mod headers;
 mod request_body;
 mod response;
+mod wait;
 
 #[cfg(test)]
 pub(crate) use self::headers::forwarded_request_headers;
 #[cfg(test)]
 pub(crate) use self::response::forwarded_response_headers;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use actix_web::web::{Data, Payload};
-use actix_web::{FromRequest as _, HttpRequest, HttpResponse};
-use auth::{Caller, MaybeCaller};
+use actix_web::{HttpRequest, HttpResponse};
+use auth::{Verifier, presented_key};
+use bytes::Bytes;
 use fairness::Refused;
-use http::Response;
+use http::{Response, Uri};
 use http_kit::Problem;
+use hyper::body::Incoming;
 use telemetry::CallOutcome;
 use tokio::time::timeout;
-use values::Names as _;
+use values::{CredentialId, Names as _};
 
+use self::asking::Asking;
+use self::bearer::Bearer;
 use self::exchange::{UpstreamRequest, exchange};
 use self::request_body::{Framing, RequestBody};
 use crate::client_info::ClientInfo;
 use crate::context::AppState;
 use crate::limits::concurrency::{acquire, refusal};
+use crate::limits::rate_limit::RateLimitStatus;
 use crate::limits::turns::Turn;
-use crate::routes::{Access, Route, Work};
+use crate::routes::{RateClass, Route, Work};
+use crate::settings::LimitBy;
 use crate::upstream::UpstreamClient;
 
 /// How long a request may wait for others of its network.
@@ -46,9 +56,13 @@ pub(crate) async fn forward(
     state: Data<AppState>,
     http_client: Data<UpstreamClient>,
 ) -> Result<HttpResponse, Problem> {
-    let client = ClientInfo::of(&request, &state.trusted_proxies);
-    let status = state.rate_limits.count(route.rate, client.address).await?;
-    let response = forward_counted(route, &request, payload, &client, &state, &http_client).await;
+    let asking = Asking {
+        client: Arc::new(ClientInfo::of(&request, &state.trusted_proxies)),
+        http_client: UpstreamClient::clone(&http_client),
+        state,
+    };
+    let status = count(route, &request, &asking).await?;
+    let response = forward_counted(route, &request, payload, &asking).await;
     let Some(status) = status else {
         return response;
     };
@@ -61,65 +75,125 @@ pub(crate) async fn forward(
     }
 }
 
+/// Counts a request towards the limit of its client, or of its API key if that is known and keys have limits of their own.
+async fn count(
+    route: &Route,
+    request: &HttpRequest,
+    asking: &Asking,
+) -> Result<Option<RateLimitStatus>, Problem> {
+    let (state, address) = (&asking.state, asking.client.address);
+    let by_key = state.limit_by == LimitBy::Key && route.rate == RateClass::Normal;
+    match by_key.then(|| known_key(request, state)).flatten() {
+        Some(key) => state.rate_limits.count_key(key, address).await,
+        None => state.rate_limits.count(route.rate, address).await,
+    }
+}
+
+/// The API key of a request, if its token is known and valid.
+fn known_key(request: &HttpRequest, state: &AppState) -> Option<CredentialId> {
+    let key = presented_key(request).ok()??;
+    let token = state.keys.known(&key)?;
+    let verifier = request.app_data::<Data<Verifier>>()?;
+    let is_valid = verifier.verify(token.expose()).is_ok();
+    is_valid.then(|| key.id())
+}
+
 async fn forward_counted(
     route: &'static Route,
     request: &HttpRequest,
     payload: Payload,
-    client: &ClientInfo,
-    state: &AppState,
-    http_client: &UpstreamClient,
+    asking: &Asking,
 ) -> Result<HttpResponse, Problem> {
-    check_token(route.access, request).await?;
+    let (state, client) = (&**asking.state, &*asking.client);
+    let bearer = Bearer::check(route, request, asking).await?;
     headers::check_length(request.uri())?;
-    let path = headers::path(route, request.match_info());
     let framing = Framing::of(request.headers())?;
     let body = request_body::collect(framing, payload, client.address, state).await?;
-    let in_flight = state.concurrency.in_flight.of(route.service);
-    let in_flight = acquire(in_flight, client.address, 1)?;
-    let circuit = state.circuit_breakers.of(route.service);
-    circuit.check()?;
-    let turn = turn(route, body.as_ref(), client, state).await?;
-    let circuit = circuit.acquire()?;
-
-    let query = request.uri().query();
-    let uri = state.upstreams.of(route.service).uri(&path, query);
-    let upstream_request = UpstreamRequest {
-        method: headers::method(&route.method)?,
-        uri: uri.map_err(|error| error::malformed(&error))?,
-        headers: || headers::request_headers(route.access, request.headers(), client),
-        body: body
-            .as_ref()
-            .map(|body| body.bytes.clone())
-            .unwrap_or_default(),
+    let forwarding = Forwarding {
+        route,
+        request,
+        asking,
     };
-    let exchange = exchange(http_client, upstream_request, state.upstream_timeout);
-    let outcome =
-        |result: &Result<_, _>| CallOutcome::of(result, |r: &Response<_>| r.status().as_u16());
-    let response = telemetry::outgoing(route.service.name(), exchange, outcome).await;
-    // From now on the request costs its service only the memory that `response_bytes` counts.
-    drop((in_flight, turn, body));
-    let response = match response {
-        Ok(response) => {
-            circuit.record_response();
-            response
-        }
-        Err(problem) => {
-            circuit.record_failure();
-            return Err(problem);
-        }
+    let response = match forwarding.place()? {
+        None => forwarding.send_in_turn(&bearer, body).await?,
+        Some(place) => forwarding.send_when_ended(&bearer, place).await?,
     };
     response::relay(response, state, client.address, route).await
 }
 
-/// Checks the token of a request as its route requires.
-///
-/// # Errors
-/// `401` with the reason, or `503 not-ready` while no keys are known.
-async fn check_token(access: Access, request: &HttpRequest) -> Result<(), Problem> {
-    match access {
-        Access::Public | Access::Cookie => Ok(()),
-        Access::Token => Caller::extract(request).await.map(drop),
-        Access::TokenOrSecret => MaybeCaller::extract(request).await.map(drop),
+/// A request that was checked.
+#[derive(Clone, Copy)]
+struct Forwarding<'a> {
+    route: &'static Route,
+    request: &'a HttpRequest,
+    asking: &'a Asking,
+}
+
+impl Forwarding<'_> {
+    /// Sends the request when the requests of its network and its service allow it.
+    async fn send_in_turn(
+        self,
+        bearer: &Bearer,
+        body: Option<RequestBody>,
+    ) -> Result<Response<Incoming>, Problem> {
+        let (state, client) = (&**self.asking.state, &*self.asking.client);
+        let in_flight = state.concurrency.in_flight.of(self.route.service);
+        let _in_flight = acquire(in_flight, client.address, 1)?;
+        state.circuit_breakers.of(self.route.service).check()?;
+        let _turn = turn(self.route, body.as_ref(), client, state).await?;
+        let bytes = body.as_ref().map(|body| body.bytes.clone());
+        // From the response on, the request costs its service only the memory that `response_bytes` counts.
+        self.send(bearer, bytes.unwrap_or_default()).await
+    }
+
+    /// Sends the request, unless the circuit of its service is open.
+    async fn send(self, bearer: &Bearer, body: Bytes) -> Result<Response<Incoming>, Problem> {
+        let (route, request, asking) = (self.route, self.request, self.asking);
+        let circuit = asking.state.circuit_breakers.of(route.service);
+        let circuit = circuit.acquire()?;
+        let path = headers::path(route, request.match_info());
+        let service = asking.state.upstreams.of(route.service);
+        let uri = service.uri(&path, request.uri().query());
+        let uri = uri.map_err(|error| error::malformed(&error))?;
+        let mut response = self.exchange(bearer, &uri, body.clone()).await;
+        match bearer.after(&response, request, asking).await {
+            Some(Ok(renewed)) => response = self.exchange(&renewed, &uri, body).await,
+            Some(Err(problem)) => {
+                circuit.record_response();
+                return Err(problem);
+            }
+            None => {}
+        }
+        match &response {
+            Ok(_) => circuit.record_response(),
+            Err(_) => circuit.record_failure(),
+        }
+        response
+    }
+
+    async fn exchange(
+        self,
+        bearer: &Bearer,
+        uri: &Uri,
+        body: Bytes,
+    ) -> Result<Response<Incoming>, Problem> {
+        let Self { route, asking, .. } = self;
+        let upstream_request = UpstreamRequest {
+            method: headers::method(&route.method)?,
+            uri: uri.clone(),
+            headers: || {
+                let given = self.request.headers();
+                let mut headers = headers::request_headers(route.access, given, &asking.client);
+                bearer.apply(&mut headers);
+                headers
+            },
+            body,
+        };
+        let time_limit = asking.state.upstream_timeout;
+        let exchange = exchange(&asking.http_client, upstream_request, time_limit);
+        let outcome =
+            |result: &Result<_, _>| CallOutcome::of(result, |r: &Response<_>| r.status().as_u16());
+        telemetry::outgoing(route.service.name(), exchange, outcome).await
     }
 }
 

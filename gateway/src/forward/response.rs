@@ -24,7 +24,7 @@ use crate::parts::in_parts;
 use crate::routes::{Access, Route};
 
 /// The response headers that callers read. `content-length` is set with the body.
-static FORWARDED: [ForwardedName; 15] = [
+static FORWARDED: [ForwardedName; 16] = [
     ForwardedName::new("allow"),
     ForwardedName::new("cache-control"),
     ForwardedName::new("content-disposition"),
@@ -32,6 +32,7 @@ static FORWARDED: [ForwardedName; 15] = [
     ForwardedName::new("content-security-policy"),
     ForwardedName::new("content-type"),
     ForwardedName::new("etag"),
+    ForwardedName::new("idempotent-replayed"),
     ForwardedName::new("last-modified"),
     ForwardedName::new("link"),
     ForwardedName::new("location"),

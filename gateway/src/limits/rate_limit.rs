@@ -19,6 +19,7 @@ use governor::middleware::StateInformationMiddleware;
 use governor::{DefaultKeyedRateLimiter, Quota, RateLimiter};
 use http_kit::{Problem, client_network, whole_seconds};
 use tokio::time::sleep;
+use values::CredentialId;
 
 use crate::limits::concurrency;
 use crate::routes::RateClass;
@@ -44,8 +45,15 @@ struct Limits {
     exempt: Networks,
 }
 
+/// Whose requests count together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum Counted {
+    Network(IpAddr),
+    Key(CredentialId),
+}
+
 struct Limit {
-    limiter: DefaultKeyedRateLimiter<IpAddr, StateInformationMiddleware>,
+    limiter: DefaultKeyedRateLimiter<Counted, StateInformationMiddleware>,
     name: &'static str,
     /// The value of the `RateLimit-Policy` header.
     policy: HeaderValue,
@@ -118,6 +126,35 @@ impl RateLimits {
         counted
     }
 
+    /// Counts a request by its API key; `None` when there is no limit.
+    ///
+    /// # Errors
+    /// `429 rate-limited`, as [`RateLimits::count`].
+    pub(crate) async fn count_key(
+        &self,
+        key: CredentialId,
+        client: IpAddr,
+    ) -> Result<Option<RateLimitStatus>, Problem> {
+        let Some(limits) = self.0.as_ref().filter(|_| self.apply_to(client)) else {
+            return Ok(None);
+        };
+        let counted = limits.normal.count(Counted::Key(key));
+        if counted.is_err()
+            && let Ok(_share) = concurrency::try_acquire(&limits.pausing, client, 1)
+        {
+            sleep(REFUSAL_PAUSE).await;
+        }
+        counted.map(Some)
+    }
+
+    /// Counts a text that is no API key as a guess of a password. If there are too many, returns how long the network must wait.
+    pub(crate) fn count_failed_key(&self, client: IpAddr) -> Option<Duration> {
+        let limit = &self.0.as_ref()?.credentials;
+        let counted = Counted::Network(client_network(client));
+        let early = limit.limiter.check_key(&counted).err()?;
+        Some(early.wait_time_from(DefaultClock::default().now()))
+    }
+
     fn count_at_once(
         &self,
         rate: RateClass,
@@ -125,7 +162,8 @@ impl RateLimits {
     ) -> Result<Option<RateLimitStatus>, Problem> {
         match &self.0 {
             Some(limits) if rate == RateClass::Credentials || self.apply_to(client) => {
-                limits.limit(rate).count(client).map(Some)
+                let network = Counted::Network(client_network(client));
+                limits.limit(rate).count(network).map(Some)
             }
             _ => Ok(None),
         }
@@ -164,24 +202,28 @@ impl Limit {
         }
     }
 
-    fn count(&self, client: IpAddr) -> Result<RateLimitStatus, Problem> {
-        match self.limiter.check_key(&client_network(client)) {
+    fn count(&self, counted: Counted) -> Result<RateLimitStatus, Problem> {
+        match self.limiter.check_key(&counted) {
             Ok(state) => Ok(self.status(state.remaining_burst_capacity(), self.refill)),
             Err(early) => {
                 metrics::counter!("gateway_requests_rate_limited_total", "limit" => self.name)
                     .increment(1);
                 let wait = early.wait_time_from(DefaultClock::default().now());
-                Err(self.exceeded(wait))
+                Err(self.exceeded(counted, wait))
             }
         }
     }
 
-    fn exceeded(&self, wait: Duration) -> Problem {
+    fn exceeded(&self, counted: Counted, wait: Duration) -> Problem {
+        let from = match counted {
+            Counted::Network(_) => "from your address",
+            Counted::Key(_) => "with your API key",
+        };
         let seconds = whole_seconds(wait);
         let problem = Problem::new(
             StatusCode::TOO_MANY_REQUESTS,
             "rate-limited",
-            format!("Too many requests from your address. Try again in {seconds} s."),
+            format!("Too many requests {from}. Try again in {seconds} s."),
         )
         .with("violated-policies", vec![self.name])
         .retry_after(wait);
@@ -217,6 +259,7 @@ mod tests {
     use actix_web::ResponseError as _;
     use actix_web::http::header::HeaderMap;
     use app_config::{Networks, SettingValue as _, Switch};
+    use values::CredentialId;
 
     use super::RateLimits;
     use crate::routes::RateClass;
@@ -306,5 +349,41 @@ mod tests {
         assert!(count(RateClass::Credentials).unwrap().is_some());
         assert!(count(RateClass::Credentials).is_ok());
         assert!(count(RateClass::Credentials).is_err());
+    }
+
+    #[tokio::test]
+    async fn keys_of_one_address_have_limits_of_their_own() {
+        let limits = RateLimits::new(&RateLimitSettings {
+            mode: Switch::On,
+            requests_per_second: 1,
+            credentials_per_minute: 1,
+            credentials_burst: 1,
+            exempt: Networks::parse("10.0.0.0/8").unwrap(),
+        });
+        let client = [198, 51, 100, 7].into();
+        let keys = [CredentialId::generate(), CredentialId::generate()];
+        for key in keys {
+            for _ in 0..2 {
+                assert!(limits.count_key(key, client).await.is_ok());
+            }
+            assert!(limits.count_key(key, client).await.is_err());
+        }
+        assert!(limits.count(RateClass::Normal, client).await.is_ok());
+        let exempt = limits.count_key(keys[0], [10, 1, 2, 3].into()).await;
+        assert!(exempt.unwrap().is_none());
+    }
+
+    #[test]
+    fn texts_that_are_no_keys_count_as_guesses_of_passwords() {
+        let limits = limits(Switch::On);
+        let client = [198, 51, 100, 7].into();
+        assert_eq!(limits.count_failed_key(client), None);
+        assert!(limits.count_at_once(RateClass::Credentials, client).is_ok());
+        assert!(limits.count_failed_key(client).is_some());
+        assert!(
+            limits
+                .count_at_once(RateClass::Credentials, client)
+                .is_err()
+        );
     }
 }

@@ -18,12 +18,13 @@ const METHODS: [&str; 5] = ["GET", "HEAD", "POST", "PUT", "DELETE"];
 
 /// The request headers that the API reads. Browsers ask for those that they do not always allow, also for
 /// `accept-language` if its value is unusual.
-const REQUEST_HEADERS: [&str; 12] = [
+const REQUEST_HEADERS: [&str; 13] = [
     "accept",
     "accept-language",
     "authorization",
     "content-encoding",
     "content-type",
+    "idempotency-key",
     "if-match",
     "if-none-match",
     "traceparent",
@@ -34,10 +35,11 @@ const REQUEST_HEADERS: [&str; 12] = [
 ];
 
 /// The response headers that scripts may read, besides those that browsers always show.
-const RESPONSE_HEADERS: [&str; 10] = [
+const RESPONSE_HEADERS: [&str; 11] = [
     "allow",
     "content-disposition",
     "etag",
+    "idempotent-replayed",
     "link",
     "location",
     "ratelimit",

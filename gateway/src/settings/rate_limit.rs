@@ -1,5 +1,33 @@
 use app_config::{Networks, Reader, Settings, Switch};
 
+values::names! {
+    /// Whose requests count together towards `RATE_LIMIT_PER_SECOND`.
+    pub enum LimitBy {
+        /// Those of a client address.
+        Address = "address",
+        /// Those of an API key; without one, those of a client address.
+        Key = "key",
+    }
+}
+
+app_config::named_settings! {
+    LimitBy, "`address` or `key`", "address";
+}
+
+impl LimitBy {
+    /// Reads `RATE_LIMIT_BY`.
+    ///
+    /// # Errors
+    /// The setting is invalid.
+    pub(super) fn read(reader: &mut Reader) -> Result<Self, app_config::Error> {
+        reader.or_default(
+            "RATE_LIMIT_BY",
+            "address",
+            "Whose requests `RATE_LIMIT_PER_SECOND` counts together: those of a client address, or with `key` those of an API key, such as where many flows of one engine have keys of their own. Requests without a key always count by address.",
+        )
+    }
+}
+
 /// How many requests one client address may send.
 #[derive(Debug, Clone)]
 pub struct RateLimitSettings {

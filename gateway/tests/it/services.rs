@@ -1,18 +1,19 @@
 //! Fake services that record the requests they receive and respond as the query says.
 
+use std::collections::HashSet;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use actix_web::body::SizedStream;
 use actix_web::http::StatusCode;
-use actix_web::web::{Bytes, Data, Payload, get, to};
+use actix_web::web::{Bytes, Data, Json, Payload, get, post, to};
 use actix_web::{App, HttpRequest, HttpResponse};
 use auth::{JwkSet, RevocationFeed};
 use futures_util::StreamExt as _;
 use serde_json::{Value, json};
 use server::{HttpServerSettings, Running};
-use values::UserId;
+use values::{TaskId, UserId};
 
 /// Bytes of a long response, more than the buffers of sockets.
 pub(crate) const LONG: usize = 16 * 1024 * 1024;
@@ -44,8 +45,18 @@ pub(crate) struct State {
     pub(crate) keys_requests: usize,
     pub(crate) raised: Vec<(UserId, i64)>,
     pub(crate) document: Value,
+    /// The token of every API key, and for how many seconds; without one, all are refused.
+    pub(crate) key_token: Option<(String, u64)>,
+    /// Exchanges of keys.
+    pub(crate) exchanges: usize,
+    /// How many of the next requests are refused as if their token was revoked.
+    pub(crate) refusals: usize,
     /// Requests whose head arrived.
     pub(crate) started: usize,
+    /// Tasks that are pending.
+    pub(crate) pending: HashSet<String>,
+    /// Tasks that have ended, in this order.
+    pub(crate) ended: Vec<String>,
 }
 
 /// A service on a free port.
@@ -75,6 +86,8 @@ impl FakeService {
                 .route("/openapi.json", get().to(document))
                 .route("/.well-known/jwks.json", get().to(keys))
                 .route("/internal/revocations", get().to(revocations))
+                .route("/internal/tasks/ended", get().to(ended_tasks))
+                .route("/internal/keys/exchange", post().to(exchange))
                 .default_service(to(record))
         })
         .unwrap();
@@ -97,6 +110,23 @@ impl FakeService {
 
     pub(crate) fn count(&self) -> usize {
         self.with(|state| state.received.len())
+    }
+
+    /// Makes a task pending, and returns the path that waits for its end.
+    pub(crate) fn pending_task(&self) -> String {
+        let id = TaskId::generate().to_string();
+        let path = format!("/people-task/tasks/{id}?wait=30");
+        self.with(|state| state.pending.insert(id));
+        path
+    }
+
+    /// Ends a pending task.
+    pub(crate) fn end(&self, path: &str) {
+        let id = path.rsplit('/').next().unwrap().split('?').next().unwrap();
+        self.with(|state| {
+            assert!(state.pending.remove(id));
+            state.ended.push(id.to_owned());
+        });
     }
 
     pub(crate) async fn stop(&self) {
@@ -125,6 +155,35 @@ async fn revocations(state: Shared) -> HttpResponse {
     })
 }
 
+/// Tells each listener once which tasks have ended.
+async fn ended_tasks(state: Shared) -> HttpResponse {
+    let lines = futures_util::stream::unfold((state, 0), |(state, told)| async move {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+        let tasks = state.lock().unwrap().ended[told..].to_vec();
+        let line = json!({"cursor": "2026-01-01T00:00:00Z", "tasks": tasks});
+        let told = told + tasks.len();
+        Some((
+            Ok::<_, std::io::Error>(Bytes::from(format!("{line}\n"))),
+            (state, told),
+        ))
+    });
+    HttpResponse::Ok().streaming(lines)
+}
+
+/// Takes a moment, in which other requests need the same token.
+async fn exchange(state: Shared, body: Json<Value>) -> HttpResponse {
+    assert!(body["key"].as_str().unwrap().starts_with("csk_"));
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    let mut state = state.lock().unwrap();
+    state.exchanges += 1;
+    match &state.key_token {
+        Some((token, seconds)) => {
+            HttpResponse::Ok().json(json!({"token": token, "seconds": seconds}))
+        }
+        None => HttpResponse::Unauthorized().finish(),
+    }
+}
+
 async fn document(state: Shared) -> HttpResponse {
     HttpResponse::Ok().json(&state.lock().unwrap().document)
 }
@@ -149,7 +208,28 @@ async fn record(request: HttpRequest, payload: Payload, state: Shared) -> HttpRe
         headers: headers.collect(),
         body,
     });
+    let task = request.path().rsplit('/').next().unwrap_or_default();
+    if state.lock().unwrap().pending.contains(task) {
+        let pending = json!({"status": "pending"});
+        return HttpResponse::Ok()
+            .insert_header(("x-may-wait", "30"))
+            .json(pending);
+    }
+    if takes_refusal(&state) {
+        let challenge = r#"Bearer realm="countersign", error="invalid_token""#;
+        return HttpResponse::Unauthorized()
+            .insert_header(("www-authenticate", challenge))
+            .json(json!({"code": "token-revoked"}));
+    }
     reply(&response).await
+}
+
+/// Whether the request is refused as if its token was revoked.
+fn takes_refusal(state: &Shared) -> bool {
+    let mut state = state.lock().unwrap();
+    let is_refused = state.refusals > 0;
+    state.refusals = state.refusals.saturating_sub(1);
+    is_refused
 }
 
 async fn drain(mut payload: Payload) -> Option<usize> {

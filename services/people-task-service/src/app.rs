@@ -5,11 +5,12 @@ use std::sync::Arc;
 
 use actix_web::App;
 use actix_web::middleware::from_fn;
-use actix_web::web::Data;
+use actix_web::web::{self, Data};
 use anyhow::Context as _;
 use auth::RemoteAuthority;
 use database::{BatchLimits, ServicePools};
 use http_kit::{BearerToken, Document, Health, ProblemBody};
+use jobs::RetentionRule;
 use listing::Lists;
 use messaging::Publisher;
 use outbound::SystemResolver;
@@ -21,18 +22,22 @@ use utoipa_actix_web::AppExt as _;
 use utoipa_actix_web::service_config::ServiceConfig;
 
 use crate::context::Context;
+use crate::creations::write::creations;
 use crate::decisions::decide::decisions;
-use crate::decisions::routes::{approve_task, reject_task};
+use crate::decisions::routes::{approve_task, cancel_task, preview_cancel, reject_task};
+use crate::idempotency::RepeatKeys;
 use crate::planning::planning;
 use crate::quotas::Quotas;
 use crate::schema::{MIGRATIONS, SCHEMA};
 use crate::settings::PeopleTaskServiceSettings;
-use crate::tasks::create::creations;
+use crate::tasks::ended::EndedTasks;
+use crate::tasks::ended::routes::list_ended_tasks;
 use crate::tasks::read::task_lookups;
 use crate::webhook_signature::WebhookSigner;
 use crate::webhooks::register::registrations;
 use crate::{
-    audit, changed_users, deliveries, erasure, mails, plugin_paths, quotas, tasks, webhooks,
+    audit, changed_users, creations, deliveries, erasure, idempotency, mails, plugin_paths, quotas,
+    tasks, webhooks,
 };
 
 /// The limits of batches of all kinds.
@@ -59,8 +64,9 @@ pub async fn run(settings: PeopleTaskServiceSettings) -> anyhow::Result<Running>
     let creations = Data::new(creations(database.clone(), LIMITS, &context.mailing));
     let registrations = Data::new(registrations(database.clone(), LIMITS));
     let decisions = Data::new(decisions(database, publisher, LIMITS));
-    let turns = Data::new(mails::Turns::default());
-    let (context, authority) = (Data::new(context), Data::from(authority));
+    let ended = EndedTasks::new(context.database.clone(), running.shutdown());
+    let (context, ended) = (Data::new(context), Data::new(ended));
+    let (authority, turns) = (Data::from(authority), Data::default());
     let health = Data::new(running.health.clone());
     let document = Data::new(Document::new(&openapi())?);
     server::serve(&running, listener, http, move || {
@@ -74,8 +80,7 @@ pub async fn run(settings: PeopleTaskServiceSettings) -> anyhow::Result<Running>
             .app_data(authority.clone());
         let (app, _) = app.into_utoipa_app().configure(routes).split_for_parts();
         app.configure(|config| mails::routes::internal(config, &context, &turns))
-            .service(erasure::routes::erase_user)
-            .service(changed_users::routes::report_user)
+            .configure(|config| internal(config, &ended))
             .configure(|config| http_kit::mount(config, health.clone(), document.clone()))
             .wrap(from_fn(http_kit::request_context))
             .wrap(from_fn(plugin_paths::rewrite))
@@ -94,6 +99,16 @@ fn start_authority(
     Ok(authority)
 }
 
+/// The rows that are deleted because of their age.
+fn retention_rules() -> Vec<RetentionRule> {
+    let own = [
+        erasure::RETENTION,
+        idempotency::RETENTION,
+        deliveries::TEST_RETENTION,
+    ];
+    own.into_iter().chain(mails::RETENTION).collect()
+}
+
 /// Builds the context, and starts the background tasks that it needs.
 fn start_context(
     settings: PeopleTaskServiceSettings,
@@ -105,11 +120,11 @@ fn start_context(
     running.on_scrape(move || pools.record_gauges());
     let (retention, shutdown) = (settings.audit_retention, running.shutdown());
     running.spawn(audit_log::retain(database.clone(), retention, shutdown));
-    let (rules, shutdown) = (
-        [vec![erasure::RETENTION], mails::RETENTION.to_vec()].concat(),
+    running.spawn(jobs::retain(
+        database.clone(),
+        retention_rules(),
         running.shutdown(),
-    );
-    running.spawn(jobs::retain(database.clone(), rules, shutdown));
+    ));
     running.spawn(mails::backlog::watch(database.clone(), running.shutdown()));
     let (deliveries, task) = Publisher::new(settings.broker, deliveries::QUEUE, running.shutdown());
     running.spawn(task);
@@ -127,10 +142,14 @@ fn start_context(
         deliveries,
         lists: Lists::new(lists),
         signer,
+        repeat_keys: RepeatKeys::new(&settings.signing),
         address_policy: settings.addresses,
+        engine_origins: settings.engine_origins,
+        header_keys: settings.header_keys,
         resolver: SystemResolver::from_system()?,
         dashboard_url: settings.dashboard_url,
         mailing: Arc::new(settings.mails),
+        deciders: settings.deciders,
         quotas,
     })
 }
@@ -152,20 +171,32 @@ pub fn openapi() -> OpenApi {
     document
 }
 
+/// The operations of the system's own processes.
+fn internal(config: &mut web::ServiceConfig, ended: &Data<EndedTasks>) {
+    config
+        .app_data(ended.clone())
+        .service(erasure::routes::erase_user)
+        .service(changed_users::routes::report_user)
+        .service(list_ended_tasks);
+}
+
 /// Every public operation.
 fn routes(config: &mut ServiceConfig<'_>) {
     config
         .service(tasks::routes::list_tasks)
         .service(tasks::routes::count_tasks)
-        .service(tasks::routes::create_task)
+        .service(creations::routes::create_task)
         .service(tasks::routes::get_task)
         .service(tasks::routes::edit_task)
         .service(approve_task)
         .service(reject_task)
+        .service(cancel_task)
+        .service(preview_cancel)
         .service(webhooks::routes::list_task_webhooks)
         .service(webhooks::routes::register_webhook)
         .service(webhooks::routes::delete_webhook_by_get)
         .service(webhooks::routes::delete_webhook)
+        .service(webhooks::routes::test_webhook)
         .service(webhooks::routes::webhook_keys)
         .service(deliveries::routes::list_task_deliveries)
         .service(deliveries::routes::redeliver_delivery)

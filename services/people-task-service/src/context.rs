@@ -5,11 +5,14 @@ use std::sync::Arc;
 use database::Database;
 use listing::Lists;
 use messaging::Publisher;
-use outbound::{AddressPolicy, SystemResolver};
+use outbound::{AddressPolicy, EngineOrigins, SystemResolver};
 use url::Url;
 
+use crate::header_keys::HeaderKeys;
+use crate::idempotency::RepeatKeys;
 use crate::mailing::Mailing;
 use crate::quotas::Quotas;
+use crate::settings::DeciderSettings;
 use crate::webhook_signature::WebhookSigner;
 
 #[derive(Debug)]
@@ -19,11 +22,19 @@ pub(crate) struct Context {
     pub(crate) deliveries: Publisher,
     pub(crate) lists: Lists,
     pub(crate) signer: WebhookSigner,
+    /// What recognises repeats of requests.
+    pub(crate) repeat_keys: RepeatKeys,
     /// The addresses that webhooks may have.
     pub(crate) address_policy: AddressPolicy,
+    /// Where callers may shape requests although the address is not public.
+    pub(crate) engine_origins: EngineOrigins,
+    /// The keys that seal headers of webhooks.
+    pub(crate) header_keys: HeaderKeys,
     pub(crate) resolver: SystemResolver,
     /// The page on which people see their tasks.
     pub(crate) dashboard_url: Url,
     pub(crate) mailing: Arc<Mailing>,
+    /// Who decides tasks whose creators do not say.
+    pub(crate) deciders: DeciderSettings,
     pub(crate) quotas: Arc<Quotas>,
 }

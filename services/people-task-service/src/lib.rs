@@ -16,10 +16,13 @@ mod app;
 mod audit;
 mod changed_users;
 mod context;
+mod creations;
 mod decisions;
 pub mod deliveries;
 mod erasure;
 mod free_rows;
+mod header_keys;
+mod idempotency;
 mod mailing;
 mod mails;
 mod planning;
@@ -32,14 +35,18 @@ mod schema_tests;
 mod settings;
 mod status;
 mod tasks;
+mod webhook_options;
 mod webhook_signature;
 mod webhooks;
 
 pub use app::{openapi, run};
 pub use deliveries::worker::run as run_webhook_worker;
+pub use header_keys::HeaderKeys;
 pub use programs::PROGRAMS;
 pub use schema::{MIGRATIONS, SCHEMA};
-pub use settings::{MailSettings, PeopleTaskServiceSettings, QuotaSettings, WebhookWorkerSettings};
+pub use settings::{
+    DeciderSettings, MailSettings, PeopleTaskServiceSettings, QuotaSettings, WebhookWorkerSettings,
+};
 #[doc(hidden)]
 pub use tasks::benchmarks;
 pub use webhook_signature::SigningSettings;

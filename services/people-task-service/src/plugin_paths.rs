@@ -25,7 +25,7 @@ const PREFIX: &str = "/plugins/appmixer/utils/tasks/";
 const TARGET_PREFIX: &str = "/people-task/";
 
 /// The routes under the prefix. The handler of the same path under `/people-task/` serves it.
-const ROUTES: [(Method, &str); 9] = [
+const ROUTES: [(Method, &str); 10] = [
     (Method::GET, "tasks"),
     (Method::POST, "tasks"),
     (Method::GET, "tasks-count"),
@@ -33,6 +33,7 @@ const ROUTES: [(Method, &str); 9] = [
     (Method::PUT, "tasks/{id}"),
     (Method::PUT, "tasks/{id}/approve"),
     (Method::PUT, "tasks/{id}/reject"),
+    (Method::POST, "tasks/{id}/cancel"),
     (Method::POST, "webhooks"),
     (Method::DELETE, "webhooks/{id}"),
 ];

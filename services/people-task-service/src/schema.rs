@@ -28,6 +28,10 @@ diesel::table! {
         comment_required -> Bool,
         content_version -> BigInt,
         confirmation_required -> Bool,
+        deciders -> Nullable<Text>,
+        self_approval -> Bool,
+        reading_secret -> Nullable<Binary>,
+        metadata -> Nullable<Text>,
     }
 }
 
@@ -47,6 +51,9 @@ diesel::table! {
         title_key -> Text,
         decided_by -> Nullable<Text>,
         comment -> Nullable<Text>,
+        decided_via -> Nullable<Jsonb>,
+        is_restricted -> Bool,
+        cancelled -> Bool,
     }
 }
 
@@ -69,6 +76,9 @@ diesel::table! {
         registrant_email -> Nullable<Text>,
         registrant_secret -> Nullable<Binary>,
         lane -> Nullable<Text>,
+        options -> Nullable<Text>,
+        header_key -> Nullable<Text>,
+        on_cancelled -> Bool,
     }
 }
 
@@ -92,13 +102,15 @@ diesel::table! {
         worker_id -> Nullable<Integer>,
         lease -> Integer,
         attempts -> Integer,
-        lost_claims -> Integer,
+        lost_claims -> Nullable<Integer>,
         lost_trials -> Integer,
         on_trial -> Bool,
         attempt_log -> Jsonb,
         due_at -> Nullable<Timestamptz>,
         suspended_for -> Nullable<Binary>,
         lane -> Text,
+        has_options -> Nullable<Bool>,
+        option_claims -> Integer,
     }
 }
 
@@ -140,6 +152,32 @@ diesel::table! {
     stored_bytes (user_id) {
         user_id -> Binary,
         bytes -> BigInt,
+    }
+}
+
+diesel::table! {
+    webhook_tests (id) {
+        id -> Binary,
+        webhook_id -> Binary,
+        requested_by -> Binary,
+        requested -> Timestamptz,
+        request_id -> Text,
+        traceparent -> Text,
+        taken -> Nullable<Timestamptz>,
+        result -> Nullable<Jsonb>,
+    }
+}
+
+diesel::table! {
+    idempotency_keys (key) {
+        key -> Binary,
+        user_id -> Binary,
+        task_id -> Binary,
+        body -> Binary,
+        answer -> Text,
+        seeds -> Nullable<Binary>,
+        secrets -> Nullable<Binary>,
+        created -> Timestamptz,
     }
 }
 

@@ -12,7 +12,7 @@ macro_rules! states {
         values::names! {
             $(#[$doc])*
             #[derive(Serialize, ToSchema, AsExpression, FromSqlRow)]
-            #[serde(rename_all = "lowercase")]
+            #[serde(rename_all = "kebab-case")]
             #[diesel(sql_type = Text)]
             pub(crate) enum $name { $($states)+ }
         }
@@ -44,6 +44,15 @@ macro_rules! states {
     };
 }
 
+/// The status of a row of `task_states`, as it is shown: the column has `rejected` for a task that was withdrawn.
+macro_rules! shown_status {
+    () => {
+        "CASE WHEN task_states.cancelled THEN 'cancelled' ELSE task_states.status END"
+    };
+}
+
+pub(crate) use shown_status;
+
 states! {
     /// The state of a task. A task leaves `pending` once.
     TaskStatus {
@@ -53,6 +62,18 @@ states! {
         Approved = "approved",
         /// The approver refused.
         Rejected = "rejected",
+        /// It was withdrawn before it was decided.
+        Cancelled = "cancelled",
+    }
+}
+
+states! {
+    /// Who decides a task, if not everyone who may by default.
+    Deciders {
+        /// The approver, signed in or by the link that is mailed to them.
+        Approver = "approver",
+        /// The approver, signed in: a link decides nothing.
+        SignedIn = "signed-in",
     }
 }
 
@@ -65,6 +86,8 @@ states! {
         Rejected = "rejected",
         /// The due date has passed, and the task is pending.
         Due = "due",
+        /// The task was withdrawn.
+        Cancelled = "cancelled",
     }
 }
 

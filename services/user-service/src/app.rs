@@ -28,8 +28,8 @@ use crate::revocations::{Poller, Watching};
 use crate::schema::{MIGRATIONS, SCHEMA};
 use crate::settings::{EmailVerification, TokenSettings, UserServiceSettings};
 use crate::{
-    accounts, audit, deletions, notifications, passwords, queues, revocations, sessions, sign_in,
-    verification,
+    accounts, audit, deletions, keys, notifications, passwords, queues, revocations, sessions,
+    sign_in, verification,
 };
 
 /// bcrypt costs below this one are for tests.
@@ -47,6 +47,7 @@ pub async fn run(settings: UserServiceSettings) -> anyhow::Result<Running> {
     let mut running = Running::new();
     let (context, revocations) = start_context(settings, &running).await?;
     running.health = health(&context);
+    start_notices(&context, &running);
     let (listener, address) = server::bind(address)?;
     running.address = Some(address);
     let verifier = Data::from(Arc::clone(&context.verifier));
@@ -65,6 +66,7 @@ pub async fn run(settings: UserServiceSettings) -> anyhow::Result<Running> {
             .app_data(verifier.clone());
         let (app, _) = app.into_utoipa_app().configure(routes).split_for_parts();
         app.service(revocations::routes::list_revocations)
+            .service(keys::routes::exchange_key)
             .configure(|config| http_kit::mount(config, health.clone(), document.clone()))
             .wrap(from_fn(http_kit::request_context))
     })?;
@@ -136,9 +138,18 @@ async fn start_context(
         channels: settings.channels,
         code_requests: settings.code_requests,
         sessions: settings.sessions,
+        keys: settings.keys,
         has_engine,
     };
     Ok((context, revocations))
+}
+
+/// Starts the task that sends mails about keys that expire, if there can be mails.
+fn start_notices(context: &Context, running: &Running) {
+    if keys::can_mail(context) {
+        let (database, publisher) = (context.database.clone(), context.notifications.clone());
+        running.spawn(keys::send_notices(database, publisher, running.shutdown()));
+    }
 }
 
 /// Starts the poller that keeps the revocations up to date.
@@ -211,6 +222,15 @@ fn routes(config: &mut ServiceConfig<'_>) {
         .service(sessions::routes::end_session)
         .service(sessions::routes::list_sessions)
         .service(sessions::routes::end_user_session)
+        .service(keys::routes::list_keys)
+        .service(keys::routes::create_key)
+        .service(keys::routes::end_key)
+        .service(keys::routes::list_all_keys)
+        .service(keys::routes::confirm_all_keys)
+        .service(keys::routes::list_user_keys)
+        .service(keys::routes::create_user_key)
+        .service(keys::routes::end_user_key)
+        .service(keys::routes::confirm_user_key)
         .service(accounts::routes::create_user)
         .service(accounts::routes::current_user)
         .service(verification::routes::verify_email)
@@ -245,6 +265,7 @@ fn routes(config: &mut ServiceConfig<'_>) {
     tags(
         (name = "users", description = "User accounts."),
         (name = "sessions", description = "Browsers that stay signed in."),
+        (name = "api-keys", description = "Keys with which programs act for a user."),
         (name = "keys", description = "The keys that verify access tokens.")
     ),
     modifiers(&BearerToken),

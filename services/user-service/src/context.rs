@@ -11,7 +11,8 @@ use messaging::Publisher;
 use crate::hashing::Hasher;
 use crate::password_rules::PasswordRules;
 use crate::settings::{
-    ChannelSettings, CodeRequestSettings, EmailVerification, SessionSettings, SignUpSettings,
+    ChannelSettings, CodeRequestSettings, EmailVerification, KeySettings, SessionSettings,
+    SignUpSettings,
 };
 
 #[derive(Debug)]
@@ -28,6 +29,7 @@ pub(crate) struct Context {
     pub(crate) channels: ChannelSettings,
     pub(crate) code_requests: CodeRequestSettings,
     pub(crate) sessions: SessionSettings,
+    pub(crate) keys: KeySettings,
     /// Whether a deletion has steps at a flow engine.
     pub(crate) has_engine: bool,
     pub(crate) deletions: Publisher,

@@ -26,6 +26,7 @@ mod context;
 mod credentials;
 pub mod deletions;
 mod hashing;
+mod keys;
 pub mod notifications;
 mod password_rules;
 mod passwords;

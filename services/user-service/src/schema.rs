@@ -36,6 +36,7 @@ diesel::table! {
         segment -> BigInt,
         access_changed -> Nullable<Timestamptz>,
         account_group -> Nullable<Binary>,
+        is_service -> Bool,
     }
 }
 
@@ -113,6 +114,8 @@ diesel::table! {
         finished -> Nullable<Timestamptz>,
         #[sql_name = "generation"]
         code_generation -> Nullable<BigInt>,
+        key_name -> Nullable<Text>,
+        key_expires -> Nullable<Timestamptz>,
     }
 }
 
@@ -244,6 +247,11 @@ diesel::table! {
         expires -> Timestamptz,
         client_network -> Text,
         program -> Text,
+        name -> Nullable<Text>,
+        scopes -> Nullable<Array<Text>>,
+        created_by -> Nullable<Binary>,
+        used -> Nullable<Timestamptz>,
+        notice_due -> Nullable<Timestamptz>,
     }
 }
 
@@ -266,6 +274,7 @@ diesel::define_sql_function! {
 }
 
 diesel::joinable!(codes -> users (user_id));
+diesel::joinable!(credentials -> users (user_id));
 diesel::joinable!(deletion_steps -> deletions (deletion_id));
 diesel::joinable!(sign_in_names -> users (user_id));
 diesel::joinable!(user_changes -> users (user_id));

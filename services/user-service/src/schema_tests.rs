@@ -6,7 +6,7 @@ use values::Names;
 use crate::MIGRATIONS;
 use crate::credentials::CredentialKind;
 use crate::deletions::DeletionStatus;
-use crate::notifications::{Channel, Kind};
+use crate::notifications::{Channel, Kind, Notice};
 use crate::passwords::LimitScope;
 
 const SCHEMA: &str = "users";
@@ -35,7 +35,10 @@ fn names<N: Names>() -> Vec<&'static str> {
 fn the_constraints_of_columns_allow_the_values_of_the_enums() {
     let database = TestDatabase::users(MIGRATIONS);
     for (column, values) in [
-        ("notifications.kind", names::<Kind>()),
+        (
+            "notifications.kind",
+            [names::<Kind>(), names::<Notice>()].concat(),
+        ),
         ("notifications.channel", names::<Channel>()),
         ("codes.purpose", names::<Kind>()),
         ("code_requests.counted", names::<LimitScope>()),

@@ -11,6 +11,7 @@
 
 mod account_workload;
 mod checker;
+mod creations;
 mod databases;
 mod fault_injector;
 mod final_state;

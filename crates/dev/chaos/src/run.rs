@@ -22,6 +22,7 @@ use crate::{
     account_workload::AccountWorkload,
     account_workload::Recipients,
     checker::{self, Times},
+    creations::Creations,
     databases::FailoverResults,
     fault_injector::{self, FaultInjector},
     final_state::StateReader,
@@ -104,11 +105,11 @@ impl Run<'_> {
         let admin = &self.system.rig.admin;
         let accounts = AccountWorkload::new(&client, self.gateway, admin, self.recipients)?;
         let faults = FaultInjector::new(self.system, &self.receivers, begin);
-        let (healed, unexpected) =
+        let (healed, unexpected, creations) =
             self.apply_load_and_faults(&faults, &users, &client, &accounts)?;
         say("the last fault has ended; waiting for the remaining deliveries");
         self.system.wait_ready()?;
-        let report = self.check(&faults, &users, &accounts, healed)?;
+        let report = self.check(&faults, &users, &accounts, healed, &creations)?;
         Ok(report.complete(self.system.rig.panics()?, unexpected))
     }
 
@@ -119,6 +120,7 @@ impl Run<'_> {
         [creator, approver]: &[TestUser; 2],
         accounts: &AccountWorkload<'_>,
         healed: Instant,
+        creations: &Creations,
     ) -> anyhow::Result<Report> {
         let tasks = lock(&self.history.tasks).clone();
         creator.sign_in_again(self.gateway)?;
@@ -137,8 +139,11 @@ impl Run<'_> {
             healed,
         };
         let arrivals = lock(&self.history.arrivals).clone();
+        let mut result = checker::check(&tasks, &states, &arrivals, times);
+        let findings = creations.check(self.gateway, creator)?;
+        result.findings.extend(findings);
         Ok(Report {
-            result: checker::check(&tasks, &states, &arrivals, times),
+            result,
             faults: faults.counts(),
             slow_stops: faults.slow_stops(),
             unexpected_exits: self.system.rig.unexpected_exits(),
@@ -162,14 +167,14 @@ impl Run<'_> {
         results
     }
 
-    /// Returns when the last fault ended, and the unexpected responses of the account workload.
+    /// Returns when the last fault ended, the unexpected responses of the account workload, and the creations.
     fn apply_load_and_faults(
         &self,
         faults: &FaultInjector<'_>,
         users: &[TestUser; 2],
         client: &OneShotClient,
         accounts: &AccountWorkload<'_>,
-    ) -> anyhow::Result<(Instant, Vec<String>)> {
+    ) -> anyhow::Result<(Instant, Vec<String>, Creations)> {
         let duration = self.arguments.duration;
         let profile = LoadProfile {
             seed: self.seed,
@@ -188,14 +193,15 @@ impl Run<'_> {
             planned.len(),
             duration.as_secs()
         ));
-        thread::scope(|scope| {
+        let (healed, unexpected) = thread::scope(|scope| {
             for _ in 0..task_workload::CALLERS {
                 scope.spawn(|| tasks.run_caller());
             }
             let accounts = scope.spawn(|| accounts.run(faults.begin, duration));
             faults.inject_all(&planned)?;
             let healed = Instant::now();
-            Ok((healed, join(accounts)?))
-        })
+            Ok::<_, anyhow::Error>((healed, join(accounts)?))
+        })?;
+        Ok((healed, unexpected, tasks.creations))
     }
 }

@@ -15,6 +15,7 @@ use rig::{client::Call, interrupt, sync::lock};
 use serde_json::{Value, json};
 
 use crate::{
+    creations::Creations,
     history::{CallOutcome, Decision, History, Hook, Task},
     one_shot_client::OneShotClient,
     receiver::{Behaviour, Receiver},
@@ -46,6 +47,8 @@ pub(crate) struct TaskWorkload<'run> {
     approver: TestUser,
     receivers: &'run [Receiver],
     history: &'run History,
+    /// Creations that succeeded.
+    pub(crate) creations: Creations,
 }
 
 /// How much load to apply.
@@ -88,6 +91,7 @@ impl<'run> TaskWorkload<'run> {
             approver,
             receivers,
             history,
+            creations: Creations::default(),
         }
     }
 
@@ -136,14 +140,7 @@ impl<'run> TaskWorkload<'run> {
             let due = Utc::now() + rng.random_range(MIN_DUE..=MAX_DUE);
             due.trunc_subsecs(0)
         });
-        let body = json!({
-            "title": format!("Task {number}"),
-            "requester": self.creator.email,
-            "approver": self.approver.email,
-            "decisionBy": due.map(|due| due.to_rfc3339()),
-        });
-        let create = Call::new("POST", "/people-task/tasks").body(without_null(body));
-        let (outcome, body) = self.creator.call(self.client, create, number);
+        let (outcome, body) = self.create(number, due);
         let field = |name: &str| body.get(name).and_then(Value::as_str);
         let (CallOutcome::Succeeded, Some(id), Some(secret)) =
             (&outcome, field("id"), field("approverSecret"))
@@ -170,6 +167,24 @@ impl<'run> TaskWorkload<'run> {
             hooks,
             decisions,
         });
+    }
+
+    fn create(&self, number: u64, due: Option<DateTime<Utc>>) -> (CallOutcome, Value) {
+        let body = json!({
+            "title": format!("Task {number}"),
+            "requester": self.creator.email,
+            "approver": self.approver.email,
+            "decisionBy": due.map(|due| due.to_rfc3339()),
+        });
+        let key = format!("{}-{number}", self.profile.seed);
+        let creations = &self.creations;
+        creations.create(
+            self.client,
+            &self.creator,
+            &key,
+            &without_null(body),
+            number,
+        )
     }
 
     fn register(

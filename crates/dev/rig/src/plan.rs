@@ -27,6 +27,10 @@ const DEFAULT_PORT: u16 = 8080;
 const WEBHOOK_NETWORKS: &str =
     "127.0.0.0/8,::1/128,10.0.0.0/8,172.16.0.0/12,192.168.0.0/16,fc00::/7";
 
+/// Loopback, where flow engines run that are tried with a development system.
+const ENGINE_ORIGINS: &str =
+    "http://127.0.0.1:*,http://localhost:*,http://[::1]:*,https://127.0.0.1:*,https://localhost:*";
+
 /// The number of processes of each program. The default is one.
 pub type Replicas = BTreeMap<String, usize>;
 
@@ -171,6 +175,8 @@ fn settings(
                 ("DATABASE_URL", databases.people_task_service.clone()),
                 ("DATABASE_OWNER_URL", databases.people_task_owner.clone()),
                 ("WEBHOOK_SIGNING_KEY_FILE", key),
+                ("WEBHOOK_HEADER_KEYS", secrets.webhook_header_keys.clone()),
+                ("WEBHOOK_ENGINE_ORIGINS", ENGINE_ORIGINS.to_owned()),
             ]
         }
         _ => user_settings(tasks, &url("demo-engine"), secrets, backing),

@@ -26,6 +26,8 @@ pub struct Secrets {
     pub engine_token: String,
     /// The key of mail about tasks.
     pub task_mail_key: String,
+    /// The key of the headers of webhooks.
+    pub webhook_header_keys: String,
     /// For an external database server; the private one keeps its own.
     pub external_roles: Roles,
 }
@@ -46,6 +48,9 @@ impl Secrets {
             admin_password: password("admin-password")?,
             engine_token: password("engine-token")?,
             task_mail_key: password("task-mail-key")?,
+            webhook_header_keys: read_or_create(workspace, "webhook-header-keys", || {
+                Ok(random::password()? + &random::password()?)
+            })?,
             external_roles: serde_json::from_str(&roles)
                 .context("reading the database roles' passwords")?,
         })

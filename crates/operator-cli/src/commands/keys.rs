@@ -1,124 +1,230 @@
-use std::path::{Path, PathBuf};
-use std::process::{Command as Process, Stdio};
-
-use anyhow::{Context as _, anyhow};
-use clap::{Args, Subcommand, ValueEnum};
+use clap::{Args, Subcommand};
 use serde_json::{Value, json};
-use values::Names as _;
 
+use super::{signing_keys, users};
+use crate::api::{Api, Global};
 use crate::failure::{Failure, Outcome};
-use crate::output::Output;
-
-/// The steps are those of the script, which operators also run without this program.
-const SCRIPT: &str = include_str!("../../../../deploy/rotate-keys");
+use crate::output::{Column, Output, member, set, text};
 
 const EXAMPLES: &str = "\
-It changes the files of a folder of secrets, as deploy/rotate-keys does, so run it where that folder is. deploy/KEY-ROTATION.md
-says what to restart after each step.
-
 Examples:
-  countersign keys status token --folder deploy/secrets
-  countersign keys rotate token --folder deploy/secrets
-  countersign keys drop webhook --folder deploy/secrets";
+  countersign users create flows@example.com --service
+  countersign keys create flows@example.com --name \"Invoices in n8n\" --scope tasks:read --scope tasks:write
+  countersign keys list flows@example.com
+  countersign keys end flows@example.com 6b0211b15a326b85ddc6477a
+  countersign keys list --unconfirmed
+  countersign keys confirm --all";
+
+const COLUMNS: [Column; 6] = [
+    ("id", "/id"),
+    ("name", "/name"),
+    ("scopes", "/scopes"),
+    ("created", "/created"),
+    ("expires", "/expires"),
+    ("last used", "/lastUsed"),
+];
+const COLUMNS_OF_ALL: [Column; 6] = [
+    ("id", "/id"),
+    ("user", "/username"),
+    ("name", "/name"),
+    ("scopes", "/scopes"),
+    ("expires", "/expires"),
+    ("last used", "/lastUsed"),
+];
 
 #[derive(Subcommand)]
 #[command(after_help = EXAMPLES)]
 pub(crate) enum Command {
-    /// Show the keys without their contents.
-    Status(Key),
-    /// Create a second key, which is published and verifies, but does not sign yet.
-    Prepare(Key),
-    /// Swap the keys: the second one signs. Another switch undoes it.
-    Switch(Key),
-    /// Prepare and switch in one step, for one replica of each service.
-    Rotate(Key),
-    /// Remove the second key: what it signed no longer verifies.
-    Drop(Key),
+    /// List the API keys of a user, or of all users.
+    List(List),
+    /// Make an API key for a user, and print it once.
+    Create(Create),
+    /// End an API key: it is refused within a second.
+    End(UserKey),
+    /// Turn API keys on again that are off since the database was restored.
+    Confirm(Confirm),
+    #[command(flatten)]
+    Signing(SigningCommand),
+}
+
+/// What the commands of `signing-keys` were called before there were API keys.
+#[derive(Subcommand)]
+pub(crate) enum SigningCommand {
+    #[command(hide = true)]
+    Status(signing_keys::Key),
+    #[command(hide = true)]
+    Prepare(signing_keys::Key),
+    #[command(hide = true)]
+    Switch(signing_keys::Key),
+    #[command(hide = true)]
+    Rotate(signing_keys::Key),
+    #[command(hide = true)]
+    Drop(signing_keys::Key),
 }
 
 #[derive(Args)]
-pub(crate) struct Key {
-    /// The key.
-    #[arg(value_enum)]
-    key: Name,
-    /// The folder of secrets.
-    #[arg(
-        long,
-        env = "SECRETS_FOLDER",
-        default_value = "deploy/secrets",
-        value_name = "FOLDER"
-    )]
-    folder: PathBuf,
+pub(crate) struct List {
+    /// The identifier, the username or the e-mail address; all users without one.
+    user: Option<String>,
+    /// Only keys that are off since the database was restored.
+    #[arg(long, conflicts_with = "user")]
+    unconfirmed: bool,
+    /// How many keys of all users at most.
+    #[arg(long, default_value_t = 100, conflicts_with = "user")]
+    limit: u32,
+    /// How many keys of all users to leave out.
+    #[arg(long, default_value_t = 0, conflicts_with = "user")]
+    offset: u32,
 }
 
-values::names! {
-    #[derive(ValueEnum)]
-    enum Name {
-        /// Signs access tokens.
-        Token = "token",
-        /// Signs webhooks.
-        Webhook = "webhook",
+#[derive(Args)]
+pub(crate) struct Create {
+    /// The identifier, the username or the e-mail address.
+    user: String,
+    /// What the key is called.
+    #[arg(long)]
+    name: String,
+    /// What it may do, such as `tasks:read`; can be repeated. tasks:read and tasks:write by default.
+    #[arg(long, value_name = "SCOPE")]
+    scope: Vec<String>,
+    /// When it ends by itself, such as 2027-01-31T00:00:00Z; never by default.
+    #[arg(long, value_name = "TIME")]
+    expires: Option<String>,
+}
+
+#[derive(Args)]
+pub(crate) struct UserKey {
+    /// The identifier, the username or the e-mail address.
+    user: String,
+    /// The key's identifier.
+    key: String,
+}
+
+#[derive(Args)]
+pub(crate) struct Confirm {
+    /// The identifiers of the keys.
+    #[arg(required_unless_present = "all")]
+    keys: Vec<String>,
+    /// Confirm the keys of all users. One that was ended after the backup is among them.
+    #[arg(long, conflicts_with = "keys")]
+    all: bool,
+}
+
+pub(crate) fn run(command: &Command, global: &Global, output: Output) -> Outcome {
+    match command {
+        Command::List(arguments) => list(arguments, &Api::open(global)?, output),
+        Command::Create(arguments) => create(arguments, &Api::open(global)?, output),
+        Command::End(key) => end(key, &Api::open(global)?, output),
+        Command::Confirm(arguments) => confirm(arguments, &Api::open(global)?, output),
+        Command::Signing(command) => signing_keys::run(&command.renamed(), output),
     }
 }
 
-pub(crate) fn run(command: &Command, output: Output) -> Outcome {
-    let (step, key) = match command {
-        Command::Status(key) => ("status", key),
-        Command::Prepare(key) => ("prepare", key),
-        Command::Switch(key) => ("switch", key),
-        Command::Rotate(key) => ("rotate", key),
-        Command::Drop(key) => ("drop", key),
-    };
-    if step == "drop" {
-        let key = key.key.name();
-        output.confirm(&format!(
-            "Drop the second {key} key? What it signed no longer verifies."
-        ))?;
+impl SigningCommand {
+    fn renamed(&self) -> signing_keys::Command {
+        match self {
+            Self::Status(key) => signing_keys::Command::Status(key.clone()),
+            Self::Prepare(key) => signing_keys::Command::Prepare(key.clone()),
+            Self::Switch(key) => signing_keys::Command::Switch(key.clone()),
+            Self::Rotate(key) => signing_keys::Command::Rotate(key.clone()),
+            Self::Drop(key) => signing_keys::Command::Drop(key.clone()),
+        }
     }
-    let state = run_script(key.key, step, &key.folder)?;
-    output.done(state.trim_end(), &describe(key, step, &state));
+}
+
+fn list(arguments: &List, api: &Api, output: Output) -> Outcome {
+    if let Some(user) = &arguments.user {
+        let user = users::find(api, user)?;
+        let keys = api.list(&["users", users::id(&user), "keys"], &[])?;
+        output.list(&COLUMNS, &keys);
+        return Ok(());
+    }
+    let mut query = vec![
+        ("limit", arguments.limit.to_string()),
+        ("offset", arguments.offset.to_string()),
+    ];
+    if arguments.unconfirmed {
+        query.push(("confirmed", "false".to_owned()));
+    }
+    output.list(&COLUMNS_OF_ALL, &api.list(&["users", "keys"], &query)?);
     Ok(())
 }
 
-/// Returns what the script prints: the state after the step.
-fn run_script(key: Name, step: &str, folder: &Path) -> Result<String, Failure> {
-    let output = Process::new("sh")
-        .args(["-c", SCRIPT, "rotate-keys", key.name(), step])
-        .arg(folder)
-        .stdin(Stdio::null())
-        .output()
-        .context("the shell cannot be started")?;
-    if output.status.success() {
-        return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
+fn create(arguments: &Create, api: &Api, output: Output) -> Outcome {
+    let user = users::find_to_change(api, &arguments.user, output)?;
+    let mut body = json!({"name": arguments.name});
+    if !arguments.scope.is_empty() {
+        set(&mut body, "scopes", json!(arguments.scope));
     }
-    let said = String::from_utf8_lossy(&output.stderr);
-    Err(anyhow!("{}", said.trim()).into())
+    if let Some(expires) = &arguments.expires {
+        set(&mut body, "expires", json!(expires));
+    }
+    let made = api.post(&["users", users::id(&user), "keys"], Some(&body))?;
+    let sentence = format!(
+        "The key {} of {} was made. Its text, which is not shown again: {}",
+        text(&made, "id"),
+        users::name(&user),
+        text(&made, "key")
+    );
+    output.done(&sentence, &made);
+    Ok(())
 }
 
-fn describe(key: &Key, step: &str, state: &str) -> Value {
-    let mut lines = state.lines().map(checksum);
-    json!({
-        "key": key.key.name(),
-        "step": step,
-        "folder": key.folder,
-        "signing": lines.next().flatten(),
-        "second": lines.next().flatten(),
-    })
+fn end(key: &UserKey, api: &Api, output: Output) -> Outcome {
+    let user = users::find(api, &key.user)?;
+    let ended = api.delete(&["users", users::id(&user), "keys", &key.key])?;
+    output.done("The key has ended. It is refused within a second.", &ended);
+    Ok(())
 }
 
-/// What tells a key from others.
-fn checksum(line: &str) -> Option<&str> {
-    line.rsplit_once("(checksum ")?.1.strip_suffix(')')
+fn confirm(arguments: &Confirm, api: &Api, output: Output) -> Outcome {
+    if arguments.all {
+        output.confirm(
+            "Turn on all keys that are off since the database was restored? Keys that were ended after the backup are among them.",
+        )?;
+        let confirmed = api.post(&["users", "keys", "confirm"], None)?;
+        let sentence = format!(
+            "Keys that are on again: {}.",
+            member(&confirmed, "confirmed")
+        );
+        output.done(&sentence, &confirmed);
+        return Ok(());
+    }
+    let waiting = unconfirmed(api)?;
+    for key in &arguments.keys {
+        let found = waiting.iter().find(|waiting| text(waiting, "id") == key);
+        let found = found.ok_or_else(|| {
+            Failure::NotFound(format!(
+                "There is no key {key:?} that waits to be confirmed."
+            ))
+        })?;
+        let _ = api.post(
+            &["users", text(found, "userId"), "keys", key, "confirm"],
+            None,
+        )?;
+    }
+    output.done(
+        "The keys are on again.",
+        &json!({"confirmed": arguments.keys.len()}),
+    );
+    Ok(())
 }
 
-#[cfg(test)]
-mod tests {
-    use super::checksum;
-
-    #[test]
-    fn a_line_of_the_script_has_the_checksum_of_a_key() {
-        let line = "secrets/token_signing_key.pem signs (checksum 4006)";
-        assert_eq!(checksum(line), Some("4006"));
-        assert_eq!(checksum("there is no second key"), None);
+/// The keys of all users that wait to be confirmed.
+fn unconfirmed(api: &Api) -> Result<Vec<Value>, Failure> {
+    const PAGE: usize = 1_000;
+    let mut all = Vec::new();
+    loop {
+        let query = [
+            ("confirmed", "false".to_owned()),
+            ("limit", PAGE.to_string()),
+            ("offset", all.len().to_string()),
+        ];
+        let page = api.list(&["users", "keys"], &query)?;
+        let is_last = page.len() < PAGE;
+        all.extend(page);
+        if is_last {
+            return Ok(all);
+        }
     }
 }

@@ -16,6 +16,7 @@ Examples:
   countersign users create ada@example.com
   countersign users reset-password ada@example.com --password-stdin < password
   countersign users make-admin ada@example.com
+  countersign users create flows@example.com --service
   countersign users disable 6b0211b15a326b85ddc6477a --json";
 
 const GENERATED_LENGTH: usize = 24;
@@ -36,7 +37,7 @@ pub(crate) enum Command {
     List(List),
     /// Show a user.
     Show(User),
-    /// Create a user, and print the password once.
+    /// Create a user, and print the password once; or a service account.
     Create(Create),
     /// Keep a user from signing in, and revoke the access tokens.
     Disable(User),
@@ -85,6 +86,9 @@ pub(crate) struct Create {
     /// Make the user an administrator.
     #[arg(long)]
     admin: bool,
+    /// Make a service account: without a password, for programs with API keys.
+    #[arg(long, conflicts_with = "password_stdin")]
+    service: bool,
     #[command(flatten)]
     password: PasswordSource,
 }
@@ -167,13 +171,21 @@ fn list(arguments: &List, api: &Api, output: Output) -> Outcome {
 }
 
 fn create(arguments: &Create, api: &Api, output: Output) -> Outcome {
-    let password = arguments.password.read()?;
     let email = arguments.email.as_deref().unwrap_or(&arguments.username);
-    let mut body =
-        json!({"username": arguments.username, "email": email, "password": password.text});
+    let mut body = json!({"username": arguments.username, "email": email});
     if arguments.admin {
         set(&mut body, "scope", json!([USER, ADMIN]));
     }
+    if arguments.service {
+        set(&mut body, "service", json!(true));
+        let created = api.post(&["user"], Some(&body))?;
+        let user = member(&created, "user");
+        let sentence = format!("The service account {} was created.", name(user));
+        output.done(&sentence, user);
+        return Ok(());
+    }
+    let password = arguments.password.read()?;
+    set(&mut body, "password", json!(password.text));
     let created = api.post(&["user"], Some(&body))?;
     // The response has a token, too, which no one asked for.
     let user = created.get("user").cloned().unwrap_or(Value::Null);

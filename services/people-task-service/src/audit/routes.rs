@@ -9,8 +9,8 @@ use crate::context::Context;
 
 /// The audit log of tasks: who did what to which task, newest first. For administrators.
 ///
-/// Actions: `task-created`, `task-edited`, `task-approved`, `task-rejected`, `webhook-registered`,
-/// `webhook-removed`, `delivery-redelivered`, `delivery-cancelled`, `deliveries-paused`, `deliveries-resumed` and
+/// Actions: `task-created`, `task-edited`, `task-approved`, `task-rejected`, `task-cancelled`, `webhook-registered`,
+/// `webhook-removed`, `webhook-tested`, `delivery-redelivered`, `delivery-cancelled`, `deliveries-paused`, `deliveries-resumed` and
 /// `user-erased`. A decision's `proof` says whether a token or the approver's secret made it. A deleted user is shown by a
 /// pseudonym. The filters `after` (inclusive) and `before` (exclusive) take a time in RFC 3339 format.
 #[utoipa::path(

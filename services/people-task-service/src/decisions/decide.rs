@@ -3,7 +3,7 @@ use std::collections::{BTreeMap, HashMap};
 use audit_log::{AuthMethod, RequestMeta};
 use database::{BatchLimits, BatchOutcomes, Batches, Connection, Database, Error};
 use messaging::Publisher;
-use serde_json::json;
+use serde_json::{Map, json};
 use telemetry::RequestContext;
 use values::{Names as _, TaskId};
 
@@ -14,6 +14,7 @@ use crate::deliveries::{DueDelivery, due_message};
 use crate::status::TaskStatus;
 use crate::tasks::access::{Actor, Permission, Relations};
 use crate::tasks::requests::Precondition;
+use crate::tasks::via::DecidedVia;
 use crate::tasks::{Task, TaskError, change_in_round, store as task_store};
 use database::column;
 
@@ -24,6 +25,8 @@ pub(crate) enum Decision {
     Approve,
     /// The approver refuses.
     Reject,
+    /// A person on the other side withdraws the task, so that there is nothing to decide any more.
+    Cancel,
 }
 
 impl Decision {
@@ -31,6 +34,7 @@ impl Decision {
         match self {
             Self::Approve => TaskStatus::Approved,
             Self::Reject => TaskStatus::Rejected,
+            Self::Cancel => TaskStatus::Cancelled,
         }
     }
 
@@ -38,6 +42,22 @@ impl Decision {
         match self {
             Self::Approve => AuditAction::TaskApproved,
             Self::Reject => AuditAction::TaskRejected,
+            Self::Cancel => AuditAction::TaskCancelled,
+        }
+    }
+
+    /// The field of requests that has the comment.
+    fn comment_field(self) -> &'static str {
+        match self {
+            Self::Approve | Self::Reject => "comment",
+            Self::Cancel => "reason",
+        }
+    }
+
+    fn permission(self) -> Permission {
+        match self {
+            Self::Approve | Self::Reject => Permission::Decide,
+            Self::Cancel => Permission::Cancel,
         }
     }
 }
@@ -87,7 +107,7 @@ pub(crate) fn decisions(
     )
 }
 
-/// Decides a pending task: the only way for a task to leave that state.
+/// Decides or withdraws a pending task: the only way for a task to leave that state.
 ///
 /// The new state and one delivery for each webhook are committed in one transaction before this returns.
 /// Publishing the deliveries may fail without harm: workers also look for them.
@@ -104,6 +124,7 @@ pub(crate) async fn decide(
     meta: RequestMeta,
 ) -> Result<(Task, Relations), TaskError> {
     let status = choice.decision.status().name();
+    let is_cancelled = choice.decision == Decision::Cancel;
     let attempt = DecisionAttempt {
         actor,
         task: id,
@@ -112,8 +133,13 @@ pub(crate) async fn decide(
         meta,
     };
     let (task, relations, deliveries) = decisions.run(attempt).await?;
-    tracing::info!(deliveries = deliveries.len(), "a task was decided");
-    metrics::counter!("task_decisions_total", "decision" => status).increment(1);
+    if is_cancelled {
+        tracing::info!(deliveries = deliveries.len(), "a task was withdrawn");
+        metrics::counter!("tasks_cancelled_total").increment(1);
+    } else {
+        tracing::info!(deliveries = deliveries.len(), "a task was decided");
+        metrics::counter!("task_decisions_total", "decision" => status).increment(1);
+    }
     Ok((task, relations))
 }
 
@@ -165,12 +191,13 @@ impl DecisionAttempt {
     /// The task, if the actor may decide it now.
     fn judge<'a>(&self, tasks: &'a HashMap<TaskId, Task>) -> Result<&'a Task, TaskError> {
         let task = tasks.get(&self.task).ok_or(TaskError::NotFound)?;
-        self.actor.relations_to(task).check(Permission::Decide)?;
         let Choice {
             decision,
             comment,
             precondition,
         } = &self.choice;
+        let relations = self.actor.relations_to(task);
+        relations.check(decision.permission())?;
         task.check_pending(precondition)?;
         if task.comment_required && *decision == Decision::Reject && comment.is_none() {
             return Err(TaskError::CommentRequired);
@@ -182,25 +209,37 @@ impl DecisionAttempt {
         let Choice {
             decision, comment, ..
         } = &self.choice;
-        let identity = self.actor.audit_identity(task, Permission::Decide);
+        let identity = self.actor.audit_identity(task, decision.permission());
         let by_secret = identity.1 == AuthMethod::TaskSecret;
-        let approver = by_secret.then_some(task.approver.as_str());
-        let (version, hash) = (task.content_version, task.content_hash());
-        let detail = match comment {
-            Some(_) => json!({ "version": version, "contentSha256": hash, "fields": ["comment"] }),
-            None => json!({ "version": version, "contentSha256": hash }),
+        let holder = match decision {
+            Decision::Approve | Decision::Reject => &task.approver,
+            Decision::Cancel => &task.requester,
         };
+        let holder = by_secret.then_some(holder.as_str());
+        let (version, hash) = (task.content_version, task.content_hash());
+        let mut detail = Map::from_iter([
+            ("version".to_owned(), version.into()),
+            ("contentSha256".to_owned(), hash.into()),
+        ]);
+        if comment.is_some() {
+            detail.insert("fields".to_owned(), json!([decision.comment_field()]));
+        }
+        let via = DecidedVia::of(&self.actor, task, decision.permission());
+        if via.r#override {
+            detail.insert("override".to_owned(), true.into());
+        }
         let action = decision.audit_action();
         let entry = action.on_task(task.id, identity, self.meta.clone());
         NewDecision {
             task: task.id,
             version: task.version,
             status: decision.status(),
-            decided_by: self.actor.email().or(approver),
+            decided_by: self.actor.email().or(holder),
             comment: comment.as_ref().map(DecisionComment::as_str),
+            via: serde_json::to_value(&via).unwrap_or_default(),
             user: self.actor.user_and_incarnation(),
             cause: &self.cause,
-            entry: entry.detail(detail),
+            entry: entry.detail(detail.into()),
         }
     }
 
@@ -212,6 +251,7 @@ impl DecisionAttempt {
         task.mtime = row.decision_made;
         task.decision_made = Some(row.decision_made);
         task.decided_by = row.decided_by;
+        task.decided_via = Some(row.decided_via);
         task.comment = comment.map(|comment| comment.as_str().to_owned());
         let deliveries = row.deliveries.into_iter().zip(row.lanes);
         let deliveries = deliveries.map(|(id, lane)| DueDelivery { id, lane });

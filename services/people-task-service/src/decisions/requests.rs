@@ -31,9 +31,17 @@ pub(crate) struct DecisionRequest {
 impl DecisionRequest {
     /// Parses the body of a request. An empty secret counts as absent, and so does a comment without a
     /// character that can be seen.
-    pub(crate) fn parse(OptionalJsonBody(mut fields): OptionalJsonBody) -> Result<Self, Problem> {
+    pub(crate) fn parse(body: OptionalJsonBody) -> Result<Self, Problem> {
+        Self::parse_with(body, "comment")
+    }
+
+    /// Parses a body whose comment has another name.
+    fn parse_with(
+        OptionalJsonBody(mut fields): OptionalJsonBody,
+        comment: &str,
+    ) -> Result<Self, Problem> {
         let secret: Option<Secret> = fields.optional("secret");
-        let comment: Option<DecisionComment> = fields.optional("comment");
+        let comment: Option<DecisionComment> = fields.optional(comment);
         let version = fields.optional("version");
         fields.finish()?;
         Ok(Self {
@@ -41,6 +49,28 @@ impl DecisionRequest {
             comment: comment.filter(|comment| is_visible(comment.as_str())),
             version,
         })
+    }
+}
+
+/// Why a task is withdrawn, and the secret of its requester if it is withdrawn without a token.
+#[derive(Debug, ToSchema)]
+#[expect(dead_code, reason = "it only documents the body")]
+pub(crate) struct CancelRequest {
+    /// The requester's secret. It may also be sent as `?secret=` or in the header `X-Task-Secret`.
+    #[schema(value_type = Option<String>)]
+    pub(crate) secret: Option<Secret>,
+    /// Why: at most 2,000 characters, without the whitespace around them. `include=comment` shows it.
+    #[schema(inline, example = "No longer needed.")]
+    pub(crate) reason: Option<DecisionComment>,
+    /// The version of the task that is withdrawn, like `If-Match`. Another one is `409 task-changed`.
+    #[schema(inline, example = 1)]
+    pub(crate) version: Option<TaskVersion>,
+}
+
+impl CancelRequest {
+    /// Parses the body of a request, as [`DecisionRequest::parse`] does, with the reason as the comment.
+    pub(crate) fn parse(body: OptionalJsonBody) -> Result<DecisionRequest, Problem> {
+        DecisionRequest::parse_with(body, "reason")
     }
 }
 

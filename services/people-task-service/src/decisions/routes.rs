@@ -1,14 +1,17 @@
-use actix_web::put;
-use actix_web::web::{Data, Path};
+use actix_web::web::{Data, Json, Path};
+use actix_web::{get, post, put};
 use audit_log::RequestMeta;
 use auth::TokenProblems;
 use database::DatabaseProblems;
 use http_kit::{BodyProblems, OptionalJsonBody, Problem, combine_errors, path_id};
 
+use crate::context::Context;
 use crate::decisions::decide::{Choice, Decision, Decisions, decide};
-use crate::decisions::requests::DecisionRequest;
-use crate::tasks::credentials::PartialCredentials;
-use crate::tasks::error::{Changed, Forbidden, NoTask};
+use crate::decisions::preview;
+use crate::decisions::requests::{CancelRequest, DecisionRequest};
+use crate::decisions::responses::CancelPreview;
+use crate::tasks::credentials::{Credentials, PartialCredentials};
+use crate::tasks::error::{AlreadyResolved, Changed, Forbidden, NoTask};
 use crate::tasks::projection::FieldSelection;
 use crate::tasks::requests::{IfMatch, Precondition};
 use crate::tasks::responses::TaskResponse;
@@ -60,11 +63,59 @@ type DecisionInput = (
     Data<Decisions>,
 );
 
-async fn decide_task(
+/// Withdraws a pending task, so that there is nothing to decide any more. For its creator, its requester and administrators.
+/// The task's status becomes `cancelled`, which is final.
+///
+/// Webhooks whose `events` have `cancelled` are called; others hear nothing. An approver who was asked by mail gets a mail
+/// that says so, and no reminders.
+#[utoipa::path(
+    tag = "people-task",
+    operation_id = "cancelTask",
+    params(("id" = String, Path, description = "The task's id."), FieldSelection, IfMatch),
+    request_body = Option<CancelRequest>,
+    security(("bearer" = []), ("taskSecret" = []), ("taskSecretInQuery" = []), ()),
+    responses(
+        (status = 200, description = "The task, cancelled.", body = TaskResponse, headers(("ETag" = String, description = "The task's version."))),
+        BodyProblems, TokenProblems, Forbidden, NoTask, Changed, DatabaseProblems,
+    ),
+)]
+#[post("/people-task/tasks/{id}/cancel")]
+pub(crate) async fn cancel_task(input: DecisionInput) -> Result<TaskResponse, Problem> {
+    resolve_task(input, CancelRequest::parse, Decision::Cancel).await
+}
+
+/// Who would hear of it if the caller withdrew the task now. For those who may withdraw it.
+#[utoipa::path(
+    tag = "people-task",
+    operation_id = "previewCancel",
+    params(("id" = String, Path, description = "The task's id.")),
+    security(("bearer" = []), ("taskSecret" = []), ("taskSecretInQuery" = [])),
+    responses(
+        (status = 200, description = "The numbers of webhooks.", body = CancelPreview),
+        TokenProblems, Forbidden, NoTask, AlreadyResolved, DatabaseProblems,
+    ),
+)]
+#[get("/people-task/tasks/{id}/cancel")]
+pub(crate) async fn preview_cancel(
+    credentials: Credentials,
+    id: Path<String>,
+    context: Data<Context>,
+) -> Result<Json<CancelPreview>, Problem> {
+    let id = path_id(&id, "task")?;
+    let counts = preview::preview(&context.database, credentials.0, id).await?;
+    Ok(Json(counts.into()))
+}
+
+async fn decide_task(input: DecisionInput, decision: Decision) -> Result<TaskResponse, Problem> {
+    resolve_task(input, DecisionRequest::parse, decision).await
+}
+
+async fn resolve_task(
     (credentials, body, precondition, fields, meta, id, decisions): DecisionInput,
+    parse: fn(OptionalJsonBody) -> Result<DecisionRequest, Problem>,
     decision: Decision,
 ) -> Result<TaskResponse, Problem> {
-    let (secret, body) = match body.and_then(DecisionRequest::parse) {
+    let (secret, body) = match body.and_then(parse) {
         Ok(body) => (
             Ok(body.secret.as_ref().map(PresentedSecret::from)),
             Some(body),

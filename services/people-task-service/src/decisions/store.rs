@@ -6,8 +6,9 @@ use std::collections::HashMap;
 use audit_log::Entry;
 use chrono::{DateTime, Utc};
 use database::{Error, prepared};
-use diesel::sql_types::{Array, Binary, Integer, Jsonb, Nullable, Text, Timestamptz};
+use diesel::sql_types::{Array, BigInt, Binary, Integer, Jsonb, Nullable, Text, Timestamptz};
 use diesel::{PgConnection, QueryableByName, RunQueryDsl as _};
+use serde_json::Value;
 use telemetry::RequestContext;
 use values::{DeliveryId, Names as _, TaskId, UserId};
 
@@ -24,6 +25,8 @@ pub(super) struct NewDecision<'a> {
     /// The e-mail address of the person who decides.
     pub(super) decided_by: Option<&'a str>,
     pub(super) comment: Option<&'a str>,
+    /// How it is decided.
+    pub(super) via: Value,
     /// The user who decides, and the incarnation of the token; `None` if a secret decides.
     pub(super) user: Option<(UserId, &'a str)>,
     pub(super) cause: &'a RequestContext,
@@ -39,6 +42,8 @@ pub(super) struct DecidedRow {
     pub(super) decision_made: DateTime<Utc>,
     #[diesel(sql_type = Nullable<Text>)]
     pub(super) decided_by: Option<String>,
+    #[diesel(sql_type = Jsonb)]
+    pub(super) decided_via: Value,
     #[diesel(sql_type = Array<Binary>)]
     pub(super) deliveries: Vec<DeliveryId>,
     /// The lane of each delivery.
@@ -47,7 +52,9 @@ pub(super) struct DecidedRow {
 }
 
 /// Decides tasks, each at most once, and inserts the audit entries and a delivery for each webhook that wants the
-/// decision. No webhook waits for their due dates any more, and the only mail about them is that of the decision.
+/// decision. No webhook waits for their due dates any more, and the only mail about them is that of the decision. When a task
+/// is withdrawn, deliveries of due dates that wait are not sent either, and the approver gets a mail if the one that asks was
+/// claimed.
 ///
 /// Nothing is decided about a task that another transaction is changing, or has changed since it was judged: every change
 /// of a task and of its webhooks makes another version. Erased users decide nothing.
@@ -70,55 +77,92 @@ pub(super) fn decide(
         .bind::<Array<Text>, _>(column(decisions, |d| d.cause.request_id.as_str()))
         .bind::<Array<Text>, _>(traces.collect::<Vec<_>>())
         .bind::<Array<Jsonb>, _>(column(decisions, |d| d.entry.to_json()))
+        .bind::<Array<Jsonb>, _>(column(decisions, |d| d.via.clone()))
         .load(connection)?;
     let decided = decided.into_iter().map(|row| (row.task_id, row));
     Ok(decided.collect())
 }
 
-// Rows that are locked are skipped, so no decision waits for a change of another task.
+// Rows that are locked are skipped, so no decision waits for a change of another task. Workers of earlier versions would
+// send a withdrawal as a rejection, so it is hidden from them, as deliveries with options are.
 const DECIDE: &str = concat!(
     "WITH judged AS (
     SELECT given.*
-    FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) AS given (
-            task_id, version, decision, person, new_comment, user_id, incarnation, request_id, traceparent, entry)
+    FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) AS given (
+            task_id, version, decision, person, new_comment, user_id, incarnation, request_id, traceparent, entry, via)
         JOIN task_states ON task_states.task_id = ANY(ARRAY[given.task_id])
     WHERE task_states.version = given.version AND (user_id IS NULL OR may_add_rows(user_id, incarnation))
     FOR NO KEY UPDATE OF task_states SKIP LOCKED
 ), decided AS (
     UPDATE task_states
-    SET status = decision, decision_made = now(), decided_by = person, comment = new_comment, mtime = now(),
+    SET status = CASE decision WHEN 'cancelled' THEN 'rejected' ELSE decision END, cancelled = (decision = 'cancelled'),
+        decision_made = now(), decided_by = person, comment = new_comment, decided_via = via, mtime = now(),
         version = task_states.version + 1
     FROM judged
     WHERE task_states.task_id = ANY(ARRAY[judged.task_id])
-    RETURNING task_states.task_id, creator, status, decision_made, decided_by, requester_key, request_id, traceparent,
-        entry
+    RETURNING task_states.task_id, creator, decision, decision_made, decided_by, decided_via, requester_key, approver_key,
+        request_id, traceparent, entry
 ), receivers AS (
     SELECT webhooks.id, webhooks.task_id, webhooks.host, webhooks.lane, request_id, traceparent, on_due, last_due,
-        CASE decided.status WHEN 'approved' THEN on_approved ELSE on_rejected END AS is_called
+        options IS NOT NULL OR decision = 'cancelled' AS has_options,
+        CASE decision WHEN 'approved' THEN on_approved WHEN 'rejected' THEN on_rejected ELSE on_cancelled END AS is_called
     FROM decided JOIN webhooks ON webhooks.task_id = ANY(ARRAY[decided.task_id])
 ), delivered AS (
-    INSERT INTO deliveries (id, webhook_id, task_id, host, lane, request_id, traceparent)
-    SELECT new_id(), id, task_id, host, coalesce(lane, ''), request_id, traceparent FROM receivers WHERE is_called
+    INSERT INTO deliveries (id, webhook_id, task_id, host, lane, request_id, traceparent, has_options)
+    SELECT new_id(), id, task_id, host, coalesce(lane, ''), request_id, traceparent, has_options
+    FROM receivers WHERE is_called
     RETURNING id, task_id, lane
+), not_sent AS (
+    DELETE FROM deliveries WHERE id = ANY(ARRAY(
+        SELECT id FROM deliveries
+        WHERE task_id = ANY(ARRAY(SELECT task_id FROM decided WHERE decision = 'cancelled')) AND due_at IS NOT NULL
+        FOR UPDATE SKIP LOCKED))
 ), not_due AS (
     DELETE FROM due_dates WHERE webhook_id = ANY(ARRAY(SELECT id FROM receivers WHERE on_due))
 ), reopened AS (
     UPDATE webhooks SET status = 'pending', last_due = NULL
     WHERE id = ANY(ARRAY(SELECT id FROM receivers WHERE is_called AND last_due IS NOT NULL))
 ), mailed AS (
-    SELECT decided.task_id, creator, requester_key
+    SELECT decided.task_id, creator, requester_key, approver_key, decision
     FROM decided JOIN mailed_tasks ON mailed_tasks.task_id = ANY(ARRAY[decided.task_id])
 ), not_mailed AS (
     DELETE FROM task_mails WHERE task_id = ANY(ARRAY(SELECT task_id FROM mailed))
 ), mails AS (
     INSERT INTO task_mails (id, task_id, creator, kind, recipient, due_at, next_attempt)
     SELECT new_id(), task_id, creator, 'decided', mail_recipient(requester_key), now(), now() FROM mailed
+    WHERE decision <> 'cancelled'
+    UNION ALL
+    SELECT new_id(), task_id, creator, 'cancelled', mail_recipient(approver_key), now(), now() FROM mailed
+    WHERE decision = 'cancelled' AND NOT EXISTS (
+        SELECT FROM task_mails AS waiting
+        WHERE waiting.task_id = ANY(ARRAY[mailed.task_id]) AND waiting.kind = 'asked' AND waiting.lease = 0)
 ), recorded AS (",
     insert_entries!("SELECT entry FROM decided"),
     ")
-SELECT task_id, decision_made, decided_by, delivery_ids AS deliveries, lanes
+SELECT task_id, decision_made, decided_by, decided_via, delivery_ids AS deliveries, lanes
 FROM decided CROSS JOIN LATERAL (
     SELECT coalesce(array_agg(id), '{}') AS delivery_ids, coalesce(array_agg(lane), '{}') AS lanes
     FROM delivered WHERE delivered.task_id = decided.task_id
 ) AS own"
 );
+
+/// How many webhooks of a task want to hear that it is withdrawn, and how many do not.
+#[derive(Debug, Clone, Copy, QueryableByName)]
+pub(super) struct WebhookCounts {
+    #[diesel(sql_type = BigInt)]
+    pub(super) told: i64,
+    #[diesel(sql_type = BigInt)]
+    pub(super) not_told: i64,
+}
+
+/// Counts the webhooks of a task.
+pub(super) fn count_webhooks(
+    connection: &mut PgConnection,
+    task: TaskId,
+) -> Result<WebhookCounts, Error> {
+    let count = prepared(
+        "SELECT count(*) FILTER (WHERE on_cancelled) AS told, count(*) FILTER (WHERE NOT on_cancelled) AS not_told
+        FROM webhooks WHERE task_id = $1",
+    );
+    Ok(count.bind::<Binary, _>(task).get_result(connection)?)
+}

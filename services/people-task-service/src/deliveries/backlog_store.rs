@@ -36,26 +36,29 @@ pub(crate) fn load_backlog(connection: &mut PgConnection, limit: i64) -> Result<
 
 const BACKLOG: &str = "
 WITH RECURSIVE step AS (
-    (SELECT host, next_attempt FROM deliveries WHERE NOT (lost_claims >= 2 AND lost_trials >= 3)
+    (SELECT host, next_attempt FROM deliveries WHERE NOT (coalesce(lost_claims, option_claims) >= 2 AND lost_trials >= 3)
         ORDER BY host, next_attempt LIMIT 1)
     UNION ALL
     SELECT following.host, following.next_attempt FROM step CROSS JOIN LATERAL (
         SELECT host, next_attempt FROM deliveries
-        WHERE deliveries.host > step.host AND NOT (lost_claims >= 2 AND lost_trials >= 3)
+        WHERE deliveries.host > step.host AND NOT (coalesce(lost_claims, option_claims) >= 2 AND lost_trials >= 3)
         ORDER BY host, next_attempt LIMIT 1
     ) AS following
 ), hosts AS (
     SELECT next_attempt FROM (SELECT * FROM step LIMIT 10000) AS first
     WHERE host NOT IN (SELECT host FROM paused_hosts)
+), parked AS (
+    SELECT host, next_attempt FROM deliveries WHERE lost_claims >= 2 AND lost_trials >= 3
+    UNION ALL
+    SELECT host, next_attempt FROM deliveries WHERE option_claims >= 2 AND lost_trials >= 3
 ), counted AS (
     SELECT host, next_attempt FROM deliveries ORDER BY host, next_attempt LIMIT $1
 )
 SELECT count(*) AS pending,
     greatest(0, count(*) FILTER (WHERE next_attempt <= now() AND host NOT IN (SELECT host FROM paused_hosts)) - (
-        SELECT count(*) FROM deliveries WHERE lost_claims >= 2 AND lost_trials >= 3 AND next_attempt <= now()
-            AND host NOT IN (SELECT host FROM paused_hosts)
+        SELECT count(*) FROM parked WHERE next_attempt <= now() AND host NOT IN (SELECT host FROM paused_hosts)
     )) AS due,
-    (SELECT count(*) FROM deliveries WHERE lost_claims >= 2 AND lost_trials >= 3) AS parked,
+    (SELECT count(*) FROM parked) AS parked,
     (SELECT count(*) FROM (
         SELECT FROM paused_hosts CROSS JOIN LATERAL (
             SELECT FROM deliveries WHERE deliveries.host = paused_hosts.host ORDER BY next_attempt LIMIT $1

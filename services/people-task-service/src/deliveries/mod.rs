@@ -16,12 +16,25 @@ mod requests;
 mod responses;
 pub(crate) mod routes;
 pub(crate) mod store;
+pub(crate) mod test_store;
 pub(crate) mod worker;
 
+use std::time::Duration;
+
+use jobs::RetentionRule;
 use messaging::Queue;
 
 pub(crate) use self::due::{DueDelivery, due_message};
 pub(crate) use self::lane::{LaneParts, group_of, host_of, lane_of, owner_of, scheme_and_host};
+
+pub(crate) use self::responses::TestResult;
+
+/// Calls that tried webhooks are kept for as long as their number is limited by them.
+pub(crate) const TEST_RETENTION: RetentionRule = RetentionRule {
+    table: "webhook_tests",
+    column: "requested",
+    keep: Duration::from_secs(3_600),
+};
 
 /// The messages about deliveries that are due, which every worker gets.
 pub const QUEUE: Queue = Queue::broadcast("webhook.due-deliveries");

@@ -1,4 +1,4 @@
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
 use values::{DeliveryId, Timestamp, WebhookId};
@@ -57,6 +57,27 @@ pub(crate) struct Attempt {
     /// The first KiB of the response's body.
     #[schema(required = true)]
     pub(crate) response: Option<String>,
+}
+
+/// What came of a call that tried a webhook. The database has it in this form.
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = WebhookTestResult)]
+pub(crate) struct TestResult {
+    /// Whether a delivery with this answer would count as sent.
+    pub(crate) success: bool,
+    /// When the call was made.
+    #[schema(format = DateTime)]
+    pub(crate) at: String,
+    /// How long it took, in milliseconds.
+    #[schema(example = 41)]
+    pub(crate) duration_ms: i32,
+    /// The answer's status code; null without an answer.
+    #[schema(required = true, example = 200)]
+    pub(crate) status_code: Option<u16>,
+    /// Why it is no success; null if it is, or if the status code alone says so.
+    #[schema(required = true)]
+    pub(crate) error: Option<String>,
 }
 
 /// The result of sending failed deliveries of a host again.

@@ -9,7 +9,7 @@ use values::{DeliveryId, TaskId, WebhookId};
 use crate::deliveries::DueDelivery;
 use crate::free_rows::lock_free_rows;
 use crate::schema::{deliveries, webhooks};
-use crate::status::{DeliveryStatus, WebhookEvent};
+use crate::status::{DeliveryStatus, WebhookEvent, shown_status};
 
 // The view of waiting and finished deliveries.
 diesel::table! {
@@ -49,10 +49,11 @@ pub(crate) fn select(condition: &str, order: &str, binds: Binds) -> Statement {
         query: format!(
             "SELECT all_deliveries.id, webhook_id, url, all_deliveries.status, all_deliveries.created, next_attempt, \
                  attempt_log, suspended, \
-                 CASE WHEN due_at IS NULL THEN task_states.status ELSE 'due' END AS task_status \
+                 CASE WHEN due_at IS NULL THEN {status} ELSE 'due' END AS task_status \
              FROM all_deliveries JOIN webhooks ON webhooks.id = webhook_id \
              JOIN task_states ON task_states.task_id = all_deliveries.task_id \
-             WHERE {condition} ORDER BY {order}"
+             WHERE {condition} ORDER BY {order}",
+            status = shown_status!()
         ),
         binds,
         size: "octet_length(url) + 512 + octet_length(attempt_log::text)",

@@ -12,7 +12,7 @@ use crate::audit::AuditAction;
 use crate::erasure::requests::EraseRequest;
 use crate::erasure::{Batch, ErasedUser};
 use crate::tasks::store::{self as tasks_store, erasure as own_tasks};
-use crate::{changed_users, deliveries, mails, quotas, webhooks};
+use crate::{changed_users, deliveries, idempotency, mails, quotas, webhooks};
 
 /// How long a call deletes one batch of tasks after another.
 const CALL_TIME: Duration = Duration::from_millis(200);
@@ -26,6 +26,8 @@ const TASKS_WITH_WEBHOOKS: usize = 250;
 const WEBHOOKS: usize = 500;
 /// Mails about other users' tasks that one transaction deletes at most.
 const MAILS: i64 = 1_000;
+/// Answers to the user's requests that one transaction deletes at most.
+const ANSWERS: i64 = 1_000;
 
 /// The result of one call.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
@@ -144,12 +146,19 @@ fn erase_in_transaction(
     } else {
         delete_mails(connection, user)?
     };
+    let answers = if tasks.more || webhooks.more || mails.more {
+        Batch::default()
+    } else {
+        delete_answers(connection, user)?
+    };
     let deleted = tasks.deleted + webhooks.deleted;
     record(connection, user, meta, tasks.deleted, webhooks.deleted)?;
-    let mut more = tasks.more || webhooks.more || mails.more;
-    let mut progress = deleted > 0 || tasks.progress || webhooks.progress || mails.progress;
+    let mut more = tasks.more || webhooks.more || mails.more || answers.more;
+    let mut progress =
+        deleted > 0 || tasks.progress || webhooks.progress || mails.progress || answers.progress;
     if !more {
         changed_users::store::delete(connection, user.id)?;
+        deliveries::test_store::delete_of(connection, user.id)?;
         quotas::forget(connection, user.id)?;
         let entries = audit_log::pseudonymise(connection, user.id)?;
         more = entries.more;
@@ -175,6 +184,16 @@ fn delete_mails(connection: &mut Connection, user: &ErasedUser) -> Result<Batch,
         deleted: 0,
         progress: deleted > 0,
         more: mails::has_of_recipients(connection, &present)?,
+    })
+}
+
+/// Deletes what the user's repeats of requests would get.
+fn delete_answers(connection: &mut Connection, user: &ErasedUser) -> Result<Batch, Error> {
+    let deleted = idempotency::store::delete_of_user(connection, user.id, ANSWERS)?;
+    Ok(Batch {
+        deleted: 0,
+        progress: deleted > 0,
+        more: idempotency::store::has_of_user(connection, user.id)?,
     })
 }
 

@@ -11,6 +11,8 @@ const SECRET_BYTES: usize = 20;
 pub(crate) enum Part {
     Approver,
     Requester,
+    /// Who is told a secret that only opens the task, because it is restricted who decides.
+    Reader,
 }
 
 impl Part {
@@ -18,6 +20,7 @@ impl Part {
         match self {
             Self::Approver => "approver",
             Self::Requester => "requester",
+            Self::Reader => "reader",
         }
     }
 }
@@ -74,6 +77,7 @@ mod tests {
         let other_key = MailKey::parse("another key of more than 32 characters").unwrap();
         for other in [
             seed.secret(&key, task, Part::Requester),
+            seed.secret(&key, task, Part::Reader),
             seed.secret(&other_key, task, Part::Approver),
             Seed::random().secret(&key, task, Part::Approver),
         ] {

@@ -174,8 +174,7 @@ fn claim_in_turn(
 fn judge(row: ClaimedMail, mailing: &Mailing, keys: &MailKeys) -> Result<DueMail, DropReason> {
     let kind = MailKind::from_name(&row.kind).ok_or(DropReason::Superseded)?;
     let language = Language::from_name(&row.language).unwrap_or(Language::English);
-    let is_pending = row.status == TaskStatus::Pending;
-    if !row.is_current || is_pending == (kind == MailKind::Decided) {
+    if !row.is_current || !kind.fits(row.status) {
         return Err(DropReason::Superseded);
     }
     // An earlier version changes due dates without these mails.
@@ -203,7 +202,9 @@ fn secret(row: &ClaimedMail, kind: MailKind, keys: &MailKeys) -> Option<Secret> 
     let seed = Seed::from_slice(&row.seed)?;
     let part = match kind {
         MailKind::Decided => Part::Requester,
-        MailKind::Asked | MailKind::Reminder | MailKind::Due => Part::Approver,
+        MailKind::Asked | MailKind::Reminder | MailKind::Due | MailKind::Cancelled => {
+            Part::Approver
+        }
     };
     keys.all()
         .map(|key| seed.secret(key, row.task_id, part))
@@ -220,7 +221,8 @@ fn links(
     let url = &mailing.public_url;
     let link = |purpose| task_link(url, row.task_id, secret, purpose);
     let is_decided = kind == MailKind::Decided;
-    let proposal = |purpose| (!is_decided).then(|| link(purpose));
+    let is_pending = row.status == TaskStatus::Pending;
+    let proposal = |purpose| is_pending.then(|| link(purpose));
     let recipient = row.recipient.as_slice().try_into().ok().map(RecipientHash);
     let unsubscribe = recipient
         .filter(|_| kind.is_reminder())

@@ -9,7 +9,7 @@ use diesel::{ExpressionMethods as _, QueryDsl as _, QueryableByName, RunQueryDsl
 use values::{MailId, TaskId, UserId};
 
 use crate::schema::task_mails;
-use crate::status::TaskStatus;
+use crate::status::{TaskStatus, shown_status};
 
 /// A mail that was claimed, with its task.
 #[derive(QueryableByName)]
@@ -85,7 +85,8 @@ pub(super) fn claim(
 
 // Mails whose task is gone are left to the retention of old rows. It waits for no lock. Only the index of creators matches
 // how the mails of one are found, so the others are not read even if that index was empty when this was planned.
-const CLAIM: &str = "
+const CLAIM: &str = concat!(
+    "
 WITH due AS (
     SELECT first.id FROM unnest($1) AS turn (creator) CROSS JOIN LATERAL (
         SELECT id, next_attempt FROM task_mails
@@ -104,10 +105,13 @@ SELECT claimed.id, lease, kind, recipient, due_at + $4 < now() AS is_late,
     language, CASE WHEN is_decision THEN requester_seed ELSE approver_seed END AS seed,
     CASE WHEN is_decision THEN requester_secret ELSE approver_secret END AS secret,
     tasks.id AS task_id, tasks.creator, CASE WHEN is_decision THEN requester ELSE approver END AS address,
-    requester, approver, title, left(description, 2000) AS description, tasks.decision_by, status, decided_by, comment
+    requester, approver, title, left(description, 2000) AS description, tasks.decision_by, ",
+    shown_status!(),
+    " AS status, decided_by, comment
 FROM claimed JOIN mailed_tasks ON mailed_tasks.task_id = ANY(ARRAY[claimed.task_id])
     JOIN tasks ON tasks.id = ANY(ARRAY[claimed.task_id])
-    JOIN task_states ON task_states.task_id = ANY(ARRAY[claimed.task_id])";
+    JOIN task_states ON task_states.task_id = ANY(ARRAY[claimed.task_id])"
+);
 
 /// Lets claimed mails wait for the next hour, with their attempts and their counts beginning again.
 pub(super) fn delay(connection: &mut Connection, ids: &[MailId]) -> Result<(), Error> {

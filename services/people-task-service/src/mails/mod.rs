@@ -1,5 +1,5 @@
-//! Mails about tasks: the approver is asked, reminded before and at the due date, and the requester is told about the
-//! decision.
+//! Mails about tasks: the approver is asked, reminded before and at the due date, and told if the task is withdrawn; the
+//! requester is told about the decision.
 //!
 //! - `mailed_tasks` has a row for each task that mails are sent about, and `task_mails` one for each mail that is to be
 //!   sent. The transaction that creates, edits or decides the task writes them.
@@ -30,9 +30,10 @@ use std::time::Duration;
 
 use jobs::RetentionRule;
 
+use crate::status::TaskStatus;
+
 pub(crate) use plan_store::planned_reminders;
 pub(crate) use store::{delete_of_recipients, has_of_recipients};
-pub(crate) use turns::Turns;
 
 /// Rows that are no longer needed. Mails that were never claimed are deleted when they would be dropped anyway.
 pub(crate) const RETENTION: [RetentionRule; 2] = [
@@ -59,6 +60,8 @@ values::names! {
         Due = "due",
         /// The requester is told about the decision.
         Decided = "decided",
+        /// The approver who was asked is told that the task was withdrawn.
+        Cancelled = "cancelled",
     }
 }
 
@@ -66,5 +69,14 @@ impl MailKind {
     /// Whether recipients can opt out of it.
     pub(crate) fn is_reminder(self) -> bool {
         matches!(self, Self::Reminder | Self::Due)
+    }
+
+    /// Whether it is right about a task with this status.
+    pub(crate) fn fits(self, status: TaskStatus) -> bool {
+        match self {
+            Self::Asked | Self::Reminder | Self::Due => status == TaskStatus::Pending,
+            Self::Decided => matches!(status, TaskStatus::Approved | TaskStatus::Rejected),
+            Self::Cancelled => status == TaskStatus::Cancelled,
+        }
     }
 }

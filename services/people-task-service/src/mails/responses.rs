@@ -1,12 +1,17 @@
 use serde::Serialize;
 use values::{MailId, Names as _, Secret, TaskId, Timestamp};
 
+use crate::mails::MailKind;
 use crate::mails::claim::{DueMail, DueMails};
 
 /// Mails for the notification worker.
 #[derive(Serialize)]
 pub(super) struct ClaimResponse {
     mails: Vec<MailResponse>,
+    /// Mails about tasks that were withdrawn. A worker of an earlier version, which does not know them, leaves them out;
+    /// another one gets them when the claim has ended.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    cancelled: Vec<MailResponse>,
     /// Whether more may be due.
     more: bool,
 }
@@ -37,9 +42,12 @@ struct MailResponse {
 
 impl From<DueMails> for ClaimResponse {
     fn from(due: DueMails) -> Self {
-        let mails = due.mails.into_iter().map(MailResponse::from);
+        let is_cancelled = |mail: &DueMail| mail.kind == MailKind::Cancelled;
+        let (cancelled, mails): (Vec<_>, Vec<_>) = due.mails.into_iter().partition(is_cancelled);
+        let responses = |mails: Vec<DueMail>| mails.into_iter().map(MailResponse::from).collect();
         Self {
-            mails: mails.collect(),
+            mails: responses(mails),
+            cancelled: responses(cancelled),
             more: due.more,
         }
     }

@@ -27,7 +27,7 @@ impl Resource {
 pub(crate) struct Amounts {
     pub(crate) tasks: u64,
     pub(crate) webhooks: u64,
-    /// Of titles and descriptions.
+    /// Of titles, descriptions and metadata.
     pub(crate) bytes: u64,
     pub(crate) mails: u64,
 }

@@ -50,7 +50,7 @@ fn stock(excess: Excess, whose: Whose) -> Problem {
     let what = match excess.resource {
         Resource::Tasks => "pending tasks",
         Resource::Webhooks => "webhooks",
-        Resource::Bytes => "bytes of titles and descriptions",
+        Resource::Bytes => "bytes of titles, descriptions, metadata and options of webhooks",
         Resource::Mails => "mails",
     };
     let message = match whose {

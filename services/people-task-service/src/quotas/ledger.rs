@@ -56,6 +56,12 @@ impl Quotas {
         })
     }
 
+    /// More bytes are stored for a user, which were not known before.
+    pub(crate) fn keep(&self, user: UserId, bytes: u64) {
+        let bytes = i64::try_from(bytes).unwrap_or_default();
+        self.with(|ledger| ledger.users.entry(user).or_default().unwritten_bytes += bytes);
+    }
+
     /// A user's texts have become shorter.
     pub(crate) fn give_back(&self, user: UserId, bytes: u64) {
         let bytes = i64::try_from(bytes).unwrap_or_default();

@@ -1,7 +1,8 @@
 //! What users may have and add, each of them and all together, so that no user fills the database or the queues of all.
 //!
-//! A *stock* is what a user has: pending tasks, their webhooks, and the bytes of titles and descriptions. Beyond it nothing
-//! is added until there is less. A *rate* is what is added within a minute, or within an hour for mails.
+//! A *stock* is what a user has: pending tasks, their webhooks, and the bytes of titles, descriptions, metadata and options
+//! of webhooks. Beyond
+//! it nothing is added until there is less. A *rate* is what is added within a minute, or within an hour for mails.
 //!
 //! No row is locked by every write of a user: each replica adds up in memory, stocks are [counted](mod@watch) every few
 //! seconds, and bytes are added to a row as often. So a user can exceed a stock by what is added until the next count, and a

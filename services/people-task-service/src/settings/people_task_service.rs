@@ -5,11 +5,12 @@ use app_config::{Error, PublicUrl, Reader, Settings};
 use auth::RemoteSettings;
 use database::DatabaseSettings;
 use messaging::BrokerSettings;
-use outbound::AddressPolicy;
+use outbound::{AddressPolicy, EngineOrigins};
 use server::HttpServerSettings;
 use url::Url;
 
-use crate::settings::{MailSettings, QuotaSettings};
+use crate::header_keys::HeaderKeys;
+use crate::settings::{DeciderSettings, MailSettings, QuotaSettings};
 use crate::webhook_signature::SigningSettings;
 
 /// Settings of the people-task-service.
@@ -29,10 +30,16 @@ pub struct PeopleTaskServiceSettings {
     pub signing: SigningSettings,
     /// The addresses that webhooks may reach.
     pub addresses: AddressPolicy,
+    /// Where callers may shape requests although the address is not public.
+    pub engine_origins: EngineOrigins,
+    /// The keys that encrypt the headers of webhooks.
+    pub header_keys: HeaderKeys,
     /// The page on which people see their tasks.
     pub dashboard_url: Url,
     /// Mail about tasks.
     pub mails: MailSettings,
+    /// Who decides tasks.
+    pub deciders: DeciderSettings,
     /// What users may have and add.
     pub quotas: QuotaSettings,
     /// How long rows of the audit log are kept.
@@ -42,6 +49,10 @@ pub struct PeopleTaskServiceSettings {
 impl Settings for PeopleTaskServiceSettings {
     fn read(reader: &mut Reader) -> Result<Self, Error> {
         let public_url = PublicUrl::read(reader)?;
+        let dashboard_url = format!("{public_url}/tasks");
+        let mails = MailSettings::read_with(reader, public_url)?;
+        let deciders = DeciderSettings::read(reader)?;
+        deciders.check(&mails)?;
         Ok(Self {
             listen_address: reader.or_default(
                 "LISTEN_ADDRESS",
@@ -54,12 +65,15 @@ impl Settings for PeopleTaskServiceSettings {
             authority: RemoteSettings::read(reader)?,
             signing: SigningSettings::read(reader)?,
             addresses: AddressPolicy::read(reader)?,
+            engine_origins: EngineOrigins::read(reader)?,
+            header_keys: HeaderKeys::read(reader)?,
             dashboard_url: reader.or_default(
                 "PEOPLE_TASKS_DASHBOARD_URL",
-                format!("{public_url}/tasks"),
+                dashboard_url,
                 "The page on which people see their tasks, by default the gateway's own under PUBLIC_URL.",
             )?,
-            mails: MailSettings::read_with(reader, public_url)?,
+            mails,
+            deciders,
             quotas: QuotaSettings::read(reader)?,
             audit_retention: audit_log::read_retention(reader)?,
         })

@@ -14,7 +14,7 @@ app_config::settings! {
         pub user_webhooks: u64 = or_default("QUOTA_USER_WEBHOOKS", "2000000"),
         /// Webhooks that all tasks together may have, decided ones too; 0 for no limit.
         pub all_webhooks: u64 = or_default("QUOTA_WEBHOOKS", "100000000"),
-        /// Bytes that the titles and descriptions of a user's tasks may have; 0 for no limit.
+        /// Bytes that the titles, descriptions and metadata of a user's tasks may have; 0 for no limit.
         pub user_bytes: u64 = or_default("QUOTA_USER_BYTES", "20000000000"),
         /// Bytes that all tables of the people-task-service together may have on disk; 0 for no limit.
         pub all_bytes: u64 = or_default("QUOTA_BYTES", "0"),
@@ -26,9 +26,9 @@ app_config::settings! {
         pub user_webhooks_per_minute: u64 = or_default("QUOTA_USER_WEBHOOKS_PER_MINUTE", "600000"),
         /// Webhooks that all users together may register within a minute, at each replica; 0 for no limit.
         pub all_webhooks_per_minute: u64 = or_default("QUOTA_WEBHOOKS_PER_MINUTE", "1200000"),
-        /// Bytes of titles and descriptions that a user may add within a minute, at each replica; 0 for no limit.
+        /// Bytes of titles, descriptions and metadata that a user may add within a minute, at each replica; 0 for no limit.
         pub user_bytes_per_minute: u64 = or_default("QUOTA_USER_BYTES_PER_MINUTE", "2000000000"),
-        /// Bytes of titles and descriptions that all users together may add within a minute, at each replica; 0 for no limit.
+        /// Bytes of titles, descriptions and metadata that all users together may add within a minute, at each replica; 0 for no limit.
         pub all_bytes_per_minute: u64 = or_default("QUOTA_BYTES_PER_MINUTE", "4000000000"),
         /// The identifiers of users to whom no quota applies, separated by commas.
         pub exempt: Csv<UserId> = or_default("QUOTA_EXEMPT_USERS", "none"),

@@ -4,8 +4,9 @@ use std::time::Duration;
 use app_config::{Csv, Reader, Settings};
 use database::DatabaseSettings;
 use messaging::BrokerSettings;
-use outbound::{AddressPolicy, Resolve};
+use outbound::{AddressPolicy, EngineOrigins, Resolve};
 
+use crate::header_keys::HeaderKeys;
 use crate::webhook_signature::SigningSettings;
 
 /// The number of concurrent attempts, over all hosts.
@@ -27,6 +28,10 @@ pub struct WebhookWorkerSettings {
     pub signing: SigningSettings,
     /// The addresses that webhooks may reach.
     pub policy: AddressPolicy,
+    /// Where callers may shape requests although the address is not public.
+    pub engine_origins: EngineOrigins,
+    /// The keys that decrypt the headers of webhooks.
+    pub header_keys: HeaderKeys,
     /// The pauses after failed attempts. After the last one, the delivery fails.
     pub retry_schedule: Vec<Duration>,
     /// How long a receiver may take to respond.
@@ -52,6 +57,8 @@ impl Settings for WebhookWorkerSettings {
             broker: BrokerSettings::read(reader)?,
             signing: SigningSettings::read(reader)?,
             policy: AddressPolicy::read(reader)?,
+            engine_origins: EngineOrigins::read(reader)?,
+            header_keys: HeaderKeys::read(reader)?,
             retry_schedule: retry_schedule(reader)?,
             timeout: reader.in_range(
                 "WEBHOOK_TIMEOUT",

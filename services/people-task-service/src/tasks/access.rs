@@ -2,9 +2,10 @@
 
 use audit_log::AuthMethod;
 use auth::Caller;
-use values::UserId;
+use values::{CredentialId, UserId};
 
 use crate::audit::AuditIdentity;
+use crate::tasks::deciders::Claim;
 use crate::tasks::secrets::PresentedSecret;
 use crate::tasks::store::Task;
 
@@ -13,6 +14,8 @@ use crate::tasks::store::Task;
 pub(crate) struct Actor {
     caller: Option<Caller>,
     secrets: Vec<PresentedSecret>,
+    /// Whether an administrator wants to decide instead of those who should.
+    overrides: bool,
 }
 
 /// A permission on a task.
@@ -37,6 +40,10 @@ pub(crate) enum Permission {
     /// See the secret that an edit creates for a new approver or requester. A secret is a permission: a
     /// requester could decide with it, and an approver who hands over would keep the decision.
     SeeNewSecrets,
+    /// See and change what the creator keeps with the task.
+    Metadata,
+    /// Withdraw a pending task.
+    Cancel,
 }
 
 /// How an actor is related to a task. Several may hold at once.
@@ -50,10 +57,12 @@ pub(crate) struct Relations {
     pub(crate) requester: bool,
     /// A token with the scope `admin`.
     pub(crate) admin: bool,
-    /// Any signed-in user, when the task is public.
-    pub(crate) public_reader: bool,
+    /// Any signed-in user, when the task is public, and the holder of a secret that only opens it.
+    pub(crate) reader: bool,
     /// The user who registered the webhook in question.
     pub(crate) registrant: bool,
+    /// Does not decide the task, because its creator has restricted who does.
+    pub(crate) barred: bool,
 }
 
 /// Why an actor lacks a permission.
@@ -67,7 +76,11 @@ pub(crate) enum AccessDenied {
 
 impl Actor {
     pub(crate) fn new(caller: Option<Caller>, secrets: Vec<PresentedSecret>) -> Self {
-        Self { caller, secrets }
+        Self {
+            caller,
+            secrets,
+            overrides: false,
+        }
     }
 
     /// Whether the actor has neither a token nor a secret.
@@ -84,6 +97,11 @@ impl Actor {
     pub(crate) fn user_and_incarnation(&self) -> Option<(UserId, &str)> {
         let caller = self.caller.as_ref()?;
         Some((caller.id(), caller.incarnation()))
+    }
+
+    /// The API key that the token was issued for.
+    pub(crate) fn key(&self) -> Option<CredentialId> {
+        self.caller.as_ref()?.key()
     }
 
     /// The e-mail address of the token's user, in lower case.
@@ -110,6 +128,18 @@ impl Actor {
     pub(crate) fn with_secret(mut self, secret: Option<PresentedSecret>) -> Self {
         self.secrets.extend(secret);
         self
+    }
+
+    /// Sets whether an administrator wants to decide a task, or to name its approver, instead of those who should.
+    pub(crate) fn overriding(mut self, overrides: bool) -> Self {
+        self.overrides = overrides;
+        self
+    }
+
+    /// Whether this actor may do so only because an administrator may override who decides.
+    pub(crate) fn is_overriding(&self, task: &Task, permission: Permission) -> bool {
+        let usual = self.clone().overriding(false);
+        self.overrides && !usual.relations_to(task).allow(permission)
     }
 
     /// How this actor is related to a task.
@@ -155,13 +185,22 @@ impl Actor {
                 .iter()
                 .any(|secret| secret.fingerprint.matches(stored))
         };
+        let creator = self.user() == Some(task.creator);
+        let claim = Claim {
+            address: has_email(&task.approver_key),
+            link: holds(&task.approver_secret),
+            overrides: self.overrides && self.is_admin(),
+            is_own: creator || has_email(&task.requester_key),
+        };
+        let opens = task.reading_secret.as_deref().is_some_and(holds);
         Relations {
-            creator: self.user() == Some(task.creator),
-            approver: has_email(&task.approver_key) || holds(&task.approver_secret),
+            creator,
+            approver: claim.address || claim.link,
             requester: has_email(&task.requester_key) || holds(&task.requester_secret),
             admin: self.is_admin(),
-            public_reader: task.public && self.caller.is_some(),
+            reader: opens || (task.public && self.caller.is_some()),
             registrant: false,
+            barred: task.bars(claim),
         }
     }
 }
@@ -174,18 +213,21 @@ impl Relations {
             approver,
             requester,
             admin,
-            public_reader,
+            reader,
             registrant,
+            barred,
         } = self;
         match permission {
-            Permission::Read => creator || approver || requester || admin || public_reader,
-            Permission::Edit => creator || requester || admin,
+            Permission::Read => creator || approver || requester || admin || reader,
+            Permission::Edit | Permission::Cancel => creator || requester || admin,
             Permission::Reassign | Permission::RegisterWebhook => {
                 creator || approver || requester || admin
             }
-            Permission::Decide => creator || approver || admin,
+            Permission::Decide => (creator || approver || admin) && !barred,
             Permission::DeleteWebhook | Permission::SeeWebhookUrl => creator || admin || registrant,
-            Permission::ViewDeliveries | Permission::SeeNewSecrets => creator || admin,
+            Permission::ViewDeliveries | Permission::SeeNewSecrets | Permission::Metadata => {
+                creator || admin
+            }
         }
     }
 
@@ -208,7 +250,7 @@ impl Relations {
 mod tests {
     use super::{AccessDenied, Permission, Relations};
 
-    const PERMISSIONS: [Permission; 9] = [
+    const PERMISSIONS: [Permission; 11] = [
         Permission::Read,
         Permission::Edit,
         Permission::Reassign,
@@ -218,6 +260,8 @@ mod tests {
         Permission::SeeWebhookUrl,
         Permission::ViewDeliveries,
         Permission::SeeNewSecrets,
+        Permission::Metadata,
+        Permission::Cancel,
     ];
 
     fn stranger() -> Relations {
@@ -229,13 +273,14 @@ mod tests {
         // Columns in the order of PERMISSIONS.
         #[rustfmt::skip]
         let table = [
-            ("creator", Relations { creator: true, ..stranger() }, "y y y y y y y y y"),
-            ("approver", Relations { approver: true, ..stranger() }, "y n y y y n n n n"),
-            ("requester", Relations { requester: true, ..stranger() }, "y y y n y n n n n"),
-            ("admin", Relations { admin: true, ..stranger() }, "y y y y y y y y y"),
-            ("reader of a public task", Relations { public_reader: true, ..stranger() }, "y n n n n n n n n"),
-            ("registrant", Relations { registrant: true, ..stranger() }, "n n n n n y y n n"),
-            ("stranger", stranger(), "n n n n n n n n n"),
+            ("creator", Relations { creator: true, ..stranger() }, "y y y y y y y y y y y"),
+            ("approver", Relations { approver: true, ..stranger() }, "y n y y y n n n n n n"),
+            ("requester", Relations { requester: true, ..stranger() }, "y y y n y n n n n n y"),
+            ("admin", Relations { admin: true, ..stranger() }, "y y y y y y y y y y y"),
+            ("reader of a public task", Relations { reader: true, ..stranger() }, "y n n n n n n n n n n"),
+            ("creator of a restricted task", Relations { creator: true, barred: true, ..stranger() }, "y y y n y y y y y y y"),
+            ("registrant", Relations { registrant: true, ..stranger() }, "n n n n n y y n n n n"),
+            ("stranger", stranger(), "n n n n n n n n n n n"),
         ];
         for (name, relations, row) in table {
             for (permission, expected) in PERMISSIONS.into_iter().zip(row.split(' ')) {
@@ -251,7 +296,7 @@ mod tests {
     #[test]
     fn a_reader_is_forbidden_and_the_task_is_hidden_from_a_stranger() {
         let reader = Relations {
-            public_reader: true,
+            reader: true,
             ..stranger()
         };
         assert_eq!(

@@ -32,13 +32,18 @@ impl Default for StoredTask {
             created: now,
             comment_required: false,
             confirmation_required: false,
+            metadata: None,
             content_version: 1,
+            deciders: None,
+            self_approval: true,
+            reading_secret: None,
             version: 0,
             status: TaskStatus::Pending,
             mtime: now,
             decision_made: None,
             decided_by: None,
             comment: None,
+            decided_via: None,
         })
     }
 }

@@ -12,6 +12,7 @@ use values::{Fingerprint, Names as _, TaskId};
 use crate::audit::insert_entries;
 use crate::mailing::MailPlan;
 use crate::mails::planned_reminders;
+use crate::tasks::metadata::Metadata;
 use crate::tasks::requests::{CreateTaskRequest, DecisionBy};
 use database::column;
 
@@ -22,9 +23,32 @@ pub(crate) struct NewTask {
     pub(crate) fields: CreateTaskRequest,
     /// The approver's and the requester's.
     pub(crate) secrets: [Fingerprint; 2],
+    /// That of the secret that only opens the task, if it is restricted who decides.
+    pub(crate) reading_secret: Option<Fingerprint>,
     /// How mails are sent about it, if they are.
     pub(crate) mail: Option<MailPlan>,
     pub(crate) entry: Entry,
+}
+
+impl NewTask {
+    fn approver_seed(&self) -> Option<&[u8]> {
+        self.mail.as_ref().map(|mail| mail.approver_seed.as_bytes())
+    }
+
+    fn requester_seed(&self) -> Option<&[u8]> {
+        self.mail
+            .as_ref()
+            .map(|mail| mail.requester_seed.as_bytes())
+    }
+
+    fn metadata(&self) -> Option<&str> {
+        self.fields.metadata.as_ref().map(Metadata::as_str)
+    }
+
+    fn reading_secret(&self) -> Option<&[u8]> {
+        let hash = self.reading_secret.as_ref();
+        hash.map(|hash| hash.as_bytes().as_slice())
+    }
 }
 
 /// A task that was inserted.
@@ -40,9 +64,12 @@ pub(crate) struct Inserted {
 /// many seconds before the due date approvers are reminded.
 pub(crate) fn insert(
     connection: &mut PgConnection,
-    tasks: &[NewTask],
+    tasks: &[&NewTask],
     reminders: &[f64],
 ) -> Result<Vec<Inserted>, Error> {
+    if tasks.is_empty() {
+        return Ok(Vec::new());
+    }
     let insert = prepared(INSERT)
         .bind::<Array<Binary>, _>(column(tasks, |task| task.id))
         .bind::<Array<Binary>, _>(column(tasks, |task| task.creator.id()))
@@ -64,35 +91,38 @@ pub(crate) fn insert(
         .bind::<Array<Nullable<Text>>, _>(column(tasks, |task| {
             task.mail.map(|mail| mail.language.name())
         }))
-        .bind::<Array<Nullable<Binary>>, _>(column(tasks, |task| {
-            task.mail.as_ref().map(|mail| mail.approver_seed.as_bytes())
-        }))
-        .bind::<Array<Nullable<Binary>>, _>(column(tasks, |task| {
-            task.mail
-                .as_ref()
-                .map(|mail| mail.requester_seed.as_bytes())
-        }))
+        .bind::<Array<Nullable<Binary>>, _>(column(tasks, |task| task.approver_seed()))
+        .bind::<Array<Nullable<Binary>>, _>(column(tasks, |task| task.requester_seed()))
         .bind::<Array<Double>, _>(reminders)
-        .bind::<Array<Bool>, _>(column(tasks, |task| task.fields.confirmation_required));
+        .bind::<Array<Bool>, _>(column(tasks, |task| task.fields.confirmation_required))
+        .bind::<Array<Nullable<Text>>, _>(column(tasks, |task| task.metadata()))
+        .bind::<Array<Nullable<Text>>, _>(column(tasks, |task| task.fields.deciders))
+        .bind::<Array<Bool>, _>(column(tasks, |task| task.fields.self_approval))
+        .bind::<Array<Nullable<Binary>>, _>(column(tasks, |task| task.reading_secret()));
     Ok(insert.load(connection)?)
 }
 
 const INSERT: &str = concat!(
     "WITH given AS (
-    SELECT * FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $20)
+    SELECT * FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $20, $21,
+        $22, $23, $24)
         AS given (
         id, creator, incarnation, requester, requester_key, approver, approver_key, title, description, decision_by,
         public, approver_secret, requester_secret, entry, comment_required, language, approver_seed, requester_seed,
-        confirmation_required)
+        confirmation_required, metadata, deciders, self_approval, reading_secret)
 ), inserted AS (
     INSERT INTO tasks (id, creator, requester, requester_key, approver, approver_key, title, description, decision_by,
-        public, approver_secret, requester_secret, comment_required, confirmation_required)
+        public, approver_secret, requester_secret, comment_required, confirmation_required, metadata,
+        deciders, self_approval, reading_secret)
     SELECT id, creator, requester, requester_key, approver, approver_key, title, description, decision_by, public,
-        approver_secret, requester_secret, comment_required, confirmation_required
+        approver_secret, requester_secret, comment_required, confirmation_required, metadata,
+        deciders, self_approval, reading_secret
     FROM given WHERE may_add_rows(creator, incarnation)
-    RETURNING id, public, creator, created, decision_by, approver_key, requester_key, lower(title) AS title_key
+    RETURNING id, public, creator, created, decision_by, approver_key, requester_key, lower(title) AS title_key,
+        deciders IS NOT NULL OR NOT self_approval AS is_restricted
 ), undecided AS (
-    INSERT INTO task_states (task_id, public, creator, created, decision_by, approver_key, requester_key, title_key)
+    INSERT INTO task_states (task_id, public, creator, created, decision_by, approver_key, requester_key, title_key,
+        is_restricted)
     SELECT * FROM inserted
 ), mailed AS (
     INSERT INTO mailed_tasks (task_id, language, approver_seed, requester_seed)

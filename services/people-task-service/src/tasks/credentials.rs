@@ -7,7 +7,7 @@ use actix_web::dev::Payload;
 use actix_web::{FromRequest, HttpRequest};
 use auth::{Caller, MaybeCaller, token_missing};
 use http_kit::{Problem, Query};
-use values::Secret;
+use values::{Invalid, Secret};
 
 use crate::tasks::access::Actor;
 use crate::tasks::secrets::PresentedSecret;
@@ -26,7 +26,7 @@ pub(crate) struct Credentials(pub(crate) Actor);
 pub(crate) struct PartialCredentials(Actor);
 
 /// A caller with a token, and perhaps a secret; `401` without a token.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct AuthenticatedUser {
     /// The token's user.
     pub(crate) caller: Caller,
@@ -50,16 +50,28 @@ fn secrets(request: &HttpRequest) -> Vec<PresentedSecret> {
         .collect()
 }
 
+/// Whether an administrator wants to do what others should.
+fn overrides(request: &HttpRequest) -> Result<bool, Problem> {
+    match Query::parse(request.query_string()).first("override") {
+        None | Some("false") => Ok(false),
+        Some("true") => Ok(true),
+        Some(_) => {
+            let invalid = Invalid::new("invalid-type", "Must be true or false.");
+            Err(Problem::invalid_field("override", invalid))
+        }
+    }
+}
+
 impl FromRequest for PartialCredentials {
     type Error = Problem;
     type Future = Extracting<Self>;
 
     fn from_request(request: &HttpRequest, payload: &mut Payload) -> Self::Future {
         let caller = MaybeCaller::from_request(request, payload);
-        let secrets = secrets(request);
+        let (secrets, overrides) = (secrets(request), overrides(request));
         Box::pin(async move {
             let MaybeCaller(caller) = caller.await?;
-            Ok(Self(Actor::new(caller, secrets)))
+            Ok(Self(Actor::new(caller, secrets).overriding(overrides?)))
         })
     }
 }

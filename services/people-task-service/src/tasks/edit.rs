@@ -2,6 +2,7 @@ use std::sync::Arc;
 
 use audit_log::RequestMeta;
 use database::{Connection, Database};
+use serde_json::json;
 use values::{EmailAddress, Fingerprint, FromText as _, Secret, TaskId};
 
 use crate::audit::AuditAction;
@@ -11,6 +12,7 @@ use crate::quotas::{Amounts, QuotaError, Quotas};
 use crate::tasks::access::{Actor, Permission, Relations};
 use crate::tasks::create::byte_length;
 use crate::tasks::error::TaskError;
+use crate::tasks::metadata::Metadata;
 use crate::tasks::requests::{DecisionBy, Description, EditTaskRequest, Precondition, TaskTitle};
 use crate::tasks::secrets;
 use crate::tasks::store::{self, Changes, Task};
@@ -61,6 +63,7 @@ impl EditTaskRequest {
             confirmation_required: self
                 .confirmation_required
                 .filter(|required| *required != task.confirmation_required),
+            metadata: self.metadata.filter(|m| *m != task.metadata),
             version: self.version,
         }
     }
@@ -77,6 +80,7 @@ impl EditTaskRequest {
             ("public", self.public.is_some()),
             ("commentRequired", self.comment_required.is_some()),
             ("confirmationRequired", self.confirmation_required.is_some()),
+            ("metadata", self.metadata.is_some()),
         ];
         let present = fields.into_iter().filter(|(_, present)| *present);
         present.map(|(name, _)| name).collect()
@@ -97,6 +101,13 @@ impl EditTaskRequest {
         let own = actor.normalized_email();
         let approver = self.approver.as_ref().map(EmailAddress::normalized);
         approver.is_some_and(|to| own.as_deref() == Some(to) || to == task.requester_key)
+    }
+
+    /// Whether the approver and the requester are the same person afterwards.
+    fn joins_approver_and_requester(&self, task: &Task) -> bool {
+        let approver = self.approver.as_ref().map(EmailAddress::normalized);
+        let requester = self.requester.as_ref().map(EmailAddress::normalized);
+        approver.unwrap_or(&task.approver_key) == requester.unwrap_or(&task.requester_key)
     }
 
     /// The permission that the edit needs.
@@ -127,6 +138,11 @@ pub(crate) async fn edit(
     database
         .transaction(move |connection| {
             let task = store::lock(connection, id)?.ok_or(TaskError::NotFound)?;
+            if edit.metadata.is_some() {
+                // Before it is compared, which would tell whether it is the same.
+                let relations = actor.relations_to(&task);
+                relations.check(Permission::Metadata)?;
+            }
             let edit = edit.diff(&task);
             judge(&actor, &task, &edit, &precondition)?;
             count_bytes(&quotas, &task, &edit)?;
@@ -141,8 +157,9 @@ fn count_bytes(quotas: &Quotas, task: &Task, edit: &EditTaskRequest) -> Result<(
     let after = byte_length(
         title.map_or(&task.title, TaskTitle::as_str),
         description.map_or(&task.description, Description::as_str),
+        edit.metadata.as_ref().unwrap_or(&task.metadata).as_ref(),
     );
-    let before = byte_length(&task.title, &task.description);
+    let before = byte_length(&task.title, &task.description, task.metadata.as_ref());
     if after > before {
         let demand = Amounts {
             bytes: after - before,
@@ -164,10 +181,15 @@ fn judge(
 ) -> Result<(), TaskError> {
     let relations = actor.relations_to(task);
     relations.check(edit.permission())?;
+    if edit.approver.is_some() && task.deciders.is_some() {
+        // Otherwise who may not decide could name an approver who does what they want.
+        relations.check(Permission::Decide)?;
+    }
     if edit.renews() {
         relations.check(Permission::SeeNewSecrets)?;
     }
-    if edit.names_self(actor, task) && !relations.allow(Permission::Decide) {
+    let names_self = edit.names_self(actor, task) && !relations.allow(Permission::Decide);
+    if names_self || (!task.self_approval && edit.joins_approver_and_requester(task)) {
         return Err(TaskError::SelfApproval);
     }
     task.check_pending(precondition)
@@ -192,8 +214,15 @@ fn edit_in_transaction(
     let requester = NewPerson::of(edit.requester.as_ref(), id, Part::Requester, mailing);
     let identity = actor.audit_identity(&task, edit.permission());
     let entry = AuditAction::TaskEdited.on_task(id, identity, meta);
-    let entry = entry.fields(&fields);
-    let changes = changes(edit, [approver.as_ref(), requester.as_ref()]);
+    let mut entry = entry.fields(&fields);
+    if edit.approver.is_some() && actor.is_overriding(&task, Permission::Decide) {
+        entry = entry.detail(json!({ "fields": fields, "override": true }));
+    }
+    let reading = approver.as_ref().filter(|_| task.is_restricted());
+    let reading = reading.map(|_| secrets::generate(id));
+    let reading_hash = reading.as_ref().map(Secret::fingerprint);
+    let mut changes = changes(edit, [approver.as_ref(), requester.as_ref()]);
+    changes.reading_secret = reading_hash.as_ref().map(|hash| hash.as_bytes().as_slice());
     let updated = store::update(connection, id, &changes, &entry)?;
     let task = updated.ok_or(TaskError::NotFound)?;
     if let Some(mailing) = mailing {
@@ -205,14 +234,12 @@ fn edit_in_transaction(
         };
         plan_store::replan(connection, id, &replan, &mailing.reminders())?;
     }
-    let shown = |new: Option<NewPerson<'_>>| {
-        let may_see = before.allow(Permission::SeeNewSecrets);
-        new.filter(|_| may_see).map(|new| new.secret)
-    };
+    let may_see = before.allow(Permission::SeeNewSecrets);
+    let shown = |new: Option<NewPerson<'_>>| new.filter(|_| may_see).map(|new| new.secret);
     Ok(EditedTask {
         relations: actor.relations_to(&task),
         task,
-        approver_secret: shown(approver),
+        approver_secret: reading.filter(|_| may_see).or(shown(approver)),
         requester_secret: shown(requester),
     })
 }
@@ -259,6 +286,10 @@ fn changes<'a>(
         public: edit.public,
         comment_required: edit.comment_required,
         confirmation_required: edit.confirmation_required,
+        metadata: edit
+            .metadata
+            .as_ref()
+            .map(|new| new.as_ref().map(Metadata::as_str)),
         ..Changes::default()
     };
     if let Some(new) = approver {

@@ -39,6 +39,9 @@ pub(crate) enum TaskError {
     /// Mail about the task is wanted, but not set up.
     #[error("mail about tasks is off")]
     MailOff,
+    /// It cannot be restricted in this way who decides.
+    #[error("it cannot be restricted in this way who decides the task")]
+    Deciders(&'static str, &'static str),
     #[error("the task is already resolved")]
     AlreadyResolved(TaskStatus),
     /// The caller, who may read the task as it is now, has seen another version.
@@ -102,15 +105,10 @@ impl From<TaskError> for Problem {
                 let message = "Must be false or absent, because mail about tasks is not set up.";
                 Self::invalid_field("notify", Invalid::new("unavailable", message))
             }
-            TaskError::AlreadyResolved(status) => Self::new(
-                StatusCode::CONFLICT,
-                "task-already-resolved",
-                format!(
-                    "The task is already {}. A decision is final.",
-                    status.name()
-                ),
-            )
-            .with("taskStatus", status.name()),
+            TaskError::Deciders(field, message) => {
+                Self::invalid_field(field, Invalid::new("unavailable", message))
+            }
+            TaskError::AlreadyResolved(status) => already_resolved(status),
             TaskError::Changed(task) => task_changed(as_it_is_now(*task)),
             TaskError::Quota(error) => error.into(),
             TaskError::Database(error) => database_problem(error),
@@ -123,6 +121,16 @@ fn as_it_is_now(task: Task) -> Value {
     let selection = FieldSelection::with_version();
     let task = TaskResponse::new(task, Relations::default(), &selection);
     serde_json::to_value(task).unwrap_or_default()
+}
+
+fn already_resolved(status: TaskStatus) -> Problem {
+    let name = status.name();
+    let message = match status {
+        TaskStatus::Cancelled => "The task is already cancelled. That is final.".to_owned(),
+        _ => format!("The task is already {name}. A decision is final."),
+    };
+    let problem = Problem::new(StatusCode::CONFLICT, "task-already-resolved", message);
+    problem.with("taskStatus", name)
 }
 
 fn task_changed(task: Value) -> Problem {

@@ -64,7 +64,7 @@ values::names! {
 impl Filter for TaskFilter {
     fn pattern(self) -> &'static str {
         match self {
-            Self::Status => "(pending|approved|rejected)",
+            Self::Status => "(pending|approved|rejected|cancelled)",
             Self::Public => "(true|false)",
             Self::Approver | Self::Requester | Self::Title | Self::Text => ANY_TEXT,
         }

@@ -3,11 +3,14 @@
 pub(crate) mod access;
 pub mod benchmarks;
 pub(crate) mod create;
-mod creation_store;
+pub(crate) mod creation_store;
 pub(crate) mod credentials;
+pub(crate) mod deciders;
 mod edit;
+pub(crate) mod ended;
 pub(crate) mod error;
 mod list_query;
+pub(crate) mod metadata;
 pub(crate) mod projection;
 pub(crate) mod read;
 pub(crate) mod requests;
@@ -16,6 +19,7 @@ mod round;
 pub(crate) mod routes;
 pub(crate) mod secrets;
 pub(crate) mod store;
+pub(crate) mod via;
 
 pub(crate) use error::TaskError;
 pub(crate) use read::find_permitted;

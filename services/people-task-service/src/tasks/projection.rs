@@ -33,7 +33,11 @@ values::names! {
         Comment = "comment",
         CommentRequired = "commentRequired",
         ConfirmationRequired = "confirmationRequired",
+        Metadata = "metadata",
         Version = "version",
+        Deciders = "deciders",
+        SelfApproval = "selfApproval",
+        DecidedVia = "decidedVia",
     }
 }
 
@@ -42,6 +46,26 @@ const DEFAULTS: usize = 7;
 const DEFAULT_FIELDS: &[TaskField] = TaskField::ALL.split_at(DEFAULTS).0;
 /// The fields that `include` can add.
 const OPTIONAL_FIELDS: &[TaskField] = TaskField::ALL.split_at(DEFAULTS).1;
+
+impl TaskField {
+    /// Whether it is about the caller of a request. No call of a webhook has one.
+    fn is_about_caller(self) -> bool {
+        matches!(self, Self::IsApprover | Self::IsRequester | Self::CanDecide)
+    }
+
+    /// The fields that the body of a webhook call can have.
+    pub(crate) fn of_webhooks() -> impl Iterator<Item = Self> {
+        Self::ALL
+            .iter()
+            .copied()
+            .filter(|field| !field.is_about_caller())
+    }
+
+    /// Those of them that `include` of a webhook can add.
+    pub(crate) fn that_webhooks_include() -> impl Iterator<Item = Self> {
+        Self::of_webhooks().skip(DEFAULTS)
+    }
+}
 
 /// The fields of a response: the default ones and those of `include`.
 #[derive(Debug, Clone)]
@@ -71,6 +95,14 @@ impl FieldSelection {
     /// The default fields and `version`, which a caller needs who has seen another version.
     pub(crate) fn with_version() -> Self {
         Self::new(false).with(TaskField::Version)
+    }
+
+    /// Every field that a webhook's body can have.
+    pub(crate) fn of_webhooks() -> Self {
+        Self {
+            fields: TaskField::of_webhooks().collect(),
+            with_task_id: false,
+        }
     }
 
     /// Adds a field.

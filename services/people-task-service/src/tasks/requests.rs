@@ -13,7 +13,9 @@ use utoipa::ToSchema;
 use utoipa::openapi::schema::{ObjectBuilder, SchemaFormat};
 use values::{EmailAddress, FromText, Invalid, Language, Names as _, bounded_text, visible_text};
 
+use crate::status::Deciders;
 use crate::tasks::list_query::{Role, TaskListQuery, TaskSort};
+use crate::tasks::metadata::Metadata;
 
 pub(crate) use self::precondition::{IfMatch, Precondition, TaskVersion};
 
@@ -49,6 +51,20 @@ pub(crate) struct CreateTaskRequest {
     /// Whether the page asks for a second press before it sends a decision. Calls of the API decide at once.
     #[schema(value_type = Option<bool>, default = false)]
     pub(crate) confirmation_required: bool,
+    /// Who decides the task, if not also its creator and administrators: with `approver` only the approver, signed in or by
+    /// the link that is mailed to them; with `signed-in` only the approver, signed in. Administrators may still decide with
+    /// `?override=true`, which is recorded. The approver's secret in the response then only opens the task, and only the
+    /// approver may name another one. The default is a setting.
+    #[schema(inline)]
+    pub(crate) deciders: Option<Deciders>,
+    /// With `false`, who created or requested the task does not decide it, and the approver's secret in the response only
+    /// opens it.
+    #[schema(value_type = Option<bool>, default = true)]
+    pub(crate) self_approval: bool,
+    /// What to keep with the task, such as identifiers of the flow: at most 4 KiB as JSON. `include=metadata` shows it to
+    /// the task's creator and to administrators.
+    #[schema(inline)]
+    pub(crate) metadata: Option<Metadata>,
     /// Whether the approver and the requester get mail about the task. The default is a setting.
     pub(crate) notify: Option<bool>,
     /// The language of that mail, `en` or `de`. The default is a setting.
@@ -57,8 +73,8 @@ pub(crate) struct CreateTaskRequest {
 }
 
 impl CreateTaskRequest {
-    /// Parses the body of a request.
-    pub(crate) fn parse(mut fields: Fields) -> Result<Self, Problem> {
+    /// Parses the fields of the task in a body. It returns `None` only if it has recorded an error.
+    pub(crate) fn read(fields: &mut Fields) -> Option<Self> {
         let title = fields.required("title");
         let requester = fields.required("requester");
         let approver = fields.required("approver");
@@ -67,10 +83,13 @@ impl CreateTaskRequest {
         let public = fields.optional("public");
         let comment_required = fields.optional("commentRequired");
         let confirmation_required = fields.optional("confirmationRequired");
+        let deciders = fields.optional("deciders");
+        let self_approval = fields.optional("selfApproval");
+        let metadata = fields.optional("metadata");
         let notify = fields.optional("notify");
         let language = fields.optional("language");
         let request = title.zip(requester).zip(approver);
-        fields.finish_with(request.map(|((title, requester), approver)| Self {
+        request.map(|((title, requester), approver)| Self {
             title,
             requester,
             approver,
@@ -79,9 +98,12 @@ impl CreateTaskRequest {
             public: public.unwrap_or(false),
             comment_required: comment_required.unwrap_or(false),
             confirmation_required: confirmation_required.unwrap_or(false),
+            deciders,
+            self_approval: self_approval.unwrap_or(true),
+            metadata,
             notify,
             language,
-        }))
+        })
     }
 }
 
@@ -110,6 +132,9 @@ pub(crate) struct EditTaskRequest {
     pub(crate) comment_required: Option<bool>,
     /// Whether the page asks for a second press before it sends a decision.
     pub(crate) confirmation_required: Option<bool>,
+    /// What to keep with the task instead of what was kept; null for nothing. For the task's creator and administrators.
+    #[schema(inline, value_type = Option<Metadata>)]
+    pub(crate) metadata: Option<Option<Metadata>>,
     /// With `true`, the approver gets a new secret and the old one stops working, as with a new approver. For the task's creator
     /// and administrators, to whom the response shows it.
     pub(crate) renew_approver_secret: Option<bool>,
@@ -130,6 +155,7 @@ impl EditTaskRequest {
             public: fields.optional("public"),
             comment_required: fields.optional("commentRequired"),
             confirmation_required: fields.optional("confirmationRequired"),
+            metadata: fields.nullable("metadata"),
             renew_approver_secret: fields.optional("renewApproverSecret"),
             version: fields.optional("version"),
         };
@@ -234,6 +260,7 @@ fn parse_utc(text: &str) -> Option<DateTime<Utc>> {
 }
 
 http_kit::text_fields! {
+    Deciders;
     TaskTitle = ObjectBuilder::new()
         .format(Some(SchemaFormat::Custom("visible-text".to_owned())))
         .min_length(Some(1))

@@ -1,3 +1,9 @@
+//! The task object of responses.
+#![allow(
+    unused_qualifications,
+    reason = "utoipa's derive writes them for inlined types"
+)]
+
 use std::borrow::Cow;
 
 use actix_web::body::BoxBody;
@@ -5,15 +11,19 @@ use actix_web::http::header::ETAG;
 use actix_web::{HttpRequest, HttpResponse, Responder};
 use chrono::{DateTime, Utc};
 use serde::Serialize;
+use serde_json::value::RawValue;
+use serde_json::{Map, Value};
 use utoipa::openapi::{RefOr, Schema};
 use utoipa::{PartialSchema, ToSchema};
 use values::{Names as _, Secret, TaskId, Timestamp};
 
-use crate::status::{TaskStatus, WebhookEvent};
+use crate::status::{Deciders, TaskStatus, WebhookEvent};
 use crate::tasks::access::{Permission, Relations};
+use crate::tasks::metadata::Metadata;
 use crate::tasks::projection::{FieldSelection, TaskField};
 use crate::tasks::requests::DecisionBy;
 use crate::tasks::store::Task;
+use crate::tasks::via::DecidedVia;
 
 /// A task. It always has the seven default fields. The others are there when the operation adds them or
 /// `include` names them.
@@ -48,7 +58,7 @@ pub(crate) struct TaskResponse {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>, required = true, example = "2026-12-31 17:00:00")]
     decision_by: Option<Option<String>>,
-    /// Whether and how the task was decided.
+    /// Whether and how the task was decided, or whether it was withdrawn.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = TaskStatus, required = true)]
     status: Option<&'static str>,
@@ -74,7 +84,7 @@ pub(crate) struct TaskResponse {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>, format = DateTime, nullable = false)]
     mtime: Option<Timestamp>,
-    /// When the task was decided; null before. Present with `include`.
+    /// When the task was decided or withdrawn; null before. Present with `include`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>, format = DateTime)]
     decision_made: Option<Option<Timestamp>>,
@@ -90,12 +100,12 @@ pub(crate) struct TaskResponse {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     can_decide: Option<bool>,
-    /// E-mail address of the person who decided: the signed-in user's, or the approver's if the approver's secret was
-    /// used. Null before, for an address that was not confirmed, and for decisions of early versions. Present with `include`.
+    /// E-mail address of the person who decided or withdrew the task: the signed-in user's, or that of the person whose
+    /// secret was used. Null before, for an address that was not confirmed, and for decisions of early versions. Present with `include`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>, example = "grace@example.com")]
     decided_by: Option<Option<String>>,
-    /// What that person wrote about the decision; null if nothing. Present with `include`. The body of a webhook call
+    /// What that person wrote about it; null if nothing. Present with `include`. The body of a webhook call
     /// has it if it is not null.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>, example = "Too expensive.")]
@@ -108,6 +118,21 @@ pub(crate) struct TaskResponse {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     confirmation_required: Option<bool>,
+    /// Who decides the task: null if also its creator and administrators. Present with `include`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    deciders: Option<Option<Deciders>>,
+    /// Whether who created or requested the task may decide it. Present with `include`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    self_approval: Option<bool>,
+    /// How the task was decided; null before, and for decisions of early versions. Present with `include`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<DecidedVia>)]
+    decided_via: Option<Option<Value>>,
+    /// What the task's creator keeps with it; null if nothing. Present with `include`, for the creator and administrators.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(inline, value_type = Option<Metadata>)]
+    metadata: Option<Option<Box<RawValue>>>,
     /// Counts the changes of what is decided on: `title`, `description`, `decisionBy`, `approver` and `requester`. It begins
     /// at 1, and `ETag` has the same number. Present with `include`.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -118,14 +143,47 @@ pub(crate) struct TaskResponse {
     etag: i64,
 }
 
+/// The status of the task in a call that tries a webhook: no receiver takes it for a decision.
+const TEST_STATUS: &str = "test";
+
+/// What a webhook is called for.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Occasion {
+    Decision,
+    /// This due date has passed. The task is shown as undecided, which it was at that moment.
+    Due(DateTime<Utc>),
+    /// A user tries the webhook.
+    Test,
+}
+
+impl Occasion {
+    /// The task as it is told.
+    fn shown(self, mut task: Task) -> Task {
+        if let Self::Due(date) = self {
+            task.decision_by = Some(date);
+            task.decision_made = None;
+            task.decided_by = None;
+            task.decided_via = None;
+            task.comment = None;
+        }
+        task
+    }
+}
+
 /// The response about one task names its version in `ETag` (RFC 9110 section 8.8.3).
 impl Responder for TaskResponse {
     type Body = BoxBody;
 
     fn respond_to(self, _: &HttpRequest) -> HttpResponse {
-        let etag = format!("\"{}\"", self.etag);
-        HttpResponse::Ok().insert_header((ETAG, etag)).json(self)
+        HttpResponse::Ok()
+            .insert_header((ETAG, etag(self.etag)))
+            .json(self)
     }
+}
+
+/// The value of `ETag` for a version.
+pub(crate) fn etag(version: i64) -> String {
+    format!("\"{version}\"")
 }
 
 /// A row of a list, as the OpenAPI document describes it: `projection` may leave any field out.
@@ -181,19 +239,25 @@ impl TaskResponse {
             comment_required: has(TaskField::CommentRequired).then_some(task.comment_required),
             confirmation_required: has(TaskField::ConfirmationRequired)
                 .then_some(task.confirmation_required),
+            deciders: has(TaskField::Deciders).then_some(task.deciders),
+            self_approval: has(TaskField::SelfApproval).then_some(task.self_approval),
+            decided_via: has(TaskField::DecidedVia).then_some(task.decided_via),
+            metadata: (has(TaskField::Metadata) && relations.allow(Permission::Metadata))
+                .then(|| task.metadata.and_then(Metadata::into_json)),
             version: has(TaskField::Version).then_some(task.content_version),
             etag: task.content_version,
         }
     }
 
-    /// The body of a webhook call: the task with the default fields, and with `comment` if there is one. If the webhook
-    /// was registered on an Appmixer plugin path, it also has `taskId` and the times of the task.
-    ///
-    /// `due_at` is a due date that has passed: the task is then shown as undecided, which it was at that moment.
+    /// The body of a webhook call: the task with the default fields and those that the webhook includes, and with
+    /// `comment` if there is one. If the webhook was registered on an Appmixer plugin path, it also has `taskId` and the
+    /// times of the task. `registrant` is how the user who registered the webhook is related to the task.
     pub(crate) fn for_webhook(
-        mut task: Task,
+        task: Task,
         is_plugin: bool,
-        due_at: Option<DateTime<Utc>>,
+        occasion: Occasion,
+        registrant: Relations,
+        included: impl Iterator<Item = TaskField>,
     ) -> Self {
         let mut selection = FieldSelection::new(is_plugin);
         if is_plugin {
@@ -205,19 +269,38 @@ impl TaskResponse {
                 selection = selection.with(field);
             }
         }
-        if due_at.is_some() {
-            task.decision_by = due_at;
-            task.decision_made = None;
-            task.comment = None;
+        for field in included {
+            selection = selection.with(field);
         }
+        let task = occasion.shown(task);
         if task.comment.is_some() {
             selection = selection.with(TaskField::Comment);
         }
-        let mut body = Self::new(task, Relations::default(), &selection);
-        if due_at.is_some() {
-            body.status = Some(WebhookEvent::Due.name());
+        Self::new(task, registrant, &selection).told_as(occasion)
+    }
+
+    /// The values of all fields that the body of a webhook call can have, for a template.
+    pub(crate) fn values_for_webhook(
+        task: Task,
+        occasion: Occasion,
+        registrant: Relations,
+    ) -> Map<String, Value> {
+        let all = FieldSelection::of_webhooks();
+        let values = Self::new(occasion.shown(task), registrant, &all).told_as(occasion);
+        match serde_json::to_value(values) {
+            Ok(Value::Object(values)) => values,
+            // It is an object of texts and numbers.
+            _ => Map::new(),
         }
-        body
+    }
+
+    fn told_as(mut self, occasion: Occasion) -> Self {
+        match occasion {
+            Occasion::Decision => {}
+            Occasion::Due(_) => self.status = Some(WebhookEvent::Due.name()),
+            Occasion::Test => self.status = Some(TEST_STATUS),
+        }
+        self
     }
 
     /// Adds new secrets.

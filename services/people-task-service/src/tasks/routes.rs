@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
 use actix_web::web::{Data, Json, Path};
-use actix_web::{HttpRequest, HttpResponse, get, post, put};
+use actix_web::{HttpRequest, HttpResponse, Responder, get, put};
 use audit_log::RequestMeta;
 use auth::TokenProblems;
 use database::DatabaseProblems;
@@ -11,18 +11,16 @@ use listing::CountResponse;
 use crate::context::Context;
 use crate::plugin_paths;
 use crate::quotas::QuotaExceeded;
+use crate::status::TaskStatus;
 use crate::tasks::access::Actor;
-use crate::tasks::create::Creations;
-use crate::tasks::credentials::{AuthenticatedUser, Credentials};
+use crate::tasks::credentials::Credentials;
+use crate::tasks::edit;
 use crate::tasks::error::{Changed, Forbidden, NoTask, NotAdmin};
 use crate::tasks::list_query::{Role, TaskConditions, TaskListQuery};
-use crate::tasks::projection::{FieldSelection, Projection, TaskField};
+use crate::tasks::projection::{FieldSelection, Projection};
 use crate::tasks::read::{self, TaskLookups};
-use crate::tasks::requests::{
-    CreateTaskRequest, EditTaskRequest, IfMatch, Precondition, parse_list,
-};
+use crate::tasks::requests::{EditTaskRequest, IfMatch, Precondition, parse_list};
 use crate::tasks::responses::{ListedTaskResponse, TaskResponse};
-use crate::tasks::{create, edit};
 
 /// The tasks of the user: those that the user created, requested or approves. With a task's secret, that
 /// task.
@@ -88,10 +86,16 @@ pub(crate) async fn count_tasks(
 }
 
 /// One task.
+///
+/// With `wait`, the response to a pending task comes as soon as the task is no longer pending, and after that many seconds
+/// at the latest, with the task as it is then. The rights of the caller are judged again.
 #[utoipa::path(
     tag = "people-task",
     operation_id = "getTask",
-    params(("id" = String, Path, description = "The task's id."), FieldSelection),
+    params(
+        ("id" = String, Path, description = "The task's id."), FieldSelection,
+        ("wait" = Option<u8>, Query, minimum = 0, maximum = 50, description = "How long to wait while the task is pending, in seconds."),
+    ),
     security(("bearer" = []), ("taskSecret" = []), ("taskSecretInQuery" = [])),
     responses(
         (status = 200, description = "The task.", body = TaskResponse, headers(("ETag" = String, description = "The task's version."))),
@@ -101,52 +105,28 @@ pub(crate) async fn count_tasks(
 #[get("/people-task/tasks/{id}")]
 pub(crate) async fn get_task(
     credentials: Credentials,
-    fields: FieldSelection,
+    fields: Result<FieldSelection, Problem>,
+    query: Query,
     id: Path<String>,
     lookups: Data<TaskLookups>,
-) -> Result<TaskResponse, Problem> {
+) -> Result<impl Responder, Problem> {
+    let wait = query.number("wait", 0..=MAX_WAIT, 0);
+    let (fields, wait) = combine_errors(fields, wait)?;
     let id = path_id(&id, "task")?;
     let (task, relations) = read::read(&lookups, credentials.0, id).await?;
-    Ok(TaskResponse::new(task, relations, &fields))
+    let waits = wait > 0 && task.status == TaskStatus::Pending;
+    let mut response = TaskResponse::new(task, relations, &fields).customize();
+    if waits {
+        response = response.insert_header((MAY_WAIT, wait));
+    }
+    Ok(response)
 }
 
-/// Creates a task. This response is the only one with both secrets.
-#[utoipa::path(
-    tag = "people-task",
-    operation_id = "createTask",
-    params(FieldSelection),
-    request_body = CreateTaskRequest,
-    security(("bearer" = [])),
-    responses(
-        (status = 200, description = "The task with `public` and its two secrets.", body = TaskResponse, headers(("ETag" = String, description = "The task's version."))),
-        BodyProblems, TokenProblems, QuotaExceeded, DatabaseProblems,
-    ),
-)]
-#[post("/people-task/tasks")]
-pub(crate) async fn create_task(
-    user: AuthenticatedUser,
-    JsonBody(body): JsonBody,
-    fields: Result<FieldSelection, Problem>,
-    meta: RequestMeta,
-    creations: Data<Creations>,
-    context: Data<Context>,
-) -> Result<TaskResponse, Problem> {
-    let (new, fields) = combine_errors(CreateTaskRequest::parse(body), fields)?;
-    let created = create::create(
-        &creations,
-        &context.mailing,
-        &context.quotas,
-        &user.caller,
-        new,
-        meta,
-    )
-    .await?;
-    let relations = user.actor.relations_to(&created.task);
-    let fields = fields.with(TaskField::Public);
-    let response = TaskResponse::new(created.task, relations, &fields);
-    let (approver, requester) = (&created.approver_secret, &created.requester_secret);
-    Ok(response.with_secrets(Some(approver), Some(requester)))
-}
+/// How long a caller may wait for the end of a task, in seconds: less than the minute after which many proxies give up.
+const MAX_WAIT: i64 = 50;
+
+/// The header that tells the gateway for how many seconds the caller may wait. Callers do not get it.
+const MAY_WAIT: &str = "x-may-wait";
 
 /// Changes a pending task, but not its status. The approver may change only `approver`, to hand the
 /// decision over; a requester cannot become the approver. A new approver or requester gets a new secret, and

@@ -8,22 +8,29 @@ use audit_log::Entry;
 use chrono::{DateTime, Utc};
 use database::{Error, prepared};
 use diesel::prelude::*;
-use diesel::sql_types::{Array, Binary, Integer, Nullable, Text, Timestamptz};
+use diesel::sql_types::{Array, Binary, Integer, Jsonb, Nullable, Text, Timestamptz};
+use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 use values::{EmailAddress, Fingerprint, TaskId, UserId};
 
 use crate::changed_users::resume_deliveries;
 use crate::schema::{task_states, tasks};
-use crate::status::TaskStatus;
+use crate::status::{Deciders, TaskStatus};
+use crate::tasks::metadata::Metadata;
 
 /// The columns of a [`Task`] in `tasks` and `task_states`. Statements name them, because `*` changes
 /// with each column that a migration adds, and then a connection that has prepared the statement can no longer run it.
 macro_rules! task_columns {
     () => {
-        "tasks.id, tasks.creator, tasks.requester, tasks.approver, tasks.requester_key, tasks.approver_key, tasks.title, \
+        concat!(
+            "tasks.id, tasks.creator, tasks.requester, tasks.approver, tasks.requester_key, tasks.approver_key, tasks.title, \
          tasks.description, tasks.decision_by, tasks.public, tasks.approver_secret, tasks.requester_secret, \
-         tasks.created, tasks.comment_required, tasks.confirmation_required, tasks.content_version, \
-         task_states.version, task_states.status, task_states.mtime, task_states.decision_made, task_states.decided_by, task_states.comment"
+         tasks.created, tasks.comment_required, tasks.confirmation_required, tasks.metadata, tasks.content_version, \
+         tasks.deciders, tasks.self_approval, tasks.reading_secret, task_states.version, ",
+            crate::status::shown_status!(),
+            " AS status, task_states.mtime, task_states.decision_made, task_states.decided_by, task_states.comment, \
+         task_states.decided_via"
+        )
     };
 }
 
@@ -55,9 +62,18 @@ pub(crate) struct Task {
     pub(crate) comment_required: bool,
     /// The page asks for a second press before it sends a decision.
     pub(crate) confirmation_required: bool,
+    /// What its creator keeps with it.
+    pub(crate) metadata: Option<Metadata>,
     /// Counts the changes of what a person decides on: the title, the description, the due date, and who decides for
     /// whom. It begins at 1.
     pub(crate) content_version: i64,
+    /// Who decides it, if not everyone who may by default.
+    #[diesel(sql_type = Nullable<Text>)]
+    pub(crate) deciders: Option<Deciders>,
+    /// Whether who created or requested it may decide it.
+    pub(crate) self_approval: bool,
+    /// SHA-256 hash of the secret that only opens it, if it is restricted who decides.
+    pub(crate) reading_secret: Option<Vec<u8>>,
     /// Counts the changes of the task, of its state and of its set of webhooks. What was judged by another version
     /// does not take effect.
     #[diesel(sql_type = Integer)]
@@ -74,6 +90,9 @@ pub(crate) struct Task {
     /// What that person wrote about the decision.
     #[diesel(sql_type = Nullable<Text>)]
     pub(crate) comment: Option<String>,
+    /// How it was decided; `None` for decisions of early versions.
+    #[diesel(sql_type = Nullable<Jsonb>)]
+    pub(crate) decided_via: Option<Value>,
 }
 
 impl Task {
@@ -102,9 +121,11 @@ pub(crate) struct Changes<'a> {
     pub(crate) public: Option<bool>,
     pub(crate) comment_required: Option<bool>,
     pub(crate) confirmation_required: Option<bool>,
+    pub(crate) metadata: Option<Option<&'a str>>,
     pub(crate) approver: Option<&'a str>,
     pub(crate) approver_key: Option<&'a str>,
     pub(crate) approver_secret: Option<&'a [u8]>,
+    pub(crate) reading_secret: Option<&'a [u8]>,
     pub(crate) requester: Option<&'a str>,
     pub(crate) requester_key: Option<&'a str>,
     pub(crate) requester_secret: Option<&'a [u8]>,

@@ -5,11 +5,12 @@ use values::WebhookId;
 
 use crate::audit::AuditAction;
 use crate::deliveries::store as delivery_store;
+use crate::tasks::Task;
 use crate::tasks::access::{AccessDenied, Permission};
 use crate::tasks::credentials::AuthenticatedUser;
 use crate::tasks::store as task_store;
 use crate::webhooks::error::WebhookError;
-use crate::webhooks::store;
+use crate::webhooks::store::{self, Webhook};
 
 /// Deletes a webhook with its delivery.
 ///
@@ -29,22 +30,35 @@ pub(crate) async fn delete(
     Ok(())
 }
 
+/// Whether the user may manage a webhook.
+///
+/// # Errors
+/// [`WebhookError::NotFound`], or `forbidden` for a user who may read the task.
+pub(super) fn check_manager(
+    user: &AuthenticatedUser,
+    webhook: &Webhook,
+    task: &Task,
+    forbidden: WebhookError,
+) -> Result<(), WebhookError> {
+    let mut relations = user.actor.relations_to(task);
+    relations.registrant = webhook.registered_by == user.caller.id();
+    let checked = relations.check(Permission::DeleteWebhook);
+    checked.map_err(|denied| match denied {
+        AccessDenied::Hidden => WebhookError::NotFound,
+        AccessDenied::Forbidden => forbidden,
+    })
+}
+
 fn delete_in_transaction(
     connection: &mut Connection,
-    AuthenticatedUser { caller, actor }: &AuthenticatedUser,
+    user: &AuthenticatedUser,
     id: WebhookId,
     meta: RequestMeta,
 ) -> Result<(), WebhookError> {
     let webhook = store::find(connection, id)?.ok_or(WebhookError::NotFound)?;
     let task = task_store::lock(connection, webhook.task_id)?.ok_or(WebhookError::NotFound)?;
-    let mut relations = actor.relations_to(&task);
-    relations.registrant = webhook.registered_by == caller.id();
-    relations
-        .check(Permission::DeleteWebhook)
-        .map_err(|denied| match denied {
-            AccessDenied::Hidden => WebhookError::NotFound,
-            AccessDenied::Forbidden => WebhookError::Forbidden,
-        })?;
+    check_manager(user, &webhook, &task, WebhookError::Forbidden)?;
+    let actor = &user.actor;
     // The worker locks a delivery before its webhook. Locking in the same order here avoids deadlocks.
     delivery_store::lock_of_webhooks(connection, task.id, &[id])?;
     // Another request may have deleted it meanwhile.

@@ -1,8 +1,11 @@
+use std::time::Duration;
+
 use actix_web::http::StatusCode;
 use database::database_problem;
-use http_kit::{BodyProblems, Problem, problem_responses};
+use http_kit::{BodyProblems, FieldError, Problem, problem_responses};
 use values::Invalid;
 
+use crate::idempotency::{RepeatError, Repeated};
 use crate::quotas::{QuotaError, QuotaExceeded};
 use crate::tasks::TaskError;
 use crate::tasks::error::AlreadyResolved;
@@ -16,11 +19,38 @@ pub(crate) enum WebhookError {
     /// The caller may read the task, but may not delete the webhook.
     #[error("the caller may not delete the webhook")]
     Forbidden,
+    /// The caller may read the task, but may not try the webhook.
+    #[error("the caller may not try the webhook")]
+    ForbiddenTest,
     /// The URL's host is not public, and the operator has not allowed its network.
     #[error("the webhook's address is not allowed")]
     AddressRefused,
+    /// The caller shapes requests to an address that is not public, and the origin is not one of flow engines. Has the
+    /// names of the fields.
+    #[error("only flow engines may be called in this way")]
+    NotAnEngine(Vec<&'static str>),
+    /// Headers would go over http.
+    #[error("headers need https")]
+    NotHttps,
+    /// The operator has set no key to seal headers with.
+    #[error("there is no key for headers")]
+    NoHeaderKeys,
+    /// This field would tell the task's metadata to a user who may not see it.
+    #[error("the caller may not see the metadata")]
+    HidesMetadata(&'static str),
+    /// Too many webhooks were tried within a minute: by the user or by all, and how long to wait.
+    #[error("too many webhooks were tried")]
+    TooManyTests(Tester, Duration),
+    /// Deliveries to the webhook's host are paused.
+    #[error("the host is paused")]
+    Paused,
+    /// No webhook-worker made the call, or its result is not known.
+    #[error("no result in time")]
+    NoResult,
     #[error("the task has the maximum number of webhooks")]
     TooMany,
+    #[error(transparent)]
+    Repeat(#[from] RepeatError),
     #[error(transparent)]
     Quota(#[from] QuotaError),
     #[error(transparent)]
@@ -36,12 +66,34 @@ impl From<WebhookError> for Problem {
             WebhookError::Forbidden => Self::forbidden(
                 "Only the user who registered the webhook, the task's creator and administrators may delete it.",
             ),
+            WebhookError::ForbiddenTest => Self::forbidden(
+                "Only the user who registered the webhook, the task's creator and administrators may try it.",
+            ),
             WebhookError::AddressRefused => address_refused(),
+            WebhookError::NotAnEngine(fields) => Self::validation(
+                fields.into_iter().map(|field| FieldError::new(field, not_an_engine())).collect(),
+            ),
+            WebhookError::NotHttps => Self::invalid_field("headers", not_https()),
+            WebhookError::NoHeaderKeys => Self::invalid_field("headers", no_header_keys()),
+            WebhookError::HidesMetadata(field) => Self::invalid_field(field, hides_metadata()),
+            WebhookError::TooManyTests(tester, wait) => too_many_tests(tester, wait),
+            WebhookError::Paused => Self::new(
+                StatusCode::CONFLICT,
+                "deliveries-paused",
+                "Deliveries to the webhook's host are paused by an administrator.",
+            ),
+            WebhookError::NoResult => Self::new(
+                StatusCode::SERVICE_UNAVAILABLE,
+                "no-test-result",
+                "No result within 15 seconds: no webhook-worker runs, or the receiver takes longer. It may have got the call.",
+            )
+            .retry_after(Duration::from_secs(15)),
             WebhookError::TooMany => Self::new(
                 StatusCode::CONFLICT,
                 "too-many-webhooks",
                 "The task already has 20 webhooks, the maximum. Delete one first.",
             ),
+            WebhookError::Repeat(error) => error.into(),
             WebhookError::Quota(error) => error.into(),
             WebhookError::Task(error) => error.into(),
             WebhookError::Database(error) => database_problem(error),
@@ -56,17 +108,64 @@ fn address_refused() -> Problem {
     Problem::invalid_field("url", Invalid::new("address-not-allowed", message))
 }
 
+fn not_an_engine() -> Invalid {
+    let message = "Is taken for an address that is not public only if the operator lists the origin of the URL in WEBHOOK_ENGINE_ORIGINS.";
+    Invalid::new("not-an-engine-origin", message)
+}
+
+fn not_https() -> Invalid {
+    let message =
+        "Go over https only, or to an origin that the operator lists in WEBHOOK_ENGINE_ORIGINS.";
+    Invalid::new("https-required", message)
+}
+
+fn no_header_keys() -> Invalid {
+    let message =
+        "Cannot be kept: the operator has not set WEBHOOK_HEADER_KEYS, the keys that encrypt them.";
+    Invalid::new("setting-missing", message)
+}
+
+fn hides_metadata() -> Invalid {
+    let message = "Must not have `metadata`, which only the task's creator and administrators see.";
+    Invalid::new("hidden-field", message)
+}
+
+/// Whose limit of tests it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Tester {
+    User,
+    All,
+}
+
+fn too_many_tests(tester: Tester, wait: Duration) -> Problem {
+    let message = match tester {
+        Tester::User => "You may try 10 webhooks within a minute. Try again after `Retry-After`.",
+        Tester::All => {
+            "All users together may try 60 webhooks within a minute. Try again after `Retry-After`."
+        }
+    };
+    Problem::new(StatusCode::TOO_MANY_REQUESTS, "rate-limited", message).retry_after(wait)
+}
+
 problem_responses! {
     /// Problems of a registration's body.
     pub(crate) InvalidWebhook: BodyProblems {
         WebhookError::AddressRefused => "The URL's host is not allowed.",
+        WebhookError::NotAnEngine(vec!["body"]) => "The address is not public, and its origin is not one of flow engines.",
+        WebhookError::NoHeaderKeys => "The operator has not set what headers need.",
+    }
+    /// Problems of trying a webhook.
+    pub(crate) NoTest {
+        WebhookError::Paused => "Deliveries to the host are paused.",
+        WebhookError::TooManyTests(Tester::User, Duration::from_secs(30)) => "The user, or all together, try too many webhooks.",
+        WebhookError::NoResult => "There was no result in time.",
     }
     /// Problems of operations on one webhook.
     pub(crate) NoWebhook {
         WebhookError::NotFound => "The webhook does not exist or is not visible to the caller.",
     }
     /// Problems of registrations for a task that accepts none.
-    pub(crate) NoMoreWebhooks: AlreadyResolved, QuotaExceeded {
+    pub(crate) NoMoreWebhooks: AlreadyResolved, QuotaExceeded, Repeated {
         WebhookError::TooMany => "The task already has 20 webhooks.",
     }
 }

@@ -1,11 +1,13 @@
 //! Webhooks: registered for a pending task, called once it is decided, and when its due date passes.
 
+pub(crate) mod check;
 mod delete;
-mod error;
+pub(crate) mod error;
 mod list;
 pub(crate) mod register;
 mod registration_store;
-mod requests;
-mod responses;
+pub(crate) mod requests;
+pub(crate) mod responses;
 pub(crate) mod routes;
+mod send_test;
 pub(crate) mod store;

@@ -1,28 +1,33 @@
 use std::collections::HashMap;
 
 use audit_log::RequestMeta;
-use database::{BatchLimits, BatchOutcomes, Batches, Connection, Database, Error};
+use database::{BatchLimits, BatchOutcomes, Batches, Connection, Database, Error, transaction};
 use serde_json::json;
 use telemetry::RequestContext;
 use values::{Fingerprint, TaskId, WebhookId};
 
 use crate::audit::AuditAction;
 use crate::context::Context;
-use crate::deliveries::{DueDelivery, due_message, group_of, host_of, lane_of, owner_of};
+use crate::deliveries::{DueDelivery, due_message, host_of, lane_of, owner_of};
+use crate::header_keys::HeaderKeys;
+use crate::idempotency::{self, Operation, Repeatable, StoredAnswer};
 use crate::quotas::Amounts;
 use crate::status::DeliveryStatus;
 use crate::tasks::access::{Actor, Permission, Relations};
 use crate::tasks::credentials::AuthenticatedUser;
 use crate::tasks::requests::Precondition;
-use crate::tasks::{Task, TaskError, change_in_round, find_permitted};
+use crate::tasks::{Task, TaskError, change_in_round};
+use crate::webhook_options::WebhookOptions;
+use crate::webhooks::check::check_for_user;
 use crate::webhooks::error::WebhookError;
 use crate::webhooks::registration_store::{self as store, NewWebhook, Registered, TaskWithCount};
-use crate::webhooks::requests::{Events, RegisterWebhookRequest, SigningSecret, WebhookUrl};
+use crate::webhooks::requests::{Events, RegisterWebhookRequest, SigningSecret};
+use crate::webhooks::responses::WebhookResponse;
 use crate::webhooks::store::Webhook;
 use database::column;
 
 /// How many webhooks a task can have at a time.
-const MAX_PER_TASK: i64 = 20;
+pub(crate) const MAX_PER_TASK: i64 = 20;
 
 /// A request to register a webhook whose address was checked.
 #[derive(Debug)]
@@ -30,13 +35,21 @@ pub(crate) struct Registration {
     id: WebhookId,
     user: AuthenticatedUser,
     new: RegisterWebhookRequest,
+    options: Option<WebhookOptions>,
     is_plugin: bool,
     cause: RequestContext,
     meta: RequestMeta,
+    repeat: Option<Repeatable>,
 }
 
-/// A registered webhook, and its delivery if its task is decided.
-pub(crate) type RegisteredWebhook = (Webhook, Option<DueDelivery>);
+/// What came of a registration.
+#[derive(Debug)]
+pub(crate) enum RegisteredWebhook {
+    /// A webhook was registered, and has a delivery if its task is decided.
+    New(Webhook, Option<DueDelivery>),
+    /// An earlier request registered it.
+    Earlier(StoredAnswer),
+}
 
 /// Registers webhooks. Those that wait for the database are registered together.
 pub(crate) type Registrations = Batches<Registration, RegisteredWebhook, WebhookError>;
@@ -62,94 +75,103 @@ pub(crate) fn registrations(database: Database, limits: BatchLimits) -> Registra
 /// The caller's permission is checked with the insertion, and already before a name is resolved, so that only people
 /// who know the task can ask what a name resolves to.
 ///
+/// A repeat of a request gets the answer of that request.
+///
 /// # Errors
-/// [`WebhookError::AddressRefused`], [`WebhookError::Quota`], [`WebhookError::TooMany`], and those of the task.
+/// [`WebhookError::AddressRefused`], [`WebhookError::Quota`], [`WebhookError::TooMany`], [`WebhookError::Repeat`], and those
+/// of the task.
 #[tracing::instrument(skip_all, fields(user.id = %user.caller.id(), task.id = %new.task))]
 pub(crate) async fn register(
     context: &Context,
     registrations: &Registrations,
     user: AuthenticatedUser,
-    new: RegisterWebhookRequest,
+    (new, repeat): (RegisterWebhookRequest, Option<Repeatable>),
     is_plugin: bool,
     meta: RequestMeta,
-) -> Result<Webhook, WebhookError> {
-    // Only people who know the task are told that its webhooks may not have an address.
-    let checked = if new.url.has_name() {
-        check_permission(context, &user, &new).await?;
-        check_address(context, &user, &new.url).await
-    } else {
-        let checked = check_address(context, &user, &new.url).await;
-        if checked.is_err() {
-            check_permission(context, &user, &new).await?;
-        }
-        checked
+) -> Result<RegisteredWebhook, WebhookError> {
+    if let Some(earlier) = find_earlier(context, repeat.clone()).await? {
+        return Ok(RegisteredWebhook::Earlier(earlier));
+    }
+    check_for_user(context, &user, &new).await?;
+    let (cause, by) = (RequestContext::current_or_fresh(), user.caller.id());
+    let keys = &context.header_keys;
+    let registration = Registration {
+        repeat,
+        ..Registration::new(user, new, keys, is_plugin, cause.clone(), meta)?
     };
-    checked?;
     let demand = Amounts {
         webhooks: 1,
+        bytes: registration.bytes(),
         ..Amounts::default()
     };
-    context.quotas.take(user.caller.id(), demand)?;
-    let cause = RequestContext::current_or_fresh();
-    let registration = Registration {
-        id: WebhookId::generate(),
-        user,
-        new,
-        is_plugin,
-        cause: cause.clone(),
-        meta,
-    };
-    let (webhook, due) = registrations.run(registration).await?;
-    let delivery = due.as_ref().map(|due| tracing::field::display(due.id));
-    tracing::info!(webhook.id = %webhook.id, delivery.id = delivery, "a webhook was registered");
-    metrics::counter!("webhooks_registered_total").increment(1);
-    context.deliveries.send(due_message(due.as_slice(), cause));
-    Ok(webhook)
+    context.quotas.take(by, demand)?;
+    let answer = registration.answer();
+    let kept = answer.map(|(repeat, answer)| answer.bytes(repeat));
+    let registered = registrations.run(registration).await?;
+    if let RegisteredWebhook::New(webhook, due) = &registered {
+        let delivery = due.as_ref().map(|due| tracing::field::display(due.id));
+        tracing::info!(webhook.id = %webhook.id, delivery.id = delivery, "a webhook was registered");
+        metrics::counter!("webhooks_registered_total").increment(1);
+        count_options(u64::from(webhook.options.is_some()));
+        context.deliveries.send(due_message(due.as_slice(), cause));
+        if let Some(bytes) = kept {
+            context.quotas.keep(by, bytes);
+            idempotency::count(Operation::RegisterWebhook, "stored");
+        }
+    } else {
+        context.quotas.give_back(by, demand.bytes);
+    }
+    Ok(registered)
 }
 
-async fn check_permission(
+/// The answer of an earlier request that this one repeats.
+async fn find_earlier(
     context: &Context,
-    user: &AuthenticatedUser,
-    new: &RegisterWebhookRequest,
-) -> Result<(), WebhookError> {
-    let (actor, task) = (user.actor.clone(), new.task);
-    let check = move |connection: &mut Connection| {
-        find_permitted(connection, &actor, task, Permission::RegisterWebhook)
+    repeat: Option<Repeatable>,
+) -> Result<Option<StoredAnswer>, WebhookError> {
+    let Some(repeat) = repeat else {
+        return Ok(None);
     };
-    context.database.run(check).await?;
-    Ok(())
+    let find = move |connection: &mut Connection| idempotency::store::find(connection, &repeat);
+    Ok(context.database.run(find).await??)
 }
 
-/// Refuses a URL whose address webhooks may not have. A host that does not resolve now is accepted: every
-/// connection checks its address again.
-async fn check_address(
-    context: &Context,
-    user: &AuthenticatedUser,
-    url: &WebhookUrl,
-) -> Result<(), WebhookError> {
-    let (policy, resolver) = (&context.address_policy, &context.resolver);
-    let check = policy.check_registration(url.parsed(), resolver);
-    let checked = outbound::for_owner(
-        group_of(&owner_of(user.caller.id(), user.caller.group())),
-        check,
-    )
-    .await;
-    checked.map_err(|refusal| {
-        tracing::info!(%refusal, "a webhook was refused");
-        WebhookError::AddressRefused
-    })
+/// Counts webhooks that were registered with options.
+pub(crate) fn count_options(webhooks: u64) {
+    metrics::counter!("webhooks_with_options_total").increment(webhooks);
 }
 
-/// Reads the tasks, judges the registrations, and inserts the webhooks that are allowed, unless their task has changed
-/// since it was read. So the count stays exact, and a decision either sees a webhook or is seen by its registration.
+/// The answers of requests that may be repeated are committed together with the webhooks.
 fn register_together(
     connection: &mut Connection,
     tasks: &[TaskId],
     registrations: &[Registration],
 ) -> Result<BatchOutcomes<RegisteredWebhook, WebhookError>, Error> {
+    if registrations.iter().all(|r| r.repeat.is_none()) {
+        return register_all(connection, tasks, registrations);
+    }
+    transaction(connection, |connection| {
+        register_all(connection, tasks, registrations)
+    })
+}
+
+/// Reads the tasks, judges the registrations, and inserts the webhooks that are allowed, unless their task has changed
+/// since it was read. So the count stays exact, and a decision either sees a webhook or is seen by its registration.
+fn register_all(
+    connection: &mut Connection,
+    tasks: &[TaskId],
+    registrations: &[Registration],
+) -> Result<BatchOutcomes<RegisteredWebhook, WebhookError>, Error> {
+    let repeats = column(registrations, |registration| registration.repeat.as_ref());
+    let earlier = idempotency::store::claim(connection, &repeats)?;
     let tasks = store::find_all(connection, tasks)?;
     let (mut outcomes, mut new, mut counts) = (Vec::new(), Vec::new(), HashMap::new());
-    for registration in registrations {
+    for (registration, earlier) in registrations.iter().zip(earlier) {
+        if let Some(found) = earlier.transpose() {
+            let found = found.map(RegisteredWebhook::Earlier);
+            outcomes.push(Some(found.map_err(WebhookError::from)));
+            continue;
+        }
         let judged = registration.judge(&tasks);
         if let Ok(TaskWithCount { task, webhooks }) = judged {
             // One beyond the limit is repeated, and refused if the others were registered.
@@ -162,6 +184,11 @@ fn register_together(
         outcomes.push(judged.err().map(Err));
     }
     let registered = store::insert(connection, &new)?;
+    let inserted = registrations
+        .iter()
+        .filter(|r| registered.contains_key(&r.id));
+    let answers: Vec<_> = inserted.filter_map(Registration::answer).collect();
+    idempotency::store::insert(connection, &answers)?;
     for (registration, outcome) in registrations.iter().zip(&mut outcomes) {
         if let Some(row) = registered.get(&registration.id) {
             *outcome = Some(Ok(registration.registered(row)));
@@ -170,7 +197,64 @@ fn register_together(
     Ok(outcomes)
 }
 
+/// Registers webhooks for tasks that this transaction has inserted, so that no other one changes them.
+///
+/// # Errors
+/// The database fails.
+pub(crate) fn register_for_new(
+    connection: &mut Connection,
+    registrations: &[(&Registration, &Task)],
+) -> Result<(), Error> {
+    let new = registrations
+        .iter()
+        .map(|(new, task)| new.new_webhook(task));
+    let new: Vec<_> = new.collect();
+    let registered = store::insert(connection, &new)?;
+    if registered.len() < new.len() {
+        return Err(Error::Contended("a new task has changed".into()));
+    }
+    Ok(())
+}
+
 impl Registration {
+    /// A registration by a user, whose request was checked.
+    ///
+    /// # Errors
+    /// [`WebhookError::NoHeaderKeys`].
+    pub(crate) fn new(
+        user: AuthenticatedUser,
+        new: RegisterWebhookRequest,
+        keys: &HeaderKeys,
+        is_plugin: bool,
+        cause: RequestContext,
+        meta: RequestMeta,
+    ) -> Result<Self, WebhookError> {
+        let id = WebhookId::generate();
+        let options = WebhookOptions::new(&new.options(), keys, id);
+        Ok(Self {
+            id,
+            user,
+            options: options.map_err(|_| WebhookError::NoHeaderKeys)?,
+            new,
+            is_plugin,
+            cause,
+            meta,
+            repeat: None,
+        })
+    }
+
+    /// How many bytes of options it adds.
+    pub(crate) fn bytes(&self) -> u64 {
+        let document = self.options.as_ref().map(WebhookOptions::to_text);
+        let bytes = document.map_or(0, |document| document.len());
+        u64::try_from(bytes).unwrap_or(u64::MAX)
+    }
+
+    /// Whether it has options.
+    pub(crate) fn has_options(&self) -> bool {
+        self.options.is_some()
+    }
+
     /// The task, if the user may register the webhook now.
     fn judge<'a>(
         &self,
@@ -180,6 +264,11 @@ impl Registration {
         let relations = self.user.actor.relations_to(&found.task);
         let allowed = relations.check(Permission::RegisterWebhook);
         allowed.map_err(TaskError::from)?;
+        if let Some(field) = self.new.options().telling_metadata()
+            && !relations.allow(Permission::Metadata)
+        {
+            return Err(WebhookError::HidesMetadata(field));
+        }
         if !self.is_plugin {
             found.task.check_pending(&Precondition::default())?;
         }
@@ -223,20 +312,39 @@ impl Registration {
             secret: self.new.secret.as_ref().map(SigningSecret::expose),
             with_task_id: self.is_plugin,
             events: self.new.events.unwrap_or(default_events),
+            options: self.options.as_ref().map(WebhookOptions::to_text),
+            header_key: self.options.as_ref().and_then(WebhookOptions::header_key),
             cause: &self.cause,
             entry: entry.detail(json!({ "webhookId": self.id })),
         }
     }
 
-    fn registered(&self, row: &Registered) -> RegisteredWebhook {
-        let webhook = Webhook {
+    /// The webhook as it is registered.
+    pub(crate) fn webhook(&self) -> Webhook {
+        Webhook {
             id: self.id,
             task_id: self.new.task,
             registered_by: self.user.caller.id(),
             url: self.new.url.as_str().to_owned(),
             status: DeliveryStatus::Pending,
+            options: self.options.as_ref().map(WebhookOptions::to_text),
+        }
+    }
+
+    fn registered(&self, row: &Registered) -> RegisteredWebhook {
+        RegisteredWebhook::New(self.webhook(), row.due())
+    }
+
+    /// What repeats of the request get.
+    fn answer(&self) -> Option<(&Repeatable, StoredAnswer)> {
+        let repeat = self.repeat.as_ref()?;
+        let response = WebhookResponse::new(self.webhook(), self.is_plugin);
+        let answer = StoredAnswer {
+            body: serde_json::to_string(&response).ok()?,
+            task: self.new.task,
+            secrets: None,
         };
-        (webhook, row.due())
+        Some((repeat, answer))
     }
 }
 

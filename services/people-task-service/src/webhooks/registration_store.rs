@@ -12,6 +12,7 @@ use values::{DeliveryId, Fingerprint, TaskId, UserId, WebhookId};
 
 use crate::audit::insert_entries;
 use crate::deliveries::DueDelivery;
+use crate::status::shown_status;
 use crate::tasks::{Task, task_columns};
 use crate::webhooks::requests::Events;
 use database::column;
@@ -64,6 +65,9 @@ pub(super) struct NewWebhook<'a> {
     /// It was registered on a plugin path, so its task may be decided.
     pub(super) with_task_id: bool,
     pub(super) events: Events,
+    /// The document of its options, and which key sealed its headers.
+    pub(super) options: Option<String>,
+    pub(super) header_key: Option<&'a str>,
     pub(super) cause: &'a RequestContext,
     pub(super) entry: Entry,
 }
@@ -124,16 +128,23 @@ pub(super) fn insert(
         .bind::<Array<Text>, _>(column(new, |n| n.cause.request_id.as_str()))
         .bind::<Array<Text>, _>(traces.collect::<Vec<_>>())
         .bind::<Array<Jsonb>, _>(column(new, |n| n.entry.to_json()))
+        .bind::<Array<Nullable<Text>>, _>(column(new, |n| n.options.as_deref()))
+        .bind::<Array<Nullable<Text>>, _>(column(new, |n| n.header_key))
+        .bind::<Array<Bool>, _>(column(new, |n| n.events.cancelled))
         .load(connection)?;
     Ok(registered.into_iter().map(|row| (row.id, row)).collect())
 }
 
 const INSERT: &str = concat!(
     "WITH judged AS (
-    SELECT given.*, status, decision_by
-    FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19) AS given (
+    SELECT given.*, ",
+    shown_status!(),
+    " AS status, decision_by
+    FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22)
+        AS given (
             id, task_id, version, registered_by, incarnation, registered_as, registrant_email, registrant_secret, url,
-            host, lane, secret, with_task_id, on_approved, on_rejected, on_due, request_id, traceparent, entry)
+            host, lane, secret, with_task_id, on_approved, on_rejected, on_due, request_id, traceparent, entry,
+            options, header_key, on_cancelled)
         JOIN task_states ON task_states.task_id = ANY(ARRAY[given.task_id])
     WHERE task_states.version = given.version AND may_add_rows(registered_by, incarnation)
     FOR NO KEY UPDATE OF task_states SKIP LOCKED
@@ -143,17 +154,19 @@ const INSERT: &str = concat!(
 ), inserted AS (
     INSERT INTO webhooks
         (id, task_id, registered_by, url, host, lane, secret, with_task_id, on_approved, on_rejected, on_due,
-        registered_as, registrant_email, registrant_secret)
+        on_cancelled, registered_as, registrant_email, registrant_secret, options, header_key)
     SELECT id, task_id, registered_by, url, host, lane, secret, with_task_id, on_approved, on_rejected, on_due,
-        registered_as, registrant_email, registrant_secret
+        on_cancelled, registered_as, registrant_email, registrant_secret, options, header_key
     FROM judged
 ), awaited AS (
     INSERT INTO due_dates (webhook_id, due_at)
     SELECT id, decision_by FROM judged WHERE on_due AND status = 'pending' AND decision_by IS NOT NULL
 ), delivered AS (
-    INSERT INTO deliveries (id, webhook_id, task_id, host, lane, request_id, traceparent)
-    SELECT new_id(), id, task_id, host, lane, request_id, traceparent FROM judged
+    INSERT INTO deliveries (id, webhook_id, task_id, host, lane, request_id, traceparent, has_options)
+    SELECT new_id(), id, task_id, host, lane, request_id, traceparent, options IS NOT NULL OR status = 'cancelled'
+    FROM judged
     WHERE status = 'approved' AND on_approved OR status = 'rejected' AND on_rejected
+        OR status = 'cancelled' AND on_cancelled
     RETURNING id, webhook_id
 ), recorded AS (",
     insert_entries!("SELECT entry FROM judged"),

@@ -14,6 +14,7 @@ use utoipa::{PartialSchema, ToSchema};
 use values::{FromText, Invalid, Secret, TaskId, bounded_text};
 
 use crate::status::WebhookEvent;
+use crate::webhook_options::{BodyTemplate, CallMethod, Include, NewHeaders, NewOptions, Success};
 use crate::webhook_signature::WebhookSecret;
 
 const MAX_URL: usize = 2_048;
@@ -35,25 +36,75 @@ pub(crate) struct RegisterWebhookRequest {
     #[schema(inline)]
     pub(crate) secret: Option<SigningSecret>,
     /// What to call it for. By default that is the decision, `approved` or `rejected`; under
-    /// `/plugins/appmixer/utils/tasks` also `due`, which happens when `decisionBy` passes while the task is pending.
+    /// `/plugins/appmixer/utils/tasks` also `due`, which happens when `decisionBy` passes while the task is pending. Of
+    /// `cancelled`, which happens when the task is withdrawn, only webhooks hear that name it.
     #[schema(inline)]
     pub(crate) events: Option<Events>,
+    /// Fields that the body has beside the usual ones. `metadata` is for the task's creator and administrators.
+    #[schema(inline)]
+    pub(crate) include: Option<Include>,
+    /// Headers of the calls: at most 10, with at most 4 KiB of names and values together. Responses have their names only.
+    /// Names that HTTP, the signature or the client sets are refused. They go over https, or to an origin that the
+    /// operator lists in `WEBHOOK_ENGINE_ORIGINS`. They need `WEBHOOK_HEADER_KEYS` of the operator.
+    #[schema(inline)]
+    pub(crate) headers: Option<NewHeaders>,
+    /// The method of the calls, by default `POST`.
+    #[schema(inline)]
+    pub(crate) method: Option<CallMethod>,
+    /// The body of the calls, in place of the task: any JSON of at most 16 KiB. A string that is exactly `{{name}}` becomes
+    /// that value as JSON, and `{{name}}` inside of a longer string its text (nothing for null). Names are the fields of a
+    /// task, those that `include` can name, and `metadata.` with a key. Nothing else is evaluated.
+    #[schema(inline)]
+    pub(crate) body: Option<BodyTemplate>,
+    /// When a call has succeeded, in place of any status of 2xx: `status` lists the statuses; with `pointer`, the answer must
+    /// be JSON of at most 64 KiB that has this place (an empty string is the whole answer), and with `value` exactly that
+    /// there. Any other answer is a failed attempt, which is repeated. `410`, `429` and `503` always mean the same.
+    #[schema(inline)]
+    pub(crate) success: Option<Success>,
 }
 
 impl RegisterWebhookRequest {
     /// Parses the body of a request.
     pub(crate) fn parse(mut fields: Fields) -> Result<Self, Problem> {
+        let request = Self::read(&mut fields, |fields| fields.required("taskId"));
+        fields.finish_with(request)
+    }
+
+    /// Parses the fields of a webhook whose task `task` returns. It returns `None` only if it has recorded an error.
+    pub(crate) fn read(
+        fields: &mut Fields,
+        task: impl FnOnce(&mut Fields) -> Option<TaskId>,
+    ) -> Option<Self> {
         let url = fields.required("url");
-        let task = fields.required("taskId");
+        let task = task(fields);
         let secret = fields.optional("secret");
         let events = fields.optional("events");
+        let (include, headers) = (fields.optional("include"), fields.optional("headers"));
+        let (method, body) = (fields.optional("method"), fields.optional("body"));
+        let success = fields.optional("success");
         let request = url.zip(task);
-        fields.finish_with(request.map(|(url, task)| Self {
+        request.map(|(url, task)| Self {
             url,
             task,
             secret,
             events,
-        }))
+            include,
+            headers,
+            method,
+            body,
+            success,
+        })
+    }
+
+    /// How the calls differ from others.
+    pub(crate) fn options(&self) -> NewOptions<'_> {
+        NewOptions {
+            include: self.include.as_ref(),
+            headers: self.headers.as_ref(),
+            method: self.method,
+            body: self.body.as_ref(),
+            success: self.success.as_ref(),
+        }
     }
 }
 
@@ -95,7 +146,7 @@ impl FromText for WebhookUrl {
             )),
             Err(InvalidUrl::Credentials) => Err(Invalid::new(
                 "credentials-in-url",
-                "Must not contain a user name or a password. Put a secret into the query instead.",
+                "Must not contain a user name or a password. Send them with `headers`: {\"Authorization\": \"Basic …\"}.",
             )),
         }
     }
@@ -114,6 +165,7 @@ pub(crate) struct Events {
     pub(crate) approved: bool,
     pub(crate) rejected: bool,
     pub(crate) due: bool,
+    pub(crate) cancelled: bool,
 }
 
 impl Events {
@@ -122,6 +174,7 @@ impl Events {
         approved: true,
         rejected: true,
         due: false,
+        cancelled: false,
     };
     /// Decisions, and `due`.
     pub(crate) const ALL: Self = Self {
@@ -142,6 +195,7 @@ impl FieldValue for Events {
             approved: events.contains(&WebhookEvent::Approved),
             rejected: events.contains(&WebhookEvent::Rejected),
             due: events.contains(&WebhookEvent::Due),
+            cancelled: events.contains(&WebhookEvent::Cancelled),
         })
     }
 }

@@ -1,11 +1,21 @@
-use serde::Serialize;
-use utoipa::ToSchema;
-use values::{TaskId, WebhookId};
+//! The webhook object of responses.
+#![allow(
+    unused_qualifications,
+    reason = "utoipa's derive writes them for inlined types"
+)]
 
+use serde::Serialize;
+use serde_json::Value;
+use utoipa::ToSchema;
+use values::{DeliveryId, TaskId, WebhookId};
+
+use crate::deliveries::TestResult;
 use crate::status::DeliveryStatus;
+use crate::webhook_options::{BodyTemplate, CallMethod, Success, WebhookOptions};
 use crate::webhooks::store::Webhook;
 
-/// A URL that is called when its task is decided, or when its due date passes.
+/// A URL that is called when its task is decided, or when its due date passes. The last five fields are there if the
+/// registration had them, and for those who see the whole URL.
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct WebhookResponse {
@@ -26,16 +36,58 @@ pub(crate) struct WebhookResponse {
     /// `pending` until it is delivered, then `sent`; `fail` if it was given up. It is about the newest event: after `due`
     /// was sent, it is `pending` again from the decision until that is delivered.
     status: DeliveryStatus,
+    /// Fields that the body has beside the usual ones.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schema(required = false)]
+    include: Vec<String>,
+    /// The names of the headers, in lower case. Their values are never returned.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schema(required = false)]
+    headers: Vec<String>,
+    /// The method of the calls.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(inline)]
+    method: Option<CallMethod>,
+    /// The body with its placeholders.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(inline, value_type = BodyTemplate, required = false)]
+    body: Option<Value>,
+    /// When a call has succeeded.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(inline)]
+    success: Option<Success>,
 }
 
 impl WebhookResponse {
     pub(crate) fn new(webhook: Webhook, with_webhook_id: bool) -> Self {
+        let options = webhook.options.as_deref().map(WebhookOptions::parse);
+        // What a later version wrote is not shown.
+        let options = options.and_then(Result::ok).unwrap_or_default();
         Self {
             id: webhook.id,
             webhook_id: with_webhook_id.then_some(webhook.id),
             url: webhook.url,
             task_id: webhook.task_id,
             status: webhook.status,
+            include: options.include,
+            headers: options
+                .headers
+                .map(|headers| headers.names)
+                .unwrap_or_default(),
+            method: options.method,
+            body: options.body,
+            success: options.success,
         }
     }
+}
+
+/// What came of a call that tried a webhook.
+#[derive(Serialize, ToSchema)]
+#[schema(as = WebhookTest)]
+pub(crate) struct WebhookTestResponse {
+    /// The `webhook-id` of the call.
+    #[schema(value_type = String, example = "665f1c2ab3d4e5f60718293c")]
+    pub(crate) id: DeliveryId,
+    #[serde(flatten)]
+    pub(crate) result: TestResult,
 }

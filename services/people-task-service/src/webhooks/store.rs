@@ -16,6 +16,8 @@ pub(crate) struct Webhook {
     pub(crate) registered_by: UserId,
     pub(crate) url: String,
     pub(crate) status: DeliveryStatus,
+    /// The document of its options.
+    pub(crate) options: Option<String>,
 }
 
 /// Loads the webhooks of a task, oldest first.

@@ -22,7 +22,12 @@ const PATH: &str = "/people-task/webhooks";
 
 /// A worker that delivers for the service.
 pub(crate) async fn worker(app: &Fixture) -> Running {
-    let settings = worker_settings(&app.database, &app.broker, &ed25519_pem(), &[]);
+    worker_with(app, &[]).await
+}
+
+/// The same with some settings replaced.
+pub(crate) async fn worker_with(app: &Fixture, overrides: &[(&str, &str)]) -> Running {
+    let settings = worker_settings(&app.database, &app.broker, &ed25519_pem(), overrides);
     run_webhook_worker(settings).await.unwrap()
 }
 

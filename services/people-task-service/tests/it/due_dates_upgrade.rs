@@ -95,6 +95,10 @@ const EXPANSIONS: &[[&str; 2]] = migrations![
     "00000000000032_suspended_deliveries",
     "00000000000034_view_of_suspended_deliveries",
     "00000000000036_protocol_of_workers",
+    "00000000000053_webhook_options",
+    "00000000000054_deliveries_with_options",
+    "00000000000057_webhook_tests",
+    "00000000000059_bytes_of_options",
 ];
 
 #[tokio::test]

@@ -221,6 +221,21 @@ impl Fixture {
         let row: Row = diesel::sql_query(sql).get_result(connection).unwrap();
         row.value
     }
+
+    /// Why the service does not start with some settings replaced.
+    pub(crate) fn start_error(&self, overrides: &[(&str, &str)]) -> String {
+        let given = given(&self.database, &self.broker, &self.authority);
+        let read = PeopleTaskServiceSettings::read(&mut reader(given, overrides));
+        read.err().unwrap().to_string()
+    }
+}
+
+fn reader(given: Vec<(String, String)>, overrides: &[(&str, &str)]) -> Reader {
+    let overrides = overrides
+        .iter()
+        .map(|(n, v)| (n.to_string(), v.to_string()));
+    let pairs: BTreeMap<String, String> = given.into_iter().chain(overrides).collect();
+    Reader::from_pairs(pairs).unwrap()
 }
 
 impl Drop for Fixture {
@@ -235,12 +250,7 @@ async fn start_service(
     authority: &TokenAuthority,
     overrides: &[(&str, &str)],
 ) -> (Running, Http) {
-    let given = given(database, broker, authority);
-    let overrides = overrides
-        .iter()
-        .map(|(n, v)| (n.to_string(), v.to_string()));
-    let pairs: BTreeMap<String, String> = given.into_iter().chain(overrides).collect();
-    let mut reader = Reader::from_pairs(pairs).unwrap();
+    let mut reader = reader(given(database, broker, authority), overrides);
     let running = run(PeopleTaskServiceSettings::read(&mut reader).unwrap())
         .await
         .unwrap();

@@ -139,6 +139,7 @@ mod tests {
             mtime: Utc::now(),
             last_sign_in: None,
             deletion_in_progress: false,
+            is_service: false,
         }
     }
 

@@ -1,5 +1,5 @@
 use audit_log::{Actor, Entry, RequestMeta};
-use auth::Caller;
+use auth::{ADMIN_SCOPE, Caller};
 use database::Connection;
 use messaging::Message;
 use serde_json::Value;
@@ -18,7 +18,7 @@ use crate::context::Context;
 /// The scope of every user who signs up.
 pub(super) const USER_SCOPE: &str = "user";
 
-/// Creates an account and signs the user in. `caller` is an administrator, or holds one of the scopes of
+/// Creates an account and signs the user in, unless it is a service account or an API key creates it. `caller` is an administrator, or holds one of the scopes of
 /// `API_USER_CREATE_SCOPE`. The token of an inactive user is revoked from the start.
 #[tracing::instrument(skip_all)]
 pub(super) async fn create(
@@ -27,12 +27,18 @@ pub(super) async fn create(
     request: CreateUserRequest,
     caller: Option<Caller>,
     meta: RequestMeta,
-) -> Result<(User, Secret), AccountError> {
+) -> Result<(User, Option<Secret>), AccountError> {
+    let by_key = caller.as_ref().is_some_and(|caller| caller.key().is_some());
+    let new_scopes = request.by_admin.scope.as_ref();
+    if by_key && new_scopes.is_some_and(|scopes| scopes.0.iter().any(|one| one == ADMIN_SCOPE)) {
+        return Err(AccountError::KeyNotAccepted);
+    }
     let password_hash = context
         .hasher
         .hash(client, request.password.clone())
         .await?;
-    let confirmation = Confirmation::required(context);
+    let is_service = request.by_admin.service == Some(true);
+    let confirmation = Confirmation::required(context).filter(|_| !is_service);
     let fields = request.by_admin.names();
     let new = new_user(context, request, password_hash);
     // Someone else's token creates an account for another person.
@@ -51,7 +57,10 @@ pub(super) async fn create(
     };
     let (subject, user, messages) = context.database.transaction(insert).await?;
     context.notifications.send(messages);
-    let token = sign_token(context, &subject)?;
+    let signs_in = !is_service && !by_key;
+    let token = signs_in
+        .then(|| sign_token(context, &subject))
+        .transpose()?;
     revoke_earlier_tokens(context, &user);
     metrics::counter!("sign_ups_total").increment(1);
     Ok((user, token))
@@ -106,6 +115,8 @@ fn new_user(context: &Context, request: CreateUserRequest, password_hash: String
             .unwrap_or_else(default_vendor)
             .map(|vendor| vendor.0),
         metadata: chosen.metadata.unwrap_or_default().0,
-        email_confirmed: false,
+        // An administrator vouches for the address of a service account, which gets no codes.
+        email_confirmed: chosen.service == Some(true),
+        is_service: chosen.service == Some(true),
     }
 }

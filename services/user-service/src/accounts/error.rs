@@ -29,6 +29,12 @@ pub(crate) enum AccountError {
     /// The code is unknown, used or expired, or was sent to another address.
     #[error("the code is invalid")]
     InvalidCode,
+    /// A password for a service account.
+    #[error("a service account has no password")]
+    ServicePassword,
+    /// An API key acts, and no key may do that.
+    #[error("an API key cannot do that")]
+    KeyNotAccepted,
     /// The page is too far in a list with a pattern.
     #[error("the offset is too high")]
     OffsetTooHigh,
@@ -79,6 +85,8 @@ impl From<AccountError> for Problem {
                 "invalid-code",
                 "The code is unknown, was used, or has expired.",
             ),
+            AccountError::ServicePassword => Self::invalid_field("password", service_password()),
+            AccountError::KeyNotAccepted => auth::key_not_accepted(),
             AccountError::OffsetTooHigh => {
                 let message = format!(
                     "Must be at most {MAX_OFFSET_WITH_PATTERN} in a list with a pattern, because there are more than \
@@ -91,6 +99,12 @@ impl From<AccountError> for Problem {
             AccountError::Database(error) => database_problem(error),
         }
     }
+}
+
+/// Why a service account gets no password.
+pub(super) fn service_password() -> Invalid {
+    let message = "Must be absent: a service account has no password, but API keys.";
+    Invalid::new("not-for-service-accounts", message)
 }
 
 http_kit::problem_responses! {

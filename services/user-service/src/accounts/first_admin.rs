@@ -41,6 +41,7 @@ pub(crate) async fn create_first_admin(
         vendor: sign_up.vendor.clone().map(serde_json::Value::String),
         metadata: serde_json::Map::new(),
         email_confirmed: true,
+        is_service: false,
     };
     let entry = AuditAction::FirstAdminMade.entry(Actor::Service, new.id, RequestMeta::internal());
     match database

@@ -24,5 +24,7 @@ pub(crate) use first_admin::create_first_admin;
 pub(crate) use read::user_lookups;
 pub(crate) use responses::{EmptyResponse, SignInResponse};
 pub(crate) use store::{TokenSubject, User};
-pub(crate) use token::{revoke_earlier_tokens, sign_token, sign_token_for_credential};
+pub(crate) use token::{
+    revoke_earlier_tokens, sign_token, sign_token_for_credential, sign_token_for_key,
+};
 pub(crate) use update::check_not_last_admin;

@@ -12,18 +12,20 @@ use std::future::Future;
 use std::pin::Pin;
 
 use actix_web::dev::Payload;
+use actix_web::http::StatusCode;
 use actix_web::web::Data;
 use actix_web::{FromRequest, HttpRequest, ResponseError as _};
 use app_config::Csv;
-use auth::{AdminCaller, Caller};
+use auth::{AdminCaller, Caller, MaybeCaller};
 use http_kit::{Fields, Problem};
 use utoipa::openapi::schema::{AnyOfBuilder, ObjectBuilder, OneOfBuilder, Type};
 use utoipa::openapi::{RefOr, Schema};
 use utoipa::{PartialSchema, ToSchema};
-use values::{EmailAddress, Invalid};
+use values::{EmailAddress, Invalid, Secret};
 
 pub(super) use self::field_values::{ComponentTypes, Metadata, Plan, Scopes, Vendor};
 
+use super::error::service_password;
 use crate::context::Context;
 use crate::password_rules::{NewPassword, PasswordRules};
 use crate::settings::{EmailVerification, SignUpUsernames};
@@ -33,7 +35,8 @@ use crate::settings::{EmailVerification, SignUpUsernames};
 pub(super) struct CreateUserRequest {
     #[serde(flatten)]
     pub(super) names: Names,
-    #[schema(inline)]
+    // Required, except for a service account, which has none.
+    #[schema(value_type = Option<NewPassword>, inline)]
     pub(super) password: NewPassword,
     #[serde(flatten)]
     pub(super) by_admin: AdminFields,
@@ -65,7 +68,12 @@ impl SignUpRules {
 impl CreateUserRequest {
     /// Parses a body. The fields that are for administrators are ignored, valid or not, if the caller is none.
     pub(super) fn parse(mut fields: Fields, rules: SignUpRules) -> Result<Self, Problem> {
-        let password = NewPassword::read(&mut fields, "password", rules.passwords);
+        let is_service = rules.is_admin && fields.optional::<bool>("service") == Some(true);
+        let password = if is_service {
+            no_password(&mut fields, rules.passwords)
+        } else {
+            NewPassword::read(&mut fields, "password", rules.passwords)
+        };
         let names = Names::read(&mut fields, rules.any_username);
         let by_admin = if rules.is_admin {
             AdminFields::read(&mut fields)
@@ -79,6 +87,15 @@ impl CreateUserRequest {
             by_admin,
         })
     }
+}
+
+/// A password that no one knows, because it is stored only as a hash, in place of one in the body.
+fn no_password(fields: &mut Fields, rules: PasswordRules) -> Option<NewPassword> {
+    if fields.has("password") {
+        fields.reject("password", service_password());
+        return None;
+    }
+    NewPassword::parse(&Secret::random(), rules).ok()
 }
 
 /// The names of a new user. At least one is required; each defaults to the other.
@@ -160,6 +177,8 @@ pub(super) struct AdminFields {
     /// `{}` by default.
     #[schema(inline)]
     pub(super) metadata: Option<Metadata>,
+    /// Whether it is a service account: without `password`, and with API keys only. False by default.
+    pub(super) service: Option<bool>,
 }
 
 impl AdminFields {
@@ -170,6 +189,7 @@ impl AdminFields {
             plan: fields.optional("plan"),
             vendor: fields.nullable("vendor"),
             metadata: fields.optional("metadata"),
+            service: fields.optional("service"),
         }
     }
 
@@ -181,6 +201,7 @@ impl AdminFields {
             ("plan", self.plan.is_some()),
             ("vendor", self.vendor.is_some()),
             ("metadata", self.metadata.is_some()),
+            ("service", self.service.is_some()),
         ];
         let present = fields.into_iter().filter(|(_, present)| *present);
         present.map(|(name, _)| name).collect()
@@ -241,8 +262,8 @@ impl FromRequest for SignUpCaller {
     fn from_request(request: &HttpRequest, payload: &mut Payload) -> Self::Future {
         let context = request.app_data::<Data<Context>>();
         let Some(Csv(scopes)) = context.and_then(|context| context.sign_up.scopes.clone()) else {
-            let admin = AdminCaller::from_request(request, payload);
-            return Box::pin(async move { ignore_others(admin.await).map(Self) });
+            let caller = MaybeCaller::from_request(request, payload);
+            return Box::pin(async move { admin_or_key(caller.await).map(Self) });
         };
         let caller = Caller::from_request(request, payload);
         Box::pin(async move {
@@ -253,6 +274,23 @@ impl FromRequest for SignUpCaller {
                 Err(auth::insufficient_scope(&scopes.join(" ")))
             }
         })
+    }
+}
+
+/// The administrator that a caller is. An API key is never ignored: with one that may not create users, no account is made by
+/// mistake as if by a stranger.
+fn admin_or_key(caller: Result<MaybeCaller, Problem>) -> Result<Option<Caller>, Problem> {
+    match caller {
+        Ok(MaybeCaller(Some(caller))) if caller.is_admin() => {
+            ignore_others(Ok(AdminCaller(caller)))
+        }
+        Ok(MaybeCaller(Some(caller))) if caller.key().is_some() => {
+            Err(auth::insufficient_scope(auth::ADMIN_SCOPE))
+        }
+        Ok(_) => Ok(None),
+        // Only a key lacks the scope of a call.
+        Err(problem) if problem.status_code() == StatusCode::FORBIDDEN => Err(problem),
+        Err(problem) => ignore_others(Err(problem)),
     }
 }
 

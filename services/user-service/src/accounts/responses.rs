@@ -34,21 +34,52 @@ pub(crate) struct SignInResponseUser {
     vendor: Option<Value>,
     #[schema(example = json!(["user"]))]
     scope: Vec<String>,
+    /// True for a service account, else absent.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    #[schema(required = false)]
+    service: bool,
 }
 
 impl SignInResponse {
     pub(crate) fn new(user: User, token: &Secret) -> Self {
         Self {
             token: token.expose().to_owned(),
-            user: SignInResponseUser {
-                id: user.id,
-                username: user.username.as_str().to_owned(),
-                is_active: user.is_active,
-                email: user.email.as_str().to_owned(),
-                plan: user.plan,
-                vendor: user.vendor,
-                scope: user.scope,
-            },
+            user: user.into(),
+        }
+    }
+}
+
+impl From<User> for SignInResponseUser {
+    fn from(user: User) -> Self {
+        Self {
+            id: user.id,
+            username: user.username.as_str().to_owned(),
+            is_active: user.is_active,
+            email: user.email.as_str().to_owned(),
+            plan: user.plan,
+            vendor: user.vendor,
+            scope: user.scope,
+            service: user.is_service,
+        }
+    }
+}
+
+/// A user that was created: signed in, or alone if it is a service account or an API key created it.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(untagged)]
+pub(crate) enum CreatedResponse {
+    SignedIn(SignInResponse),
+    #[schema(title = "CreatedUser")]
+    Created {
+        user: SignInResponseUser,
+    },
+}
+
+impl CreatedResponse {
+    pub(crate) fn new(user: User, token: Option<&Secret>) -> Self {
+        match token {
+            Some(token) => Self::SignedIn(SignInResponse::new(user, token)),
+            None => Self::Created { user: user.into() },
         }
     }
 }
@@ -114,6 +145,10 @@ pub(crate) struct UserResponse {
     /// An object that clients store with the account.
     #[schema(value_type = Object)]
     metadata: Value,
+    /// True for a service account, else absent.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    #[schema(required = false)]
+    service: bool,
 }
 
 impl From<User> for UserResponse {
@@ -131,6 +166,7 @@ impl From<User> for UserResponse {
             mtime: user.mtime.into(),
             last_sign_in: user.last_sign_in.map(Timestamp::from),
             metadata: user.metadata,
+            service: user.is_service,
         }
     }
 }

@@ -14,7 +14,7 @@ use super::error::{SignUpProblems, UpdateProblems, UserProblems};
 use super::list_query::{UserConditions, UserListQuery, UserSort};
 use super::read::{UserLookups, count, list, read, read_current};
 use super::requests::{CreateUserRequest, SignUpCaller, SignUpRules, UpdateUserRequest};
-use super::responses::{CurrentUserResponse, SignInResponse, UserResponse};
+use super::responses::{CreatedResponse, CurrentUserResponse, UserResponse};
 use super::revoke_tokens::revoke_tokens;
 use super::update::update;
 use crate::audit::RequestActor;
@@ -27,14 +27,15 @@ use crate::hashing::HashProblems;
 /// Open to anyone by default. If `API_USER_CREATE_SCOPE` is set, a token with one of its scopes is
 /// required. The response signs the new user in. With an administrator's token the body may also carry
 /// `scope`, `isActive`, `plan`, `vendor` and `metadata`, under the rules of `PUT /users/{userId}`; for other
-/// callers these fields are ignored. While `EMAIL_VERIFICATION` is `required`, only an administrator can give a
+/// callers these fields are ignored. With `"service": true` it is a service account: it has no password, no sign-in and no codes,
+/// and acts only with API keys that administrators make for it; the response then has no `token`. While `EMAIL_VERIFICATION` is `required`, only an administrator can give a
 /// `username` that differs from `email`, unless `SIGN_UP_USERNAMES` is `any`.
 #[utoipa::path(
     operation_id = "createUser",
     tag = "users",
     request_body = CreateUserRequest,
     responses(
-        (status = 200, description = "The user was created.", body = SignInResponse),
+        (status = 200, description = "The user was created.", body = CreatedResponse),
         BodyProblems, SignUpProblems, HashProblems
     ),
     security((), ("bearer" = []))
@@ -46,11 +47,11 @@ pub(crate) async fn create_user(
     meta: RequestMeta,
     client: ClientNetwork,
     body: JsonBody,
-) -> Result<Json<SignInResponse>, Problem> {
+) -> Result<Json<CreatedResponse>, Problem> {
     let rules = SignUpRules::of(&context, caller.as_ref());
     let request = CreateUserRequest::parse(body.0, rules)?;
     let (user, token) = create(&context, &client, request, caller, meta).await?;
-    Ok(Json(SignInResponse::new(user, &token)))
+    Ok(Json(CreatedResponse::new(user, token.as_ref())))
 }
 
 /// Get user information
@@ -184,8 +185,8 @@ pub(crate) async fn update_user(
 
 /// Revoke a user's tokens
 ///
-/// Every access token of the user is refused within a second, and browsers that stay signed in are signed out. The user can
-/// sign in again.
+/// Every access token of the user is refused within a second, browsers that stay signed in are signed out, and a person's API
+/// keys end. The user can sign in again. The keys of a service account go on: end them one by one, or deactivate it.
 #[utoipa::path(
     operation_id = "revokeTokens",
     tag = "users",

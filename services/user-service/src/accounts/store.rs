@@ -16,7 +16,7 @@ use std::collections::HashMap;
 use audit_log::Entry;
 use chrono::{DateTime, Utc};
 use database::{Connection, Error};
-use diesel::dsl::now;
+use diesel::dsl::{not, now};
 use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Binary, Timestamptz};
 use serde_json::Value;
@@ -69,6 +69,7 @@ pub(super) fn insert(
             users::vendor.eq(&new.vendor),
             users::metadata.eq(metadata),
             users::account_group.eq(group),
+            users::is_service.eq(new.is_service),
             new.email_confirmed
                 .then(|| users::email_confirmed.eq(now.into_sql::<Timestamptz>().nullable())),
         ))
@@ -150,12 +151,13 @@ pub(crate) fn lock_against_deletion(
         .optional()?)
 }
 
-/// Reads the active administrators and locks them until the transaction ends. A transaction that also
+/// Reads the active administrators who can sign in and locks them until the transaction ends. A transaction that also
 /// locks an account calls this first, so that two of them cannot deadlock.
 pub(crate) fn lock_active_admins(connection: &mut Connection) -> Result<Vec<UserId>, Error> {
     Ok(users::table
         .filter(users::scope.contains(vec![auth::ADMIN_SCOPE]))
         .filter(users::is_active)
+        .filter(not(users::is_service))
         .select(users::id)
         .order(users::id)
         .for_update()
@@ -172,9 +174,11 @@ pub(super) fn lock_first_admin(connection: &mut Connection) -> Result<(), Error>
         .map(drop)?)
 }
 
-/// Whether there is an administrator, active or not.
+/// Whether there is an administrator who can sign in, active or not.
 pub(super) fn has_admin(connection: &mut Connection) -> Result<bool, Error> {
-    let admins = users::table.filter(users::scope.contains(vec![auth::ADMIN_SCOPE]));
+    let admins = users::table
+        .filter(users::scope.contains(vec![auth::ADMIN_SCOPE]))
+        .filter(not(users::is_service));
     Ok(diesel::select(diesel::dsl::exists(admins)).get_result(connection)?)
 }
 
@@ -226,14 +230,15 @@ pub(super) fn update(
     connection: &mut Connection,
     id: UserId,
     change: &UserChange,
-    moves_email: bool,
+    (moves_email, is_service): (bool, bool),
     entry: Entry,
 ) -> Result<User, Error> {
     let is_reactivated = change.fields.is_active == Some(true);
     let columns = (
         ChangedColumns::from(change),
         is_reactivated.then(|| users::reactivated.eq(clock_timestamp().nullable())),
-        moves_email.then(|| users::email_confirmed.eq(None::<DateTime<Utc>>)),
+        // The administrator vouches for the address of a service account, which gets no codes.
+        (moves_email && !is_service).then(|| users::email_confirmed.eq(None::<DateTime<Utc>>)),
         moves_email.then(|| users::email_since.eq(now)),
         users::epoch.eq(users::epoch + i64::from(change.revokes_tokens)),
         users::code_generation

@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use auth::{SignError, Subject};
+use auth::{KeyScope, SignError, Subject};
 use values::{CredentialId, Secret};
 
 use super::confirmation;
@@ -23,6 +23,18 @@ pub(crate) fn sign_token_for_credential(
     context
         .signer
         .sign_for_credential(subject, credential, lifetime)
+}
+
+/// Signs an access token for an API key of a user, which ends with the key and is valid for `lifetime` at most.
+pub(crate) fn sign_token_for_key(
+    context: &Context,
+    subject: &TokenSubject,
+    key: CredentialId,
+    scopes: &[KeyScope],
+    lifetime: Duration,
+) -> Result<Secret, SignError> {
+    let subject = signed_subject(context, subject);
+    context.signer.sign_for_key(subject, key, scopes, lifetime)
 }
 
 fn signed_subject(context: &Context, subject: &TokenSubject) -> Subject {

@@ -6,13 +6,14 @@ use values::UserId;
 use super::change::UserChange;
 use super::confirmation::Confirmation;
 use super::error::AccountError;
-use super::requests::UpdateUserRequest;
+use super::requests::{Scopes, UpdateUserRequest};
 use super::store::{self, User};
 use super::token::revoke_earlier_tokens;
 use crate::audit::{AuditAction, RequestActor};
 use crate::back_off::end_back_off;
 use crate::client_network::ClientNetwork;
 use crate::context::Context;
+use crate::credentials::store as credentials;
 use crate::password_rules::{NewPassword, Password};
 
 /// Changes an account. Revokes the user's tokens if a value that they contain or depend on changes.
@@ -24,14 +25,25 @@ pub(super) async fn update(
     mut request: UpdateUserRequest,
     actor: RequestActor,
 ) -> Result<User, AccountError> {
+    if actor.is_key() && request.password.is_some() {
+        return Err(AccountError::KeyNotAccepted);
+    }
     let password_hash = match request.password.take() {
         Some(password) => hash_if_new(context, id, client, password).await?,
         None => None,
     };
     let confirmation = Confirmation::required(context);
+    let by_key = actor.is_key();
     let entry = actor.entry(AuditAction::UserUpdated, id);
     let apply = move |connection: &mut Connection| {
-        apply(connection, id, request, password_hash, confirmation, entry)
+        apply(
+            connection,
+            id,
+            request,
+            password_hash,
+            (confirmation, by_key),
+            entry,
+        )
     };
     let (user, messages) = context.database.transaction(apply).await?;
     context.notifications.send(messages);
@@ -63,7 +75,7 @@ fn apply(
     id: UserId,
     request: UpdateUserRequest,
     password_hash: Option<String>,
-    confirmation: Option<Confirmation>,
+    (confirmation, by_key): (Option<Confirmation>, bool),
     entry: Entry,
 ) -> Result<(User, Vec<Message>), AccountError> {
     let can_demote = request.can_demote();
@@ -83,19 +95,41 @@ fn apply(
     if change.is_empty() {
         return Ok((user, Vec::new()));
     }
+    check_change(&user, &change, by_key)?;
     let moves_email = change.moves_email(&user);
     let was_trusted = user.email_confirmed.is_some() || confirmation.is_none();
     if moves_email && was_trusted {
         store::former_emails::insert_present(connection, id)?;
     }
-    let confirmation = confirmation.filter(|_| moves_email);
+    let confirmation = confirmation.filter(|_| moves_email && !user.is_service);
     let entry = entry.fields(&change.field_names());
-    let user = store::update(connection, id, &change, moves_email, entry)?;
+    let is_service = user.is_service;
+    let user = store::update(connection, id, &change, (moves_email, is_service), entry)?;
     if change.password_hash.is_some() {
+        credentials::end_keys(connection, id)?;
         end_back_off(connection, id, [&user.username, &user.email], None)?;
     }
     let queued = confirmation.map(|confirmation| confirmation.queue(connection, id));
     Ok((user, queued.transpose()?.unwrap_or_default()))
+}
+
+/// Refuses a password for a service account, and what no API key may change: names, and who is an administrator.
+fn check_change(user: &User, change: &UserChange, by_key: bool) -> Result<(), AccountError> {
+    let fields = &change.fields;
+    if user.is_service && change.password_hash.is_some() {
+        return Err(AccountError::ServicePassword);
+    }
+    let makes_admin = |scopes: &Scopes| {
+        let has_admin = |scopes: &[String]| scopes.iter().any(|scope| scope == auth::ADMIN_SCOPE);
+        has_admin(&scopes.0) && !has_admin(&user.scope)
+    };
+    let is_beyond_keys = fields.username.is_some()
+        || fields.email.is_some()
+        || fields.scope.as_ref().is_some_and(makes_admin);
+    if by_key && is_beyond_keys {
+        return Err(AccountError::KeyNotAccepted);
+    }
+    Ok(())
 }
 
 /// Refuses a change after which the system would have no active administrator. `admins` is what

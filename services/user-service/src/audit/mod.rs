@@ -21,6 +21,9 @@ values::names! {
         SessionStarted = "session-started",
         SessionEnded = "session-ended",
         SessionReplayed = "session-replayed",
+        KeyCreated = "key-created",
+        KeyEnded = "key-ended",
+        KeyConfirmed = "key-confirmed",
         PasswordChanged = "password-changed",
         PasswordChangeRefused = "password-change-refused",
         PasswordResetRequested = "password-reset-requested",
@@ -66,6 +69,11 @@ impl RequestActor {
             actor: Actor::from(caller),
             meta,
         }
+    }
+
+    /// Whether an API key acts.
+    pub(crate) fn is_key(&self) -> bool {
+        matches!(self.actor, Actor::UserKey(..) | Actor::AdminKey(..))
     }
 
     /// An entry about a user, authenticated by the caller's token.

@@ -88,6 +88,15 @@ impl AttemptKey {
         })
     }
 
+    /// The key of an attempt that is counted only by its network.
+    pub(crate) fn of_network(name_hash: [u8; 32], client: &ClientNetwork) -> Self {
+        Self {
+            name_hash,
+            client: client.clone(),
+            is_known_network: true,
+        }
+    }
+
     /// The counts that the attempt is part of. Every transaction locks their rows in this order, so that two
     /// of them cannot deadlock.
     pub(super) fn scopes(&self) -> &'static [FailureScope] {

@@ -2,9 +2,9 @@
 //! feed lists the credentials that have ended.
 //!
 //! A credential is a row while it is valid; deleting the row ends it, and the database adds it to the feed. What revokes all
-//! tokens of a user also ends the user's sessions, and a restore of the database ends all credentials.
+//! tokens of a user also ends the user's sessions. After a restore of the database no credential is valid.
 //!
-//! The only kind so far is the session of a browser: see `sessions`.
+//! There are two kinds: the sessions of browsers, and the API keys of programs. See `sessions` and `keys`.
 
 pub(crate) mod store;
 
@@ -13,5 +13,7 @@ values::names! {
     pub(crate) enum CredentialKind {
         /// A browser that stays signed in.
         Session = "session",
+        /// A key with which programs act for the user.
+        Key = "key",
     }
 }

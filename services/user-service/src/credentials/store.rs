@@ -90,20 +90,49 @@ pub(crate) fn of_user(
         .load(connection)?)
 }
 
-/// Ends a user's credential, with an audit entry. `false` if it had ended before, or is another user's.
+/// Ends the API keys of a user.
+pub(crate) fn end_keys(connection: &mut Connection, user: UserId) -> Result<(), Error> {
+    diesel::delete(credentials::table)
+        .filter(credentials::user_id.eq(user))
+        .filter(credentials::kind.eq(CredentialKind::Key.name()))
+        .execute(connection)?;
+    Ok(())
+}
+
+/// Ends a user's credential of a kind, with an audit entry. `false` if it had ended before, or is another user's.
 pub(crate) fn end(
     connection: &mut Connection,
     user: UserId,
+    kind: CredentialKind,
     id: CredentialId,
     entry: Entry,
 ) -> Result<bool, Error> {
     let end = diesel::delete(credentials::table.find(id))
+        .filter(credentials::kind.eq(kind.name()))
         .filter(credentials::user_id.eq(user))
         .returning(credentials::id);
     let ended = entry
         .record_with(end)
         .get_result::<CredentialId>(connection);
     Ok(ended.optional()?.is_some())
+}
+
+/// Forgets for at most `batch` keys that a user made them for others, and returns for how many.
+pub(crate) fn forget_maker_batch(
+    connection: &mut Connection,
+    user: UserId,
+    batch: i64,
+) -> Result<usize, Error> {
+    let made = diesel::alias!(credentials as made);
+    let some = made
+        .filter(made.field(credentials::created_by).eq(user))
+        .select(made.field(credentials::id))
+        .limit(batch);
+    Ok(
+        diesel::update(credentials::table.filter(credentials::id.eq_any(some)))
+            .set(credentials::created_by.eq(None::<UserId>))
+            .execute(connection)?,
+    )
 }
 
 /// Deletes at most `batch` credentials of a user, and returns how many were deleted.

@@ -30,6 +30,16 @@ values::names! {
 }
 
 values::names! {
+    /// A mail about an API key, which has no code. The name is that in the database.
+    pub enum Notice {
+        /// An administrator made a key for the user.
+        KeyCreated = "key-created",
+        /// A key expires soon.
+        KeyExpires = "key-expires",
+    }
+}
+
+values::names! {
     /// How a notification is sent to a user, with the name in the database and in responses.
     pub enum Channel {
         /// A JSON body to the operator's URL.

@@ -7,9 +7,8 @@ use jobs::REPUBLISH_GRACE;
 use telemetry::RequestContext;
 use values::{Names as _, NotificationId, UserId};
 
-use super::Channel;
-use super::Kind;
-use crate::schema::notifications;
+use super::{Channel, Kind, Notice};
+use crate::schema::{notifications, users};
 
 /// A notification that is stored for one channel.
 #[derive(Debug, Clone)]
@@ -64,11 +63,46 @@ pub(crate) fn insert(
         .collect()
 }
 
-/// Deletes the pending notifications of a user who no longer needs a code.
+/// What a mail about an API key says of it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct KeyFacts<'a> {
+    pub(crate) name: &'a str,
+    /// When it ends; `None` if never.
+    pub(crate) expires: Option<DateTime<Utc>>,
+}
+
+/// Inserts a mail about an API key.
+pub(crate) fn insert_notice(
+    connection: &mut Connection,
+    notice: Notice,
+    user: UserId,
+    key: &KeyFacts<'_>,
+    context: &RequestContext,
+) -> Result<NotificationId, Error> {
+    Ok(diesel::insert_into(notifications::table)
+        .values((
+            notifications::id.eq(NotificationId::generate()),
+            // The user may have been deleted since the key was made.
+            notifications::user_id.eq(users::table.find(user).select(users::id).single_value()),
+            notifications::kind.eq(notice.name()),
+            notifications::channel.eq(Channel::Mail.name()),
+            notifications::key_name.eq(key.name),
+            notifications::key_expires.eq(key.expires),
+            notifications::request_id.eq(&context.request_id),
+            notifications::traceparent.eq(context.trace.to_string()),
+            notifications::republish_at
+                .eq(now.into_sql::<Timestamptz>() + interval(REPUBLISH_GRACE)),
+        ))
+        .returning(notifications::id)
+        .get_result(connection)?)
+}
+
+/// Deletes the pending notifications with a code of a user who no longer needs a code.
 pub(crate) fn delete_pending(connection: &mut Connection, user: UserId) -> Result<(), Error> {
     diesel::delete(notifications::table)
         .filter(notifications::user_id.eq(user))
         .filter(notifications::finished.is_null())
+        .filter(notifications::key_name.is_null())
         .execute(connection)?;
     Ok(())
 }

@@ -39,8 +39,8 @@ pub(super) async fn forgot(
     let count = move |connection: &mut Connection| {
         // Someone who only claims the address may have signed in from anywhere.
         let found = store::find_user_by_email(connection, &counted)?;
-        let trusted = found.filter(|(_, is_confirmed)| *is_confirmed || all_are_trusted);
-        let user = trusted.map(|(id, _)| id);
+        let trusted = found.filter(|(_, is_confirmed, _)| *is_confirmed || all_are_trusted);
+        let user = trusted.map(|(id, ..)| id);
         let limited = CodeRequest {
             kind: Kind::ForgotPassword,
             email: &counted,

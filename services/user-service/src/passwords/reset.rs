@@ -12,6 +12,7 @@ use crate::audit::{AuditAction, RequestActor};
 use crate::back_off::end_back_off;
 use crate::client_network::ClientNetwork;
 use crate::context::Context;
+use crate::credentials::store as credentials;
 use crate::notifications::store::delete_pending;
 use crate::notifications::{Kind, code_store};
 use crate::password_rules::NewPassword;
@@ -26,8 +27,11 @@ pub(super) async fn reset(
 ) -> Result<(), PasswordError> {
     let ResetPasswordRequest { email, password } = request;
     let find = move |connection: &mut Connection| {
-        let (id, _) =
-            store::find_user_by_email(connection, &email)?.ok_or(AccountError::NotFound)?;
+        let found = store::find_user_by_email(connection, &email)?;
+        let (id, _, is_service) = found.ok_or(AccountError::NotFound)?;
+        if is_service {
+            return Err(AccountError::ServicePassword.into());
+        }
         Ok::<_, PasswordError>(id)
     };
     let id = context.database.run(find).await?;
@@ -38,6 +42,7 @@ pub(super) async fn reset(
         let user = store::update_password(connection, id, None, &hash, entry)?
             .ok_or(AccountError::NotFound)?
             .user;
+        credentials::end_keys(connection, id)?;
         end_back_off(connection, id, [&user.username, &user.email], None)?;
         Ok::<_, PasswordError>(user)
     };
@@ -100,6 +105,7 @@ fn redeem(
     accounts::store::confirm_email(connection, id, entry(AuditAction::EmailVerified))?;
     code_store::delete(connection, id, Kind::ALL)?;
     delete_pending(connection, id)?;
+    credentials::end_keys(connection, id)?;
     end_back_off(connection, id, [&user.username, &user.email], Some(client))?;
     Ok(user)
 }

@@ -26,7 +26,7 @@ use crate::notifications::Kind;
 
 /// Change your password
 ///
-/// Revokes all tokens of the user, including the one in use, and returns a new one. A wrong `oldPassword` counts
+/// Revokes all tokens of the user, including the one in use, and returns a new one. API keys go on. A wrong `oldPassword` counts
 /// like a failed sign-in: after several in a row, each further attempt must wait.
 #[utoipa::path(
     operation_id = "changePassword",
@@ -54,7 +54,7 @@ pub(crate) async fn change_password(
 
 /// Reset a user's password
 ///
-/// Revokes all tokens of the user and ends the back-off after failed sign-ins.
+/// Revokes all tokens of the user, ends the user's API keys, and ends the back-off after failed sign-ins.
 #[utoipa::path(
     operation_id = "resetPassword",
     tag = "users",
@@ -114,8 +114,8 @@ pub(crate) async fn forgot_password(
 
 /// Reset a forgotten password
 ///
-/// Takes a code, which can be used once, within an hour (`FORGOT_PASSWORD_TTL`). Revokes all other codes and all tokens of the user
-/// and ends the back-off after failed sign-ins.
+/// Takes a code, which can be used once, within an hour (`FORGOT_PASSWORD_TTL`). Revokes all other codes and all tokens of the user,
+/// ends the user's API keys, and ends the back-off after failed sign-ins.
 #[utoipa::path(
     operation_id = "resetForgottenPassword",
     tag = "users",

@@ -47,14 +47,18 @@ pub(crate) fn has_credentials(
     }))
 }
 
-/// The user with an e-mail address, and whether the address is confirmed.
+/// The user with an e-mail address, whether the address is confirmed, and whether it is a service account.
 pub(super) fn find_user_by_email(
     connection: &mut Connection,
     email: &EmailAddress,
-) -> Result<Option<(UserId, bool)>, Error> {
+) -> Result<Option<(UserId, bool, bool)>, Error> {
     Ok(users::table
         .filter(users::email_key.eq(email.normalized()))
-        .select((users::id, users::email_confirmed.is_not_null()))
+        .select((
+            users::id,
+            users::email_confirmed.is_not_null(),
+            users::is_service,
+        ))
         .first(connection)
         .optional()?)
 }
@@ -86,7 +90,7 @@ pub(super) fn update_password(
         .optional()?)
 }
 
-/// Begins a request for a code by the user with this e-mail address, if there is one who is not being deleted. The codes
+/// Begins a request for a code by the person with this e-mail address, if there is one who is not being deleted. The codes
 /// of earlier requests than the last few become invalid. Returns the user as the recipient of the code.
 pub(super) fn begin_code_request(
     connection: &mut Connection,
@@ -94,6 +98,7 @@ pub(super) fn begin_code_request(
 ) -> Result<Option<Recipient>, Error> {
     let user = users::table
         .filter(users::email_key.eq(email.normalized()))
+        .filter(diesel::dsl::not(users::is_service))
         .filter(diesel::dsl::not(users::deletion_in_progress));
     let begun = diesel::update(user)
         .set(users::code_generation.eq(users::code_generation + 1))

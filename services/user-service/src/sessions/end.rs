@@ -7,6 +7,7 @@ use super::requests::browser::Browser;
 use super::{entry, record_event, store};
 use crate::audit::{AuditAction, RequestActor};
 use crate::context::Context;
+use crate::credentials::CredentialKind;
 use crate::credentials::store as credentials;
 
 /// Ends the session of a browser, if it has one.
@@ -32,7 +33,9 @@ pub(super) async fn end_one(
 ) -> Result<bool, Error> {
     let entry = actor.entry(AuditAction::SessionEnded, user);
     let entry = entry.detail(json!({"session": id}));
-    let end = move |connection: &mut Connection| credentials::end(connection, user, id, entry);
+    let end = move |connection: &mut Connection| {
+        credentials::end(connection, user, CredentialKind::Session, id, entry)
+    };
     let has_ended = context.database.transaction(end).await?;
     note_ended(context, has_ended.then_some(id));
     Ok(has_ended)
@@ -51,7 +54,8 @@ pub(super) fn end_earlier(
         return Ok(Vec::new());
     };
     let entry = entry(AuditAction::SessionEnded, session.user, session.id, meta);
-    credentials::end(connection, session.user, session.id, entry)?;
+    let kind = CredentialKind::Session;
+    credentials::end(connection, session.user, kind, session.id, entry)?;
     Ok(vec![session.id])
 }
 

@@ -13,6 +13,7 @@ use super::{end, record_event};
 use crate::accounts::TokenSubject;
 use crate::audit::AuditAction;
 use crate::context::Context;
+use crate::credentials::CredentialKind;
 use crate::credentials::store as credentials;
 
 /// What became of the session of a cookie.
@@ -92,7 +93,8 @@ fn exchange_locked(
         let action = AuditAction::SessionReplayed;
         let entry = action.entry(Actor::Anonymous, session.user, meta.clone());
         let entry = entry.detail(json!({"session": session.id}));
-        credentials::end(connection, session.user, session.id, entry)?;
+        let kind = CredentialKind::Session;
+        credentials::end(connection, session.user, kind, session.id, entry)?;
         return Ok(Outcome::Replayed(session.id));
     }
     let Some(subject) = store::find_subject(connection, session.user)? else {

@@ -124,7 +124,8 @@ fn end_excess(
     let excess: Vec<_> = excess.map(|session| session.id).collect();
     for id in &excess {
         let entry = entry(AuditAction::SessionEnded, user, *id, meta);
-        crate::credentials::store::end(connection, user, *id, entry)?;
+        let kind = CredentialKind::Session;
+        crate::credentials::store::end(connection, user, kind, *id, entry)?;
     }
     Ok(excess)
 }

@@ -8,7 +8,9 @@ use server::HttpServerSettings;
 use url::Url;
 use values::{EmailAddress, Secret};
 
-use super::{ChannelSettings, SessionSettings};
+use auth::EmailVerification;
+
+use super::{ChannelSettings, KeySettings, SessionSettings};
 
 app_config::settings! {
     /// Settings of the HTTP service.
@@ -40,6 +42,8 @@ app_config::settings! {
         pub code_requests: CodeRequestSettings = part(),
         /// Browsers that stay signed in.
         pub sessions: SessionSettings = part(),
+        /// API keys.
+        pub keys: KeySettings = part(),
         /// Whether an e-mail address gives access to tasks only after it was confirmed with a code.
         pub email_verification: EmailVerification = or_default("EMAIL_VERIFICATION", "off"),
         /// How long entries of the audit log are kept.
@@ -107,14 +111,6 @@ fn is_number_of_codes(number: &u32) -> bool {
 }
 
 values::names! {
-    /// Whether an e-mail address must be confirmed before it is trusted.
-    pub enum EmailVerification {
-        /// Addresses are trusted immediately.
-        Off = "off",
-        /// An address is trusted once the user has returned a code that was sent to it.
-        Required = "required",
-    }
-
     /// Which usernames a sign-up may choose.
     pub enum SignUpUsernames {
         /// The e-mail address only, while addresses must be confirmed.
@@ -125,7 +121,6 @@ values::names! {
 }
 
 app_config::named_settings! {
-    EmailVerification, "`off` or `required`", "off";
     SignUpUsernames, "`email` or `any`", "email";
 }
 

@@ -31,6 +31,7 @@ fn operations() -> Vec<Operation> {
                 path: path
                     .replace("{userId}", UNKNOWN_ID)
                     .replace("{sessionId}", UNKNOWN_ID)
+                    .replace("{keyId}", UNKNOWN_ID)
                     .replace("{ticket}", "1"),
                 needs_token: operation.get("security") == Some(&json!([{"bearer": []}])),
             });

@@ -17,6 +17,7 @@ mod delete_user;
 mod deletion_worker;
 mod fixture;
 mod incarnation;
+mod keys;
 mod list_users;
 mod long_lists;
 mod notification_worker;

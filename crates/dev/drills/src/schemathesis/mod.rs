@@ -26,10 +26,11 @@ const USER: &str = "schemathesis.user@example.com";
 const PASSWORD: &str = "a password of 30 characters ok";
 
 /// Settings for the tool, which is a single client and causes many hashes. Most of its webhook URLs lead nowhere.
-const SETTINGS: [(&str, &str); 3] = [
+const SETTINGS: [(&str, &str); 4] = [
     ("RATE_LIMIT", "off"),
     ("BCRYPT_COST", "4"),
     ("WEBHOOK_TIMEOUT", "2s"),
+    ("GATEWAY_LONGEST_WAIT", "1s"),
 ];
 
 /// What to test.

@@ -16,12 +16,14 @@ mod hostile_texts;
 mod in_place;
 mod inbox;
 mod keyboard;
+mod keys;
 mod loading;
 mod mail_links;
 mod old_browsers;
 mod reach;
 mod sessions;
 mod task_text;
+mod withdraw;
 
 use std::time::Duration;
 

@@ -457,6 +457,9 @@ async fn keys_are_rotated_in_a_folder_of_secrets() {
     assert_eq!(dropped["signing"], switched["signing"]);
     assert_eq!(dropped["second"], Value::Null);
     let rotated = cli.json(&["keys", "rotate", "webhook"]).await;
+    // Their own name, beside the one from before there were API keys.
+    let named = cli.json(&["signing-keys", "status", "webhook"]).await;
+    assert_eq!(named["signing"], rotated["signing"]);
     assert_ne!(rotated["signing"], rotated["second"]);
 }
 
@@ -517,4 +520,71 @@ async fn settings_are_checked_without_a_connection() {
         "{}",
         completions.stdout
     );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn api_keys_are_made_listed_confirmed_and_ended() {
+    const FLOWS: &str = "flows@example.com";
+
+    let system = System::start().await;
+    let cli = CommandLine::of(&system);
+    let created = cli.json(&["users", "create", FLOWS, "--service"]).await;
+    assert_eq!(created["service"], true);
+    assert_eq!(created.get("password"), None);
+    let create = [
+        "keys",
+        "create",
+        FLOWS,
+        "--name",
+        "Flows",
+        "--scope",
+        "tasks:read",
+    ];
+    let made = cli.json(&create).await;
+    let (id, key) = (made["id"].as_str().unwrap(), made["key"].as_str().unwrap());
+    let _ = system.get("/people-task/tasks-count", key).await;
+    let wrong = [
+        "keys",
+        "create",
+        FLOWS,
+        "--name",
+        "Flows",
+        "--scope",
+        "everything",
+    ];
+    let wrong = cli.run(&wrong).await;
+    assert!(
+        wrong.code == 1 && wrong.stderr.contains("tasks:decide"),
+        "{}",
+        wrong.stderr
+    );
+    for list in [&["keys", "list", FLOWS][..], &["keys", "list"]] {
+        let listed = cli.json(list).await;
+        assert_eq!(listed[0]["id"], *id);
+        assert!(!listed.to_string().contains("csk_"));
+    }
+
+    let restored = "UPDATE users.credentials SET incarnation = 'earlier' RETURNING name AS line";
+    let off = testkit::lines(&mut system.database.admin(), restored);
+    assert_eq!(off, ["Flows"]);
+    let waiting = cli.json(&["keys", "list", "--unconfirmed"]).await;
+    assert_eq!(waiting[0]["id"], *id);
+    let refused = cli.run(&["keys", "confirm", "--all"]).await;
+    assert!(
+        refused.code == 4 && refused.stderr.contains("--yes"),
+        "{}",
+        refused.stderr
+    );
+    let unknown = cli
+        .run(&["keys", "confirm", "000000000000000000000000"])
+        .await;
+    assert_eq!(unknown.code, 3, "{}", unknown.stderr);
+    assert_eq!(cli.json(&["keys", "confirm", id]).await["confirmed"], 1);
+    assert_eq!(
+        cli.json(&["keys", "confirm", "--all", "--yes"]).await["confirmed"],
+        0
+    );
+    let _ = cli.json(&["keys", "end", FLOWS, id]).await;
+    assert_eq!(cli.json(&["keys", "list", FLOWS]).await, json!([]));
+    system.stop().await;
 }

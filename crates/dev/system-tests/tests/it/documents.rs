@@ -9,10 +9,11 @@ use url::Url;
 use crate::harness::System;
 
 /// Routes of the gateway that the document does not describe.
-const PAGES: [&str; 8] = [
+const PAGES: [&str; 9] = [
     "/account",
     "/admin",
     "/docs",
+    "/keys",
     "/openapi.json",
     "/reset-password",
     "/sessions",
@@ -180,4 +181,43 @@ async fn internal_routes_are_not_reachable_through_the_gateway() {
         assert_eq!(reply.status, 404, "{path}");
     }
     system.stop().await;
+}
+
+/// What the guide says of the scopes that a call needs of a key.
+fn scopes_in_words(route: &gateway::routes::Route) -> String {
+    use gateway::routes::Access;
+    use values::Names as _;
+
+    match auth::key_route(&route.method, route.path) {
+        Some(needed) if needed.scopes.is_empty() => "no key".to_owned(),
+        Some(needed) => {
+            let scopes = needed.scopes.iter();
+            let scopes: Vec<_> = scopes.map(|scope| format!("`{}`", scope.name())).collect();
+            scopes.join(" and ")
+        }
+        None if route.access == Access::Public => "none needed".to_owned(),
+        None => "no key".to_owned(),
+    }
+}
+
+#[test]
+fn the_guide_says_for_every_route_which_scope_a_key_needs() {
+    let guide = include_str!("../../../../../docs/api-guide.md");
+    let (_, table) = guide.split_once("| call | scope |\n|---|---|\n").unwrap();
+    let (table, _) = table.split_once("\n\n").unwrap();
+    let said: BTreeSet<String> = table.lines().map(str::to_owned).collect();
+    let plugin = "/plugins/appmixer/utils/tasks/";
+    let routes = gateway::routes::ROUTES.iter();
+    let routes = routes.filter(|route| {
+        // The others need what the same path under `/people-task/` needs.
+        !route.path.starts_with(plugin) || route.path.ends_with("/dashboard-url")
+    });
+    let expected: BTreeSet<String> = routes
+        .map(|route| {
+            let path = route.path.replace('{', ":").replace('}', "");
+            let scopes = scopes_in_words(route);
+            format!("| `{} {path}` | {scopes} |", route.method)
+        })
+        .collect();
+    assert_eq!(said, expected);
 }

@@ -36,6 +36,10 @@ pub(crate) struct Task {
 }
 
 impl System {
+    /// The key of the headers of webhooks.
+    pub(crate) const HEADER_KEY: &str =
+        "6512bd43d9caa6e02c990b0a82652dca6512bd43d9caa6e02c990b0a82652dcb";
+
     /// The key of mail about tasks.
     pub(crate) const MAIL_KEY: &str = "the-mail-key-5f4dcc3b5aa765d61d8327deb882cf99";
 
@@ -91,6 +95,12 @@ impl System {
     pub(crate) async fn start_another_gateway(&self) -> Http {
         let gateway = gateway::run(read(&self.environment)).await.unwrap();
         wait_ready(&gateway).await
+    }
+
+    /// Stops the user service.
+    pub(crate) async fn stop_user_service(&mut self) {
+        let stopped = self.running.pop().unwrap().stop(GRACE).await;
+        assert!(stopped, "the user service did not stop in time");
     }
 
     /// Stops the workers, so that messages wait in their queues.
@@ -326,6 +336,8 @@ fn environment(broker: &TestBroker, engine: &str) -> Vec<(String, String)> {
         ("WEBHOOK_USER_FORGOT_PASSWORD", &forgot),
         ("FORGOT_PASSWORD_LOG", "true"),
         ("WEBHOOK_ALLOWED_NETWORKS", "127.0.0.0/8"),
+        ("WEBHOOK_ENGINE_ORIGINS", "http://127.0.0.1:*"),
+        ("WEBHOOK_HEADER_KEYS", System::HEADER_KEY),
         ("RATE_LIMIT", "off"),
         ("DATABASE_POOL_SIZE", "4"),
     ]

@@ -6,6 +6,8 @@
 )]
 
 #[cfg(test)]
+mod api_keys;
+#[cfg(test)]
 mod browser;
 #[cfg(test)]
 mod command_line;
@@ -55,5 +57,7 @@ mod task_mails;
 mod trace_collector;
 #[cfg(test)]
 mod traces;
+#[cfg(test)]
+mod waiting;
 #[cfg(test)]
 mod webdriver;

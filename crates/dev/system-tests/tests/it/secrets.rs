@@ -1,7 +1,8 @@
 //! Secrets do not leak: after a run with trace logs, everything that the system logs, returns, queues and
 //! stores is searched for every password, token, code, secret and key that was used.
 
-use std::io;
+use std::io::{self, Read as _, Write as _};
+use std::net::TcpListener;
 use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
@@ -22,6 +23,7 @@ const WHSEC: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
 const ENGINE_TOKEN: &str = "the-engine-token-b1946ac92492d234";
 const WRONG_SECRET: &str = "4f53cda18c2baa0c0354bb5f9a3ecbe5";
 const URL_PASSWORD: &str = "url-password-591785b794601e21";
+const HEADER: &str = "Bearer engine-header-3c59dc048e885024";
 const URL_QUERY: &str = "url-query-secret-2c6ee24b09816a6f";
 
 /// The log of every process, span and library.
@@ -173,6 +175,7 @@ fn add_settings(system: &System, leaks: &mut Leaks) {
     leaks.add("the administrator's token", system.admin.as_str());
     leaks.add("the engine's token", ENGINE_TOKEN);
     leaks.add("the mail key", System::MAIL_KEY);
+    leaks.add("the key of headers", System::HEADER_KEY);
     for (secret, name) in [
         ("the token key", "TOKEN_SIGNING_KEY"),
         ("the webhook key", "WEBHOOK_SIGNING_KEY"),
@@ -198,6 +201,7 @@ async fn use_secrets(system: &mut System, leaks: &mut Leaks) -> Vec<Value> {
     let token = use_passwords_and_tokens(system, leaks).await;
     let task = create_task(system, leaks, &token).await;
     register_webhooks(system, leaks, &token, &task).await;
+    register_headers(system, leaks, &token, &task).await;
     system.stop_workers().await;
     decide(system, leaks, &task).await;
     let email = json!({"email": ADA});
@@ -256,7 +260,44 @@ async fn use_passwords_and_tokens(system: &System, leaks: &mut Leaks) -> String 
     }
     let reply = system.http.get("/users").bearer(&token).send().await;
     leaks.add_refusal(403, &reply);
+    use_keys(system, leaks, &token).await;
     token
+}
+
+/// Uses an API key rightly, where it does not reach, after its end, and with a wrong checksum.
+async fn use_keys(system: &System, leaks: &mut Leaks, token: &str) {
+    let made = system
+        .post("/user/keys", token, &json!({"name": "a"}))
+        .await;
+    let key = leaks.add("an API key", made.text_of("key"));
+    let _ = system.get("/people-task/tasks", &key).await;
+    for (path, status) in [("/users", 403), ("/user/keys", 403)] {
+        let reply = system.http.get(path).bearer(&key).send().await;
+        leaks.add_refusal(status, &reply);
+    }
+    let path = format!("/user/keys/{}", made.text_of("id"));
+    let end = system.http.delete(&path).bearer(token);
+    let _ = end.send().await.expect(200);
+    let wrong = leaks.add("an API key with a wrong checksum", format!("{key}0"));
+    eventually("the key to be refused", || async {
+        let reply = system
+            .http
+            .get("/people-task/tasks")
+            .bearer(&key)
+            .send()
+            .await;
+        (reply.status == 401).then_some(())
+    })
+    .await;
+    for key in [&key, &wrong] {
+        let reply = system
+            .http
+            .get("/people-task/tasks")
+            .bearer(key)
+            .send()
+            .await;
+        leaks.add_refusal(401, &reply);
+    }
 }
 
 /// Creates a task and uses its secret and a wrong one, in the query and in a header.
@@ -333,6 +374,49 @@ async fn use_mails(system: &System, mails: &MailServer, leaks: &mut Leaks) {
     .await;
 }
 
+/// The URL of a server that repeats what it got, as some do when they refuse it.
+fn echoing() -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/", listener.local_addr().unwrap());
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let (mut stream, mut head) = (stream.unwrap(), [0; 8192]);
+            let length = stream.read(&mut head).unwrap();
+            let mut answer = b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n".to_vec();
+            answer.extend_from_slice(&head[..length]);
+            stream.write_all(&answer).unwrap();
+        }
+    });
+    url
+}
+
+/// Registers webhooks with headers: one whose receiver repeats them, one that is refused. Lists and tries the first.
+async fn register_headers(system: &System, leaks: &mut Leaks, token: &str, task: &Task) {
+    let _ = leaks.add("a header", HEADER);
+    let echo = json!({
+        "url": echoing(), "taskId": task.id, "headers": {"Authorization": HEADER}, "method": "PUT",
+        "success": {"status": [599]},
+    });
+    let registered = system.post("/people-task/webhooks", token, &echo).await;
+    let id = registered.text_of("id");
+    let list = format!("/people-task/tasks/{}/webhooks", task.id);
+    let list = system.http.get(&list).bearer(token).send().await;
+    let test = system
+        .http
+        .post(&format!("/people-task/webhooks/{id}/test"));
+    let tried = test.bearer(token).send().await.expect(200);
+    // Its URLs may be told, and the header may not.
+    assert!(list.text.contains("authorization") && !list.text.contains(HEADER));
+    for reply in [&registered, &tried] {
+        leaks.refusals += &format!("{:?} {}\n", reply.headers, reply.text);
+    }
+    let refused = json!({
+        "url": "http://8.8.8.8/", "taskId": task.id, "headers": {"Authorization": HEADER, "Host": HEADER},
+    });
+    let post = system.http.post("/people-task/webhooks").bearer(token);
+    leaks.add_refusal(400, &post.json(&refused).send().await);
+}
+
 /// Registers webhooks with secrets in their URLs: one that succeeds, three that fail, four that are refused.
 async fn register_webhooks(system: &System, leaks: &mut Leaks, token: &str, task: &Task) {
     // The worker needs the URL and the signing secret, so both are stored as they are.
@@ -401,13 +485,18 @@ async fn reset_password(system: &System, leaks: &mut Leaks) {
 async fn wait_until_finished(system: &System, leaks: &mut Leaks, task: &Task, ticket: &str) {
     let _ = system.wait_for_webhook("right").await;
     let path = format!("/people-task/tasks/{}/deliveries", task.id);
-    eventually("every delivery to finish", || async {
+    let deliveries = eventually("every delivery to finish", || async {
         let deliveries = system.http.get(&path).bearer(&system.admin).send().await;
         let deliveries = deliveries.json.as_array().unwrap().clone();
         let finished = deliveries.iter().filter(|one| one["status"] != "pending");
-        (finished.count() == 4).then_some(())
+        (finished.count() == 5).then_some(deliveries)
     })
     .await;
+    let deliveries = json!(deliveries).to_string();
+    assert!(
+        deliveries.contains("no success") && !deliveries.contains(HEADER),
+        "{deliveries}"
+    );
     eventually("the deletion to finish", || async {
         let status = system.http.get(ticket).bearer(&system.admin).send().await;
         (status.json["status"] == "completed").then_some(())

@@ -30,6 +30,7 @@ const LAYERS: [Layer; 2] = [
             "crates/values/src/email.rs",
             "crates/values/src/id.rs",
             "services/people-task-service/src/status.rs",
+            "services/people-task-service/src/tasks/metadata.rs",
         ],
     },
     Layer {
@@ -45,9 +46,10 @@ const LAYERS: [Layer; 2] = [
             "/app.rs",
             "/context.rs",
             "/problems.rs",
-            // A middleware that rewrites paths, and two extractors.
+            // A middleware that rewrites paths, two extractors, and a field of requests and responses.
             "services/people-task-service/src/plugin_paths.rs",
             "services/people-task-service/src/tasks/credentials.rs",
+            "services/people-task-service/src/tasks/metadata.rs",
             "services/people-task-service/src/tasks/projection.rs",
         ],
     },

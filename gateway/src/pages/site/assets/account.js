@@ -1,5 +1,5 @@
-// The account of a person who is signed in. The page of the browsers in which the person is signed in has this script, too, and
-// loads its own later: it needs nothing else.
+// The account of a person who is signed in. The pages of the person's browsers and of the API keys have this script, too, and load
+// their own later: they need nothing else.
 
 import { call } from "./api.js";
 import { $, element, foreign, labelled, markErrors, markInvalid, notify, unmark, withButtonsDisabled } from "./dom.js";
@@ -68,7 +68,8 @@ async function start() {
       element("section", { class: "card" }, element("h1", {}, t("accountTitle")),
         element("dl", { class: "facts" }, element("dt", {}, t("email")), element("dd", {}, foreign(user.email)),
           element("dt", {}, t("plan")), element("dd", {}, user.plan)),
-        element("p", {}, element("a", { href: "/sessions" }, t("sessionsTitle")))),
+        element("p", {}, element("a", { href: "/sessions" }, t("sessionsTitle"))),
+        element("p", {}, element("a", { href: "/keys" }, t("keysTitle")))),
       passwordForm(user.email));
   } catch (error) {
     if (error.status === 401) askToSignIn(t("sessionEnded"));
@@ -77,4 +78,5 @@ async function start() {
 }
 
 if (/^\/sessions\b/.test(location.pathname)) import("./sessions.js");
+else if (/^\/keys\b/.test(location.pathname)) import("./keys.js").then(({ showOwnKeys }) => showOwnKeys());
 else start();

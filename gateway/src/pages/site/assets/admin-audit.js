@@ -16,12 +16,14 @@ const FIELDS = ["at", "action", "actorKind", "actor", "subjectKind", "subject", 
 const ACTIONS = {
   users: [
     "user-created", "user-updated", "tokens-revoked", "verification-requested", "email-verified", "signed-in",
-    "sign-in-refused", "session-started", "session-ended", "session-replayed", "password-changed", "password-change-refused",
+    "sign-in-refused", "session-started", "session-ended", "session-replayed", "key-created", "key-ended",
+    "key-confirmed", "password-changed", "password-change-refused",
     "password-reset-requested", "password-reset", "user-deletion-requested", "user-deletion-cancelled",
     "user-deletion-failed", "user-deleted", "first-admin-made",
   ],
   tasks: [
-    "task-created", "task-edited", "task-approved", "task-rejected", "webhook-registered", "webhook-removed",
+    "task-created", "task-edited", "task-approved", "task-rejected", "task-cancelled", "webhook-registered", "webhook-removed",
+    "webhook-tested",
     "delivery-redelivered", "delivery-cancelled", "deliveries-paused", "deliveries-resumed", "user-erased",
   ],
 };

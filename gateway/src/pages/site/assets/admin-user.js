@@ -4,7 +4,7 @@ import { loadUser, revokeTokens, startDeletion, updateUser } from "./admin-api.j
 import { deletionCard } from "./admin-deletions.js";
 import { action, activity, confirm, heading, linkTo, timeOf } from "./admin-list.js";
 import { failed, go, urlOf } from "./admin-state.js";
-import { $, element, foreign, labelled, markErrors, markInvalid, notify, unmark, withButtonsDisabled } from "./dom.js";
+import { $, element, foreign, labelled, markErrors, markInvalid, notLoaded, notify, unmark, withButtonsDisabled } from "./dom.js";
 import { claims } from "./session.js";
 import { t, tWith } from "./texts.js";
 
@@ -20,7 +20,8 @@ function fieldsOf(user) {
     labelled(t("plan"), input("plan", user.plan, { required: true })),
     labelled(t("scope"), input("scope", joined(user.scope)), t("commas")),
     labelled(t("vendor"), input("vendor", joined(user.vendor)), t("commas")),
-    labelled(t("newPassword"), input("password", "", { type: "password", autocomplete: "new-password" }), t("passwordHelp")),
+    user.service ? null
+      : labelled(t("newPassword"), input("password", "", { type: "password", autocomplete: "new-password" }), t("passwordHelp")),
   ];
 }
 
@@ -33,7 +34,7 @@ function changesOf(user) {
   if (joined(parts($("scope").value)) !== joined(user.scope)) changes.scope = parts($("scope").value);
   const vendor = parts($("vendor").value);
   if (joined(vendor) !== joined(user.vendor)) changes.vendor = vendor.length > 0 ? vendor : null;
-  if ($("password").value) changes.password = $("password").value;
+  if ($("password")?.value) changes.password = $("password").value;
   return changes;
 }
 
@@ -62,7 +63,7 @@ function editForm(user, reload) {
 function facts(user) {
   const metadata = Object.keys(user.metadata).length > 0 ? element("code", {}, foreign(JSON.stringify(user.metadata))) : null;
   const rows = [
-    [t("state"), activity(user)], [t("identifier"), element("code", {}, user.id)], [t("created"), timeOf(user.created)],
+    [t("state"), activity(user)], [t("kind"), user.service ? t("serviceAccount") : null], [t("identifier"), element("code", {}, user.id)], [t("created"), timeOf(user.created)],
     [t("mtime"), timeOf(user.mtime)], [t("lastSignIn"), timeOf(user.lastSignIn)],
     [t("components"), user.allowedPrivateComponents.length > 0 ? foreign(user.allowedPrivateComponents.join(", ")) : null],
     [t("metadata"), metadata],
@@ -73,6 +74,20 @@ function facts(user) {
 
 /** The username, and the e-mail address if it is another one: anyone may have chosen another person's address as username. */
 const nameOf = ({ username, email }) => foreign(username.toLowerCase() === email.toLowerCase() ? username : `${username} (${email})`);
+
+/** The API keys of a user, which are loaded when they are opened. An administrator's key for a person never decides. */
+function keys(user) {
+  const place = element("div", {});
+  const open = async (event) => {
+    if (!event.target.open || place.hasChildNodes()) return;
+    const scopes = ["tasks:read", "tasks:write", "users:read", "users:write"];
+    if (user.service || claims().id === user.id) scopes.push("tasks:decide");
+    if (user.scope.includes("admin")) scopes.push("admin");
+    const { showKeys } = await import("./keys.js").catch(notLoaded);
+    await showKeys?.(place, `/users/${user.id}/keys`, failed, scopes).catch(failed);
+  };
+  return element("details", { class: "card", ontoggle: open }, element("summary", {}, t("keysTitle")), place);
+}
 
 function tools(user, reload) {
   const name = nameOf(user);
@@ -109,7 +124,7 @@ export function show(view, state) {
   const reload = async (done, isSaved = false) => {
     const user = await loadUser(id);
     render(user);
-    if (isSaved) body.replaceChildren(editForm(user, reload));
+    if (isSaved) body.replaceChildren(editForm(user, reload), keys(user));
     notify(done, "good");
     title.focus();
   };
@@ -125,7 +140,7 @@ export function show(view, state) {
   if (ticket) view.append(deletionCard(id, ticket, restarted, deleted));
   loadUser(id).then((user) => {
     render(user);
-    body.replaceChildren(editForm(user, reload));
+    body.replaceChildren(editForm(user, reload), keys(user));
   }, (error) => {
     // The user may just have been deleted.
     if (error.status !== 404) failed(error);

@@ -9,7 +9,7 @@ import { t } from "./texts.js";
 const address = location.pathname + location.search + location.hash;
 const { id, secret, isHalf } = readLink(address);
 /** A page of ours whose address was written in capitals, or that something follows. */
-const near = location.pathname.match(/^\/+(tasks|account|sessions|admin|docs|reset-password|verify-email)\b/i)?.[1].toLowerCase();
+const near = location.pathname.match(/^\/+(tasks|account|sessions|keys|admin|docs|reset-password|verify-email)\b/i)?.[1].toLowerCase();
 /** The page of a link in a message, which reads the link from its own fragment. */
 const ofLink = near?.includes("-") ? near : id || secret || isHalf ? "tasks" : null;
 

@@ -6,7 +6,7 @@ import { secretOf, token } from "./session.js";
 /** The fields that every version of the service can add. */
 const KNOWN = ["isApprover", "decisionMade", "created", "public"];
 /** Fields of newer services. While one of an earlier version still runs, the pages do without them. */
-const NEWER = ["comment", "commentRequired", "confirmationRequired", "decidedBy", "isRequester", "canDecide", "version"];
+const NEWER = ["comment", "commentRequired", "confirmationRequired", "decidedBy", "isRequester", "canDecide", "version", "deciders", "decidedVia"];
 
 const path = (id) => `/people-task/tasks/${encodeURIComponent(id)}`;
 
@@ -51,8 +51,17 @@ export const createTask = (body) => call("POST", "/people-task/tasks", { token: 
 export const sendDecision = ({ id, version }, verb, comment) =>
   call("PUT", `${path(id)}/${verb}`, { ...accessTo(id), version, body: comment ? { comment } : {} });
 
+/** How many webhooks would hear of it if the task were withdrawn, and how many would not. */
+export const cancelPreview = (id) => call("GET", `${path(id)}/cancel`, accessTo(id));
+
+/** Withdraws a task, if it still is as it was shown. */
+export const cancelTask = ({ id, version }, reason) =>
+  call("POST", `${path(id)}/cancel`, { ...accessTo(id), version, body: reason ? { reason } : {} });
+
 export const webhooksOf = (id) => call("GET", `${path(id)}/webhooks`, { token: token() });
 
 export const deliveriesOf = (id) => call("GET", `${path(id)}/deliveries?limit=100`, { token: token() });
+
+export const testWebhook = (id) => call("POST", `/people-task/webhooks/${encodeURIComponent(id)}/test`, { token: token() });
 
 export const redeliver = (id) => call("POST", `/people-task/deliveries/${encodeURIComponent(id)}/redeliver`, { token: token() });

@@ -1,10 +1,10 @@
-// The dialogs with which a task is created, edited, or handed over.
+// The dialogs with which a task is created, edited, handed over, or withdrawn.
 
 import { closeDialog, element, labelled, markErrors, notify, openDialog, remark, SECOND_PRESS, sendByKeyboard, unmark, withButtonsDisabled } from "./dom.js";
 import { signInAgain } from "./frame.js";
 import { claims, draftOf, dropDraft, keepDraft, rememberApproverLink } from "./session.js";
 import { linkPanel } from "./share.js";
-import { createTask, editTask, loadTask } from "./task-api.js";
+import { cancelPreview, cancelTask, createTask, editTask, loadTask } from "./task-api.js";
 import { comparison } from "./task-view.js";
 import { t } from "./texts.js";
 import { fromLocalInput, isDouble, isOver, parseTime, timeZone, toApi, toLocalInput, zonedText } from "./times.js";
@@ -12,6 +12,7 @@ import { fromLocalInput, isDouble, isOver, parseTime, timeZone, toApi, toLocalIn
 /** The dates that a field takes: the service knows four digits of a year. */
 const EARLIEST = "0001-01-01T00:00";
 const LATEST = "9999-12-31T23:59";
+const MAX_REASON = 2_000;
 
 function check(id, label, checked) {
   return element("label", { class: "check" }, element("input", { id, type: "checkbox", checked }), label);
@@ -159,7 +160,7 @@ function openForm({ title, name, task, fields, action, send }) {
     dropDraft(name);
     write(form, base.values);
     restored.hidden = true;
-    form.querySelector("input").focus();
+    form.querySelector("input, textarea").focus();
   };
   restored.append(element("button", { type: "button", class: "link", onclick: discard }, t("discard")));
   // As the fields show it, which may write a line break in another way.
@@ -234,6 +235,33 @@ export function newLinkDialog(task, edited) {
       const changed = await editTask(base, { renewApproverSecret: true });
       edited();
       return linkOf(changed);
+    },
+  });
+}
+
+/** Withdraws a task, with a reason. It says before how many webhooks will not hear of it. */
+export async function withdrawDialog(task, edited) {
+  let preview;
+  try {
+    preview = await cancelPreview(task.id);
+  } catch (error) {
+    if (error.status === 401) await signInAgain();
+    else notify(error.message, "bad");
+    return;
+  }
+  const count = preview.webhooksNotTold;
+  const reason = element("textarea", { id: "reason", maxlength: MAX_REASON, rows: 2, dir: "auto" });
+  openForm({
+    title: t("withdrawTitle"), name: `withdraw-${task.id}`, task, action: t("withdrawNow"),
+    fields: [
+      element("p", {}, t("withdrawHelp")),
+      count > 0 ? element("p", { id: "not-told" }, element("strong", {}, t("withdrawNotTold", { count }))) : null,
+      labelled(t("withdrawReason"), reason),
+    ],
+    async send(changes, base) {
+      await cancelTask(base, reason.value.trim());
+      notify("");
+      edited();
     },
   });
 }

@@ -8,8 +8,8 @@ export const PAGE = 25;
 /** What each tab lists. A list of several statuses is made from one list for each. */
 export const TABS = {
   decide: { role: "approver", statuses: ["pending"], choices: [], sort: "created:-1" },
-  requested: { role: "requester", statuses: [""], choices: ["pending", "approved", "rejected"], sort: "created:-1" },
-  created: { role: "creator", statuses: [""], choices: ["pending", "approved", "rejected"], sort: "created:-1" },
+  requested: { role: "requester", statuses: [""], choices: ["pending", "approved", "rejected", "cancelled"], sort: "created:-1" },
+  created: { role: "creator", statuses: [""], choices: ["pending", "approved", "rejected", "cancelled"], sort: "created:-1" },
   decided: { role: "approver", statuses: ["approved", "rejected"], choices: ["approved", "rejected"], sort: "mtime:-1" },
 };
 

@@ -2,9 +2,12 @@
 
 import { element } from "./dom.js";
 import { approverLinkOf } from "./session.js";
-import { editDialog, handOverDialog, linkDialog, newLinkDialog } from "./task-form.js";
+import { editDialog, handOverDialog, linkDialog, newLinkDialog, withdrawDialog } from "./task-form.js";
 import { webhooksCard } from "./webhooks.js";
 import { t } from "./texts.js";
+
+/** Asks whether to withdraw a task. */
+export const withdraw = (task, changed) => withdrawDialog(task, changed);
 
 /** Buttons and webhooks. `changed` is called after a change of the task. */
 export function ownerTools(task, changed) {
@@ -14,8 +17,9 @@ export function ownerTools(task, changed) {
   const secret = approverLinkOf(task.id);
   const newLink = task.canDecide && !isOnlyApprover ? button("newApproverLink", newLinkDialog) : null;
   const link = secret ? button("approverLink", () => linkDialog(task, secret)) : newLink;
+  const withdrawal = isOnlyApprover ? null : button("withdraw", withdraw);
   return element("section", { "aria-label": t("more") },
-    task.status === "pending" ? element("div", { class: "actions card" }, edit, link) : null,
+    task.status === "pending" ? element("div", { class: "actions card" }, edit, link, withdrawal) : null,
     // An approver cannot know what that is.
     isOnlyApprover ? null : webhooksCard(task));
 }

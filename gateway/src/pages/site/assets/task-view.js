@@ -44,8 +44,8 @@ async function formatted(text, attributes) {
   return element("div", { ...attributes, class: `prose ${attributes.class ?? ""}` }, nodes);
 }
 
-/** Whether somebody else decided than the approver. */
-const isInPlace = ({ decidedBy, approver }) => decidedBy && decidedBy.toLowerCase() !== approver.toLowerCase();
+/** Whether somebody else decided than the approver. Who withdraws a task does not decide it. */
+const isInPlace = ({ status, decidedBy, approver }) => status !== "cancelled" && decidedBy && decidedBy.toLowerCase() !== approver.toLowerCase();
 
 function verdict(task, isOwn) {
   const inPlace = isInPlace(task);
@@ -60,6 +60,7 @@ async function outcome(task, isOwn) {
   const date = parseTime(task.decisionMade);
   return element("section", { class: `outcome ${task.status}`, id: "outcome", tabindex: -1, "aria-label": t("decision") },
     element("p", {}, element("strong", {}, verdict(task, isOwn))),
+    task.decidedVia?.override ? element("p", {}, t("overridden")) : null,
     date ? element("p", { class: "soft" }, timeFromNow(date), " · ", zonedTime(date)) : null,
     task.comment ? await formatted(task.comment, { class: "comment" }) : null);
 }

@@ -34,7 +34,7 @@ function actionsOf(task) {
     form ??= decisionForm(task, link.action, { decided, changed, failed, seen: () => { read = shown; } });
     return form.form;
   }
-  if (!task.canDecide) return element("p", { class: "soft waiting" }, tWith("waitingFor", { who: foreign(task.approver) }));
+  if (!task.canDecide) return waiting(task);
   const choose = async () => {
     const compare = await comparison();
     if (inPlace || !$("choice")) return;
@@ -48,6 +48,27 @@ function actionsOf(task) {
   return element("div", { id: "choice", class: "waiting" },
     element("p", {}, tWith("decides", { who: foreign(task.approver) })),
     element("button", { type: "button", class: "plain", onclick: choose }, t("decideYourself")));
+}
+
+/** What is said to a person who waits: where it is restricted who decides, also who does, and how to sign in instead of the link. */
+function waiting(task) {
+  const who = foreign(task.approver);
+  const signIn = () => {
+    withoutSecret(link);
+    return token() ? start() : askToSignIn("");
+  };
+  const needsAccount = () => [element("p", {}, tWith(`only ${task.deciders}`, { who })),
+    element("button", { type: "button", class: "plain", onclick: signIn }, t("signIn"))];
+  return element("div", { class: "waiting" }, element("p", { class: "soft" }, tWith("waitingFor", { who })),
+    task.deciders && accessTo(task.id).secret ? needsAccount() : null);
+}
+
+/** What a requester can do by a link. Who is signed in has more. */
+function requesterTools(task) {
+  if (!task.isRequester || task.canDecide) return null;
+  const open = () => import("./task-tools.js").then(({ withdraw }) => withdraw(shown, edited), notLoaded);
+  const button = () => element("button", { type: "button", class: "plain", onclick: open }, t("withdraw"));
+  return element("section", { "aria-label": t("more") }, task.status === "pending" ? element("div", { class: "actions card" }, button()) : null);
 }
 
 /** A printed task says when and from where. */
@@ -81,7 +102,7 @@ async function show(task, looks = {}) {
   keepingFocus(() => {
     if (article) replaceText(article, text, actions);
     else $("content").replaceChildren(element("article", { class: "card task" }, text, actions));
-    showTools(ownerTools ? ownerTools(task, edited) : null, task.status === before?.status);
+    showTools(ownerTools ? ownerTools(task, edited) : requesterTools(task), task.status === before?.status);
   });
   if (!article) followBar();
 }

@@ -4,7 +4,7 @@ import { call } from "./api.js";
 import { element, labelled, markInvalid, notify, withButtonsDisabled } from "./dom.js";
 import { signInAgain } from "./frame.js";
 import { token } from "./session.js";
-import { deliveriesOf, redeliver, webhooksOf } from "./task-api.js";
+import { deliveriesOf, redeliver, testWebhook, webhooksOf } from "./task-api.js";
 import { t } from "./texts.js";
 import { exactTime, parseTime, timeFromNow } from "./times.js";
 
@@ -44,9 +44,39 @@ function hookRow(hook, deliveries, reload) {
     element("code", {}, hook.url), " ",
     element("span", { class: `status ${hook.status}` }, t(`webhook ${hook.status}`)),
     ...deliveries.map((delivery) => deliveryDetails(delivery)),
+    optionDetails(hook),
+    testDetails(hook),
     element("div", { class: "actions" },
       ...deliveries.map((delivery) => action("sendAgain", () => redeliver(delivery.id), reload)),
       action("remove", remove, reload)));
+}
+
+/** What is special about the calls, if anything is. Of headers, only the names are known. */
+function optionDetails({ include, method, headers, body, success }) {
+  const options = { include, method, headers, body, success };
+  if (Object.values(options).every((option) => option === undefined)) return null;
+  return element("details", {}, element("summary", {}, t("callOptions")),
+    element("pre", { dir: "ltr", lang: "en", tabindex: "0" }, JSON.stringify(options, null, 2)));
+}
+
+/** A button that tries the webhook, behind what the receiver may do then. */
+function testDetails(hook) {
+  const result = element("p", { role: "status" });
+  const shown = ({ success, statusCode, durationMs, error }) => [
+    element("span", { class: `status ${success ? "sent" : "fail"}` }, t(success ? "testSucceeded" : "testFailed")), " ",
+    element("span", { dir: "auto", lang: "en" }, [statusCode, `${durationMs} ms`, error].filter(Boolean).join(" · ")),
+  ];
+  const press = () => withButtonsDisabled(details, async () => {
+    result.replaceChildren();
+    try {
+      result.replaceChildren(...shown(await testWebhook(hook.id)));
+    } catch (error) {
+      await failed(error);
+    }
+  });
+  const details = element("details", {}, element("summary", {}, t("sendTest")), element("p", { class: "soft small" }, t("sendTestHelp")),
+    element("div", { class: "actions" }, element("button", { type: "button", class: "plain", onclick: press }, t("sendTestNow"))), result);
+  return details;
 }
 
 function deliveryDetails({ attempts, nextAttempt }) {

@@ -4,28 +4,21 @@ use std::time::{Duration, Instant};
 
 use chrono::{DateTime, Utc};
 use futures_util::FutureExt as _;
-use outbound::{GuardedClient, SendError, TargetUrl, TruncatedResponse, Unresolved, for_owner};
+use outbound::{SendError, TruncatedResponse, Unresolved, for_owner};
 use reqwest::StatusCode;
-use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use telemetry::{RequestContext, SpanKind};
 use tracing::Span;
-use values::{DeliveryId, FromText as _, Timestamp, UserId, WebhookId};
+use values::{DeliveryId, Timestamp, UserId, WebhookId};
 
+use crate::deliveries::TestResult;
 use crate::deliveries::responses::Attempt;
+use crate::deliveries::worker::call::{KEPT_BYTES, Options, Sender, judge, not_sent};
 use crate::deliveries::worker::due_store::DueRow;
 use crate::deliveries::worker::lane::Health;
 use crate::deliveries::worker::schedule::{RetryDecision, RetrySchedule, jitter};
 use crate::deliveries::{LaneParts, group_of};
-use crate::tasks::responses::TaskResponse;
-use crate::webhook_signature::{WebhookSecret, WebhookSigner};
-
-/// The resources that every attempt needs.
-#[derive(Debug)]
-pub(super) struct Sender {
-    pub(super) client: GuardedClient,
-    pub(super) signer: WebhookSigner,
-    pub(super) schedule: RetrySchedule,
-}
+use crate::tasks::access::Relations;
+use crate::tasks::responses::Occasion;
 
 /// A finished attempt that is not recorded yet.
 #[derive(Debug)]
@@ -92,61 +85,96 @@ impl Sender {
     /// as others do.
     pub(super) async fn attempt(&self, row: DueRow) -> AttemptResult {
         let lease = Lease::of(&row);
-        if !row.registrant.may_be_told(&row.task) {
+        let Some(registrant) = row.registrant.relations(&row.task) else {
             return suspended(&row, lease);
-        }
+        };
         let earlier = usize::try_from(row.attempts).unwrap_or_default();
+        let (options, occasion) = (row.parsed_options(), row.occasion());
         let (at, started) = (Utc::now(), Instant::now());
-        let sending = Box::pin(self.send(row));
-        let sending = AssertUnwindSafe(sending).catch_unwind();
-        let context = lease.context.clone();
-        let response = context
-            .scope(SpanKind::Client, "webhook.attempt", sending)
-            .await;
-        let response = response.unwrap_or_else(|_| {
-            tracing::error!(delivery.id = %lease.delivery, "an attempt panicked");
-            Err(SendError::Broken("internal error".to_owned()))
-        });
+        let sending = self.send(row, &options, occasion, registrant);
+        let response = self.sent(sending, &lease.context, lease.delivery).await;
         let duration = started.elapsed();
-        let age = lease.age(at);
+        let (age, jitter) = (lease.age(at), jitter());
+        let judged = judged(&options, &response);
+        let decision = match &judged {
+            Some(Ok(())) => RetryDecision::Sent,
+            Some(Err(reason)) => {
+                let failed = Err(not_sent(reason.as_str()));
+                self.schedule.decide(earlier, age, &failed, jitter)
+            }
+            None => self.schedule.decide(earlier, age, &response, jitter),
+        };
         AttemptResult {
             lease,
             duration,
-            decision: self.schedule.decide(earlier, age, &response, jitter()),
-            health: health(&response),
-            attempt: describe(at, duration, response),
+            decision,
+            health: health_of(&response, judged.as_ref()),
+            attempt: describe_judged(at, duration, response, judged, &options),
         }
     }
 
-    async fn send(&self, row: DueRow) -> Result<TruncatedResponse, SendError> {
-        let broken = |what: &str| SendError::Broken(what.to_owned());
-        let url = TargetUrl::parse(&row.url).map_err(|_| broken("the URL is invalid"))?;
-        let secret = row.secret.as_deref().map(WebhookSecret::from_text);
-        let secret = secret.and_then(Result::ok);
-        let (id, timestamp) = (row.delivery_id, Utc::now().timestamp());
-        let body = TaskResponse::for_webhook(row.task, row.with_task_id, row.due_at);
-        let body =
-            serde_json::to_vec(&body).map_err(|_| broken("the task cannot be serialized"))?;
-        let signature = self.signer.sign(id, timestamp, &body, secret.as_ref());
-        let context = RequestContext::current_or_fresh();
-        let headers = headers([
-            (CONTENT_TYPE, "application/json".to_owned()),
-            (HeaderName::from_static("webhook-id"), id.to_string()),
-            (
-                HeaderName::from_static("webhook-timestamp"),
-                timestamp.to_string(),
-            ),
-            (HeaderName::from_static("webhook-signature"), signature),
-            (HeaderName::from_static("x-request-id"), context.request_id),
-            (
-                HeaderName::from_static("traceparent"),
-                context.trace.to_string(),
-            ),
-        ]);
-        let group = group_of(LaneParts::of(&row.lane).owner);
-        let response = for_owner(group, self.client.post(&url, headers, body)).await;
+    /// Calls a webhook to try it.
+    pub(super) async fn test(&self, row: DueRow, context: &RequestContext) -> TestResult {
+        let (id, options) = (row.delivery_id, row.parsed_options());
+        let (at, started) = (Utc::now(), Instant::now());
+        let response = match row.registrant.relations(&row.task) {
+            Some(registrant) => {
+                let sending = self.send(row, &options, Occasion::Test, registrant);
+                self.sent(sending, context, id).await
+            }
+            None => Err(not_sent(
+                "the user who registered the webhook has no right to the task now",
+            )),
+        };
+        let judged = judged(&options, &response);
+        let usual = matches!(&response, Ok(response) if response.status.is_success());
+        let success = judged.as_ref().map_or(usual, Result::is_ok);
+        let attempt = describe_judged(at, started.elapsed(), response, judged, &options);
+        TestResult {
+            success,
+            at: attempt.at.to_string(),
+            duration_ms: attempt.duration_ms,
+            status_code: attempt.status_code,
+            error: attempt.error,
+        }
+    }
+
+    /// Waits for a response, in a span of its own.
+    async fn sent(
+        &self,
+        sending: impl Future<Output = Result<TruncatedResponse, SendError>>,
+        context: &RequestContext,
+        delivery: DeliveryId,
+    ) -> Result<TruncatedResponse, SendError> {
+        let sending = AssertUnwindSafe(Box::pin(sending)).catch_unwind();
+        let response = context
+            .clone()
+            .scope(SpanKind::Client, "webhook.attempt", sending)
+            .await;
+        response.unwrap_or_else(|_| {
+            tracing::error!(delivery.id = %delivery, "an attempt panicked");
+            Err(SendError::Broken("internal error".to_owned()))
+        })
+    }
+
+    async fn send(
+        &self,
+        row: DueRow,
+        options: &Options,
+        occasion: Occasion,
+        registrant: Relations,
+    ) -> Result<TruncatedResponse, SendError> {
+        let (lane, host) = (row.lane.clone(), row.host.clone());
+        let prepared = self.prepare(row, options, occasion, registrant)?;
+        let client = if prepared.is_public {
+            &self.public_client
+        } else {
+            &self.client
+        };
+        let group = group_of(LaneParts::of(&lane).owner);
+        let response = for_owner(group, client.send(&prepared.url, prepared.call)).await;
         let span = Span::current();
-        telemetry::set_attribute(&span, "server.address", row.host);
+        telemetry::set_attribute(&span, "server.address", host);
         match &response {
             Ok(response) => {
                 let status = i64::from(response.status.as_u16());
@@ -158,9 +186,45 @@ impl Sender {
     }
 }
 
-fn headers(pairs: impl IntoIterator<Item = (HeaderName, String)>) -> HeaderMap {
-    let valid = |(name, text)| Some((name, HeaderValue::try_from(text).ok()?));
-    pairs.into_iter().filter_map(valid).collect()
+/// What the webhook's own test says about a response.
+fn judged(
+    options: &Options,
+    response: &Result<TruncatedResponse, SendError>,
+) -> Option<Result<(), String>> {
+    let response = response.as_ref().ok()?;
+    judge(options, response.status, &response.beginning)
+}
+
+/// What a judged response says about the receiver. One of 2xx that is no success, such as a page that says that the engine
+/// is starting, says that it cannot work now.
+fn health_of(
+    response: &Result<TruncatedResponse, SendError>,
+    judged: Option<&Result<(), String>>,
+) -> Health {
+    match (response, judged) {
+        (_, Some(Ok(()))) => Health::Responds,
+        (Ok(response), Some(Err(_))) if response.status.is_success() => Health::Fails,
+        _ => health(response),
+    }
+}
+
+/// The attempt with the reason why the response is no success. A receiver may repeat what it got, so nothing is kept of an
+/// answer to a call with headers.
+fn describe_judged(
+    at: DateTime<Utc>,
+    duration: Duration,
+    response: Result<TruncatedResponse, SendError>,
+    judged: Option<Result<(), String>>,
+    options: &Options,
+) -> Attempt {
+    let mut attempt = describe(at, duration, response);
+    if let Some(Err(reason)) = judged {
+        attempt.error = Some(reason);
+    }
+    if matches!(options, Ok(Some(options)) if options.headers.is_some()) {
+        attempt.response = None;
+    }
+    attempt
 }
 
 /// What a response says about the receiver. One that refuses a request responds.
@@ -169,7 +233,11 @@ fn health(response: &Result<TruncatedResponse, SendError>) -> Health {
         Ok(response) if response.status.is_server_error() => Health::Fails,
         Ok(response) if response.status == StatusCode::TOO_MANY_REQUESTS => Health::Fails,
         Ok(_) => Health::Responds,
-        Err(SendError::Refused(_) | SendError::Unresolved(Unresolved::NotAsked)) => Health::Unknown,
+        Err(
+            SendError::Refused(_)
+            | SendError::NotSent(_)
+            | SendError::Unresolved(Unresolved::NotAsked),
+        ) => Health::Unknown,
         Err(_) => Health::Unreachable,
     }
 }
@@ -184,7 +252,9 @@ fn describe(
         Ok(response) => {
             let redirect = response.status.is_redirection();
             let error = redirect.then(|| "redirects are not followed".to_owned());
-            let text = without_nul(&String::from_utf8_lossy(&response.beginning));
+            let kept = response.beginning.get(..KEPT_BYTES);
+            let kept = String::from_utf8_lossy(kept.unwrap_or(&response.beginning));
+            let text = without_nul(&kept);
             let body = (!text.is_empty()).then_some(text);
             (Some(response.status.as_u16()), error, body)
         }

@@ -13,7 +13,8 @@ use tokio_util::sync::CancellationToken;
 use values::DeliveryId;
 
 use crate::deliveries::DueDelivery;
-use crate::deliveries::worker::attempt::{AttemptResult, Lease, Sender};
+use crate::deliveries::worker::attempt::{AttemptResult, Lease};
+use crate::deliveries::worker::call::Sender;
 use crate::deliveries::worker::due_store::DueRow;
 use crate::deliveries::worker::lane::Lane;
 use crate::deliveries::worker::loads::{Ended, Loads};

@@ -83,12 +83,12 @@ WITH passed AS (
 ), told AS (
     UPDATE webhooks SET status = 'pending', last_due = decision_by FROM judged
     WHERE webhooks.id = ANY(ARRAY[judged.id]) AND is_pending AND decision_by <= now()
-    RETURNING webhooks.id, webhooks.task_id, webhooks.host, webhooks.lane, last_due
+    RETURNING webhooks.id, webhooks.task_id, webhooks.host, webhooks.lane, last_due, options IS NOT NULL AS has_options
 ), changed AS (
     UPDATE task_states SET version = version + 1 WHERE task_id = ANY(ARRAY(SELECT task_id FROM told))
 ), delivered AS (
-    INSERT INTO deliveries (id, webhook_id, task_id, host, lane, request_id, traceparent, due_at)
-    SELECT new_id(), id, task_id, host, coalesce(lane, ''), ($1)[number], ($2)[number], last_due
+    INSERT INTO deliveries (id, webhook_id, task_id, host, lane, request_id, traceparent, due_at, has_options)
+    SELECT new_id(), id, task_id, host, coalesce(lane, ''), ($1)[number], ($2)[number], last_due, has_options
     FROM (SELECT told.*, row_number() OVER ()::integer AS number FROM told) AS numbered
     RETURNING id, webhook_id, lane
 )

@@ -60,6 +60,9 @@ pub(super) struct DueRow {
     pub(super) secret: Option<String>,
     #[diesel(sql_type = Bool)]
     pub(super) with_task_id: bool,
+    /// The webhook's options, as stored.
+    #[diesel(sql_type = Nullable<Text>)]
+    pub(super) options: Option<String>,
     #[diesel(embed)]
     pub(super) registrant: Registrant,
     #[diesel(embed)]
@@ -98,9 +101,9 @@ macro_rules! load {
             $due,
             ") SELECT ",
             task_columns!(),
-            ", due.id AS delivery_id, due.webhook_id, due.lane, due.host, due.lease, due.lost_claims > 0 AS is_marked,
+            ", due.id AS delivery_id, due.webhook_id, due.lane, due.host, due.lease, coalesce(due.lost_claims, due.option_claims) > 0 AS is_marked,
     due.attempts, due.request_id, due.traceparent, due.created AS delivery_created, due.due_at,
-    due.suspended_for IS NOT NULL AS suspended, webhooks.url, webhooks.secret, webhooks.with_task_id,
+    due.suspended_for IS NOT NULL AS suspended, webhooks.url, webhooks.secret, webhooks.with_task_id, webhooks.options,
     webhooks.registered_by, webhooks.registered_as, webhooks.registrant_email, webhooks.registrant_secret,
     changed_users.is_active, changed_users.is_admin, changed_users.email AS user_email
 FROM due
@@ -125,7 +128,7 @@ pub(super) fn load_known(
 // The sum keeps the index of lanes, which has this column, from being read as a whole.
 const LOAD_KNOWN: &str = load!(
     "SELECT * FROM deliveries
-    WHERE id = ANY($1) AND next_attempt + interval '0' <= now() AND lost_claims < 2
+    WHERE id = ANY($1) AND next_attempt + interval '0' <= now() AND coalesce(lost_claims, option_claims) < 2
         AND host NOT IN (SELECT host FROM paused_hosts)"
 );
 
@@ -155,8 +158,8 @@ pub(super) fn load_of_lanes(
 const LOAD_OF_LANES: &str = load!(
     "SELECT next.* FROM unnest($1, $2) AS wanted (lane, number) CROSS JOIN LATERAL (
         SELECT * FROM deliveries
-        WHERE deliveries.lane = wanted.lane AND next_attempt <= now() AND lost_claims < 2 AND id <> ALL($3)
-            AND host NOT IN (SELECT host FROM paused_hosts)
+        WHERE deliveries.lane = wanted.lane AND next_attempt <= now()
+            AND coalesce(lost_claims, option_claims) < 2 AND id <> ALL($3) AND host NOT IN (SELECT host FROM paused_hosts)
         ORDER BY next_attempt LIMIT wanted.number
     ) AS next"
 );
@@ -229,3 +232,20 @@ pub(super) fn load_trial(
 }
 
 const LOAD_TRIAL: &str = load!("SELECT * FROM deliveries WHERE id = $1");
+
+/// Loads calls that try webhooks, as if they were deliveries.
+pub(super) fn load_tests(
+    connection: &mut PgConnection,
+    ids: &[DeliveryId],
+) -> QueryResult<Vec<DueRow>> {
+    prepared(LOAD_TESTS)
+        .bind::<Array<Binary>, _>(ids)
+        .load(connection)
+}
+
+const LOAD_TESTS: &str = load!(
+    "SELECT tests.id, webhook_id, task_id, coalesce(lane, '') AS lane, host, 0 AS lease, 0 AS lost_claims,
+        0 AS option_claims, 0 AS attempts, request_id, traceparent, requested AS created, NULL::timestamptz AS due_at,
+        NULL::bytea AS suspended_for
+    FROM webhook_tests AS tests JOIN webhooks ON webhooks.id = ANY(ARRAY[webhook_id]) WHERE tests.id = ANY($1)"
+);

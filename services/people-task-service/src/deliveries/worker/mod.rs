@@ -9,6 +9,7 @@
 //! - [`suspects_store`] sets aside deliveries that end workers.
 //! - [`registrant`] says whether the user who registered a webhook may still be told.
 //! - [`paused`] remembers the hosts that administrators have paused.
+//! - [`call`] makes what is sent, from the rows and the options of the webhook; [`test_calls`] makes calls that try webhooks.
 //! - [`due_dates`] adds deliveries of due dates that pass while a task is pending.
 //!
 //! A lane is the due deliveries of one owner, the creator of their tasks, to one origin. Lanes of different owners take
@@ -23,6 +24,7 @@
 //! except those that a worker which was cut off from the database has not ended yet.
 
 mod attempt;
+mod call;
 mod circuit;
 mod dispatcher;
 mod due_dates;
@@ -39,12 +41,15 @@ mod places;
 mod recorder;
 mod registrant;
 mod report;
+mod resealing;
+mod resealing_store;
 mod results_store;
 mod retention;
 mod retention_store;
 mod schedule;
 mod shards;
 mod suspects_store;
+mod test_calls;
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -52,13 +57,13 @@ use std::sync::atomic::Ordering;
 use anyhow::Context as _;
 use database::{Database, DatabaseSettings, PoolOptions, StatementLimits};
 use messaging::{BrokerSettings, ConsumerConfig};
-use outbound::{GuardedClient, Limits, SystemResolver};
+use outbound::{AddressPolicy, GuardedClient, Limits, Resolve, SystemResolver};
 use server::Running;
 use tokio::sync::mpsc;
 use tokio::task::JoinError;
 use tokio_util::sync::CancellationToken;
 
-use self::attempt::Sender;
+use self::call::Sender;
 use self::dispatcher::{Dispatcher, Incoming};
 use self::loads::Loads;
 use self::message::handle_message;
@@ -78,7 +83,7 @@ const PREFETCH: u16 = 512;
 /// # Errors
 /// The database cannot be migrated, a key is invalid, or TLS cannot be set up.
 pub async fn run(settings: WebhookWorkerSettings) -> anyhow::Result<Running> {
-    let sender = sender(&settings)?;
+    let sender = Arc::new(sender(&settings)?);
     database::prepare_schema(&settings.database, SCHEMA, MIGRATIONS).await?;
     let (beats, database) = connect(&settings);
     let mut running = Running::new();
@@ -95,6 +100,13 @@ pub async fn run(settings: WebhookWorkerSettings) -> anyhow::Result<Running> {
     running.spawn(due_dates::watch(
         database.clone(),
         due.clone(),
+        shutdown.clone(),
+    ));
+    let keys = settings.header_keys.clone();
+    running.spawn(resealing::watch(database.clone(), keys, shutdown.clone()));
+    running.spawn(test_calls::watch(
+        database.clone(),
+        Arc::clone(&sender),
         shutdown.clone(),
     ));
     start_consumer(&mut running, settings.broker.clone(), &database, due);
@@ -139,14 +151,14 @@ async fn deliver(
     settings: WebhookWorkerSettings,
     beats: Database,
     database: Database,
-    sender: Sender,
+    sender: Arc<Sender>,
     incoming: Incoming,
     shutdown: CancellationToken,
 ) {
     let (ownership, member, given_up) = Ownership::new(beats, settings.silence);
     let (recorder, ends, settled) = Recorder::new(database.clone());
     let dispatcher = Dispatcher {
-        sender: Arc::new(sender),
+        sender,
         loads: Loads::new(database.clone()),
         ends,
         settled,
@@ -207,12 +219,16 @@ fn sender(settings: &WebhookWorkerSettings) -> anyhow::Result<Sender> {
         idle_per_host: settings.max_in_flight_per_host as usize,
         ..Limits::default()
     };
-    let resolver = match &settings.resolver {
+    let resolver: Arc<dyn Resolve> = match &settings.resolver {
         Some(resolver) => Arc::clone(resolver),
         None => Arc::new(SystemResolver::from_system()?),
     };
+    let public = AddressPolicy::default();
     Ok(Sender {
+        public_client: GuardedClient::new(public, Arc::clone(&resolver), limits)?,
         client: GuardedClient::new(settings.policy.clone(), resolver, limits)?,
+        engine_origins: settings.engine_origins.clone(),
+        header_keys: settings.header_keys.clone(),
         signer,
         schedule: RetrySchedule(settings.retry_schedule.clone()),
     })

@@ -8,16 +8,16 @@ use crate::tasks::access::{Permission, Relations};
 const ADMINISTRATOR: &str = "administrator";
 
 impl Registrant {
-    /// Whether the user has the right today with which the webhook was registered. What the user service has reported
-    /// about the user replaces what the token said then.
+    /// How the user is related to the task, who has the right today with which the webhook was registered; `None`
+    /// without that right. What the user service has reported about the user replaces what the token said then.
     ///
     /// Of a webhook of a version before 0.3.0 it is not known what gave the right, so only a deactivated account ends it.
-    pub(super) fn may_be_told(&self, task: &Task) -> bool {
+    pub(super) fn relations(&self, task: &Task) -> Option<Relations> {
         if self.is_active == Some(false) {
-            return false;
+            return None;
         }
         let Some(registered_as) = &self.registered_as else {
-            return true;
+            return Some(Relations::default());
         };
         let email = match self.is_active {
             Some(_) => self.user_email.as_ref(),
@@ -31,6 +31,7 @@ impl Registrant {
             admin: self.is_admin.unwrap_or(registered_as == ADMINISTRATOR),
             ..Relations::default()
         };
-        relations.allow(Permission::RegisterWebhook)
+        let may_be_told = relations.allow(Permission::RegisterWebhook);
+        may_be_told.then_some(relations)
     }
 }

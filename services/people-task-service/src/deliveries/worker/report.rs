@@ -5,8 +5,11 @@
 use chrono::Utc;
 use database::Database;
 use std::time::Duration;
+use telemetry::RequestContext;
 use tokio_util::sync::CancellationToken;
+use values::DeliveryId;
 
+use crate::deliveries::TestResult;
 use crate::deliveries::backlog_store::{self, Backlog, MAX_COUNTED};
 use crate::deliveries::worker::attempt::AttemptResult;
 use crate::deliveries::worker::ownership_store::Taken;
@@ -62,6 +65,27 @@ fn log(result: &AttemptResult, outcome: &'static str) {
         duration_ms = result.attempt.duration_ms,
         "a webhook was called"
     );
+}
+
+/// A webhook was tried.
+pub(super) fn webhook_tested(id: DeliveryId, context: &RequestContext, result: &TestResult) {
+    let outcome = if result.success { "success" } else { "failure" };
+    metrics::counter!("webhook_tests_total", "outcome" => outcome).increment(1);
+    tracing::info!(
+        request_id = %context.request_id,
+        delivery.id = %id,
+        outcome,
+        status_code = result.status_code,
+        error = result.error,
+        duration_ms = result.duration_ms,
+        "a webhook was tried"
+    );
+}
+
+/// How many webhooks have headers that another key than the first one sealed.
+pub(super) fn headers_of_earlier_keys(webhooks: i64) {
+    let webhooks = u32::try_from(webhooks).unwrap_or(u32::MAX);
+    metrics::gauge!("webhook_headers_of_earlier_keys").set(webhooks);
 }
 
 /// Deliveries of due dates that have passed were added.

@@ -96,10 +96,19 @@ pub(super) fn begin_trial(
     Ok(trial)
 }
 
+// Each part reads an index of its own. The second is of deliveries to webhooks with options.
 const SUSPECTS: &str = "
-SELECT id, host, on_trial FROM deliveries
-WHERE lost_claims >= 2 AND next_attempt <= now() AND (lost_trials < $2 OR on_trial) AND id <> ALL($1)
-    AND host NOT IN (SELECT host FROM paused_hosts)
+SELECT id, host, on_trial FROM (
+    (SELECT id, host, on_trial, next_attempt FROM deliveries
+    WHERE lost_claims >= 2 AND next_attempt <= now() AND (lost_trials < $2 OR on_trial) AND id <> ALL($1)
+        AND host NOT IN (SELECT host FROM paused_hosts)
+    ORDER BY next_attempt LIMIT 256)
+    UNION ALL
+    (SELECT id, host, on_trial, next_attempt FROM deliveries
+    WHERE option_claims >= 2 AND next_attempt <= now() AND (lost_trials < $2 OR on_trial) AND id <> ALL($1)
+        AND host NOT IN (SELECT host FROM paused_hosts)
+    ORDER BY next_attempt LIMIT 256)
+) AS suspects
 ORDER BY next_attempt LIMIT 256";
 
 #[derive(QueryableByName)]

@@ -13,6 +13,7 @@ use diesel::PgConnection;
 use listing::{AccessPaths, Few, First, Order, Page, PageLimits, Sort, Source, Table};
 
 use self::selection::{Selection, on_state};
+use crate::status::shown_status;
 use crate::tasks::access::Actor;
 use crate::tasks::list_query::{Role, TaskConditions, TaskListQuery, TaskSort};
 use crate::tasks::store::Task;
@@ -29,7 +30,8 @@ const TABLE: Table = Table {
     columns: task_columns!(),
     joins: "JOIN tasks USING (id) JOIN task_states ON task_states.task_id = page.id",
     size: "octet_length(title) + octet_length(description) + octet_length(approver) \
-           + octet_length(requester) + coalesce(octet_length(comment), 0) + 512",
+           + octet_length(requester) + coalesce(octet_length(comment), 0) \
+           + coalesce(octet_length(metadata), 0) + 512",
 };
 
 /// Loads the tasks of one page.
@@ -77,7 +79,7 @@ fn keys(sort: TaskSort) -> (&'static str, Option<&'static str>) {
         TaskSort::Created => ("created", Some("created")),
         TaskSort::DecisionBy => ("decision_by", Some("decision_by")),
         TaskSort::Title => ("title_key", Some("lower(title)")),
-        TaskSort::Status => ("status", None),
+        TaskSort::Status => (shown_status!(), None),
         TaskSort::Mtime => ("mtime", None),
     }
 }

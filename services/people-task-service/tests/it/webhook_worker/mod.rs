@@ -5,7 +5,7 @@ mod fairness;
 pub(crate) mod fixture;
 mod pauses;
 mod proxy;
-mod receiver;
+pub(crate) mod receiver;
 mod recovery;
 mod retries;
 mod signing;

@@ -15,6 +15,7 @@ use testkit::eventually;
 #[derive(Debug, Clone)]
 pub(crate) struct Call {
     pub(crate) at: Instant,
+    pub(crate) method: String,
     pub(crate) path: String,
     pub(crate) headers: HeaderMap,
     pub(crate) body: Bytes,
@@ -151,6 +152,7 @@ async fn receive(state: Data<State>, request: HttpRequest, body: Bytes) -> HttpR
     state.most.fetch_max(open, Ordering::Relaxed);
     let call = Call {
         at: Instant::now(),
+        method: request.method().to_string(),
         path: request.uri().to_string(),
         headers: request.headers().clone(),
         body,

@@ -1,6 +1,6 @@
 //! The values of an account's fields, as they are checked and documented.
 
-use http_kit::FieldValue;
+use http_kit::{FieldValue, json_object};
 use serde_json::{Map, Value, json};
 use utoipa::openapi::schema::{AnyOfBuilder, ArrayBuilder, ObjectBuilder, Type};
 use utoipa::openapi::{RefOr, Schema};
@@ -153,13 +153,9 @@ impl FieldValue for Metadata {
     const IS_KEPT: bool = true;
 
     fn from_json(value: &Value) -> Result<Self, Invalid> {
-        let object = Map::<String, Value>::from_json(value)?;
-        if value.to_string().len() > MAX_METADATA_BYTES {
-            let message = format!("Must have at most {MAX_METADATA_BYTES} bytes as JSON.");
-            return Err(Invalid::new("too-long", message));
-        }
+        let object = json_object(value, MAX_METADATA_BYTES)?;
         check_no_nul(value)?;
-        Ok(Self(object))
+        Ok(Self(object.clone()))
     }
 }
 

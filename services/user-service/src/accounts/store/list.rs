@@ -17,7 +17,7 @@ use crate::accounts::list_query::{
 
 const TABLE: Table = Table {
     columns: "users.id, username, email, is_active, plan, scope, vendor, allowed_private_components, metadata, \
-              email_confirmed, epoch, created, mtime, deletion_in_progress, \
+              email_confirmed, epoch, created, mtime, deletion_in_progress, is_service, \
               (SELECT at FROM last_sign_ins WHERE user_id = users.id) AS last_sign_in",
     joins: "JOIN users USING (id)",
     size: "octet_length(username) + octet_length(email) + octet_length(plan) \

@@ -35,6 +35,8 @@ pub(crate) struct User {
     #[diesel(sql_type = Nullable<Timestamptz>)]
     pub(crate) last_sign_in: Option<DateTime<Utc>>,
     pub(crate) deletion_in_progress: bool,
+    /// Whether it is a service account: it has no password, and acts only with API keys.
+    pub(crate) is_service: bool,
 }
 
 /// An account for which a token is issued, with the incarnation of the database: both must come from the same
@@ -51,9 +53,9 @@ pub(crate) struct TokenSubject {
 }
 
 impl User {
-    /// Whether the user is one of the administrators, of whom at least one must remain.
+    /// Whether the user is one of the administrators who can sign in, of whom at least one must remain.
     pub(crate) fn is_active_admin(&self) -> bool {
-        self.is_active && self.scope.iter().any(|scope| scope == ADMIN_SCOPE)
+        self.is_active && !self.is_service && self.scope.iter().any(|scope| scope == ADMIN_SCOPE)
     }
 }
 
@@ -71,4 +73,5 @@ pub(crate) struct NewUser {
     pub(crate) metadata: Map<String, Value>,
     /// Whether the address needs no code, because the operator chose it.
     pub(crate) email_confirmed: bool,
+    pub(crate) is_service: bool,
 }

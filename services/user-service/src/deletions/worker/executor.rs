@@ -175,7 +175,7 @@ struct UserHashes {
     mailboxes: Vec<[u8; 32]>,
 }
 
-/// Deletes at most `batch` of the user's codes, notifications, sessions and failed sign-ins each, all networks of sign-ins,
+/// Deletes at most `batch` of the user's codes, notifications, sessions, keys and failed sign-ins each, all networks of sign-ins,
 /// and the client addresses and the identifier in a batch of the audit log.
 ///
 /// Must run in a transaction.
@@ -187,12 +187,14 @@ fn delete_sign_in_data(
 ) -> Result<Progress, Error> {
     let codes = notifications::code_store::delete_batch(connection, user, batch)?;
     let notifications = notifications::store::delete_batch(connection, user, batch)?;
-    let sessions = credentials::store::delete_batch(connection, user, batch)?;
+    let held = credentials::store::delete_batch(connection, user, batch)?;
+    let made = credentials::store::forget_maker_batch(connection, user, batch)?;
     passwords::store::delete_code_requests(connection, &hashes.mailboxes)?;
     let entries = audit_log::pseudonymise(connection, user)?;
     back_off::forget_networks(connection, user, None)?;
     let failures = back_off::delete_failures_batch(connection, &hashes.names, batch)?;
-    let most = codes.max(notifications).max(sessions).max(failures);
+    let most = [notifications, held, made, failures].into_iter();
+    let most = most.fold(codes, usize::max);
     if i64::try_from(most).is_ok_and(|most| most >= batch) {
         return Ok(Progress::More);
     }

@@ -3,14 +3,13 @@ use std::sync::Arc;
 use database::{Connection, Database, Error};
 use jobs::{Claim, JobTable, Lease, Outcome, RetryPolicy, Worker};
 use messaging::Queue;
-use values::{Names as _, NotificationId, Secret};
+use values::{Names as _, NotificationId, Secret, UserId};
 
 use super::channels::Channels;
+use super::key_mail::KeyMail;
 use super::notification::{CodeSettings, Notification};
 use super::store::{self, ClaimedRow, Recipient};
-use crate::notifications::Channel;
-use crate::notifications::Kind;
-use crate::notifications::{JOBS, QUEUE};
+use crate::notifications::{Channel, JOBS, Kind, Notice, QUEUE};
 
 /// Sends notifications.
 #[derive(Debug, Clone)]
@@ -24,7 +23,31 @@ pub(super) struct NotificationWorker {
 /// A claimed notification.
 pub(super) struct Attempt {
     lease: Lease<NotificationId>,
-    content: Result<(Channel, Notification), Undeliverable>,
+    content: Result<Content, Undeliverable>,
+}
+
+/// What is sent.
+enum Content {
+    /// A code, through a channel.
+    Code(Channel, Notification),
+    /// A mail about an API key.
+    Key(KeyMail),
+}
+
+impl Content {
+    fn user(&self) -> UserId {
+        match self {
+            Self::Code(_, notification) => notification.user,
+            Self::Key(mail) => mail.user,
+        }
+    }
+
+    fn channel(&self) -> Channel {
+        match self {
+            Self::Code(channel, _) => *channel,
+            Self::Key(_) => Channel::Mail,
+        }
+    }
 }
 
 /// Why a notification is given up without an attempt.
@@ -65,7 +88,7 @@ impl Worker for NotificationWorker {
             return Ok(None);
         }
         let content = self.prepare(&row, &recipient);
-        if let Ok((_, notification)) = &content {
+        if let Ok(Content::Code(_, notification)) = &content {
             store::insert_code(connection, &row, &recipient, notification)?;
         }
         let lease = row.lease;
@@ -78,7 +101,7 @@ impl Worker for NotificationWorker {
 
     async fn handle(&self, attempt: &Attempt) -> Result<Outcome, Error> {
         match &attempt.content {
-            Ok((channel, notification)) => self.send(attempt.lease, *channel, notification).await?,
+            Ok(content) => self.send(attempt.lease, content).await?,
             Err(reason) => self.give_up(attempt.lease, reason.to_string()).await?,
         }
         Ok(Outcome::Settled)
@@ -86,13 +109,12 @@ impl Worker for NotificationWorker {
 }
 
 impl NotificationWorker {
-    fn prepare(
-        &self,
-        row: &ClaimedRow,
-        recipient: &Recipient,
-    ) -> Result<(Channel, Notification), Undeliverable> {
+    fn prepare(&self, row: &ClaimedRow, recipient: &Recipient) -> Result<Content, Undeliverable> {
         if row.lease.number > i64::from(self.retry.max_attempts()) {
             return Err(Undeliverable::TooManyAttempts);
+        }
+        if let Some(notice) = Notice::from_name(&row.kind) {
+            return Ok(Content::Key(self.key_mail(notice, row, recipient)));
         }
         let known = Kind::from_name(&row.kind).zip(Channel::from_name(&row.channel));
         let (kind, channel) = known.ok_or(Undeliverable::Unknown)?;
@@ -107,17 +129,29 @@ impl NotificationWorker {
             code,
             lifetime: self.codes.lifetime,
         };
-        Ok((channel, notification))
+        Ok(Content::Code(channel, notification))
     }
 
-    #[tracing::instrument(skip_all, fields(notification.id = %lease.id, user.id = %notification.user, channel = channel.name()))]
-    async fn send(
-        &self,
-        lease: Lease<NotificationId>,
-        channel: Channel,
-        notification: &Notification,
-    ) -> Result<(), Error> {
-        let sent = self.channels.send(channel, notification).await;
+    fn key_mail(&self, notice: Notice, row: &ClaimedRow, recipient: &Recipient) -> KeyMail {
+        let (name, expires) = row.key.clone();
+        KeyMail {
+            id: row.lease.id,
+            notice,
+            user: recipient.user,
+            email: recipient.email.clone(),
+            name: name.unwrap_or_default(),
+            expires,
+            link: self.codes.keys.clone(),
+        }
+    }
+
+    #[tracing::instrument(skip_all, fields(notification.id = %lease.id, user.id = %content.user(), channel = content.channel().name()))]
+    async fn send(&self, lease: Lease<NotificationId>, content: &Content) -> Result<(), Error> {
+        let channel = content.channel();
+        let sent = match content {
+            Content::Code(channel, code) => self.channels.send(*channel, code).await,
+            Content::Key(mail) => self.channels.send_about_key(mail).await,
+        };
         let outcome = if sent.is_ok() { "sent" } else { "failed" };
         metrics::counter!("notification_attempts_total", "channel" => channel.name(), "outcome" => outcome)
             .increment(1);

@@ -14,6 +14,7 @@ mod channels;
 mod emails;
 mod error;
 mod handler;
+mod key_mail;
 mod notification;
 mod store;
 mod task_mail;
@@ -64,6 +65,7 @@ pub async fn run_notification_worker(
         database: database.clone(),
         channels,
         codes: Arc::new(CodeSettings {
+            keys: format!("{}/keys", settings.channels.public_url),
             forgot_password: settings.channels.link,
             verify_email: settings.verify_email_link,
             lifetime: settings.channels.code_lifetime,

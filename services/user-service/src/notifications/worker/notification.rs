@@ -14,6 +14,8 @@ pub(super) struct CodeSettings {
     pub(super) forgot_password: String,
     /// The link of [`Kind::VerifyEmail`], with `{{code}}` as the placeholder.
     pub(super) verify_email: String,
+    /// The page with a user's API keys.
+    pub(super) keys: String,
     pub(super) lifetime: Duration,
 }
 

@@ -22,6 +22,8 @@ pub(super) struct ClaimedRow {
     pub(super) channel: String,
     pub(super) created: DateTime<Utc>,
     generation: Option<i64>,
+    /// What a mail about an API key says of it.
+    pub(super) key: (Option<String>, Option<DateTime<Utc>>),
 }
 
 impl ClaimedRow {
@@ -77,13 +79,14 @@ pub(super) fn claim(
     let Some(lease) = JOBS.claim(connection, claim)? else {
         return Ok(None);
     };
-    let (kind, channel, created, generation) = notifications::table
+    let (kind, channel, created, generation, key) = notifications::table
         .find(lease.id)
         .select((
             notifications::kind,
             notifications::channel,
             notifications::created,
             notifications::code_generation,
+            (notifications::key_name, notifications::key_expires),
         ))
         .first(connection)?;
     Ok(Some(ClaimedRow {
@@ -92,6 +95,7 @@ pub(super) fn claim(
         channel,
         created,
         generation,
+        key,
     }))
 }
 

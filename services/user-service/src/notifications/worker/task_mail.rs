@@ -13,6 +13,8 @@ values::names! {
         Due = "due",
         /// The requester is told about the decision.
         Decided = "decided",
+        /// The approver is told that the task was withdrawn.
+        Cancelled = "cancelled",
     }
 }
 

@@ -52,7 +52,7 @@ impl TaskMailSender {
             let claimed = self.client.claim(free).await;
             outage.record(&claimed);
             let wait = match claimed {
-                Ok(Claimed { mails, more }) => {
+                Ok(Claimed { mails, more, .. }) => {
                     pause = PAUSE;
                     let more = more.unwrap_or(mails.len() >= free);
                     for mail in mails {
@@ -172,6 +172,9 @@ impl Report {
 #[derive(Deserialize)]
 struct Claimed {
     mails: Vec<TaskMail>,
+    /// Mails about tasks that were withdrawn. The version before has none.
+    #[serde(default)]
+    cancelled: Vec<TaskMail>,
     /// Whether more may be due. The version before does not say so.
     more: Option<bool>,
 }
@@ -196,7 +199,9 @@ impl TaskMailClient {
     async fn claim(&self, limit: usize) -> Result<Claimed, CallError> {
         let request = self.post(&["claim"]).json(&json!({"limit": limit}));
         let response = self.send(request).await?;
-        Ok(response.json().await?)
+        let mut claimed: Claimed = response.json().await?;
+        claimed.mails.append(&mut claimed.cancelled);
+        Ok(claimed)
     }
 
     /// Reports what became of a mail. It can be repeated.

@@ -248,3 +248,37 @@ async fn a_creator_adds_a_webhook_and_sends_its_delivery_again() {
     phone.assert_no_errors().await;
     system.stop().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_creator_sees_how_a_webhook_is_called_and_sends_a_test() {
+    let system = System::start().await;
+    let token = system.sign_up(REQUESTER).await;
+    let task = task_with(&system, &token, "Buy a chair", "").await;
+    let body = json!({
+        "taskId": task.id, "url": format!("{}?correlationId=tried", system.webhook_url()),
+        "headers": {"X-Key": "the-key-of-the-engine"}, "body": {"answer": "{{status}}"}, "success": {"pointer": "/none"},
+    });
+    let _ = system.post("/people-task/webhooks", &token, &body).await;
+    let phone = signed_in(&system, "/", REQUESTER).await;
+    phone.follow("Created by me").await;
+    phone.follow("Buy a chair").await;
+    open_webhooks(&phone).await;
+    phone.sees("How it is called").await;
+    let open = "for (const one of document.querySelectorAll('.hooks details')) one.open = true; return true";
+    let _ = phone.run(open).await;
+    phone.sees("{{status}}").await;
+    phone.sees("x-key").await;
+    phone
+        .sees("An engine that does not look at it goes on")
+        .await;
+    assert!(!phone.text().await.contains("the-key-of-the-engine"));
+    phone.click("Send now").await;
+    phone.sees("No success").await;
+    phone.sees("the answer has no `/none`").await;
+    let calls = system.received("kind=webhook&correlationId=tried").await;
+    assert_eq!(calls.len(), 1);
+    assert_eq!(calls[0]["body"], json!({"answer": "test"}));
+    super::accessibility::check(&phone, "No success").await;
+    phone.assert_no_errors().await;
+    system.stop().await;
+}

@@ -72,6 +72,9 @@ impl Selection {
             ..Self::default()
         };
         selection.add_own(actor, role);
+        if role.is_none() {
+            selection.add_read(actor);
+        }
         for (field, value) in &conditions.filters {
             selection.add_filter(*field, value);
         }
@@ -143,6 +146,13 @@ impl Selection {
         }
     }
 
+    /// The tasks that a secret only opens.
+    fn add_read(&mut self, actor: &Actor) {
+        for presented in actor.secrets() {
+            self.add_secret("reading_secret", presented);
+        }
+    }
+
     /// A secret names its task.
     fn add_secret(&mut self, column: &str, secret: &PresentedSecret) {
         let Some(task) = secret.task else {
@@ -159,6 +169,10 @@ impl Selection {
         let restriction = match field {
             // A literal, because Postgres uses the indexes of pending tasks only if it sees this value.
             TaskFilter::Status if value == "pending" => "status = 'pending'".to_owned(),
+            TaskFilter::Status if value == "cancelled" => "cancelled".to_owned(),
+            TaskFilter::Status if value == "rejected" => {
+                "status = 'rejected' AND NOT cancelled".to_owned()
+            }
             TaskFilter::Status => format!("status = {}", self.binds.text(value)),
             TaskFilter::Public => format!("public = {}", value == "true"),
             TaskFilter::Text => {

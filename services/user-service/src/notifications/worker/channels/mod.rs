@@ -7,6 +7,7 @@ use anyhow::Context as _;
 use values::Names as _;
 
 use super::error::SendError;
+use super::key_mail::KeyMail;
 use super::notification::Notification;
 use super::task_mail::TaskMail;
 use crate::notifications::Channel;
@@ -58,6 +59,17 @@ impl Channels {
                 Ok(())
             }
             _ => Err(SendError::NotConfigured),
+        }
+    }
+
+    /// Sends a mail about an API key.
+    ///
+    /// # Errors
+    /// It was not sent, or it is unknown whether it was.
+    pub(super) async fn send_about_key(&self, mail: &KeyMail) -> Result<(), SendError> {
+        match &self.mail {
+            Some(channel) => channel.send_about_key(mail).await,
+            None => Err(SendError::NotConfigured),
         }
     }
 

@@ -5,6 +5,7 @@
 
 mod codes;
 mod foreign_text;
+mod keys;
 mod layout;
 mod tasks;
 mod texts;

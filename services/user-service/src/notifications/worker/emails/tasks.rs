@@ -24,19 +24,19 @@ impl Email {
         let texts = &all.task;
         let kind = kind_texts(mail, texts);
         let title = one_line(&mail.title, TITLE_IN_SUBJECT);
-        let is_decided = mail.kind == MailKind::Decided;
+        let is_ended = matches!(mail.kind, MailKind::Decided | MailKind::Cancelled);
         let content = Content {
             subject: format!("{}: {title}", kind.subject),
             heading: one_line(&mail.title, MAX_TITLE),
             paragraphs: vec![kind.intro],
-            quote: if is_decided {
+            quote: if is_ended {
                 String::new()
             } else {
                 excerpt(&mail.description, MAX_DESCRIPTION)
             },
             facts: facts(mail, all),
             buttons: buttons(mail, texts),
-            notes: notes(texts, is_decided),
+            notes: notes(texts, is_ended),
             footer: mail.unsubscribe_link.as_ref().map(|link| Link {
                 label: texts.unsubscribe,
                 link: link.expose(),
@@ -54,21 +54,29 @@ fn kind_texts<'a>(mail: &TaskMail, texts: &'a TaskTexts) -> &'a KindTexts {
         MailKind::Due => &texts.due,
         MailKind::Decided if mail.is_approved => &texts.approved,
         MailKind::Decided => &texts.rejected,
+        MailKind::Cancelled => &texts.cancelled,
     }
 }
 
 fn facts<'a>(mail: &TaskMail, all: &'a Texts) -> Vec<Fact<'a>> {
     let texts = &all.task;
     let fact = |label, value| Fact { label, value };
-    if mail.kind == MailKind::Decided {
-        let person = mail.decided_by.as_deref().unwrap_or(&mail.approver);
-        let comment = mail.comment.as_deref();
-        let comment = comment.map(|comment| fact(texts.comment, excerpt(comment, MAX_COMMENT)));
-        return [fact(texts.decided_by, one_line(person, MAX_TITLE))]
-            .into_iter()
-            .chain(comment)
-            .collect();
-    }
+    let (of_person, of_comment, person) = match mail.kind {
+        MailKind::Decided => (texts.decided_by, texts.comment, Some(&mail.approver)),
+        MailKind::Cancelled => (texts.cancelled_by, texts.reason, None),
+        MailKind::Asked | MailKind::Reminder | MailKind::Due => return open_facts(mail, all),
+    };
+    let person = mail.decided_by.as_ref().or(person);
+    let person = person.map(|person| fact(of_person, one_line(person, MAX_TITLE)));
+    let comment = mail.comment.as_deref();
+    let comment = comment.map(|comment| fact(of_comment, excerpt(comment, MAX_COMMENT)));
+    person.into_iter().chain(comment).collect()
+}
+
+/// What is said about a task that waits for a decision.
+fn open_facts<'a>(mail: &TaskMail, all: &'a Texts) -> Vec<Fact<'a>> {
+    let texts = &all.task;
+    let fact = |label, value| Fact { label, value };
     let due = mail
         .decision_by
         .map(|at| fact(texts.decide_by, all.moment(at)));
@@ -100,8 +108,8 @@ fn buttons<'a>(mail: &'a TaskMail, texts: &'a TaskTexts) -> Vec<Button<'a>> {
     approve.into_iter().chain(reject).chain([open]).collect()
 }
 
-fn notes(texts: &TaskTexts, is_decided: bool) -> Vec<String> {
-    let confirm = (!is_decided).then_some(texts.confirm);
+fn notes(texts: &TaskTexts, is_ended: bool) -> Vec<String> {
+    let confirm = (!is_ended).then_some(texts.confirm);
     let notes = confirm.into_iter().chain([texts.keep]);
     notes.map(str::to_owned).collect()
 }

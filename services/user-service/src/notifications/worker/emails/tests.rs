@@ -5,9 +5,10 @@ use serde_json::{Value, json};
 use values::{Language, Names as _, NotificationId, Secret, UserId};
 
 use super::{AllTexts, Email};
-use crate::notifications::Kind;
+use crate::notifications::worker::key_mail::KeyMail;
 use crate::notifications::worker::notification::Notification;
 use crate::notifications::worker::task_mail::{MailKind, TaskMail};
+use crate::notifications::{Kind, Notice};
 
 fn with_code(kind: Kind, language: Language, link: &str) -> Email {
     let notification = Notification {
@@ -24,11 +25,27 @@ fn with_code(kind: Kind, language: Language, link: &str) -> Email {
     Email::with_code(&notification, texts.of(language)).unwrap()
 }
 
+fn about_key(notice: Notice, language: Language, name: &str) -> Email {
+    let mail = KeyMail {
+        id: NotificationId::generate(),
+        notice,
+        user: UserId::generate(),
+        email: "ada@example.com".to_owned(),
+        name: name.to_owned(),
+        expires: (notice == Notice::KeyExpires).then(|| "2026-12-31T17:00:00Z".parse().unwrap()),
+        link: "https://example.com/keys".to_owned(),
+    };
+    let texts = AllTexts::load().unwrap();
+    Email::about_key(&mail, texts.of(language)).unwrap()
+}
+
 fn about_task(kind: MailKind, language: Language, changes: &Value) -> Email {
     let link = |action: &str| {
         format!("https://example.com/tasks?taskId=65b8f0a2c3d4e5f601234567&secret=5ec2e7{action}")
     };
     let is_decided = kind == MailKind::Decided;
+    let is_cancelled = kind == MailKind::Cancelled;
+    let is_ended = is_decided || is_cancelled;
     let is_reminder = matches!(kind, MailKind::Reminder | MailKind::Due);
     let mut mail = json!({
         "id": "65b8f0a2c3d4e5f601234568",
@@ -42,12 +59,12 @@ fn about_task(kind: MailKind, language: Language, changes: &Value) -> Email {
         "title": "Buy a second printer",
         "description": "The **first** one jams:\n\n- every day\n- twice",
         "decisionBy": "2026-12-31T17:00:00.000Z",
-        "status": if is_decided { "rejected" } else { "pending" },
-        "decidedBy": is_decided.then_some("grace@example.com"),
-        "comment": is_decided.then_some("Too expensive.\nAsk again next year."),
+        "status": if is_decided { "rejected" } else if is_cancelled { "cancelled" } else { "pending" },
+        "decidedBy": is_ended.then_some(if is_decided { "grace@example.com" } else { "ada@example.com" }),
+        "comment": is_ended.then_some("Too expensive.\nAsk again next year."),
         "taskLink": link(""),
-        "approveLink": (!is_decided).then(|| link("&action=approve")),
-        "rejectLink": (!is_decided).then(|| link("&action=reject")),
+        "approveLink": (!is_ended).then(|| link("&action=approve")),
+        "rejectLink": (!is_ended).then(|| link("&action=reject")),
         "unsubscribeLink": is_reminder.then_some("https://example.com/people-task/reminders/unsubscribe?token=t0ken"),
     });
     for (name, value) in changes.as_object().unwrap() {
@@ -70,6 +87,10 @@ fn every_mail_has_its_texts_in_every_language() {
         for &kind in Kind::ALL {
             let email = with_code(kind, language, "https://example.com/?code=c0de");
             check(kind.name(), language, &email);
+        }
+        for &notice in Notice::ALL {
+            let email = about_key(notice, language, "Invoices in n8n");
+            check(notice.name(), language, &email);
         }
         for &kind in MailKind::ALL {
             check(
@@ -151,4 +172,12 @@ fn texts_of_people_cannot_break_out_of_a_mail() {
         subject.chars().count() < 120 && subject.ends_with('…'),
         "{subject}"
     );
+}
+
+#[test]
+fn the_name_of_a_key_cannot_break_out_of_a_mail() {
+    let hostile = "</td><script>x</script>\r\nBcc: eve@example.com\u{202e}";
+    let email = about_key(Notice::KeyCreated, Language::English, hostile);
+    assert!(!email.html.contains("<script>") && !email.html.contains('\u{202e}'));
+    assert!(!email.plain.lines().any(|line| line.starts_with("Bcc")));
 }

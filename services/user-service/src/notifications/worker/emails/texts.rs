@@ -30,6 +30,7 @@ pub(in crate::notifications::worker) struct Texts {
     moment: &'static str,
     months: [&'static str; 12],
     pub(super) task: TaskTexts,
+    pub(super) key: KeyTexts,
 }
 
 /// The singular and plural of a unit of time.
@@ -45,6 +46,25 @@ pub(super) struct CodeTexts {
     pub(super) otherwise: &'static str,
 }
 
+/// The texts of mails about API keys.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct KeyTexts {
+    pub(super) created: NoticeTexts,
+    pub(super) expires: NoticeTexts,
+    pub(super) name: &'static str,
+    pub(super) end: &'static str,
+    pub(super) open: &'static str,
+}
+
+/// What a mail about an API key says.
+#[derive(Debug, Deserialize)]
+pub(super) struct NoticeTexts {
+    pub(super) subject: &'static str,
+    pub(super) intro: &'static str,
+    pub(super) advice: &'static str,
+}
+
 /// The texts of mails about tasks.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -54,9 +74,12 @@ pub(super) struct TaskTexts {
     pub(super) due: KindTexts,
     pub(super) approved: KindTexts,
     pub(super) rejected: KindTexts,
+    pub(super) cancelled: KindTexts,
     pub(super) requested_by: &'static str,
     pub(super) decide_by: &'static str,
     pub(super) decided_by: &'static str,
+    pub(super) cancelled_by: &'static str,
+    pub(super) reason: &'static str,
     pub(super) comment: &'static str,
     pub(super) approve: &'static str,
     pub(super) reject: &'static str,

@@ -15,6 +15,7 @@ use values::Language;
 
 use crate::notifications::worker::emails::{AllTexts, Email};
 use crate::notifications::worker::error::SendError;
+use crate::notifications::worker::key_mail::KeyMail;
 use crate::notifications::worker::notification::Notification;
 use crate::notifications::worker::task_mail::TaskMail;
 use crate::settings::MailSettings;
@@ -57,6 +58,14 @@ impl Mail {
         let email = Email::with_code(notification, self.texts.of(self.language));
         let email = email.map_err(|_| SendError::Template)?;
         let message = self.builder(&notification.email, &notification.id)?;
+        self.send_message(compose(message, email)?).await
+    }
+
+    /// Sends a mail about an API key.
+    pub(super) async fn send_about_key(&self, mail: &KeyMail) -> Result<(), SendError> {
+        let email = Email::about_key(mail, self.texts.of(self.language));
+        let email = email.map_err(|_| SendError::Template)?;
+        let message = self.builder(&mail.email, &mail.id)?;
         self.send_message(compose(message, email)?).await
     }
 

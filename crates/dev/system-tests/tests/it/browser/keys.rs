@@ -1,0 +1,71 @@
+//! The page of a person's API keys, and those of a user for administrators.
+
+use serde_json::json;
+use testkit::eventually;
+
+use super::accessibility::check;
+use super::{APPROVER, sign_in};
+use crate::harness::System;
+use crate::webdriver::Browser;
+
+const ADMIN: &str = "admin@countersign.local";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_person_makes_a_key_that_works_and_ends_it() {
+    let system = System::start().await;
+    system.sign_up(APPROVER).await;
+    let phone = Browser::phone().await;
+    phone.open(&format!("{}/account", system.http.base())).await;
+    sign_in(&phone, APPROVER, System::PASSWORD).await;
+    phone.follow("API keys").await;
+    phone.sees("There are no API keys.").await;
+    phone.fill("Name", "Invoices in n8n").await;
+    phone.click("Make a key").await;
+    phone.sees("it is not shown again").await;
+    check(&phone, "Invoices in n8n").await;
+    let key = phone
+        .run("return document.querySelector('#new-key').value")
+        .await;
+    let key = key.as_str().unwrap().to_owned();
+    let _ = system.get("/people-task/tasks-count", &key).await;
+    phone.click("End").await;
+    phone.sees("The key has ended.").await;
+    phone.sees("There are no API keys.").await;
+    eventually("the key to be refused", || async {
+        let reply = system.http.get("/people-task/tasks-count").bearer(&key);
+        (reply.send().await.status == 401).then_some(())
+    })
+    .await;
+    phone.assert_no_errors().await;
+    system.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_administrator_makes_a_key_for_a_service_account() {
+    let system = System::start().await;
+    let body = json!({"email": "flows@example.com", "service": true});
+    let made = system.post("/user", &system.admin, &body).await;
+    let id = made.json["user"]["id"].as_str().unwrap().to_owned();
+    let phone = Browser::phone().await;
+    let page = format!("{}/admin?view=user&id={id}", system.http.base());
+    phone.open(&page).await;
+    sign_in(&phone, ADMIN, System::PASSWORD).await;
+    phone.sees("Service account").await;
+    phone
+        .run("document.querySelector('details summary').click()")
+        .await;
+    phone.sees("There are no API keys.").await;
+    phone.fill("Name", "Flows").await;
+    phone
+        .run("document.querySelector('#scope-tasks-decide').click()")
+        .await;
+    phone.click("Make a key").await;
+    phone.sees("it is not shown again").await;
+    let keys = system
+        .get(&format!("/users/{id}/keys"), &system.admin)
+        .await;
+    let scopes = json!(["tasks:read", "tasks:write", "tasks:decide"]);
+    assert_eq!(keys.json[0]["scopes"], scopes);
+    phone.assert_no_errors().await;
+    system.stop().await;
+}

@@ -1,0 +1,75 @@
+//! Withdrawing a task.
+
+use crate::webdriver::Browser;
+use serde_json::json;
+
+use super::{REQUESTER, dialog_closes, link, poll, signed_in, status, task_with};
+use crate::harness::System;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_created_a_task_withdraws_it_and_learns_before_who_will_not_hear_of_it() {
+    let system = System::start().await;
+    let token = system.sign_up(REQUESTER).await;
+    let task = task_with(&system, &token, "Buy a chair", "").await;
+    system.register_webhook(&token, &task.id, "unaware").await;
+    let approver = Browser::phone().await;
+    approver.open(&link(&system, &task)).await;
+    approver.sees("Approve").await;
+    assert!(!approver.text().await.contains("Withdraw"));
+
+    let phone = signed_in(&system, &format!("/tasks?taskId={}", task.id), REQUESTER).await;
+    phone.click("Withdraw").await;
+    phone.sees("1 webhook will not hear of it").await;
+    phone
+        .fill("Reason (optional)", "We found an old one.")
+        .await;
+    phone.click("Yes, withdraw").await;
+    dialog_closes(&phone).await;
+    phone.sees(&format!("Withdrawn by {REQUESTER}")).await;
+    phone.sees("We found an old one.").await;
+    assert_eq!(phone.count("article button").await, 0);
+    assert_eq!(status(&system, &token, &task).await, "cancelled");
+    phone.assert_no_errors().await;
+
+    poll(&approver).await;
+    approver.sees("was just withdrawn").await;
+    approver.sees("We found an old one.").await;
+    assert_eq!(approver.count("#approve").await, 0);
+    approver.assert_no_errors().await;
+    system.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_requester_withdraws_by_the_link() {
+    let system = System::start().await;
+    let token = system.sign_up("flow@example.com").await;
+    let task = task_with(&system, &token, "Buy a chair", "").await;
+    let (base, id, secret) = (system.http.base(), &task.id, &task.requester_secret);
+    let phone = Browser::phone().await;
+    phone
+        .open(&format!("{base}/tasks#id={id}&secret={secret}"))
+        .await;
+    phone.sees("has not decided yet").await;
+    phone.click("Withdraw").await;
+    phone.click("Yes, withdraw").await;
+    phone.sees(&format!("Withdrawn by {REQUESTER}")).await;
+    assert_eq!(status(&system, &token, &task).await, "cancelled");
+    phone.assert_no_errors().await;
+    system.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_list_shows_withdrawn_tasks() {
+    let system = System::start().await;
+    let token = system.sign_up(REQUESTER).await;
+    let task = task_with(&system, &token, "Buy a chair", "").await;
+    let _ = task_with(&system, &token, "Buy a lamp", "").await;
+    let path = format!("/people-task/tasks/{}/cancel", task.id);
+    let _ = system.post(&path, &token, &json!({})).await.expect(200);
+    let phone = signed_in(&system, "/?tab=created&status=cancelled", REQUESTER).await;
+    phone.sees("Buy a chair").await;
+    phone.sees("Withdrawn").await;
+    assert!(!phone.text().await.contains("Buy a lamp"));
+    phone.assert_no_errors().await;
+    system.stop().await;
+}

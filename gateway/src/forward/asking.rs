@@ -1,0 +1,145 @@
+//! Asks the user service for the token of a key.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use actix_web::web::Data;
+use auth::{ApiKey, ExchangedKey, KeyExchange};
+use bytes::Bytes;
+use http::header::{CONTENT_TYPE, RETRY_AFTER};
+use http::{HeaderValue, Request, Response, StatusCode, Uri};
+use http_body_util::{BodyExt as _, Full, Limited};
+use http_kit::Problem;
+use hyper::body::Incoming;
+use telemetry::CallOutcome;
+use tokio::time::timeout;
+use values::Secret;
+
+use super::MAX_WAIT;
+use super::headers::identify;
+use crate::client_info::ClientInfo;
+use crate::context::AppState;
+use crate::keys::{Exchange, KeyToken, Refusal, record};
+use crate::limits::concurrency::{acquire, refusal};
+use crate::limits::turns::Turn;
+use crate::routes::{Service, Work};
+use crate::upstream::UpstreamClient;
+
+const PATH: &str = "/internal/keys/exchange";
+/// For one attempt.
+const TIME_LIMIT: Duration = Duration::from_secs(5);
+/// The first may meet a connection that the user service has just closed.
+const ATTEMPTS: usize = 2;
+/// The longest answer in bytes.
+const MAX_ANSWER: usize = 16 * 1024;
+/// What a network must wait that the user service tells no time.
+const DEFAULT_WAIT: Duration = Duration::from_secs(1);
+
+/// On whose behalf the user service is asked, and by what.
+#[derive(Debug, Clone)]
+pub(crate) struct Asking {
+    pub(crate) state: Data<AppState>,
+    pub(crate) http_client: UpstreamClient,
+    pub(crate) client: Arc<ClientInfo>,
+}
+
+impl Exchange for Asking {
+    fn address(&self) -> IpAddr {
+        self.client.address
+    }
+
+    async fn turn(&self) -> Result<Option<Turn>, Problem> {
+        let address = self.client.address;
+        if !self.state.rate_limits.apply_to(address) {
+            return Ok(None);
+        }
+        let turn = self.state.turns.wait(address, Service::User, Work::Short);
+        match timeout(MAX_WAIT, turn).await {
+            Ok(Ok(turn)) => Ok(Some(turn)),
+            Ok(Err(_)) | Err(_) => Err(refusal(fairness::Refused::ShareUsed)),
+        }
+    }
+
+    async fn exchange(&self, key: &ApiKey) -> Result<Arc<KeyToken>, Refusal> {
+        let circuit = self.state.circuit_breakers.of(Service::User);
+        let in_flight = self.state.concurrency.in_flight.of(Service::User);
+        let permits = (
+            acquire(in_flight, self.client.address, 1),
+            circuit.acquire(),
+        );
+        let (Ok(_in_flight), Ok(circuit)) = permits else {
+            return Err(Refusal::Unavailable);
+        };
+        let answer = ask(key, self).await;
+        match &answer {
+            Err(Refusal::Unavailable) => circuit.record_failure(),
+            _ => circuit.record_response(),
+        }
+        if answer.is_ok() {
+            record("exchanged");
+        } else if matches!(answer, Err(Refusal::Unavailable)) {
+            record("unavailable");
+        }
+        answer
+    }
+
+    fn count_failed(&self) -> Option<Duration> {
+        self.state.rate_limits.count_failed_key(self.client.address)
+    }
+}
+
+async fn ask(key: &ApiKey, asking: &Asking) -> Result<Arc<KeyToken>, Refusal> {
+    let body = KeyExchange {
+        key: key.expose().to_owned(),
+    };
+    let body = serde_json::to_vec(&body).map_err(|_| Refusal::Unavailable)?;
+    let body = Bytes::from(body);
+    let uri = asking.state.upstreams.of(Service::User).uri(PATH, None);
+    let uri = uri.map_err(|_| Refusal::Unavailable)?;
+    for _ in 0..ATTEMPTS {
+        if let Some(response) = send(&uri, &body, asking).await {
+            return read(response).await;
+        }
+    }
+    Err(Refusal::Unavailable)
+}
+
+/// The response, if there is one within the time limit.
+async fn send(uri: &Uri, body: &Bytes, asking: &Asking) -> Option<Response<Incoming>> {
+    let mut request = Request::new(Full::new(body.clone()));
+    *request.method_mut() = http::Method::POST;
+    *request.uri_mut() = uri.clone();
+    let json = HeaderValue::from_static("application/json");
+    request.headers_mut().insert(CONTENT_TYPE, json);
+    identify(request.headers_mut(), &asking.client);
+    let sent = timeout(TIME_LIMIT, asking.http_client.request(request));
+    let sent = async { sent.await.ok()?.ok() };
+    let outcome = |response: &Option<Response<Incoming>>| match response {
+        Some(response) if !response.status().is_server_error() => CallOutcome::Success,
+        _ => CallOutcome::Failure,
+    };
+    telemetry::outgoing("key-exchange", sent, outcome).await
+}
+
+async fn read(response: Response<Incoming>) -> Result<Arc<KeyToken>, Refusal> {
+    match response.status() {
+        StatusCode::OK => {}
+        StatusCode::UNAUTHORIZED => return Err(Refusal::Invalid),
+        StatusCode::TOO_MANY_REQUESTS => {
+            let wait = response.headers().get(RETRY_AFTER);
+            let seconds = wait.and_then(|wait| wait.to_str().ok()?.parse().ok());
+            let wait = seconds.map_or(DEFAULT_WAIT, Duration::from_secs);
+            return Err(Refusal::TooManyAttempts(wait));
+        }
+        _ => return Err(Refusal::Unavailable),
+    }
+    let body = Limited::new(response.into_body(), MAX_ANSWER).collect();
+    let body = timeout(TIME_LIMIT, body).await;
+    let body = body.map_err(|_| Refusal::Unavailable)?;
+    let body = body.map_err(|_| Refusal::Unavailable)?.to_bytes();
+    let answer: Result<ExchangedKey, _> = serde_json::from_slice(&body);
+    let ExchangedKey { token, seconds } = answer.map_err(|_| Refusal::Unavailable)?;
+    let lifetime = Duration::from_secs(seconds);
+    Ok(Arc::new(KeyToken::new(Secret::new(token), lifetime)))
+}

@@ -1,0 +1,356 @@
+//! API keys: the gateway exchanges each for an access token at the user service, and services see only that.
+//!
+//! - A token is kept until its end, at most some minutes, so the keys that are in use go on while the user service is away.
+//!   It is exchanged anew behind a request once half of its time is over, and in each minute in which it is used, by which the
+//!   user service knows when a key was used last.
+//! - Requests that need the token of a key at the same time wait for one exchange.
+//! - A token that was revoked is never used: it is verified for each request, as any token is. It is exchanged once more,
+//!   because the user's password may be new while the key goes on.
+//! - A text that is no key is remembered for some seconds, and counts towards the limit on passwords of its network.
+//!
+//! Keys are found by their hashes. At most [`MAX_KEYS`] are remembered; those that are used most stay.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use actix_web::rt;
+use auth::ApiKey;
+use http_kit::{Problem, client_network};
+use moka::sync::Cache;
+use parking_lot::RwLock;
+use tokio::sync::Mutex;
+use values::Secret;
+
+use crate::limits::turns::Turn;
+
+const MAX_KEYS: u64 = 10_000;
+/// A key that was not used for this long is forgotten.
+const IDLE: Duration = Duration::from_secs(10 * 60);
+/// How long it is remembered that a text is no key.
+const REFUSED_FOR: Duration = Duration::from_secs(5);
+/// How long it is remembered that the user service did not respond.
+const UNAVAILABLE_FOR: Duration = Duration::from_secs(1);
+/// Networks whose failed tries are over their limit.
+const MAX_FAILING: u64 = 10_000;
+
+/// Asks the user service on behalf of a client.
+pub(crate) trait Exchange: Clone + 'static {
+    /// The client's address.
+    fn address(&self) -> IpAddr;
+
+    /// Waits for the turn of the client's network, as its other requests to the user service do.
+    ///
+    /// # Errors
+    /// `429` if earlier requests of the network take too long, or if it has too many.
+    async fn turn(&self) -> Result<Option<Turn>, Problem>;
+
+    /// Exchanges a key for a token.
+    ///
+    /// # Errors
+    /// Why there is none.
+    async fn exchange(&self, key: &ApiKey) -> Result<Arc<KeyToken>, Refusal>;
+
+    /// Counts a failed try of the client's network. Returns how long its next ones are refused, if it had too many.
+    fn count_failed(&self) -> Option<Duration>;
+}
+
+/// The token of a key.
+#[derive(Debug)]
+pub(crate) struct KeyToken {
+    text: Secret,
+    exchanged: Instant,
+    lifetime: Duration,
+    /// The minute of its exchange, by the clock.
+    minute: u64,
+}
+
+impl KeyToken {
+    pub(crate) fn new(text: Secret, lifetime: Duration) -> Self {
+        Self {
+            text,
+            exchanged: Instant::now(),
+            lifetime,
+            minute: current_minute(),
+        }
+    }
+
+    pub(crate) fn expose(&self) -> &str {
+        self.text.expose()
+    }
+
+    fn has_ended(&self) -> bool {
+        self.exchanged.elapsed() >= self.lifetime
+    }
+
+    /// Whether it is time for the next one.
+    fn is_stale(&self) -> bool {
+        self.exchanged.elapsed() >= self.lifetime / 2 || self.minute != current_minute()
+    }
+}
+
+fn current_minute() -> u64 {
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    since.map_or(0, |since| since.as_secs() / 60)
+}
+
+/// Why there is no token for a key.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Refusal {
+    /// It is no key.
+    Invalid,
+    /// It is no key, and its network has tried too many of them.
+    TooManyAttempts(Duration),
+    /// The user service did not say.
+    Unavailable,
+}
+
+impl Refusal {
+    fn lasts(self) -> Duration {
+        match self {
+            Self::Invalid => REFUSED_FOR,
+            Self::TooManyAttempts(wait) => wait.min(REFUSED_FOR),
+            Self::Unavailable => UNAVAILABLE_FOR,
+        }
+    }
+}
+
+impl From<Refusal> for Problem {
+    fn from(refusal: Refusal) -> Self {
+        match refusal {
+            Refusal::Invalid => auth::invalid_key(),
+            Refusal::TooManyAttempts(wait) => Self::new(
+                actix_web::http::StatusCode::TOO_MANY_REQUESTS,
+                "too-many-attempts",
+                "Too many failed attempts in a row. Wait as long as `Retry-After` says, then try again.",
+            )
+            .retry_after(wait),
+            Refusal::Unavailable => Self::unavailable(
+                "keys-unavailable",
+                "This API key cannot be checked now. Try again soon.",
+            ),
+        }
+    }
+}
+
+/// What is known of a key.
+#[derive(Debug, Default)]
+enum Known {
+    #[default]
+    Nothing,
+    Token(Arc<KeyToken>),
+    Refused(Refusal, Instant),
+}
+
+#[derive(Debug, Default)]
+struct Entry {
+    known: RwLock<Known>,
+    /// Held by the request that asks the user service.
+    asking: Arc<Mutex<()>>,
+}
+
+impl Entry {
+    /// What is known now; `None` if the user service has to be asked.
+    fn current(&self) -> Option<Result<Arc<KeyToken>, Refusal>> {
+        match &*self.known.read() {
+            Known::Token(token) if !token.has_ended() => Some(Ok(Arc::clone(token))),
+            Known::Refused(refusal, until) if Instant::now() < *until => Some(Err(*refusal)),
+            _ => None,
+        }
+    }
+
+    /// Takes note of an answer. A token that has not ended stays while the user service does not say anything else.
+    fn note(&self, answer: &Result<Arc<KeyToken>, Refusal>) {
+        let mut known = self.known.write();
+        let is_kept = matches!(&*known, Known::Token(token) if !token.has_ended());
+        *known = match answer {
+            Ok(token) => Known::Token(Arc::clone(token)),
+            Err(Refusal::Unavailable) if is_kept => return,
+            Err(refusal) => Known::Refused(*refusal, Instant::now() + refusal.lasts()),
+        };
+    }
+
+    /// Forgets a token.
+    fn forget(&self, token: &Arc<KeyToken>) {
+        let mut known = self.known.write();
+        if matches!(&*known, Known::Token(held) if Arc::ptr_eq(held, token)) {
+            *known = Known::Nothing;
+        }
+    }
+}
+
+/// The tokens of keys.
+#[derive(Debug)]
+pub(crate) struct KeyTokens {
+    entries: Cache<[u8; 32], Arc<Entry>>,
+    /// Networks whose failed tries are over their limit, and until when.
+    failing: Cache<IpAddr, Instant>,
+}
+
+impl Default for KeyTokens {
+    fn default() -> Self {
+        Self {
+            entries: Cache::builder()
+                .max_capacity(MAX_KEYS)
+                .time_to_idle(IDLE)
+                .build(),
+            failing: Cache::builder()
+                .max_capacity(MAX_FAILING)
+                .time_to_live(IDLE)
+                .build(),
+        }
+    }
+}
+
+impl KeyTokens {
+    /// The token of a key that has one already.
+    pub(crate) fn known(&self, key: &ApiKey) -> Option<Arc<KeyToken>> {
+        let entry = self.entries.get(key.fingerprint().as_bytes())?;
+        entry.current()?.ok()
+    }
+
+    /// The token of a key.
+    ///
+    /// # Errors
+    /// `401 invalid-key`, `429` if the network has tried too many that are none, and `503` while it cannot be checked.
+    pub(crate) async fn token(
+        &self,
+        key: &ApiKey,
+        asking: &impl Exchange,
+    ) -> Result<Arc<KeyToken>, Problem> {
+        let fingerprint = *key.fingerprint().as_bytes();
+        let entry = self.entries.get_with(fingerprint, Arc::default);
+        match entry.current() {
+            Some(Ok(token)) => {
+                if token.is_stale() {
+                    refresh(entry, key.clone(), asking.clone());
+                }
+                Ok(token)
+            }
+            Some(Err(refusal)) => {
+                record("refused-again");
+                Err(refusal.into())
+            }
+            None => self.ask(&entry, key, asking).await,
+        }
+    }
+
+    /// The token of a key whose last one was refused.
+    ///
+    /// # Errors
+    /// Those of [`KeyTokens::token`].
+    pub(crate) async fn renewed(
+        &self,
+        key: &ApiKey,
+        refused: &Arc<KeyToken>,
+        asking: &impl Exchange,
+    ) -> Result<Arc<KeyToken>, Problem> {
+        if let Some(entry) = self.entries.get(key.fingerprint().as_bytes()) {
+            entry.forget(refused);
+        }
+        self.token(key, asking).await
+    }
+
+    /// Asks the user service, unless another request has just done so.
+    async fn ask(
+        &self,
+        entry: &Arc<Entry>,
+        key: &ApiKey,
+        asking: &impl Exchange,
+    ) -> Result<Arc<KeyToken>, Problem> {
+        let _alone = entry.asking.lock().await;
+        if let Some(answer) = entry.current() {
+            return Ok(answer?);
+        }
+        let network = client_network(asking.address());
+        if let Some(until) = self.failing.get(&network)
+            && let Some(wait) = until.checked_duration_since(Instant::now())
+        {
+            return Err(Refusal::TooManyAttempts(wait).into());
+        }
+        let _turn = asking.turn().await?;
+        let answer = asking.exchange(key).await;
+        entry.note(&answer);
+        if matches!(answer, Err(Refusal::Invalid)) {
+            self.count_failure(asking);
+        }
+        Ok(answer?)
+    }
+
+    /// Counts a try with a text that is no key towards the limit on passwords of its network.
+    pub(crate) fn count_failure(&self, asking: &impl Exchange) {
+        record("refused");
+        let address = asking.address();
+        if let Some(wait) = asking.count_failed() {
+            let until = Instant::now() + wait;
+            self.failing.insert(client_network(address), until);
+        }
+    }
+}
+
+/// Exchanges a key once more, behind the request that uses its present token.
+fn refresh(entry: Arc<Entry>, key: ApiKey, asking: impl Exchange) {
+    let Ok(alone) = Arc::clone(&entry.asking).try_lock_owned() else {
+        return;
+    };
+    rt::spawn(async move {
+        let answer = asking.exchange(&key).await;
+        entry.note(&answer);
+        if matches!(answer, Err(Refusal::Unavailable)) {
+            // The next request would ask again at once.
+            tokio::time::sleep(UNAVAILABLE_FOR).await;
+        }
+        drop(alone);
+    });
+}
+
+pub(crate) fn record(outcome: &'static str) {
+    metrics::counter!("gateway_key_exchanges_total", "outcome" => outcome).increment(1);
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::time::Duration;
+
+    use values::Secret;
+
+    use super::{Entry, KeyToken, Refusal};
+
+    fn token(lifetime: Duration) -> Arc<KeyToken> {
+        Arc::new(KeyToken::new(Secret::new("token"), lifetime))
+    }
+
+    #[test]
+    fn a_token_outlasts_a_user_service_that_does_not_respond_but_not_its_own_end() {
+        let entry = Entry::default();
+        entry.note(&Ok(token(Duration::from_secs(60))));
+        entry.note(&Err(Refusal::Unavailable));
+        assert!(matches!(entry.current(), Some(Ok(_))));
+        entry.note(&Ok(token(Duration::ZERO)));
+        assert!(entry.current().is_none());
+        entry.note(&Err(Refusal::Unavailable));
+        assert!(matches!(entry.current(), Some(Err(Refusal::Unavailable))));
+    }
+
+    #[test]
+    fn a_key_that_has_ended_takes_its_token_with_it() {
+        let entry = Entry::default();
+        entry.note(&Ok(token(Duration::from_secs(60))));
+        entry.note(&Err(Refusal::Invalid));
+        assert!(matches!(entry.current(), Some(Err(Refusal::Invalid))));
+    }
+
+    #[test]
+    fn only_the_token_that_was_refused_is_forgotten() {
+        let entry = Entry::default();
+        let (first, second) = (
+            token(Duration::from_secs(60)),
+            token(Duration::from_secs(60)),
+        );
+        entry.note(&Ok(Arc::clone(&first)));
+        entry.note(&Ok(second));
+        entry.forget(&first);
+        assert!(matches!(entry.current(), Some(Ok(_))));
+    }
+}

@@ -1,0 +1,227 @@
+//! Callers that wait for the end of a task.
+//!
+//! A caller that waits holds only its own connection: the gateway asks the service once at the beginning, and once more,
+//! with all the checks of a request, when the feed of the service names the task or the time is over.
+
+mod feed;
+
+use std::collections::HashMap;
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use fairness::FairQueue;
+use http_kit::{Problem, client_network};
+use parking_lot::Mutex;
+use tokio::sync::{Notify, Semaphore, SemaphorePermit, watch};
+use tokio::time::{Instant, sleep_until};
+use tokio_util::sync::CancellationToken;
+use values::TaskId;
+
+pub(crate) use self::feed::listen;
+use crate::limits::concurrency::refusal;
+use crate::settings::WaitingSettings;
+
+/// How many callers that have waited are answered at the same time. They come on top of the requests in flight, so that
+/// they take nothing from them, and must not flood the service when all of them end together.
+const ANSWERS: usize = 64;
+
+/// What all callers that wait share.
+#[derive(Debug)]
+pub(crate) struct Waiting {
+    /// The longest time that a caller waits.
+    longest: Duration,
+    waiters: Mutex<Waiters>,
+    /// The first caller has come.
+    begun: Notify,
+    answers: Semaphore,
+    /// The process stops, and answers everyone.
+    stopping: CancellationToken,
+}
+
+#[derive(Debug)]
+struct Waiters {
+    /// Each network may have every place that no other one needs. They stay in the queue, because all wait at the same
+    /// time.
+    places: FairQueue<IpAddr, CancellationToken>,
+    tasks: HashMap<TaskId, watch::Sender<()>>,
+}
+
+impl Waiting {
+    pub(crate) fn new(settings: WaitingSettings, stopping: CancellationToken) -> Arc<Self> {
+        let waiters = Waiters {
+            places: FairQueue::new(settings.max),
+            tasks: HashMap::new(),
+        };
+        Arc::new(Self {
+            longest: settings.longest,
+            waiters: Mutex::new(waiters),
+            begun: Notify::new(),
+            answers: Semaphore::new(ANSWERS),
+            stopping,
+        })
+    }
+
+    /// Takes a place for a caller. It hears of ends from now on.
+    ///
+    /// # Errors
+    /// `429 too-many-concurrent-requests` or `503 overloaded` if there is none.
+    pub(crate) fn enter(self: &Arc<Self>, client: IpAddr, task: TaskId) -> Result<Place, Problem> {
+        let network = client_network(client);
+        let displaced = CancellationToken::new();
+        let mut waiters = self.waiters.lock();
+        let pushed = waiters.places.push(&network, displaced.clone());
+        let (number, other) = pushed.map_err(refusal)?;
+        let sender = waiters
+            .tasks
+            .entry(task)
+            .or_insert_with(|| watch::Sender::new(()));
+        let ended = sender.subscribe();
+        drop(waiters);
+        if let Some(other) = other {
+            metrics::counter!("gateway_waiting_displaced_total").increment(1);
+            other.cancel();
+        }
+        self.begun.notify_one();
+        Ok(Place {
+            waiting: Arc::clone(self),
+            network,
+            number,
+            task,
+            ended,
+            displaced,
+        })
+    }
+
+    /// Waits until one more of the callers that have waited may be answered.
+    pub(crate) async fn answer(&self) -> Option<SemaphorePermit<'_>> {
+        self.answers.acquire().await.ok()
+    }
+
+    /// Sets the gauge of callers that wait.
+    pub(crate) fn record_gauge(&self) {
+        let total = self.waiters.lock().places.total();
+        metrics::gauge!("gateway_waiting_requests").set(u32::try_from(total).unwrap_or(u32::MAX));
+    }
+
+    fn is_empty(&self) -> bool {
+        self.waiters.lock().tasks.is_empty()
+    }
+
+    async fn until_begun(&self) {
+        while self.is_empty() {
+            self.begun.notified().await;
+        }
+    }
+
+    /// Wakes those who wait for these tasks.
+    fn wake(&self, tasks: &[TaskId]) {
+        let waiters = self.waiters.lock();
+        for ended in tasks.iter().filter_map(|task| waiters.tasks.get(task)) {
+            ended.send_replace(());
+        }
+    }
+
+    /// Wakes everyone, because the end of a task may have been missed.
+    fn wake_all(&self) {
+        for ended in self.waiters.lock().tasks.values() {
+            ended.send_replace(());
+        }
+    }
+}
+
+/// The place of a caller that waits, until it is dropped.
+#[derive(Debug)]
+pub(crate) struct Place {
+    waiting: Arc<Waiting>,
+    network: IpAddr,
+    number: u64,
+    task: TaskId,
+    ended: watch::Receiver<()>,
+    /// Cancelled when a network with fewer places needs this one.
+    displaced: CancellationToken,
+}
+
+impl Place {
+    /// When the wait of a caller ends that may wait for this time.
+    pub(crate) fn end(&self, wait: Duration) -> Instant {
+        Instant::now() + wait.min(self.waiting.longest)
+    }
+
+    /// Waits until the task may have ended, or the wait is over.
+    pub(crate) async fn until_ended(&mut self, until: Instant) {
+        tokio::select! {
+            _ = self.ended.changed() => {}
+            () = sleep_until(until) => {}
+            () = self.displaced.cancelled() => {}
+            () = self.waiting.stopping.cancelled() => {}
+        }
+    }
+
+    /// Whether the wait is over, whatever the task is.
+    pub(crate) fn is_over(&self, until: Instant) -> bool {
+        let is_stopped = self.displaced.is_cancelled() || self.waiting.stopping.is_cancelled();
+        is_stopped || Instant::now() >= until
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let mut waiters = self.waiting.waiters.lock();
+        waiters.places.remove(&self.network, self.number);
+        let sender = waiters.tasks.get(&self.task);
+        // The receiver of this place still counts.
+        if sender.is_some_and(|sender| sender.receiver_count() <= 1) {
+            waiters.tasks.remove(&self.task);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::time::Duration;
+
+    use tokio::time::Instant;
+    use tokio_util::sync::CancellationToken;
+    use values::TaskId;
+
+    use super::{Place, Waiting};
+    use crate::settings::WaitingSettings;
+
+    fn waiting(max: usize) -> Arc<Waiting> {
+        let longest = Duration::from_secs(50);
+        Waiting::new(WaitingSettings { max, longest }, CancellationToken::new())
+    }
+
+    fn enter(waiting: &Arc<Waiting>, last: u8, task: TaskId) -> Option<Place> {
+        waiting.enter([203, 0, 113, last].into(), task).ok()
+    }
+
+    #[test]
+    fn one_network_cannot_take_all_places() {
+        let (waiting, task) = (waiting(4), TaskId::generate());
+        let large: Vec<_> = (0..5).filter_map(|_| enter(&waiting, 1, task)).collect();
+        assert_eq!(large.len(), 4);
+        let small: Vec<_> = (0..3).filter_map(|_| enter(&waiting, 2, task)).collect();
+        assert_eq!(small.len(), 2);
+        let now = Instant::now() + Duration::from_secs(9);
+        let over: Vec<_> = large.iter().map(|place| place.is_over(now)).collect();
+        assert_eq!(over, [false, false, true, true]);
+    }
+
+    #[tokio::test]
+    async fn only_those_who_wait_for_a_task_are_woken_and_each_end_since_they_came_counts() {
+        let (waiting, task) = (waiting(4), TaskId::generate());
+        let mut place = enter(&waiting, 1, task).unwrap();
+        let other = enter(&waiting, 1, TaskId::generate()).unwrap();
+        waiting.wake(&[task]);
+        place
+            .until_ended(Instant::now() + Duration::from_secs(60))
+            .await;
+        assert!(!other.ended.has_changed().unwrap());
+        drop((place, other));
+        assert!(waiting.is_empty());
+        assert_eq!(waiting.waiters.lock().places.total(), 0);
+    }
+}

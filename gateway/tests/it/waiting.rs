@@ -1,0 +1,192 @@
+//! Callers that wait for the end of a task.
+
+use std::time::{Duration, Instant};
+
+use testkit::{Reply, eventually};
+use tokio::task::JoinHandle;
+use values::UserId;
+
+use crate::fixture::{Fixture, token};
+use crate::services::FakeService;
+
+const BEHIND_A_PROXY: (&str, &str) = ("TRUSTED_PROXIES", "127.0.0.0/8");
+const CLIENT: &str = "203.0.113.1";
+/// Less than any wait that the tests ask for.
+const SOON: Duration = Duration::from_secs(5);
+
+/// Starts to wait, and returns when the service has been asked once.
+async fn wait(fixture: &Fixture, path: &str, client: &str) -> JoinHandle<Reply> {
+    let before = fixture.tasks.count();
+    let request = fixture.http.get(path).bearer(&fixture.token());
+    let waiting = tokio::spawn(request.header("x-forwarded-for", client).send());
+    eventually("the service to be asked", || async {
+        (fixture.tasks.count() > before).then_some(())
+    })
+    .await;
+    waiting
+}
+
+/// The reply, which must come long before the wait is over.
+async fn soon(waiting: JoinHandle<Reply>) -> Reply {
+    tokio::time::timeout(SOON, waiting)
+        .await
+        .expect("no reply")
+        .unwrap()
+}
+
+#[tokio::test]
+async fn a_caller_is_answered_when_the_task_ends() {
+    let fixture = Fixture::start().await;
+    let (path, other) = (fixture.tasks.pending_task(), fixture.tasks.pending_task());
+    let waiting = wait(&fixture, &path, CLIENT).await;
+    fixture.tasks.end(&other);
+    tokio::task::yield_now().await;
+    assert!(!waiting.is_finished());
+    fixture.tasks.end(&path);
+    let reply = soon(waiting).await.expect(200);
+    assert_eq!(reply.json["ok"], true);
+    assert_eq!(reply.header("x-may-wait"), None);
+    // A caller that does not want to wait, and one whose task is not pending, are answered at once.
+    let pending = fixture.tasks.pending_task();
+    let (pending, _) = pending.split_once('?').unwrap();
+    for path in [pending, &path] {
+        let reply = fixture.http.get(path).bearer(&fixture.token()).send();
+        let _ = tokio::time::timeout(SOON, reply).await.unwrap().expect(200);
+    }
+}
+
+#[tokio::test]
+async fn the_state_of_a_task_that_does_not_end_comes_when_the_wait_is_over() {
+    let fixture = Fixture::with(&[("GATEWAY_LONGEST_WAIT", "1s")]).await;
+    let path = fixture.tasks.pending_task();
+    let started = Instant::now();
+    let waiting = wait(&fixture, &path, CLIENT).await;
+    let reply = soon(waiting).await.expect(200);
+    assert_eq!(reply.json["status"], "pending");
+    assert!(started.elapsed() >= Duration::from_secs(1));
+    let times = |pattern: &str| {
+        fixture.tasks.with(|s| {
+            s.received
+                .iter()
+                .filter(|r| r.target.contains(pattern))
+                .count()
+        })
+    };
+    // Once at the beginning, once because the feed has just begun, and once at the end.
+    assert!((2..=3).contains(&times("wait=30")), "{}", times("wait=30"));
+}
+
+#[tokio::test]
+async fn the_token_is_judged_again_at_the_answer() {
+    let fixture = Fixture::start().await;
+    let path = fixture.tasks.pending_task();
+    let user = UserId::generate();
+    let token = token(&fixture.signer, user);
+    let before = fixture.tasks.count();
+    let waiting = tokio::spawn(fixture.http.get(&path).bearer(&token).send());
+    eventually("the service to be asked", || async {
+        (fixture.tasks.count() > before).then_some(())
+    })
+    .await;
+    fixture.users.with(|state| state.raised.push((user, 2)));
+    eventually("the token to be revoked", || async {
+        let reply = fixture.http.get("/user").bearer(&token).send().await;
+        (reply.status == 401).then_some(())
+    })
+    .await;
+    fixture.tasks.end(&path);
+    soon(waiting).await.expect_problem(401, "token-revoked");
+}
+
+#[tokio::test]
+async fn a_gateway_that_stops_answers_everyone_at_once() {
+    let fixture = Fixture::start().await;
+    let path = fixture.tasks.pending_task();
+    let mut waiting = Vec::new();
+    for _ in 0..100 {
+        let request = fixture.http.get(&path).bearer(&fixture.token());
+        waiting.push(tokio::spawn(request.send()));
+    }
+    eventually("all to wait", || async {
+        (fixture.tasks.count() >= 100).then_some(())
+    })
+    .await;
+    fixture.gateway.drain(Duration::ZERO).await;
+    for waiting in waiting {
+        assert_eq!(soon(waiting).await.expect(200).json["status"], "pending");
+    }
+}
+
+#[tokio::test]
+async fn one_network_cannot_take_all_places() {
+    let fixture = Fixture::with(&[BEHIND_A_PROXY, ("GATEWAY_MAX_WAITING", "3")]).await;
+    let path = fixture.tasks.pending_task();
+    let mut waiting = Vec::new();
+    for _ in 0..3 {
+        waiting.push(wait(&fixture, &path, CLIENT).await);
+    }
+    let request = fixture
+        .http
+        .get(&path)
+        .bearer(&fixture.token())
+        .header("x-forwarded-for", CLIENT);
+    request
+        .send()
+        .await
+        .expect_problem(429, "too-many-concurrent-requests");
+    let other = wait(&fixture, &path, "203.0.113.2").await;
+    // The newest one of the network with the most is answered.
+    let displaced = soon(waiting.pop().unwrap()).await.expect(200);
+    assert_eq!(displaced.json["status"], "pending");
+    fixture.tasks.end(&path);
+    for waiting in waiting.into_iter().chain([other]) {
+        assert_eq!(soon(waiting).await.expect(200).json["ok"], true);
+    }
+}
+
+#[tokio::test]
+async fn who_waits_takes_no_place_of_other_requests_and_no_connection() {
+    let limits = [
+        ("GATEWAY_MAX_IN_FLIGHT", "1"),
+        ("GATEWAY_UPSTREAM_TIMEOUT", "1s"),
+        ("HTTP_WORKERS", "1"),
+        ("HTTP_MAX_CONNECTIONS", "4"),
+        ("GATEWAY_MAX_WAITING", "40"),
+    ];
+    let fixture = Fixture::with(&limits).await;
+    let path = fixture.tasks.pending_task();
+    let mut waiting = Vec::new();
+    for _ in 0..30 {
+        waiting.push(wait(&fixture, &path, CLIENT).await);
+    }
+    let started = Instant::now();
+    while started.elapsed() < Duration::from_secs(2) {
+        let reply = fixture
+            .http
+            .get("/people-task/tasks")
+            .bearer(&fixture.token())
+            .send();
+        let _ = reply.await.expect(200);
+    }
+    fixture.tasks.end(&path);
+    for waiting in waiting {
+        let reply = soon(waiting).await.expect(200);
+        assert_eq!(reply.json["ok"], true);
+        // The connection was not counted, so it is not kept.
+        assert_eq!(reply.header("connection"), Some("close"));
+    }
+}
+
+#[tokio::test]
+async fn a_restart_of_the_service_is_no_end_of_the_wait() {
+    let fixture = Fixture::start().await;
+    let path = fixture.tasks.pending_task();
+    let waiting = wait(&fixture, &path, CLIENT).await;
+    let address = fixture.tasks.running.address.unwrap();
+    fixture.tasks.stop().await;
+    let restarted = FakeService::start_at(address);
+    let pending = fixture.tasks.with(|state| state.pending.clone());
+    restarted.with(|state| state.pending = pending);
+    restarted.end(&path);
+    assert_eq!(soon(waiting).await.expect(200).json["ok"], true);
+}

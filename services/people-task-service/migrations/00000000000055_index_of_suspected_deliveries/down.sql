@@ -1,0 +1,1 @@
+DROP INDEX CONCURRENTLY IF EXISTS deliveries_with_options_suspected;

@@ -1,0 +1,1 @@
+DROP INDEX CONCURRENTLY IF EXISTS webhooks_by_header_key;

@@ -1,0 +1,2 @@
+-- Reads all rows, and blocks none.
+ALTER TABLE audit_log VALIDATE CONSTRAINT audit_log_action_check;

@@ -1,0 +1,204 @@
+use audit_log::{AuthMethod, RequestMeta};
+use database::Connection;
+use futures_util::future::join_all;
+use telemetry::RequestContext;
+use values::{Secret, TaskId};
+
+use crate::audit::AuditAction;
+use crate::context::Context;
+use crate::creations::error::CreationError;
+use crate::creations::requests::NewTaskRequest;
+use crate::creations::responses::CreationAnswer;
+use crate::creations::secrets::{self, NewSecrets};
+use crate::creations::write::{Created, Creation, Creations, Shape};
+use crate::idempotency::{
+    self, Operation, RepeatError, Repeatable, StoredAnswer, store as answers,
+};
+use crate::quotas::Amounts;
+use crate::tasks::TaskError;
+use crate::tasks::create::demand;
+use crate::tasks::creation_store::NewTask;
+use crate::tasks::credentials::AuthenticatedUser;
+use crate::tasks::projection::FieldSelection;
+use crate::webhooks::check::check_request;
+use crate::webhooks::register::{self, Registration};
+use crate::webhooks::requests::RegisterWebhookRequest;
+
+/// A request for a new task.
+pub(super) struct CreationRequest {
+    pub(super) id: TaskId,
+    pub(super) user: AuthenticatedUser,
+    pub(super) body: NewTaskRequest,
+    pub(super) fields: FieldSelection,
+    pub(super) is_plugin: bool,
+    pub(super) repeat: Option<Repeatable>,
+    pub(super) meta: RequestMeta,
+}
+
+/// Creates a task for a signed-in user, with its webhooks. A repeat of a request gets the answer of that request.
+///
+/// # Errors
+/// [`TaskError::MailOff`], [`TaskError::Deciders`], [`TaskError::CallerErased`], [`CreationError::Webhooks`], [`CreationError::Quota`],
+/// [`CreationError::Repeat`].
+#[tracing::instrument(skip_all, fields(user.id = %request.user.caller.id(), task.id))]
+pub(super) async fn create(
+    context: &Context,
+    creations: &Creations,
+    mut request: CreationRequest,
+) -> Result<CreationAnswer, CreationError> {
+    let task = &mut request.body.task;
+    task.deciders = task.deciders.or(context.deciders.by_default());
+    let answer = create_or_find(context, creations, request).await;
+    if let Err(CreationError::Repeat(error)) = &answer {
+        error.count(Operation::CreateTask);
+    }
+    answer
+}
+
+async fn create_or_find(
+    context: &Context,
+    creations: &Creations,
+    request: CreationRequest,
+) -> Result<CreationAnswer, CreationError> {
+    if let Some(repeat) = request.repeat.clone() {
+        let find = move |connection: &mut Connection| answers::find(connection, &repeat);
+        if let Some(earlier) = context.database.run(find).await?? {
+            return replay(context, &earlier);
+        }
+    }
+    let (id, by) = (request.id, request.user.caller.id());
+    tracing::Span::current().record("task.id", tracing::field::display(id));
+    let mut amounts = check(context, &request).await?;
+    let (creation, new) = prepare(context, request)?;
+    amounts.bytes = amounts.bytes.saturating_add(creation.option_bytes());
+    let with_options = creation.with_options();
+    let (repeat, shape) = (creation.repeat.clone(), creation.shape.clone());
+    let webhooks = creation.responses();
+    context.quotas.take(by, amounts)?;
+    let created = creations.run(creation).await;
+    // Nothing was written, unless the database failed: then it is not known.
+    if !matches!(
+        created,
+        Ok(Created::New(..)) | Err(CreationError::Database(_))
+    ) {
+        context.quotas.give_back(by, amounts.bytes);
+    }
+    let (task, answer) = match created? {
+        Created::New(task, answer) => (task, answer),
+        Created::Earlier(earlier) => return replay(context, &earlier),
+    };
+    tracing::info!(webhooks = amounts.webhooks, "a task was created");
+    metrics::counter!("tasks_created_total").increment(1);
+    metrics::counter!("webhooks_registered_total").increment(amounts.webhooks);
+    register::count_options(with_options);
+    if let Some((repeat, answer)) = repeat.zip(answer) {
+        context.quotas.keep(by, answer.bytes(&repeat));
+        idempotency::count(Operation::CreateTask, "stored");
+        return Ok(CreationAnswer::stored(&answer.body, &new.secrets, false));
+    }
+    let response = shape.response(*task, webhooks);
+    let response = response.with_secrets(&new.secrets);
+    Ok(CreationAnswer::New(Box::new(response)))
+}
+
+/// What was answered to an earlier request.
+fn replay(context: &Context, earlier: &StoredAnswer) -> Result<CreationAnswer, CreationError> {
+    let secrets = secrets::of_answer(earlier, &context.mailing, &context.repeat_keys);
+    let Some(secrets) = secrets else {
+        tracing::warn!(task.id = %earlier.task, "an answer cannot be repeated without the key of its secrets");
+        return Err(RepeatError::InUse.into());
+    };
+    idempotency::count(Operation::CreateTask, "replayed");
+    Ok(CreationAnswer::stored(&earlier.body, &secrets, true))
+}
+
+/// Checks what does not depend on the database, and returns what the request counts for. Mail that the creator does not
+/// ask for is sent as far as the limits allow.
+async fn check(context: &Context, request: &CreationRequest) -> Result<Amounts, CreationError> {
+    let task = &request.body.task;
+    if task.notify == Some(true) && context.mailing.keys.is_none() {
+        return Err(TaskError::MailOff.into());
+    }
+    let restricted = task.check_deciders(context.deciders, &context.mailing, &request.user.caller);
+    restricted.map_err(|(field, message)| TaskError::Deciders(field, message))?;
+    let new = request.body.webhooks.as_deref().unwrap_or_default();
+    check_webhooks(context, &request.user, new).await?;
+    Ok(Amounts {
+        webhooks: u64::try_from(new.len()).unwrap_or(u64::MAX),
+        ..demand(task)
+    })
+}
+
+async fn check_webhooks(
+    context: &Context,
+    user: &AuthenticatedUser,
+    webhooks: &[RegisterWebhookRequest],
+) -> Result<(), CreationError> {
+    let checks = webhooks.iter().map(|new| check_request(context, user, new));
+    let checked = join_all(checks).await.into_iter().enumerate();
+    let refused = checked.filter_map(|(number, checked)| Some((number, checked.err()?)));
+    let refused: Vec<_> = refused.collect();
+    if refused.is_empty() {
+        Ok(())
+    } else {
+        Err(CreationError::Webhooks(refused))
+    }
+}
+
+fn prepare(
+    context: &Context,
+    request: CreationRequest,
+) -> Result<(Creation, NewSecrets), CreationError> {
+    let CreationRequest {
+        id,
+        user,
+        body,
+        fields,
+        is_plugin,
+        repeat,
+        meta,
+    } = request;
+    let keys = repeat.as_ref().map(|_| &context.repeat_keys);
+    let new = NewSecrets::new(id, &body.task, &context.mailing, keys);
+    let webhooks = body.webhooks;
+    let webhooks =
+        webhooks.map(|webhooks| registrations(context, webhooks, &user, is_plugin, &meta));
+    let webhooks = webhooks.transpose()?;
+    let by_creator = ((&user.caller).into(), AuthMethod::Token);
+    let creation = Creation {
+        webhooks,
+        repeat,
+        seeds: new.stored.clone(),
+        new: NewTask {
+            id,
+            creator: user.caller,
+            fields: body.task,
+            secrets: new.stored_secrets().map(Secret::fingerprint),
+            reading_secret: new.reading_secret().map(Secret::fingerprint),
+            mail: new.mail,
+            entry: AuditAction::TaskCreated.on_task(id, by_creator, meta),
+        },
+        shape: Shape {
+            actor: user.actor,
+            fields,
+            is_plugin,
+        },
+    };
+    Ok((creation, new))
+}
+
+fn registrations(
+    context: &Context,
+    webhooks: Vec<RegisterWebhookRequest>,
+    user: &AuthenticatedUser,
+    is_plugin: bool,
+    meta: &RequestMeta,
+) -> Result<Vec<Registration>, CreationError> {
+    let cause = RequestContext::current_or_fresh();
+    let registration = |(number, webhook)| {
+        let (user, meta, keys) = (user.clone(), meta.clone(), &context.header_keys);
+        Registration::new(user, webhook, keys, is_plugin, cause.clone(), meta)
+            .map_err(|error| CreationError::Webhooks(vec![(number, error)]))
+    };
+    webhooks.into_iter().enumerate().map(registration).collect()
+}

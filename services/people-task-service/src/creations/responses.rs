@@ -1,0 +1,112 @@
+//! The answer to a new task.
+
+use std::borrow::Cow;
+
+use actix_web::body::BoxBody;
+use actix_web::http::header::ETAG;
+use actix_web::{HttpRequest, HttpResponse, Responder};
+use serde::Serialize;
+use serde_json::{Map, Value};
+use utoipa::openapi::schema::{ArrayBuilder, Ref};
+use utoipa::openapi::{RefOr, Schema};
+use utoipa::{PartialSchema, ToSchema};
+use values::Secret;
+
+use crate::idempotency::IDEMPOTENT_REPLAYED;
+use crate::tasks::responses::{TaskResponse, etag};
+use crate::webhooks::responses::WebhookResponse;
+
+/// A new task, with its webhooks if the request had some.
+#[derive(Serialize)]
+pub(super) struct NewTaskResponse {
+    #[serde(flatten)]
+    pub(super) task: TaskResponse,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) webhooks: Option<Vec<WebhookResponse>>,
+}
+
+/// The answer to a request for a new task.
+pub(super) enum CreationAnswer {
+    New(Box<NewTaskResponse>),
+    /// It is stored for repeats.
+    Stored {
+        body: Map<String, Value>,
+        replayed: bool,
+    },
+}
+
+impl NewTaskResponse {
+    /// Adds the secrets: the approver's and the requester's.
+    pub(super) fn with_secrets(mut self, [approver, requester]: &[Secret; 2]) -> Self {
+        self.task = self.task.with_secrets(Some(approver), Some(requester));
+        self
+    }
+
+    /// The response as it is stored.
+    pub(super) fn to_json(&self) -> String {
+        serde_json::to_string(self).unwrap_or_default()
+    }
+}
+
+impl CreationAnswer {
+    /// Adds the secrets to a stored answer.
+    pub(super) fn stored(body: &str, [approver, requester]: &[Secret; 2], replayed: bool) -> Self {
+        let mut body: Map<String, Value> = serde_json::from_str(body).unwrap_or_default();
+        for (name, secret) in [("approverSecret", approver), ("requesterSecret", requester)] {
+            body.insert(name.to_owned(), secret.expose().into());
+        }
+        Self::Stored { body, replayed }
+    }
+}
+
+impl Responder for CreationAnswer {
+    type Body = BoxBody;
+
+    fn respond_to(self, _: &HttpRequest) -> HttpResponse {
+        // A new task has its first version.
+        let mut response = HttpResponse::Ok();
+        response.insert_header((ETAG, etag(1)));
+        match self {
+            Self::New(created) => response.json(created),
+            Self::Stored { body, replayed } => {
+                if replayed {
+                    response.insert_header(IDEMPOTENT_REPLAYED);
+                }
+                response.json(body)
+            }
+        }
+    }
+}
+
+impl PartialSchema for NewTaskResponse {
+    fn schema() -> RefOr<Schema> {
+        let webhooks = ArrayBuilder::new()
+            .items(Ref::from_schema_name(WebhookResponse::name()))
+            .description(Some(
+                "The webhooks, in the order of the request, if it had some.",
+            ));
+        let mut schema = TaskResponse::schema();
+        if let RefOr::T(Schema::Object(task)) = &mut schema {
+            let name = "webhooks".to_owned();
+            task.properties.insert(name, webhooks.into());
+            task.description =
+                Some("A new task, with its webhooks if the request had some.".to_owned());
+        }
+        schema
+    }
+}
+
+impl ToSchema for NewTaskResponse {
+    fn name() -> Cow<'static, str> {
+        Cow::Borrowed("NewTaskResponse")
+    }
+
+    fn schemas(schemas: &mut Vec<(String, RefOr<Schema>)>) {
+        TaskResponse::schemas(schemas);
+        schemas.push((
+            WebhookResponse::name().into_owned(),
+            WebhookResponse::schema(),
+        ));
+        WebhookResponse::schemas(schemas);
+    }
+}

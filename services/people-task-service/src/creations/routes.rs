@@ -1,0 +1,68 @@
+use actix_web::web::Data;
+use actix_web::{HttpRequest, post};
+use audit_log::RequestMeta;
+use auth::TokenProblems;
+use database::DatabaseProblems;
+use http_kit::{JsonBody, Problem, combine_errors};
+use values::TaskId;
+
+use crate::context::Context;
+use crate::creations::create::{self, CreationRequest};
+use crate::creations::requests::NewTaskRequest;
+use crate::creations::responses::{CreationAnswer, NewTaskResponse};
+use crate::creations::write::Creations;
+use crate::idempotency::{IdempotencyKey, IdempotencyKeyHeader, Operation, Repeated};
+use crate::plugin_paths;
+use crate::quotas::QuotaExceeded;
+use crate::tasks::credentials::AuthenticatedUser;
+use crate::tasks::projection::{FieldSelection, TaskField};
+use crate::webhooks::error::InvalidWebhook;
+
+/// Creates a task, with webhooks if the body has some. This response is the only one with both secrets.
+///
+/// A request with an `Idempotency-Key` can be repeated: within 24 hours the same user gets the same answer for the same
+/// key and body, and nothing is created again.
+#[utoipa::path(
+    tag = "people-task",
+    operation_id = "createTask",
+    params(FieldSelection, IdempotencyKeyHeader),
+    request_body = NewTaskRequest,
+    security(("bearer" = [])),
+    responses(
+        (status = 200, description = "The task with `public` and its two secrets.", body = NewTaskResponse, headers(("ETag" = String, description = "The task's version."), ("Idempotent-Replayed" = String, description = "`true` if an earlier request with this key got this answer."))),
+        InvalidWebhook, TokenProblems, CreationProblems, DatabaseProblems,
+    ),
+)]
+#[post("/people-task/tasks")]
+pub(crate) async fn create_task(
+    user: AuthenticatedUser,
+    JsonBody(body): JsonBody,
+    (fields, key): (
+        Result<FieldSelection, Problem>,
+        Result<IdempotencyKey, Problem>,
+    ),
+    meta: RequestMeta,
+    request: HttpRequest,
+    (creations, context): (Data<Creations>, Data<Context>),
+) -> Result<CreationAnswer, Problem> {
+    let (id, key) = (TaskId::generate(), key.map(|key| key.with(&body)));
+    let headers = combine_errors(fields, key);
+    let (body, (fields, key)) = combine_errors(NewTaskRequest::parse(body, id), headers)?;
+    let (by, keys) = (user.caller.id(), &context.repeat_keys);
+    let repeat = key.map(|given| keys.repeatable(Operation::CreateTask, by, &given));
+    let request = CreationRequest {
+        id,
+        user,
+        body,
+        fields: fields.with(TaskField::Public),
+        is_plugin: plugin_paths::is_plugin_request(&request),
+        repeat,
+        meta,
+    };
+    Ok(create::create(&context, &creations, request).await?)
+}
+
+http_kit::problem_responses! {
+    /// Problems of a new task.
+    pub(crate) CreationProblems: QuotaExceeded, Repeated {}
+}

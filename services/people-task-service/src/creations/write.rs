@@ -1,0 +1,195 @@
+//! How new tasks are written: those that wait for the database together.
+
+use std::collections::HashMap;
+
+use database::{
+    BatchLimits, BatchOutcomes, Batches, Connection, Database, Error, column, transaction,
+};
+use values::TaskId;
+
+use crate::creations::error::CreationError;
+use crate::creations::responses::NewTaskResponse;
+use crate::idempotency::{Repeatable, StoredAnswer, store as answers};
+use crate::mailing::{Mailing, Seed};
+use crate::tasks::access::Actor;
+use crate::tasks::creation_store::{self, NewTask};
+use crate::tasks::projection::FieldSelection;
+use crate::tasks::responses::TaskResponse;
+use crate::tasks::{Task, TaskError};
+use crate::webhooks::register::{Registration, register_for_new};
+use crate::webhooks::responses::WebhookResponse;
+
+/// A new task with what is written together with it.
+pub(crate) struct Creation {
+    pub(super) new: NewTask,
+    /// `None` if the response has no webhooks.
+    pub(super) webhooks: Option<Vec<Registration>>,
+    pub(super) repeat: Option<Repeatable>,
+    /// What the secrets are derived from, and their hashes.
+    pub(super) seeds: Option<[(Seed, Vec<u8>); 2]>,
+    pub(super) shape: Shape,
+}
+
+/// What the response of a request has.
+#[derive(Clone)]
+pub(crate) struct Shape {
+    pub(super) actor: Actor,
+    pub(super) fields: FieldSelection,
+    pub(super) is_plugin: bool,
+}
+
+/// What came of a request.
+pub(crate) enum Created {
+    /// A task was created. If the request may be repeated, with the answer.
+    New(Box<Task>, Option<StoredAnswer>),
+    /// An earlier request created it.
+    Earlier(StoredAnswer),
+}
+
+/// Creates tasks. Those that wait for the database are created together.
+pub(crate) type Creations = Batches<Creation, Created, CreationError>;
+
+/// Starts [`Creations`].
+pub(crate) fn creations(database: Database, limits: BatchLimits, mailing: &Mailing) -> Creations {
+    let reminders = mailing.reminders();
+    Batches::new(database, limits, move |connection, creations, _| {
+        create_together(connection, creations, &reminders)
+    })
+}
+
+/// Most tasks are inserted by one statement, which needs no transaction around it.
+fn create_together(
+    connection: &mut Connection,
+    creations: &[Creation],
+    reminders: &[f64],
+) -> Result<BatchOutcomes<Created, CreationError>, Error> {
+    let is_plain =
+        |creation: &Creation| creation.repeat.is_none() && creation.registrations().is_empty();
+    if creations.iter().all(is_plain) {
+        return create_all(connection, creations, reminders);
+    }
+    transaction(connection, |connection| {
+        create_all(connection, creations, reminders)
+    })
+}
+
+fn create_all(
+    connection: &mut Connection,
+    creations: &[Creation],
+    reminders: &[f64],
+) -> Result<BatchOutcomes<Created, CreationError>, Error> {
+    let repeats = column(creations, |creation| creation.repeat.as_ref());
+    let earlier = answers::claim(connection, &repeats)?;
+    let both = || creations.iter().zip(&earlier);
+    let new = both().filter(|(_, earlier)| matches!(earlier, Ok(None)));
+    let new: Vec<_> = new.map(|(creation, _)| &creation.new).collect();
+    let inserted = creation_store::insert(connection, &new, reminders)?;
+    let inserted: HashMap<_, _> = inserted.into_iter().map(|row| (row.id, row)).collect();
+    let task = |creation: &Creation| {
+        inserted
+            .get(&creation.new.id)
+            .map(|row| creation.new.task(row))
+    };
+    let mut tasks: HashMap<TaskId, Task> = creations
+        .iter()
+        .filter_map(|creation| Some((creation.new.id, task(creation)?)))
+        .collect();
+    write_webhooks(connection, creations, &tasks)?;
+    let mut stored = write_answers(connection, creations, &tasks)?;
+    let outcomes = creations.iter().zip(earlier).map(|(creation, earlier)| {
+        let id = creation.new.id;
+        Some(match earlier {
+            Err(error) => Err(error.into()),
+            Ok(Some(answer)) => Ok(Created::Earlier(answer)),
+            Ok(None) => match tasks.remove(&id) {
+                Some(task) => Ok(Created::New(Box::new(task), stored.remove(&id))),
+                None => Err(TaskError::CallerErased.into()),
+            },
+        })
+    });
+    Ok(outcomes.collect())
+}
+
+fn write_webhooks(
+    connection: &mut Connection,
+    creations: &[Creation],
+    tasks: &HashMap<TaskId, Task>,
+) -> Result<(), Error> {
+    let with_task = creations.iter().filter_map(|creation| {
+        let task = tasks.get(&creation.new.id)?;
+        Some(creation.registrations().iter().map(move |new| (new, task)))
+    });
+    let registrations: Vec<_> = with_task.flatten().collect();
+    register_for_new(connection, &registrations)
+}
+
+/// Writes what repeats get, and returns it by the tasks.
+fn write_answers(
+    connection: &mut Connection,
+    creations: &[Creation],
+    tasks: &HashMap<TaskId, Task>,
+) -> Result<HashMap<TaskId, StoredAnswer>, Error> {
+    let answers = creations.iter().filter_map(|creation| {
+        let task = tasks.get(&creation.new.id)?;
+        Some((creation.repeat.as_ref()?, creation.answer(task)))
+    });
+    let answers: Vec<_> = answers.collect();
+    answers::insert(connection, &answers)?;
+    let answers = answers.into_iter().map(|(_, answer)| (answer.task, answer));
+    Ok(answers.collect())
+}
+
+impl Creation {
+    fn registrations(&self) -> &[Registration] {
+        self.webhooks.as_deref().unwrap_or_default()
+    }
+
+    /// How many bytes of options its webhooks add.
+    pub(super) fn option_bytes(&self) -> u64 {
+        let all = self.registrations().iter().map(Registration::bytes);
+        all.fold(0, u64::saturating_add)
+    }
+
+    /// How many of its webhooks have options.
+    pub(super) fn with_options(&self) -> u64 {
+        let with = self.registrations().iter().filter(|new| new.has_options());
+        u64::try_from(with.count()).unwrap_or(u64::MAX)
+    }
+
+    fn answer(&self, task: &Task) -> StoredAnswer {
+        StoredAnswer {
+            body: self
+                .shape
+                .response(task.clone(), self.responses())
+                .to_json(),
+            task: task.id,
+            secrets: self.seeds.clone(),
+        }
+    }
+
+    /// What the response says of the webhooks.
+    pub(super) fn responses(&self) -> Option<Vec<WebhookResponse>> {
+        let is_plugin = self.shape.is_plugin;
+        let webhooks = self.webhooks.as_ref()?.iter();
+        Some(
+            webhooks
+                .map(|new| WebhookResponse::new(new.webhook(), is_plugin))
+                .collect(),
+        )
+    }
+}
+
+impl Shape {
+    /// The response without secrets.
+    pub(super) fn response(
+        &self,
+        task: Task,
+        webhooks: Option<Vec<WebhookResponse>>,
+    ) -> NewTaskResponse {
+        let relations = self.actor.relations_to(&task);
+        NewTaskResponse {
+            task: TaskResponse::new(task, relations, &self.fields),
+            webhooks,
+        }
+    }
+}

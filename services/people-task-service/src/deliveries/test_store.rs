@@ -1,0 +1,139 @@
+//! Calls that try webhooks, in raw SQL because of its arithmetic with times.
+
+use std::time::Duration;
+
+use database::{Error, prepared};
+use diesel::sql_types::{BigInt, Binary, Bool, Jsonb, Nullable, Text};
+use diesel::{OptionalExtension as _, PgConnection, QueryableByName, RunQueryDsl as _};
+use serde_json::Value;
+use telemetry::RequestContext;
+use values::{DeliveryId, UserId, WebhookId};
+
+use crate::deliveries::TestResult;
+
+/// What was requested within the last minute.
+#[derive(QueryableByName)]
+pub(crate) struct Lately {
+    /// By everyone.
+    #[diesel(sql_type = BigInt)]
+    pub(crate) all: i64,
+    /// By the user.
+    #[diesel(sql_type = BigInt)]
+    pub(crate) own: i64,
+    /// How long the oldest of these counts, in milliseconds.
+    #[diesel(sql_type = BigInt)]
+    remaining: i64,
+    /// Whether deliveries to the host are paused.
+    #[diesel(sql_type = Bool)]
+    pub(crate) is_paused: bool,
+}
+
+impl Lately {
+    /// How long the oldest one counts.
+    pub(crate) fn wait(&self) -> Duration {
+        Duration::from_millis(u64::try_from(self.remaining).unwrap_or_default())
+    }
+}
+
+/// Counts what was requested, in a transaction that inserts another one: no other counts before it has ended.
+pub(crate) fn count_lately(
+    connection: &mut PgConnection,
+    user: UserId,
+    host: &str,
+) -> Result<Lately, Error> {
+    prepared("SELECT pg_advisory_xact_lock(hashtextextended('webhook_tests', 0))")
+        .execute(connection)?;
+    let count = prepared(
+        "SELECT count(*) AS all, count(*) FILTER (WHERE requested_by = $1) AS own,
+            coalesce(extract(epoch FROM interval '1 minute' - (now() - min(requested))) * 1000, 0)::bigint AS remaining,
+            EXISTS (SELECT FROM paused_hosts WHERE host = $2) AS is_paused
+        FROM webhook_tests WHERE requested > now() - interval '1 minute'",
+    );
+    let count = count.bind::<Binary, _>(user).bind::<Text, _>(host);
+    Ok(count.get_result(connection)?)
+}
+
+/// Requests a call.
+pub(crate) fn insert(
+    connection: &mut PgConnection,
+    id: DeliveryId,
+    webhook: WebhookId,
+    user: UserId,
+    cause: &RequestContext,
+) -> Result<(), Error> {
+    prepared(
+        "INSERT INTO webhook_tests (id, webhook_id, requested_by, request_id, traceparent) VALUES ($1, $2, $3, $4, $5)",
+    )
+    .bind::<Binary, _>(id)
+    .bind::<Binary, _>(webhook)
+    .bind::<Binary, _>(user)
+    .bind::<Text, _>(cause.request_id.as_str())
+    .bind::<Text, _>(cause.trace.to_string())
+    .execute(connection)?;
+    Ok(())
+}
+
+#[derive(QueryableByName)]
+struct Found {
+    #[diesel(sql_type = Nullable<Jsonb>)]
+    result: Option<Value>,
+}
+
+/// The result of a call, if it is known.
+pub(crate) fn find_result(
+    connection: &mut PgConnection,
+    id: DeliveryId,
+) -> Result<Option<TestResult>, Error> {
+    let find = prepared("SELECT result FROM webhook_tests WHERE id = $1").bind::<Binary, _>(id);
+    let found: Option<Found> = find.get_result(connection).optional()?;
+    let result = found.and_then(|row| row.result);
+    Ok(result.and_then(|result| serde_json::from_value(result).ok()))
+}
+
+/// Lets no worker take a call any more.
+pub(crate) fn withdraw(connection: &mut PgConnection, id: DeliveryId) -> Result<(), Error> {
+    prepared("UPDATE webhook_tests SET taken = now() WHERE id = $1 AND taken IS NULL")
+        .bind::<Binary, _>(id)
+        .execute(connection)?;
+    Ok(())
+}
+
+/// Deletes what a user has requested.
+pub(crate) fn delete_of(connection: &mut PgConnection, user: UserId) -> Result<(), Error> {
+    prepared("DELETE FROM webhook_tests WHERE requested_by = $1")
+        .bind::<Binary, _>(user)
+        .execute(connection)?;
+    Ok(())
+}
+
+#[derive(QueryableByName)]
+struct Id {
+    #[diesel(sql_type = Binary)]
+    id: DeliveryId,
+}
+
+/// Takes calls that wait. No other worker gets them, and one that was forgotten is not made late.
+pub(crate) fn take(connection: &mut PgConnection, limit: i64) -> Result<Vec<DeliveryId>, Error> {
+    let take = prepared(
+        "UPDATE webhook_tests SET taken = now() WHERE id = ANY(ARRAY(
+            SELECT id FROM webhook_tests WHERE taken IS NULL AND requested > now() - interval '15 seconds'
+            ORDER BY requested LIMIT $1 FOR UPDATE SKIP LOCKED))
+        RETURNING id",
+    );
+    let taken: Vec<Id> = take.bind::<BigInt, _>(limit).load(connection)?;
+    Ok(taken.into_iter().map(|row| row.id).collect())
+}
+
+/// Records results.
+pub(crate) fn record(
+    connection: &mut PgConnection,
+    id: DeliveryId,
+    result: &TestResult,
+) -> Result<(), Error> {
+    let result = serde_json::to_value(result).unwrap_or_default();
+    prepared("UPDATE webhook_tests SET result = $2 WHERE id = $1")
+        .bind::<Binary, _>(id)
+        .bind::<Jsonb, _>(result)
+        .execute(connection)?;
+    Ok(())
+}

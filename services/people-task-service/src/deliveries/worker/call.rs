@@ -1,0 +1,205 @@
+//! What a delivery sends: the usual call, or what the options of its webhook make of it.
+
+use chrono::Utc;
+use outbound::{Call, EngineOrigins, GuardedClient, SendError, TargetUrl};
+use reqwest::Method;
+use reqwest::StatusCode;
+use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use telemetry::RequestContext;
+use values::FromText as _;
+
+use crate::deliveries::worker::due_store::DueRow;
+use crate::deliveries::worker::schedule::RetrySchedule;
+use crate::header_keys::HeaderKeys;
+use crate::tasks::access::Relations;
+use crate::tasks::responses::{Occasion, TaskResponse};
+use crate::webhook_options::{CallMethod, OptionsError, Success, WebhookOptions};
+use crate::webhook_signature::{WebhookSecret, WebhookSigner};
+
+/// How much of an answer is kept for the list of attempts.
+pub(super) const KEPT_BYTES: usize = 1024;
+/// The largest body. Templates and tasks that would make a larger one are refused before.
+const MAX_BODY: usize = 512 * 1024;
+
+/// The options of a webhook, if it has any.
+pub(super) type Options = Result<Option<WebhookOptions>, OptionsError>;
+
+/// The resources that every attempt needs.
+#[derive(Debug)]
+pub(super) struct Sender {
+    pub(super) client: GuardedClient,
+    /// Calls public addresses only.
+    pub(super) public_client: GuardedClient,
+    pub(super) engine_origins: EngineOrigins,
+    pub(super) header_keys: HeaderKeys,
+    pub(super) signer: WebhookSigner,
+    pub(super) schedule: RetrySchedule,
+}
+
+/// A prepared call.
+pub(super) struct Prepared {
+    pub(super) url: TargetUrl,
+    pub(super) call: Call,
+    /// Only public addresses may be called.
+    pub(super) is_public: bool,
+}
+
+/// Nothing is sent, for this reason.
+pub(super) fn not_sent(reason: impl Into<String>) -> SendError {
+    SendError::NotSent(reason.into())
+}
+
+fn in_words(error: &OptionsError) -> SendError {
+    not_sent(error.to_string())
+}
+
+impl DueRow {
+    pub(super) fn parsed_options(&self) -> Options {
+        self.options
+            .as_deref()
+            .map(WebhookOptions::parse)
+            .transpose()
+    }
+
+    pub(super) fn occasion(&self) -> Occasion {
+        self.due_at.map_or(Occasion::Decision, Occasion::Due)
+    }
+}
+
+impl Sender {
+    /// Makes the call of a delivery.
+    pub(super) fn prepare(
+        &self,
+        row: DueRow,
+        options: &Options,
+        occasion: Occasion,
+        registrant: Relations,
+    ) -> Result<Prepared, SendError> {
+        let url = TargetUrl::parse(&row.url).map_err(|_| not_sent("the URL is invalid"))?;
+        let options = options.as_ref().map_err(in_words)?.as_ref();
+        let mut headers = self.own_headers(&row, &url, options)?;
+        let (id, timestamp) = (row.delivery_id, Utc::now().timestamp());
+        let secret = row.secret.as_deref().map(WebhookSecret::from_text);
+        let secret = secret.and_then(Result::ok);
+        let body = body(row, options, occasion, registrant)?;
+        let signature = self.signer.sign(id, timestamp, &body, secret.as_ref());
+        let context = RequestContext::current_or_fresh();
+        let json = HeaderValue::from_static("application/json");
+        headers.entry(CONTENT_TYPE).or_insert(json);
+        for (name, text) in [
+            ("webhook-id", id.to_string()),
+            ("webhook-timestamp", timestamp.to_string()),
+            ("webhook-signature", signature),
+            ("x-request-id", context.request_id),
+            ("traceparent", context.trace.to_string()),
+        ] {
+            if let Ok(value) = HeaderValue::try_from(text) {
+                headers.insert(HeaderName::from_static(name), value);
+            }
+        }
+        if matches!(occasion, Occasion::Test) {
+            let yes = HeaderValue::from_static("true");
+            headers.insert(HeaderName::from_static("webhook-test"), yes);
+        }
+        let (is_public, body_bytes) = (self.only_public(&url, options), body_bytes(options));
+        let call = Call {
+            method: method(options),
+            headers,
+            body: body.into(),
+            body_bytes,
+        };
+        Ok(Prepared {
+            url,
+            call,
+            is_public,
+        })
+    }
+
+    /// Whether the call may go to public addresses only: its request is shaped by a user, and not for a flow engine.
+    fn only_public(&self, url: &TargetUrl, options: Option<&WebhookOptions>) -> bool {
+        let shapes = options.is_some_and(WebhookOptions::shape_the_request);
+        shapes && !self.engine_origins.contain(url.parsed())
+    }
+
+    /// The headers of the registration.
+    fn own_headers(
+        &self,
+        row: &DueRow,
+        url: &TargetUrl,
+        options: Option<&WebhookOptions>,
+    ) -> Result<HeaderMap, SendError> {
+        let mut headers = HeaderMap::new();
+        let Some(options) = options.filter(|options| options.headers.is_some()) else {
+            return Ok(headers);
+        };
+        if url.parsed().scheme() != "https" && !self.engine_origins.contain(url.parsed()) {
+            let reason = "headers go over https only, or to an origin in WEBHOOK_ENGINE_ORIGINS";
+            return Err(not_sent(reason));
+        }
+        let opened = options.open_headers(&self.header_keys, row.webhook_id);
+        for (name, value) in opened.as_ref().map_err(in_words)? {
+            let name = HeaderName::try_from(name).map_err(|_| not_sent("a header is invalid"))?;
+            let value = HeaderValue::try_from(value.expose());
+            let mut value = value.map_err(|_| not_sent("a header is invalid"))?;
+            value.set_sensitive(true);
+            headers.insert(name, value);
+        }
+        Ok(headers)
+    }
+}
+
+/// How much of the answer is read.
+fn body_bytes(options: Option<&WebhookOptions>) -> usize {
+    let success = options.and_then(|options| options.success.as_ref());
+    success.map_or(0, Success::needed_bytes).max(KEPT_BYTES)
+}
+
+fn method(options: Option<&WebhookOptions>) -> Method {
+    match options.and_then(|options| options.method) {
+        None | Some(CallMethod::Post) => Method::POST,
+        Some(CallMethod::Put) => Method::PUT,
+        Some(CallMethod::Patch) => Method::PATCH,
+    }
+}
+
+fn body(
+    row: DueRow,
+    options: Option<&WebhookOptions>,
+    occasion: Occasion,
+    registrant: Relations,
+) -> Result<Vec<u8>, SendError> {
+    let (task, is_plugin) = (row.task, row.with_task_id);
+    let templated = options.filter(|options| options.body.is_some());
+    let body = match templated {
+        Some(options) => {
+            let values = TaskResponse::values_for_webhook(task, occasion, registrant);
+            serde_json::to_vec(&options.body(&values))
+        }
+        None => {
+            let included = options.into_iter().flat_map(WebhookOptions::fields);
+            let body = TaskResponse::for_webhook(task, is_plugin, occasion, registrant, included);
+            serde_json::to_vec(&body)
+        }
+    };
+    let body = body.map_err(|_| not_sent("the task cannot be serialized"))?;
+    if body.len() > MAX_BODY {
+        return Err(not_sent("the body is too large"));
+    }
+    Ok(body)
+}
+
+/// What the test of a webhook's registration says about an answer; `None` if it has none, or if the answer means the same
+/// for every webhook: no redirect is followed, the receiver is gone or overloaded.
+pub(super) fn judge(
+    options: &Options,
+    status: StatusCode,
+    beginning: &[u8],
+) -> Option<Result<(), String>> {
+    let is_fixed = status.is_redirection()
+        || matches!(
+            status,
+            StatusCode::GONE | StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE
+        );
+    let options = options.as_ref().ok()?.as_ref().filter(|_| !is_fixed)?;
+    Some(options.success.as_ref()?.judge(status, beginning))
+}

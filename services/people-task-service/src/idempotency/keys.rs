@@ -1,0 +1,165 @@
+use auth::MailKey;
+use serde_json::{Map, Value};
+use values::{Names as _, UserId};
+
+use crate::webhook_signature::SigningSettings;
+
+values::names! {
+    /// What a request does. The same key of a user for two operations is of two requests.
+    pub(crate) enum Operation {
+        CreateTask = "create-task",
+        RegisterWebhook = "register-webhook",
+    }
+}
+
+/// A key that a caller chose, and the canonical form (RFC 8785) of the body that came with it.
+pub(crate) struct GivenKey {
+    key: String,
+    body: Vec<u8>,
+}
+
+/// The keys of the hashes of repeats, and of the secrets that are derived for them: the current one and, while the signing
+/// key of webhooks is replaced, the previous one. They are derived from the signing keys.
+#[derive(Debug, Clone)]
+pub(crate) struct RepeatKeys {
+    current: MailKey,
+    previous: Option<MailKey>,
+}
+
+/// A request that may be repeated.
+#[derive(Debug, Clone)]
+pub(crate) struct Repeatable {
+    pub(crate) user: UserId,
+    /// By each of the keys, so that replicas recognise it that know only one of them.
+    pub(super) hashes: Vec<Hashes>,
+}
+
+/// The hashes of a request by one of the keys.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Hashes {
+    /// Of whose it is, what it does and the key that the caller chose.
+    pub(super) key: [u8; 32],
+    /// Of its body.
+    pub(super) body: [u8; 32],
+}
+
+impl GivenKey {
+    pub(crate) fn new(key: String, body: &Map<String, Value>) -> Self {
+        // What was parsed can be written.
+        let body = serde_json_canonicalizer::to_vec(body).unwrap_or_default();
+        Self { key, body }
+    }
+}
+
+impl RepeatKeys {
+    /// Derives the keys.
+    pub(crate) fn new(signing: &SigningSettings) -> Self {
+        let derive = |secret| MailKey::from_secret(secret, "idempotency");
+        Self {
+            current: derive(&signing.key),
+            previous: signing.previous_key.as_ref().map(derive),
+        }
+    }
+
+    /// The key from which secrets are derived from now on.
+    pub(crate) fn current(&self) -> &MailKey {
+        &self.current
+    }
+
+    /// Both keys, for what was derived before.
+    pub(crate) fn all(&self) -> impl Iterator<Item = &MailKey> {
+        std::iter::once(&self.current).chain(&self.previous)
+    }
+
+    /// The request of a user with a key.
+    pub(crate) fn repeatable(
+        &self,
+        operation: Operation,
+        user: UserId,
+        given: &GivenKey,
+    ) -> Repeatable {
+        let GivenKey { key, body } = given;
+        let operation = operation.name().as_bytes();
+        let hashes = self.all().map(|by| Hashes {
+            key: by.derive(
+                "idempotency key",
+                &[user.as_bytes(), operation, key.as_bytes()],
+            ),
+            body: by.derive("body", &[body]),
+        });
+        Repeatable {
+            user,
+            hashes: hashes.collect(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+    use values::{Secret, UserId};
+
+    use super::{GivenKey, Operation, RepeatKeys, Repeatable};
+    use crate::webhook_signature::SigningSettings;
+
+    fn keys(key: &str, previous: Option<&str>) -> RepeatKeys {
+        RepeatKeys::new(&SigningSettings {
+            key: Secret::new(key),
+            previous_key: previous.map(Secret::new),
+        })
+    }
+
+    fn request(by: &RepeatKeys, user: UserId, key: &str, body: &Value) -> Repeatable {
+        let given = GivenKey::new(key.to_owned(), body.as_object().unwrap());
+        by.repeatable(Operation::CreateTask, user, &given)
+    }
+
+    #[test]
+    fn bodies_are_the_same_in_their_canonical_form() {
+        let (keys, user) = (keys("a", None), UserId::generate());
+        let hash = |text: &str| {
+            let body = serde_json::from_str(text).unwrap();
+            request(&keys, user, "k", &body).hashes[0].body
+        };
+        let first = hash(r#"{"b": 1.0, "a": {"y": "é", "x": null}}"#);
+        assert_eq!(
+            hash("{\"a\":{\"x\":null,\"y\":\"\\u00e9\"},\"b\":1e0}"),
+            first
+        );
+        for other in [
+            r#"{"b": 1.1, "a": {"y": "é", "x": null}}"#,
+            r#"{"b": "1", "a": {"y": "é", "x": null}}"#,
+            r#"{"b": 1, "a": {"y": "é"}}"#,
+        ] {
+            assert_ne!(hash(other), first, "{other}");
+        }
+        let large = |number| hash(&format!(r#"{{"n": {number}}}"#));
+        assert_ne!(large("9007199254740993"), large("9007199254740995"));
+    }
+
+    #[test]
+    fn a_key_is_of_one_user_and_one_operation() {
+        let (keys, body, user) = (keys("a", None), json!({}), UserId::generate());
+        let first = request(&keys, user, "k", &body).hashes[0].key;
+        assert_ne!(
+            request(&keys, UserId::generate(), "k", &body).hashes[0].key,
+            first
+        );
+        assert_ne!(request(&keys, user, "l", &body).hashes[0].key, first);
+        let given = GivenKey::new("k".to_owned(), body.as_object().unwrap());
+        let other = keys.repeatable(Operation::RegisterWebhook, user, &given);
+        assert_ne!(other.hashes[0].key, first);
+    }
+
+    #[test]
+    fn while_the_signing_key_is_replaced_replicas_with_either_recognise_a_request() {
+        let (body, user) = (json!({"a": 1}), UserId::generate());
+        let hashes = |keys: &RepeatKeys| request(keys, user, "k", &body).hashes;
+        let (old, both, new) = (
+            keys("old", None),
+            keys("new", Some("old")),
+            keys(" new\n", None),
+        );
+        assert_eq!(hashes(&both), [hashes(&new), hashes(&old)].concat());
+    }
+}

@@ -1,0 +1,155 @@
+//! The feed of tasks that have ended, by which gateways learn when to answer the callers that wait for them.
+
+pub(crate) mod routes;
+mod store;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+use database::{Connection, Database, Error};
+use futures_util::{Stream, stream};
+use serde::Serialize;
+use tokio::sync::Semaphore;
+use tokio::time::{Instant, sleep};
+use tokio_util::sync::CancellationToken;
+use values::TaskId;
+
+use self::store::{Ended, ended_since};
+
+/// How long a response lasts: less than the time that any request may take. The gateway then asks again.
+const LIFETIME: Duration = Duration::from_secs(60);
+
+/// The pause between two reads of the audit log.
+const PAUSE: Duration = Duration::from_millis(20);
+
+/// Reading takes at most this part of the time.
+const MAX_SHARE: u32 = 10;
+
+/// How far back each read goes. An entry has the time at which its transaction began, and is seen when it has ended.
+const OVERLAP: Duration = Duration::from_millis(500);
+
+/// How far back one read in each [`LONG_INTERVAL`] goes, for transactions that the database has kept waiting.
+const LONG_OVERLAP: Duration = Duration::from_secs(10);
+const LONG_INTERVAL: Duration = Duration::from_secs(1);
+
+/// How often there is a line even if no task has ended.
+const HEARTBEAT: Duration = Duration::from_secs(1);
+
+/// How many gateways may listen.
+const MAX_LISTENERS: usize = 64;
+
+/// What the feed reads, how many gateways may listen, and when they stop.
+#[derive(Debug)]
+pub(crate) struct EndedTasks {
+    database: Database,
+    listeners: Semaphore,
+    stopping: CancellationToken,
+}
+
+impl EndedTasks {
+    pub(crate) fn new(database: Database, stopping: CancellationToken) -> Self {
+        Self {
+            database,
+            listeners: Semaphore::new(MAX_LISTENERS),
+            stopping,
+        }
+    }
+}
+
+/// A line of the feed.
+#[derive(Serialize)]
+pub(super) struct Line {
+    /// Where the next response continues, if it is asked for within a minute.
+    cursor: DateTime<Utc>,
+    /// Tasks that have ended. One may occur twice.
+    tasks: Vec<TaskId>,
+}
+
+/// A gateway that reads the feed.
+pub(super) struct Listener {
+    feed: Arc<EndedTasks>,
+    since: Option<DateTime<Utc>>,
+    /// The tasks of which it was told, and when, as long as reads can find them again.
+    told: HashMap<TaskId, Instant>,
+    until: Instant,
+    last_line: Option<Instant>,
+    next_long_read: Instant,
+}
+
+impl Drop for Listener {
+    fn drop(&mut self) {
+        self.feed.listeners.add_permits(1);
+    }
+}
+
+impl Listener {
+    /// Starts to listen, from a cursor or from now on; `None` if too many gateways do.
+    pub(super) fn new(feed: Arc<EndedTasks>, since: Option<DateTime<Utc>>) -> Option<Self> {
+        feed.listeners.try_acquire().ok()?.forget();
+        Some(Self {
+            feed,
+            since,
+            told: HashMap::new(),
+            until: Instant::now() + LIFETIME,
+            last_line: None,
+            next_long_read: Instant::now(),
+        })
+    }
+
+    /// The lines, until the process stops, the database fails, or the time of the response is over.
+    pub(super) fn lines(self) -> impl Stream<Item = Line> {
+        stream::unfold(self, |mut listener| async move {
+            let line = listener.line().await?;
+            Some((line, listener))
+        })
+    }
+
+    async fn line(&mut self) -> Option<Line> {
+        let stopping = self.feed.stopping.clone();
+        while Instant::now() < self.until {
+            let started = Instant::now();
+            let ended = stopping.run_until_cancelled(self.read()).await?;
+            let ended = ended
+                .inspect_err(|error| {
+                    tracing::warn!(?error, "the tasks that have ended could not be read");
+                })
+                .ok()?;
+            let tasks = self.new_ones(ended.tasks);
+            self.since = Some(ended.at);
+            let is_due = |last: Instant| last.elapsed() >= HEARTBEAT;
+            if !tasks.is_empty() || self.last_line.is_none_or(is_due) {
+                self.last_line = Some(Instant::now());
+                return Some(Line {
+                    cursor: ended.at,
+                    tasks,
+                });
+            }
+            let pause = PAUSE.max(started.elapsed() * MAX_SHARE);
+            stopping.run_until_cancelled(sleep(pause)).await?;
+        }
+        None
+    }
+
+    async fn read(&mut self) -> Result<Ended, Error> {
+        let now = Instant::now();
+        let overlap = if now >= self.next_long_read {
+            self.next_long_read = now + LONG_INTERVAL;
+            LONG_OVERLAP
+        } else {
+            OVERLAP
+        };
+        let since = self.since;
+        let load = move |connection: &mut Connection| ended_since(connection, since, overlap);
+        self.feed.database.run(load).await
+    }
+
+    fn new_ones(&mut self, mut tasks: Vec<TaskId>) -> Vec<TaskId> {
+        let now = Instant::now();
+        self.told
+            .retain(|_, at| now.duration_since(*at) < 2 * LONG_OVERLAP);
+        tasks.retain(|task| self.told.insert(*task, now).is_none());
+        tasks
+    }
+}

@@ -1,0 +1,35 @@
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+use database::{Error, prepared};
+use diesel::prelude::*;
+use diesel::sql_types::{Array, BigInt, Binary, Nullable, Timestamptz};
+use values::TaskId;
+
+/// The tasks that have ended, and when the database was asked.
+#[derive(QueryableByName)]
+pub(super) struct Ended {
+    #[diesel(sql_type = Timestamptz)]
+    pub(super) at: DateTime<Utc>,
+    #[diesel(sql_type = Array<Binary>)]
+    pub(super) tasks: Vec<TaskId>,
+}
+
+/// Finds the tasks that have ended since a time of the database, by default now, and `overlap` before it.
+pub(super) fn ended_since(
+    connection: &mut PgConnection,
+    since: Option<DateTime<Utc>>,
+    overlap: Duration,
+) -> Result<Ended, Error> {
+    let overlap = i64::try_from(overlap.as_millis()).unwrap_or(i64::MAX);
+    Ok(prepared(ENDED_SINCE)
+        .bind::<Nullable<Timestamptz>, _>(since)
+        .bind::<BigInt, _>(overlap)
+        .get_result(connection)?)
+}
+
+/// The audit log has an index of times, and an entry for each end of a task, which the same transaction inserts. So
+/// waiting costs decisions nothing.
+const ENDED_SINCE: &str = "SELECT now() AS at, coalesce(array_agg(subject_id), '{}') AS tasks
+    FROM audit_log
+    WHERE at > coalesce($1, now()) - $2 * interval '1 millisecond' AND action IN ('task-approved', 'task-rejected', 'task-cancelled')";

@@ -1,0 +1,168 @@
+//! How the calls of a webhook differ from a POST of the task: more fields, headers, another method, another body, another
+//! meaning of the answer.
+//!
+//! The options of a webhook are one document in its row. Bodies are made from the rows when a call is sent, and nothing is
+//! stored of them: [why](../../../docs/decisions/webhook-bodies-are-made-when-sent.md).
+
+mod header_rules;
+mod requests;
+mod success;
+mod template;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use utoipa::ToSchema;
+use values::{Names as _, WebhookId};
+
+pub(crate) use self::header_rules::{MAX_HEADER_BYTES, MAX_HEADERS};
+pub(crate) use self::requests::{BodyTemplate, Include, NewHeaders, NewOptions};
+pub(crate) use self::success::Success;
+use crate::header_keys::{HeaderKeys, HeaderPairs, SealedHeaders};
+use crate::tasks::projection::TaskField;
+
+/// The form of the document. A worker that does not know the form of one sends nothing.
+const VERSION: u32 = 1;
+
+values::names! {
+    /// The method of the calls of a webhook.
+    #[derive(Serialize, Deserialize, ToSchema)]
+    #[serde(rename_all = "UPPERCASE")]
+    pub(crate) enum CallMethod {
+        /// The usual one.
+        Post = "POST",
+        /// For engines that replace something.
+        Put = "PUT",
+        /// For engines that change something.
+        Patch = "PATCH",
+    }
+}
+
+/// How the calls of a webhook differ from others.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct WebhookOptions {
+    version: u32,
+    /// Names of fields that the body has beside the usual ones.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) include: Vec<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) headers: Option<SealedHeaders>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) method: Option<CallMethod>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) body: Option<Value>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) success: Option<Success>,
+}
+
+/// Why the options of a webhook cannot be applied, in words for its owner.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum OptionsError {
+    /// It is of a later version.
+    #[error("the webhook needs a webhook-worker of a later version")]
+    Unknown,
+    /// The key that sealed the headers is not among the keys.
+    #[error(
+        "the headers cannot be opened: WEBHOOK_HEADER_KEYS of the webhook-worker lacks their key"
+    )]
+    Sealed,
+}
+
+impl WebhookOptions {
+    /// The options of a new webhook; `None` if it has none.
+    ///
+    /// # Errors
+    /// It has headers, and there is no key to seal them with.
+    pub(crate) fn new(
+        new: &NewOptions<'_>,
+        keys: &HeaderKeys,
+        webhook: WebhookId,
+    ) -> Result<Option<Self>, OptionsError> {
+        if new.is_empty() {
+            return Ok(None);
+        }
+        let seal = |headers: &NewHeaders| {
+            let sealed = keys.seal(webhook, &headers.0);
+            sealed.ok_or(OptionsError::Sealed)
+        };
+        let include = new
+            .include
+            .map(|include| include.0.as_slice())
+            .unwrap_or_default();
+        Ok(Some(Self {
+            version: VERSION,
+            include: include
+                .iter()
+                .map(|field| field.name().to_owned())
+                .collect(),
+            headers: new.headers.map(seal).transpose()?,
+            method: new.method,
+            body: new.body.map(|body| body.0.clone()),
+            success: new.success.cloned(),
+        }))
+    }
+
+    /// The document of a row.
+    ///
+    /// # Errors
+    /// [`OptionsError::Unknown`].
+    pub(crate) fn parse(text: &str) -> Result<Self, OptionsError> {
+        let parsed: Result<Self, _> = serde_json::from_str(text);
+        let known = parsed.ok().filter(|options| options.version == VERSION);
+        known.ok_or(OptionsError::Unknown)
+    }
+
+    /// The identifier of the key that sealed its headers.
+    pub(crate) fn header_key(&self) -> Option<&str> {
+        self.headers.as_ref().map(|headers| headers.key.as_str())
+    }
+
+    /// The headers of the webhook; none if it has none.
+    ///
+    /// # Errors
+    /// [`OptionsError::Sealed`].
+    pub(crate) fn open_headers(
+        &self,
+        keys: &HeaderKeys,
+        webhook: WebhookId,
+    ) -> Result<HeaderPairs, OptionsError> {
+        match &self.headers {
+            Some(sealed) => keys.open(webhook, sealed).ok_or(OptionsError::Sealed),
+            None => Ok(HeaderPairs::new()),
+        }
+    }
+
+    /// The options with the headers sealed by the first key; `None` if that is not possible.
+    pub(crate) fn resealed(&self, keys: &HeaderKeys, webhook: WebhookId) -> Option<Self> {
+        let opened = keys.open(webhook, self.headers.as_ref()?)?;
+        Some(Self {
+            headers: Some(keys.seal(webhook, &opened)?),
+            ..self.clone()
+        })
+    }
+
+    /// The document for a row.
+    pub(crate) fn to_text(&self) -> String {
+        // It has texts as keys and no other types that could fail.
+        serde_json::to_string(self).unwrap_or_default()
+    }
+
+    /// The fields that the body has beside the usual ones. Those that this version does not know are left out.
+    pub(crate) fn fields(&self) -> impl Iterator<Item = TaskField> {
+        self.include
+            .iter()
+            .filter_map(|name| TaskField::from_name(name))
+    }
+
+    /// Whether a caller shapes the request itself, so that it could be meant for something else than a receiver of
+    /// webhooks.
+    pub(crate) fn shape_the_request(&self) -> bool {
+        self.headers.is_some() || self.method.is_some() || self.body.is_some()
+    }
+
+    /// The body, from the values of all fields.
+    pub(crate) fn body(&self, values: &serde_json::Map<String, Value>) -> Option<Value> {
+        self.body
+            .as_ref()
+            .map(|body| template::render(body, values))
+    }
+}

@@ -1,0 +1,93 @@
+//! What is checked before a webhook is registered, in addition to what its insertion judges.
+
+use database::Connection;
+use outbound::AddressPolicy;
+use url::Url;
+
+use crate::context::Context;
+use crate::deliveries::{group_of, owner_of};
+use crate::tasks::access::Permission;
+use crate::tasks::credentials::AuthenticatedUser;
+use crate::tasks::find_permitted;
+use crate::webhook_options::NewOptions;
+use crate::webhooks::error::WebhookError;
+use crate::webhooks::requests::RegisterWebhookRequest;
+
+/// Checks a request, and the right of its user.
+///
+/// # Errors
+/// Those of the task and of [`check_request`].
+pub(super) async fn check_for_user(
+    context: &Context,
+    user: &AuthenticatedUser,
+    new: &RegisterWebhookRequest,
+) -> Result<(), WebhookError> {
+    // Only people who know the task are told that its webhooks may not have an address.
+    if new.url.has_name() {
+        check_permission(context, user, new).await?;
+        check_request(context, user, new).await
+    } else {
+        let checked = check_request(context, user, new).await;
+        if checked.is_err() {
+            check_permission(context, user, new).await?;
+        }
+        checked
+    }
+}
+
+async fn check_permission(
+    context: &Context,
+    user: &AuthenticatedUser,
+    new: &RegisterWebhookRequest,
+) -> Result<(), WebhookError> {
+    let (actor, task) = (user.actor.clone(), new.task);
+    let check = move |connection: &mut Connection| {
+        find_permitted(connection, &actor, task, Permission::RegisterWebhook)
+    };
+    context.database.run(check).await?;
+    Ok(())
+}
+
+/// Refuses a URL whose address webhooks may not have, or not with these options. A host that does not resolve now is
+/// accepted: every connection checks its address again.
+///
+/// # Errors
+/// [`WebhookError::AddressRefused`], [`WebhookError::NotAnEngine`], [`WebhookError::NotHttps`] and
+/// [`WebhookError::NoHeaderKeys`].
+pub(crate) async fn check_request(
+    context: &Context,
+    user: &AuthenticatedUser,
+    new: &RegisterWebhookRequest,
+) -> Result<(), WebhookError> {
+    let owner = owner_of(user.caller.id(), user.caller.group());
+    let options = new.options();
+    if options.headers.is_some() && context.header_keys.ids().is_empty() {
+        return Err(WebhookError::NoHeaderKeys);
+    }
+    let check = check_addresses(context, new.url.parsed(), &options);
+    outbound::for_owner(group_of(&owner), check).await
+}
+
+async fn check_addresses(
+    context: &Context,
+    url: &Url,
+    options: &NewOptions<'_>,
+) -> Result<(), WebhookError> {
+    let resolver = &context.resolver;
+    let allowed = context.address_policy.check_registration(url, resolver);
+    allowed.await.map_err(|refusal| {
+        tracing::info!(%refusal, "a webhook was refused");
+        WebhookError::AddressRefused
+    })?;
+    let shaping: Vec<_> = options.shaping().collect();
+    if shaping.is_empty() || context.engine_origins.contain(url) {
+        return Ok(());
+    }
+    let public = AddressPolicy::default();
+    let public = public.check_registration(url, resolver).await;
+    public.map_err(|_| WebhookError::NotAnEngine(shaping))?;
+    if options.headers.is_some() && url.scheme() != "https" {
+        return Err(WebhookError::NotHttps);
+    }
+    Ok(())
+}

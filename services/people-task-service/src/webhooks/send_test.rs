@@ -1,0 +1,86 @@
+use std::time::{Duration, Instant};
+
+use audit_log::RequestMeta;
+use database::{Connection, Database};
+use serde_json::json;
+use telemetry::RequestContext;
+use values::{DeliveryId, WebhookId};
+
+use crate::audit::AuditAction;
+use crate::deliveries::{TestResult, host_of, test_store};
+use crate::tasks::access::Permission;
+use crate::tasks::credentials::AuthenticatedUser;
+use crate::tasks::store as task_store;
+use crate::webhooks::delete::check_manager;
+use crate::webhooks::error::{Tester, WebhookError};
+use crate::webhooks::store;
+
+/// How many webhooks may be tried within a minute.
+const PER_USER: i64 = 10;
+const OF_ALL: i64 = 60;
+/// How long to wait for the result, and how often to look.
+const WAIT: Duration = Duration::from_secs(15);
+const POLL: Duration = Duration::from_millis(150);
+
+/// Lets a webhook-worker call a webhook once, and returns what came of it. The services themselves have no way out of
+/// their network.
+///
+/// # Errors
+/// Those of deleting the webhook, and [`WebhookError::TooManyTests`], [`WebhookError::Paused`] and
+/// [`WebhookError::NoResult`].
+#[tracing::instrument(skip_all, fields(webhook.id = %webhook))]
+pub(crate) async fn send_test(
+    database: &Database,
+    user: AuthenticatedUser,
+    webhook: WebhookId,
+    meta: RequestMeta,
+) -> Result<(DeliveryId, TestResult), WebhookError> {
+    let (id, cause) = (DeliveryId::generate(), RequestContext::current_or_fresh());
+    let request =
+        move |connection: &mut Connection| request(connection, id, &user, webhook, &cause, meta);
+    database.transaction(request).await?;
+    let deadline = Instant::now() + WAIT;
+    while Instant::now() < deadline {
+        tokio::time::sleep(POLL).await;
+        let find = move |connection: &mut Connection| test_store::find_result(connection, id);
+        if let Some(result) = database.run(find).await? {
+            return Ok((id, result));
+        }
+    }
+    let withdraw = move |connection: &mut Connection| test_store::withdraw(connection, id);
+    database.run(withdraw).await?;
+    Err(WebhookError::NoResult)
+}
+
+/// Requests the call, if the user may manage the webhook and has not tried too many.
+fn request(
+    connection: &mut Connection,
+    id: DeliveryId,
+    user: &AuthenticatedUser,
+    webhook: WebhookId,
+    cause: &RequestContext,
+    meta: RequestMeta,
+) -> Result<(), WebhookError> {
+    let found = store::find(connection, webhook)?.ok_or(WebhookError::NotFound)?;
+    let task = task_store::find(connection, found.task_id)?.ok_or(WebhookError::NotFound)?;
+    check_manager(user, &found, &task, WebhookError::ForbiddenTest)?;
+    let caller = user.caller.id();
+    let lately = test_store::count_lately(connection, caller, &host_of(&found.url))?;
+    if lately.is_paused {
+        return Err(WebhookError::Paused);
+    }
+    for (tester, number, limit) in [
+        (Tester::User, lately.own, PER_USER),
+        (Tester::All, lately.all, OF_ALL),
+    ] {
+        if number >= limit {
+            return Err(WebhookError::TooManyTests(tester, lately.wait()));
+        }
+    }
+    test_store::insert(connection, id, webhook, caller, cause)?;
+    let identity = user.actor.audit_identity(&task, Permission::DeleteWebhook);
+    let entry = AuditAction::WebhookTested.on_task(task.id, identity, meta);
+    let entry = entry.detail(json!({ "webhookId": webhook }));
+    entry.record(connection).map_err(database::Error::from)?;
+    Ok(())
+}

@@ -1,0 +1,213 @@
+//! Calls by which users try their webhooks.
+
+use serde_json::{Value, json};
+use testkit::Reply;
+
+use crate::due_dates::{accepting, worker_with};
+use crate::fixture::{Fixture, User};
+use crate::webhook_options::{ENGINES, VALUE, try_options};
+use crate::webhook_worker::fixture::{CannedResponse, Receiver};
+
+async fn test(app: &Fixture, by: &User, webhook: &str) -> Reply {
+    let path = format!("/people-task/webhooks/{webhook}/test");
+    app.http.post(&path).bearer(&by.token).send().await
+}
+
+#[tokio::test]
+async fn a_test_is_a_signed_call_that_is_no_decision() {
+    let (app, receiver) = (Fixture::start_with(&ENGINES).await, accepting());
+    let ada = app.user("ada@example.com");
+    let _worker = worker_with(&app, &ENGINES).await;
+    let task = app.create(&ada, json!({})).await;
+    let webhook = app.register(&ada, &task, &receiver.url("/hook?x=1")).await;
+    let reply = test(&app, &ada, &webhook).await.expect(200);
+    assert_eq!(
+        reply.fields(),
+        ["at", "durationMs", "error", "id", "statusCode", "success"]
+    );
+    assert_eq!(
+        (
+            &reply.json["success"],
+            &reply.json["statusCode"],
+            &reply.json["error"]
+        ),
+        (&json!(true), &json!(200), &Value::Null)
+    );
+    let call = receiver.calls().remove(0);
+    assert_eq!(
+        (call.method.as_str(), call.path.as_str()),
+        ("POST", "/hook?x=1")
+    );
+    assert_eq!(call.header("webhook-test"), "true");
+    assert_eq!(call.header("webhook-id"), reply.text_of("id"));
+    assert!(call.header("webhook-signature").starts_with("v1a,"));
+    let body = call.json();
+    assert_eq!(
+        (&body["status"], &body["id"]),
+        (&json!("test"), &json!(task.id))
+    );
+
+    // It changes nothing.
+    let status = app.get(&ada, &task.path).await.expect(200);
+    assert_eq!(status.json["status"], "pending");
+    let deliveries = app.get(&ada, &format!("{}/deliveries", task.path)).await;
+    assert_eq!(deliveries.json, json!([]));
+    let webhooks = app.get(&ada, &format!("{}/webhooks", task.path)).await;
+    assert_eq!(webhooks.json[0]["status"], "pending");
+    let audit = app
+        .get(
+            &app.admin(),
+            "/people-task/audit?filter=action:webhook-tested",
+        )
+        .await;
+    assert_eq!(
+        audit.expect(200).json[0]["detail"],
+        json!({"webhookId": webhook})
+    );
+}
+
+#[tokio::test]
+async fn a_test_has_the_options_of_its_webhook() {
+    let app = Fixture::start_with(&ENGINES).await;
+    let ada = app.user("ada@example.com");
+    let engine = Receiver::start(|_| CannedResponse {
+        body: format!("{{\"status\": \"REJECT\", \"got\": \"{VALUE}\"}}").into_bytes(),
+        ..CannedResponse::status(200)
+    });
+    let _worker = worker_with(&app, &ENGINES).await;
+    let task = app.create(&ada, json!({})).await;
+    let options = json!({
+        "method": "PUT", "headers": {"Authorization": VALUE}, "body": {"s": "{{status}}"},
+        "success": {"pointer": "/status", "value": "ACCEPT"},
+    });
+    let webhook = try_options(&app, &ada, &task, &engine.url("/"), options)
+        .await
+        .expect(200);
+    let reply = test(&app, &ada, &webhook.text_of("id")).await.expect(200);
+    assert_eq!(reply.json["success"], false);
+    assert_eq!(reply.json["statusCode"], 200);
+    assert_eq!(
+        reply.json["error"],
+        "no success: `/status` of the answer has another value"
+    );
+    assert!(!reply.text.contains(VALUE));
+    let call = engine.calls().remove(0);
+    assert_eq!(
+        (call.method.as_str(), call.json()),
+        ("PUT", json!({"s": "test"}))
+    );
+    assert_eq!(call.header("authorization"), VALUE);
+    assert!(app.database.columns_that_hold(VALUE).is_empty());
+}
+
+#[tokio::test]
+async fn a_receiver_that_does_not_answer_is_told_without_a_retry() {
+    let app = Fixture::start().await;
+    let ada = app.user("ada@example.com");
+    let _worker = worker_with(&app, &[]).await;
+    let task = app.create(&ada, json!({})).await;
+    let webhook = app.register(&ada, &task, "http://127.0.0.1:9/").await;
+    let reply = test(&app, &ada, &webhook).await.expect(200);
+    assert_eq!(reply.json["success"], false);
+    assert_eq!(reply.json["statusCode"], Value::Null);
+    assert_eq!(reply.json["error"], "connection refused");
+}
+
+#[tokio::test]
+async fn who_manages_a_webhook_may_try_it() {
+    let (app, receiver) = (Fixture::start().await, accepting());
+    let _worker = worker_with(&app, &[]).await;
+    let (carol, ada) = (app.user("carol@example.com"), app.user("ada@example.com"));
+    let (grace, stranger) = (app.user("grace@example.com"), app.user("eve@example.com"));
+    let task = app.create(&carol, json!({})).await;
+    let webhook = app.register(&grace, &task, &receiver.url("/")).await;
+    test(&app, &ada, &webhook)
+        .await
+        .expect_problem(403, "forbidden");
+    test(&app, &stranger, &webhook)
+        .await
+        .expect_problem(404, "not-found");
+    let path = format!("/people-task/webhooks/{webhook}/test");
+    app.http
+        .post(&path)
+        .send()
+        .await
+        .expect_problem(401, "token-missing");
+    test(&app, &carol, &"0".repeat(24))
+        .await
+        .expect_problem(404, "not-found");
+    for by in [&carol, &grace, &app.admin()] {
+        let reply = test(&app, by, &webhook).await.expect(200);
+        assert_eq!(reply.json["success"], true);
+    }
+    // Who has no right to the task any more is told nothing of it.
+    let handed_over = json!({"approver": "linus@example.com"});
+    let _ = app.put(&grace, &task.path, &handed_over).await.expect(200);
+    let reply = test(&app, &carol, &webhook).await.expect(200);
+    assert_eq!(reply.json["success"], false);
+    assert!(
+        reply.json["error"]
+            .as_str()
+            .unwrap()
+            .contains("has no right")
+    );
+    assert_eq!(receiver.calls().len(), 3);
+}
+
+#[tokio::test]
+async fn tests_are_limited_for_each_user_and_for_all() {
+    let app = Fixture::start().await;
+    let (ada, carol) = (app.user("ada@example.com"), app.user("carol@example.com"));
+    let task = app
+        .create(&ada, json!({"requester": "carol@example.com"}))
+        .await;
+    let webhook = app.register(&carol, &task, "http://127.0.0.1:9/").await;
+    let add = |number: u32, user: &User| {
+        app.execute(&format!(
+            "INSERT INTO webhook_tests (id, webhook_id, requested_by, request_id, traceparent, taken, requested)
+            SELECT new_id(), '\\x{webhook}', '\\x{}', '', '', now(), now() - interval '20 seconds' FROM generate_series(1, {number})",
+            user.id
+        ));
+    };
+    add(10, &ada);
+    let refused = test(&app, &ada, &webhook).await;
+    refused.expect_problem(429, "rate-limited");
+    let wait: u64 = refused.header("retry-after").unwrap().parse().unwrap();
+    assert!((30..=41).contains(&wait), "{wait}");
+    let _worker = worker_with(&app, &[]).await;
+    let _ = test(&app, &carol, &webhook).await.expect(200);
+    add(49, &app.user("x@example.com"));
+    test(&app, &carol, &webhook)
+        .await
+        .expect_problem(429, "rate-limited");
+    app.execute("UPDATE webhook_tests SET requested = requested - interval '1 minute'");
+    let _ = test(&app, &ada, &webhook).await.expect(200);
+}
+
+#[tokio::test]
+async fn a_paused_host_gets_no_tests() {
+    let (app, receiver) = (Fixture::start().await, accepting());
+    let ada = app.user("ada@example.com");
+    let _worker = worker_with(&app, &[]).await;
+    let task = app.create(&ada, json!({})).await;
+    let webhook = app.register(&ada, &task, &receiver.url("/")).await;
+    app.execute("INSERT INTO paused_hosts (host) VALUES ('127.0.0.1')");
+    test(&app, &ada, &webhook)
+        .await
+        .expect_problem(409, "deliveries-paused");
+    assert_eq!(receiver.calls().len(), 0);
+}
+
+#[tokio::test]
+async fn a_test_that_no_worker_takes_is_not_made_later() {
+    let (app, receiver) = (Fixture::start().await, accepting());
+    let ada = app.user("ada@example.com");
+    let task = app.create(&ada, json!({})).await;
+    let webhook = app.register(&ada, &task, &receiver.url("/")).await;
+    let reply = test(&app, &ada, &webhook).await;
+    reply.expect_problem(503, "no-test-result");
+    assert_eq!(app.count("webhook_tests WHERE taken IS NULL"), 0);
+    let _worker = worker_with(&app, &[]).await;
+    let _ = test(&app, &ada, &webhook).await.expect(200);
+    assert_eq!(receiver.calls().len(), 1);
+}

@@ -1,0 +1,1 @@
+DROP INDEX CONCURRENTLY IF EXISTS credentials_by_notice_due;

@@ -1,0 +1,1 @@
+DROP INDEX CONCURRENTLY IF EXISTS credentials_of_keys_by_created;

@@ -1,0 +1,1 @@
+DROP INDEX CONCURRENTLY IF EXISTS credentials_by_created_by;

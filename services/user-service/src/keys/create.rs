@@ -1,0 +1,152 @@
+use std::time::Duration;
+
+use audit_log::{Entry, RequestMeta};
+use auth::{ADMIN_SCOPE, ApiKey, Caller, KeyScope};
+use chrono::{DateTime, TimeDelta, Utc};
+use database::Connection;
+use messaging::Message;
+use serde_json::json;
+use values::{CredentialId, Names as _, UserId};
+
+use super::error::KeyError;
+use super::requests::CreateKeyRequest;
+use super::store::{self, Key, NewKey, Owner};
+use super::{notices, record_event};
+use crate::audit::{AuditAction, RequestActor};
+use crate::context::Context;
+use crate::notifications::Notice;
+use crate::settings::KeySettings;
+
+/// Who a key is made for, and by whom.
+#[derive(Debug, Clone, Copy)]
+struct Parties {
+    owner: UserId,
+    /// The epoch of the owner's token; `None` if an administrator makes the key for another user.
+    own_epoch: Option<i64>,
+    caller: UserId,
+}
+
+impl Parties {
+    /// Whether the user may have the key.
+    fn check(&self, owner: &Owner, scopes: &[KeyScope]) -> Result<(), KeyError> {
+        if self.own_epoch.is_some_and(|epoch| epoch != owner.epoch) {
+            return Err(KeyError::CallerGone);
+        }
+        if !owner.is_active || owner.deletion_in_progress {
+            return Err(KeyError::Inactive);
+        }
+        let is_admin = owner.scope.iter().any(|scope| scope == ADMIN_SCOPE);
+        if scopes.contains(&KeyScope::Admin) && !is_admin {
+            return Err(KeyError::NotAdmin);
+        }
+        if scopes.contains(&KeyScope::TasksDecide) && self.is_for_person(owner) {
+            return Err(KeyError::DecidesForPerson);
+        }
+        Ok(())
+    }
+
+    /// Whether an administrator makes the key for a person.
+    fn is_for_person(&self, owner: &Owner) -> bool {
+        self.own_epoch.is_none() && !owner.is_service
+    }
+}
+
+/// Makes a key for a user, and returns it with its text. A person for whom an administrator makes one is mailed.
+#[tracing::instrument(skip_all, fields(user.id = %owner))]
+pub(super) async fn create(
+    context: &Context,
+    owner: UserId,
+    caller: &Caller,
+    request: CreateKeyRequest,
+    meta: RequestMeta,
+) -> Result<(Key, ApiKey), KeyError> {
+    let key = ApiKey::generate(CredentialId::generate());
+    let parties = Parties {
+        owner,
+        own_epoch: (caller.id() == owner).then(|| caller.epoch()),
+        caller: caller.id(),
+    };
+    let entry = RequestActor::new(caller, meta).entry(AuditAction::KeyCreated, owner);
+    let names: Vec<_> = request.scopes.iter().map(|scope| scope.name()).collect();
+    let entry = entry.detail(json!({"createdKey": key.id(), "scopes": names}));
+    let new = Making {
+        key: key.clone(),
+        parties,
+        request,
+        settings: context.keys,
+        has_mail: notices::can_mail(context),
+    };
+    let insert = move |connection: &mut Connection| insert(connection, &new, entry);
+    let (shown, messages) = context.database.transaction(insert).await?;
+    context.notifications.send(messages);
+    record_event("created");
+    tracing::info!(key.id = %shown.id, "an API key was made");
+    Ok((shown, key))
+}
+
+/// A key to be inserted, if its user may have it.
+struct Making {
+    key: ApiKey,
+    parties: Parties,
+    request: CreateKeyRequest,
+    settings: KeySettings,
+    has_mail: bool,
+}
+
+fn insert(
+    connection: &mut Connection,
+    new: &Making,
+    entry: Entry,
+) -> Result<(Key, Vec<Message>), KeyError> {
+    let (parties, request, settings) = (&new.parties, &new.request, new.settings);
+    let owner = store::lock_owner(connection, parties.owner)?.ok_or(KeyError::NoUser)?;
+    parties.check(&owner, &request.scopes)?;
+    let count = store::count(connection, parties.owner)?;
+    if usize::try_from(count).is_ok_and(|count| count >= settings.per_user) {
+        return Err(KeyError::TooMany(settings.per_user));
+    }
+    let inserted = NewKey {
+        key: &new.key,
+        user: parties.owner,
+        name: &request.name.0,
+        scopes: &request.scopes,
+        expires: request.expires,
+        notice_due: request.expires.map(|end| notice_due(end, settings.notice)),
+        created_by: parties.own_epoch.is_none().then_some(parties.caller),
+    };
+    let key = store::insert(connection, &inserted, entry)?;
+    if !parties.is_for_person(&owner) {
+        return Ok((key, Vec::new()));
+    }
+    let mails = notices::queue(
+        connection,
+        Notice::KeyCreated,
+        parties.owner,
+        &key,
+        new.has_mail,
+    )?;
+    Ok((key, mails))
+}
+
+/// When a mail is to say that a key ends then: so long before, but not in the first half of its life.
+fn notice_due(end: DateTime<Utc>, before: Duration) -> DateTime<Utc> {
+    let now = Utc::now();
+    let before = TimeDelta::from_std(before).unwrap_or(TimeDelta::MAX);
+    let half = now + (end - now) / 2;
+    end.checked_sub_signed(before)
+        .map_or(half, |due| due.max(half))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mail_comes_before_the_end_but_not_in_the_first_half() {
+        let day = Duration::from_secs(24 * 3600);
+        let in_days = |days| Utc::now() + TimeDelta::days(days);
+        let until = |due: DateTime<Utc>| (due - Utc::now()).num_minutes() + 1;
+        assert_eq!(until(notice_due(in_days(30), 7 * day)), 23 * 24 * 60);
+        assert_eq!(until(notice_due(in_days(2), 7 * day)), 24 * 60);
+    }
+}

@@ -1,0 +1,73 @@
+use audit_log::RequestMeta;
+use auth::{ApiKey, ExchangedKey};
+use database::{Connection, Error};
+
+use super::error::KeyError;
+use super::store::{self, ValidKey};
+use super::{TOKEN_LIFETIME, known_scopes, record_event};
+use crate::accounts::sign_token_for_key;
+use crate::back_off::{self, AttemptKey, name_hash};
+use crate::client_network::ClientNetwork;
+use crate::context::Context;
+use crate::sign_in::record_refusal;
+
+/// What failed tries of keys are counted by, beside their network. It is no e-mail address.
+const FAILURES: &str = "api-keys";
+
+/// Exchanges a key for an access token, and records its use. A text that is no valid key counts as a failed sign-in of the
+/// network, which must wait after several in a row; but a key is never refused for what others have tried.
+#[tracing::instrument(skip_all, fields(key.id = %key.id()))]
+pub(super) async fn exchange(
+    context: &Context,
+    key: ApiKey,
+    client: ClientNetwork,
+    meta: RequestMeta,
+) -> Result<ExchangedKey, KeyError> {
+    let (id, wanted) = (key.id(), key.clone());
+    let find = move |connection: &mut Connection| {
+        let found = store::find_valid(connection, &wanted)?;
+        if found.as_ref().is_some_and(|found| !found.is_recorded) {
+            store::record_use(connection, id)?;
+        }
+        Ok::<_, Error>(found)
+    };
+    let Some(found) = context.database.run(find).await? else {
+        return Err(refuse(context, &key, client, meta).await);
+    };
+    record_event("exchanged");
+    grant(context, &key, &found)
+}
+
+fn grant(context: &Context, key: &ApiKey, found: &ValidKey) -> Result<ExchangedKey, KeyError> {
+    let lifetime = found.lifetime(TOKEN_LIFETIME);
+    let scopes = known_scopes(&found.scopes);
+    let token = sign_token_for_key(context, &found.subject, key.id(), &scopes, lifetime)?;
+    Ok(ExchangedKey {
+        token: token.expose().to_owned(),
+        seconds: context.signer.lifetime().min(lifetime).as_secs(),
+    })
+}
+
+/// Counts and records a failed try, unless its network must wait.
+async fn refuse(
+    context: &Context,
+    key: &ApiKey,
+    client: ClientNetwork,
+    meta: RequestMeta,
+) -> KeyError {
+    record_event("refused");
+    let (id, network) = (key.id(), client.clone());
+    let count = move |connection: &mut Connection| {
+        let key = AttemptKey::of_network(name_hash(FAILURES), &network);
+        back_off::count(connection, key)??;
+        Ok::<_, KeyError>(store::find_user(connection, id)?)
+    };
+    let user = match context.database.transaction(count).await {
+        Ok(user) => user,
+        Err(error) => return error,
+    };
+    match record_refusal(context, user, &client, meta, "invalid-key").await {
+        Ok(()) => KeyError::Invalid,
+        Err(error) => error.into(),
+    }
+}

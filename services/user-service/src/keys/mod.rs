@@ -1,0 +1,49 @@
+//! API keys, with which programs act for a user.
+//!
+//! A key is a [credential](crate::credentials): a row with the hash of a text that is told once. No service takes it: the
+//! gateway exchanges it for an access token of five minutes, which names the key and what it may do, and ends with it.
+//!
+//! - A key may do what both its scopes and its user may do: `auth::KEY_ROUTES` says what each call needs. One that an
+//!   administrator makes for a person decides nothing, and the person is mailed.
+//! - The row names the incarnation of the database. After a restore keys are off, because some that were ended may be back,
+//!   until an administrator confirms them.
+//! - What takes an account away from others who had a part of it ends the keys of a person: recovery by a code, a password
+//!   that an administrator sets, `revoke-tokens`. A password that its owner changes does not, and programs go on.
+//! - A text that is no key counts as a failed sign-in of its network. It delays no key: those cannot be guessed.
+//!
+//! Deliberately absent: keys that make keys, and the text of a key after its creation.
+
+mod confirm;
+mod create;
+mod end;
+mod error;
+mod exchange;
+mod list;
+mod notices;
+mod requests;
+mod responses;
+pub(crate) mod routes;
+mod store;
+
+use std::time::Duration;
+
+use auth::KeyScope;
+use values::Names as _;
+
+pub(crate) use notices::{can_mail, send_notices};
+
+/// How long a token that is issued for a key is valid at most.
+const TOKEN_LIFETIME: Duration = Duration::from_secs(300);
+
+/// What a key may do that names no scopes.
+const DEFAULT_SCOPES: [KeyScope; 2] = [KeyScope::TasksRead, KeyScope::TasksWrite];
+
+fn record_event(event: &'static str) {
+    metrics::counter!("key_events_total", "event" => event).increment(1);
+}
+
+/// The scopes of a row. One that a later version gave counts for nothing.
+fn known_scopes(names: &[String]) -> Vec<KeyScope> {
+    let known = names.iter().filter_map(|name| KeyScope::from_name(name));
+    known.collect()
+}

@@ -1,0 +1,92 @@
+//! Mails about keys: to a person for whom an administrator made one, and before one expires.
+
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+use database::{Connection, Database, Error};
+use messaging::{Message, Publisher};
+use telemetry::{Outage, RequestContext};
+use tokio_util::sync::CancellationToken;
+use values::UserId;
+
+use super::store::{self, Key};
+use crate::context::Context;
+use crate::notifications::store::{KeyFacts, insert_notice};
+use crate::notifications::{Channel, Notice};
+
+/// How often it is looked for keys that expire.
+const INTERVAL: Duration = Duration::from_secs(10);
+/// Notices that one transaction takes.
+const BATCH: i64 = 100;
+
+/// Whether mails can be sent.
+pub(crate) fn can_mail(context: &Context) -> bool {
+    Channel::configured(&context.channels).contains(&Channel::Mail)
+}
+
+/// Stores a mail about a key in the transaction that causes it. The caller sends the messages after its commit.
+pub(super) fn queue(
+    connection: &mut Connection,
+    notice: Notice,
+    to: UserId,
+    key: &Key,
+    has_mail: bool,
+) -> Result<Vec<Message>, Error> {
+    if !has_mail {
+        return Ok(Vec::new());
+    }
+    insert(connection, notice, to, &key.name, key.expires).map(|message| vec![message])
+}
+
+fn insert(
+    connection: &mut Connection,
+    notice: Notice,
+    to: UserId,
+    name: &str,
+    expires: Option<DateTime<Utc>>,
+) -> Result<Message, Error> {
+    let request = RequestContext::current_or_fresh();
+    let facts = KeyFacts { name, expires };
+    let id = insert_notice(connection, notice, to, &facts, &request)?;
+    Ok(Message::new(id, request))
+}
+
+/// Sends mails about keys that expire soon, until it is cancelled. Those of a service account go to the administrator who made
+/// the key.
+pub(crate) async fn send_notices(
+    database: Database,
+    publisher: Publisher,
+    shutdown: CancellationToken,
+) {
+    let failing = Outage::new("cannot look for keys that expire");
+    let pause = || shutdown.run_until_cancelled(tokio::time::sleep(INTERVAL));
+    while pause().await.is_some() {
+        loop {
+            let taken = database.transaction(take).await;
+            failing.record(&taken);
+            let Ok((messages, more)) = taken else { break };
+            publisher.send(messages);
+            if !more {
+                break;
+            }
+        }
+    }
+}
+
+/// Takes the notices that are due, and stores a mail for each. Also says whether there may be more.
+fn take(connection: &mut Connection) -> Result<(Vec<Message>, bool), Error> {
+    let due = store::take_notices(connection, BATCH)?;
+    let more = i64::try_from(due.len()).is_ok_and(|taken| taken >= BATCH);
+    let mut messages = Vec::new();
+    for notice in &due {
+        let to = if notice.is_service {
+            notice.created_by
+        } else {
+            Some(notice.user)
+        };
+        let Some(to) = to else { continue };
+        let (name, expires) = (&notice.name, Some(notice.expires));
+        messages.push(insert(connection, Notice::KeyExpires, to, name, expires)?);
+    }
+    Ok((messages, more))
+}

@@ -1,0 +1,208 @@
+//! What callers send about keys.
+
+#![allow(
+    unused_qualifications,
+    reason = "utoipa's derive writes them for inlined types"
+)]
+
+use std::borrow::Cow;
+
+use auth::KeyScope;
+use chrono::{DateTime, Datelike as _, Utc};
+use http_kit::{FieldValue, Fields, Problem, Query, path_id};
+use serde::Deserialize;
+use serde_json::Value;
+use utoipa::openapi::schema::{ArrayBuilder, ObjectBuilder, Type};
+use utoipa::openapi::{RefOr, Schema};
+use utoipa::{IntoParams, PartialSchema, ToSchema};
+use values::{CredentialId, FromText, Invalid, Names as _, UserId, visible_text};
+
+use super::DEFAULT_SCOPES;
+
+/// The characters of a key's name.
+const MAX_NAME: usize = 100;
+/// The last year that every client can write.
+const LAST_YEAR: i32 = 9999;
+
+/// The body of the creation of a key.
+#[derive(Debug, ToSchema)]
+pub(super) struct CreateKeyRequest {
+    #[schema(inline)]
+    pub(super) name: KeyName,
+    #[schema(value_type = Option<Scopes>, inline)]
+    pub(super) scopes: Vec<KeyScope>,
+    /// When it ends by itself; never by default.
+    #[schema(value_type = Option<String>, format = DateTime)]
+    pub(super) expires: Option<DateTime<Utc>>,
+}
+
+impl CreateKeyRequest {
+    pub(super) fn parse(mut fields: Fields) -> Result<Self, Problem> {
+        let name = fields.required("name");
+        let scopes = fields.optional::<Scopes>("scopes");
+        let expires = fields.optional::<Expiry>("expires");
+        let name = fields.finish_with(name)?;
+        Ok(Self {
+            name,
+            scopes: scopes.map_or_else(|| DEFAULT_SCOPES.to_vec(), |Scopes(scopes)| scopes),
+            expires: expires.map(|Expiry(expires)| expires),
+        })
+    }
+}
+
+/// The name of a key.
+#[derive(Debug, Clone)]
+pub(super) struct KeyName(pub(super) String);
+
+impl FromText for KeyName {
+    fn from_text(text: &str) -> Result<Self, Invalid> {
+        let name = visible_text(text.trim(), 1, MAX_NAME)?;
+        if name.contains(char::is_control) {
+            let message = "Must be one line without control characters.";
+            return Err(Invalid::new("control-character", message));
+        }
+        Ok(Self(name.to_owned()))
+    }
+}
+
+http_kit::text_fields! {
+    KeyName = ObjectBuilder::new()
+        .description(Some("What you call it."))
+        .min_length(Some(1)).max_length(Some(MAX_NAME)).examples(["Invoices in n8n"]);
+}
+
+/// The scopes of a key, each once.
+#[derive(Debug)]
+pub(super) struct Scopes(Vec<KeyScope>);
+
+impl FieldValue for Scopes {
+    fn from_json(value: &Value) -> Result<Self, Invalid> {
+        let names = Vec::<String>::from_json(value)?;
+        let mut scopes = Vec::new();
+        for name in &names {
+            let scope = KeyScope::from_name(name).ok_or_else(|| {
+                let message = format!("Must have only {}.", KeyScope::list());
+                Invalid::new("unknown-scope", message)
+            })?;
+            if !scopes.contains(&scope) {
+                scopes.push(scope);
+            }
+        }
+        if scopes.is_empty() {
+            return Err(Invalid::new("too-short", "Must have at least one scope."));
+        }
+        Ok(Self(scopes))
+    }
+}
+
+impl PartialSchema for Scopes {
+    fn schema() -> RefOr<Schema> {
+        let names = KeyScope::ALL.iter().map(|scope| scope.name());
+        let scope = ObjectBuilder::new()
+            .schema_type(Type::String)
+            .enum_values(Some(names));
+        ArrayBuilder::new()
+            .description(Some(
+                "What it may do, within what its user may do; `tasks:read` and `tasks:write` by default.",
+            ))
+            .items(scope)
+            .min_items(Some(1))
+            .into()
+    }
+}
+
+impl ToSchema for Scopes {
+    fn name() -> Cow<'static, str> {
+        Cow::Borrowed("KeyScopes")
+    }
+}
+
+/// A time in the future.
+#[derive(Debug)]
+pub(super) struct Expiry(DateTime<Utc>);
+
+impl FromText for Expiry {
+    fn from_text(text: &str) -> Result<Self, Invalid> {
+        let time = DateTime::parse_from_rfc3339(text.trim()).map_err(|_| {
+            let message = "Must be a time in RFC 3339 format, such as 2027-01-31T09:30:00Z.";
+            Invalid::new("invalid-date", message)
+        })?;
+        let time = time.to_utc();
+        if time <= Utc::now() {
+            return Err(Invalid::new("in-the-past", "Must be in the future."));
+        }
+        if time.year() > LAST_YEAR {
+            return Err(Invalid::new(
+                "out-of-range",
+                "Must be before the year 10000.",
+            ));
+        }
+        Ok(Self(time))
+    }
+}
+
+http_kit::text_fields! {
+    Expiry;
+}
+
+/// The path of a key of one's own.
+#[derive(Deserialize, IntoParams)]
+#[serde(rename_all = "camelCase")]
+#[into_params(parameter_in = Path)]
+pub(super) struct KeyPath {
+    /// The key's id: 24 lower-case hexadecimal digits.
+    key_id: String,
+}
+
+impl KeyPath {
+    pub(super) fn parse(&self) -> Result<CredentialId, Problem> {
+        path_id(&self.key_id, "key")
+    }
+}
+
+/// The path of a user's key.
+#[derive(Deserialize, IntoParams)]
+#[serde(rename_all = "camelCase")]
+#[into_params(parameter_in = Path)]
+pub(super) struct UserKeyPath {
+    /// The user's id: 24 lower-case hexadecimal digits.
+    user_id: String,
+    /// The key's id: 24 lower-case hexadecimal digits.
+    key_id: String,
+}
+
+impl UserKeyPath {
+    pub(super) fn parse(&self) -> Result<(UserId, CredentialId), Problem> {
+        Ok((
+            path_id(&self.user_id, "user")?,
+            path_id(&self.key_id, "key")?,
+        ))
+    }
+}
+
+/// Which keys of all users are listed.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct AllKeysQuery {
+    pub(super) limit: i64,
+    pub(super) offset: i64,
+    /// Only those that are confirmed, or not.
+    pub(super) confirmed: Option<bool>,
+}
+
+impl AllKeysQuery {
+    pub(super) fn parse(query: &Query) -> Result<Self, Problem> {
+        Ok(Self {
+            limit: query.number("limit", 1..=1_000, 100)?,
+            offset: query.number("offset", 0..=1_000_000, 0)?,
+            confirmed: match query.first("confirmed") {
+                None => None,
+                Some("true") => Some(true),
+                Some("false") => Some(false),
+                Some(_) => {
+                    let invalid = Invalid::new("invalid-value", "Must be true or false.");
+                    return Err(Problem::invalid_field("confirmed", invalid));
+                }
+            },
+        })
+    }
+}

@@ -1,0 +1,243 @@
+//! The HTTP side of API keys.
+
+use actix_web::web::{Data, Json, Path};
+use actix_web::{delete, get, post};
+use audit_log::RequestMeta;
+use auth::{AdminCaller, ApiKey, Caller, ExchangedKey};
+use database::database_problem;
+use http_kit::{JsonBody, Problem, Query, path_id};
+use values::{Secret, UserId};
+
+use super::confirm::{confirm, confirm_all};
+use super::create::create;
+use super::end::end;
+use super::error::{
+    AllKeysProblems, CreateKeyProblems, CreateUserKeyProblems, KeyError, OwnKeyProblems,
+    OwnKeysProblems, UserKeyProblems, UserKeysProblems,
+};
+use super::exchange::exchange;
+use super::list::{list, list_all, list_of};
+use super::requests::{AllKeysQuery, CreateKeyRequest, KeyPath, UserKeyPath};
+use super::responses::{ConfirmedResponse, KeyResponse, NewKeyResponse, UserKeyResponse};
+use crate::accounts::EmptyResponse;
+use crate::audit::RequestActor;
+use crate::client_network::ClientNetwork;
+use crate::context::Context;
+
+/// Get your API keys
+///
+/// The newest first, without their texts.
+#[utoipa::path(
+    operation_id = "listKeys",
+    tag = "api-keys",
+    responses((status = 200, description = "The keys.", body = Vec<KeyResponse>), OwnKeysProblems),
+    security(("bearer" = []))
+)]
+#[get("/user/keys")]
+pub(crate) async fn list_keys(
+    caller: Caller,
+    context: Data<Context>,
+) -> Result<Json<Vec<KeyResponse>>, Problem> {
+    let keys = list(&context, caller.id())
+        .await
+        .map_err(database_problem)?;
+    Ok(Json(keys.into_iter().map(KeyResponse::from).collect()))
+}
+
+/// Make an API key
+///
+/// A key with which programs act for you: send it in place of a token. The response tells its text, which no later one does. A
+/// user has at most `KEYS_PER_USER` keys. A change of your password does not end your keys, but setting a new one by a code does.
+#[utoipa::path(
+    operation_id = "createKey",
+    tag = "api-keys",
+    request_body = CreateKeyRequest,
+    responses((status = 200, description = "The key.", body = NewKeyResponse), CreateKeyProblems),
+    security(("bearer" = []))
+)]
+#[post("/user/keys")]
+pub(crate) async fn create_key(
+    caller: Caller,
+    context: Data<Context>,
+    meta: RequestMeta,
+    body: JsonBody,
+) -> Result<Json<NewKeyResponse>, Problem> {
+    let request = CreateKeyRequest::parse(body.0)?;
+    let (shown, key) = create(&context, caller.id(), &caller, request, meta).await?;
+    Ok(Json(NewKeyResponse::new(shown, &key)))
+}
+
+/// End an API key
+///
+/// Ends a key of yours. It is refused within a second.
+#[utoipa::path(
+    operation_id = "endKey",
+    tag = "api-keys",
+    params(KeyPath),
+    responses((status = 200, description = "The key has ended.", body = EmptyResponse), OwnKeyProblems),
+    security(("bearer" = []))
+)]
+#[delete("/user/keys/{keyId}")]
+pub(crate) async fn end_key(
+    caller: Caller,
+    context: Data<Context>,
+    meta: RequestMeta,
+    path: Path<KeyPath>,
+) -> Result<Json<EmptyResponse>, Problem> {
+    end(&context, caller.id(), path.parse()?, &caller, meta).await?;
+    Ok(Json(EmptyResponse {}))
+}
+
+/// Get the API keys of all users
+///
+/// The newest first. With `confirmed=false` only those that are off since the database was restored.
+#[utoipa::path(
+    operation_id = "listAllKeys",
+    tag = "api-keys",
+    params(
+        ("limit" = Option<i64>, Query, description = "The number of keys of the page, 1 to 1000; 100 by default.", minimum = 1, maximum = 1000),
+        ("offset" = Option<i64>, Query, description = "The number of keys before the page.", minimum = 0, maximum = 1_000_000),
+        ("confirmed" = Option<bool>, Query, description = "Only keys that are confirmed, or only those that are not."),
+    ),
+    responses((status = 200, description = "The keys.", body = Vec<UserKeyResponse>), AllKeysProblems),
+    security(("bearer" = []))
+)]
+#[get("/users/keys")]
+pub(crate) async fn list_all_keys(
+    _admin: AdminCaller,
+    context: Data<Context>,
+    query: Query,
+) -> Result<Json<Vec<UserKeyResponse>>, Problem> {
+    let query = AllKeysQuery::parse(&query)?;
+    let keys = list_all(&context, query).await.map_err(database_problem)?;
+    let keys = keys.into_iter();
+    let shown = keys.map(|(key, username)| UserKeyResponse::new(key, username));
+    Ok(Json(shown.collect()))
+}
+
+/// Confirm all API keys
+///
+/// Turns the keys of all users on again that are off since the database was restored. A key that was ended after the backup is
+/// among them: look at `GET /users/keys?confirmed=false` first.
+#[utoipa::path(
+    operation_id = "confirmAllKeys",
+    tag = "api-keys",
+    responses((status = 200, description = "The keys are on.", body = ConfirmedResponse), UserKeysProblems),
+    security(("bearer" = []))
+)]
+#[post("/users/keys/confirm")]
+pub(crate) async fn confirm_all_keys(
+    admin: AdminCaller,
+    context: Data<Context>,
+    meta: RequestMeta,
+) -> Result<Json<ConfirmedResponse>, Problem> {
+    let confirmed = confirm_all(&context, RequestActor::new(&admin, meta)).await;
+    let confirmed = confirmed.map_err(database_problem)?;
+    Ok(Json(ConfirmedResponse { confirmed }))
+}
+
+/// Get a user's API keys
+///
+/// The newest first, without their texts.
+#[utoipa::path(
+    operation_id = "listUserKeys",
+    tag = "api-keys",
+    params(("userId" = String, Path, description = "The user's id: 24 lower-case hexadecimal digits.")),
+    responses((status = 200, description = "The keys.", body = Vec<KeyResponse>), UserKeyProblems),
+    security(("bearer" = []))
+)]
+#[get("/users/{userId}/keys")]
+pub(crate) async fn list_user_keys(
+    _admin: AdminCaller,
+    context: Data<Context>,
+    id: Path<String>,
+) -> Result<Json<Vec<KeyResponse>>, Problem> {
+    let keys = list_of(&context, path_id::<UserId>(&id, "user")?).await;
+    let keys = keys.map_err(database_problem)?.ok_or(KeyError::NoUser)?;
+    Ok(Json(keys.into_iter().map(KeyResponse::from).collect()))
+}
+
+/// Make an API key for a user
+///
+/// For a service account, or for a person, who is mailed and whose key decides nothing: `tasks:decide` is refused.
+#[utoipa::path(
+    operation_id = "createUserKey",
+    tag = "api-keys",
+    params(("userId" = String, Path, description = "The user's id: 24 lower-case hexadecimal digits.")),
+    request_body = CreateKeyRequest,
+    responses((status = 200, description = "The key.", body = NewKeyResponse), CreateUserKeyProblems),
+    security(("bearer" = []))
+)]
+#[post("/users/{userId}/keys")]
+pub(crate) async fn create_user_key(
+    admin: AdminCaller,
+    context: Data<Context>,
+    meta: RequestMeta,
+    id: Path<String>,
+    body: JsonBody,
+) -> Result<Json<NewKeyResponse>, Problem> {
+    let request = CreateKeyRequest::parse(body.0)?;
+    let id = path_id::<UserId>(&id, "user")?;
+    let (shown, key) = create(&context, id, &admin, request, meta).await?;
+    Ok(Json(NewKeyResponse::new(shown, &key)))
+}
+
+/// End a user's API key
+///
+/// It is refused within a second.
+#[utoipa::path(
+    operation_id = "endUserKey",
+    tag = "api-keys",
+    params(UserKeyPath),
+    responses((status = 200, description = "The key has ended.", body = EmptyResponse), UserKeyProblems),
+    security(("bearer" = []))
+)]
+#[delete("/users/{userId}/keys/{keyId}")]
+pub(crate) async fn end_user_key(
+    admin: AdminCaller,
+    context: Data<Context>,
+    meta: RequestMeta,
+    path: Path<UserKeyPath>,
+) -> Result<Json<EmptyResponse>, Problem> {
+    let (user, id) = path.parse()?;
+    end(&context, user, id, &admin, meta).await?;
+    Ok(Json(EmptyResponse {}))
+}
+
+/// Confirm a user's API key
+///
+/// Turns a key on again that is off since the database was restored.
+#[utoipa::path(
+    operation_id = "confirmUserKey",
+    tag = "api-keys",
+    params(UserKeyPath),
+    responses((status = 200, description = "The key is on.", body = EmptyResponse), UserKeyProblems),
+    security(("bearer" = []))
+)]
+#[post("/users/{userId}/keys/{keyId}/confirm")]
+pub(crate) async fn confirm_user_key(
+    admin: AdminCaller,
+    context: Data<Context>,
+    meta: RequestMeta,
+    path: Path<UserKeyPath>,
+) -> Result<Json<EmptyResponse>, Problem> {
+    let (user, id) = path.parse()?;
+    confirm(&context, user, id, RequestActor::new(&admin, meta)).await?;
+    Ok(Json(EmptyResponse {}))
+}
+
+/// Exchanges a key for an access token. Internal: the gateway does not route it and the `OpenAPI` document does not contain it.
+/// The key itself is the caller's proof.
+#[post("/internal/keys/exchange")]
+pub(crate) async fn exchange_key(
+    context: Data<Context>,
+    meta: RequestMeta,
+    client: ClientNetwork,
+    body: JsonBody,
+) -> Result<Json<ExchangedKey>, Problem> {
+    let mut fields = body.0;
+    let key = fields.required::<Secret>("key");
+    let key = fields.finish_with(key)?;
+    let key = ApiKey::parse(key.expose()).ok_or(KeyError::Invalid)?;
+    Ok(Json(exchange(&context, key, client, meta).await?))
+}

@@ -1,0 +1,314 @@
+//! API keys in the database. A key without an end has the end `infinity`.
+
+use std::time::Duration;
+
+use audit_log::Entry;
+use auth::{ApiKey, KeyScope};
+use chrono::{DateTime, Utc};
+use database::{Connection, Error};
+use diesel::dsl::{AssumeNotNull, now, sql};
+use diesel::expression::SqlLiteral;
+use diesel::prelude::*;
+use diesel::sql_types::{BigInt, Bool, Nullable, Timestamptz};
+use values::{CredentialId, Names as _, UserId};
+
+use crate::accounts::TokenSubject;
+use crate::credentials::CredentialKind;
+use crate::credentials::store::valid;
+use crate::schema::{credentials, database_incarnation, users};
+
+/// A key as its user sees it.
+#[derive(Debug, Queryable, Selectable)]
+#[diesel(table_name = credentials, check_for_backend(diesel::pg::Pg))]
+pub(super) struct Key {
+    pub(super) id: CredentialId,
+    #[diesel(column_name = user_id)]
+    pub(super) user: UserId,
+    #[diesel(select_expression = credentials::name.assume_not_null())]
+    #[diesel(select_expression_type = AssumeNotNull<credentials::name>)]
+    pub(super) name: String,
+    #[diesel(select_expression = credentials::scopes.assume_not_null())]
+    #[diesel(select_expression_type = AssumeNotNull<credentials::scopes>)]
+    pub(super) scopes: Vec<String>,
+    pub(super) created: DateTime<Utc>,
+    #[diesel(select_expression = sql::<Nullable<Timestamptz>>(EXPIRES))]
+    #[diesel(select_expression_type = SqlLiteral<Nullable<Timestamptz>>)]
+    pub(super) expires: Option<DateTime<Utc>>,
+    pub(super) used: Option<DateTime<Utc>>,
+    #[diesel(select_expression = sql::<Bool>(IS_CONFIRMED))]
+    #[diesel(select_expression_type = SqlLiteral<Bool>)]
+    pub(super) is_confirmed: bool,
+}
+
+const EXPIRES: &str = "nullif(credentials.expires, 'infinity')";
+const IS_CONFIRMED: &str = "(credentials.incarnation = database_incarnation())";
+
+/// Keys that have not expired, confirmed or not.
+macro_rules! unexpired {
+    () => {
+        credentials::table
+            .filter(credentials::kind.eq(CredentialKind::Key.name()))
+            .filter(credentials::expires.gt(now))
+    };
+}
+
+/// The user whom a key is made for, locked until the transaction ends, so that what ends the user's keys does not miss it.
+#[derive(Debug, Queryable, Selectable)]
+#[diesel(table_name = users, check_for_backend(diesel::pg::Pg))]
+pub(super) struct Owner {
+    pub(super) is_active: bool,
+    pub(super) is_service: bool,
+    pub(super) scope: Vec<String>,
+    pub(super) epoch: i64,
+    pub(super) deletion_in_progress: bool,
+}
+
+pub(super) fn lock_owner(
+    connection: &mut Connection,
+    user: UserId,
+) -> Result<Option<Owner>, Error> {
+    Ok(users::table
+        .find(user)
+        .select(Owner::as_select())
+        .for_no_key_update()
+        .first(connection)
+        .optional()?)
+}
+
+pub(super) fn count(connection: &mut Connection, user: UserId) -> Result<i64, Error> {
+    Ok(unexpired!()
+        .filter(credentials::user_id.eq(user))
+        .count()
+        .get_result(connection)?)
+}
+
+/// A key to be inserted.
+pub(super) struct NewKey<'a> {
+    pub(super) key: &'a ApiKey,
+    pub(super) user: UserId,
+    pub(super) name: &'a str,
+    pub(super) scopes: &'a [KeyScope],
+    pub(super) expires: Option<DateTime<Utc>>,
+    /// When a mail is to say that it expires.
+    pub(super) notice_due: Option<DateTime<Utc>>,
+    /// The administrator who makes it for the user.
+    pub(super) created_by: Option<UserId>,
+}
+
+pub(super) fn insert(
+    connection: &mut Connection,
+    new: &NewKey<'_>,
+    entry: Entry,
+) -> Result<Key, Error> {
+    let scopes: Vec<_> = new.scopes.iter().map(|scope| scope.name()).collect();
+    // The DSL has no `infinity`.
+    let expires = sql::<Timestamptz>("coalesce(")
+        .bind::<Nullable<Timestamptz>, _>(new.expires)
+        .sql(", 'infinity')");
+    let fingerprint = new.key.fingerprint();
+    let insert = diesel::insert_into(credentials::table)
+        .values((
+            credentials::id.eq(new.key.id()),
+            credentials::user_id.eq(new.user),
+            credentials::kind.eq(CredentialKind::Key.name()),
+            credentials::fingerprint.eq(fingerprint.as_bytes().as_slice()),
+            credentials::incarnation.eq(database_incarnation()),
+            credentials::expires.eq(expires),
+            // Of sessions only.
+            credentials::client_network.eq(""),
+            credentials::program.eq(""),
+            credentials::name.eq(new.name),
+            credentials::scopes.eq(scopes),
+            credentials::created_by.eq(new.created_by),
+            credentials::notice_due.eq(new.notice_due),
+        ))
+        .returning(credentials::id);
+    let id = entry
+        .record_with(insert)
+        .get_result::<CredentialId>(connection)?;
+    Ok(unexpired!()
+        .filter(credentials::id.eq(id))
+        .select(Key::as_select())
+        .first(connection)?)
+}
+
+/// The keys of a user, the newest first.
+pub(super) fn of_user(connection: &mut Connection, user: UserId) -> Result<Vec<Key>, Error> {
+    Ok(unexpired!()
+        .filter(credentials::user_id.eq(user))
+        .order((credentials::created.desc(), credentials::id.desc()))
+        .select(Key::as_select())
+        .load(connection)?)
+}
+
+/// A page of the keys of all users, the newest first, with the usernames.
+pub(super) fn of_all(
+    connection: &mut Connection,
+    confirmed: Option<bool>,
+    limit: i64,
+    offset: i64,
+) -> Result<Vec<(Key, String)>, Error> {
+    let mut keys = unexpired!()
+        .inner_join(users::table)
+        .order((credentials::created.desc(), credentials::id.desc()))
+        .limit(limit)
+        .offset(offset)
+        .select((Key::as_select(), users::username))
+        .into_boxed();
+    if let Some(confirmed) = confirmed {
+        let is_confirmed = credentials::incarnation.eq(database_incarnation());
+        keys = keys.filter(is_confirmed.eq(confirmed));
+    }
+    Ok(keys.load(connection)?)
+}
+
+/// A key that is valid, and for whom a token can be signed.
+#[derive(Debug, Queryable)]
+pub(super) struct ValidKey {
+    pub(super) scopes: Vec<String>,
+    /// For how many seconds it is still valid; `None` if it has no end.
+    remaining: Option<i64>,
+    /// Whether its last use was recorded in this minute.
+    pub(super) is_recorded: bool,
+    pub(super) subject: TokenSubject,
+}
+
+impl ValidKey {
+    /// For how long a token may be valid.
+    pub(super) fn lifetime(&self, longest: Duration) -> Duration {
+        let remaining = self.remaining.and_then(|seconds| seconds.try_into().ok());
+        remaining.map_or(longest, |seconds: u64| {
+            Duration::from_secs(seconds.max(1)).min(longest)
+        })
+    }
+}
+
+pub(super) fn find_valid(
+    connection: &mut Connection,
+    key: &ApiKey,
+) -> Result<Option<ValidKey>, Error> {
+    // The DSL has neither `extract` nor `date_trunc`.
+    let remaining = sql::<Nullable<BigInt>>(
+        "extract(epoch FROM nullif(credentials.expires, 'infinity') - now())::bigint",
+    );
+    let is_recorded =
+        sql::<Bool>("coalesce(credentials.used >= date_trunc('minute', now()), false)");
+    Ok(valid!(CredentialKind::Key)
+        .inner_join(users::table)
+        .filter(credentials::fingerprint.eq(key.fingerprint().as_bytes().as_slice()))
+        .filter(users::is_active)
+        .select((
+            credentials::scopes.assume_not_null(),
+            remaining,
+            is_recorded,
+            TokenSubject::as_select(),
+        ))
+        .first(connection)
+        .optional()?)
+}
+
+/// Records that a key is used in this minute.
+pub(super) fn record_use(connection: &mut Connection, id: CredentialId) -> Result<(), Error> {
+    diesel::update(credentials::table.find(id))
+        .set(credentials::used.eq(sql::<Nullable<Timestamptz>>("date_trunc('minute', now())")))
+        .execute(connection)?;
+    Ok(())
+}
+
+/// The user of a key that exists, valid or not.
+pub(super) fn find_user(
+    connection: &mut Connection,
+    id: CredentialId,
+) -> Result<Option<UserId>, Error> {
+    Ok(credentials::table
+        .find(id)
+        .filter(credentials::kind.eq(CredentialKind::Key.name()))
+        .select(credentials::user_id)
+        .first(connection)
+        .optional()?)
+}
+
+/// Confirms a key after a restore. `false` if it does not exist, or is another user's. One that is confirmed stays as it is.
+pub(super) fn confirm(
+    connection: &mut Connection,
+    user: UserId,
+    id: CredentialId,
+    entry: Entry,
+) -> Result<bool, Error> {
+    let of_user = unexpired!()
+        .filter(credentials::id.eq(id))
+        .filter(credentials::user_id.eq(user));
+    let exists = of_user
+        .select(credentials::incarnation.eq(database_incarnation()))
+        .for_update()
+        .first::<bool>(connection)
+        .optional()?;
+    if exists == Some(false) {
+        let confirm = diesel::update(credentials::table.find(id))
+            .set(credentials::incarnation.eq(database_incarnation()))
+            .returning(credentials::id);
+        entry
+            .record_with(confirm)
+            .get_result::<CredentialId>(connection)?;
+    }
+    Ok(exists.is_some())
+}
+
+/// Keys that wait to be confirmed, after `after` in the order of their identifiers.
+pub(super) fn unconfirmed(
+    connection: &mut Connection,
+    after: Option<CredentialId>,
+    limit: i64,
+) -> Result<Vec<(CredentialId, UserId)>, Error> {
+    let mut keys = unexpired!()
+        .filter(credentials::incarnation.ne(database_incarnation()))
+        .order(credentials::id)
+        .limit(limit)
+        .select((credentials::id, credentials::user_id))
+        .into_boxed();
+    if let Some(after) = after {
+        keys = keys.filter(credentials::id.gt(after));
+    }
+    Ok(keys.load(connection)?)
+}
+
+/// A key about which a mail is due.
+#[derive(Debug, Queryable)]
+pub(super) struct DueNotice {
+    pub(super) id: CredentialId,
+    pub(super) user: UserId,
+    pub(super) name: String,
+    pub(super) expires: DateTime<Utc>,
+    /// The administrator who made the key.
+    pub(super) created_by: Option<UserId>,
+    pub(super) is_service: bool,
+}
+
+/// Takes the notices that are due. No other process takes them until the transaction ends.
+pub(super) fn take_notices(
+    connection: &mut Connection,
+    limit: i64,
+) -> Result<Vec<DueNotice>, Error> {
+    // A join would lock the users, too.
+    let is_service = sql::<Bool>("(SELECT is_service FROM users WHERE users.id = user_id)");
+    let due: Vec<DueNotice> = credentials::table
+        .filter(credentials::notice_due.le(now.into_sql::<Timestamptz>().nullable()))
+        .order(credentials::notice_due)
+        .limit(limit)
+        .select((
+            credentials::id,
+            credentials::user_id,
+            credentials::name.assume_not_null(),
+            credentials::expires,
+            credentials::created_by,
+            is_service,
+        ))
+        .for_update()
+        .skip_locked()
+        .load(connection)?;
+    let ids: Vec<_> = due.iter().map(|notice| notice.id).collect();
+    diesel::update(credentials::table.filter(credentials::id.eq_any(ids)))
+        .set(credentials::notice_due.eq(None::<DateTime<Utc>>))
+        .execute(connection)?;
+    Ok(due)
+}

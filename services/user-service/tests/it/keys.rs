@@ -1,0 +1,537 @@
+//! API keys and service accounts.
+
+#![expect(
+    clippy::too_many_lines,
+    reason = "tests and tables of cases may be longer than functions"
+)]
+
+use serde_json::{Value, json};
+use testkit::{Http, Reply, eventually};
+
+use crate::audit::rows;
+use crate::fixture::{Fixture, PASSWORD, Person};
+use crate::sessions::claims_of;
+use crate::sign_in::hold_pauses;
+
+const ADA: &str = "ada@example.com";
+
+/// A key that was made: its identifier and its text.
+struct Key {
+    id: String,
+    text: String,
+}
+
+impl Key {
+    fn of(reply: Reply) -> Self {
+        let reply = reply.expect(200);
+        Self {
+            id: reply.text_of("id"),
+            text: reply.text_of("key"),
+        }
+    }
+
+    /// One of the user's own.
+    async fn own(app: &Fixture, person: &Person, body: &Value) -> Self {
+        Self::of(app.post(person, "/user/keys", body).await)
+    }
+}
+
+async fn exchange(http: &Http, key: &str) -> Reply {
+    exchange_from(http, "203.0.113.7", key).await
+}
+
+async fn exchange_from(http: &Http, network: &str, key: &str) -> Reply {
+    let body = json!({"key": key});
+    http.post("/internal/keys/exchange")
+        .header("X-Forwarded-For", network)
+        .json(&body)
+        .send()
+        .await
+}
+
+/// The token that a key is exchanged for.
+async fn token_of(app: &Fixture, key: &Key) -> String {
+    let exchanged = exchange(&app.http, &key.text).await;
+    exchanged.expect(200).text_of("token")
+}
+
+async fn assert_key(app: &Fixture, key: &Key, is_valid: bool) {
+    let reply = exchange(&app.http, &key.text).await;
+    if is_valid {
+        let _ = reply.expect(200);
+    } else {
+        reply.expect_problem(401, "invalid-key");
+    }
+}
+
+/// A request with the token of a key.
+async fn call(app: &Fixture, token: &str, method: &str, path: &str, body: &Value) -> Reply {
+    let request = app.http.request(method.parse().unwrap(), path);
+    request.bearer(token).json(body).send().await
+}
+
+async fn service_account(app: &Fixture, admin: &Person, email: &str) -> String {
+    let body = json!({"email": email, "service": true});
+    let created = app.post(admin, "/user", &body).await.expect(200);
+    assert_eq!(created.fields(), ["user"], "there is no token");
+    let user = created.json.get("user").unwrap();
+    assert_eq!(user.get("service"), Some(&json!(true)));
+    user.get("id").unwrap().as_str().unwrap().to_owned()
+}
+
+#[tokio::test]
+async fn a_key_is_told_once_and_listed_without_its_text() {
+    let app = Fixture::start().await;
+    let (ada, bob) = (app.sign_up(ADA).await, app.sign_up("bob@example.com").await);
+    let body = json!({"name": " Invoices in n8n ", "expires": "2099-01-31T10:30:00+01:00"});
+    let made = app.post(&ada, "/user/keys", &body).await.expect(200);
+    let expected = [
+        "created", "expires", "id", "key", "lastUsed", "name", "scopes",
+    ];
+    assert_eq!(made.fields(), expected);
+    assert_eq!(made.text_of("name"), "Invoices in n8n");
+    assert_eq!(made.json["scopes"], json!(["tasks:read", "tasks:write"]));
+    assert_eq!(made.text_of("expires"), "2099-01-31T09:30:00.000Z");
+    assert_eq!(made.json["lastUsed"], json!(null));
+    let (id, key) = (made.text_of("id"), made.text_of("key"));
+    assert!(
+        key.len() == 64 && key.starts_with(&format!("csk_{id}")),
+        "{key}"
+    );
+
+    let endless = Key::own(&app, &ada, &json!({"name": "b", "scopes": ["users:read"]})).await;
+    let listed = app.get(&ada, "/user/keys").await.expect(200);
+    assert!(!listed.text.contains("csk_") && !listed.text.contains("\"key\""));
+    let ids: Vec<_> = listed
+        .json
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|key| &key["id"])
+        .collect();
+    assert_eq!(ids, [&json!(endless.id), &json!(id)]);
+    assert_eq!(listed.json[0]["expires"], json!(null));
+    assert_eq!(app.get(&bob, "/user/keys").await.json, json!([]));
+    let path = format!("/user/keys/{id}");
+    app.delete(&bob, &path)
+        .await
+        .expect_problem(404, "not-found");
+    assert_eq!(app.delete(&ada, &path).await.expect(200).json, json!({}));
+    app.delete(&ada, &path)
+        .await
+        .expect_problem(404, "not-found");
+    exchange(&app.http, &key)
+        .await
+        .expect_problem(401, "invalid-key");
+}
+
+#[tokio::test]
+async fn every_invalid_field_of_a_key_is_named() {
+    let app = Fixture::start().await;
+    let ada = app.sign_up(ADA).await;
+    for (body, fields) in [
+        (json!({}), &["name"][..]),
+        (
+            json!({"name": "\u{200b}", "scopes": [], "expires": "soon"}),
+            &["name", "scopes", "expires"],
+        ),
+        (json!({"name": "two\nlines"}), &["name"]),
+        (json!({"name": "a".repeat(101)}), &["name"]),
+        (json!({"name": "a", "scopes": "tasks:read"}), &["scopes"]),
+        (
+            json!({"name": "a", "scopes": ["tasks:read", "tasks:all"]}),
+            &["scopes"],
+        ),
+        (json!({"name": "a", "scopes": ["admin"]}), &["scopes"]),
+        (
+            json!({"name": "a", "expires": "2020-01-01T00:00:00Z"}),
+            &["expires"],
+        ),
+        (json!({"name": "a", "expires": 1}), &["expires"]),
+    ] {
+        let reply = app.post(&ada, "/user/keys", &body).await;
+        reply.expect_problem(400, "validation-failed");
+        assert_eq!(reply.bad_fields(), fields, "{body}");
+    }
+    assert_eq!(app.get(&ada, "/user/keys").await.json, json!([]));
+}
+
+#[tokio::test]
+async fn a_key_is_exchanged_for_a_token_of_minutes_that_says_what_it_may_do() {
+    let app = Fixture::start().await;
+    let ada = app.sign_up(ADA).await;
+    let key = Key::own(&app, &ada, &json!({"name": "a", "scopes": ["users:read"]})).await;
+    let exchanged = exchange(&app.http, &key.text).await.expect(200);
+    assert_eq!(exchanged.json["seconds"], json!(300));
+    let token = exchanged.text_of("token");
+    let claims = claims_of(&token);
+    assert_eq!(claims["keyScopes"], json!(["users:read"]));
+    assert_eq!(claims["credential"], json!(key.id));
+    assert_eq!(
+        claims["exp"].as_u64().unwrap() - claims["iat"].as_u64().unwrap(),
+        300
+    );
+    let me = call(&app, &token, "GET", "/user", &json!(null))
+        .await
+        .expect(200);
+    assert_eq!(me.text_of("id"), ada.id);
+    let used = app.get(&ada, "/user/keys").await.json[0]["lastUsed"].clone();
+    assert!(used.as_str().unwrap().ends_with(":00.000Z"), "{used}");
+    let writing = call(
+        &app,
+        &token,
+        "POST",
+        "/user",
+        &json!({"email": "c@example.com"}),
+    )
+    .await;
+    writing.expect_problem(403, "insufficient-scope");
+    assert!(writing.text.contains("users:write"), "{}", writing.text);
+}
+
+#[tokio::test]
+async fn keys_sessions_passwords_and_addresses_are_closed_to_keys() {
+    let app = Fixture::start().await;
+    let admin = app.admin().await;
+    let scopes = [
+        "tasks:read",
+        "tasks:write",
+        "tasks:decide",
+        "users:read",
+        "users:write",
+        "admin",
+    ];
+    let key = Key::own(&app, &admin, &json!({"name": "a", "scopes": scopes})).await;
+    let token = token_of(&app, &key).await;
+    let ada = app.sign_up(ADA).await;
+    let user = format!("/users/{}", ada.id);
+    for (method, path) in [
+        ("GET", "/user/keys".to_owned()),
+        ("POST", "/user/keys".to_owned()),
+        ("DELETE", format!("/user/keys/{}", key.id)),
+        ("GET", "/users/keys".to_owned()),
+        ("POST", "/users/keys/confirm".to_owned()),
+        ("GET", format!("{user}/keys")),
+        ("POST", format!("{user}/keys")),
+        ("DELETE", format!("{user}/keys/{}", key.id)),
+        ("POST", format!("{user}/keys/{}/confirm", key.id)),
+        ("GET", "/user/sessions".to_owned()),
+        ("DELETE", format!("/user/sessions/{}", key.id)),
+        ("POST", format!("{user}/revoke-tokens")),
+        ("POST", "/user/change-password".to_owned()),
+        ("POST", "/user/reset-password".to_owned()),
+        ("POST", "/user/verify-email/resend".to_owned()),
+    ] {
+        let reply = call(&app, &token, method, &path, &json!({})).await;
+        reply.expect_problem(403, "key-not-accepted");
+    }
+    for change in [
+        json!({"password": "another one"}),
+        json!({"email": "eve@example.com"}),
+        json!({"username": "eve@example.com"}),
+        json!({"scope": ["user", "admin"]}),
+    ] {
+        let reply = call(&app, &token, "PUT", &user, &change).await;
+        reply.expect_problem(403, "key-not-accepted");
+    }
+    let whole = app.get(&admin, &user).await.expect(200).json;
+    let _ = call(&app, &token, "PUT", &user, &whole).await.expect(200);
+    let plan = call(&app, &token, "PUT", &user, &json!({"plan": "gold"})).await;
+    assert_eq!(plan.expect(200).text_of("plan"), "gold");
+    let entry = rows(&app.http, &admin.token, "?filter=action:user-updated").await[0].clone();
+    assert_eq!(entry["detail"], json!({"fields": ["plan"], "key": key.id}));
+    assert_eq!(
+        (&entry["actor"], &entry["actorKind"]),
+        (&json!(admin.id), &json!("admin"))
+    );
+}
+
+#[tokio::test]
+async fn a_key_creates_users_but_signs_none_in_and_makes_no_administrators() {
+    let app = Fixture::start().await;
+    let admin = app.admin().await;
+    let key = json!({"name": "a", "scopes": ["users:write", "admin"]});
+    let token = token_of(&app, &Key::own(&app, &admin, &key).await).await;
+    let new = json!({"email": ADA, "password": PASSWORD});
+    let created = call(&app, &token, "POST", "/user", &new).await.expect(200);
+    assert_eq!(created.fields(), ["user"]);
+    let mut admin_too = json!({"email": "eve@example.com", "password": PASSWORD});
+    admin_too["scope"] = json!(["user", "admin"]);
+    let refused = call(&app, &token, "POST", "/user", &admin_too).await;
+    refused.expect_problem(403, "key-not-accepted");
+    let _ = app.sign_in(ADA, PASSWORD).await.expect(200);
+}
+
+#[tokio::test]
+async fn an_administrators_key_for_a_person_decides_nothing() {
+    let app = Fixture::start().await;
+    let (admin, ada) = (app.admin().await, app.sign_up(ADA).await);
+    let deciding = json!({"name": "a", "scopes": ["tasks:read", "tasks:decide"]});
+    let path = format!("/users/{}/keys", ada.id);
+    let refused = app.post(&admin, &path, &deciding).await;
+    refused.expect_problem(400, "validation-failed");
+    assert_eq!(refused.bad_fields(), ["scopes"]);
+    let key = Key::of(app.post(&admin, &path, &json!({"name": "a"})).await);
+    assert_key(&app, &key, true).await;
+    assert_eq!(
+        app.get(&ada, "/user/keys").await.json[0]["id"],
+        json!(key.id)
+    );
+    let own = Key::own(&app, &ada, &deciding).await;
+    let own_of_admin = format!("/users/{}/keys", admin.id);
+    let _ = app.post(&admin, &own_of_admin, &deciding).await.expect(200);
+    let listed = app
+        .get(&admin, "/users/keys?limit=2")
+        .await
+        .expect(200)
+        .json;
+    assert_eq!(listed.as_array().unwrap().len(), 2);
+    assert_eq!(listed[1]["id"], json!(own.id));
+    assert_eq!(listed[1]["username"], json!(ADA));
+    let path = format!("{path}/{}", own.id);
+    app.delete(&ada, &path)
+        .await
+        .expect_problem(403, "insufficient-scope");
+    let _ = app.delete(&admin, &path).await.expect(200);
+    assert_key(&app, &own, false).await;
+    let unknown = app
+        .get(&admin, "/users/000000000000000000000000/keys")
+        .await;
+    unknown.expect_problem(404, "not-found");
+}
+
+#[tokio::test]
+async fn a_service_account_has_keys_and_nothing_else() {
+    let settings = [
+        ("EMAIL_VERIFICATION", "required"),
+        ("FORGOT_PASSWORD_LOG", "true"),
+    ];
+    let app = Fixture::start_with(&settings).await;
+    let admin = app.admin().await;
+    let with_password = json!({"email": "a@example.com", "service": true, "password": PASSWORD});
+    let refused = app.post(&admin, "/user", &with_password).await;
+    assert_eq!(refused.bad_fields(), ["password"]);
+    let id = service_account(&app, &admin, "flows@example.com").await;
+    let path = format!("/users/{id}");
+    let shown = app.get(&admin, &path).await.expect(200);
+    assert_eq!(shown.json["service"], json!(true));
+    for password in ["", PASSWORD] {
+        let refused = app.sign_in("flows@example.com", password).await;
+        assert!([400, 401].contains(&refused.status), "{}", refused.text);
+    }
+    let refused = app
+        .update(&admin, &id, &json!({"password": PASSWORD}))
+        .await;
+    assert_eq!(refused.bad_fields(), ["password"]);
+    let reset = json!({"email": "flows@example.com", "password": PASSWORD});
+    let refused = app.post(&admin, "/user/reset-password", &reset).await;
+    assert_eq!(refused.bad_fields(), ["password"]);
+    let forgot = json!({"email": "flows@example.com"});
+    let _ = app
+        .http
+        .post("/user/forgot-password")
+        .json(&forgot)
+        .send()
+        .await
+        .expect(200);
+    let notified =
+        "SELECT count(*)::text AS line FROM users.notifications WHERE user_id IS NOT NULL";
+    assert_eq!(testkit::lines(&mut app.admin_connection(), notified), ["0"]);
+
+    let deciding = json!({"name": "a", "scopes": ["tasks:read", "tasks:decide"]});
+    let key = Key::of(app.post(&admin, &format!("{path}/keys"), &deciding).await);
+    let claims = claims_of(&token_of(&app, &key).await);
+    assert_eq!(claims["emailVerified"], json!(true));
+    let _ = app
+        .post(&admin, &format!("{path}/revoke-tokens"), &json!(null))
+        .await
+        .expect(200);
+    assert_key(&app, &key, true).await;
+    let _ = app
+        .update(&admin, &id, &json!({"isActive": false}))
+        .await
+        .expect(200);
+    assert_key(&app, &key, false).await;
+    let inactive = app.post(&admin, &format!("{path}/keys"), &deciding).await;
+    inactive.expect_problem(409, "user-inactive");
+    // Strangers cannot make one: the field is for administrators, and the password is required.
+    let stranger = json!({"email": "eve@example.com", "service": true});
+    let refused = app.http.post("/user").json(&stranger).send().await;
+    assert_eq!(refused.bad_fields(), ["password"]);
+}
+
+#[tokio::test]
+async fn the_last_administrator_who_can_sign_in_stays() {
+    let app = Fixture::start().await;
+    let admin = app.admin().await;
+    let body = json!({"email": "flows@example.com", "service": true, "scope": ["admin"]});
+    let _ = app.post(&admin, "/user", &body).await.expect(200);
+    let refused = app
+        .update(&admin, &admin.id, &json!({"isActive": false}))
+        .await;
+    refused.expect_problem(409, "last-admin");
+}
+
+fn store_code(app: &Fixture, person: &Person, code: &str) {
+    use diesel::RunQueryDsl as _;
+    diesel::sql_query(format!(
+        "INSERT INTO users.codes (fingerprint, user_id, purpose, generation, email_key, expires) \
+         SELECT sha256('{code}'), id, 'forgot-password', code_generation, email_key, now() + interval '1 hour' \
+         FROM users.users WHERE encode(id, 'hex') = '{}'",
+        person.id
+    ))
+    .execute(&mut app.admin_connection())
+    .unwrap();
+}
+
+#[tokio::test]
+async fn keys_end_with_what_takes_the_account_back_but_not_with_a_password_of_its_owner() {
+    let app = Fixture::start().await;
+    let admin = app.admin().await;
+    for (number, (ending, change, ends)) in [
+        ("isActive", json!({"isActive": false}), true),
+        ("password", json!({"password": "another one"}), true),
+        ("email", json!({"email": "grace@example.com"}), false),
+        ("scope", json!({"scope": ["user", "extra"]}), false),
+        ("revoke-tokens", json!(null), true),
+        ("reset", json!(null), true),
+        ("code", json!(null), true),
+        ("delete", json!(null), true),
+        ("change-password", json!(null), false),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let email = format!("ada{number}@example.com");
+        let ada = app.sign_up(&email).await;
+        let key = Key::own(&app, &ada, &json!({"name": "a", "scopes": ["users:read"]})).await;
+        let token = token_of(&app, &key).await;
+        let path = format!("/users/{}", ada.id);
+        let _ = match ending {
+            "revoke-tokens" => {
+                app.post(&admin, &format!("{path}/revoke-tokens"), &change)
+                    .await
+            }
+            "reset" => {
+                let body = json!({"email": email, "password": "another one"});
+                app.post(&admin, "/user/reset-password", &body).await
+            }
+            "code" => {
+                store_code(&app, &ada, &email);
+                let body = json!({"code": email, "password": "another one"});
+                let reset = app.http.post("/user/forgot-password/reset").json(&body);
+                reset.send().await
+            }
+            "delete" => app.delete(&admin, &path).await,
+            "change-password" => {
+                let body = json!({"oldPassword": PASSWORD, "newPassword": "another one"});
+                app.post(&ada, "/user/change-password", &body).await
+            }
+            _ => app.update(&admin, &ada.id, &change).await,
+        }
+        .expect(200);
+        // From a network of its own, because several failures in a row make one wait.
+        let network = format!("198.51.100.{number}");
+        let exchanged = exchange_from(&app.http, &network, &key.text).await;
+        assert_eq!(exchanged.status, if ends { 401 } else { 200 }, "{ending}");
+        let again = call(&app, &token, "GET", "/user", &json!(null)).await;
+        again.expect_problem(401, "token-revoked");
+    }
+}
+
+#[tokio::test]
+async fn a_user_has_as_many_keys_as_the_setting_says() {
+    let app = Fixture::start_with(&[("KEYS_PER_USER", "2")]).await;
+    let ada = app.sign_up(ADA).await;
+    let body = json!({"name": "a"});
+    let first = Key::own(&app, &ada, &body).await;
+    let _ = Key::own(&app, &ada, &body).await;
+    let refused = app.post(&ada, "/user/keys", &body).await;
+    refused.expect_problem(409, "too-many-keys");
+    let _ = app
+        .delete(&ada, &format!("/user/keys/{}", first.id))
+        .await
+        .expect(200);
+    let _ = Key::own(&app, &ada, &body).await;
+}
+
+#[tokio::test]
+async fn texts_that_are_no_keys_make_their_network_wait_but_no_key() {
+    let app = Fixture::start().await;
+    let (admin, ada) = (app.admin().await, app.sign_up(ADA).await);
+    let key = Key::own(&app, &ada, &json!({"name": "a"})).await;
+    let ended = Key::own(&app, &ada, &json!({"name": "b"})).await;
+    let _ = app
+        .delete(&ada, &format!("/user/keys/{}", ended.id))
+        .await
+        .expect(200);
+    let wrong = format!("{}0", &key.text[..63]);
+    exchange(&app.http, &wrong)
+        .await
+        .expect_problem(401, "invalid-key");
+    exchange(&app.http, "csk_x")
+        .await
+        .expect_problem(401, "invalid-key");
+    for _ in 0..5 {
+        assert_key(&app, &ended, false).await;
+    }
+    hold_pauses(&app);
+    let waiting = exchange(&app.http, &ended.text).await;
+    waiting.expect_problem(429, "too-many-attempts");
+    assert!(waiting.header("retry-after").is_some());
+    assert_key(&app, &key, true).await;
+    let refused = rows(&app.http, &admin.token, "?filter=action:sign-in-refused").await;
+    assert_eq!(refused.len(), 5);
+    assert_eq!(refused[0]["detail"], json!({"reason": "invalid-key"}));
+}
+
+#[tokio::test]
+async fn after_a_restore_keys_are_off_until_an_administrator_confirms_them() {
+    let app = Fixture::start().await;
+    let ada = app.sign_up(ADA).await;
+    let mut keys = Vec::new();
+    for name in ["one", "two", "three"] {
+        keys.push(Key::own(&app, &ada, &json!({"name": name})).await);
+    }
+    let dump = app.database.dump();
+    app.database.restore(&dump, &["--clean", "--if-exists"]);
+    let admin = eventually(
+        "an administrator who signed in after the restore",
+        async || {
+            let reply = app.sign_in(crate::fixture::ADMIN, PASSWORD).await;
+            let person = (reply.status == 200).then(|| Person::of(&reply))?;
+            (app.get(&person, "/user").await.status == 200).then_some(person)
+        },
+    )
+    .await;
+    for key in &keys {
+        assert_key(&app, key, false).await;
+    }
+    let path = format!("/users/{}/keys", ada.id);
+    let listed = app.get(&admin, &path).await.expect(200).json;
+    assert_eq!(listed[0]["confirmed"], json!(false));
+    let waiting = app
+        .get(&admin, "/users/keys?confirmed=false")
+        .await
+        .expect(200)
+        .json;
+    assert_eq!(waiting.as_array().unwrap().len(), 3);
+    let [one, ended, _] = &keys[..] else { panic!() };
+    let confirm = format!("{path}/{}/confirm", one.id);
+    for _ in 0..2 {
+        let _ = app.post(&admin, &confirm, &json!(null)).await.expect(200);
+    }
+    let _ = app
+        .delete(&admin, &format!("{path}/{}", ended.id))
+        .await
+        .expect(200);
+    let all = app.post(&admin, "/users/keys/confirm", &json!(null)).await;
+    assert_eq!(all.expect(200).json, json!({"confirmed": 1}));
+    // Three tries in a row before the restore was known count as failures, but delay no key.
+    for (key, is_valid) in keys.iter().zip([true, false, true]) {
+        let status = exchange(&app.http, &key.text).await.status;
+        assert_eq!(status == 200, is_valid, "{}", key.id);
+    }
+    let entries = rows(&app.http, &admin.token, "?filter=action:key-confirmed").await;
+    assert_eq!(entries.len(), 2);
+}
