@@ -1,4 +1,5 @@
 use std::fmt;
+use std::ops::Not;
 
 use serde::{Deserialize, Serialize};
 use values::{CredentialId, EmailAddress, UserId};
@@ -74,6 +75,9 @@ pub struct Claims {
     /// are unknown count for nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key_scopes: Option<Vec<String>>,
+    /// Whether the user is a service account, whose address an administrator chose and no one confirmed. Absent if not.
+    #[serde(default, skip_serializing_if = "Not::not")]
+    pub service: bool,
 }
 
 fn default_email_verified() -> bool {
@@ -109,6 +113,8 @@ pub struct Subject {
     pub email_verified: bool,
     /// The group of the user's account, if a stranger made it.
     pub group: Option<String>,
+    /// Whether the user is a service account.
+    pub service: bool,
 }
 
 /// The claims of a token for calls between processes of the system.

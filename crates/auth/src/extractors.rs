@@ -75,6 +75,12 @@ impl Caller {
         held.is_none_or(|held| held.iter().any(|held| held == scope.name()))
     }
 
+    /// Whether the user is a service account, and so no person.
+    #[must_use]
+    pub fn is_service(&self) -> bool {
+        self.0.service
+    }
+
     /// Whether the token has the scope `admin`, and the key that acts has it, too.
     #[must_use]
     pub fn is_admin(&self) -> bool {

@@ -231,6 +231,7 @@ mod tests {
             group: None,
             credential: None,
             key_scopes: None,
+            service: false,
         }
     }
 

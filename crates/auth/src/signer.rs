@@ -131,6 +131,7 @@ impl Signer {
             group: subject.group,
             credential,
             key_scopes,
+            service: subject.service,
         })
     }
 

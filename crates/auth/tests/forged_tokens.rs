@@ -43,6 +43,7 @@ fn subject() -> Subject {
         incarnation: "test".to_owned(),
         email_verified: true,
         group: None,
+        service: false,
     }
 }
 

@@ -50,6 +50,7 @@ fn admin() -> Subject {
         incarnation: "test".to_owned(),
         email_verified: true,
         group: None,
+        service: false,
     }
 }
 

@@ -150,6 +150,7 @@ pub(crate) fn token(signer: &Signer, id: UserId) -> String {
         incarnation: testkit::INCARNATION.to_owned(),
         email_verified: true,
         group: None,
+        service: false,
     };
     signer.sign(subject).unwrap().expose().to_owned()
 }

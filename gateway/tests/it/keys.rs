@@ -31,6 +31,7 @@ fn give_token(fixture: &Fixture, key: &ApiKey, scopes: &[KeyScope]) -> String {
         incarnation: testkit::INCARNATION.to_owned(),
         email_verified: true,
         group: None,
+        service: false,
     };
     let lifetime = Duration::from_secs(300);
     let token = fixture

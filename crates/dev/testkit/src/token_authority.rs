@@ -87,8 +87,23 @@ impl TokenAuthority {
 
     /// Signs a token of epoch 0.
     pub fn token(&self, id: UserId, email: &str, scope: &[&str]) -> String {
+        self.sign(self.subject(id, email, scope))
+    }
+
+    /// Creates a service account with this e-mail address. Returns a token that a key of it with all scopes is exchanged for.
+    pub fn service_account(&self, email: &str) -> String {
+        let mut subject = self.subject(UserId::generate(), email, &["user"]);
+        subject.service = true;
+        self.sign(subject)
+    }
+
+    fn sign(&self, subject: Subject) -> String {
+        self.signer.sign(subject).unwrap().expose().to_owned()
+    }
+
+    fn subject(&self, id: UserId, email: &str, scope: &[&str]) -> Subject {
         let email = EmailAddress::from_text(email).unwrap();
-        let subject = Subject {
+        Subject {
             id,
             username: email.clone(),
             email,
@@ -97,8 +112,8 @@ impl TokenAuthority {
             incarnation: self.feed.lock().unwrap().incarnation.clone(),
             email_verified: true,
             group: None,
-        };
-        self.signer.sign(subject).unwrap().expose().to_owned()
+            service: false,
+        }
     }
 
     /// Revokes the tokens of a user that have a lower epoch.

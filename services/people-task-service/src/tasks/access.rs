@@ -124,6 +124,11 @@ impl Actor {
         self.caller.as_ref().is_some_and(Caller::is_admin)
     }
 
+    /// Whether the token is that of a service account, whose address no one has confirmed.
+    fn is_service(&self) -> bool {
+        self.caller.as_ref().is_some_and(Caller::is_service)
+    }
+
     /// Adds the secret of the body.
     pub(crate) fn with_secret(mut self, secret: Option<PresentedSecret>) -> Self {
         self.secrets.extend(secret);
@@ -187,7 +192,7 @@ impl Actor {
         };
         let creator = self.user() == Some(task.creator);
         let claim = Claim {
-            address: has_email(&task.approver_key),
+            address: has_email(&task.approver_key) && !self.is_service(),
             link: holds(&task.approver_secret),
             overrides: self.overrides && self.is_admin(),
             is_own: creator || has_email(&task.requester_key),
@@ -195,7 +200,7 @@ impl Actor {
         let opens = task.reading_secret.as_deref().is_some_and(holds);
         Relations {
             creator,
-            approver: claim.address || claim.link,
+            approver: has_email(&task.approver_key) || claim.link,
             requester: has_email(&task.requester_key) || holds(&task.requester_secret),
             admin: self.is_admin(),
             reader: opens || (task.public && self.caller.is_some()),

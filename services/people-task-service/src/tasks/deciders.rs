@@ -11,7 +11,7 @@ use crate::tasks::store::Task;
 /// What an actor has to decide a task with.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Claim {
-    /// The confirmed address of the approver.
+    /// The confirmed address of the approver, who is a person.
     pub(super) address: bool,
     /// The secret of the approver's link.
     pub(super) link: bool,

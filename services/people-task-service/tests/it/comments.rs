@@ -33,6 +33,7 @@ fn unconfirmed(app: &Fixture, user: &User) -> String {
         incarnation: testkit::INCARNATION.to_owned(),
         email_verified: false,
         group: None,
+        service: false,
     };
     let token = app.authority.signer().sign(subject).unwrap();
     token.expose().to_owned()

@@ -205,6 +205,29 @@ async fn who_created_or_requested_a_task_does_not_decide_it_without_self_approva
 }
 
 #[tokio::test]
+async fn a_service_account_with_the_address_of_the_approver_does_not_decide_a_restricted_task() {
+    let all = People::start(&[]).await;
+    let bot = all.app.authority.service_account("grace@example.com");
+    for deciders in ["approver", "signed-in"] {
+        let fields = json!({"deciders": deciders, "notify": true});
+        let task = all.create(fields).await;
+        let refused = all.approval(&task, "").bearer(&bot).send().await;
+        refused.expect_problem(403, "forbidden");
+        let edit = all.app.http.put(&task.path).bearer(&bot);
+        let edit = edit.json(&json!({"approver": "eve@example.com"}));
+        edit.send().await.expect_problem(403, "forbidden");
+        let _ = all.approve(&all.grace, &task).await.expect(200);
+    }
+    let task = all.create(json!({})).await;
+    let _ = all
+        .approval(&task, "")
+        .bearer(&bot)
+        .send()
+        .await
+        .expect(200);
+}
+
+#[tokio::test]
 async fn only_the_approver_hands_a_restricted_task_over() {
     let all = People::start(&[]).await;
     let eve = all.app.user("eve@example.com");

@@ -83,6 +83,7 @@ async fn an_unconfirmed_email_address_gives_no_access() {
         incarnation: testkit::INCARNATION.to_owned(),
         email_verified: false,
         group: None,
+        service: false,
     };
     let sign = |subject: auth::Subject| {
         let token = app.authority.signer().sign(subject).unwrap();

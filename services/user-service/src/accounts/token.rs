@@ -51,6 +51,7 @@ fn signed_subject(context: &Context, subject: &TokenSubject) -> Subject {
         epoch: user.epoch,
         incarnation: incarnation.clone(),
         group: account_group.as_ref().map(hex::encode),
+        service: user.is_service,
         email_verified: confirmation::is_trusted(context.email_verification, user),
     }
 }

@@ -33,6 +33,7 @@ fn sign(app: &Fixture, id: &str, epoch: i64, incarnation: &str) -> Person {
         incarnation: incarnation.to_owned(),
         email_verified: true,
         group: None,
+        service: false,
     });
     Person {
         id: id.to_owned(),
