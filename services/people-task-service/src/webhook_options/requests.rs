@@ -192,6 +192,7 @@ impl PartialSchema for BodyTemplate {
         let example = json!({"run_input": {"status": "{{status}}", "by": "{{decidedBy}}"}});
         ObjectBuilder::new()
             .schema_type(SchemaType::Array(ANY_BUT_NULL.to_vec()))
+            .description(Some("A body with placeholders."))
             .examples([example])
             .into()
     }

@@ -107,21 +107,38 @@ pub(crate) async fn register(
     context.quotas.take(by, demand)?;
     let answer = registration.answer();
     let kept = answer.map(|(repeat, answer)| answer.bytes(repeat));
-    let registered = registrations.run(registration).await?;
+    let registered = registrations.run(registration).await;
+    // Nothing was written, unless the database failed: then it is not known.
+    if !matches!(
+        registered,
+        Ok(RegisteredWebhook::New(..)) | Err(WebhookError::Database(_))
+    ) {
+        context.quotas.give_back(by, demand.bytes);
+    }
+    let registered = registered?;
     if let RegisteredWebhook::New(webhook, due) = &registered {
-        let delivery = due.as_ref().map(|due| tracing::field::display(due.id));
-        tracing::info!(webhook.id = %webhook.id, delivery.id = delivery, "a webhook was registered");
-        metrics::counter!("webhooks_registered_total").increment(1);
-        count_options(u64::from(webhook.options.is_some()));
-        context.deliveries.send(due_message(due.as_slice(), cause));
+        announce(context, webhook, due.as_ref(), cause);
         if let Some(bytes) = kept {
             context.quotas.keep(by, bytes);
             idempotency::count(Operation::RegisterWebhook, "stored");
         }
-    } else {
-        context.quotas.give_back(by, demand.bytes);
     }
     Ok(registered)
+}
+
+/// Logs and counts a webhook that was registered, and sends its delivery on if it has one.
+fn announce(
+    context: &Context,
+    webhook: &Webhook,
+    due: Option<&DueDelivery>,
+    cause: RequestContext,
+) {
+    let delivery = due.map(|due| tracing::field::display(due.id));
+    tracing::info!(webhook.id = %webhook.id, delivery.id = delivery, "a webhook was registered");
+    metrics::counter!("webhooks_registered_total").increment(1);
+    count_options(u64::from(webhook.options.is_some()));
+    let due = due.map(std::slice::from_ref).unwrap_or_default();
+    context.deliveries.send(due_message(due, cause));
 }
 
 /// The answer of an earlier request that this one repeats.

@@ -48,7 +48,7 @@ pub(crate) struct WebhookResponse {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(inline)]
     method: Option<CallMethod>,
-    /// The body with its placeholders.
+    // utoipa would demand an object beside the inlined type if this had a description.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(inline, value_type = BodyTemplate, required = false)]
     body: Option<Value>,
