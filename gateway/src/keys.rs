@@ -1,7 +1,7 @@
 //! API keys: the gateway exchanges each for an access token at the user service, and services see only that.
 //!
 //! - A token is kept until its end, at most some minutes, so the keys that are in use go on while the user service is away.
-//!   It is exchanged anew behind a request once half of its time is over, and in each minute in which it is used, by which the
+//!   It is exchanged again behind a request once half of its time is over, and in each minute in which it is used, by which the
 //!   user service knows when a key was used last.
 //! - Requests that need the token of a key at the same time wait for one exchange.
 //! - A token that was revoked is never used: it is verified for each request, as any token is. It is exchanged once more,

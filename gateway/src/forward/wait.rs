@@ -4,14 +4,16 @@ use std::time::Duration;
 
 use actix_web::{HttpMessage as _, ResponseError as _};
 use bytes::Bytes;
+use fairness::Refused;
 use http::Response;
 use http_kit::{Problem, Query, Waited};
 use hyper::body::Incoming;
-use tokio::time::{Instant, sleep};
+use tokio::time::{Instant, sleep, timeout};
 use values::{FromText as _, TaskId};
 
-use super::Forwarding;
 use super::bearer::Bearer;
+use super::{Forwarding, MAX_WAIT};
+use crate::limits::concurrency::refusal;
 use crate::waiting::Place;
 
 /// The header in which the service says for how many seconds the caller may wait, because the task is pending.
@@ -43,7 +45,7 @@ impl Forwarding<'_> {
         bearer: &Bearer,
         mut place: Place,
     ) -> Result<Response<Incoming>, Problem> {
-        let mut response = self.send_in_turn(bearer, None).await?;
+        let mut response = self.ask(bearer, &place).await?;
         let Some(wait) = may_wait(&response) else {
             return Ok(response);
         };
@@ -61,13 +63,23 @@ impl Forwarding<'_> {
         Ok(response)
     }
 
+    /// Asks for the first time. The caller already has a place, so many that come together wait for their turn.
+    async fn ask(self, bearer: &Bearer, place: &Place) -> Result<Response<Incoming>, Problem> {
+        let state = &self.asking.state;
+        // The requests of others must leave time for this one.
+        state.turns.record(self.asking.client.address);
+        let turn = timeout(MAX_WAIT, place.turn()).await;
+        let _turn = turn.map_err(|_| refusal(Refused::ShareUsed))??;
+        self.send(bearer, Bytes::new()).await
+    }
+
     /// Asks again. While the service is away, a caller that may still wait does.
     async fn answer(self, place: &Place, until: Instant) -> Result<Response<Incoming>, Problem> {
         loop {
-            let permit = self.asking.state.waiting.answer().await;
+            let turn = place.turn().await?;
             let bearer = Bearer::check(self.route, self.request, self.asking).await?;
             let result = self.send(&bearer, Bytes::new()).await;
-            drop(permit);
+            drop(turn);
             let failed = match &result {
                 Ok(response) => response.status().is_server_error(),
                 Err(problem) => problem.status_code().is_server_error(),

@@ -1,7 +1,8 @@
 //! Callers that wait for the end of a task.
 //!
 //! A caller that waits holds only its own connection: the gateway asks the service once at the beginning, and once more,
-//! with all the checks of a request, when the feed of the service names the task or the time is over.
+//! with all the checks of a request, when the feed of the service names the task or the time is over. Both questions
+//! take turns.
 
 mod feed;
 
@@ -10,10 +11,10 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use fairness::FairQueue;
+use fairness::{FairQueue, Remainder, Share, Shares};
 use http_kit::{Problem, client_network};
 use parking_lot::Mutex;
-use tokio::sync::{Notify, Semaphore, SemaphorePermit, watch};
+use tokio::sync::{Notify, watch};
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 use values::TaskId;
@@ -22,9 +23,9 @@ pub(crate) use self::feed::listen;
 use crate::limits::concurrency::refusal;
 use crate::settings::WaitingSettings;
 
-/// How many callers that have waited are answered at the same time. They come on top of the requests in flight, so that
-/// they take nothing from them, and must not flood the service when all of them end together.
-const ANSWERS: usize = 64;
+/// How many questions for callers that wait are at the service at the same time. They come on top of the requests in
+/// flight, so that they take nothing from them, and must not flood the service when all callers come or end together.
+const QUESTIONS: u64 = 256;
 
 /// What all callers that wait share.
 #[derive(Debug)]
@@ -34,7 +35,7 @@ pub(crate) struct Waiting {
     waiters: Mutex<Waiters>,
     /// The first caller has come.
     begun: Notify,
-    answers: Semaphore,
+    questions: Arc<Shares<IpAddr>>,
     /// The process stops, and answers everyone.
     stopping: CancellationToken,
 }
@@ -57,7 +58,8 @@ impl Waiting {
             longest: settings.longest,
             waiters: Mutex::new(waiters),
             begun: Notify::new(),
-            answers: Semaphore::new(ANSWERS),
+            // Only those wait for a turn who have a place.
+            questions: Shares::with_waiting(Remainder(QUESTIONS), u64::MAX),
             stopping,
         })
     }
@@ -91,11 +93,6 @@ impl Waiting {
             ended,
             displaced,
         })
-    }
-
-    /// Waits until one more of the callers that have waited may be answered.
-    pub(crate) async fn answer(&self) -> Option<SemaphorePermit<'_>> {
-        self.answers.acquire().await.ok()
     }
 
     /// Sets the gauge of callers that wait.
@@ -146,6 +143,15 @@ impl Place {
     /// When the wait of a caller ends that may wait for this time.
     pub(crate) fn end(&self, wait: Duration) -> Instant {
         Instant::now() + wait.min(self.waiting.longest)
+    }
+
+    /// Waits until the service may be asked for this caller, after earlier questions of its network.
+    ///
+    /// # Errors
+    /// `429 too-many-concurrent-requests` if far too many wait for their turn.
+    pub(crate) async fn turn(&self) -> Result<Share<IpAddr>, Problem> {
+        let questions = &self.waiting.questions;
+        questions.acquire(self.network, 1).await.map_err(refusal)
     }
 
     /// Waits until the task may have ended, or the wait is over.
