@@ -158,6 +158,7 @@ impl PartialSchema for NewHeaders {
             .min_length(Some(1));
         ObjectBuilder::new()
             .additional_properties(Some(AdditionalProperties::RefOr(value.into())))
+            .min_properties(Some(1))
             .max_properties(Some(MAX_HEADERS))
             .examples([json!({"Authorization": "Bearer engine-token"})])
             .into()
@@ -299,6 +300,7 @@ impl PartialSchema for Success {
             .property("status", statuses)
             .property("pointer", pointer)
             .property("value", value)
+            .min_properties(Some(1))
             .additional_properties(Some(AdditionalProperties::FreeForm(false)))
             .examples([json!({"status": [200, 201], "pointer": "/status", "value": "ACCEPT"})])
             .into()

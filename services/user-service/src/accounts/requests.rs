@@ -18,7 +18,7 @@ use actix_web::{FromRequest, HttpRequest, ResponseError as _};
 use app_config::Csv;
 use auth::{AdminCaller, Caller, MaybeCaller};
 use http_kit::{Fields, Problem};
-use utoipa::openapi::schema::{AnyOfBuilder, ObjectBuilder, OneOfBuilder, Type};
+use utoipa::openapi::schema::{AnyOfBuilder, ObjectBuilder, OneOfBuilder, SchemaType, Type};
 use utoipa::openapi::{RefOr, Schema};
 use utoipa::{PartialSchema, ToSchema};
 use values::{EmailAddress, Invalid, Secret};
@@ -35,8 +35,8 @@ use crate::settings::{EmailVerification, SignUpUsernames};
 pub(super) struct CreateUserRequest {
     #[serde(flatten)]
     pub(super) names: Names,
-    // Required, except for a service account, which has none.
-    #[schema(value_type = Option<NewPassword>, inline)]
+    #[serde(flatten)]
+    #[schema(value_type = PersonOrService)]
     pub(super) password: NewPassword,
     #[serde(flatten)]
     pub(super) by_admin: AdminFields,
@@ -147,6 +147,42 @@ impl PartialSchema for Names {
     }
 }
 
+/// The document of `password` and `service`: a user has either one.
+struct PersonOrService;
+
+impl PartialSchema for PersonOrService {
+    fn schema() -> RefOr<Schema> {
+        let service = |values: &[Option<bool>]| {
+            let types = [Type::Boolean, Type::Null];
+            ObjectBuilder::new()
+                .schema_type(SchemaType::Array(types.to_vec()))
+                .enum_values(Some(values.to_vec()))
+        };
+        let person = ObjectBuilder::new()
+            .property("password", NewPassword::schema())
+            .property("service", service(&[Some(false), None]))
+            .required("password");
+        let program = ObjectBuilder::new()
+            .property("password", ObjectBuilder::new().schema_type(Type::Null))
+            .property("service", service(&[Some(true)]))
+            .required("service");
+        OneOfBuilder::new()
+            .description(Some(
+                "A person has a `password`. Only an administrator's token creates a service account, which has none and acts \
+                 only with API keys; for other callers `service` is ignored.",
+            ))
+            .item(person)
+            .item(program)
+            .into()
+    }
+}
+
+impl ToSchema for PersonOrService {
+    fn name() -> Cow<'static, str> {
+        Cow::Borrowed("PersonOrService")
+    }
+}
+
 fn or_null(schema: RefOr<Schema>) -> RefOr<Schema> {
     let null = ObjectBuilder::new().schema_type(Type::Null);
     OneOfBuilder::new().item(schema).item(null).into()
@@ -177,7 +213,8 @@ pub(super) struct AdminFields {
     /// `{}` by default.
     #[schema(inline)]
     pub(super) metadata: Option<Metadata>,
-    /// Whether it is a service account: without `password`, and with API keys only. False by default.
+    /// Whether it is a service account.
+    #[schema(ignore)]
     pub(super) service: Option<bool>,
 }
 

@@ -69,17 +69,21 @@ impl From<User> for SignInResponseUser {
 #[serde(untagged)]
 pub(crate) enum CreatedResponse {
     SignedIn(SignInResponse),
-    #[schema(title = "CreatedUser")]
-    Created {
-        user: SignInResponseUser,
-    },
+    Created(CreatedUser),
+}
+
+/// A user who is not signed in.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct CreatedUser {
+    user: SignInResponseUser,
 }
 
 impl CreatedResponse {
     pub(crate) fn new(user: User, token: Option<&Secret>) -> Self {
         match token {
             Some(token) => Self::SignedIn(SignInResponse::new(user, token)),
-            None => Self::Created { user: user.into() },
+            None => Self::Created(CreatedUser { user: user.into() }),
         }
     }
 }

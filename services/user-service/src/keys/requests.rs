@@ -13,7 +13,7 @@ use http_kit::{FieldValue, Fields, Problem, Query, path_id};
 use serde::Deserialize;
 use serde_json::Value;
 use utoipa::openapi::schema::{ArrayBuilder, ObjectBuilder, Type};
-use utoipa::openapi::{RefOr, Schema};
+use utoipa::openapi::{RefOr, Schema, SchemaFormat};
 use utoipa::{IntoParams, PartialSchema, ToSchema};
 use values::{CredentialId, FromText, Invalid, Names as _, UserId, visible_text};
 
@@ -67,7 +67,8 @@ impl FromText for KeyName {
 
 http_kit::text_fields! {
     KeyName = ObjectBuilder::new()
-        .description(Some("What you call it."))
+        .description(Some("What you call it: one line, with at least one character that can be seen."))
+        .format(Some(SchemaFormat::Custom("visible-line".to_owned())))
         .min_length(Some(1)).max_length(Some(MAX_NAME)).examples(["Invoices in n8n"]);
 }
 
