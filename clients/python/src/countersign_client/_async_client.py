@@ -154,6 +154,12 @@ class AsyncClient:
         """
         return await self._session.run(_waiting.wait(self._settings, task_id, secret, timeout, until_due))
 
+    async def wait_for_end(
+        self, task_id: str, *, timeout: float | None = None, until_due: bool = False, secret: str | None = None
+    ) -> Task:
+        """Waits until a task is no longer pending, and returns it, also if it was cancelled."""
+        return await self._session.run(_waiting.wait_for_end(self._settings, task_id, secret, timeout, until_due))
+
     async def get(self, task_id: str, *, secret: str | None = None) -> Task:
         """Returns a task as it is now."""
         return await self._session.run(_tasks.get(self._settings, task_id, secret))
