@@ -59,7 +59,7 @@ class NodeRed {
     await cp(userDir, red.userDir, { recursive: true });
     red.port = await freePort();
     const settings = `module.exports = { uiHost: "127.0.0.1", credentialSecret: "test", flowFile: "flows.json",
-      logging: { console: { level: "info" } }, editorTheme: { tours: false }, externalModules: { palette: { allowInstall: false } } };`;
+      logging: { console: { level: "info" } }, telemetry: { enabled: false }, editorTheme: { tours: false }, externalModules: { palette: { allowInstall: false } } };`;
     await writeFile(join(red.userDir, "settings.js"), settings);
     await writeFile(join(red.userDir, "flows.json"), "[]");
     await red.start();
