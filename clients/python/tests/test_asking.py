@@ -135,6 +135,16 @@ def test_the_same_key_asks_the_same_question(fake: Fake, make: Any) -> None:
     assert caught.value.code == "idempotency-key-reused"
 
 
+def test_a_key_and_a_date_that_moves_do_not_fit(fake: Fake, client: Any) -> None:
+    with pytest.raises(ValueError, match="moment"):
+        client.create("Run 7?", "grace@example.com", idempotency_key="run-7", decision_by=timedelta(days=1))
+    moment = datetime(2030, 1, 31, 13, tzinfo=timezone(timedelta(hours=1)))
+    client.create("Run 7?", "grace@example.com", idempotency_key="run-7", decision_by=moment)
+    assert fake.seen[-1].body["decisionBy"] == "2030-01-31 12:00:00"
+    with pytest.raises(ValueError, match="time zone"):
+        client.create("When?", "grace@example.com", decision_by=moment.replace(tzinfo=None))
+
+
 def test_the_task_is_shown_before_the_wait(fake: Fake, client: Any) -> None:
     links = []
 

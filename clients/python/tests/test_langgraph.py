@@ -12,15 +12,15 @@ from typing_extensions import TypedDict
 
 pytest.importorskip("langgraph")
 
-from langchain_core.messages import AIMessage  # noqa: E402
-from langgraph.checkpoint.memory import InMemorySaver  # noqa: E402
-from langgraph.graph import END, START, StateGraph  # noqa: E402
-from langgraph.graph.message import add_messages  # noqa: E402
-from langgraph.prebuilt import ToolNode  # noqa: E402
-from langgraph.types import Command  # noqa: E402
+from langchain_core.messages import AIMessage
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.graph import END, START, StateGraph
+from langgraph.graph.message import add_messages
+from langgraph.prebuilt import ToolNode
+from langgraph.types import Command
 
-from countersign_client import AsyncClient, Client, Rejected, Task, WaitTimeout  # noqa: E402
-from countersign_client.langgraph import (  # noqa: E402
+from countersign_client import AsyncClient, Client, Rejected, Task, WaitTimeout
+from countersign_client.langgraph import (
     QuestionChanged,
     aask,
     approval_tool,
@@ -31,7 +31,7 @@ from countersign_client.langgraph import (  # noqa: E402
     wait_and_resume,
 )
 
-from .fake import KEY, Fake  # noqa: E402
+from .fake import KEY, Fake
 
 CONFIG: Any = {"configurable": {"thread_id": "thread-1"}}
 

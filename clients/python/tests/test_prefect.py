@@ -44,7 +44,16 @@ def api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         "DO_NOT_TRACK": "1",
     }
     os.environ.update(environment)
-    command = [Path(sys.executable).with_name("prefect"), "server", "start", "--host", "127.0.0.1", "--port", str(port), "--no-ui"]
+    command = [
+        Path(sys.executable).with_name("prefect"),
+        "server",
+        "start",
+        "--host",
+        "127.0.0.1",
+        "--port",
+        str(port),
+        "--no-ui",
+    ]
     log = (home / "server.log").open("w")
     process = subprocess.Popen(command, env={**os.environ, **environment}, stdout=log, stderr=log)
     try:

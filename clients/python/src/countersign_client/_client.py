@@ -119,7 +119,8 @@ class Client:
 
         A restart of the server, of a proxy or of the network does not end the wait, and makes no second task: the request has
         an idempotency key, which is random for each call. Give ``idempotency_key`` to ask the same question again after a
-        restart of your own program, within 24 hours: it then waits for the same task.
+        restart of your own program, within 24 hours: it then waits for the same task. All of the question must be the same, so
+        ``decision_by`` must then be a moment.
         """
         return self._session.run(
             _waiting.ask(

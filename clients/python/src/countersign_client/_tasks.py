@@ -77,6 +77,10 @@ def create(
 ) -> Op[Task]:
     """Creates one task, however often the request has to be sent."""
     key = new_key(idempotency_key)
+    if idempotency_key is not None and isinstance(options.get("decision_by"), timedelta):
+        raise ValueError(
+            "With an idempotency key, give `decision_by` as a moment that is the same when the question is asked again."
+        )
     body = {"title": title, "approver": approver, **json_of(cast("Mapping[str, Any]", options))}
     if not body.get("requester"):
         body["requester"] = yield from own_address(settings, retry_for)

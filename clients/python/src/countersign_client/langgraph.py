@@ -114,7 +114,7 @@ def ask(
 ) -> Decision:
     """Asks a person from a node, and interrupts the graph until there is a decision.
 
-    Raises `Rejected`, unless ``raise_if_rejected`` is false, `Withdrawn`, and `QuestionChanged`.
+    Raises `Rejected`, unless ``raise_if_rejected`` is false, `Withdrawn`, and `QuestionChanged`. ``decision_by`` must be a moment.
     """
     asked = _Asked(**_create(client, title, approver, options).result())
     task_id = asked.check(_digest(title, approver, options))

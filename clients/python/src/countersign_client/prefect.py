@@ -7,6 +7,7 @@ What resumes the run is not believed: the decision is read from Countersign.
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any, cast
 
 from prefect import task as prefect_task
@@ -115,7 +116,11 @@ def _prepared(block: Countersign, name: str, options: TaskOptions) -> tuple[str,
     run = str(context.flow_run.id)
     metadata = {"prefect_flow_run": run, **options.get("metadata", {})}
     webhooks = [block.resume_webhook(run), *options.get("webhooks", ())]
-    return f"prefect-{run}-{name}", {**options, "metadata": metadata, "webhooks": webhooks}
+    prepared: TaskOptions = {**options, "metadata": metadata, "webhooks": webhooks}
+    decision_by, start = options.get("decision_by"), context.flow_run.expected_start_time
+    if isinstance(decision_by, timedelta) and start is not None:
+        prepared["decision_by"] = start + decision_by
+    return f"prefect-{run}-{name}", prepared
 
 
 def _pause_key(name: str, pauses: int) -> str:
@@ -143,7 +148,7 @@ def ask(
 
     ``name`` tells the questions of one flow run apart: the same name is the same question, also when the run is repeated. The
     flow run looks every ``poll_interval`` seconds whether it was resumed. After ``timeout`` seconds Prefect raises
-    ``FlowPauseTimeout``. Raises `Rejected`, unless ``raise_if_rejected`` is false, and `Withdrawn`.
+    ``FlowPauseTimeout``. A ``decision_by`` that is a length of time begins when the flow run was to start. Raises `Rejected`, unless ``raise_if_rejected`` is false, and `Withdrawn`.
     """
     key, options = _prepared(block, name, options)
     task_id = _create(block, title, approver, key, options)
