@@ -85,11 +85,11 @@ export class FakeCountersign {
     const [, id = "", verb] = /^\/people-task\/tasks\/([0-9a-f]{24})(?:\/(\w+))?$/.exec(url.pathname) ?? [];
     if (url.pathname === "/user") return [200, { id: "1", email: "ada@example.com" }];
     if (verb === "approve") {
-      return key === DECIDING_KEY ? [404, problem(404, "task-not-found")] : [403, problem(403, "insufficient-scope")];
+      return key === DECIDING_KEY ? [404, problem(404, "not-found")] : [403, problem(403, "insufficient-scope")];
     }
     if (url.pathname === "/people-task/tasks") return this.create(body, String(request.headers["idempotency-key"]));
     const task = this.tasks.get(id);
-    if (!task) return [404, problem(404, "task-not-found")];
+    if (!task) return [404, problem(404, "not-found")];
     if (verb === "cancel") {
       if (task.status !== "pending") return [409, problem(409, "task-already-resolved")];
       this.end(id, "cancelled", typeof body.reason === "string" ? body.reason : null);

@@ -161,7 +161,7 @@ describe("the tools", () => {
 
   test("an unknown request is an error with the code of the problem", async () => {
     const { isError, text } = await session.call("check_approval", { id: "0".repeat(24) });
-    assert.deepEqual([isError, text], [true, "task-not-found: task-not-found"]);
+    assert.deepEqual([isError, text], [true, "not-found: not-found"]);
   });
 
   test("a key that may decide is refused before anything is created", async () => {
