@@ -16,6 +16,8 @@ export class CountersignApi implements ICredentialType {
 		dark: 'file:../icons/countersign.dark.svg',
 	};
 
+	documentationUrl = 'https://docs.n8n.io/integrations/community-nodes/usage/';
+
 	properties: INodeProperties[] = [
 		{
 			displayName: 'URL',
