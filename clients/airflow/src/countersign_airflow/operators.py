@@ -19,13 +19,15 @@ from .triggers import CountersignTrigger, event_of
 class CountersignApprovalOperator(BaseOperator):
     """Asks a person, and succeeds if the answer is yes.
 
-    The task waits in the triggerer, without a worker. The result is ``{"status", "task_id", "comment", "decided_by", "decided_at"}``.
+    The task waits in the triggerer, without a worker. The result has ``status``, ``task_id``, ``comment``, ``decided_by`` and
+    ``decided_at``.
 
-    ``on_rejected`` says what a "no" does: ``fail`` the task without further tries, ``skip`` it and what follows, or ``return`` the
-    result, for a branch. A withdrawn question fails the task, and so does the end of ``response_timeout``; with
+    ``on_rejected`` says what a "no" does: ``fail`` the task without further tries, ``skip`` it and what follows, or ``return``
+    the result, for a branch. A withdrawn question fails the task, and so does the end of ``response_timeout``; with
     ``withdraw_on_timeout`` the question is closed then.
 
-    ``decision_by`` is a moment, or a length of time that begins with the DAG run. A retry goes on with the question that was asked. A task that is cleared asks again.
+    ``decision_by`` is a moment, or a length of time that begins with the DAG run. A retry goes on with the question that was
+    asked. A task that is cleared asks again.
     """
 
     template_fields: Sequence[str] = ("title", "approver", "description", "requester", "decision_by", "metadata")

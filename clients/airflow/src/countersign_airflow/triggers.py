@@ -29,8 +29,8 @@ def event_of(task: Task) -> dict[str, Any]:
 class CountersignTrigger(BaseTrigger):
     """Waits until a task is decided or withdrawn. Each request waits on the server, so the event comes at once.
 
-    The event has ``status``: the one of the task, ``timeout`` when ``end`` (in seconds since 1970) has come, or ``error``. A restart of
-    the triggerer does not lose a decision: the new one asks again.
+    The event has ``status``: the one of the task, ``timeout`` when ``end`` (in seconds since 1970) has come, or
+    ``error``. A restart of the triggerer does not lose a decision: the new one asks again.
     """
 
     def __init__(

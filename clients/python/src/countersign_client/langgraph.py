@@ -114,7 +114,8 @@ def ask(
 ) -> Decision:
     """Asks a person from a node, and interrupts the graph until there is a decision.
 
-    Raises `Rejected`, unless ``raise_if_rejected`` is false, `Withdrawn`, and `QuestionChanged`. ``decision_by`` must be a moment.
+    Raises `Rejected`, unless ``raise_if_rejected`` is false, `Withdrawn`, and `QuestionChanged`.
+    ``decision_by`` must be a moment.
     """
     asked = _Asked(**_create(client, title, approver, options).result())
     task_id = asked.check(_digest(title, approver, options))
@@ -195,7 +196,9 @@ def _config_of(task: Task, config: RunnableConfig | None) -> RunnableConfig:
         return config
     thread = (task.metadata or {}).get(THREAD)
     if not isinstance(thread, str):
-        raise ValueError("The webhook needs `include: ['metadata']`, or give the config of the thread.")
+        raise ValueError(  # noqa: TRY004
+            "The webhook needs `include: ['metadata']`, or give the config of the thread."
+        )
     return {"configurable": {"thread_id": thread}}
 
 

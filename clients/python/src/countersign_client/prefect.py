@@ -148,7 +148,8 @@ def ask(
 
     ``name`` tells the questions of one flow run apart: the same name is the same question, also when the run is repeated. The
     flow run looks every ``poll_interval`` seconds whether it was resumed. After ``timeout`` seconds Prefect raises
-    ``FlowPauseTimeout``. A ``decision_by`` that is a length of time begins when the flow run was to start. Raises `Rejected`, unless ``raise_if_rejected`` is false, and `Withdrawn`.
+    ``FlowPauseTimeout``. A ``decision_by`` that is a length of time begins when the flow run was to start. Raises `Rejected`,
+    unless ``raise_if_rejected`` is false, and `Withdrawn`.
     """
     key, options = _prepared(block, name, options)
     task_id = _create(block, title, approver, key, options)
