@@ -17,6 +17,7 @@ from anyio.from_thread import BlockingPortal, start_blocking_portal
 from countersign_client import AsyncClient, Client
 
 from .fake import KEY, Fake, serving
+from .prefect_server import prefect_server
 
 # Reading them takes longer than most tests.
 CERTIFICATES = ssl.create_default_context()
@@ -92,3 +93,10 @@ def unused_port() -> int:
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         return listener.getsockname()[1]
+
+
+@pytest.fixture(scope="session")
+def prefect_api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A Prefect server of its own."""
+    with prefect_server(tmp_path_factory.mktemp("prefect")) as url:
+        yield url

@@ -4,80 +4,23 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
-import socket
-import subprocess
-import sys
 import threading
-import time
 import uuid
 from collections.abc import Iterator
 from importlib.util import find_spec
-from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 
 from .fake import KEY, Fake, serving
+from .prefect_server import wait_for
 
-# Prefect reads its settings when it is imported, so that comes after the fixture `api`.
+# Prefect reads its settings when it is imported, so that comes after the fixture `prefect_api`.
 pytestmark = [
     pytest.mark.skipif(find_spec("prefect") is None, reason="Prefect is not installed"),
     pytest.mark.filterwarnings("default"),
 ]
-
-
-@pytest.fixture(scope="session")
-def api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """A Prefect server of its own."""
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        port = listener.getsockname()[1]
-    home = tmp_path_factory.mktemp("prefect")
-    url = f"http://127.0.0.1:{port}/api"
-    environment = {
-        "PREFECT_HOME": str(home),
-        "PREFECT_API_URL": url,
-        "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
-        "PREFECT_LOGGING_LEVEL": "WARNING",
-        "DO_NOT_TRACK": "1",
-    }
-    os.environ.update(environment)
-    command = [
-        Path(sys.executable).with_name("prefect"),
-        "server",
-        "start",
-        "--host",
-        "127.0.0.1",
-        "--port",
-        str(port),
-        "--no-ui",
-    ]
-    log = (home / "server.log").open("w")
-    process = subprocess.Popen(command, env={**os.environ, **environment}, stdout=log, stderr=log)
-    try:
-        wait_for(lambda: is_up(url), 90)
-        yield url
-    finally:
-        process.terminate()
-        process.wait(30)
-        log.close()
-
-
-def is_up(url: str) -> bool:
-    try:
-        return httpx.get(f"{url}/health", timeout=2, verify=False).status_code == 200
-    except httpx.RequestError:
-        return False
-
-
-def wait_for(condition: Any, seconds: float) -> Any:
-    end = time.monotonic() + seconds
-    while not (found := condition()):
-        assert time.monotonic() < end, "it did not happen in time"
-        time.sleep(0.05)
-    return found
 
 
 def render(template: Any, task: dict[str, Any]) -> Any:
@@ -107,7 +50,7 @@ def server() -> Iterator[Fake]:
 
 
 @pytest.fixture
-def block(api: str, server: Fake) -> Any:
+def block(prefect_api: str, server: Fake) -> Any:
     from countersign_client.prefect import Countersign
 
     return Countersign(url=server.url, key=KEY)
@@ -152,16 +95,16 @@ def make_flow(block: Any, **options: Any) -> Any:
     return order
 
 
-def until_paused(api: str, fake: Fake) -> str:
+def until_paused(prefect_api: str, fake: Fake) -> str:
     url = creation(fake)["webhooks"][0]["url"]
     run = url.split("/")[-2]
-    wait_for(lambda: httpx.get(f"{api}/flow_runs/{run}", verify=False).json()["state"]["type"] == "PAUSED", 30)
+    wait_for(lambda: httpx.get(f"{prefect_api}/flow_runs/{run}", verify=False).json()["state"]["type"] == "PAUSED", 30)
     return run
 
 
-def test_an_approval_resumes_the_flow(api: str, server: Fake, block: Any) -> None:
+def test_an_approval_resumes_the_flow(prefect_api: str, server: Fake, block: Any) -> None:
     run = Run(make_flow(block))
-    flow_run = until_paused(api, server)
+    flow_run = until_paused(prefect_api, server)
     (task_id,) = server.tasks
     assert server.tasks[task_id]["metadata"] == {"prefect_flow_run": flow_run}
     server.decide(task_id, "approved", "Go.")
@@ -174,7 +117,7 @@ def test_an_approval_resumes_the_flow(api: str, server: Fake, block: Any) -> Non
     assert len(server.tasks) == 1
 
 
-def test_a_decision_before_the_pause_is_not_lost(api: str, server: Fake, block: Any) -> None:
+def test_a_decision_before_the_pause_is_not_lost(prefect_api: str, server: Fake, block: Any) -> None:
     original = server.create
 
     def create_decided(seen: Any) -> Any:
@@ -186,24 +129,24 @@ def test_a_decision_before_the_pause_is_not_lost(api: str, server: Fake, block: 
     assert Run(make_flow(block)).end() == "approved by grace@example.com: At once."
 
 
-def test_a_rejection_fails_the_flow(api: str, server: Fake, block: Any) -> None:
+def test_a_rejection_fails_the_flow(prefect_api: str, server: Fake, block: Any) -> None:
     from countersign_client import Rejected
 
     run = Run(make_flow(block))
-    flow_run = until_paused(api, server)
+    flow_run = until_paused(prefect_api, server)
     (task_id,) = server.tasks
     server.decide(task_id, "rejected", "Too expensive.")
     deliver(creation(server)["webhooks"][0], server.tasks[task_id])
     with pytest.raises(Rejected, match=r"Too expensive\."):
         run.end()
-    assert httpx.get(f"{api}/flow_runs/{flow_run}", verify=False).json()["state"]["type"] == "FAILED"
+    assert httpx.get(f"{prefect_api}/flow_runs/{flow_run}", verify=False).json()["state"]["type"] == "FAILED"
 
 
-def test_a_withdrawal_ends_the_wait(api: str, server: Fake, block: Any) -> None:
+def test_a_withdrawal_ends_the_wait(prefect_api: str, server: Fake, block: Any) -> None:
     from countersign_client import Withdrawn
 
     run = Run(make_flow(block))
-    until_paused(api, server)
+    until_paused(prefect_api, server)
     (task_id,) = server.tasks
     server.decide(task_id, "cancelled", "Bought already.")
     deliver(creation(server)["webhooks"][0], server.tasks[task_id])
@@ -211,16 +154,16 @@ def test_a_withdrawal_ends_the_wait(api: str, server: Fake, block: Any) -> None:
         run.end()
 
 
-def test_resuming_by_hand_decides_nothing(api: str, server: Fake, block: Any) -> None:
+def test_resuming_by_hand_decides_nothing(prefect_api: str, server: Fake, block: Any) -> None:
     run = Run(make_flow(block, raise_if_rejected=False))
-    flow_run = until_paused(api, server)
+    flow_run = until_paused(prefect_api, server)
     (task_id,) = server.tasks
     forged = {"run_input": {"task_id": task_id, "status": "approved"}}
-    first = httpx.get(f"{api}/flow_runs/{flow_run}", verify=False).json()["state"]["id"]
-    assert httpx.post(f"{api}/flow_runs/{flow_run}/resume", json=forged, verify=False).json()["status"] == "ACCEPT"
+    first = httpx.get(f"{prefect_api}/flow_runs/{flow_run}", verify=False).json()["state"]["id"]
+    assert httpx.post(f"{prefect_api}/flow_runs/{flow_run}/resume", json=forged, verify=False).json()["status"] == "ACCEPT"
 
     def is_paused_again() -> bool:
-        state = httpx.get(f"{api}/flow_runs/{flow_run}", verify=False).json()["state"]
+        state = httpx.get(f"{prefect_api}/flow_runs/{flow_run}", verify=False).json()["state"]
         return state["type"] == "PAUSED" and state["id"] != first
 
     wait_for(is_paused_again, 30)
@@ -230,7 +173,7 @@ def test_resuming_by_hand_decides_nothing(api: str, server: Fake, block: Any) ->
     assert len(server.tasks) == 1
 
 
-def test_a_repeated_run_asks_once(api: str, server: Fake, block: Any) -> None:
+def test_a_repeated_run_asks_once(prefect_api: str, server: Fake, block: Any) -> None:
     """After a failure later in the flow, its repeat finds the decision, even if the server has forgotten the key."""
     from prefect import flow
 
@@ -249,7 +192,7 @@ def test_a_repeated_run_asks_once(api: str, server: Fake, block: Any) -> None:
         return decision.status
 
     run = Run(order)
-    until_paused(api, server)
+    until_paused(prefect_api, server)
     (task_id,) = server.tasks
     server.decide(task_id, "approved")
     deliver(creation(server)["webhooks"][0], server.tasks[task_id])
@@ -258,7 +201,7 @@ def test_a_repeated_run_asks_once(api: str, server: Fake, block: Any) -> None:
     assert len(server.tasks) == 1
 
 
-def test_two_questions_of_a_flow(api: str, server: Fake, block: Any) -> None:
+def test_two_questions_of_a_flow(prefect_api: str, server: Fake, block: Any) -> None:
     from prefect import flow
 
     from countersign_client.prefect import aask
@@ -274,23 +217,23 @@ def test_two_questions_of_a_flow(api: str, server: Fake, block: Any) -> None:
     for number in (1, 2):
         task_id = server.until(lambda number=number: len(server.tasks) == number and list(server.tasks)[-1], 60)
         webhook = [seen.body for seen in server.seen if seen.path == "/people-task/tasks"][-1]["webhooks"][0]
-        states.add(paused_again(api, webhook, states))
+        states.add(paused_again(prefect_api, webhook, states))
         server.decide(task_id, "approved")
         deliver(webhook, server.tasks[task_id])
     assert run.end() == ["Buy a chair?", "Buy a table?"]
 
 
-def paused_again(api: str, webhook: Any, known: set[str]) -> str:
+def paused_again(prefect_api: str, webhook: Any, known: set[str]) -> str:
     """Waits until the flow run is in a state of a pause that is not known yet."""
 
     def state() -> Any:
-        state = httpx.get(f"{api}/flow_runs/{webhook['url'].split('/')[-2]}", verify=False).json()["state"]
+        state = httpx.get(f"{prefect_api}/flow_runs/{webhook['url'].split('/')[-2]}", verify=False).json()["state"]
         return state["id"] if state["type"] == "PAUSED" and state["id"] not in known else None
 
     return wait_for(state, 30)
 
 
-def test_the_block_keeps_its_secrets(api: str, block: Any) -> None:
+def test_the_block_keeps_its_secrets(prefect_api: str, block: Any) -> None:
     from countersign_client.prefect import Countersign
 
     block.prefect_authorization = None
@@ -298,7 +241,7 @@ def test_the_block_keeps_its_secrets(api: str, block: Any) -> None:
     block.save(name)
     loaded = Countersign.load(name)
     assert loaded.key.get_secret_value() == KEY
-    shown = httpx.get(f"{api}/block_types/slug/countersign/block_documents/name/{name}", verify=False).text
+    shown = httpx.get(f"{prefect_api}/block_types/slug/countersign/block_documents/name/{name}", verify=False).text
     assert KEY not in shown + repr(loaded) + str(loaded)
     assert json.loads(shown)["data"]["url"] == block.url
     secret = Countersign(url="http://c", key=KEY, prefect_api_url="http://p/api", prefect_authorization="Basic abc")

@@ -6,12 +6,10 @@ They run with COUNTERSIGN_URL in the environment, where people may sign up, and 
 from __future__ import annotations
 
 import os
-import queue
 import threading
 import time
 import uuid
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, get_type_hints
 
 import httpx
@@ -36,38 +34,9 @@ from countersign_client import (
 from countersign_client._tasks import camel
 
 from .proxy import Proxy, proxying
+from .real import ALL, SECRET, Account, Receiver
 
 pytestmark = pytest.mark.skipif(not os.environ.get("COUNTERSIGN_URL"), reason="no server: COUNTERSIGN_URL is not set")
-
-SECRET = "whsec_" + "c2VjcmV0" * 6
-
-
-class Account:
-    """A user of this test run, and its keys."""
-
-    def __init__(self, http: httpx.Client) -> None:
-        self.http = http
-        self.email = f"py-{uuid.uuid4().hex[:12]}@example.com"
-        self.password = uuid.uuid4().hex
-        self.call("POST", "/user", {"email": self.email, "password": self.password})
-        signed_in = self.call("POST", "/user/auth", {"username": self.email, "password": self.password})
-        self.token = signed_in["token"]
-
-    def call(self, method: str, path: str, body: Any = None, token: str | None = None) -> Any:
-        headers = {"Authorization": f"Bearer {token}"} if token else {}
-        response = self.http.request(method, path, json=body, headers=headers)
-        assert response.is_success, f"{method} {path}: {response.status_code} {response.text}"
-        return response.json()
-
-    def key(self, *scopes: str) -> dict[str, str]:
-        body = {"name": f"test {uuid.uuid4().hex[:6]}", "scopes": list(scopes)}
-        return self.call("POST", "/user/keys", body, self.token)
-
-    def revoke(self, key: dict[str, str]) -> None:
-        self.call("DELETE", f"/user/keys/{key['id']}", token=self.token)
-
-
-ALL = ("tasks:read", "tasks:write", "tasks:decide", "users:read")
 
 
 @pytest.fixture(scope="module")
@@ -255,29 +224,6 @@ def test_lists_page(real: Any) -> None:
     assert [task.id for task in real.tasks(pattern=name, sort="created:1", page_size=2)] == created
     assert real.count(pattern=name) == 5
     assert list(real.tasks(pattern=name, status="approved")) == []
-
-
-class Receiver:
-    """Receives calls of webhooks."""
-
-    def __init__(self) -> None:
-        self.calls: queue.Queue[tuple[dict[str, str], bytes]] = queue.Queue()
-        calls = self.calls
-
-        class Handler(BaseHTTPRequestHandler):
-            def do_POST(self) -> None:
-                body = self.rfile.read(int(self.headers["Content-Length"]))
-                calls.put((dict(self.headers.items()), body))
-                self.send_response(200)
-                self.send_header("Content-Length", "0")
-                self.end_headers()
-
-            def log_message(self, *args: Any) -> None:
-                pass
-
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.url = f"http://127.0.0.1:{self.server.server_address[1]}/decisions"
-        threading.Thread(target=self.server.serve_forever, daemon=True).start()
 
 
 @pytest.fixture
