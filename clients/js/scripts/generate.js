@@ -7,23 +7,12 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { parseArgs } from "node:util";
 import openapiTS, { astToString } from "openapi-typescript";
 
+import { fetchDocument } from "./document.js";
+
 const { values } = parseArgs({ options: { server: { type: "string" }, check: { type: "boolean", default: false } } });
 const documentFile = new URL("../openapi.json", import.meta.url);
 const typesFile = new URL("../src/openapi.ts", import.meta.url);
 const HEADER = "// Made by `npm run generate` from openapi.json. Do not edit it.\n\n";
-
-/** Names in a fixed order, so that a change of the document shows as that change only. */
-function sorted(value) {
-  if (Array.isArray(value)) return value.map(sorted);
-  if (typeof value !== "object" || value === null) return value;
-  return Object.fromEntries(Object.keys(value).sort().map((name) => [name, sorted(value[name])]));
-}
-
-async function fetchDocument(server) {
-  const response = await fetch(new URL("/openapi.json", server), { signal: AbortSignal.timeout(30_000) });
-  if (!response.ok) throw new Error(`The server answered ${response.status}.`);
-  return `${JSON.stringify(sorted(await response.json()), null, 1)}\n`;
-}
 
 function settle(file, text) {
   let old = "";
@@ -38,7 +27,7 @@ function settle(file, text) {
   process.exitCode = 1;
 }
 
-const document = values.server ? await fetchDocument(values.server) : readFileSync(documentFile, "utf8");
+const document = values.server ? `${JSON.stringify(await fetchDocument(values.server), null, 1)}\n` : readFileSync(documentFile, "utf8");
 settle(documentFile, document);
-const types = await openapiTS(JSON.parse(document), { alphabetize: true, exportType: true });
+const types = await openapiTS(JSON.parse(document), { alphabetize: true, defaultNonNullable: false, exportType: true });
 settle(typesFile, HEADER + astToString(types));

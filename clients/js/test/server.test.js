@@ -6,6 +6,7 @@ import { after, before, describe, test } from "node:test";
 
 import { Countersign, DecisionTimeoutError, RejectedError, newWebhookSecret } from "@countersign/client";
 
+import { fetchDocument } from "../scripts/document.js";
 import { Proxy } from "./support/proxy.js";
 import { call, newUser, skip, until, url } from "./support/real.js";
 
@@ -23,7 +24,7 @@ describe("with a real server", { skip }, () => {
   });
 
   test("the types are those of the server", async () => {
-    const document = await call("GET", "/openapi.json");
+    const document = await fetchDocument(url);
     const kept = JSON.parse(await readFile(new URL("../openapi.json", import.meta.url), "utf8"));
     assert.deepEqual(kept, document, "run `npm run generate -- --server $COUNTERSIGN_URL`");
   });
@@ -91,6 +92,8 @@ describe("with a real server", { skip }, () => {
     const waited = revoked.wait(task.id, { timeout: 60 }).catch((error) => error);
     await revoked.get(task.id);
     await call("DELETE", `/user/keys/${made.id}`, { token: ada.token });
+    // All gateways know of it within a second.
+    await until(() => revoked.get(task.id).then(() => false, (error) => error.code === "invalid-key"), "the revocation");
     await client.approve(task.id);
     const error = await waited;
     assert.deepEqual([error.status, error.code], [401, "invalid-key"]);
