@@ -1,6 +1,6 @@
 """A question in a real Airflow: scheduler, API server, DAG processor, triggerer and worker processes.
 
-It takes about two minutes, and runs with AIRFLOW_SERVICES=1 in the environment.
+It takes some minutes, and runs with AIRFLOW_SERVICES=1 in the environment.
 """
 
 from __future__ import annotations
