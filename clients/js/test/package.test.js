@@ -95,6 +95,16 @@ test("its version is the product's, and that of the document", async () => {
 
 test("it is installed in an empty folder, and asks with Node", () => runsWith(process.execPath));
 
+test("the example of the README runs", async () => {
+  const readme = await readFile(join(folder, "node_modules", "@countersign", "client", "README.md"), "utf8");
+  const [, example] = readme.match(/```js\n(.*?)```/s);
+  await writeFile(join(folder, "example.js"), example.replace("https://countersign.example.com", server.url));
+  const stop = approveAll();
+  const env = { ...process.env, COUNTERSIGN_KEY: server.key };
+  const { stdout } = await run(process.execPath, ["example.js"], { cwd: folder, env, timeout: 30_000 }).finally(stop);
+  assert.equal(stdout, "grace@example.com approved: null\n");
+});
+
 const node18 = process.env.NODE18;
 test("it asks with Node 18", { skip: !node18 && "NODE18 does not name a Node 18" }, () => runsWith(node18));
 

@@ -115,6 +115,9 @@ describe("with a real server", { skip: !COUNTERSIGN_URL && "COUNTERSIGN_URL does
     const task = await ask({ order: 7 });
     await known();
     await call("DELETE", `/user/keys/${made.id}`, { token: ada.token });
+    // All gateways know of it within a second.
+    const get = () => fetch(`${COUNTERSIGN_URL}/people-task/tasks/${task.id}`, { headers: { authorization: `Bearer ${made.key}` } });
+    await until(async () => (await get()).status === 401, "the revocation");
     await client.approve(task.id);
     assert.match((await one("error")).error, /invalid-key/);
     await red.deploy(flowOf({ url: proxy.url, sink: sink.url }), { server: { key: ada.key } });
