@@ -43,5 +43,5 @@ def fake(monkeypatch: pytest.MonkeyPatch) -> Iterator[Fake]:
         yield fake
 
 
-def connection(url: str, key: str = KEY) -> str:
-    return json.dumps({"conn_type": "countersign", "host": url, "password": key, "login": "flows@example.com"})
+def connection(url: str, key: str = KEY, login: str = "flows@example.com") -> str:
+    return json.dumps({"conn_type": "countersign", "host": url, "password": key, "login": login})

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import os
 import runpy
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 from conftest import HOME, connection
+from countersign_client import Client
 from tests.fake import KEY, Fake, problem
+from tests.real import ALL, Account
 
 pytestmark = pytest.mark.usefixtures("airflow")
 
@@ -200,3 +205,29 @@ def test_a_mapped_task_asks_each(fake: Fake) -> None:
     thread.join()
     assert str(run.state) == "success"
     assert len(fake.tasks) == 2
+
+
+@pytest.mark.skipif(not os.environ.get("COUNTERSIGN_URL"), reason="no server: COUNTERSIGN_URL is not set")
+@pytest.mark.parametrize("status", ["approved", "rejected"])
+def test_with_a_real_server(monkeypatch: pytest.MonkeyPatch, status: Any) -> None:
+    url = os.environ["COUNTERSIGN_URL"]
+    with httpx.Client(base_url=url, timeout=20) as http:
+        account = Account(http)
+        key = account.key(*ALL)["key"]
+    monkeypatch.setenv("AIRFLOW_CONN_COUNTERSIGN_DEFAULT", connection(url, key, account.email))
+
+    def decide() -> None:
+        end = time.monotonic() + 120
+        with Client(url, key) as client:
+            while not (found := list(client.tasks(status="pending"))) and time.monotonic() < end:
+                time.sleep(0.2)
+            client.decide(found[0].id, status, comment="Said so.")
+
+    thread = threading.Thread(target=decide)
+    thread.start()
+    states, run = run_dag(f"real_{status}", on_rejected="'return'")
+    thread.join()
+    assert states == {"ask": "success", "ship": "success"}
+    assert result_of(run, "ship") == f"{status} by {account.email}: Said so."
+    with Client(url, key) as client:
+        assert client.count() == 1

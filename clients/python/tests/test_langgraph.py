@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import operator
+import os
+import subprocess
 import sys
+from importlib.util import find_spec
 from typing import Annotated, Any
 
 import pytest
@@ -211,6 +214,48 @@ def test_a_tool_asks_for_a_model(fake: Fake, client: Client) -> None:
     expected = '{"decision": "rejected", "by": "grace@example.com", "comment": "No."}'
     assert result["messages"][-1].content == expected
     assert only_task(fake) == task_id
+
+
+PROGRAM = """
+import sys
+from typing import TypedDict
+from langgraph.checkpoint.sqlite import SqliteSaver
+from langgraph.graph import END, START, StateGraph
+from countersign_client import Client
+from countersign_client.langgraph import ask, resume, wait_and_resume
+
+class State(TypedDict):
+    status: str
+
+with Client() as client, SqliteSaver.from_conn_string(sys.argv[1]) as saver:
+    builder = StateGraph(State)
+    builder.add_node("ask", lambda state: {"status": ask(client, "Sure?", "grace@example.com").status})
+    builder.add_edge(START, "ask")
+    builder.add_edge("ask", END)
+    graph = builder.compile(checkpointer=saver)
+    config = {"configurable": {"thread_id": "thread-1"}}
+    if sys.argv[2] == "begin":
+        graph.invoke({"status": ""}, config)
+    else:
+        print(wait_and_resume(client, graph, config, timeout=30)["status"])
+"""
+
+
+@pytest.mark.skipif(find_spec("langgraph.checkpoint.sqlite") is None, reason="needs langgraph-checkpoint-sqlite")
+def test_a_restart_of_the_program(fake: Fake, tmp_path: Any) -> None:
+    def run(step: str) -> str:
+        command = [sys.executable, "-c", PROGRAM, str(tmp_path / "checkpoints.db"), step]
+        environment = {**os.environ, "COUNTERSIGN_URL": fake.url, "COUNTERSIGN_KEY": KEY}
+        return subprocess.run(command, env=environment, check=True, capture_output=True, text=True, timeout=60).stdout.strip()
+
+    run("begin")
+    fake.keys.clear()
+    fake.decide(only_task(fake), "approved")
+    assert run("go on") == "approved"
+    assert len(fake.tasks) == 1
+    secrets = (tmp_path / "checkpoints.db").read_bytes()
+    assert b"a" * 64 not in secrets
+    assert KEY.encode() not in secrets
 
 
 def test_without_a_thread_it_says_what_is_missing(fake: Fake, client: Client) -> None:

@@ -147,7 +147,8 @@ def parse_secret(text: str) -> bytes:
         secret = base64.b64decode(text.removeprefix("whsec_"), validate=True)
     except (binascii.Error, ValueError):
         secret = b""
-    if not text.startswith("whsec_") or not 24 <= len(secret) <= 64:
+    is_exact = text == "whsec_" + base64.b64encode(secret).decode()
+    if not is_exact or not 24 <= len(secret) <= 64:
         raise ValueError("A secret is `whsec_` followed by 24 to 64 bytes in base64.")
     return secret
 

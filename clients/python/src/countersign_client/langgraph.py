@@ -30,6 +30,7 @@ from .models import Decision, Task
 from .options import TaskOptions, Unpack
 
 __all__ = [
+    "Question",
     "QuestionChanged",
     "aask",
     "approval_tool",
