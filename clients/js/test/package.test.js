@@ -102,7 +102,7 @@ test("the example of the README runs", async () => {
   const stop = approveAll();
   const env = { ...process.env, COUNTERSIGN_KEY: server.key };
   const { stdout } = await run(process.execPath, ["example.js"], { cwd: folder, env, timeout: 30_000 }).finally(stop);
-  assert.equal(stdout, "grace@example.com approved: null\n");
+  assert.equal(stdout, "grace@example.com approved Ship order 4711\n");
 });
 
 const node18 = process.env.NODE18;
