@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { after, afterEach, before, beforeEach, describe, test } from "node:test";
+import { after, afterEach, before, describe, test } from "node:test";
 
 import { DECIDING_KEY, FakeCountersign, KEY } from "./fake-countersign.ts";
 import { Session } from "./session.ts";
@@ -17,11 +17,15 @@ describe("the tools", () => {
   });
   const ask = async (more: Record<string, unknown> = {}) => (await session.call("request_approval", { ...CHAIR, ...more })).approval;
 
-  before(async () => void (countersign = await new FakeCountersign().start()));
-  after(() => countersign.stop());
-  beforeEach(async () => void (session = await Session.open(settings())));
-  afterEach(async () => {
+  before(async () => {
+    countersign = await new FakeCountersign().start();
+    session = await Session.open(settings());
+  });
+  after(async () => {
     await session.close();
+    await countersign.stop();
+  });
+  afterEach(() => {
     assert.deepEqual(countersign.faults, []);
     for (const secret of [KEY, DECIDING_KEY, ...countersign.secrets]) {
       assert.ok(!session.heard.includes(secret), "a secret was told");

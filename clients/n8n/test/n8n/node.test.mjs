@@ -66,7 +66,8 @@ describe('the node in a real n8n', () => {
 	});
 
 	test('a due date resumes and withdraws the task, and no delivery is left over', async () => {
-		const decisionBy = new Date(Date.now() + 5_000).toISOString();
+		// As the editor has it: without an offset, in the time zone of n8n.
+		const decisionBy = new Date(Date.now() + 5_000).toLocaleString('sv-SE', { timeZone: 'Europe/Berlin' });
 		const { task, path } = await asked('due', { decisionBy, whenDue: 'stop' });
 		const result = await sink.first(path);
 		assert.deepEqual([result.status, result.approved], ['due', false]);
