@@ -8,6 +8,9 @@ import { cancelTask, DETAILS } from '../shared/tasks';
 /** How many items may be asked about at once: each webhook looks at the other tasks. */
 const MAX_ITEMS = 100;
 
+/** For how long requests to withdraw tasks are repeated, all together, in milliseconds. */
+const WITHDRAWAL_TIME = 60_000;
+
 /** The name of what the node remembers in its context while it waits. */
 export const STATE = 'countersign';
 
@@ -88,6 +91,8 @@ function newTask(context: IExecuteFunctions, item: number, url: string): IDataOb
 		if (options[name] !== undefined && options[name] !== '') body[name] = options[name];
 	}
 	if (options.deciders !== undefined && options.deciders !== '') body.deciders = options.deciders;
+	// The approver needs the link of the mail.
+	if (body.deciders === 'approver') body.notify ??= true;
 	if (options.selfApproval === false) body.selfApproval = false;
 	const metadata = toObject(context, item, options.metadata);
 	if (metadata) body.metadata = metadata;
@@ -141,9 +146,12 @@ async function userOfKey(context: IExecuteFunctions): Promise<string> {
 	return String(user.email ?? '');
 }
 
+/** Withdraws the tasks as far as that is possible within [`WITHDRAWAL_TIME`]. */
 async function withdraw(context: IExecuteFunctions, tasks: Asked[]): Promise<void> {
+	const end = Date.now() + WITHDRAWAL_TIME;
 	for (const { id } of tasks) {
-		await cancelTask(context, id, 'The workflow failed.').catch(() => {
+		const repeatTime = Math.max(0, end - Date.now());
+		await cancelTask(context, id, 'The workflow failed.', { repeatTime }).catch(() => {
 			context.logger.warn('A Countersign task of a failed node could not be withdrawn', { id });
 		});
 	}

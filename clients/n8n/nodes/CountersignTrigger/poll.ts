@@ -9,6 +9,8 @@ const MAX_PAGES = 100;
 const SAMPLES = 3;
 /** How far back each poll looks again, in milliseconds: a change may become visible after later ones. */
 const OVERLAP = 60_000;
+/** For how long a request is repeated, in milliseconds: less than the minute until the next poll. */
+const REPEAT_TIME = 20_000;
 const FIELDS = 'created,mtime,comment,decidedBy,decisionMade,metadata';
 
 /** What the node remembers between polls. */
@@ -59,7 +61,10 @@ async function load(context: IPollFunctions, after?: number, events?: string[]):
 	const changes: Change[] = [];
 	for (let page = 0; page < MAX_PAGES; page++) {
 		query.offset = page * PAGE;
-		const tasks = (await call(context, 'GET', '/people-task/tasks', { query })) as IDataObject[];
+		const tasks = (await call(context, 'GET', '/people-task/tasks', {
+			query,
+			repeatTime: REPEAT_TIME,
+		})) as IDataObject[];
 		const newer = tasks.filter(({ mtime }) => after === undefined || time(mtime) > after);
 		changes.push(...newer.flatMap(changesOf));
 		if (after === undefined || newer.length < PAGE) break;

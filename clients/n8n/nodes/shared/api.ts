@@ -11,8 +11,8 @@ export type Context = IExecuteFunctions | IWebhookFunctions | IPollFunctions;
 
 /** How long a response may take, in milliseconds. */
 const RESPONSE_TIME = 15_000;
-/** For how long a request is repeated, in milliseconds. */
-const REPEAT_TIME = 60_000;
+/** For how long a request is repeated, in milliseconds: longer than Countersign takes to restart. */
+const REPEAT_TIME = 180_000;
 const FIRST_PAUSE = 500;
 const LONGEST_PAUSE = 10_000;
 /** The statuses after which the same request may succeed. 0 stands for no response. */

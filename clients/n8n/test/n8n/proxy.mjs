@@ -10,7 +10,9 @@ const HOLD = 9_000;
 export class Proxy {
 	/** What passed: `{ method, path, body, status, type, answer }`. */
 	calls = [];
-	/** Called with each call before its response goes back, which then waits for the promise. */
+	/** How many calls got no response. */
+	lost = 0;
+	/** Called with each call before its response goes back, which then waits for the promise and is lost if that fails. */
 	beforeResponse = async () => {};
 	/** Whether calls wait until the server listens, and then are the first that it gets. */
 	holds = false;
@@ -22,7 +24,10 @@ export class Proxy {
 
 	async start() {
 		this.#server = createServer((request, response) => {
-			this.#handle(request, response).catch(() => response.destroy());
+			this.#handle(request, response).catch(() => {
+				this.lost += 1;
+				response.destroy();
+			});
 		});
 		await new Promise((resolve) => this.#server.listen(0, '127.0.0.1', resolve));
 		this.url = `http://127.0.0.1:${this.#server.address().port}`;

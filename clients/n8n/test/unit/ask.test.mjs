@@ -50,6 +50,11 @@ test('the requester is the user of the key by default', async () => {
 	assert.equal((await asked()).tasks[0].requester, 'ada@example.com');
 });
 
+test('only the approver decides by the mailed link, so there is a mail', async () => {
+	assert.equal((await asked({ options: { deciders: 'approver' } })).tasks[0].notify, true);
+	assert.equal((await asked({ options: { deciders: 'signed-in' } })).tasks[1].notify, undefined);
+});
+
 test('a lost response makes no second task', async () => {
 	countersign.faults.push(undefined, 'lose-response', 'unavailable', 'page');
 	const { tasks } = await asked();
