@@ -100,6 +100,19 @@ describe('the node in a real n8n', () => {
 		assert.deepEqual(results, ['one rejected', 'two approved', 'three approved']);
 	});
 
+	test('it works in the editor, and whatever the name of the node is', async () => {
+		const title = unique('editor');
+		const path = `/${title.replaceAll(' ', '-')}`;
+		const manual = node('Manual', 'n8n-nodes-base.manualTrigger', {});
+		const workflow = chain(title, manual, ask(title, {}, `Frag "Grace's" \\ Büro`), report(sink, path));
+		const { id } = await n8n.rest('POST', '/workflows', { active: false, settings: {}, ...workflow });
+		await n8n.rest('POST', `/workflows/${id}/run`, { triggerToStartFrom: { name: 'Manual' } });
+		const task = await people.pending(title);
+		assert.equal((await n8n.waiting(id)).mode, 'manual');
+		await people.decide(task, 'approve');
+		assert.equal((await sink.first(path)).status, 'approved');
+	});
+
 	test('get and cancel', async () => {
 		const { task } = await asked('operations');
 		const path = `/operations-${task.id}`;
