@@ -6,8 +6,8 @@ const KEY_LIFETIME = 23 * 3600;
 /** The pauses after failures, in seconds. They double. */
 const FIRST_PAUSE = 0.5;
 const LONGEST_PAUSE = 30;
-/** After a key was refused, it is tried again this often, in seconds. */
-const REFUSED_PAUSE = 60;
+/** What a key may not do is tried again this often, in seconds, because its scopes may change. */
+const FORBIDDEN_PAUSE = 60;
 
 /** The question was answered by an error for good. */
 class Failed extends Error {
@@ -51,8 +51,15 @@ class Question {
   async run() {
     for (let failures = 0; ; ) {
       this.#signal.throwIfAborted();
+      const left = this.#permits.claim();
+      if (left > 0) {
+        await this.#sleep(left);
+        continue;
+      }
       try {
-        if (await this.#step()) return;
+        const hasEnded = await this.#step();
+        this.#permits.accepted();
+        if (hasEnded) return;
         if (failures > 0) this.#tell("well");
         failures = 0;
       } catch (error) {
@@ -129,8 +136,11 @@ class Question {
   /** How long to wait after an error; throws one that is for good. */
   #pauseAfter(error, failures) {
     if (error instanceof Failed) throw error;
-    const isRefusedKey = error.status === 401 || error.status === 403;
-    if (isRefusedKey) return REFUSED_PAUSE;
+    if (error.status === 401) {
+      this.#permits.refused();
+      return 0;
+    }
+    if (error.status === 403) return FORBIDDEN_PAUSE;
     const isRefusal = error.status >= 400 && error.status < 500 && ![408, 429].includes(error.status);
     const isWrong = error instanceof TypeError || error instanceof RangeError || error.code === "requester-missing";
     if ((isRefusal && error.code !== "idempotency-key-in-use" && error.code !== "unexpected-answer") || isWrong) throw new Failed(error);

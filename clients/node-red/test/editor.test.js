@@ -29,6 +29,7 @@ describe("in the editor", { skip: !chromium && "Chromium is not installed" }, ()
     await page.evaluate(`RED.editor.edit${id === "server" ? "Config('', 'countersign-server', 'server')" : `(RED.nodes.node('${id}'))`}`);
     await until(() => page.evaluate(`$("${button}:visible").length === 1 && !$("#main-container").is(".ui-animating")`), "the dialog");
     await until(() => page.evaluate("$('.red-ui-tray').last().position().left < $('#red-ui-main-container').width() - 100"), "the dialog's place");
+    if (id === "server") await until(() => page.evaluate("Boolean($('#node-config-input-key').val())"), "the fields");
     if (pictures) await page.screenshot(join(pictures, `${id}.png`));
     const value = await page.evaluate(script);
     await page.evaluate(`$("${button}").click(), true`);

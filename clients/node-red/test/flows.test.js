@@ -181,6 +181,25 @@ test("a message waits while the key is refused, and goes on with another one", a
   await deploy();
 });
 
+test("a refused key is not tried by every message", async () => {
+  const numbers = Array.from({ length: 12 }, (_, number) => number);
+  for (const order of numbers) await red.send({ title: `Refused ${order}`, order });
+  await until(() => server.calls(/wait=/).length >= 12, "all waits");
+  server.key = "csk_second";
+  server.requests.length = 0;
+  for (const task of server.tasks.values()) server.end(task.id, "approved");
+  await until(() => sink.of("error").length > 0, "an error");
+  await red.send({ title: "Later", order: 12 });
+  await until(async () => (await red.kept()).length === 13, "the last message is kept");
+  await assert.rejects(until(() => server.requests.length > 1, "another call", 3));
+  assert.equal(sink.of("error").length, 1);
+  server.key = "csk_test";
+  await deploy();
+  await until(() => sink.of("approved").length === 12 && taskOf("Later"), "all messages");
+  server.end(taskOf("Later").id, "approved");
+  await one("approved", (message) => message.order === 12);
+});
+
 test("decide approves, rejects and withdraws, and says when it cannot", async () => {
   for (const [action, status] of [["approve", "approved"], ["reject", "rejected"], ["cancel", "cancelled"]]) {
     const task = await ask(`To ${action}`);
