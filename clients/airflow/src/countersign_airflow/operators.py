@@ -9,11 +9,15 @@ from datetime import datetime, timedelta
 from typing import Any, Literal
 
 from airflow.sdk import BaseOperator
-from airflow.sdk.exceptions import AirflowException, AirflowFailException, AirflowSkipException
 from countersign_client import NewWebhook, TaskOptions, WaitTimeout
 
 from .hooks import CountersignHook
 from .triggers import CountersignTrigger, event_of
+
+try:
+    from airflow.sdk.exceptions import AirflowException, AirflowFailException, AirflowSkipException
+except ImportError:  # before Airflow 3.2
+    from airflow.exceptions import AirflowException, AirflowFailException, AirflowSkipException
 
 
 class CountersignApprovalOperator(BaseOperator):
