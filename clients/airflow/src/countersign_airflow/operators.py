@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Literal
 
@@ -17,7 +17,11 @@ from .triggers import CountersignTrigger, event_of
 try:
     from airflow.sdk.exceptions import AirflowException, AirflowFailException, AirflowSkipException
 except ImportError:  # before Airflow 3.2
-    from airflow.exceptions import AirflowException, AirflowFailException, AirflowSkipException
+    from airflow.exceptions import (  # pyright: ignore[reportPrivateImportUsage]
+        AirflowException,  # pyright: ignore[reportPrivateImportUsage]
+        AirflowFailException,
+        AirflowSkipException,
+    )
 
 
 class CountersignApprovalOperator(BaseOperator):
@@ -34,7 +38,7 @@ class CountersignApprovalOperator(BaseOperator):
     asked. A task that is cleared asks again.
     """
 
-    template_fields: Sequence[str] = ("title", "approver", "description", "requester", "decision_by", "metadata")
+    template_fields: Collection[str] = ("title", "approver", "description", "requester", "decision_by", "metadata")
     ui_color = "#e6f0ff"
 
     def __init__(
