@@ -1,0 +1,59 @@
+"use strict";
+
+/** How many calls to a server wait for decisions at the same time. */
+const PERMITS = 40;
+/** How long such a call waits, in seconds; and how long if other messages need its permit. */
+const WAIT = 30;
+const SHORT_WAIT = 2;
+
+/** A key that was refused is tried again this often, in seconds: the server counts such calls like failed sign-ins. */
+const REFUSED_PAUSE = 60;
+
+/** Lets all waiting messages of a server take turns, so that many of them need few connections. */
+class Permits {
+  #free;
+  #queue = [];
+  #nextTry;
+
+  constructor(permits = PERMITS) {
+    this.#free = permits;
+  }
+
+  /** How long the next call may wait, in seconds. */
+  get wait() {
+    return this.#queue.length > 0 ? SHORT_WAIT : WAIT;
+  }
+
+  /** The server has refused the key. */
+  refused() {
+    this.#nextTry = performance.now() + REFUSED_PAUSE * 1000;
+  }
+
+  /** The server has accepted the key. */
+  accepted() {
+    this.#nextTry = undefined;
+  }
+
+  /** For how many seconds no call may be made, because the key was refused. With 0, the caller makes the one that tries it. */
+  claim() {
+    if (this.#nextTry === undefined) return 0;
+    const left = (this.#nextTry - performance.now()) / 1000;
+    if (left <= 0) this.refused();
+    return Math.max(0, left);
+  }
+
+  /** Runs `work` when it is its turn. */
+  async run(work) {
+    if (this.#free > 0) this.#free -= 1;
+    else await new Promise((resolve) => this.#queue.push(resolve));
+    try {
+      return await work();
+    } finally {
+      const next = this.#queue.shift();
+      if (next) next();
+      else this.#free += 1;
+    }
+  }
+}
+
+module.exports = { Permits };
