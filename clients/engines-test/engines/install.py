@@ -34,6 +34,10 @@ def _caches() -> dict[str, str]:
     return {
         "PIP_CACHE_DIR": str(ENGINES / "caches" / "pip"),
         "PIP_DISABLE_PIP_VERSION_CHECK": "1",
+        # Without a network, it soon says so.
+        "PIP_RETRIES": "1",
+        "npm_config_fetch_retries": "1",
+        "npm_config_fetch_retry_mintimeout": "2000",
         "npm_config_cache": str(ENGINES / "caches" / "npm"),
         "npm_config_update_notifier": "false",
         "npm_config_fund": "false",

@@ -78,6 +78,19 @@ def test(report: Report, suite: suites.Suite, variables: dict[str, str]) -> None
             print("".join(f"  | {line}\n" for line in ended.text.splitlines()[-TAIL:]), end="", flush=True)
 
 
+def grouped(found: list[suites.Suite]) -> list[list[suites.Suite]]:
+    """Those that build the same package run one after the other: a build removes what the other packs. The longest begin."""
+    groups: dict[str, list[suites.Suite]] = {}
+    for suite in found:
+        groups.setdefault(suite.name.split()[0].removesuffix("-runtimes"), []).append(suite)
+    return sorted(groups.values(), key=lambda group: -sum(suite.seconds for suite in group))
+
+
+def test_all(report: Report, group: list[suites.Suite], variables: dict[str, str]) -> None:
+    for suite in group:
+        test(report, suite, variables)
+
+
 def parse(arguments: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="clients/engines-test/run",
@@ -120,8 +133,7 @@ def main(arguments: list[str]) -> int:
         countersign = use()
         variables = variables_of(countersign, names)
         with ThreadPoolExecutor(given.jobs) as pool:
-            longest_first = sorted(prepared, key=lambda suite: -suite.seconds)
-            for done in [pool.submit(test, report, suite, variables) for suite in longest_first]:
+            for done in [pool.submit(test_all, report, group, variables) for group in grouped(prepared)]:
                 done.result()
         if countersign.is_ours and "python" in names:
             restart.check(report.line, countersign)
