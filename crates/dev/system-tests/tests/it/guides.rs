@@ -9,6 +9,7 @@ mod webhooks;
 
 use std::fs;
 use std::os::unix::fs::symlink;
+use std::process::Command;
 
 use serde_json::json;
 use tempfile::TempDir;
@@ -93,11 +94,25 @@ async fn the_system_is_operated_as_described() {
 }
 
 #[test]
+fn the_examples_for_engines_are_files_that_are_played() {
+    let check = page::root().join("clients/engines-test/check-snippets");
+    let output = Command::new(check).output().unwrap();
+    let said = [output.stdout, output.stderr].concat();
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&said)
+    );
+}
+
+#[test]
 fn the_examples_of_every_page_are_run() {
     let pages = fs::read_dir(page::root().join("docs")).unwrap();
     for page in pages {
         let name = page.unwrap().file_name().into_string().unwrap();
-        if let Some(name) = name.strip_suffix(".md").filter(|name| *name != "README") {
+        // The examples for engines are played by clients/engines-test.
+        let name = name.strip_suffix(".md");
+        if let Some(name) = name.filter(|name| !["README", "engines"].contains(name)) {
             let has_examples = page::blocks(name).iter().any(|block| block.is_run);
             assert!(
                 !has_examples || TESTED.contains(&name),
