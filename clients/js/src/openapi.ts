@@ -1305,7 +1305,9 @@ export type components = {
             count: number;
         };
         /** @description A user that was created: signed in, or alone if it is a service account or an API key created it. */
-        CreatedResponse: components["schemas"]["SignInResponse"] | {
+        CreatedResponse: components["schemas"]["SignInResponse"] | components["schemas"]["CreatedUser"];
+        /** @description A user who is not signed in. */
+        CreatedUser: {
             user: components["schemas"]["SignInResponseUser"];
         };
         /** @description The body of the creation of a key. */
@@ -1315,7 +1317,10 @@ export type components = {
              * @description When it ends by itself; never by default.
              */
             expires?: string | null;
-            /** @description What you call it. */
+            /**
+             * Format: visible-line
+             * @description What you call it: one line, with at least one character that can be seen.
+             */
             name: string;
             scopes?: ("tasks:read" | "tasks:write" | "tasks:decide" | "users:read" | "users:write" | "admin")[] | null;
         };
@@ -1422,9 +1427,7 @@ export type components = {
             }[];
         };
         /** @description The body of the creation of a user. */
-        CreateUserRequest: components["schemas"]["NewUserNames"] & components["schemas"]["NewUserAdminFields"] & {
-            password?: string | null;
-        };
+        CreateUserRequest: components["schemas"]["NewUserNames"] & components["schemas"]["PersonOrService"] & components["schemas"]["NewUserAdminFields"];
         /**
          * @description What a decision was authenticated with.
          * @enum {string}
@@ -1969,8 +1972,6 @@ export type components = {
             plan?: string | null;
             /** @description `["user"]` by default. */
             scope?: string[] | null;
-            /** @description Whether it is a service account: without `password`, and with API keys only. False by default. */
-            service?: boolean | null;
             /** @description `DEFAULT_USER_VENDOR` by default; null for none. */
             vendor?: (string | string[]) | null;
         };
@@ -2027,6 +2028,20 @@ export type components = {
             title: string;
             /** @description `urn:countersign:problem:` and the code. */
             type: string;
+        };
+        /** @description A person has a `password`. Only an administrator's token creates a service account, which has none and acts only with API keys; for other callers `service` is ignored. */
+        PersonOrService: {
+            /**
+             * Format: password
+             * @description At least 5 characters (the operator can require more), at most 72 bytes, both in Unicode's normal form C.
+             */
+            password: string;
+            /** @enum {boolean|null} */
+            service?: false | null;
+        } | {
+            password?: null;
+            /** @enum {boolean|null} */
+            service: true | null;
         };
         /** @description The body of a problem, `application/problem+json`. */
         Problem: {
