@@ -16,12 +16,12 @@ use telemetry::CallOutcome;
 use tokio::time::timeout;
 use values::Secret;
 
-use super::MAX_WAIT;
 use super::headers::identify;
+use super::in_time;
 use crate::client_info::ClientInfo;
 use crate::context::AppState;
 use crate::keys::{Exchange, KeyToken, Refusal, record};
-use crate::limits::concurrency::{acquire, refusal};
+use crate::limits::concurrency::acquire;
 use crate::limits::turns::Turn;
 use crate::routes::{Service, Work};
 use crate::upstream::UpstreamClient;
@@ -55,10 +55,7 @@ impl Exchange for Asking {
             return Ok(None);
         }
         let turn = self.state.turns.wait(address, Service::User, Work::Short);
-        match timeout(MAX_WAIT, turn).await {
-            Ok(Ok(turn)) => Ok(Some(turn)),
-            Ok(Err(_)) | Err(_) => Err(refusal(fairness::Refused::ShareUsed)),
-        }
+        in_time(turn).await.map(Some)
     }
 
     async fn exchange(&self, key: &ApiKey) -> Result<Arc<KeyToken>, Refusal> {

@@ -216,8 +216,16 @@ async fn turn(
     let is_long = body.is_some_and(RequestBody::is_long);
     let work = if is_long { Work::Long } else { work };
     let turn = state.turns.wait(client.address, route.service, work);
+    in_time(turn).await.map(Some)
+}
+
+/// Waits for a turn, as long as a request may wait.
+///
+/// # Errors
+/// `429 too-many-concurrent-requests` if it did not come by then, or if too many wait for theirs.
+async fn in_time<T>(turn: impl Future<Output = Result<T, Refused>>) -> Result<T, Problem> {
     match timeout(MAX_WAIT, turn).await {
-        Ok(Ok(turn)) => Ok(Some(turn)),
+        Ok(Ok(turn)) => Ok(turn),
         Ok(Err(_)) | Err(_) => Err(refusal(Refused::ShareUsed)),
     }
 }

@@ -4,15 +4,14 @@ use std::time::Duration;
 
 use actix_web::{HttpMessage as _, ResponseError as _};
 use bytes::Bytes;
-use fairness::Refused;
 use http::Response;
 use http_kit::{Problem, Query, Waited};
 use hyper::body::Incoming;
-use tokio::time::{Instant, sleep, timeout};
+use tokio::time::{Instant, sleep};
 use values::{FromText as _, TaskId};
 
 use super::bearer::Bearer;
-use super::{Forwarding, MAX_WAIT};
+use super::{Forwarding, in_time};
 use crate::limits::concurrency::refusal;
 use crate::waiting::Place;
 
@@ -63,20 +62,19 @@ impl Forwarding<'_> {
         Ok(response)
     }
 
-    /// Asks for the first time. The caller already has a place, so many that come together wait for their turn.
+    /// Asks for the first time. The caller already has a place, so it waits for its turn when many come in the same moment.
     async fn ask(self, bearer: &Bearer, place: &Place) -> Result<Response<Incoming>, Problem> {
         let state = &self.asking.state;
         // The requests of others must leave time for this one.
         state.turns.record(self.asking.client.address);
-        let turn = timeout(MAX_WAIT, place.turn()).await;
-        let _turn = turn.map_err(|_| refusal(Refused::ShareUsed))??;
+        let _turn = in_time(place.turn()).await?;
         self.send(bearer, Bytes::new()).await
     }
 
     /// Asks again. While the service is away, a caller that may still wait does.
     async fn answer(self, place: &Place, until: Instant) -> Result<Response<Incoming>, Problem> {
         loop {
-            let turn = place.turn().await?;
+            let turn = place.turn().await.map_err(refusal)?;
             let bearer = Bearer::check(self.route, self.request, self.asking).await?;
             let result = self.send(&bearer, Bytes::new()).await;
             drop(turn);

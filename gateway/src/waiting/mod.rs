@@ -11,7 +11,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use fairness::{FairQueue, Remainder, Share, Shares};
+use fairness::{FairQueue, Refused, Remainder, Share, Shares};
 use http_kit::{Problem, client_network};
 use parking_lot::Mutex;
 use tokio::sync::{Notify, watch};
@@ -148,10 +148,9 @@ impl Place {
     /// Waits until the service may be asked for this caller, after earlier questions of its network.
     ///
     /// # Errors
-    /// `429 too-many-concurrent-requests` if far too many wait for their turn.
-    pub(crate) async fn turn(&self) -> Result<Share<IpAddr>, Problem> {
-        let questions = &self.waiting.questions;
-        questions.acquire(self.network, 1).await.map_err(refusal)
+    /// Far too many wait for their turn.
+    pub(crate) async fn turn(&self) -> Result<Share<IpAddr>, Refused> {
+        self.waiting.questions.acquire(self.network, 1).await
     }
 
     /// Waits until the task may have ended, or the wait is over.
