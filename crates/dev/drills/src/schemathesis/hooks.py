@@ -60,10 +60,10 @@ def before_call(context, case, kwargs):
         if case.path == "/user" and case.body.get("service") is True and not IS_ADMIN:
             # It is ignored.
             case.body["password"] = "correct horse battery"
-        if case.path.endswith("/keys") and is_moment(case.body.get("expires")):
-            # A schema cannot say that a moment is in the future. The tool takes an empty string for one.
-            case.body["expires"] = "2999-12-31T23:59:59Z"
         if case.path.endswith("/keys"):
+            # A schema cannot say that a moment is in the future. The tool takes an empty string for one.
+            if is_moment(case.body.get("expires")):
+                case.body["expires"] = "2999-12-31T23:59:59Z"
             # Some scopes are only for keys of one's own, or of administrators.
             scopes = case.body.get("scopes")
             if isinstance(scopes, list) and not (case.path == "/user/keys" and IS_ADMIN):
@@ -76,9 +76,10 @@ def before_call(context, case, kwargs):
             if case.body.get("deciders") in ("approver", "signed-in"):
                 case.body["deciders"] = None
             # The registration of single webhooks tests their options.
-            for webhook in case.body.get("webhooks") or []:
-                for name in ("headers", "method", "body", "success"):
-                    if isinstance(webhook, dict):
+            webhooks = case.body.get("webhooks")
+            for webhook in webhooks if isinstance(webhooks, list) else []:
+                if isinstance(webhook, dict):
+                    for name in ("headers", "method", "body", "success"):
                         webhook.pop(name, None)
         # The limit of an object is 4 KiB, and JSON Schema cannot count bytes.
         metadata = case.body.get("metadata")
