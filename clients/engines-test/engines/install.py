@@ -7,6 +7,10 @@ Node-RED and the MCP inspector, in `clients/NAME/node_modules`, in the versions 
 from __future__ import annotations
 
 import hashlib
+import os
+import platform
+import shutil
+import subprocess
 import sys
 from pathlib import Path
 
@@ -15,6 +19,8 @@ from .programs import Ended, run
 
 INSTALL_SECONDS = 1200.0
 BUILD_SECONDS = 300.0
+# What the tests need at least, and what is installed where it is missing.
+NODE, NODE_VERSION = 20, "20.20.2"
 _done: set[tuple[Path, tuple[str, ...]]] = set()
 
 # The versions that the pages name. Those of Python's engines must be in their requirements, Node-RED's in its package.json.
@@ -95,9 +101,9 @@ def node(name: str) -> Path:
     return folder
 
 
-def runtime(name: str, package: str) -> Path:
+def runtime(name: str, package: str, place: str | None = None) -> Path:
     """A program that is in a package of npm, such as another Node.js; returns it."""
-    folder = ENGINES / f"runtime-{name}"
+    folder = ENGINES / (place or f"runtime-{name}")
     program = folder / "node_modules" / ".bin" / name
     stamp = folder / "installed"
     if not (_is_current(stamp, package) and program.exists()):
@@ -106,6 +112,21 @@ def runtime(name: str, package: str) -> Path:
         _must(package, f"runtime-{name}-install", "npm", "install", package, folder=folder)
         stamp.write_text(package)
     return program
+
+
+def node_package(version: str) -> str:
+    """The package of npm that has the program of a version of Node.js for this machine."""
+    machine = "arm64" if platform.machine() == "aarch64" else "x64"
+    return f"node-linux-{machine}@{version}"
+
+
+def use_node() -> None:
+    """Lets all programs find a Node.js in which the tests run: Debian 12 has an older one."""
+    found = shutil.which("node")
+    if found and int(subprocess.check_output([found, "--version"], text=True, timeout=30)[1:].split(".")[0]) >= NODE:
+        return
+    program = runtime("node", node_package(NODE_VERSION), "runtime-node-tests")
+    os.environ["PATH"] = f"{program.parent}{os.pathsep}{os.environ['PATH']}"
 
 
 def n8n() -> Path:

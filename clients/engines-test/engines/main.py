@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -12,9 +13,10 @@ from concurrent.futures import ThreadPoolExecutor
 
 from . import restart, results, suites
 from .countersign import Countersign, NotStarted, use
-from .install import NotInstalled
+from .install import NotInstalled, use_node
 from .places import LOGS, ROOT
 from .programs import run as run_program
+from .programs import stop_all
 
 TAIL = 25
 
@@ -45,6 +47,7 @@ def prepare(report: Report, names: list[str], skip_offline: bool) -> list[suites
     for name in names:
         begin = time.monotonic()
         try:
+            use_node()
             found += suites.ALL[name]()
         except NotInstalled as error:
             if skip_offline and error.lacks_network:
@@ -86,9 +89,23 @@ def grouped(found: list[suites.Suite]) -> list[list[suites.Suite]]:
     return sorted(groups.values(), key=lambda group: -sum(suite.seconds for suite in group))
 
 
-def test_all(report: Report, group: list[suites.Suite], variables: dict[str, str]) -> None:
-    for suite in group:
-        test(report, suite, variables)
+def test_all(report: Report, groups: list[list[suites.Suite]], variables: dict[str, str], jobs: int) -> None:
+    """Tests some groups at a time. An interruption ends what runs, and begins nothing else."""
+    interrupted = threading.Event()
+
+    def test_group(group: list[suites.Suite]) -> None:
+        for suite in group:
+            if not interrupted.is_set():
+                test(report, suite, variables)
+
+    with ThreadPoolExecutor(jobs) as pool:
+        try:
+            for done in [pool.submit(test_group, group) for group in groups]:
+                done.result()
+        except KeyboardInterrupt:
+            interrupted.set()
+            stop_all()
+            raise
 
 
 def parse(arguments: list[str]) -> argparse.Namespace:
@@ -119,12 +136,8 @@ def variables_of(countersign: Countersign, names: list[str]) -> dict[str, str]:
     return countersign.variables()
 
 
-def main(arguments: list[str]) -> int:
-    """Returns the exit code."""
-    given = parse(arguments)
-    names = given.names or list(suites.LIGHT if given.light else suites.ALL)
-    report = Report()
-    subprocess.run([sys.executable, str(suites.HERE / "check-snippets")], check=True, timeout=60)
+def play(report: Report, given: argparse.Namespace, names: list[str]) -> int:
+    """Installs and tests; returns the exit code."""
     prepared = prepare(report, names, given.skip_offline)
     if given.install_only or not prepared:
         return report.end()
@@ -132,9 +145,7 @@ def main(arguments: list[str]) -> int:
     try:
         countersign = use()
         variables = variables_of(countersign, names)
-        with ThreadPoolExecutor(given.jobs) as pool:
-            for done in [pool.submit(test_all, report, group, variables) for group in grouped(prepared)]:
-                done.result()
+        test_all(report, grouped(prepared), variables, given.jobs)
         if countersign.is_ours and "python" in names:
             restart.check(report.line, countersign)
     except NotStarted as error:
@@ -143,3 +154,18 @@ def main(arguments: list[str]) -> int:
         if countersign:
             countersign.stop()
     return report.end()
+
+
+def main(arguments: list[str]) -> int:
+    """Returns the exit code."""
+    given = parse(arguments)
+    names = given.names or list(suites.LIGHT if given.light else suites.ALL)
+    report = Report()
+    # As Ctrl-C: what runs is ended, and Countersign stopped.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    subprocess.run([sys.executable, str(suites.HERE / "check-snippets")], check=True, timeout=60)
+    try:
+        return play(report, given, names)
+    except KeyboardInterrupt:
+        report.line("FAIL", "all", "interrupted")
+        return report.end()

@@ -6,6 +6,7 @@ import os
 import re
 import signal
 import subprocess
+import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +18,8 @@ _OFFLINE = re.compile(
     r"Network is unreachable|Name or service not known"
 )
 _GRACE = 10.0
+_running: set[subprocess.Popen[bytes]] = set()
+_lock = threading.Lock()
 
 
 @dataclass(frozen=True)
@@ -54,6 +57,14 @@ def stop(process: subprocess.Popen[bytes]) -> None:
     process.wait(_GRACE)
 
 
+def stop_all() -> None:
+    """Ends all programs that run, so that the threads that wait for them go on."""
+    with _lock:
+        running = list(_running)
+    for process in running:
+        stop(process)
+
+
 def run(
     command: Sequence[str | Path], *, log: Path, seconds: float, folder: Path, variables: Mapping[str, str] | None = None
 ) -> Ended:
@@ -74,6 +85,8 @@ def run(
         except OSError as error:
             output.write(f"{error}\n".encode())
             return Ended(127, log)
+        with _lock:
+            _running.add(process)
         code: int | None = None
         try:
             code = process.wait(seconds)
@@ -81,4 +94,6 @@ def run(
             output.write(f"\nended after {seconds:.0f} s\n".encode())
         finally:
             stop(process)
+            with _lock:
+                _running.remove(process)
     return Ended(code, log)

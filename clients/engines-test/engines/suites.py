@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import platform
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -121,9 +120,8 @@ def js() -> list[Suite]:
 def runtimes() -> list[Suite]:
     """The client of JavaScript in the oldest Node.js that it works with, and in Deno."""
     folder = install.node("js")
-    machine = "arm64" if platform.machine() == "aarch64" else "x64"
     variables = {
-        "NODE18": str(install.runtime("node", f"node-linux-{machine}@18.20.8")),
+        "NODE18": str(install.runtime("node", install.node_package("18.20.8"))),
         "DENO": str(install.runtime("deno", "deno@2.9.6")),
     }
     cases = {"node18": ("it asks with Node 18",), "deno": ("it asks with Deno",)}
