@@ -16,7 +16,7 @@ use tempfile::TempDir;
 
 use crate::command_line::{self, CommandLine};
 use crate::harness::System;
-use runner::{Language, installed, run};
+use runner::{Language, run};
 
 /// The pages whose examples are run. `command-line` has those of `command_line.rs`.
 const TESTED: [&str; 6] = [
@@ -28,12 +28,38 @@ const TESTED: [&str; 6] = [
     "webhooks",
 ];
 
-/// Runs the blocks of one language of a page on a system of their own.
-async fn check(name: &str, language: Language) {
-    if !installed(language.tools()) {
+/// Runs the commands of a page on a system of their own.
+async fn check_commands(page: &str) {
+    if !Language::Shell.is_installed() {
         return;
     }
     let system = System::start().await;
+    let environment = [("ADMIN_PASSWORD", System::PASSWORD)];
+    check(&system, page, Language::Shell, &environment);
+    system.stop().await;
+}
+
+/// Runs the blocks of the guide to the API that use a client, on a system of their own. The client has a user's key.
+async fn check_client(language: Language) {
+    if !language.is_installed() {
+        return;
+    }
+    let system = System::start().await;
+    let token = system.sign_up("ada@example.com").await;
+    let scopes = ["tasks:read", "tasks:write", "tasks:decide", "users:read"];
+    let wanted = json!({"name": "The guide", "scopes": scopes});
+    let made = system.post("/user/keys", &token, &wanted).await;
+    let key = made.text_of("key");
+    let environment = [
+        ("COUNTERSIGN_URL", system.http.base()),
+        ("COUNTERSIGN_KEY", key.as_str()),
+    ];
+    check(&system, "api-guide", language, &environment);
+    system.stop().await;
+}
+
+/// Runs the blocks of one language of a page on a system.
+fn check(system: &System, page: &str, language: Language, environment: &[(&str, &str)]) {
     let engine = system.webhook_url().replace("/webhooks/flow", "");
     let folder = TempDir::new().unwrap();
     fs::create_dir(folder.path().join(".local")).unwrap();
@@ -43,34 +69,32 @@ async fn check(name: &str, language: Language) {
         ("http://localhost:8080", system.http.base()),
         ("http://localhost:8090", &engine),
     ];
-    let environment = [("ADMIN_PASSWORD", System::PASSWORD)];
-    run(name, language, folder.path(), &replaced, &environment);
-    system.stop().await;
+    run(page, language, folder.path(), &replaced, environment);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_first_decision_is_made_as_described() {
-    check("first-decision", Language::Shell).await;
+    check_commands("first-decision").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_api_works_with_curl_as_described() {
-    check("api-guide", Language::Shell).await;
+    check_commands("api-guide").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_api_works_with_python_as_described() {
-    check("api-guide", Language::Python).await;
+    check_client(Language::Python).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_api_works_with_javascript_as_described() {
-    check("api-guide", Language::JavaScript).await;
+    check_client(Language::JavaScript).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_system_is_operated_as_described() {
-    if !installed(Language::Shell.tools()) {
+    if !Language::Shell.is_installed() {
         return;
     }
     let system = System::start().await;

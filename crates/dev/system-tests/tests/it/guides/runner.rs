@@ -1,10 +1,13 @@
 //! Runs the blocks of one language of a page as one program, and compares what they print with what the page shows.
 
+use std::ffi::OsStr;
+use std::fs;
 use std::io::{self, Write as _};
-use std::path::Path;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use super::page::{Block, blocks};
+use super::page::{Block, blocks, root};
 
 /// Printed after each block.
 const SEPARATOR: char = '\u{1e}';
@@ -12,6 +15,8 @@ const SEPARATOR: char = '\u{1e}';
 const ANYTHING: char = '…';
 /// In seconds. A run takes a few.
 const TIME_LIMIT: &str = "120";
+/// Installs the clients that the blocks of Python and JavaScript use.
+const INSTALL_CLIENTS: &str = "clients/engines-test/run --install-only python js";
 
 /// A language whose blocks are run.
 #[derive(Debug, Clone, Copy)]
@@ -31,12 +36,47 @@ impl Language {
         }
     }
 
-    /// What runs it, and what its blocks use.
-    pub(super) fn tools(self) -> &'static [&'static str] {
-        match self {
+    /// Whether what its blocks use is installed. Prints what is missing.
+    pub(super) fn is_installed(self) -> bool {
+        let programs: &[&str] = match self {
             Self::Shell => &["bash", "curl", "jq"],
-            Self::Python => &["python3"],
+            Self::Python => &[],
             Self::JavaScript => &["node"],
+        };
+        if !installed(programs) {
+            return false;
+        }
+        let has_client = self.has_client();
+        if !has_client {
+            let _ = writeln!(
+                io::stderr(),
+                "skipped: the client of {self:?} is not installed: run {INSTALL_CLIENTS}"
+            );
+        }
+        has_client
+    }
+
+    /// Whether the client is installed that its blocks use.
+    fn has_client(self) -> bool {
+        match self {
+            Self::Shell => true,
+            Self::Python => {
+                let mut import = Command::new(self.program());
+                import.args(["-c", "import countersign_client"]);
+                import.stdout(Stdio::null()).stderr(Stdio::null());
+                import.status().is_ok_and(|status| status.success())
+            }
+            Self::JavaScript => javascript_client().join("dist/index.js").exists(),
+        }
+    }
+
+    /// What runs it.
+    fn program(self) -> PathBuf {
+        match self {
+            Self::Shell => "bash".into(),
+            // The environment that has the client.
+            Self::Python => root().join(".local/engines/python/bin/python"),
+            Self::JavaScript => "node".into(),
         }
     }
 
@@ -82,10 +122,22 @@ pub(super) fn installed(tools: &[&str]) -> bool {
 }
 
 /// A program that is stopped after a while.
-pub(super) fn bounded(program: &str) -> Command {
+pub(super) fn bounded(program: impl AsRef<OsStr>) -> Command {
     let mut command = Command::new("timeout");
-    command.args(["--kill-after=5", TIME_LIMIT, program]);
+    command.args(["--kill-after=5", TIME_LIMIT]).arg(program);
     command
+}
+
+/// The package of JavaScript's client, which is built.
+fn javascript_client() -> PathBuf {
+    root().join("clients/js")
+}
+
+/// Lets the modules of a folder import the client. Modules are found in the folders above a program.
+fn link_javascript_client(folder: &Path) {
+    let scope = folder.join("node_modules/@countersign");
+    fs::create_dir_all(&scope).unwrap();
+    symlink(javascript_client(), scope.join("client")).unwrap();
 }
 
 /// Runs the blocks of `docs/NAME.md` in a folder, with `replaced` texts and an environment. Fails if one of them
@@ -101,15 +153,12 @@ pub(super) fn run(
     let blocks = blocks.filter(|block| block.is_run && block.language == language.name());
     let blocks: Vec<_> = blocks.collect();
     assert!(!blocks.is_empty(), "{name} has no blocks of {language:?}");
-    std::fs::write(
-        folder.join(language.file()),
-        source(&blocks, language, replaced),
-    )
-    .unwrap();
-    let [program, ..] = language.tools() else {
-        unreachable!()
-    };
-    let output = bounded(program)
+    let source = source(&blocks, language, replaced);
+    fs::write(folder.join(language.file()), source).unwrap();
+    if matches!(language, Language::JavaScript) {
+        link_javascript_client(folder);
+    }
+    let output = bounded(language.program())
         .arg(language.file())
         .current_dir(folder)
         .envs(environment.iter().copied())
