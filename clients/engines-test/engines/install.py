@@ -101,6 +101,13 @@ def node(name: str) -> Path:
     return folder
 
 
+def built_node(name: str) -> Path:
+    """A package for Node.js that is built, so that programs can import it from its folder; returns that."""
+    folder = node(name)
+    _must(name, f"{name}-build", "npm", "run", "build", folder=folder, seconds=BUILD_SECONDS)
+    return folder
+
+
 def runtime(name: str, package: str, place: str | None = None) -> Path:
     """A program that is in a package of npm, such as another Node.js; returns it."""
     folder = ENGINES / (place or f"runtime-{name}")

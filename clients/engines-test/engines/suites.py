@@ -109,7 +109,7 @@ def airflow() -> list[Suite]:
 
 
 def js() -> list[Suite]:
-    folder = install.node("js")
+    folder = install.built_node("js")
     interpreter = install.python("python")
     install.python_packages(interpreter, "js", "python")
     own = Suite("js", ("npm", "test"), folder, 300)

@@ -124,6 +124,8 @@ class Fake:
         }
         task = {"id": task_id, "description": "", "status": "pending", "version": 1, **public}
         result = {**task, "approverSecret": "a" * 64, "requesterSecret": "b" * 64}
+        if "version" not in seen.query.get("include", [""])[0].split(","):
+            del result["version"]
         self.tasks[task_id] = task
         if key:
             self.keys[key] = (seen.body, result)

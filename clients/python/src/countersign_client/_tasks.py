@@ -84,7 +84,7 @@ def create(
     body = {"title": title, "approver": approver, **json_of(cast("Mapping[str, Any]", options))}
     if not body.get("requester"):
         body["requester"] = yield from own_address(settings, retry_for)
-    request = Request("POST", "/people-task/tasks", body=body, headers={"Idempotency-Key": key})
+    request = Request("POST", "/people-task/tasks", (("include", FIELDS),), body, {"Idempotency-Key": key})
     answer = yield from call(settings, request, retry_for=retry_for)
     return answer.read(Task.from_json)
 
