@@ -12,6 +12,7 @@ import platform
 import shutil
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 from .places import CLIENTS, ENGINES, HERE, LOGS
@@ -92,6 +93,7 @@ def python_packages(interpreter: Path, name: str, *packages: str) -> None:
 
 def node(name: str) -> Path:
     """A package for Node.js, with what its lock file names; returns its folder."""
+    use_node()
     folder = CLIENTS / name
     stamp, digest = ENGINES / f"node_modules-{name}", _digest(folder / "package-lock.json")
     if not (_is_current(stamp, digest) and (folder / "node_modules").is_dir()):
@@ -104,13 +106,16 @@ def node(name: str) -> Path:
 def built_node(name: str) -> Path:
     """A package for Node.js that is built, so that programs can import it from its folder; returns that."""
     folder = node(name)
-    _must(name, f"{name}-build", "npm", "run", "build", folder=folder, seconds=BUILD_SECONDS)
+    stamp, digest = ENGINES / f"dist-{name}", _digest(*sorted((folder / "src").rglob("*.ts")), folder / "package-lock.json")
+    if not (_is_current(stamp, digest) and (folder / "dist").is_dir()):
+        _must(name, f"{name}-build", "npm", "run", "build", folder=folder, seconds=BUILD_SECONDS)
+        stamp.write_text(digest)
     return folder
 
 
-def runtime(name: str, package: str, place: str | None = None) -> Path:
+def runtime(name: str, package: str) -> Path:
     """A program that is in a package of npm, such as another Node.js; returns it."""
-    folder = ENGINES / (place or f"runtime-{name}")
+    folder = ENGINES / f"runtime-{package}"
     program = folder / "node_modules" / ".bin" / name
     stamp = folder / "installed"
     if not (_is_current(stamp, package) and program.exists()):
@@ -127,12 +132,13 @@ def node_package(version: str) -> str:
     return f"node-linux-{machine}@{version}"
 
 
+@cache
 def use_node() -> None:
     """Lets all programs find a Node.js in which the tests run: Debian 12 has an older one."""
     found = shutil.which("node")
     if found and int(subprocess.check_output([found, "--version"], text=True, timeout=30)[1:].split(".")[0]) >= NODE:
         return
-    program = runtime("node", node_package(NODE_VERSION), "runtime-node-tests")
+    program = runtime("node", node_package(NODE_VERSION))
     os.environ["PATH"] = f"{program.parent}{os.pathsep}{os.environ['PATH']}"
 
 

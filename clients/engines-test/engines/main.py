@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from . import restart, results, suites
 from .countersign import Countersign, NotStarted, use
-from .install import NotInstalled, use_node
+from .install import NotInstalled
 from .places import LOGS, ROOT
 from .programs import run as run_program
 from .programs import stop_all
@@ -47,7 +47,6 @@ def prepare(report: Report, names: list[str], skip_offline: bool) -> list[suites
     for name in names:
         begin = time.monotonic()
         try:
-            use_node()
             found += suites.ALL[name]()
         except NotInstalled as error:
             if skip_offline and error.lacks_network:

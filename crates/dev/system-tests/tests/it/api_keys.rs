@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use serde_json::{Value, json};
+use serde_json::json;
 use testkit::{Http, Reply, eventually};
 use tokio::task::JoinHandle;
 
@@ -13,12 +13,6 @@ use crate::harness::System;
 const ADA: &str = "ada@example.com";
 const TASKS: &str = "/people-task/tasks";
 const COUNT: &str = "/people-task/tasks-count";
-
-/// A key of the user of a token: its identifier and its text.
-async fn make_key(system: &System, token: &str, body: &Value) -> (String, String) {
-    let made = system.post("/user/keys", token, body).await;
-    (made.text_of("id"), made.text_of("key"))
-}
 
 async fn count_tasks(gateway: &Http, key: &str) -> Reply {
     gateway.get(COUNT).bearer(key).send().await
@@ -42,7 +36,7 @@ fn keep_using(gateway: &Http, key: &str, stop: &Arc<AtomicBool>) -> JoinHandle<u
 async fn a_flow_creates_and_reads_tasks_with_a_key_and_decides_only_with_one_that_says_so() {
     let system = System::start().await;
     let ada = system.sign_up(ADA).await;
-    let (id, key) = make_key(&system, &ada, &json!({"name": "flow"})).await;
+    let (id, key) = system.make_key(&ada, &json!({"name": "flow"})).await;
     let task = system.create_task(&key, ADA, ADA).await;
     let path = format!("{TASKS}/{}", task.id);
     let read = system.get(&path, &key).await;
@@ -65,7 +59,7 @@ async fn a_flow_creates_and_reads_tasks_with_a_key_and_decides_only_with_one_tha
         .await
         .expect_problem(403, "insufficient-scope");
     let scopes = json!({"name": "decides", "scopes": ["tasks:decide"]});
-    let (deciding, text) = make_key(&system, &ada, &scopes).await;
+    let (deciding, text) = system.make_key(&ada, &scopes).await;
     let decided = system.put(&approve, &text, &json!({})).await;
     assert_eq!(decided.text_of("status"), "approved");
 
@@ -85,7 +79,7 @@ async fn an_administrators_key_acts_as_one_only_with_that_scope() {
     let task = system.create_task(&ada, ADA, "grace@example.com").await;
     let path = format!("{TASKS}/{}", task.id);
     let scopes = json!({"name": "a", "scopes": ["tasks:read", "users:read"]});
-    let (_, plain) = make_key(&system, &system.admin, &scopes).await;
+    let (_, plain) = system.make_key(&system.admin, &scopes).await;
     let reply = system.http.get(&path).bearer(&plain).send().await;
     reply.expect_problem(404, "not-found");
     for admins in [
@@ -98,7 +92,7 @@ async fn an_administrators_key_acts_as_one_only_with_that_scope() {
         reply.expect_problem(403, "insufficient-scope");
     }
     let scopes = json!({"name": "a", "scopes": ["tasks:read", "users:read", "admin"]});
-    let (_, key) = make_key(&system, &system.admin, &scopes).await;
+    let (_, key) = system.make_key(&system.admin, &scopes).await;
     for readable in [path.as_str(), "/users", "/audit", "/people-task/audit"] {
         let _ = system.get(readable, &key).await;
     }
@@ -110,7 +104,7 @@ async fn a_key_ends_at_every_gateway_within_a_second_under_load() {
     let system = System::start().await;
     let second = system.start_another_gateway().await;
     let ada = system.sign_up(ADA).await;
-    let (id, key) = make_key(&system, &ada, &json!({"name": "a"})).await;
+    let (id, key) = system.make_key(&ada, &json!({"name": "a"})).await;
     let mut callers = Vec::new();
     for gateway in [&system.http, &second] {
         let _ = count_tasks(gateway, &key).await.expect(200);
@@ -151,7 +145,7 @@ async fn last_acceptance(gateway: Http, key: String) -> Instant {
 async fn programs_notice_neither_short_tokens_nor_new_passwords_of_the_owner() {
     let system = System::start_with(&[("TOKEN_TTL", "2s")]).await;
     let ada = system.sign_up(ADA).await;
-    let (_, key) = make_key(&system, &ada, &json!({"name": "a"})).await;
+    let (_, key) = system.make_key(&ada, &json!({"name": "a"})).await;
     let stop = Arc::<AtomicBool>::default();
     let callers: Vec<_> = (0..4)
         .map(|_| keep_using(&system.http, &key, &stop))
@@ -178,7 +172,7 @@ async fn programs_notice_neither_short_tokens_nor_new_passwords_of_the_owner() {
 async fn keys_outlast_the_rotation_of_the_keys_that_sign_tokens() {
     let mut system = System::start().await;
     let ada = system.sign_up(ADA).await;
-    let (_, key) = make_key(&system, &ada, &json!({"name": "a"})).await;
+    let (_, key) = system.make_key(&ada, &json!({"name": "a"})).await;
     let _ = system.get(COUNT, &key).await;
     let next = testkit::ed25519_pem();
     system
@@ -192,8 +186,8 @@ async fn keys_outlast_the_rotation_of_the_keys_that_sign_tokens() {
 async fn a_known_key_goes_on_while_the_user_service_is_away() {
     let mut system = System::start().await;
     let ada = system.sign_up(ADA).await;
-    let (_, key) = make_key(&system, &ada, &json!({"name": "a"})).await;
-    let (_, unknown) = make_key(&system, &ada, &json!({"name": "b"})).await;
+    let (_, key) = system.make_key(&ada, &json!({"name": "a"})).await;
+    let (_, unknown) = system.make_key(&ada, &json!({"name": "b"})).await;
     let _ = system.create_task(&key, ADA, ADA).await;
     system.stop_user_service().await;
     for _ in 0..20 {

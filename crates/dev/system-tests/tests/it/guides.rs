@@ -48,8 +48,7 @@ async fn check_client(language: Language) {
     let token = system.sign_up("ada@example.com").await;
     let scopes = ["tasks:read", "tasks:write", "tasks:decide", "users:read"];
     let wanted = json!({"name": "The guide", "scopes": scopes});
-    let made = system.post("/user/keys", &token, &wanted).await;
-    let key = made.text_of("key");
+    let (_, key) = system.make_key(&token, &wanted).await;
     let environment = [
         ("COUNTERSIGN_URL", system.http.base()),
         ("COUNTERSIGN_KEY", key.as_str()),

@@ -205,6 +205,12 @@ impl System {
         self.post_anonymously("/user", &body).await.text_of("token")
     }
 
+    /// Makes a key for the user of a token. Returns its identifier and its text.
+    pub(crate) async fn make_key(&self, token: &str, body: &Value) -> (String, String) {
+        let made = self.post("/user/keys", token, body).await;
+        (made.text_of("id"), made.text_of("key"))
+    }
+
     /// Tries to sign a user in.
     pub(crate) async fn sign_in(&self, username: &str, password: &str) -> Reply {
         let body = json!({"username": username, "password": password});
