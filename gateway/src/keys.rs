@@ -6,12 +6,14 @@
 //! - Requests that need the token of a key at the same time wait for one exchange.
 //! - A token that was revoked is never used: it is verified for each request, as any token is. It is exchanged once more,
 //!   because the user's password may be new while the key goes on.
-//! - A text that is no key is remembered for some seconds, and counts towards the limit on passwords of its network.
+//! - A text that is no key is remembered for some seconds, and counts towards the limit on passwords of its network: once,
+//!   because its repetition guesses nothing. What was a key, and has ended, does not count.
 //!
 //! Keys are found by their hashes. At most [`MAX_KEYS`] are remembered; those that are used most stay.
 
 use std::net::IpAddr;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use actix_web::rt;
@@ -145,6 +147,8 @@ enum Known {
 #[derive(Debug, Default)]
 struct Entry {
     known: RwLock<Known>,
+    /// It was a key once, or has been counted as a guess.
+    is_no_new_guess: AtomicBool,
     /// Held by the request that asks the user service.
     asking: Arc<Mutex<()>>,
 }
@@ -161,6 +165,9 @@ impl Entry {
 
     /// Takes note of an answer. A token that has not ended stays while the user service does not say anything else.
     fn note(&self, answer: &Result<Arc<KeyToken>, Refusal>) {
+        if answer.is_ok() {
+            self.is_no_new_guess.store(true, Ordering::Relaxed);
+        }
         let mut known = self.known.write();
         let is_kept = matches!(&*known, Known::Token(token) if !token.has_ended());
         *known = match answer {
@@ -168,6 +175,11 @@ impl Entry {
             Err(Refusal::Unavailable) if is_kept => return,
             Err(refusal) => Known::Refused(*refusal, Instant::now() + refusal.lasts()),
         };
+    }
+
+    /// Whether a refusal is the first that this text gets. Asked again, it is not.
+    fn is_new_guess(&self) -> bool {
+        !self.is_no_new_guess.swap(true, Ordering::Relaxed)
     }
 
     /// Forgets a token.
@@ -272,14 +284,16 @@ impl KeyTokens {
         let answer = asking.exchange(key).await;
         entry.note(&answer);
         if matches!(answer, Err(Refusal::Invalid)) {
-            self.count_failure(asking);
+            record("refused");
+            if entry.is_new_guess() {
+                self.count_guess(asking);
+            }
         }
         Ok(answer?)
     }
 
     /// Counts a try with a text that is no key towards the limit on passwords of its network.
-    pub(crate) fn count_failure(&self, asking: &impl Exchange) {
-        record("refused");
+    pub(crate) fn count_guess(&self, asking: &impl Exchange) {
         let address = asking.address();
         if let Some(wait) = asking.count_failed() {
             let until = Instant::now() + wait;
@@ -339,6 +353,18 @@ mod tests {
         entry.note(&Ok(token(Duration::from_secs(60))));
         entry.note(&Err(Refusal::Invalid));
         assert!(matches!(entry.current(), Some(Err(Refusal::Invalid))));
+    }
+
+    #[test]
+    fn a_text_is_one_guess_and_a_key_that_has_ended_is_none() {
+        let entry = Entry::default();
+        entry.note(&Err(Refusal::Invalid));
+        assert!(entry.is_new_guess());
+        assert!(!entry.is_new_guess());
+        let ended = Entry::default();
+        ended.note(&Ok(token(Duration::from_secs(60))));
+        ended.note(&Err(Refusal::Invalid));
+        assert!(!ended.is_new_guess());
     }
 
     #[test]

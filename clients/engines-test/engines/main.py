@@ -117,7 +117,7 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--light", action="store_true", help=f"only {', '.join(suites.LIGHT)}")
     parser.add_argument("--skip-offline", action="store_true", help="skip what is not installed if there is no network")
     parser.add_argument("--install-only", action="store_true", help="install the engines, and run nothing")
-    parser.add_argument("--jobs", metavar="N", type=int, default=3, help="how many run at the same time (default: 3)")
+    parser.add_argument("--jobs", metavar="N", type=int, default=4, help="how many run at the same time (default: 4)")
     given = parser.parse_args(arguments)
     unknown = [name for name in given.names if name not in suites.ALL]
     if unknown:

@@ -94,7 +94,6 @@ def test_due(people: People, play: Any) -> None:
 
 
 def test_revoked(people: People, play: Any) -> None:
-    people.skip_if_throttled()
     # The task fails although there is no decision yet, and the question stays open.
     asked: list[str] = []
     assert play(lambda task: (asked.append(task), people.revoke())) == failed()

@@ -109,7 +109,7 @@ describe("with a real server", { skip: !COUNTERSIGN_URL && "COUNTERSIGN_URL does
     await one("cancelled");
   });
 
-  test("the key is revoked, and replaced", async (t) => {
+  test("the key is revoked, and replaced", async () => {
     const made = await ada.newKey(["tasks:read", "tasks:write"]);
     await red.deploy(flowOf({ url: proxy.url, sink: sink.url }), { server: { key: made.key } });
     const task = await ask({ order: 7 });
@@ -119,13 +119,7 @@ describe("with a real server", { skip: !COUNTERSIGN_URL && "COUNTERSIGN_URL does
     const get = () => fetch(`${COUNTERSIGN_URL}/people-task/tasks/${task.id}`, { headers: { authorization: `Bearer ${made.key}` } });
     await until(async () => (await get()).status !== 200, "the revocation");
     await client.approve(task.id);
-    const isTold = await until(() => sink.of("error").length > 0, "an error", 15).then(() => true, () => false);
-    if (isTold) {
-      assert.match((await one("error")).error, /invalid-key/);
-    } else {
-      assert.equal((await get()).status, 429);
-      t.diagnostic("calls with other keys that are refused have used up the limit of this address");
-    }
+    assert.match((await one("error")).error, /invalid-key/);
     await red.deploy(flowOf({ url: proxy.url, sink: sink.url }), { server: { key: ada.key } });
     assert.equal((await one("approved")).order, 7);
     assert.ok(!red.log.includes(made.key) && !red.log.includes(ada.key));

@@ -11,7 +11,7 @@ use http::{HeaderMap, HeaderValue, Response};
 use http_kit::Problem;
 
 use super::asking::Asking;
-use crate::keys::KeyToken;
+use crate::keys::{KeyToken, record};
 use crate::routes::{Access, Route};
 
 pub(super) enum Bearer {
@@ -38,7 +38,8 @@ impl Bearer {
         let presented = match presented_key(request) {
             Err(problem) if problem.code() == INVALID_KEY => {
                 if takes_keys {
-                    asking.state.keys.count_failure(asking);
+                    record("refused");
+                    asking.state.keys.count_guess(asking);
                     return Err(problem);
                 }
                 return Ok(Self::Removed);

@@ -15,7 +15,7 @@ use crate::sign_in::record_refusal;
 const FAILURES: &str = "api-keys";
 
 /// Exchanges a key for an access token, and records its use. A text that is no valid key counts as a failed sign-in of the
-/// network, which must wait after several in a row; but a key is never refused for what others have tried.
+/// network, which must wait after several in a row, unless it was one until recently; but a key is never refused for what others have tried.
 #[tracing::instrument(skip_all, fields(key.id = %key.id()))]
 pub(super) async fn exchange(
     context: &Context,
@@ -48,7 +48,8 @@ fn grant(context: &Context, key: &ApiKey, found: &ValidKey) -> Result<ExchangedK
     })
 }
 
-/// Counts and records a failed try, unless its network must wait.
+/// Counts and records a failed try, unless its network must wait. What uses a key that was revoked guesses nothing, and is not
+/// counted.
 async fn refuse(
     context: &Context,
     key: &ApiKey,
@@ -58,8 +59,10 @@ async fn refuse(
     record_event("refused");
     let (id, network) = (key.id(), client.clone());
     let count = move |connection: &mut Connection| {
-        let key = AttemptKey::of_network(name_hash(FAILURES), &network);
-        back_off::count(connection, key)??;
+        if !store::has_ended(connection, id)? {
+            let key = AttemptKey::of_network(name_hash(FAILURES), &network);
+            back_off::count(connection, key)??;
+        }
         Ok::<_, KeyError>(store::find_user(connection, id)?)
     };
     let user = match context.database.transaction(count).await {

@@ -6,7 +6,7 @@ use audit_log::Entry;
 use auth::{ApiKey, KeyScope};
 use chrono::{DateTime, Utc};
 use database::{Connection, Error};
-use diesel::dsl::{AssumeNotNull, now, sql};
+use diesel::dsl::{AssumeNotNull, exists, now, sql};
 use diesel::expression::SqlLiteral;
 use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Bool, Nullable, Timestamptz};
@@ -15,7 +15,7 @@ use values::{CredentialId, Names as _, UserId};
 use crate::accounts::TokenSubject;
 use crate::credentials::CredentialKind;
 use crate::credentials::store::valid;
-use crate::schema::{credentials, database_incarnation, users};
+use crate::schema::{credentials, database_incarnation, ended_credentials, users};
 
 /// A key as its user sees it.
 #[derive(Debug, Queryable, Selectable)]
@@ -226,6 +226,12 @@ pub(super) fn find_user(
         .select(credentials::user_id)
         .first(connection)
         .optional()?)
+}
+
+/// Whether a key has ended within the last two hours.
+pub(super) fn has_ended(connection: &mut Connection, id: CredentialId) -> Result<bool, Error> {
+    let ended = ended_credentials::table.find(id);
+    Ok(diesel::select(exists(ended)).get_result(connection)?)
 }
 
 /// Confirms a key after a restore. `false` if it does not exist, or is another user's. One that is confirmed stays as it is.

@@ -5,8 +5,10 @@
     reason = "tests and tables of cases may be longer than functions"
 )]
 
+use auth::ApiKey;
 use serde_json::{Value, json};
 use testkit::{Http, Reply, eventually};
+use values::CredentialId;
 
 use crate::audit::rows;
 use crate::fixture::{Fixture, PASSWORD, Person};
@@ -472,16 +474,23 @@ async fn texts_that_are_no_keys_make_their_network_wait_but_no_key() {
     exchange(&app.http, "csk_x")
         .await
         .expect_problem(401, "invalid-key");
-    for _ in 0..5 {
+    for _ in 0..6 {
+        // Its owner's program guesses nothing.
         assert_key(&app, &ended, false).await;
     }
+    let guess = || ApiKey::generate(CredentialId::generate());
+    for _ in 0..5 {
+        let refused = exchange(&app.http, guess().expose()).await;
+        refused.expect_problem(401, "invalid-key");
+    }
     hold_pauses(&app);
-    let waiting = exchange(&app.http, &ended.text).await;
+    let waiting = exchange(&app.http, guess().expose()).await;
     waiting.expect_problem(429, "too-many-attempts");
     assert!(waiting.header("retry-after").is_some());
     assert_key(&app, &key, true).await;
+    assert_key(&app, &ended, false).await;
     let refused = rows(&app.http, &admin.token, "?filter=action:sign-in-refused").await;
-    assert_eq!(refused.len(), 5);
+    assert_eq!(refused.len(), 12);
     assert_eq!(refused[0]["detail"], json!({"reason": "invalid-key"}));
 }
 
