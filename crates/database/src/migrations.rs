@@ -4,7 +4,7 @@ use diesel::connection::SimpleConnection as _;
 use diesel::dsl::sql;
 use diesel::migration::{Migration, MigrationSource as _};
 use diesel::pg::Pg;
-use diesel::sql_types::{Bool, Nullable, Text};
+use diesel::sql_types::{Bool, Integer, Nullable, Text};
 use diesel::{Connection as _, ConnectionError, PgConnection, RunQueryDsl as _};
 use diesel_migrations::{EmbeddedMigrations, MigrationHarness as _};
 
@@ -58,6 +58,16 @@ pub enum MigrationError {
         "the database has the encoding {0} and must have UTF8: create it with CREATE DATABASE … ENCODING 'UTF8' TEMPLATE template0"
     )]
     WrongEncoding(String),
+    /// Names that differ only in their case would not be the same.
+    #[error(
+        "the database's locale makes another letter than i of I: create it with CREATE DATABASE … LOCALE 'C.UTF-8' TEMPLATE template0"
+    )]
+    WrongLocale,
+    /// A pooler gives the statements of a connection to several processes of the server, and those of others to each.
+    #[error(
+        "a process of the server belongs to several connections: a pooler such as PgBouncer must be in session mode, or left out of DATABASE_URL"
+    )]
+    Shared,
     /// The connection is not always the same one.
     #[error(
         "a prepared statement is missing: a pooler such as PgBouncer must be in session mode, or left out of DATABASE_URL"
@@ -170,7 +180,8 @@ async fn on_connection(
     let url = url.clone();
     let work = tokio::task::spawn_blocking(move || {
         let mut connection = connect(url.expose())?;
-        check_encoding(&mut connection)?;
+        check_sessions(&mut connection, url.expose())?;
+        check_texts(&mut connection)?;
         check_schema(&mut connection, schema)?;
         work(&mut connection)
     });
@@ -346,14 +357,32 @@ fn connect_to_primary(url: &str) -> Result<PgConnection, MigrationError> {
     Ok(connection)
 }
 
-fn check_encoding(connection: &mut PgConnection) -> Result<(), MigrationError> {
+/// Checks that a connection keeps its process of the server while another one is used. What is set by `SET` when a
+/// connection opens, and locks of a session, need that.
+fn check_sessions(connection: &mut PgConnection, url: &str) -> Result<(), MigrationError> {
+    let process = sql::<Integer>("SELECT pg_backend_pid()");
+    let before: i32 = process.clone().get_result(connection)?;
+    let other: i32 = process.clone().get_result(&mut connect(url)?)?;
+    let after: i32 = process.get_result(connection)?;
+    if before == other || before != after {
+        return Err(MigrationError::Shared);
+    }
+    Ok(())
+}
+
+/// Checks that the database keeps texts as they are, and finds them as the services do.
+fn check_texts(connection: &mut PgConnection) -> Result<(), MigrationError> {
     let encoding = sql::<Text>("SELECT current_setting('server_encoding')");
     let encoding: String = encoding.get_result(connection)?;
-    if encoding == ENCODING {
-        Ok(())
-    } else {
-        Err(MigrationError::WrongEncoding(encoding))
+    if encoding != ENCODING {
+        return Err(MigrationError::WrongEncoding(encoding));
     }
+    // In Turkish and Azerbaijani it does not.
+    let has_usual_case = sql::<Bool>("SELECT lower('I') = 'i'");
+    if !has_usual_case.get_result::<bool>(connection)? {
+        return Err(MigrationError::WrongLocale);
+    }
+    Ok(())
 }
 
 fn check_schema(

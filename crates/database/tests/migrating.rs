@@ -9,7 +9,7 @@ use diesel::connection::SimpleConnection as _;
 use diesel::sql_types::BigInt;
 use diesel::{PgConnection, QueryableByName, RunQueryDsl as _};
 use diesel_migrations::{EmbeddedMigrations, embed_migrations};
-use testkit::{TestDatabase, eventually};
+use testkit::{TestDatabase, eventually, lines};
 use tokio::task::JoinHandle;
 use values::Secret;
 
@@ -87,16 +87,14 @@ async fn a_role_with_the_wrong_search_path_is_refused_with_a_hint() {
     assert!(message.contains("bootstrap.sql"), "{message}");
 }
 
-/// A database of its own encoding, which is dropped at the end.
-struct Encoded(TestDatabase, String);
+/// A database of its own encoding or locale, which is dropped at the end.
+struct Other(TestDatabase, String);
 
-impl Encoded {
-    fn create(encoding: &str) -> Self {
+impl Other {
+    fn create(options: &str) -> Self {
         let test = TestDatabase::empty();
-        let name = format!("{}_{}", name_of(&test), encoding.to_lowercase());
-        let create = format!(
-            "CREATE DATABASE {name} ENCODING '{encoding}' LC_COLLATE 'C' LC_CTYPE 'C' TEMPLATE template0"
-        );
+        let name = format!("{}_other", name_of(&test));
+        let create = format!("CREATE DATABASE {name} {options} TEMPLATE template0");
         test.admin().batch_execute(&create).unwrap();
         Self(test, name)
     }
@@ -107,7 +105,7 @@ impl Encoded {
     }
 }
 
-impl Drop for Encoded {
+impl Drop for Other {
     fn drop(&mut self) {
         let drop = format!("DROP DATABASE {} WITH (FORCE)", self.1);
         let _ = self.0.admin().batch_execute(&drop);
@@ -123,12 +121,26 @@ fn name_of(test: &TestDatabase) -> String {
 #[tokio::test]
 async fn a_database_of_another_encoding_is_refused() {
     for encoding in ["LATIN1", "SQL_ASCII"] {
-        let encoded = Encoded::create(encoding);
+        let options = format!("ENCODING '{encoding}' LC_COLLATE 'C' LC_CTYPE 'C'");
+        let encoded = Other::create(&options);
         let refused = migrate(&encoded.owner_url(), "users", MIGRATIONS).await;
         let message = refused.unwrap_err().to_string();
         let expected = format!("the database has the encoding {encoding} and must have UTF8");
         assert!(message.starts_with(&expected), "{message}");
     }
+}
+
+#[tokio::test]
+async fn a_database_in_which_capitals_are_unusual_is_refused() {
+    let version = "SELECT (current_setting('server_version_num')::int >= 150000)::text AS line";
+    if lines(&mut TestDatabase::empty().admin(), version) == ["false"] {
+        // Postgres 14 has only the locales of its system.
+        return;
+    }
+    let turkish = Other::create("LOCALE_PROVIDER icu ICU_LOCALE 'tr' LOCALE 'C.UTF-8'");
+    let refused = migrate(&turkish.owner_url(), "users", MIGRATIONS).await;
+    let message = refused.unwrap_err().to_string();
+    assert!(message.contains("another letter than i of I"), "{message}");
 }
 
 #[tokio::test]
