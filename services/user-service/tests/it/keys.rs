@@ -1,4 +1,4 @@
-//! API keys and service accounts.
+//! API keys.
 
 #![expect(
     clippy::too_many_lines,
@@ -18,13 +18,13 @@ use crate::sign_in::hold_pauses;
 const ADA: &str = "ada@example.com";
 
 /// A key that was made: its identifier and its text.
-struct Key {
+pub(crate) struct Key {
     id: String,
     text: String,
 }
 
 impl Key {
-    fn of(reply: Reply) -> Self {
+    pub(crate) fn of(reply: Reply) -> Self {
         let reply = reply.expect(200);
         Self {
             id: reply.text_of("id"),
@@ -52,12 +52,12 @@ async fn exchange_from(http: &Http, network: &str, key: &str) -> Reply {
 }
 
 /// The token that a key is exchanged for.
-async fn token_of(app: &Fixture, key: &Key) -> String {
+pub(crate) async fn token_of(app: &Fixture, key: &Key) -> String {
     let exchanged = exchange(&app.http, &key.text).await;
     exchanged.expect(200).text_of("token")
 }
 
-async fn assert_key(app: &Fixture, key: &Key, is_valid: bool) {
+pub(crate) async fn assert_key(app: &Fixture, key: &Key, is_valid: bool) {
     let reply = exchange(&app.http, &key.text).await;
     if is_valid {
         let _ = reply.expect(200);
@@ -70,15 +70,6 @@ async fn assert_key(app: &Fixture, key: &Key, is_valid: bool) {
 async fn call(app: &Fixture, token: &str, method: &str, path: &str, body: &Value) -> Reply {
     let request = app.http.request(method.parse().unwrap(), path);
     request.bearer(token).json(body).send().await
-}
-
-async fn service_account(app: &Fixture, admin: &Person, email: &str) -> String {
-    let body = json!({"email": email, "service": true});
-    let created = app.post(admin, "/user", &body).await.expect(200);
-    assert_eq!(created.fields(), ["user"], "there is no token");
-    let user = created.json.get("user").unwrap();
-    assert_eq!(user.get("service"), Some(&json!(true)));
-    user.get("id").unwrap().as_str().unwrap().to_owned()
 }
 
 #[tokio::test]
@@ -300,78 +291,6 @@ async fn an_administrators_key_for_a_person_decides_nothing() {
         .get(&admin, "/users/000000000000000000000000/keys")
         .await;
     unknown.expect_problem(404, "not-found");
-}
-
-#[tokio::test]
-async fn a_service_account_has_keys_and_nothing_else() {
-    let settings = [
-        ("EMAIL_VERIFICATION", "required"),
-        ("FORGOT_PASSWORD_LOG", "true"),
-    ];
-    let app = Fixture::start_with(&settings).await;
-    let admin = app.admin().await;
-    let with_password = json!({"email": "a@example.com", "service": true, "password": PASSWORD});
-    let refused = app.post(&admin, "/user", &with_password).await;
-    assert_eq!(refused.bad_fields(), ["password"]);
-    let id = service_account(&app, &admin, "flows@example.com").await;
-    let path = format!("/users/{id}");
-    let shown = app.get(&admin, &path).await.expect(200);
-    assert_eq!(shown.json["service"], json!(true));
-    for password in ["", PASSWORD] {
-        let refused = app.sign_in("flows@example.com", password).await;
-        assert!([400, 401].contains(&refused.status), "{}", refused.text);
-    }
-    let refused = app
-        .update(&admin, &id, &json!({"password": PASSWORD}))
-        .await;
-    assert_eq!(refused.bad_fields(), ["password"]);
-    let reset = json!({"email": "flows@example.com", "password": PASSWORD});
-    let refused = app.post(&admin, "/user/reset-password", &reset).await;
-    assert_eq!(refused.bad_fields(), ["password"]);
-    let forgot = json!({"email": "flows@example.com"});
-    let _ = app
-        .http
-        .post("/user/forgot-password")
-        .json(&forgot)
-        .send()
-        .await
-        .expect(200);
-    let notified =
-        "SELECT count(*)::text AS line FROM users.notifications WHERE user_id IS NOT NULL";
-    assert_eq!(testkit::lines(&mut app.admin_connection(), notified), ["0"]);
-
-    let deciding = json!({"name": "a", "scopes": ["tasks:read", "tasks:decide"]});
-    let key = Key::of(app.post(&admin, &format!("{path}/keys"), &deciding).await);
-    let claims = claims_of(&token_of(&app, &key).await);
-    assert_eq!(claims["emailVerified"], json!(true));
-    let _ = app
-        .post(&admin, &format!("{path}/revoke-tokens"), &json!(null))
-        .await
-        .expect(200);
-    assert_key(&app, &key, true).await;
-    let _ = app
-        .update(&admin, &id, &json!({"isActive": false}))
-        .await
-        .expect(200);
-    assert_key(&app, &key, false).await;
-    let inactive = app.post(&admin, &format!("{path}/keys"), &deciding).await;
-    inactive.expect_problem(409, "user-inactive");
-    // Strangers cannot make one: the field is for administrators, and the password is required.
-    let stranger = json!({"email": "eve@example.com", "service": true});
-    let refused = app.http.post("/user").json(&stranger).send().await;
-    assert_eq!(refused.bad_fields(), ["password"]);
-}
-
-#[tokio::test]
-async fn the_last_administrator_who_can_sign_in_stays() {
-    let app = Fixture::start().await;
-    let admin = app.admin().await;
-    let body = json!({"email": "flows@example.com", "service": true, "scope": ["admin"]});
-    let _ = app.post(&admin, "/user", &body).await.expect(200);
-    let refused = app
-        .update(&admin, &admin.id, &json!({"isActive": false}))
-        .await;
-    refused.expect_problem(409, "last-admin");
 }
 
 fn store_code(app: &Fixture, person: &Person, code: &str) {

@@ -24,6 +24,7 @@ mod notification_worker;
 mod passwords;
 mod revocations;
 mod revoke_tokens;
+mod service_accounts;
 mod session_endings;
 mod sessions;
 mod sign_in;
