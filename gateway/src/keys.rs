@@ -147,8 +147,8 @@ enum Known {
 #[derive(Debug, Default)]
 struct Entry {
     known: RwLock<Known>,
-    /// It was a key once, or has been counted as a guess.
-    is_no_new_guess: AtomicBool,
+    /// It was a key once, or is counted as a guess, so that its next refusal is none.
+    is_accounted_for: AtomicBool,
     /// Held by the request that asks the user service.
     asking: Arc<Mutex<()>>,
 }
@@ -166,7 +166,7 @@ impl Entry {
     /// Takes note of an answer. A token that has not ended stays while the user service does not say anything else.
     fn note(&self, answer: &Result<Arc<KeyToken>, Refusal>) {
         if answer.is_ok() {
-            self.is_no_new_guess.store(true, Ordering::Relaxed);
+            self.is_accounted_for.store(true, Ordering::Relaxed);
         }
         let mut known = self.known.write();
         let is_kept = matches!(&*known, Known::Token(token) if !token.has_ended());
@@ -177,9 +177,9 @@ impl Entry {
         };
     }
 
-    /// Whether a refusal is the first that this text gets. Asked again, it is not.
+    /// Whether a refusal is a guess that is to be counted. It is taken as counted from then on.
     fn is_new_guess(&self) -> bool {
-        !self.is_no_new_guess.swap(true, Ordering::Relaxed)
+        !self.is_accounted_for.swap(true, Ordering::Relaxed)
     }
 
     /// Forgets a token.

@@ -14,8 +14,8 @@ use crate::sign_in::record_refusal;
 /// What failed tries of keys are counted by, beside their network. It is no e-mail address.
 const FAILURES: &str = "api-keys";
 
-/// Exchanges a key for an access token, and records its use. A text that is no valid key counts as a failed sign-in of the
-/// network, which must wait after several in a row, unless it was one until recently; but a key is never refused for what others have tried.
+/// Exchanges a key for an access token, and records its use. A text that was never a key counts as a failed sign-in of the
+/// network, which must wait after several in a row; but a key is never refused for what others have tried.
 #[tracing::instrument(skip_all, fields(key.id = %key.id()))]
 pub(super) async fn exchange(
     context: &Context,
@@ -48,8 +48,8 @@ fn grant(context: &Context, key: &ApiKey, found: &ValidKey) -> Result<ExchangedK
     })
 }
 
-/// Counts and records a failed try, unless its network must wait. What uses a key that was revoked guesses nothing, and is not
-/// counted.
+/// Records a failed try, and counts it, unless its network must wait. A key that has ended guesses nothing, and does not
+/// count.
 async fn refuse(
     context: &Context,
     key: &ApiKey,
