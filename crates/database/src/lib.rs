@@ -24,6 +24,7 @@ mod observer;
 mod pool;
 mod prepared;
 mod problem;
+mod requirements;
 mod settings;
 
 pub use batches::{BatchLimits, BatchOutcomes, Batches, Lookups, Round, lookups};

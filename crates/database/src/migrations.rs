@@ -4,7 +4,7 @@ use diesel::connection::SimpleConnection as _;
 use diesel::dsl::sql;
 use diesel::migration::{Migration, MigrationSource as _};
 use diesel::pg::Pg;
-use diesel::sql_types::{Bool, Integer, Nullable, Text};
+use diesel::sql_types::{Bool, Text};
 use diesel::{Connection as _, ConnectionError, PgConnection, RunQueryDsl as _};
 use diesel_migrations::{EmbeddedMigrations, MigrationHarness as _};
 
@@ -14,7 +14,7 @@ use telemetry::Outage;
 
 use crate::availability::is_read_only;
 use crate::error::is_pooled;
-use crate::{DatabaseSettings, StatementLimits, observer};
+use crate::{DatabaseSettings, StatementLimits, observer, requirements};
 
 /// The advisory lock that all replicas of all services take before they migrate.
 const LOCK: i64 = 0x636f_756e_7465_7273;
@@ -38,9 +38,6 @@ const LIMITS_OUTSIDE_TRANSACTIONS: StatementLimits = StatementLimits {
 /// between two attempts.
 const MAX_ATTEMPTS: u32 = 10;
 const LOCK_PAUSE: Duration = Duration::from_secs(2);
-
-/// What the server must say its encoding is.
-const ENCODING: &str = "UTF8";
 
 /// Why a schema could not be brought up to date.
 #[derive(Debug, thiserror::Error)]
@@ -144,7 +141,9 @@ pub async fn prepare_schema(
         })
         .await;
     };
-    migrate(owner_url, schema, migrations).await
+    migrate(owner_url, schema, migrations).await?;
+    // The pool does not connect as the owner does, and perhaps through a pooler.
+    on_connection(&settings.url, schema, |_| Ok(())).await
 }
 
 /// Runs the pending migrations of a schema as the role that owns it. Processes that start at the same time
@@ -180,9 +179,7 @@ async fn on_connection(
     let url = url.clone();
     let work = tokio::task::spawn_blocking(move || {
         let mut connection = connect(url.expose())?;
-        check_sessions(&mut connection, url.expose())?;
-        check_texts(&mut connection)?;
-        check_schema(&mut connection, schema)?;
+        requirements::check(&mut connection, &mut connect(url.expose())?, schema)?;
         work(&mut connection)
     });
     work.await.unwrap_or(Err(MigrationError::Panicked))
@@ -355,45 +352,4 @@ fn connect_to_primary(url: &str) -> Result<PgConnection, MigrationError> {
         return Err(MigrationError::ReadOnly);
     }
     Ok(connection)
-}
-
-/// Checks that a connection keeps its process of the server while another one is used. What is set by `SET` when a
-/// connection opens, and locks of a session, need that.
-fn check_sessions(connection: &mut PgConnection, url: &str) -> Result<(), MigrationError> {
-    let process = sql::<Integer>("SELECT pg_backend_pid()");
-    let before: i32 = process.clone().get_result(connection)?;
-    let other: i32 = process.clone().get_result(&mut connect(url)?)?;
-    let after: i32 = process.get_result(connection)?;
-    if before == other || before != after {
-        return Err(MigrationError::Shared);
-    }
-    Ok(())
-}
-
-/// Checks that the database keeps texts as they are, and finds them as the services do.
-fn check_texts(connection: &mut PgConnection) -> Result<(), MigrationError> {
-    let encoding = sql::<Text>("SELECT current_setting('server_encoding')");
-    let encoding: String = encoding.get_result(connection)?;
-    if encoding != ENCODING {
-        return Err(MigrationError::WrongEncoding(encoding));
-    }
-    // In Turkish and Azerbaijani it does not.
-    let has_usual_case = sql::<Bool>("SELECT lower('I') = 'i'");
-    if !has_usual_case.get_result::<bool>(connection)? {
-        return Err(MigrationError::WrongLocale);
-    }
-    Ok(())
-}
-
-fn check_schema(
-    connection: &mut PgConnection,
-    expected: &'static str,
-) -> Result<(), MigrationError> {
-    let found = sql::<Nullable<Text>>("SELECT current_schema()::text");
-    let found: Option<String> = found.get_result(connection)?;
-    if found.as_deref() == Some(expected) {
-        Ok(())
-    } else {
-        Err(MigrationError::WrongSchema { expected, found })
-    }
 }

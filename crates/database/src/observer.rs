@@ -19,6 +19,7 @@ use crate::error::{is_connection_loss, is_disk_full};
 
 #[diesel::declare_sql_function]
 extern "SQL" {
+    /// The server's process of the connection.
     fn pg_backend_pid() -> Integer;
 }
 

@@ -1,0 +1,69 @@
+//! What a database must be like before anything uses it.
+
+use diesel::dsl::sql;
+use diesel::sql_types::{Bool, Nullable, Text};
+use diesel::{PgConnection, RunQueryDsl as _};
+
+use crate::MigrationError;
+use crate::observer::pg_backend_pid;
+
+/// What the server must say its encoding is.
+const ENCODING: &str = "UTF8";
+
+/// Checks the database of a connection, while another connection by the same URL is open.
+///
+/// # Errors
+/// What the database or its URL lacks.
+pub(crate) fn check(
+    connection: &mut PgConnection,
+    other: &mut PgConnection,
+    schema: &'static str,
+) -> Result<(), MigrationError> {
+    check_sessions(connection, other)?;
+    check_texts(connection)?;
+    check_schema(connection, schema)
+}
+
+/// Checks that a connection keeps its process of the server while another one is used. What is set by `SET` when a
+/// connection opens, and locks of a session, need that.
+fn check_sessions(
+    connection: &mut PgConnection,
+    other: &mut PgConnection,
+) -> Result<(), MigrationError> {
+    let process = diesel::select(pg_backend_pid());
+    let before: i32 = process.get_result(connection)?;
+    let during: i32 = process.get_result(other)?;
+    let after: i32 = process.get_result(connection)?;
+    if before == during || before != after {
+        return Err(MigrationError::Shared);
+    }
+    Ok(())
+}
+
+/// Checks that the database keeps texts as they are, and finds them as the services do.
+fn check_texts(connection: &mut PgConnection) -> Result<(), MigrationError> {
+    let encoding = sql::<Text>("SELECT current_setting('server_encoding')");
+    let encoding: String = encoding.get_result(connection)?;
+    if encoding != ENCODING {
+        return Err(MigrationError::WrongEncoding(encoding));
+    }
+    // In Turkish and Azerbaijani it does not.
+    let has_usual_case = sql::<Bool>("SELECT lower('I') = 'i'");
+    if !has_usual_case.get_result::<bool>(connection)? {
+        return Err(MigrationError::WrongLocale);
+    }
+    Ok(())
+}
+
+fn check_schema(
+    connection: &mut PgConnection,
+    expected: &'static str,
+) -> Result<(), MigrationError> {
+    let found = sql::<Nullable<Text>>("SELECT current_schema()::text");
+    let found: Option<String> = found.get_result(connection)?;
+    if found.as_deref() == Some(expected) {
+        Ok(())
+    } else {
+        Err(MigrationError::WrongSchema { expected, found })
+    }
+}
