@@ -159,7 +159,7 @@ impl System {
         let person = "alerts@example.com";
         let task = json!({"title": "Alert", "requester": person, "approver": person});
         let created = self.gateway.post("/people-task/tasks", &self.token, task)?;
-        created.text("/id")
+        created.text("/id").map(str::to_owned)
     }
 
     pub(super) fn approve(&self, task: &str) -> anyhow::Result<()> {
