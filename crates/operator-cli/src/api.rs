@@ -82,7 +82,9 @@ impl Api {
         let password = reader.optional("ADMIN_PASSWORD", "The administrator's password.")?;
         api.token = match (token, password) {
             (Some(token), _) => token,
-            (None, Some(password)) => api.sign_in(&global.administrator(&mut reader)?, &password)?,
+            (None, Some(password)) => {
+                api.sign_in(&global.administrator(&mut reader)?, &password)?
+            }
             (None, None) => {
                 return Err(Failure::Usage(
                     "There are no credentials. Set ADMIN_PASSWORD, ADMIN_PASSWORD_FILE or COUNTERSIGN_TOKEN."
@@ -105,7 +107,11 @@ impl Api {
         self.call(Method::GET, path, |request| request)
     }
 
-    pub(crate) fn get_with(&self, path: &[&str], query: &[(&str, String)]) -> Result<Value, Failure> {
+    pub(crate) fn get_with(
+        &self,
+        path: &[&str],
+        query: &[(&str, String)],
+    ) -> Result<Value, Failure> {
         self.call(Method::GET, path, |request| request.query(query))
     }
 

@@ -132,11 +132,17 @@ pub(crate) fn run(arguments: &Arguments, global: &Global, output: Output) -> Out
         })
         .collect();
     output.done(&table(&[], rows), &result);
-    let missing = findings.iter().filter(|f| f.state == State::Missing).count();
+    let missing = findings
+        .iter()
+        .filter(|f| f.state == State::Missing)
+        .count();
     if missing == 0 {
         return Ok(());
     }
-    Err(Failure::Failed(anyhow!("{missing} of {} checks failed", findings.len())))
+    Err(Failure::Failed(anyhow!(
+        "{missing} of {} checks failed",
+        findings.len()
+    )))
 }
 
 fn secrets(folder: &Path) -> Finding {
@@ -234,7 +240,8 @@ fn process(state: &Value) -> Finding {
     } else {
         Ok(format!("ready, version {version}"))
     };
-    let remedy = format!("See `journalctl --unit countersign-{name}`, and restart countersign.target");
+    let remedy =
+        format!("See `journalctl --unit countersign-{name}`, and restart countersign.target");
     Finding::of(name, checked, &remedy)
 }
 
@@ -262,12 +269,15 @@ fn administrator(global: &Global, folder: &Path) -> Finding {
 fn public_url(reader: &mut Reader) -> Option<Finding> {
     let url = PublicUrl::read(reader).ok()?.to_string();
     let parsed = Url::parse(&url).ok()?;
-    Some(if matches!(parsed.host_str(), Some("localhost" | "127.0.0.1" | "[::1]")) {
-        let detail = format!("links begin with {url} and work on this machine only. Set PUBLIC_URL");
-        Finding::new("public URL", State::NotSet, detail)
-    } else {
-        Finding::new("public URL", State::Ok, url)
-    })
+    Some(
+        if matches!(parsed.host_str(), Some("localhost" | "127.0.0.1" | "[::1]")) {
+            let detail =
+                format!("links begin with {url} and work on this machine only. Set PUBLIC_URL");
+            Finding::new("public URL", State::NotSet, detail)
+        } else {
+            Finding::new("public URL", State::Ok, url)
+        },
+    )
 }
 
 fn mail(reader: &mut Reader, folder: &Path) -> Option<Finding> {

@@ -21,6 +21,7 @@ Examples:
 /// How long to wait for the gateway, which may have been started a moment ago.
 const MAX_START: Duration = Duration::from_secs(120);
 const PAUSE: Duration = Duration::from_millis(200);
+const READINESS_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long to wait for a person, and with one request, in seconds.
 const MAX_DECISION: Duration = Duration::from_secs(600);
 const WAIT: u32 = 20;
@@ -56,28 +57,30 @@ pub(crate) fn run(arguments: &Arguments, global: &Global, output: Output) -> Out
         api.put(&["people-task", "tasks", id, "approve"], &json!({}))?
     };
     let sentence = format!("The decision is: {}.", text(&decided, "status"));
-    output.done(&sentence, &json!({"link": link, "status": text(&decided, "status")}));
+    output.done(
+        &sentence,
+        &json!({"link": link, "status": text(&decided, "status")}),
+    );
     Ok(())
 }
 
 fn wait_until_ready(gateway: &Url) -> Outcome {
     let mut ready = gateway.clone();
     ready.set_path("/readyz");
-    let (client, started) = (client(WAIT_FOR_RESPONSE)?, Instant::now());
+    let (client, started) = (client(READINESS_TIMEOUT)?, Instant::now());
     loop {
         let response = client.get(ready.clone()).send();
         if response.is_ok_and(|response| response.status().is_success()) {
             return Ok(());
         }
         if started.elapsed() > MAX_START {
-            let failure = anyhow!("the gateway at {gateway} is not ready: `countersign doctor` says why");
+            let failure =
+                anyhow!("the gateway at {gateway} is not ready: `countersign doctor` says why");
             return Err(Failure::Failed(failure));
         }
         thread::sleep(PAUSE);
     }
 }
-
-const WAIT_FOR_RESPONSE: Duration = Duration::from_secs(5);
 
 fn wait_for_decision(api: &Api, id: &str) -> Result<Value, Failure> {
     let started = Instant::now();
