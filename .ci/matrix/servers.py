@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import os
 import base64
+import os
 import signal
 import urllib.error
 import urllib.request
 from pathlib import Path
 
 from packages import Packages
-from processes import Process, accepts, clean_environment, free_ports, password, run, unprivileged, write_private
+from processes import Failed, Process, accepts, clean_environment, free_ports, password, run, unprivileged, write_private
 
 ROOT = Path(__file__).resolve().parents[2]
 ROLES = ["users_owner", "users_service", "people_task_owner", "people_task_service"]
@@ -75,8 +75,6 @@ class Postgres:
         return accepts(self.port) and self._can_query()
 
     def _can_query(self) -> bool:
-        from processes import Failed
-
         try:
             return self.query("SELECT 1") == "1"
         except Failed:

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import threading
+import time
 import urllib.error
 import urllib.request
+from collections.abc import Callable
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 from processes import Failed, Process, clean_environment, free_ports, run, tail
@@ -170,3 +174,47 @@ def look(system: System) -> None:
     mine = [task for task in pending if task["requester"].lower() == "person.i1@example.com"]
     for task in mine[:1]:
         system.call("PUT", f"/people-task/tasks/{task['id']}/approve", {}, token)
+
+
+class Receiver(ThreadingHTTPServer):
+    """Receives webhooks."""
+
+    def __init__(self) -> None:
+        received = self.received = []
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                received.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
+                self.send_response(204)
+                self.end_headers()
+
+            def log_message(self, *_: object) -> None:
+                pass
+
+        super().__init__(("127.0.0.1", 0), Handler)
+        threading.Thread(target=self.serve_forever, daemon=True).start()
+
+
+def deliver(system: System) -> None:
+    """A decision reaches its webhook, and a deleted user is gone: this needs the broker and the workers."""
+    email = "ada@example.com"
+    user = system.call("POST", "/user", {"email": email, "password": PASSWORD})
+    with Receiver() as receiver:
+        url = f"http://127.0.0.1:{receiver.server_port}/flow"
+        task = {"title": "Buy a chair", "requester": email, "approver": email, "webhooks": [{"url": url}]}
+        task = system.call("POST", "/people-task/tasks", task, user["token"])
+        system.call("PUT", f"/people-task/tasks/{task['id']}/approve", {}, user["token"])
+        eventually("the webhook", lambda: [it for it in receiver.received if it["status"] == "approved"])
+        receiver.shutdown()
+    admin = system.sign_in("admin@countersign.local", (system.secrets / "admin_password").read_text().strip())
+    ticket = system.call("DELETE", f"/users/{user['user']['id']}", token=admin)["ticket"]
+    path = f"/users/{user['user']['id']}/delete-status/{ticket}"
+    eventually("the deletion", lambda: system.call("GET", path, token=admin)["status"] == "completed")
+
+
+def eventually(what: str, is_there: Callable[[], object], seconds: float = 60) -> None:
+    end = time.monotonic() + seconds
+    while not is_there():
+        if time.monotonic() > end:
+            raise Failed(f"{what}: not within {seconds:.0f} s")
+        time.sleep(0.1)
