@@ -125,3 +125,8 @@ class Packages:
         (self.folder / "locales").mkdir(exist_ok=True)
         self._once(f"locales/{name}", make)
         return self.folder / "locales"
+
+    def clean(self) -> None:
+        """Removes the data of brokers."""
+        for data in self.folder.glob("debian-*/srv/*"):
+            shutil.rmtree(data)

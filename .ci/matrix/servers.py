@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import base64
+import json
 import os
 import signal
-import urllib.error
 import urllib.request
 from pathlib import Path
 
@@ -154,7 +154,7 @@ log.console.level = warning
         variables = {name: str(value) for name, value in variables.items()}
         self.process = Process([*apart, server], folder / "rabbitmq.log", variables)
         self.process.wait_until(self._answers, 120)
-        self.version = self._call("overview").split(b'"rabbitmq_version":"')[1].split(b'"')[0].decode()
+        self.version = self._overview()["rabbitmq_version"]
 
     @property
     def url(self) -> str:
@@ -168,15 +168,15 @@ log.console.level = warning
         # What its namespace has ends with it, and its data are not needed.
         self.process.stop(signal.SIGKILL)
 
-    def _call(self, path: str) -> bytes:
-        request = urllib.request.Request(f"http://127.0.0.1:{self.management}/api/{path}")
+    def _overview(self) -> dict[str, object]:
+        request = urllib.request.Request(f"http://127.0.0.1:{self.management}/api/overview")
         credentials = base64.b64encode(f"countersign:{self.password}".encode()).decode()
         request.add_header("Authorization", f"Basic {credentials}")
         with urllib.request.urlopen(request, timeout=5) as response:
-            return response.read()
+            return json.load(response)
 
     def _answers(self) -> bool:
         try:
-            return accepts(self.port) and bool(self._call("vhosts"))
-        except (urllib.error.URLError, OSError):
+            return accepts(self.port) and bool(self._overview())
+        except OSError:
             return False

@@ -107,7 +107,7 @@ class System:
         try:
             with urllib.request.urlopen(f"http://127.0.0.1:{self.metrics[name]}/readyz", timeout=5) as response:
                 return response.status == 200
-        except (urllib.error.URLError, OSError):
+        except OSError:
             return False
 
     def call(self, method: str, path: str, body: object = None, token: str = "", **headers: str) -> object:
