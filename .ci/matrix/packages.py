@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import time
 import zipfile
 from pathlib import Path
 
@@ -127,6 +128,8 @@ class Packages:
         return self.folder / "locales"
 
     def clean(self) -> None:
-        """Removes the data of brokers."""
+        """Removes the data of brokers, whose last processes may still be about to end."""
         for data in self.folder.glob("debian-*/srv/*"):
-            shutil.rmtree(data)
+            end = time.monotonic() + 10
+            while data.exists() and time.monotonic() < end:
+                shutil.rmtree(data, ignore_errors=True)

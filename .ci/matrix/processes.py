@@ -20,10 +20,12 @@ class Failed(Exception):
 
 
 class Process:
-    """A process in a session of its own, so that Ctrl-C reaches this program alone, which ends it."""
+    """A process in a session of its own, so that Ctrl-C reaches this program alone, which ends it by a signal."""
 
-    def __init__(self, command: list[object], log: Path, variables: dict[str, str], **options: object) -> None:
-        self.log, self.name = log, log.stem
+    def __init__(
+        self, command: list[object], log: Path, variables: dict[str, str], end: signal.Signals = signal.SIGTERM, **options: object
+    ) -> None:
+        self.log, self.name, self.end = log, log.stem, end
         with log.open("ab") as output:
             self.child = subprocess.Popen(
                 [str(part) for part in command],
@@ -54,11 +56,11 @@ class Process:
         finally:
             self.stop()
 
-    def stop(self, how: signal.Signals = signal.SIGTERM) -> None:
+    def stop(self) -> None:
         if self not in RUNNING:
             return
         if self.child.poll() is None:
-            self.child.send_signal(how)
+            self.child.send_signal(self.end)
             try:
                 self.child.wait(20)
             except subprocess.TimeoutExpired:
@@ -72,7 +74,7 @@ class Process:
 
 def stop_all() -> None:
     for process in reversed(RUNNING[:]):
-        process.stop(signal.SIGINT if process.name == "postgres" else signal.SIGTERM)
+        process.stop()
 
 
 def run(command: list[object], seconds: float = 120, **options: object) -> str:

@@ -44,7 +44,8 @@ class Postgres:
         ]  # fmt: skip
         options = [part for setting in settings for part in ("-c", setting)]
         server = [self.programs / "postgres", "-D", data, *options]
-        self.process = Process(server, folder / "postgres.log", variables, cwd=data, **user)
+        # The signal is that of a fast shutdown.
+        self.process = Process(server, folder / "postgres.log", variables, signal.SIGINT, cwd=data, **user)
         self.process.wait_until(self._answers)
         self.version = self.query("SHOW server_version")
 
@@ -68,8 +69,7 @@ class Postgres:
         self.psql("--file", ROOT / "deploy/postgres/bootstrap.sql", database=database, variables=passwords)
 
     def stop(self) -> None:
-        # A fast shutdown.
-        self.process.stop(signal.SIGINT)
+        self.process.stop()
 
     def _answers(self) -> bool:
         return accepts(self.port) and self._can_query()
@@ -105,11 +105,12 @@ max_client_conn = 500
 """
         file = write_private(folder / "pgbouncer.ini", settings, user)
         self.version = run([program, "--version"]).split()[1]
-        self.process = Process([program, file], folder / "pgbouncer.log", clean_environment(), cwd="/", **user)
+        log = folder / "pgbouncer.log"
+        self.process = Process([program, file], log, clean_environment(), signal.SIGINT, cwd="/", **user)
         self.process.wait_until(lambda: accepts(self.port))
 
     def stop(self) -> None:
-        self.process.stop(signal.SIGINT)
+        self.process.stop()
 
 
 class RabbitMq:
@@ -152,7 +153,8 @@ log.console.level = warning
         server = Path("/") / server.relative_to(root)
         apart = ["unshare", "--mount", "--pid", "--fork", "--kill-child", "--root", root, "--wd", inside, "--mount-proc"]
         variables = {name: str(value) for name, value in variables.items()}
-        self.process = Process([*apart, server], folder / "rabbitmq.log", variables)
+        # What its namespace has ends with it, and its data are not needed.
+        self.process = Process([*apart, server], folder / "rabbitmq.log", variables, signal.SIGKILL)
         self.process.wait_until(self._answers, 120)
         self.version = self._overview()["rabbitmq_version"]
 
@@ -165,8 +167,7 @@ log.console.level = warning
         return {"amqpUrl": self.url, "managementUrl": management, "username": "countersign", "password": self.password}
 
     def stop(self) -> None:
-        # What its namespace has ends with it, and its data are not needed.
-        self.process.stop(signal.SIGKILL)
+        self.process.stop()
 
     def _overview(self) -> dict[str, object]:
         request = urllib.request.Request(f"http://127.0.0.1:{self.management}/api/overview")
