@@ -77,7 +77,8 @@ class Packages:
     def _wheel(self, name: str) -> Path:
         def make(draft: Path) -> None:
             draft.mkdir()
-            run(["python3", "-m", "pip", "download", "--quiet", "--no-deps", "--dest", draft, name], 300)
+            kind = ["--no-deps", "--only-binary=:all:", "--python-version=3.11"]
+            run(["python3", "-m", "pip", "download", "--quiet", *kind, "--dest", draft, name], 300)
             for wheel in draft.glob("*.whl"):
                 with zipfile.ZipFile(wheel) as archive:
                     archive.extractall(draft)
@@ -121,8 +122,10 @@ class Packages:
 
     def locale(self, name: str) -> Path:
         """A folder for LOCPATH with a locale of glibc, which this machine need not have."""
-        language = name.split(".")[0]
-        make = lambda draft: run(["localedef", "--inputfile", language, "--charmap", "UTF-8", draft])
+
+        def make(draft: Path) -> None:
+            run(["localedef", "--inputfile", name.split(".")[0], "--charmap", "UTF-8", draft])
+
         (self.folder / "locales").mkdir(exist_ok=True)
         self._once(f"locales/{name}", make)
         return self.folder / "locales"

@@ -61,7 +61,10 @@ class System:
         run([ROOT / "deploy/make-secrets", self.secrets])
         users, tasks, gateway = (f"127.0.0.1:{port}" for port in free_ports(3))
         self.gateway = f"http://{gateway}"
-        secret = lambda name: str(self.secrets / name)
+
+        def secret(name: str) -> str:
+            return str(self.secrets / name)
+
         common = {
             "AMQP_URL": broker.url, "PUBLIC_URL": self.gateway, "BCRYPT_COST": "4", "DATABASE_POOL_SIZE": "8",
             "WEBHOOK_ALLOWED_NETWORKS": "127.0.0.0/8", "WEBHOOK_ENGINE_ORIGINS": "http://127.0.0.1:*",
@@ -154,7 +157,7 @@ def use(system: System, people: int = 12, tasks: int = 96) -> None:
             "webhooks": [hook], "decisionBy": "2030-03-31 02:30:00",
         }  # fmt: skip
         made = system.call("POST", "/people-task/tasks", task, tokens[creator], **{"Idempotency-Key": f"task-{number}"})
-        decision = ["approve", "reject", "cancel", None][number % 4]
+        decision = ["approve", "reject", "cancel", None][number // people % 4]
         method = "POST" if decision == "cancel" else "PUT"
         if decision:
             comment = {} if decision == "cancel" else {"comment": TITLES[number % 6]}
@@ -167,10 +170,9 @@ def look(system: System) -> None:
     pending = system.call("GET", "/people-task/tasks?filter=status:pending&sort=title:1&limit=50", token=token)
     if not pending:
         raise Failed("no pending task is listed")
-    found = system.call("GET", "/people-task/tasks?pattern=BUY%20A%20CHAIR", token=token)
-    found += system.call("GET", "/people-task/tasks?pattern=ST%C3%9CHLE", token=token)
-    if not found:
-        raise Failed("no task is found by its words")
+    for words in ("BUY%20A%20CHAIR", "ST%C3%9CHLE"):
+        if not system.call("GET", f"/people-task/tasks?pattern={words}", token=token):
+            raise Failed(f"no task is found by {words}")
     mine = [task for task in pending if task["requester"].lower() == "person.i1@example.com"]
     for task in mine[:1]:
         system.call("PUT", f"/people-task/tasks/{task['id']}/approve", {}, token)
