@@ -5,14 +5,13 @@ from __future__ import annotations
 import json
 import os
 import re
-import subprocess
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import system
 from packages import Packages
-from processes import Failed, clean_environment, run, tail, write_private
+from processes import Failed, Process, clean_environment, run, tail, write_private
 from servers import ROOT, PgBouncer, Postgres, RabbitMq
 from system import Programs, System
 
@@ -77,20 +76,30 @@ class Matrix:
         servers = {"postgres": {"adminUrl": postgres.url("postgres"), "passwords": passwords}, "rabbitmq": broker.description()}
         file = write_private(self.new_folder("servers.json"), json.dumps(servers))
         log = self.new_folder("tests.log")
-        command = ["cargo", "nextest", "run", "--workspace", "--locked", "--no-fail-fast", "-E", " ".join(selection.split())]
+        command = [*self._with_clients(postgres), "cargo", "nextest", "run", *self._built_tests(), "--no-fail-fast"]
+        command += ["-E", " ".join(selection.split())]
         variables = clean_environment(COUNTERSIGN_TEST_SERVERS=str(file), TZ=zone, CARGO_TERM_COLOR="never")
-        command = [*self._with_clients(postgres), *command]
-        with log.open("wb") as output:
-            done = subprocess.run(command, cwd=self.sources, env=variables, stdin=subprocess.DEVNULL,
-                                  stdout=output, stderr=subprocess.STDOUT, timeout=3600)  # fmt: skip
+        code = Process(command, log, variables, cwd=self.sources).wait(3600)
         text = log.read_text(errors="replace")
         summary = re.findall(r"Summary .*?(\d+) tests? run: (\d+) passed", text)
         failed = sorted(set(re.findall(r"^ +(?:FAIL|TIMEOUT|LEAK-FAIL|SIGABRT|ABORT).*?\] (?:\( *\d+/\d+\) )?(.*)$", text, re.M)))
         if not summary:
             raise Failed(f"no test ran: {tail(log)}")
-        if done.returncode != 0 or summary[-1][0] != summary[-1][1]:
+        if code != 0 or summary[-1][0] != summary[-1][1]:
             raise Failed(f"{summary[-1][1]} of {summary[-1][0]} tests passed; not passed: {', '.join(failed)}")
         return f"{summary[-1][1]} tests passed"
+
+    def _built_tests(self) -> list[str]:
+        """Builds the tests once, so that all servers are tried with the same ones."""
+        files = {"--binaries-metadata": self.folder / "binaries.json", "--cargo-metadata": self.folder / "cargo.json"}
+        lists = [
+            ["nextest", "list", "--workspace", "--locked", "--list-type=binaries-only", "--message-format=json"],
+            ["metadata", "--locked", "--format-version=1"],
+        ]
+        for file, command in zip(files.values(), lists):
+            if not file.exists():
+                file.write_text(run(["cargo", *command], 5400, cwd=self.sources, env=clean_environment()))
+        return [str(part) for option in files.items() for part in option]
 
     def _with_clients(self, postgres: Postgres) -> list[str]:
         """The tests take pg_dump from the newest Postgres of the machine. In a namespace of their own, this is that one."""
@@ -187,7 +196,7 @@ def poolers(matrix: Matrix) -> Iterator[Check]:
         pooler = PgBouncer(matrix.packages, release, "session", matrix.new_folder("pgbouncer"), postgres)
         pooled = matrix.system(programs, postgres, database, broker, port=pooler.port)
         pooled.start(tuple(pooled.variables))
-        system.use(pooled, tasks=24)
+        system.use(pooled, tasks=48)
         system.look(pooled)
         pooled.stop()
         pooler.stop()

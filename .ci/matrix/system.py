@@ -136,7 +136,7 @@ PASSWORD = "correct horse"
 TITLES = ["Buy a chair", "Stühle kaufen, 300 €", "Ιωάννης ΣΊΣΥΦΟΣ", "İstanbul ıssız", "椅子を買う", "مقعد", "a\u0301 e\u0308 👩‍🏭", "100 % _ \\ '\""]
 
 
-def use(system: System, people: int = 12, tasks: int = 96) -> None:
+def use(system: System, people: int = 12, tasks: int = 144) -> None:
     """Makes users, keys, tasks, webhooks and decisions."""
     tokens = {}
     for number in range(people):
