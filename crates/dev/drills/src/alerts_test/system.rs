@@ -21,7 +21,7 @@ use serde_json::{Value, json};
 const PAUSE_AFTER_FAILURE: Duration = Duration::from_millis(20);
 
 /// Settings by program.
-const SETTINGS: [(&str, &str, &str); 16] = [
+const SETTINGS: [(&str, &str, &str); 18] = [
     ("gateway", "RATE_LIMIT", "off"),
     ("gateway", "GATEWAY_MAX_IN_FLIGHT", "16"),
     ("gateway", "TRUSTED_PROXIES", "127.0.0.0/8"),
@@ -48,6 +48,8 @@ const SETTINGS: [(&str, &str, &str); 16] = [
         "http://127.0.0.1:1/",
     ),
     ("people-task-service", "TASK_MAIL", "on"),
+    ("people-task-service", "TASK_MAIL_PER_CREATOR", "0"),
+    ("people-task-service", "TASK_MAIL_PER_RECIPIENT", "0"),
     ("notification-worker", "SMTP_URL", "smtp://127.0.0.1:1"),
     ("notification-worker", "MAIL_FROM", "no-reply@example.com"),
     ("user-service", "BCRYPT_COST", "11"),
