@@ -43,6 +43,8 @@ const PEOPLE_TASK_URL: &str = "people_task_service_database_url";
 const AMQP_URL: &str = "amqp_url";
 
 #[derive(Args)]
+// Those of `status` are a group of the same name.
+#[group(skip)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
     /// The folder of secrets.
