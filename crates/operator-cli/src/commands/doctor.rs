@@ -1,3 +1,4 @@
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -43,6 +44,8 @@ const PEOPLE_TASK_URL: &str = "people_task_service_database_url";
 const AMQP_URL: &str = "amqp_url";
 
 #[derive(Args)]
+// Those of `status` are a group of the same name.
+#[group(skip)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
     /// The folder of secrets.
@@ -99,6 +102,7 @@ impl Finding {
             Err(error) => {
                 // Libraries report several lines.
                 let error = format!("{error:#}").replace('\n', " ");
+                let error = error.trim_end_matches(['.', ' ']);
                 Self::new(about, State::Missing, format!("{error}. {remedy}"))
             }
         }
@@ -106,7 +110,33 @@ impl Finding {
 }
 
 pub(crate) fn run(arguments: &Arguments, global: &Global, output: Output) -> Outcome {
+    let findings = examine(arguments, global)?;
+    let rows = findings.iter().map(|finding| {
+        let (state, detail) = (finding.state.name().to_owned(), finding.detail.clone());
+        vec![state, finding.about.clone(), detail]
+    });
+    let result = findings.iter().map(|finding| {
+        let (state, detail) = (finding.state.name(), &finding.detail);
+        json!({"about": finding.about, "state": state, "detail": detail})
+    });
+    output.done(&table(&[], rows), &result.collect());
+    let is_missing = |finding: &&Finding| finding.state == State::Missing;
+    let missing = findings.iter().filter(is_missing).count();
+    if missing == 0 {
+        return Ok(());
+    }
+    let failure = anyhow!("{missing} of {} checks failed", findings.len());
+    Err(Failure::Failed(failure))
+}
+
+fn examine(arguments: &Arguments, global: &Global) -> Result<Vec<Finding>, Failure> {
     let folder = &arguments.folder;
+    if fs::read_dir(folder).is_err_and(|error| error.kind() == ErrorKind::PermissionDenied) {
+        // Nothing else could be checked.
+        let found = Err(anyhow!("{} cannot be read", folder.display()));
+        let remedy = "Run this as root or as a member of the group countersign";
+        return Ok(vec![Finding::of("secrets", found, remedy)]);
+    }
     let runtime = super::runtime()?;
     let mut findings = vec![secrets(folder)];
     findings.extend(settings());
@@ -115,72 +145,48 @@ pub(crate) fn run(arguments: &Arguments, global: &Global, output: Output) -> Out
     let processes = status::states(&arguments.processes)?;
     findings.extend(processes.iter().map(process));
     findings.push(administrator(global, folder));
-    // An error of the settings is among the findings.
+    // A file that cannot be read is among the faults of the settings.
     if let Ok(mut reader) = Reader::from_process() {
         findings.extend(public_url(&mut reader));
         findings.extend(mail(&mut reader, folder));
     }
-    let rows = findings.iter().map(|finding| {
-        let (state, detail) = (finding.state.name().to_owned(), finding.detail.clone());
-        vec![state, finding.about.clone(), detail]
-    });
-    let result: Value = findings
-        .iter()
-        .map(|finding| {
-            let (state, detail) = (finding.state.name(), &finding.detail);
-            json!({"about": finding.about, "state": state, "detail": detail})
-        })
-        .collect();
-    output.done(&table(&[], rows), &result);
-    let missing = findings
-        .iter()
-        .filter(|f| f.state == State::Missing)
-        .count();
-    if missing == 0 {
-        return Ok(());
-    }
-    Err(Failure::Failed(anyhow!(
-        "{missing} of {} checks failed",
-        findings.len()
-    )))
+    Ok(findings)
 }
 
 fn secrets(folder: &Path) -> Finding {
     let remedy = "`dpkg-reconfigure countersign` makes the files that are missing";
     for name in SECRETS {
-        let path = folder.join(name);
-        let found = match fs::read(&path) {
-            Ok(content) if content.is_empty() => Err(anyhow!("{} is empty", path.display())),
-            Ok(_) => continue,
-            Err(error) if error.kind() == ErrorKind::PermissionDenied => {
-                let found = Err(anyhow!("{} cannot be read", path.display()));
-                let remedy = "Run this as root or as a member of the group countersign";
-                return Finding::of("secrets", found, remedy);
-            }
-            Err(error) => Err(error).with_context(|| path.display().to_string()),
+        let found = match read(folder, name) {
+            Ok(secret) if secret.expose().is_empty() => Err(anyhow!("{name} is empty: remove it")),
+            found => found.map(|_| String::new()),
         };
-        return Finding::of("secrets", found, remedy);
+        if found.is_err() {
+            return Finding::of("secrets", found, remedy);
+        }
     }
     Finding::new("secrets", State::Ok, folder.display().to_string())
 }
 
-/// The settings of all processes. If they are valid, one line says so.
+/// The settings of all processes: a line for each fault, or one that says that they are valid.
 fn settings() -> Vec<Finding> {
     let file = std::env::var("CONFIG_FILE").unwrap_or_else(|_| "the environment".to_owned());
-    let mut faults = Vec::new();
+    let mut faults = BTreeMap::<String, Vec<String>>::new();
     for process in config::Process::value_variants() {
         if let Err(error) = config::check(*process) {
             let name = process.to_possible_value();
-            let name = name.as_ref().map_or("", |name| name.get_name());
-            let found = Err(error).with_context(|| format!("{name} would not start"));
-            let remedy = format!("Correct it in {file}, and restart countersign.target");
-            faults.push(Finding::of("settings", found, &remedy));
+            let name = name.map_or_else(String::new, |name| name.get_name().to_owned());
+            faults.entry(error.to_string()).or_default().push(name);
         }
     }
     if faults.is_empty() {
-        faults.push(Finding::new("settings", State::Ok, file));
+        return vec![Finding::new("settings", State::Ok, file)];
     }
-    faults
+    let finding = |(error, processes): (String, Vec<String>)| {
+        let found = Err(anyhow!("{error}")).context(processes.join(", "));
+        let remedy = format!("Correct it in {file}, and restart countersign.target");
+        Finding::of("settings", found, &remedy)
+    };
+    faults.into_iter().map(finding).collect()
 }
 
 /// The text of a secret's file.
