@@ -354,17 +354,18 @@ mod tests {
 
     use super::bearer_token;
 
+    fn token(headers: &[&str]) -> Result<Option<String>, &'static str> {
+        let mut request = TestRequest::default();
+        for header in headers {
+            request = request.append_header(("authorization", *header));
+        }
+        let request = request.to_http_request();
+        let token = bearer_token(&request).map_err(|problem| problem.code());
+        token.map(|token| token.map(str::to_owned))
+    }
+
     #[test]
     fn what_clients_send_without_a_token_counts_as_none() {
-        let token = |headers: &[&str]| {
-            let mut request = TestRequest::default();
-            for header in headers {
-                request = request.append_header(("authorization", *header));
-            }
-            let request = request.to_http_request();
-            let token = bearer_token(&request).map_err(|problem| problem.code());
-            token.map(|token| token.map(str::to_owned))
-        };
         for missing in [
             "",
             " ",
