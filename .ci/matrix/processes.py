@@ -23,7 +23,12 @@ class Process:
     """A process in a session of its own, so that Ctrl-C reaches this program alone, which ends it by a signal."""
 
     def __init__(
-        self, command: list[object], log: Path, variables: dict[str, str], end: signal.Signals = signal.SIGTERM, **options: object
+        self,
+        command: list[object],
+        log: Path,
+        variables: dict[str, str],
+        end: signal.Signals = signal.SIGTERM,
+        **options: object,
     ) -> None:
         self.log, self.name, self.end = log, log.stem, end
         with log.open("ab") as output:
@@ -80,7 +85,8 @@ def stop_all() -> None:
 def run(command: list[object], seconds: float = 120, **options: object) -> str:
     """Returns what a program prints."""
     command = [str(part) for part in command]
-    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=seconds, **options)
+    options |= {"stdin": subprocess.DEVNULL, "capture_output": True, "text": True, "timeout": seconds}
+    done = subprocess.run(command, check=False, **options)
     if done.returncode != 0:
         raise Failed(f"{Path(command[0]).name} failed with {done.returncode}: {(done.stderr or done.stdout).strip()[-600:]}")
     return done.stdout.strip()

@@ -9,10 +9,11 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable
+from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
-from processes import Failed, Process, clean_environment, free_ports, run, tail
+from processes import Failed, Process, free_ports, run, tail
 from servers import ROOT, Postgres, RabbitMq
 
 USERS = ["user-service", "deletion-worker", "notification-worker"]
@@ -87,7 +88,7 @@ class System:
     def start(self, names: tuple[str, ...] = ("user-service", "people-task-service", "gateway")) -> None:
         for name in names:
             process = self.spawn(name)
-            process.wait_until(lambda: self._is_ready(name))
+            process.wait_until(partial(self._is_ready, name))
 
     def spawn(self, name: str) -> Process:
         process = Process([self.programs.path(name)], self.folder / f"{name}.log", self.variables[name])
@@ -133,7 +134,16 @@ class System:
 
 
 PASSWORD = "correct horse"
-TITLES = ["Buy a chair", "Stühle kaufen, 300 €", "Ιωάννης ΣΊΣΥΦΟΣ", "İstanbul ıssız", "椅子を買う", "مقعد", "a\u0301 e\u0308 👩‍🏭", "100 % _ \\ '\""]
+TITLES = [
+    "Buy a chair",
+    "Stühle kaufen, 300 €",
+    "Ιωάννης ΣΊΣΥΦΟΣ",
+    "İstanbul ıssız",
+    "椅子を買う",
+    "مقعد",
+    "a\u0301 e\u0308 👩‍🏭",
+    "100 % _ \\ '\"",
+]
 
 
 def use(system: System, people: int = 12, tasks: int = 144) -> None:

@@ -269,9 +269,10 @@ async fn an_edited_due_date_is_the_one_that_counts() {
         .expect(200);
     assert_eq!(waiting(&app), 1);
 
-    let _worker = worker(&app).await;
     let passed = after(-60);
     assert_eq!(edit(json!(passed)).await, Some(passed));
+    // From now on, what is due is gone soon.
+    let _worker = worker(&app).await;
     assert_eq!(statuses(&receiver.wait_for_calls(1).await), ["due"]);
     wait_for_waiting(&app, 0).await;
     // It was told of a later date.
