@@ -1,4 +1,5 @@
-//! `docker-compose.yml` passes every setting on to the process that reads it, and no other variable.
+//! `docker-compose.yml` passes every setting on to the process that reads it, and no other variable. The units of the Debian
+//! package pass on every secret; all else is in their file of settings.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -38,6 +39,24 @@ fn compose_passes_on_every_setting_and_no_unknown_variable() {
         problems.extend(differences.map(|text| format!("{process}: {text}")));
     }
     assert!(problems.is_empty(), "docker-compose.yml: {problems:#?}");
+}
+
+#[test]
+fn the_units_of_the_debian_package_pass_on_every_secret() {
+    let units = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../deploy/debian/units");
+    for (process, settings) in described_settings() {
+        let unit = units.join(format!("countersign-{process}.service"));
+        let unit = std::fs::read_to_string(unit).unwrap();
+        let secrets = settings.iter().filter(|setting| setting.secret);
+        for Description { name, .. } in secrets.filter(|s| s.name != NOT_PASSED_ON[0].0) {
+            let (_, rest) = unit
+                .split_once(&format!("\nEnvironment={name}_FILE=%d/"))
+                .unwrap_or_else(|| panic!("{process} does not get {name}_FILE"));
+            let credential = rest.lines().next().unwrap();
+            let loaded = format!("\nLoadCredential={credential}:/etc/countersign/secrets/");
+            assert!(unit.contains(&loaded), "{process}: {credential}");
+        }
+    }
 }
 
 #[test]
