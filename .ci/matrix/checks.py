@@ -32,6 +32,10 @@ SQL_TESTS = """
 | package(people-task-service) & test(/^(plans|quotas|versions|webhooks)::/))
 - test(/a_million/) - test(/translated_message/)
 """
+# They read how often an index was used, which a server of 14 does not tell in time.
+WITHOUT_STATISTICS = """
+- test(/_by_its_indexes|has_an_index|have_an_index|at_most_a_thousand_deliveries|reads_only_the|read_only_their_own|reads_few_of/)
+"""
 # What depends on the order, the case and the time of the server.
 LOCALE_TESTS = """
 package(listing) & kind(test) | package(user-service) & test(/^(list_users|sign_in)::/)
@@ -326,7 +330,7 @@ def tests(matrix: Matrix) -> Iterator[Check]:
 
     def passes(major: int) -> str:
         postgres = matrix.postgres(major)
-        passed = matrix.nextest(SQL_TESTS, postgres, broker)
+        passed = matrix.nextest(SQL_TESTS + (WITHOUT_STATISTICS if major == 14 else ""), postgres, broker)
         postgres.stop()
         return f"{passed}; {postgres.version}"
 
