@@ -2636,9 +2636,11 @@ export interface operations {
                     "application/problem+json": components["schemas"]["PeopleTaskProblem"];
                 };
             };
-            /** @description `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-revoked`: The token was revoked. Sign in to get a new one. */
+            /** @description `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-revoked`: The token was revoked. Sign in to get a new one. This call needs an access token: send `Authorization: Bearer <token>`. */
             401: {
                 headers: {
+                    /** @description `Bearer` as in RFC 6750. */
+                    "WWW-Authenticate"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -2656,9 +2658,11 @@ export interface operations {
             };
             429: components["responses"]["RateLimited"];
             502: components["responses"]["BadGateway"];
-            /** @description `overloaded`: The service is overloaded. Try again shortly. `database-unavailable`: The database is unavailable. Try again shortly. */
+            /** @description `overloaded`: The service is overloaded. Try again shortly. `database-unavailable`: The database is unavailable. Try again shortly. Too many requests of all callers at once (`overloaded`), or the service does not respond and its circuit is open (`upstream-unavailable`). Nothing was changed; try again soon. */
             503: {
                 headers: {
+                    /** @description Seconds to wait. */
+                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -2726,9 +2730,11 @@ export interface operations {
                     "application/problem+json": components["schemas"]["PeopleTaskProblem"];
                 };
             };
-            /** @description `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-revoked`: The token was revoked. Sign in to get a new one. */
+            /** @description `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-revoked`: The token was revoked. Sign in to get a new one. This call needs an access token: send `Authorization: Bearer <token>`. */
             401: {
                 headers: {
+                    /** @description `Bearer` as in RFC 6750. */
+                    "WWW-Authenticate"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -2746,9 +2752,11 @@ export interface operations {
             };
             429: components["responses"]["RateLimited"];
             502: components["responses"]["BadGateway"];
-            /** @description `overloaded`: The service is overloaded. Try again shortly. `database-unavailable`: The database is unavailable. Try again shortly. */
+            /** @description `overloaded`: The service is overloaded. Try again shortly. `database-unavailable`: The database is unavailable. Try again shortly. Too many requests of all callers at once (`overloaded`), or the service does not respond and its circuit is open (`upstream-unavailable`). Nothing was changed; try again soon. */
             503: {
                 headers: {
+                    /** @description Seconds to wait. */
+                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -2792,9 +2800,11 @@ export interface operations {
                     "application/problem+json": components["schemas"]["PeopleTaskProblem"];
                 };
             };
-            /** @description `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-revoked`: The token was revoked. Sign in to get a new one. */
+            /** @description `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-revoked`: The token was revoked. Sign in to get a new one. This call needs an access token: send `Authorization: Bearer <token>`. */
             401: {
                 headers: {
+                    /** @description `Bearer` as in RFC 6750. */
+                    "WWW-Authenticate"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -2812,9 +2822,11 @@ export interface operations {
             };
             429: components["responses"]["RateLimited"];
             502: components["responses"]["BadGateway"];
-            /** @description `overloaded`: The service is overloaded. Try again shortly. `database-unavailable`: The database is unavailable. Try again shortly. */
+            /** @description `overloaded`: The service is overloaded. Try again shortly. `database-unavailable`: The database is unavailable. Try again shortly. Too many requests of all callers at once (`overloaded`), or the service does not respond and its circuit is open (`upstream-unavailable`). Nothing was changed; try again soon. */
             503: {
                 headers: {
+                    /** @description Seconds to wait. */
+                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -2845,9 +2857,11 @@ export interface operations {
                     "application/json": components["schemas"]["DeliveryResponse"];
                 };
             };
-            /** @description `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-revoked`: The token was revoked. Sign in to get a new one. */
+            /** @description `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-revoked`: The token was revoked. Sign in to get a new one. This call needs an access token: send `Authorization: Bearer <token>`. */
             401: {
                 headers: {
+                    /** @description `Bearer` as in RFC 6750. */
+                    "WWW-Authenticate"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -2883,9 +2897,11 @@ export interface operations {
             };
             429: components["responses"]["RateLimited"];
             502: components["responses"]["BadGateway"];
-            /** @description `overloaded`: The service is overloaded. Try again shortly. `database-unavailable`: The database is unavailable. Try again shortly. */
+            /** @description `overloaded`: The service is overloaded. Try again shortly. `database-unavailable`: The database is unavailable. Try again shortly. Too many requests of all callers at once (`overloaded`), or the service does not respond and its circuit is open (`upstream-unavailable`). Nothing was changed; try again soon. */
             503: {
                 headers: {
+                    /** @description Seconds to wait. */
+                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -2916,9 +2932,11 @@ export interface operations {
                     "application/json": components["schemas"]["DeliveryResponse"];
                 };
             };
-            /** @description `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-revoked`: The token was revoked. Sign in to get a new one. */
+            /** @description `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-revoked`: The token was revoked. Sign in to get a new one. This call needs an access token: send `Authorization: Bearer <token>`. */
             401: {
                 headers: {
+                    /** @description `Bearer` as in RFC 6750. */
+                    "WWW-Authenticate"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -2945,9 +2963,11 @@ export interface operations {
             };
             429: components["responses"]["RateLimited"];
             502: components["responses"]["BadGateway"];
-            /** @description `overloaded`: The service is overloaded. Try again shortly. `database-unavailable`: The database is unavailable. Try again shortly. */
+            /** @description `overloaded`: The service is overloaded. Try again shortly. `database-unavailable`: The database is unavailable. Try again shortly. Too many requests of all callers at once (`overloaded`), or the service does not respond and its circuit is open (`upstream-unavailable`). Nothing was changed; try again soon. */
             503: {
                 headers: {
+                    /** @description Seconds to wait. */
+                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -2988,9 +3008,11 @@ export interface operations {
                     "application/problem+json": components["schemas"]["PeopleTaskProblem"];
                 };
             };
-            /** @description `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-revoked`: The token was revoked. Sign in to get a new one. */
+            /** @description `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-revoked`: The token was revoked. Sign in to get a new one. This call needs an access token: send `Authorization: Bearer <token>`. */
             401: {
                 headers: {
+                    /** @description `Bearer` as in RFC 6750. */
+                    "WWW-Authenticate"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -3027,9 +3049,11 @@ export interface operations {
             };
             429: components["responses"]["RateLimited"];
             502: components["responses"]["BadGateway"];
-            /** @description `overloaded`: The service is overloaded. Try again shortly. `database-unavailable`: The database is unavailable. Try again shortly. */
+            /** @description `overloaded`: The service is overloaded. Try again shortly. `database-unavailable`: The database is unavailable. Try again shortly. Too many requests of all callers at once (`overloaded`), or the service does not respond and its circuit is open (`upstream-unavailable`). Nothing was changed; try again soon. */
             503: {
                 headers: {
+                    /** @description Seconds to wait. */
+                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -3075,9 +3099,11 @@ export interface operations {
                     "application/problem+json": components["schemas"]["PeopleTaskProblem"];
                 };
             };
-            /** @description `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-revoked`: The token was revoked. Sign in to get a new one. */
+            /** @description `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-revoked`: The token was revoked. Sign in to get a new one. This call needs an access token: send `Authorization: Bearer <token>`. */
             401: {
                 headers: {
+                    /** @description `Bearer` as in RFC 6750. */
+                    "WWW-Authenticate"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -3095,9 +3121,11 @@ export interface operations {
             };
             429: components["responses"]["RateLimited"];
             502: components["responses"]["BadGateway"];
-            /** @description `overloaded`: The service is overloaded. Try again shortly. `database-unavailable`: The database is unavailable. Try again shortly. */
+            /** @description `overloaded`: The service is overloaded. Try again shortly. `database-unavailable`: The database is unavailable. Try again shortly. Too many requests of all callers at once (`overloaded`), or the service does not respond and its circuit is open (`upstream-unavailable`). Nothing was changed; try again soon. */
             503: {
                 headers: {
+                    /** @description Seconds to wait. */
+                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -3138,9 +3166,11 @@ export interface operations {
                     "application/problem+json": components["schemas"]["PeopleTaskProblem"];
                 };
             };
-            /** @description `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-revoked`: The token was revoked. Sign in to get a new one. */
+            /** @description `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-revoked`: The token was revoked. Sign in to get a new one. This call needs an access token: send `Authorization: Bearer <token>`. */
             401: {
                 headers: {
+                    /** @description `Bearer` as in RFC 6750. */
+                    "WWW-Authenticate"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -3186,9 +3216,11 @@ export interface operations {
             };
             429: components["responses"]["RateLimited"];
             502: components["responses"]["BadGateway"];
-            /** @description `overloaded`: The service is overloaded. Try again shortly. `database-unavailable`: The database is unavailable. Try again shortly. */
+            /** @description `overloaded`: The service is overloaded. Try again shortly. `database-unavailable`: The database is unavailable. Try again shortly. Too many requests of all callers at once (`overloaded`), or the service does not respond and its circuit is open (`upstream-unavailable`). Nothing was changed; try again soon. */
             503: {
                 headers: {
+                    /** @description Seconds to wait. */
+                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -3229,9 +3261,11 @@ export interface operations {
                     "application/problem+json": components["schemas"]["PeopleTaskProblem"];
                 };
             };
-            /** @description `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-revoked`: The token was revoked. Sign in to get a new one. */
+            /** @description `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-revoked`: The token was revoked. Sign in to get a new one. This call needs an access token: send `Authorization: Bearer <token>`. */
             401: {
                 headers: {
+                    /** @description `Bearer` as in RFC 6750. */
+                    "WWW-Authenticate"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -3268,9 +3302,11 @@ export interface operations {
             };
             429: components["responses"]["RateLimited"];
             502: components["responses"]["BadGateway"];
-            /** @description `overloaded`: The service is overloaded. Try again shortly. `database-unavailable`: The database is unavailable. Try again shortly. */
+            /** @description `overloaded`: The service is overloaded. Try again shortly. `database-unavailable`: The database is unavailable. Try again shortly. Too many requests of all callers at once (`overloaded`), or the service does not respond and its circuit is open (`upstream-unavailable`). Nothing was changed; try again soon. */
             503: {
                 headers: {
+                    /** @description Seconds to wait. */
+                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -3311,9 +3347,11 @@ export interface operations {
                     "application/problem+json": components["schemas"]["PeopleTaskProblem"];
                 };
             };
-            /** @description `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-revoked`: The token was revoked. Sign in to get a new one. */
+            /** @description `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-revoked`: The token was revoked. Sign in to get a new one. This call needs an access token: send `Authorization: Bearer <token>`. */
             401: {
                 headers: {
+                    /** @description `Bearer` as in RFC 6750. */
+                    "WWW-Authenticate"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -3350,9 +3388,11 @@ export interface operations {
             };
             429: components["responses"]["RateLimited"];
             502: components["responses"]["BadGateway"];
-            /** @description `overloaded`: The service is overloaded. Try again shortly. `database-unavailable`: The database is unavailable. Try again shortly. */
+            /** @description `overloaded`: The service is overloaded. Try again shortly. `database-unavailable`: The database is unavailable. Try again shortly. Too many requests of all callers at once (`overloaded`), or the service does not respond and its circuit is open (`upstream-unavailable`). Nothing was changed; try again soon. */
             503: {
                 headers: {
+                    /** @description Seconds to wait. */
+                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -3380,9 +3420,11 @@ export interface operations {
                     "application/json": components["schemas"]["DeliveryQueues"];
                 };
             };
-            /** @description `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-revoked`: The token was revoked. Sign in to get a new one. */
+            /** @description `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-revoked`: The token was revoked. Sign in to get a new one. This call needs an access token: send `Authorization: Bearer <token>`. */
             401: {
                 headers: {
+                    /** @description `Bearer` as in RFC 6750. */
+                    "WWW-Authenticate"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -3400,9 +3442,11 @@ export interface operations {
             };
             429: components["responses"]["RateLimited"];
             502: components["responses"]["BadGateway"];
-            /** @description `overloaded`: The service is overloaded. Try again shortly. `database-unavailable`: The database is unavailable. Try again shortly. */
+            /** @description `overloaded`: The service is overloaded. Try again shortly. `database-unavailable`: The database is unavailable. Try again shortly. Too many requests of all callers at once (`overloaded`), or the service does not respond and its circuit is open (`upstream-unavailable`). Nothing was changed; try again soon. */
             503: {
                 headers: {
+                    /** @description Seconds to wait. */
+                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -3484,9 +3528,11 @@ export interface operations {
             };
             429: components["responses"]["RateLimited"];
             502: components["responses"]["BadGateway"];
-            /** @description `overloaded`: The service is overloaded. Try again shortly. `database-unavailable`: The database is unavailable. Try again shortly. */
+            /** @description `overloaded`: The service is overloaded. Try again shortly. `database-unavailable`: The database is unavailable. Try again shortly. Too many requests of all callers at once (`overloaded`), or the service does not respond and its circuit is open (`upstream-unavailable`). Nothing was changed; try again soon. */
             503: {
                 headers: {
+                    /** @description Seconds to wait. */
+                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -3540,9 +3586,11 @@ export interface operations {
                     "application/problem+json": components["schemas"]["PeopleTaskProblem"];
                 };
             };
-            /** @description `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-revoked`: The token was revoked. Sign in to get a new one. */
+            /** @description `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-revoked`: The token was revoked. Sign in to get a new one. This call needs an access token: send `Authorization: Bearer <token>`. */
             401: {
                 headers: {
+                    /** @description `Bearer` as in RFC 6750. */
+                    "WWW-Authenticate"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -3560,9 +3608,11 @@ export interface operations {
             };
             429: components["responses"]["RateLimited"];
             502: components["responses"]["BadGateway"];
-            /** @description `overloaded`: The service is overloaded. Try again shortly. `database-unavailable`: The database is unavailable. Try again shortly. */
+            /** @description `overloaded`: The service is overloaded. Try again shortly. `database-unavailable`: The database is unavailable. Try again shortly. Too many requests of all callers at once (`overloaded`), or the service does not respond and its circuit is open (`upstream-unavailable`). Nothing was changed; try again soon. */
             503: {
                 headers: {
+                    /** @description Seconds to wait. */
+                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -3617,9 +3667,11 @@ export interface operations {
                     "application/problem+json": components["schemas"]["PeopleTaskProblem"];
                 };
             };
-            /** @description `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-revoked`: The token was revoked. Sign in to get a new one. */
+            /** @description `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-revoked`: The token was revoked. Sign in to get a new one. This call needs an access token: send `Authorization: Bearer <token>`. */
             401: {
                 headers: {
+                    /** @description `Bearer` as in RFC 6750. */
+                    "WWW-Authenticate"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -3663,9 +3715,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["PeopleTaskProblem"];
                 };
             };
-            /** @description `rate-limited`: The user, or all together, add too much at a time. */
+            /** @description `rate-limited`: The user, or all together, add too much at a time. Too many requests from your address in a short time (`rate-limited`), or too many that have no response yet (`too-many-concurrent-requests`). */
             429: {
                 headers: {
+                    /** @description The requests that are left (`r`), and the seconds until one more is available (`t`). */
+                    RateLimit?: string;
+                    /** @description The limit: its name, the requests that may come at once (`q`), and the seconds until all of them are available again (`w`). */
+                    "RateLimit-Policy"?: string;
+                    /** @description Seconds to wait. */
+                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -3673,9 +3731,11 @@ export interface operations {
                 };
             };
             502: components["responses"]["BadGateway"];
-            /** @description `overloaded`: The service is overloaded. Try again shortly. `database-unavailable`: The database is unavailable. Try again shortly. */
+            /** @description `overloaded`: The service is overloaded. Try again shortly. `database-unavailable`: The database is unavailable. Try again shortly. Too many requests of all callers at once (`overloaded`), or the service does not respond and its circuit is open (`upstream-unavailable`). Nothing was changed; try again soon. */
             503: {
                 headers: {
+                    /** @description Seconds to wait. */
+                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -3719,9 +3779,11 @@ export interface operations {
                     "application/problem+json": components["schemas"]["PeopleTaskProblem"];
                 };
             };
-            /** @description `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-revoked`: The token was revoked. Sign in to get a new one. */
+            /** @description `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-revoked`: The token was revoked. Sign in to get a new one. This call needs an access token: send `Authorization: Bearer <token>`. */
             401: {
                 headers: {
+                    /** @description `Bearer` as in RFC 6750. */
+                    "WWW-Authenticate"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -3739,9 +3801,11 @@ export interface operations {
             };
             429: components["responses"]["RateLimited"];
             502: components["responses"]["BadGateway"];
-            /** @description `overloaded`: The service is overloaded. Try again shortly. `database-unavailable`: The database is unavailable. Try again shortly. */
+            /** @description `overloaded`: The service is overloaded. Try again shortly. `database-unavailable`: The database is unavailable. Try again shortly. Too many requests of all callers at once (`overloaded`), or the service does not respond and its circuit is open (`upstream-unavailable`). Nothing was changed; try again soon. */
             503: {
                 headers: {
+                    /** @description Seconds to wait. */
+                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -3788,9 +3852,11 @@ export interface operations {
                     "application/problem+json": components["schemas"]["PeopleTaskProblem"];
                 };
             };
-            /** @description `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-revoked`: The token was revoked. Sign in to get a new one. */
+            /** @description `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-revoked`: The token was revoked. Sign in to get a new one. This call needs an access token: send `Authorization: Bearer <token>`. */
             401: {
                 headers: {
+                    /** @description `Bearer` as in RFC 6750. */
+                    "WWW-Authenticate"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -3808,9 +3874,11 @@ export interface operations {
             };
             429: components["responses"]["RateLimited"];
             502: components["responses"]["BadGateway"];
-            /** @description `overloaded`: The service is overloaded. Try again shortly. `database-unavailable`: The database is unavailable. Try again shortly. */
+            /** @description `overloaded`: The service is overloaded. Try again shortly. `database-unavailable`: The database is unavailable. Try again shortly. Too many requests of all callers at once (`overloaded`), or the service does not respond and its circuit is open (`upstream-unavailable`). Nothing was changed; try again soon. */
             503: {
                 headers: {
+                    /** @description Seconds to wait. */
+                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -3865,9 +3933,11 @@ export interface operations {
                     "application/problem+json": components["schemas"]["PeopleTaskProblem"];
                 };
             };
-            /** @description `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-revoked`: The token was revoked. Sign in to get a new one. */
+            /** @description `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-revoked`: The token was revoked. Sign in to get a new one. This call needs an access token: send `Authorization: Bearer <token>`. */
             401: {
                 headers: {
+                    /** @description `Bearer` as in RFC 6750. */
+                    "WWW-Authenticate"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -3920,9 +3990,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["PeopleTaskProblem"];
                 };
             };
-            /** @description `rate-limited`: The user, or all together, add too much at a time. */
+            /** @description `rate-limited`: The user, or all together, add too much at a time. Too many requests from your address in a short time (`rate-limited`), or too many that have no response yet (`too-many-concurrent-requests`). */
             429: {
                 headers: {
+                    /** @description The requests that are left (`r`), and the seconds until one more is available (`t`). */
+                    RateLimit?: string;
+                    /** @description The limit: its name, the requests that may come at once (`q`), and the seconds until all of them are available again (`w`). */
+                    "RateLimit-Policy"?: string;
+                    /** @description Seconds to wait. */
+                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -3930,9 +4006,11 @@ export interface operations {
                 };
             };
             502: components["responses"]["BadGateway"];
-            /** @description `overloaded`: The service is overloaded. Try again shortly. `database-unavailable`: The database is unavailable. Try again shortly. */
+            /** @description `overloaded`: The service is overloaded. Try again shortly. `database-unavailable`: The database is unavailable. Try again shortly. Too many requests of all callers at once (`overloaded`), or the service does not respond and its circuit is open (`upstream-unavailable`). Nothing was changed; try again soon. */
             503: {
                 headers: {
+                    /** @description Seconds to wait. */
+                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -3987,9 +4065,11 @@ export interface operations {
                     "application/problem+json": components["schemas"]["PeopleTaskProblem"];
                 };
             };
-            /** @description `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-revoked`: The token was revoked. Sign in to get a new one. */
+            /** @description `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-revoked`: The token was revoked. Sign in to get a new one. This call needs an access token: send `Authorization: Bearer <token>`. */
             401: {
                 headers: {
+                    /** @description `Bearer` as in RFC 6750. */
+                    "WWW-Authenticate"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -4044,9 +4124,11 @@ export interface operations {
             };
             429: components["responses"]["RateLimited"];
             502: components["responses"]["BadGateway"];
-            /** @description `overloaded`: The service is overloaded. Try again shortly. `database-unavailable`: The database is unavailable. Try again shortly. */
+            /** @description `overloaded`: The service is overloaded. Try again shortly. `database-unavailable`: The database is unavailable. Try again shortly. Too many requests of all callers at once (`overloaded`), or the service does not respond and its circuit is open (`upstream-unavailable`). Nothing was changed; try again soon. */
             503: {
                 headers: {
+                    /** @description Seconds to wait. */
+                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -4077,9 +4159,11 @@ export interface operations {
                     "application/json": components["schemas"]["CancelPreview"];
                 };
             };
-            /** @description `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-revoked`: The token was revoked. Sign in to get a new one. */
+            /** @description `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-revoked`: The token was revoked. Sign in to get a new one. This call needs an access token: send `Authorization: Bearer <token>`. */
             401: {
                 headers: {
+                    /** @description `Bearer` as in RFC 6750. */
+                    "WWW-Authenticate"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -4115,9 +4199,11 @@ export interface operations {
             };
             429: components["responses"]["RateLimited"];
             502: components["responses"]["BadGateway"];
-            /** @description `overloaded`: The service is overloaded. Try again shortly. `database-unavailable`: The database is unavailable. Try again shortly. */
+            /** @description `overloaded`: The service is overloaded. Try again shortly. `database-unavailable`: The database is unavailable. Try again shortly. Too many requests of all callers at once (`overloaded`), or the service does not respond and its circuit is open (`upstream-unavailable`). Nothing was changed; try again soon. */
             503: {
                 headers: {
+                    /** @description Seconds to wait. */
+                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -4172,9 +4258,11 @@ export interface operations {
                     "application/problem+json": components["schemas"]["PeopleTaskProblem"];
                 };
             };
-            /** @description `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-revoked`: The token was revoked. Sign in to get a new one. */
+            /** @description `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-revoked`: The token was revoked. Sign in to get a new one. This call needs an access token: send `Authorization: Bearer <token>`. */
             401: {
                 headers: {
+                    /** @description `Bearer` as in RFC 6750. */
+                    "WWW-Authenticate"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -4229,9 +4317,11 @@ export interface operations {
             };
             429: components["responses"]["RateLimited"];
             502: components["responses"]["BadGateway"];
-            /** @description `overloaded`: The service is overloaded. Try again shortly. `database-unavailable`: The database is unavailable. Try again shortly. */
+            /** @description `overloaded`: The service is overloaded. Try again shortly. `database-unavailable`: The database is unavailable. Try again shortly. Too many requests of all callers at once (`overloaded`), or the service does not respond and its circuit is open (`upstream-unavailable`). Nothing was changed; try again soon. */
             503: {
                 headers: {
+                    /** @description Seconds to wait. */
+                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -4276,9 +4366,11 @@ export interface operations {
                     "application/problem+json": components["schemas"]["PeopleTaskProblem"];
                 };
             };
-            /** @description `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-revoked`: The token was revoked. Sign in to get a new one. */
+            /** @description `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-revoked`: The token was revoked. Sign in to get a new one. This call needs an access token: send `Authorization: Bearer <token>`. */
             401: {
                 headers: {
+                    /** @description `Bearer` as in RFC 6750. */
+                    "WWW-Authenticate"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -4305,9 +4397,11 @@ export interface operations {
             };
             429: components["responses"]["RateLimited"];
             502: components["responses"]["BadGateway"];
-            /** @description `overloaded`: The service is overloaded. Try again shortly. `database-unavailable`: The database is unavailable. Try again shortly. */
+            /** @description `overloaded`: The service is overloaded. Try again shortly. `database-unavailable`: The database is unavailable. Try again shortly. Too many requests of all callers at once (`overloaded`), or the service does not respond and its circuit is open (`upstream-unavailable`). Nothing was changed; try again soon. */
             503: {
                 headers: {
+                    /** @description Seconds to wait. */
+                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -4362,9 +4456,11 @@ export interface operations {
                     "application/problem+json": components["schemas"]["PeopleTaskProblem"];
                 };
             };
-            /** @description `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-revoked`: The token was revoked. Sign in to get a new one. */
+            /** @description `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-revoked`: The token was revoked. Sign in to get a new one. This call needs an access token: send `Authorization: Bearer <token>`. */
             401: {
                 headers: {
+                    /** @description `Bearer` as in RFC 6750. */
+                    "WWW-Authenticate"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -4419,9 +4515,11 @@ export interface operations {
             };
             429: components["responses"]["RateLimited"];
             502: components["responses"]["BadGateway"];
-            /** @description `overloaded`: The service is overloaded. Try again shortly. `database-unavailable`: The database is unavailable. Try again shortly. */
+            /** @description `overloaded`: The service is overloaded. Try again shortly. `database-unavailable`: The database is unavailable. Try again shortly. Too many requests of all callers at once (`overloaded`), or the service does not respond and its circuit is open (`upstream-unavailable`). Nothing was changed; try again soon. */
             503: {
                 headers: {
+                    /** @description Seconds to wait. */
+                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -4452,9 +4550,11 @@ export interface operations {
                     "application/json": components["schemas"]["WebhookResponse"][];
                 };
             };
-            /** @description `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-revoked`: The token was revoked. Sign in to get a new one. */
+            /** @description `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-revoked`: The token was revoked. Sign in to get a new one. This call needs an access token: send `Authorization: Bearer <token>`. */
             401: {
                 headers: {
+                    /** @description `Bearer` as in RFC 6750. */
+                    "WWW-Authenticate"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -4472,9 +4572,11 @@ export interface operations {
             };
             429: components["responses"]["RateLimited"];
             502: components["responses"]["BadGateway"];
-            /** @description `overloaded`: The service is overloaded. Try again shortly. `database-unavailable`: The database is unavailable. Try again shortly. */
+            /** @description `overloaded`: The service is overloaded. Try again shortly. `database-unavailable`: The database is unavailable. Try again shortly. Too many requests of all callers at once (`overloaded`), or the service does not respond and its circuit is open (`upstream-unavailable`). Nothing was changed; try again soon. */
             503: {
                 headers: {
+                    /** @description Seconds to wait. */
+                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -4524,9 +4626,11 @@ export interface operations {
                     "application/problem+json": components["schemas"]["PeopleTaskProblem"];
                 };
             };
-            /** @description `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-revoked`: The token was revoked. Sign in to get a new one. */
+            /** @description `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-revoked`: The token was revoked. Sign in to get a new one. This call needs an access token: send `Authorization: Bearer <token>`. */
             401: {
                 headers: {
+                    /** @description `Bearer` as in RFC 6750. */
+                    "WWW-Authenticate"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -4588,9 +4692,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["PeopleTaskProblem"];
                 };
             };
-            /** @description `rate-limited`: The user, or all together, add too much at a time. */
+            /** @description `rate-limited`: The user, or all together, add too much at a time. Too many requests from your address in a short time (`rate-limited`), or too many that have no response yet (`too-many-concurrent-requests`). */
             429: {
                 headers: {
+                    /** @description The requests that are left (`r`), and the seconds until one more is available (`t`). */
+                    RateLimit?: string;
+                    /** @description The limit: its name, the requests that may come at once (`q`), and the seconds until all of them are available again (`w`). */
+                    "RateLimit-Policy"?: string;
+                    /** @description Seconds to wait. */
+                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -4598,9 +4708,11 @@ export interface operations {
                 };
             };
             502: components["responses"]["BadGateway"];
-            /** @description `overloaded`: The service is overloaded. Try again shortly. `database-unavailable`: The database is unavailable. Try again shortly. */
+            /** @description `overloaded`: The service is overloaded. Try again shortly. `database-unavailable`: The database is unavailable. Try again shortly. Too many requests of all callers at once (`overloaded`), or the service does not respond and its circuit is open (`upstream-unavailable`). Nothing was changed; try again soon. */
             503: {
                 headers: {
+                    /** @description Seconds to wait. */
+                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -4631,9 +4743,11 @@ export interface operations {
                     "application/json": Record<string, never>;
                 };
             };
-            /** @description `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-revoked`: The token was revoked. Sign in to get a new one. */
+            /** @description `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-revoked`: The token was revoked. Sign in to get a new one. This call needs an access token: send `Authorization: Bearer <token>`. */
             401: {
                 headers: {
+                    /** @description `Bearer` as in RFC 6750. */
+                    "WWW-Authenticate"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -4660,9 +4774,11 @@ export interface operations {
             };
             429: components["responses"]["RateLimited"];
             502: components["responses"]["BadGateway"];
-            /** @description `overloaded`: The service is overloaded. Try again shortly. `database-unavailable`: The database is unavailable. Try again shortly. */
+            /** @description `overloaded`: The service is overloaded. Try again shortly. `database-unavailable`: The database is unavailable. Try again shortly. Too many requests of all callers at once (`overloaded`), or the service does not respond and its circuit is open (`upstream-unavailable`). Nothing was changed; try again soon. */
             503: {
                 headers: {
+                    /** @description Seconds to wait. */
+                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -4693,9 +4809,11 @@ export interface operations {
                     "application/json": Record<string, never>;
                 };
             };
-            /** @description `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-revoked`: The token was revoked. Sign in to get a new one. */
+            /** @description `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-revoked`: The token was revoked. Sign in to get a new one. This call needs an access token: send `Authorization: Bearer <token>`. */
             401: {
                 headers: {
+                    /** @description `Bearer` as in RFC 6750. */
+                    "WWW-Authenticate"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -4722,9 +4840,11 @@ export interface operations {
             };
             429: components["responses"]["RateLimited"];
             502: components["responses"]["BadGateway"];
-            /** @description `overloaded`: The service is overloaded. Try again shortly. `database-unavailable`: The database is unavailable. Try again shortly. */
+            /** @description `overloaded`: The service is overloaded. Try again shortly. `database-unavailable`: The database is unavailable. Try again shortly. Too many requests of all callers at once (`overloaded`), or the service does not respond and its circuit is open (`upstream-unavailable`). Nothing was changed; try again soon. */
             503: {
                 headers: {
+                    /** @description Seconds to wait. */
+                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -4755,9 +4875,11 @@ export interface operations {
                     "application/json": components["schemas"]["WebhookTest"];
                 };
             };
-            /** @description `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-revoked`: The token was revoked. Sign in to get a new one. */
+            /** @description `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-revoked`: The token was revoked. Sign in to get a new one. This call needs an access token: send `Authorization: Bearer <token>`. */
             401: {
                 headers: {
+                    /** @description `Bearer` as in RFC 6750. */
+                    "WWW-Authenticate"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -4791,9 +4913,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["PeopleTaskProblem"];
                 };
             };
-            /** @description `rate-limited`: The user, or all together, try too many webhooks. */
+            /** @description `rate-limited`: The user, or all together, try too many webhooks. Too many requests from your address in a short time (`rate-limited`), or too many that have no response yet (`too-many-concurrent-requests`). */
             429: {
                 headers: {
+                    /** @description The requests that are left (`r`), and the seconds until one more is available (`t`). */
+                    RateLimit?: string;
+                    /** @description The limit: its name, the requests that may come at once (`q`), and the seconds until all of them are available again (`w`). */
+                    "RateLimit-Policy"?: string;
+                    /** @description Seconds to wait. */
+                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -4801,9 +4929,11 @@ export interface operations {
                 };
             };
             502: components["responses"]["BadGateway"];
-            /** @description `overloaded`: The service is overloaded. Try again shortly. `database-unavailable`: The database is unavailable. Try again shortly. */
+            /** @description `overloaded`: The service is overloaded. Try again shortly. `database-unavailable`: The database is unavailable. Try again shortly. Too many requests of all callers at once (`overloaded`), or the service does not respond and its circuit is open (`upstream-unavailable`). Nothing was changed; try again soon. */
             503: {
                 headers: {
+                    /** @description Seconds to wait. */
+                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -4913,9 +5043,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["PeopleTaskProblem"];
                 };
             };
-            /** @description `rate-limited`: Too many passwords from the client's address are being checked at once. */
+            /** @description `rate-limited`: Too many passwords from the client's address are being checked at once. Too many requests from your address in a short time (`rate-limited`), or too many that have no response yet (`too-many-concurrent-requests`). */
             429: {
                 headers: {
+                    /** @description The requests that are left (`r`), and the seconds until one more is available (`t`). */
+                    RateLimit?: string;
+                    /** @description The limit: its name, the requests that may come at once (`q`), and the seconds until all of them are available again (`w`). */
+                    "RateLimit-Policy"?: string;
+                    /** @description Seconds to wait. */
+                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -4923,9 +5059,11 @@ export interface operations {
                 };
             };
             502: components["responses"]["BadGateway"];
-            /** @description `overloaded`: Too many passwords are being checked. Try again shortly. `overloaded`: The service is overloaded. Try again shortly. `database-unavailable`: The database is unavailable. Try again shortly. */
+            /** @description `overloaded`: Too many passwords are being checked. Try again shortly. `overloaded`: The service is overloaded. Try again shortly. `database-unavailable`: The database is unavailable. Try again shortly. Too many requests of all callers at once (`overloaded`), or the service does not respond and its circuit is open (`upstream-unavailable`). Nothing was changed; try again soon. */
             503: {
                 headers: {
+                    /** @description Seconds to wait. */
+                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -4966,9 +5104,11 @@ export interface operations {
             };
             429: components["responses"]["RateLimited"];
             502: components["responses"]["BadGateway"];
-            /** @description `overloaded`: The service is overloaded. Try again shortly. `database-unavailable`: The database is unavailable. Try again shortly. */
+            /** @description `overloaded`: The service is overloaded. Try again shortly. `database-unavailable`: The database is unavailable. Try again shortly. Too many requests of all callers at once (`overloaded`), or the service does not respond and its circuit is open (`upstream-unavailable`). Nothing was changed; try again soon. */
             503: {
                 headers: {
+                    /** @description Seconds to wait. */
+                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -5059,9 +5199,11 @@ export interface operations {
             };
             429: components["responses"]["RateLimited"];
             502: components["responses"]["BadGateway"];
-            /** @description `overloaded`: The service is overloaded. Try again shortly. `database-unavailable`: The database is unavailable. Try again shortly. */
+            /** @description `overloaded`: The service is overloaded. Try again shortly. `database-unavailable`: The database is unavailable. Try again shortly. Too many requests of all callers at once (`overloaded`), or the service does not respond and its circuit is open (`upstream-unavailable`). Nothing was changed; try again soon. */
             503: {
                 headers: {
+                    /** @description Seconds to wait. */
+                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -5089,9 +5231,11 @@ export interface operations {
                     "application/json": components["schemas"]["CurrentUserResponse"];
                 };
             };
-            /** @description `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-revoked`: The token was revoked. Sign in to get a new one. */
+            /** @description `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-revoked`: The token was revoked. Sign in to get a new one. This call needs an access token: send `Authorization: Bearer <token>`. */
             401: {
                 headers: {
+                    /** @description `Bearer` as in RFC 6750. */
+                    "WWW-Authenticate"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -5100,9 +5244,11 @@ export interface operations {
             };
             429: components["responses"]["RateLimited"];
             502: components["responses"]["BadGateway"];
-            /** @description `overloaded`: The service is overloaded. Try again shortly. `database-unavailable`: The database is unavailable. Try again shortly. */
+            /** @description `overloaded`: The service is overloaded. Try again shortly. `database-unavailable`: The database is unavailable. Try again shortly. Too many requests of all callers at once (`overloaded`), or the service does not respond and its circuit is open (`upstream-unavailable`). Nothing was changed; try again soon. */
             503: {
                 headers: {
+                    /** @description Seconds to wait. */
+                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -5189,9 +5335,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["PeopleTaskProblem"];
                 };
             };
-            /** @description `rate-limited`: Too many passwords from the client's address are being checked at once. */
+            /** @description `rate-limited`: Too many passwords from the client's address are being checked at once. Too many requests from your address in a short time (`rate-limited`), or too many that have no response yet (`too-many-concurrent-requests`). */
             429: {
                 headers: {
+                    /** @description The requests that are left (`r`), and the seconds until one more is available (`t`). */
+                    RateLimit?: string;
+                    /** @description The limit: its name, the requests that may come at once (`q`), and the seconds until all of them are available again (`w`). */
+                    "RateLimit-Policy"?: string;
+                    /** @description Seconds to wait. */
+                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -5199,9 +5351,11 @@ export interface operations {
                 };
             };
             502: components["responses"]["BadGateway"];
-            /** @description `overloaded`: Too many passwords are being checked. Try again shortly. `overloaded`: The service is overloaded. Try again shortly. `database-unavailable`: The database is unavailable. Try again shortly. */
+            /** @description `overloaded`: Too many passwords are being checked. Try again shortly. `overloaded`: The service is overloaded. Try again shortly. `database-unavailable`: The database is unavailable. Try again shortly. Too many requests of all callers at once (`overloaded`), or the service does not respond and its circuit is open (`upstream-unavailable`). Nothing was changed; try again soon. */
             503: {
                 headers: {
+                    /** @description Seconds to wait. */
+                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -5279,9 +5433,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["PeopleTaskProblem"];
                 };
             };
-            /** @description `rate-limited`: Too many passwords from the client's address are being checked at once. */
+            /** @description `rate-limited`: Too many passwords from the client's address are being checked at once. Too many requests from your address in a short time (`rate-limited`), or too many that have no response yet (`too-many-concurrent-requests`). */
             429: {
                 headers: {
+                    /** @description The requests that are left (`r`), and the seconds until one more is available (`t`). */
+                    RateLimit?: string;
+                    /** @description The limit: its name, the requests that may come at once (`q`), and the seconds until all of them are available again (`w`). */
+                    "RateLimit-Policy"?: string;
+                    /** @description Seconds to wait. */
+                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -5289,9 +5449,11 @@ export interface operations {
                 };
             };
             502: components["responses"]["BadGateway"];
-            /** @description `overloaded`: Too many passwords are being checked. Try again shortly. `overloaded`: The service is overloaded. Try again shortly. `database-unavailable`: The database is unavailable. Try again shortly. */
+            /** @description `overloaded`: Too many passwords are being checked. Try again shortly. `overloaded`: The service is overloaded. Try again shortly. `database-unavailable`: The database is unavailable. Try again shortly. Too many requests of all callers at once (`overloaded`), or the service does not respond and its circuit is open (`upstream-unavailable`). Nothing was changed; try again soon. */
             503: {
                 headers: {
+                    /** @description Seconds to wait. */
+                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -5332,9 +5494,11 @@ export interface operations {
                     "application/problem+json": components["schemas"]["PeopleTaskProblem"];
                 };
             };
-            /** @description `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-revoked`: The token was revoked. Sign in to get a new one. */
+            /** @description `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-revoked`: The token was revoked. Sign in to get a new one. This call needs an access token: send `Authorization: Bearer <token>`. */
             401: {
                 headers: {
+                    /** @description `Bearer` as in RFC 6750. */
+                    "WWW-Authenticate"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -5360,9 +5524,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["PeopleTaskProblem"];
                 };
             };
-            /** @description `rate-limited`: Too many passwords from the client's address are being checked at once. */
+            /** @description `rate-limited`: Too many passwords from the client's address are being checked at once. Too many requests from your address in a short time (`rate-limited`), or too many that have no response yet (`too-many-concurrent-requests`). */
             429: {
                 headers: {
+                    /** @description The requests that are left (`r`), and the seconds until one more is available (`t`). */
+                    RateLimit?: string;
+                    /** @description The limit: its name, the requests that may come at once (`q`), and the seconds until all of them are available again (`w`). */
+                    "RateLimit-Policy"?: string;
+                    /** @description Seconds to wait. */
+                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -5370,9 +5540,11 @@ export interface operations {
                 };
             };
             502: components["responses"]["BadGateway"];
-            /** @description `overloaded`: Too many passwords are being checked. Try again shortly. `overloaded`: The service is overloaded. Try again shortly. `database-unavailable`: The database is unavailable. Try again shortly. */
+            /** @description `overloaded`: Too many passwords are being checked. Try again shortly. `overloaded`: The service is overloaded. Try again shortly. `database-unavailable`: The database is unavailable. Try again shortly. Too many requests of all callers at once (`overloaded`), or the service does not respond and its circuit is open (`upstream-unavailable`). Nothing was changed; try again soon. */
             503: {
                 headers: {
+                    /** @description Seconds to wait. */
+                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -5432,9 +5604,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["PeopleTaskProblem"];
                 };
             };
-            /** @description `rate-limited`: Too many codes were requested for this e-mail address or by this client. */
+            /** @description `rate-limited`: Too many codes were requested for this e-mail address or by this client. Too many requests from your address in a short time (`rate-limited`), or too many that have no response yet (`too-many-concurrent-requests`). */
             429: {
                 headers: {
+                    /** @description The requests that are left (`r`), and the seconds until one more is available (`t`). */
+                    RateLimit?: string;
+                    /** @description The limit: its name, the requests that may come at once (`q`), and the seconds until all of them are available again (`w`). */
+                    "RateLimit-Policy"?: string;
+                    /** @description Seconds to wait. */
+                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -5442,9 +5620,11 @@ export interface operations {
                 };
             };
             502: components["responses"]["BadGateway"];
-            /** @description `forgot-password-not-configured`: No channel is configured that could carry a code. `overloaded`: The service is overloaded. Try again shortly. `database-unavailable`: The database is unavailable. Try again shortly. */
+            /** @description `forgot-password-not-configured`: No channel is configured that could carry a code. `overloaded`: The service is overloaded. Try again shortly. `database-unavailable`: The database is unavailable. Try again shortly. Too many requests of all callers at once (`overloaded`), or the service does not respond and its circuit is open (`upstream-unavailable`). Nothing was changed; try again soon. */
             503: {
                 headers: {
+                    /** @description Seconds to wait. */
+                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -5504,9 +5684,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["PeopleTaskProblem"];
                 };
             };
-            /** @description `rate-limited`: Too many passwords from the client's address are being checked at once. */
+            /** @description `rate-limited`: Too many passwords from the client's address are being checked at once. Too many requests from your address in a short time (`rate-limited`), or too many that have no response yet (`too-many-concurrent-requests`). */
             429: {
                 headers: {
+                    /** @description The requests that are left (`r`), and the seconds until one more is available (`t`). */
+                    RateLimit?: string;
+                    /** @description The limit: its name, the requests that may come at once (`q`), and the seconds until all of them are available again (`w`). */
+                    "RateLimit-Policy"?: string;
+                    /** @description Seconds to wait. */
+                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -5514,9 +5700,11 @@ export interface operations {
                 };
             };
             502: components["responses"]["BadGateway"];
-            /** @description `overloaded`: Too many passwords are being checked. Try again shortly. `overloaded`: The service is overloaded. Try again shortly. `database-unavailable`: The database is unavailable. Try again shortly. */
+            /** @description `overloaded`: Too many passwords are being checked. Try again shortly. `overloaded`: The service is overloaded. Try again shortly. `database-unavailable`: The database is unavailable. Try again shortly. Too many requests of all callers at once (`overloaded`), or the service does not respond and its circuit is open (`upstream-unavailable`). Nothing was changed; try again soon. */
             503: {
                 headers: {
+                    /** @description Seconds to wait. */
+                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -5544,9 +5732,11 @@ export interface operations {
                     "application/json": components["schemas"]["Key"][];
                 };
             };
-            /** @description `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-revoked`: The token was revoked. Sign in to get a new one. */
+            /** @description `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-revoked`: The token was revoked. Sign in to get a new one. This call needs an access token: send `Authorization: Bearer <token>`. */
             401: {
                 headers: {
+                    /** @description `Bearer` as in RFC 6750. */
+                    "WWW-Authenticate"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -5564,9 +5754,11 @@ export interface operations {
             };
             429: components["responses"]["RateLimited"];
             502: components["responses"]["BadGateway"];
-            /** @description `overloaded`: The service is overloaded. Try again shortly. `database-unavailable`: The database is unavailable. Try again shortly. */
+            /** @description `overloaded`: The service is overloaded. Try again shortly. `database-unavailable`: The database is unavailable. Try again shortly. Too many requests of all callers at once (`overloaded`), or the service does not respond and its circuit is open (`upstream-unavailable`). Nothing was changed; try again soon. */
             503: {
                 headers: {
+                    /** @description Seconds to wait. */
+                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -5607,9 +5799,11 @@ export interface operations {
                     "application/problem+json": components["schemas"]["PeopleTaskProblem"];
                 };
             };
-            /** @description `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-revoked`: The token was revoked. Sign in to get a new one. */
+            /** @description `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-revoked`: The token was revoked. Sign in to get a new one. This call needs an access token: send `Authorization: Bearer <token>`. */
             401: {
                 headers: {
+                    /** @description `Bearer` as in RFC 6750. */
+                    "WWW-Authenticate"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -5655,9 +5849,11 @@ export interface operations {
             };
             429: components["responses"]["RateLimited"];
             502: components["responses"]["BadGateway"];
-            /** @description `overloaded`: The service is overloaded. Try again shortly. `database-unavailable`: The database is unavailable. Try again shortly. */
+            /** @description `overloaded`: The service is overloaded. Try again shortly. `database-unavailable`: The database is unavailable. Try again shortly. Too many requests of all callers at once (`overloaded`), or the service does not respond and its circuit is open (`upstream-unavailable`). Nothing was changed; try again soon. */
             503: {
                 headers: {
+                    /** @description Seconds to wait. */
+                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -5688,9 +5884,11 @@ export interface operations {
                     "application/json": components["schemas"]["EmptyResponse"];
                 };
             };
-            /** @description `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-revoked`: The token was revoked. Sign in to get a new one. */
+            /** @description `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-revoked`: The token was revoked. Sign in to get a new one. This call needs an access token: send `Authorization: Bearer <token>`. */
             401: {
                 headers: {
+                    /** @description `Bearer` as in RFC 6750. */
+                    "WWW-Authenticate"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -5717,9 +5915,11 @@ export interface operations {
             };
             429: components["responses"]["RateLimited"];
             502: components["responses"]["BadGateway"];
-            /** @description `overloaded`: The service is overloaded. Try again shortly. `database-unavailable`: The database is unavailable. Try again shortly. */
+            /** @description `overloaded`: The service is overloaded. Try again shortly. `database-unavailable`: The database is unavailable. Try again shortly. Too many requests of all callers at once (`overloaded`), or the service does not respond and its circuit is open (`upstream-unavailable`). Nothing was changed; try again soon. */
             503: {
                 headers: {
+                    /** @description Seconds to wait. */
+                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -5760,9 +5960,11 @@ export interface operations {
                     "application/problem+json": components["schemas"]["PeopleTaskProblem"];
                 };
             };
-            /** @description `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-revoked`: The token was revoked. Sign in to get a new one. */
+            /** @description `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-revoked`: The token was revoked. Sign in to get a new one. This call needs an access token: send `Authorization: Bearer <token>`. */
             401: {
                 headers: {
+                    /** @description `Bearer` as in RFC 6750. */
+                    "WWW-Authenticate"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -5815,9 +6017,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["PeopleTaskProblem"];
                 };
             };
-            /** @description `rate-limited`: Too many passwords from the client's address are being checked at once. */
+            /** @description `rate-limited`: Too many passwords from the client's address are being checked at once. Too many requests from your address in a short time (`rate-limited`), or too many that have no response yet (`too-many-concurrent-requests`). */
             429: {
                 headers: {
+                    /** @description The requests that are left (`r`), and the seconds until one more is available (`t`). */
+                    RateLimit?: string;
+                    /** @description The limit: its name, the requests that may come at once (`q`), and the seconds until all of them are available again (`w`). */
+                    "RateLimit-Policy"?: string;
+                    /** @description Seconds to wait. */
+                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -5825,9 +6033,11 @@ export interface operations {
                 };
             };
             502: components["responses"]["BadGateway"];
-            /** @description `overloaded`: Too many passwords are being checked. Try again shortly. `overloaded`: The service is overloaded. Try again shortly. `database-unavailable`: The database is unavailable. Try again shortly. */
+            /** @description `overloaded`: Too many passwords are being checked. Try again shortly. `overloaded`: The service is overloaded. Try again shortly. `database-unavailable`: The database is unavailable. Try again shortly. Too many requests of all callers at once (`overloaded`), or the service does not respond and its circuit is open (`upstream-unavailable`). Nothing was changed; try again soon. */
             503: {
                 headers: {
+                    /** @description Seconds to wait. */
+                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -5855,9 +6065,11 @@ export interface operations {
                     "application/json": components["schemas"]["Session"][];
                 };
             };
-            /** @description `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-revoked`: The token was revoked. Sign in to get a new one. */
+            /** @description `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-revoked`: The token was revoked. Sign in to get a new one. This call needs an access token: send `Authorization: Bearer <token>`. */
             401: {
                 headers: {
+                    /** @description `Bearer` as in RFC 6750. */
+                    "WWW-Authenticate"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -5866,9 +6078,11 @@ export interface operations {
             };
             429: components["responses"]["RateLimited"];
             502: components["responses"]["BadGateway"];
-            /** @description `overloaded`: The service is overloaded. Try again shortly. `database-unavailable`: The database is unavailable. Try again shortly. */
+            /** @description `overloaded`: The service is overloaded. Try again shortly. `database-unavailable`: The database is unavailable. Try again shortly. Too many requests of all callers at once (`overloaded`), or the service does not respond and its circuit is open (`upstream-unavailable`). Nothing was changed; try again soon. */
             503: {
                 headers: {
+                    /** @description Seconds to wait. */
+                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -5899,9 +6113,11 @@ export interface operations {
                     "application/json": components["schemas"]["EmptyResponse"];
                 };
             };
-            /** @description `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-revoked`: The token was revoked. Sign in to get a new one. */
+            /** @description `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-revoked`: The token was revoked. Sign in to get a new one. This call needs an access token: send `Authorization: Bearer <token>`. */
             401: {
                 headers: {
+                    /** @description `Bearer` as in RFC 6750. */
+                    "WWW-Authenticate"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -5919,9 +6135,11 @@ export interface operations {
             };
             429: components["responses"]["RateLimited"];
             502: components["responses"]["BadGateway"];
-            /** @description `overloaded`: The service is overloaded. Try again shortly. `database-unavailable`: The database is unavailable. Try again shortly. */
+            /** @description `overloaded`: The service is overloaded. Try again shortly. `database-unavailable`: The database is unavailable. Try again shortly. Too many requests of all callers at once (`overloaded`), or the service does not respond and its circuit is open (`upstream-unavailable`). Nothing was changed; try again soon. */
             503: {
                 headers: {
+                    /** @description Seconds to wait. */
+                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -6008,9 +6226,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["PeopleTaskProblem"];
                 };
             };
-            /** @description `too-many-attempts`: Too many failed attempts in a row. Wait as long as `Retry-After` says, then try again. `rate-limited`: Too many passwords from the client's address are being checked at once. */
+            /** @description `too-many-attempts`: Too many failed attempts in a row. Wait as long as `Retry-After` says, then try again. `rate-limited`: Too many passwords from the client's address are being checked at once. Too many requests from your address in a short time (`rate-limited`), or too many that have no response yet (`too-many-concurrent-requests`). */
             429: {
                 headers: {
+                    /** @description The requests that are left (`r`), and the seconds until one more is available (`t`). */
+                    RateLimit?: string;
+                    /** @description The limit: its name, the requests that may come at once (`q`), and the seconds until all of them are available again (`w`). */
+                    "RateLimit-Policy"?: string;
+                    /** @description Seconds to wait. */
+                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -6018,9 +6242,11 @@ export interface operations {
                 };
             };
             502: components["responses"]["BadGateway"];
-            /** @description `overloaded`: Too many passwords are being checked. Try again shortly. `overloaded`: The service is overloaded. Try again shortly. `database-unavailable`: The database is unavailable. Try again shortly. */
+            /** @description `overloaded`: Too many passwords are being checked. Try again shortly. `overloaded`: The service is overloaded. Try again shortly. `database-unavailable`: The database is unavailable. Try again shortly. Too many requests of all callers at once (`overloaded`), or the service does not respond and its circuit is open (`upstream-unavailable`). Nothing was changed; try again soon. */
             503: {
                 headers: {
+                    /** @description Seconds to wait. */
+                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -6048,9 +6274,11 @@ export interface operations {
                     "application/json": components["schemas"]["EmptyResponse"];
                 };
             };
-            /** @description `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-revoked`: The token was revoked. Sign in to get a new one. */
+            /** @description `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-revoked`: The token was revoked. Sign in to get a new one. This call needs an access token: send `Authorization: Bearer <token>`. */
             401: {
                 headers: {
+                    /** @description `Bearer` as in RFC 6750. */
+                    "WWW-Authenticate"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -6066,9 +6294,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["PeopleTaskProblem"];
                 };
             };
-            /** @description `rate-limited`: Too many codes were requested for this e-mail address or by this client. */
+            /** @description `rate-limited`: Too many codes were requested for this e-mail address or by this client. Too many requests from your address in a short time (`rate-limited`), or too many that have no response yet (`too-many-concurrent-requests`). */
             429: {
                 headers: {
+                    /** @description The requests that are left (`r`), and the seconds until one more is available (`t`). */
+                    RateLimit?: string;
+                    /** @description The limit: its name, the requests that may come at once (`q`), and the seconds until all of them are available again (`w`). */
+                    "RateLimit-Policy"?: string;
+                    /** @description Seconds to wait. */
+                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -6076,9 +6310,11 @@ export interface operations {
                 };
             };
             502: components["responses"]["BadGateway"];
-            /** @description `verification-not-configured`: No channel is configured that could carry a code. `overloaded`: The service is overloaded. Try again shortly. `database-unavailable`: The database is unavailable. Try again shortly. */
+            /** @description `verification-not-configured`: No channel is configured that could carry a code. `overloaded`: The service is overloaded. Try again shortly. `database-unavailable`: The database is unavailable. Try again shortly. Too many requests of all callers at once (`overloaded`), or the service does not respond and its circuit is open (`upstream-unavailable`). Nothing was changed; try again soon. */
             503: {
                 headers: {
+                    /** @description Seconds to wait. */
+                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -6128,9 +6364,11 @@ export interface operations {
                     "application/problem+json": components["schemas"]["PeopleTaskProblem"];
                 };
             };
-            /** @description `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-revoked`: The token was revoked. Sign in to get a new one. */
+            /** @description `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-revoked`: The token was revoked. Sign in to get a new one. This call needs an access token: send `Authorization: Bearer <token>`. */
             401: {
                 headers: {
+                    /** @description `Bearer` as in RFC 6750. */
+                    "WWW-Authenticate"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -6148,9 +6386,11 @@ export interface operations {
             };
             429: components["responses"]["RateLimited"];
             502: components["responses"]["BadGateway"];
-            /** @description `overloaded`: The service is overloaded. Try again shortly. `database-unavailable`: The database is unavailable. Try again shortly. */
+            /** @description `overloaded`: The service is overloaded. Try again shortly. `database-unavailable`: The database is unavailable. Try again shortly. Too many requests of all callers at once (`overloaded`), or the service does not respond and its circuit is open (`upstream-unavailable`). Nothing was changed; try again soon. */
             503: {
                 headers: {
+                    /** @description Seconds to wait. */
+                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -6181,9 +6421,11 @@ export interface operations {
                     "application/json": components["schemas"]["UserResponse"];
                 };
             };
-            /** @description `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-revoked`: The token was revoked. Sign in to get a new one. */
+            /** @description `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-revoked`: The token was revoked. Sign in to get a new one. This call needs an access token: send `Authorization: Bearer <token>`. */
             401: {
                 headers: {
+                    /** @description `Bearer` as in RFC 6750. */
+                    "WWW-Authenticate"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -6210,9 +6452,11 @@ export interface operations {
             };
             429: components["responses"]["RateLimited"];
             502: components["responses"]["BadGateway"];
-            /** @description `overloaded`: The service is overloaded. Try again shortly. `database-unavailable`: The database is unavailable. Try again shortly. */
+            /** @description `overloaded`: The service is overloaded. Try again shortly. `database-unavailable`: The database is unavailable. Try again shortly. Too many requests of all callers at once (`overloaded`), or the service does not respond and its circuit is open (`upstream-unavailable`). Nothing was changed; try again soon. */
             503: {
                 headers: {
+                    /** @description Seconds to wait. */
+                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -6256,9 +6500,11 @@ export interface operations {
                     "application/problem+json": components["schemas"]["PeopleTaskProblem"];
                 };
             };
-            /** @description `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-revoked`: The token was revoked. Sign in to get a new one. */
+            /** @description `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-revoked`: The token was revoked. Sign in to get a new one. This call needs an access token: send `Authorization: Bearer <token>`. */
             401: {
                 headers: {
+                    /** @description `Bearer` as in RFC 6750. */
+                    "WWW-Authenticate"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -6311,9 +6557,15 @@ export interface operations {
                     "application/problem+json": components["schemas"]["PeopleTaskProblem"];
                 };
             };
-            /** @description `rate-limited`: Too many passwords from the client's address are being checked at once. */
+            /** @description `rate-limited`: Too many passwords from the client's address are being checked at once. Too many requests from your address in a short time (`rate-limited`), or too many that have no response yet (`too-many-concurrent-requests`). */
             429: {
                 headers: {
+                    /** @description The requests that are left (`r`), and the seconds until one more is available (`t`). */
+                    RateLimit?: string;
+                    /** @description The limit: its name, the requests that may come at once (`q`), and the seconds until all of them are available again (`w`). */
+                    "RateLimit-Policy"?: string;
+                    /** @description Seconds to wait. */
+                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -6321,9 +6573,11 @@ export interface operations {
                 };
             };
             502: components["responses"]["BadGateway"];
-            /** @description `overloaded`: Too many passwords are being checked. Try again shortly. `overloaded`: The service is overloaded. Try again shortly. `database-unavailable`: The database is unavailable. Try again shortly. */
+            /** @description `overloaded`: Too many passwords are being checked. Try again shortly. `overloaded`: The service is overloaded. Try again shortly. `database-unavailable`: The database is unavailable. Try again shortly. Too many requests of all callers at once (`overloaded`), or the service does not respond and its circuit is open (`upstream-unavailable`). Nothing was changed; try again soon. */
             503: {
                 headers: {
+                    /** @description Seconds to wait. */
+                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -6356,9 +6610,11 @@ export interface operations {
                     "application/json": components["schemas"]["DeletionTicket"];
                 };
             };
-            /** @description `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-revoked`: The token was revoked. Sign in to get a new one. */
+            /** @description `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-revoked`: The token was revoked. Sign in to get a new one. This call needs an access token: send `Authorization: Bearer <token>`. */
             401: {
                 headers: {
+                    /** @description `Bearer` as in RFC 6750. */
+                    "WWW-Authenticate"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -6394,9 +6650,11 @@ export interface operations {
             };
             429: components["responses"]["RateLimited"];
             502: components["responses"]["BadGateway"];
-            /** @description `overloaded`: The service is overloaded. Try again shortly. `database-unavailable`: The database is unavailable. Try again shortly. */
+            /** @description `overloaded`: The service is overloaded. Try again shortly. `database-unavailable`: The database is unavailable. Try again shortly. Too many requests of all callers at once (`overloaded`), or the service does not respond and its circuit is open (`upstream-unavailable`). Nothing was changed; try again soon. */
             503: {
                 headers: {
+                    /** @description Seconds to wait. */
+                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -6429,9 +6687,11 @@ export interface operations {
                     "application/json": components["schemas"]["DeletionStatus"];
                 };
             };
-            /** @description `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-revoked`: The token was revoked. Sign in to get a new one. */
+            /** @description `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-revoked`: The token was revoked. Sign in to get a new one. This call needs an access token: send `Authorization: Bearer <token>`. */
             401: {
                 headers: {
+                    /** @description `Bearer` as in RFC 6750. */
+                    "WWW-Authenticate"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -6458,9 +6718,11 @@ export interface operations {
             };
             429: components["responses"]["RateLimited"];
             502: components["responses"]["BadGateway"];
-            /** @description `overloaded`: The service is overloaded. Try again shortly. `database-unavailable`: The database is unavailable. Try again shortly. */
+            /** @description `overloaded`: The service is overloaded. Try again shortly. `database-unavailable`: The database is unavailable. Try again shortly. Too many requests of all callers at once (`overloaded`), or the service does not respond and its circuit is open (`upstream-unavailable`). Nothing was changed; try again soon. */
             503: {
                 headers: {
+                    /** @description Seconds to wait. */
+                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -6493,9 +6755,11 @@ export interface operations {
                     "application/json": components["schemas"]["DeletionStatus"];
                 };
             };
-            /** @description `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-revoked`: The token was revoked. Sign in to get a new one. */
+            /** @description `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-revoked`: The token was revoked. Sign in to get a new one. This call needs an access token: send `Authorization: Bearer <token>`. */
             401: {
                 headers: {
+                    /** @description `Bearer` as in RFC 6750. */
+                    "WWW-Authenticate"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -6531,9 +6795,11 @@ export interface operations {
             };
             429: components["responses"]["RateLimited"];
             502: components["responses"]["BadGateway"];
-            /** @description `overloaded`: The service is overloaded. Try again shortly. `database-unavailable`: The database is unavailable. Try again shortly. */
+            /** @description `overloaded`: The service is overloaded. Try again shortly. `database-unavailable`: The database is unavailable. Try again shortly. Too many requests of all callers at once (`overloaded`), or the service does not respond and its circuit is open (`upstream-unavailable`). Nothing was changed; try again soon. */
             503: {
                 headers: {
+                    /** @description Seconds to wait. */
+                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -6564,9 +6830,11 @@ export interface operations {
                     "application/json": components["schemas"]["Key"][];
                 };
             };
-            /** @description `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-revoked`: The token was revoked. Sign in to get a new one. */
+            /** @description `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-revoked`: The token was revoked. Sign in to get a new one. This call needs an access token: send `Authorization: Bearer <token>`. */
             401: {
                 headers: {
+                    /** @description `Bearer` as in RFC 6750. */
+                    "WWW-Authenticate"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -6593,9 +6861,11 @@ export interface operations {
             };
             429: components["responses"]["RateLimited"];
             502: components["responses"]["BadGateway"];
-            /** @description `overloaded`: The service is overloaded. Try again shortly. `database-unavailable`: The database is unavailable. Try again shortly. */
+            /** @description `overloaded`: The service is overloaded. Try again shortly. `database-unavailable`: The database is unavailable. Try again shortly. Too many requests of all callers at once (`overloaded`), or the service does not respond and its circuit is open (`upstream-unavailable`). Nothing was changed; try again soon. */
             503: {
                 headers: {
+                    /** @description Seconds to wait. */
+                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -6639,9 +6909,11 @@ export interface operations {
                     "application/problem+json": components["schemas"]["PeopleTaskProblem"];
                 };
             };
-            /** @description `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-revoked`: The token was revoked. Sign in to get a new one. */
+            /** @description `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-revoked`: The token was revoked. Sign in to get a new one. This call needs an access token: send `Authorization: Bearer <token>`. */
             401: {
                 headers: {
+                    /** @description `Bearer` as in RFC 6750. */
+                    "WWW-Authenticate"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -6696,9 +6968,11 @@ export interface operations {
             };
             429: components["responses"]["RateLimited"];
             502: components["responses"]["BadGateway"];
-            /** @description `overloaded`: The service is overloaded. Try again shortly. `database-unavailable`: The database is unavailable. Try again shortly. */
+            /** @description `overloaded`: The service is overloaded. Try again shortly. `database-unavailable`: The database is unavailable. Try again shortly. Too many requests of all callers at once (`overloaded`), or the service does not respond and its circuit is open (`upstream-unavailable`). Nothing was changed; try again soon. */
             503: {
                 headers: {
+                    /** @description Seconds to wait. */
+                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -6731,9 +7005,11 @@ export interface operations {
                     "application/json": components["schemas"]["EmptyResponse"];
                 };
             };
-            /** @description `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-revoked`: The token was revoked. Sign in to get a new one. */
+            /** @description `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-revoked`: The token was revoked. Sign in to get a new one. This call needs an access token: send `Authorization: Bearer <token>`. */
             401: {
                 headers: {
+                    /** @description `Bearer` as in RFC 6750. */
+                    "WWW-Authenticate"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -6760,9 +7036,11 @@ export interface operations {
             };
             429: components["responses"]["RateLimited"];
             502: components["responses"]["BadGateway"];
-            /** @description `overloaded`: The service is overloaded. Try again shortly. `database-unavailable`: The database is unavailable. Try again shortly. */
+            /** @description `overloaded`: The service is overloaded. Try again shortly. `database-unavailable`: The database is unavailable. Try again shortly. Too many requests of all callers at once (`overloaded`), or the service does not respond and its circuit is open (`upstream-unavailable`). Nothing was changed; try again soon. */
             503: {
                 headers: {
+                    /** @description Seconds to wait. */
+                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -6795,9 +7073,11 @@ export interface operations {
                     "application/json": components["schemas"]["EmptyResponse"];
                 };
             };
-            /** @description `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-revoked`: The token was revoked. Sign in to get a new one. */
+            /** @description `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-revoked`: The token was revoked. Sign in to get a new one. This call needs an access token: send `Authorization: Bearer <token>`. */
             401: {
                 headers: {
+                    /** @description `Bearer` as in RFC 6750. */
+                    "WWW-Authenticate"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -6824,9 +7104,11 @@ export interface operations {
             };
             429: components["responses"]["RateLimited"];
             502: components["responses"]["BadGateway"];
-            /** @description `overloaded`: The service is overloaded. Try again shortly. `database-unavailable`: The database is unavailable. Try again shortly. */
+            /** @description `overloaded`: The service is overloaded. Try again shortly. `database-unavailable`: The database is unavailable. Try again shortly. Too many requests of all callers at once (`overloaded`), or the service does not respond and its circuit is open (`upstream-unavailable`). Nothing was changed; try again soon. */
             503: {
                 headers: {
+                    /** @description Seconds to wait. */
+                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -6857,9 +7139,11 @@ export interface operations {
                     "application/json": components["schemas"]["UserResponse"];
                 };
             };
-            /** @description `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-revoked`: The token was revoked. Sign in to get a new one. */
+            /** @description `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-revoked`: The token was revoked. Sign in to get a new one. This call needs an access token: send `Authorization: Bearer <token>`. */
             401: {
                 headers: {
+                    /** @description `Bearer` as in RFC 6750. */
+                    "WWW-Authenticate"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -6886,9 +7170,11 @@ export interface operations {
             };
             429: components["responses"]["RateLimited"];
             502: components["responses"]["BadGateway"];
-            /** @description `overloaded`: The service is overloaded. Try again shortly. `database-unavailable`: The database is unavailable. Try again shortly. */
+            /** @description `overloaded`: The service is overloaded. Try again shortly. `database-unavailable`: The database is unavailable. Try again shortly. Too many requests of all callers at once (`overloaded`), or the service does not respond and its circuit is open (`upstream-unavailable`). Nothing was changed; try again soon. */
             503: {
                 headers: {
+                    /** @description Seconds to wait. */
+                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -6930,9 +7216,11 @@ export interface operations {
                     "application/problem+json": components["schemas"]["PeopleTaskProblem"];
                 };
             };
-            /** @description `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-revoked`: The token was revoked. Sign in to get a new one. */
+            /** @description `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-revoked`: The token was revoked. Sign in to get a new one. This call needs an access token: send `Authorization: Bearer <token>`. */
             401: {
                 headers: {
+                    /** @description `Bearer` as in RFC 6750. */
+                    "WWW-Authenticate"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -6950,9 +7238,11 @@ export interface operations {
             };
             429: components["responses"]["RateLimited"];
             502: components["responses"]["BadGateway"];
-            /** @description `overloaded`: The service is overloaded. Try again shortly. `database-unavailable`: The database is unavailable. Try again shortly. */
+            /** @description `overloaded`: The service is overloaded. Try again shortly. `database-unavailable`: The database is unavailable. Try again shortly. Too many requests of all callers at once (`overloaded`), or the service does not respond and its circuit is open (`upstream-unavailable`). Nothing was changed; try again soon. */
             503: {
                 headers: {
+                    /** @description Seconds to wait. */
+                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -6996,9 +7286,11 @@ export interface operations {
                     "application/problem+json": components["schemas"]["PeopleTaskProblem"];
                 };
             };
-            /** @description `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-revoked`: The token was revoked. Sign in to get a new one. */
+            /** @description `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-revoked`: The token was revoked. Sign in to get a new one. This call needs an access token: send `Authorization: Bearer <token>`. */
             401: {
                 headers: {
+                    /** @description `Bearer` as in RFC 6750. */
+                    "WWW-Authenticate"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -7016,9 +7308,11 @@ export interface operations {
             };
             429: components["responses"]["RateLimited"];
             502: components["responses"]["BadGateway"];
-            /** @description `overloaded`: The service is overloaded. Try again shortly. `database-unavailable`: The database is unavailable. Try again shortly. */
+            /** @description `overloaded`: The service is overloaded. Try again shortly. `database-unavailable`: The database is unavailable. Try again shortly. Too many requests of all callers at once (`overloaded`), or the service does not respond and its circuit is open (`upstream-unavailable`). Nothing was changed; try again soon. */
             503: {
                 headers: {
+                    /** @description Seconds to wait. */
+                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -7046,9 +7340,11 @@ export interface operations {
                     "application/json": components["schemas"]["RetriedDeletions"];
                 };
             };
-            /** @description `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-revoked`: The token was revoked. Sign in to get a new one. */
+            /** @description `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-revoked`: The token was revoked. Sign in to get a new one. This call needs an access token: send `Authorization: Bearer <token>`. */
             401: {
                 headers: {
+                    /** @description `Bearer` as in RFC 6750. */
+                    "WWW-Authenticate"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -7066,9 +7362,11 @@ export interface operations {
             };
             429: components["responses"]["RateLimited"];
             502: components["responses"]["BadGateway"];
-            /** @description `overloaded`: The service is overloaded. Try again shortly. `database-unavailable`: The database is unavailable. Try again shortly. */
+            /** @description `overloaded`: The service is overloaded. Try again shortly. `database-unavailable`: The database is unavailable. Try again shortly. Too many requests of all callers at once (`overloaded`), or the service does not respond and its circuit is open (`upstream-unavailable`). Nothing was changed; try again soon. */
             503: {
                 headers: {
+                    /** @description Seconds to wait. */
+                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -7112,9 +7410,11 @@ export interface operations {
                     "application/problem+json": components["schemas"]["PeopleTaskProblem"];
                 };
             };
-            /** @description `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-revoked`: The token was revoked. Sign in to get a new one. */
+            /** @description `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-revoked`: The token was revoked. Sign in to get a new one. This call needs an access token: send `Authorization: Bearer <token>`. */
             401: {
                 headers: {
+                    /** @description `Bearer` as in RFC 6750. */
+                    "WWW-Authenticate"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -7132,9 +7432,11 @@ export interface operations {
             };
             429: components["responses"]["RateLimited"];
             502: components["responses"]["BadGateway"];
-            /** @description `overloaded`: The service is overloaded. Try again shortly. `database-unavailable`: The database is unavailable. Try again shortly. */
+            /** @description `overloaded`: The service is overloaded. Try again shortly. `database-unavailable`: The database is unavailable. Try again shortly. Too many requests of all callers at once (`overloaded`), or the service does not respond and its circuit is open (`upstream-unavailable`). Nothing was changed; try again soon. */
             503: {
                 headers: {
+                    /** @description Seconds to wait. */
+                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -7162,9 +7464,11 @@ export interface operations {
                     "application/json": components["schemas"]["ConfirmedResponse"];
                 };
             };
-            /** @description `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-revoked`: The token was revoked. Sign in to get a new one. */
+            /** @description `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-revoked`: The token was revoked. Sign in to get a new one. This call needs an access token: send `Authorization: Bearer <token>`. */
             401: {
                 headers: {
+                    /** @description `Bearer` as in RFC 6750. */
+                    "WWW-Authenticate"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -7182,9 +7486,11 @@ export interface operations {
             };
             429: components["responses"]["RateLimited"];
             502: components["responses"]["BadGateway"];
-            /** @description `overloaded`: The service is overloaded. Try again shortly. `database-unavailable`: The database is unavailable. Try again shortly. */
+            /** @description `overloaded`: The service is overloaded. Try again shortly. `database-unavailable`: The database is unavailable. Try again shortly. Too many requests of all callers at once (`overloaded`), or the service does not respond and its circuit is open (`upstream-unavailable`). Nothing was changed; try again soon. */
             503: {
                 headers: {
+                    /** @description Seconds to wait. */
+                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -7212,9 +7518,11 @@ export interface operations {
                     "application/json": components["schemas"]["UserQueues"];
                 };
             };
-            /** @description `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-revoked`: The token was revoked. Sign in to get a new one. */
+            /** @description `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-revoked`: The token was revoked. Sign in to get a new one. This call needs an access token: send `Authorization: Bearer <token>`. */
             401: {
                 headers: {
+                    /** @description `Bearer` as in RFC 6750. */
+                    "WWW-Authenticate"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -7232,9 +7540,11 @@ export interface operations {
             };
             429: components["responses"]["RateLimited"];
             502: components["responses"]["BadGateway"];
-            /** @description `overloaded`: The service is overloaded. Try again shortly. `database-unavailable`: The database is unavailable. Try again shortly. */
+            /** @description `overloaded`: The service is overloaded. Try again shortly. `database-unavailable`: The database is unavailable. Try again shortly. Too many requests of all callers at once (`overloaded`), or the service does not respond and its circuit is open (`upstream-unavailable`). Nothing was changed; try again soon. */
             503: {
                 headers: {
+                    /** @description Seconds to wait. */
+                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {

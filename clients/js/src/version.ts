@@ -1,2 +1,2 @@
 /** The version of this package, which is the version of the API that it was made for. */
-export const VERSION = "0.2.0";
+export const VERSION = "0.3.0";

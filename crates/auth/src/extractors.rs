@@ -152,7 +152,7 @@ impl FromRequest for MaybeCaller {
             let Some(token) = bearer_token(&request)? else {
                 return Ok(Self(None));
             };
-            let caller = Caller::of_token(&request, &token).await?;
+            let caller = Caller::of_token(&request, token).await?;
             Ok(Self(Some(caller)))
         })
     }
@@ -193,7 +193,7 @@ impl FromRequest for ServiceCaller {
         let request = request.clone();
         Box::pin(async move {
             let token = bearer_token(&request)?.ok_or_else(token_missing)?;
-            let claims = verify(&request, |verifier| verifier.verify_service(&token)).await?;
+            let claims = verify(&request, |verifier| verifier.verify_service(token)).await?;
             Ok(Self(claims.sub))
         })
     }
@@ -201,7 +201,7 @@ impl FromRequest for ServiceCaller {
 
 /// The token of the `Authorization` header (RFC 6750 section 2.1), if there is one. Without a token, many clients send an
 /// empty header or what their language makes of a missing value: that counts as no token.
-pub(crate) fn bearer_token(request: &HttpRequest) -> Result<Option<String>, Problem> {
+pub(crate) fn bearer_token(request: &HttpRequest) -> Result<Option<&str>, Problem> {
     let invalid = || unauthenticated(Rejection::Invalid);
     let mut headers = request.headers().get_all(AUTHORIZATION);
     let Some(header) = headers.next() else {
@@ -217,7 +217,7 @@ pub(crate) fn bearer_token(request: &HttpRequest) -> Result<Option<String>, Prob
         _ if is_missing(header) => Ok(None),
         _ if !scheme.eq_ignore_ascii_case("bearer") => Err(invalid()),
         token if is_missing(token) => Ok(None),
-        token => Ok(Some(token.to_owned())),
+        token => Ok(Some(token)),
     }
 }
 
@@ -259,8 +259,8 @@ fn not_ready() -> Problem {
 /// malformed.
 pub fn presented_key(request: &HttpRequest) -> Result<Option<ApiKey>, Problem> {
     match bearer_token(request)? {
-        Some(token) if ApiKey::is_meant(&token) => {
-            ApiKey::parse(&token).map(Some).ok_or_else(invalid_key)
+        Some(token) if ApiKey::is_meant(token) => {
+            ApiKey::parse(token).map(Some).ok_or_else(invalid_key)
         }
         _ => Ok(None),
     }
@@ -354,15 +354,18 @@ mod tests {
 
     use super::bearer_token;
 
+    fn token(headers: &[&str]) -> Result<Option<String>, &'static str> {
+        let mut request = TestRequest::default();
+        for header in headers {
+            request = request.append_header(("authorization", *header));
+        }
+        let request = request.to_http_request();
+        let token = bearer_token(&request).map_err(|problem| problem.code());
+        token.map(|token| token.map(str::to_owned))
+    }
+
     #[test]
     fn what_clients_send_without_a_token_counts_as_none() {
-        let token = |headers: &[&str]| {
-            let mut request = TestRequest::default();
-            for header in headers {
-                request = request.append_header(("authorization", *header));
-            }
-            bearer_token(&request.to_http_request()).map_err(|problem| problem.code())
-        };
         for missing in [
             "",
             " ",

@@ -139,7 +139,7 @@ impl FromRequest for NotificationWorkerCaller {
 fn check(request: &HttpRequest) -> Result<NotificationWorkerCaller, Problem> {
     let token = bearer_token(request)?.ok_or_else(token_missing)?;
     let keys = request.app_data::<Data<MailKeys>>();
-    if keys.is_some_and(|keys| keys.is_worker_token(&token)) {
+    if keys.is_some_and(|keys| keys.is_worker_token(token)) {
         Ok(NotificationWorkerCaller)
     } else {
         Err(unauthenticated(Rejection::Invalid))

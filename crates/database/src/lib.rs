@@ -6,7 +6,7 @@
 //! one transaction, and [`transaction`] nests them.
 //!
 //! [`migrate`] brings a schema up to date, under a lock that all replicas share. [`prepare_schema`] does so at the start of a
-//! process that may, and waits for it in all others.
+//! process that may, and waits for it in all others. [`check_schema`] says whether that is done.
 //!
 //! The pools log when the database becomes unavailable and when it is back. [`Database::check`] says why it cannot be
 //! used.
@@ -29,7 +29,7 @@ mod settings;
 
 pub use batches::{BatchLimits, BatchOutcomes, Batches, Lookups, Round, lookups};
 pub use error::{Cause, Error};
-pub use migrations::{MigrationError, migrate, prepare_schema};
+pub use migrations::{MigrationError, check_schema, migrate, prepare_schema};
 pub use pool::{Database, ServicePools, transaction};
 pub use prepared::{And, Prepared, column, composed, interval, prepared};
 pub use problem::{DatabaseProblems, database_problem};

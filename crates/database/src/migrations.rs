@@ -170,6 +170,31 @@ pub async fn migrate(
     .await
 }
 
+/// Checks at once whether a service could use its schema, and changes nothing. Returns the version of the server.
+///
+/// # Errors
+/// The database is unavailable, or does not have what [`prepare_schema`] waits for.
+pub async fn check_schema(
+    url: &Secret,
+    schema: &'static str,
+    migrations: EmbeddedMigrations,
+) -> Result<String, MigrationError> {
+    let url = url.clone();
+    let check = tokio::task::spawn_blocking(move || {
+        let mut connection = connect_to_primary(url.expose())?;
+        requirements::check(
+            &mut connection,
+            &mut connect_to_primary(url.expose())?,
+            schema,
+        )?;
+        match first_missing(&mut connection, schema, &needed_versions(&migrations)?)? {
+            Some(version) => Err(MigrationError::NotMigrated { schema, version }),
+            None => Ok(sql::<Text>("SHOW server_version").get_result(&mut connection)?),
+        }
+    });
+    check.await.unwrap_or(Err(MigrationError::Panicked))
+}
+
 /// Runs `work` on a thread for blocking work, with a connection of its own to the schema.
 async fn on_connection(
     url: &Secret,

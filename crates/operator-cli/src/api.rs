@@ -23,25 +23,32 @@ const TIMEOUT: Duration = Duration::from_secs(30);
 pub(crate) struct Global {
     #[command(flatten)]
     pub(crate) output: Output,
-    /// The gateway.
-    #[arg(
-        long,
-        global = true,
-        env = "COUNTERSIGN_URL",
-        default_value = "http://gateway:8080",
-        value_name = "URL"
-    )]
-    url: Url,
-    /// The administrator who does it. The password is read from ADMIN_PASSWORD or the file that ADMIN_PASSWORD_FILE names; a token in
-    /// COUNTERSIGN_TOKEN replaces both.
-    #[arg(
-        long = "as",
-        global = true,
-        env = "ADMIN_USERNAME",
-        default_value = "admin@countersign.local",
-        value_name = "USERNAME"
-    )]
-    administrator: String,
+    /// The gateway. The default is the setting COUNTERSIGN_URL, or http://gateway:8080.
+    #[arg(long, global = true, value_name = "URL")]
+    url: Option<Url>,
+    /// The administrator who does it. The default is the setting ADMIN_USERNAME, or admin@countersign.local. The password is read
+    /// from ADMIN_PASSWORD or the file that ADMIN_PASSWORD_FILE names; a token in COUNTERSIGN_TOKEN replaces both.
+    #[arg(long = "as", global = true, value_name = "USERNAME")]
+    administrator: Option<String>,
+}
+
+impl Global {
+    /// The gateway's URL.
+    pub(crate) fn gateway(&self, reader: &mut Reader) -> Result<Url, app_config::Error> {
+        match &self.url {
+            Some(url) => Ok(url.clone()),
+            None => reader.or_default("COUNTERSIGN_URL", "http://gateway:8080", "The gateway."),
+        }
+    }
+
+    /// The username of the administrator.
+    pub(crate) fn administrator(&self, reader: &mut Reader) -> Result<String, app_config::Error> {
+        let default = "admin@countersign.local";
+        match &self.administrator {
+            Some(username) => Ok(username.clone()),
+            None => reader.or_default("ADMIN_USERNAME", default, "The administrator."),
+        }
+    }
 }
 
 /// The public API, as an administrator.
@@ -65,17 +72,19 @@ pub(crate) fn client(timeout: Duration) -> anyhow::Result<Client> {
 impl Api {
     /// Signs in, unless there is a token.
     pub(crate) fn open(global: &Global) -> Result<Self, Failure> {
+        let mut reader = Reader::from_process()?;
         let mut api = Self {
             client: client(TIMEOUT)?,
-            url: global.url.clone(),
+            url: global.gateway(&mut reader)?,
             token: Secret::new(String::new()),
         };
-        let mut reader = Reader::from_process()?;
         let token = reader.optional("COUNTERSIGN_TOKEN", "An administrator's token.")?;
         let password = reader.optional("ADMIN_PASSWORD", "The administrator's password.")?;
         api.token = match (token, password) {
             (Some(token), _) => token,
-            (None, Some(password)) => api.sign_in(&global.administrator, &password)?,
+            (None, Some(password)) => {
+                api.sign_in(&global.administrator(&mut reader)?, &password)?
+            }
             (None, None) => {
                 return Err(Failure::Usage(
                     "There are no credentials. Set ADMIN_PASSWORD, ADMIN_PASSWORD_FILE or COUNTERSIGN_TOKEN."
@@ -98,13 +107,21 @@ impl Api {
         self.call(Method::GET, path, |request| request)
     }
 
+    pub(crate) fn get_with(
+        &self,
+        path: &[&str],
+        query: &[(&str, String)],
+    ) -> Result<Value, Failure> {
+        self.call(Method::GET, path, |request| request.query(query))
+    }
+
     /// The rows of a list.
     pub(crate) fn list(
         &self,
         path: &[&str],
         query: &[(&str, String)],
     ) -> Result<Vec<Value>, Failure> {
-        let rows = self.call(Method::GET, path, |request| request.query(query))?;
+        let rows = self.get_with(path, query)?;
         Ok(rows.as_array().cloned().unwrap_or_default())
     }
 

@@ -5,7 +5,8 @@ use clap_complete::{Shell, generate};
 
 use crate::api::Global;
 use crate::commands::{
-    config, dead_letters, deletions, deliveries, keys, migrate, signing_keys, status, tokens, users,
+    config, dead_letters, deletions, deliveries, doctor, first_decision, keys, migrate,
+    signing_keys, status, tokens, users,
 };
 use crate::failure::Outcome;
 
@@ -41,6 +42,10 @@ pub(crate) struct Cli {
 enum Command {
     /// Show the state of every process: version, readiness, queues, deliveries, pools.
     Status(status::Arguments),
+    /// Say what is there and what is missing, line by line, with what to do.
+    Doctor(doctor::Arguments),
+    /// Try it out: ask the administrator for a decision, decide, and show it.
+    FirstDecision(first_decision::Arguments),
     /// List, show, create and change users.
     #[command(subcommand)]
     Users(users::Command),
@@ -80,6 +85,8 @@ impl Cli {
         let (global, output) = (&self.global, self.global.output);
         match &self.command {
             Command::Status(arguments) => status::run(arguments, output),
+            Command::Doctor(arguments) => doctor::run(arguments, global, output),
+            Command::FirstDecision(arguments) => first_decision::run(arguments, global, output),
             Command::Users(command) => users::run(command, global, output),
             Command::Tokens(command) => tokens::run(command, global, output),
             Command::Deliveries(command) => deliveries::run(command, global, output),

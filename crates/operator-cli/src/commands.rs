@@ -4,6 +4,8 @@ pub(crate) mod config;
 pub(crate) mod dead_letters;
 pub(crate) mod deletions;
 pub(crate) mod deliveries;
+pub(crate) mod doctor;
+pub(crate) mod first_decision;
 pub(crate) mod keys;
 pub(crate) mod migrate;
 pub(crate) mod signing_keys;

@@ -53,6 +53,13 @@ impl Output {
         }
     }
 
+    /// Says what happens meanwhile, unless a program reads the output.
+    pub(crate) fn note(self, sentence: &str) {
+        if !self.json {
+            print(sentence);
+        }
+    }
+
     /// Asks a person before something is destroyed. It is refused without a terminal, where no one could answer.
     pub(crate) fn confirm(self, question: &str) -> Outcome {
         if self.yes {

@@ -26,7 +26,7 @@ pub type Program = (&'static str, fn() -> ExitCode);
 /// on SIGTERM, SIGINT or SIGQUIT. Other signals that would end it at once, such as SIGHUP, are logged and change nothing.
 ///
 /// With the argument `--health`, the health check of containers, it asks the running process at
-/// `METRICS_ADDRESS` whether it is ready. Other arguments are refused: a misspelt command must not start a service.
+/// `METRICS_ADDRESS` whether it is ready. `--version` prints the version. Other arguments are refused: a misspelt command must not start a service.
 pub fn main<S, F, R>(name: &'static str, start: F) -> ExitCode
 where
     S: Settings,
@@ -39,6 +39,13 @@ where
             Ok(true) => ExitCode::SUCCESS,
             Ok(false) | Err(_) => ExitCode::FAILURE,
         },
+        Some(argument) if argument == "--version" => {
+            let version = env!("CARGO_PKG_VERSION");
+            match writeln!(std::io::stdout(), "{name} {version}") {
+                Ok(()) => ExitCode::SUCCESS,
+                Err(_) => ExitCode::FAILURE,
+            }
+        }
         Some(argument) => {
             let argument = argument.display();
             telemetry::print_error(format!("{name} has no command {argument:?}"));

@@ -1,8 +1,10 @@
+use std::collections::BTreeMap;
+
 use actix_web::http::Method;
 use http_kit::{FieldError, ProblemBody};
 use utoipa::openapi::path::{HttpMethod, Operation, Paths};
 use utoipa::openapi::security::SecurityRequirement;
-use utoipa::openapi::{OpenApi, Ref};
+use utoipa::openapi::{OpenApi, Ref, RefOr, Response};
 use utoipa::{PartialSchema as _, ToSchema as _};
 
 use crate::routes::{Access, ROUTES, Route};
@@ -15,6 +17,7 @@ const PLUGIN_PREFIX: &str = "/plugins/";
 /// the gateway's own responses are added to each operation.
 pub(super) fn merge(documents: [OpenApi; 2]) -> OpenApi {
     let mut merged = base();
+    let own = merged.components.clone().unwrap_or_default().responses;
     let mut described = Paths::new();
     for document in documents {
         let document = rename_clashes(&merged, document);
@@ -29,7 +32,7 @@ pub(super) fn merge(documents: [OpenApi; 2]) -> OpenApi {
             tracing::debug!(method = %route.method, path = route.path, "a route is not documented");
             continue;
         };
-        let operation = complete(operation.clone(), route);
+        let operation = complete(operation.clone(), route, &own);
         let paths = &mut merged.paths;
         paths.add_path_operation(route.path, vec![method], operation);
     }
@@ -56,8 +59,12 @@ fn http_method(method: &Method) -> Option<HttpMethod> {
     }
 }
 
-/// Adds the gateway's responses for statuses that the service does not describe itself.
-fn complete(mut operation: Operation, route: &Route) -> Operation {
+/// Adds the gateway's responses.
+fn complete(
+    mut operation: Operation,
+    route: &Route,
+    own: &BTreeMap<String, RefOr<Response>>,
+) -> Operation {
     let mut responses = vec![
         ("429", "RateLimited"),
         ("502", "BadGateway"),
@@ -72,10 +79,14 @@ fn complete(mut operation: Operation, route: &Route) -> Operation {
     }
     for (status, name) in responses {
         let documented = &mut operation.responses.responses;
-        let reference = Ref::from_response_name(name);
-        documented
-            .entry(status.to_owned())
-            .or_insert_with(|| reference.into());
+        match (documented.get_mut(status), own.get(name)) {
+            (Some(RefOr::T(response)), Some(RefOr::T(own))) => add(response, own),
+            (Some(_), _) => {}
+            (None, _) => {
+                let reference = Ref::from_response_name(name);
+                documented.insert(status.to_owned(), reference.into());
+            }
+        }
     }
     if route.path.starts_with(PLUGIN_PREFIX) {
         operation.tags = Some(vec!["plugins".to_owned()]);
@@ -89,6 +100,18 @@ fn complete(mut operation: Operation, route: &Route) -> Operation {
         }
     });
     operation
+}
+
+/// Adds the headers of the gateway's response to a service's with the same status, and when it comes.
+fn add(response: &mut Response, own: &Response) {
+    if own.headers.is_empty() {
+        return;
+    }
+    response.description = format!("{} {}", response.description, own.description);
+    for (name, header) in &own.headers {
+        let missing = response.headers.entry(name.clone());
+        missing.or_insert_with(|| header.clone());
+    }
 }
 
 /// Renames the schemas of `document` that differ from those of the same name in the merged document.
@@ -150,9 +173,12 @@ mod tests {
             "/users/{userId}": {"get": {"operationId": "getUser", "responses": responses}},
             "/internal/revocations": {"get": {"responses": {}}}
         });
+        let mut of_edit = responses.clone();
+        of_edit["429"] = json!({"description": "Quota.", "headers": {"Retry-After": {
+            "description": "Own.", "schema": {"type": "integer"}}}});
         let task = json!({
             "/people-task/tasks/{id}": {"put": {
-                "operationId": "editTask", "requestBody": {"content": {}}, "responses": responses
+                "operationId": "editTask", "requestBody": {"content": {}}, "responses": of_edit
             }},
             "/plugins/appmixer/utils/tasks/tasks/{id}": {"put": {
                 "operationId": "editTaskPlugin", "responses": responses
@@ -201,6 +227,21 @@ mod tests {
             assert!(edit["responses"].get(status).is_some(), "{status}");
         }
         assert_eq!(edit["security"], json!([{"bearer": []}, {}]));
+    }
+
+    #[test]
+    fn a_services_response_has_the_headers_of_the_gateways_with_the_same_status() {
+        let merged = merged();
+        let limited = &merged["paths"]["/people-task/tasks/{id}"]["put"]["responses"]["429"];
+        let description = limited["description"].as_str().unwrap();
+        assert!(
+            description.starts_with("Quota. Too many requests"),
+            "{description}"
+        );
+        assert_eq!(limited["headers"]["Retry-After"]["description"], "Own.");
+        for name in ["RateLimit", "RateLimit-Policy"] {
+            assert!(limited["headers"][name].is_object(), "{name}");
+        }
     }
 
     #[test]

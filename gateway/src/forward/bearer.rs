@@ -34,10 +34,10 @@ impl Bearer {
         request: &HttpRequest,
         asking: &Asking,
     ) -> Result<Self, Problem> {
-        let takes_keys = key_route(&route.method, route.path).is_some();
+        let takes_keys = || key_route(&route.method, route.path).is_some();
         let presented = match presented_key(request) {
             Err(problem) if problem.code() == INVALID_KEY => {
-                if takes_keys {
+                if takes_keys() {
                     record("refused");
                     asking.state.keys.count_guess(asking);
                     return Err(problem);
@@ -48,7 +48,7 @@ impl Bearer {
             presented => presented.unwrap_or_default(),
         };
         match presented {
-            Some(key) if takes_keys => Self::exchanged(key, request, asking).await,
+            Some(key) if takes_keys() => Self::exchanged(key, request, asking).await,
             Some(_) => Ok(Self::Removed),
             None => {
                 check_token(route.access, request).await?;

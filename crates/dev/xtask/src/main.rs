@@ -10,14 +10,14 @@ use std::{
     env,
     io::{self, Write as _},
     os::unix::process::CommandExt as _,
-    process::ExitCode,
+    process::{Command, ExitCode},
 };
 
 /// The program of `check`, which this one has itself.
 const XTASK: &str = "xtask";
 
 /// The commands: the name of each, the program that has it, and what it does. The program is given the name, too, unless it is
-/// called so itself.
+/// called so itself, or is a script.
 const TASKS: &str = "\
 up | devtools | Start everything: private servers, all processes, and a demo flow engine
 down | devtools | Stop what `up` started
@@ -33,7 +33,8 @@ schemathesis | drills | Test the system against its OpenAPI document, with schem
 screenshots | devtools | Take pictures of the web pages with example data, or measure how fast they load
 bench | bench | Measure a private release build of the system beside the limits of the machine
 abuse-test | bench | Attack a private system, and measure a normal user and the memory meanwhile
-compose-test | devtools | Build the images, run the demo on them, restart them, and remove everything again";
+compose-test | devtools | Build the images, run the demo on them, restart them, and remove everything again
+release | deploy/release/build | Make the files of a release. `--dry-run` signs them with a throw-away key";
 
 /// The name, the program and the purpose of each command.
 fn tasks() -> impl Iterator<Item = (&'static str, &'static str, &'static str)> {
@@ -68,15 +69,22 @@ fn main() -> ExitCode {
 
 /// Returns only on an error.
 fn become_program(program: &str, task: &str, arguments: env::ArgsOs) -> Result<ExitCode, String> {
-    let mut command = build::run(program, program == OPTIMISED);
+    let mut command = if program.contains('/') {
+        Command::new(build::root().join(program))
+    } else {
+        build::run(program, program == OPTIMISED)
+    };
     match task {
-        "chaos" | "bench" => {}
+        "chaos" | "bench" | "release" => {}
         // A scenario that `bench` runs only on request.
         "abuse-test" => drop(command.args(["--only", "abuse"])),
         name => drop(command.arg(name)),
     }
     let error = command.args(arguments).exec();
-    Err(format!("running cargo: {error}"))
+    Err(format!(
+        "running {}: {error}",
+        command.get_program().display()
+    ))
 }
 
 fn print_usage(unknown: Option<&str>) {

@@ -37,13 +37,7 @@ pub(crate) enum Process {
 
 pub(crate) fn run(command: &Command, output: Output) -> Outcome {
     let Command::Check { process } = command;
-    let warnings = match process {
-        Process::UserService => read::<UserServiceSettings>(),
-        Process::DeletionWorker => read::<DeletionWorkerSettings>(),
-        Process::NotificationWorker => read::<NotificationWorkerSettings>(),
-        Process::PeopleTaskService => read::<PeopleTaskServiceSettings>(),
-        Process::WebhookWorker => read::<WebhookWorkerSettings>(),
-    }?;
+    let warnings = check(*process)?;
     let mut sentence = "The settings are valid.".to_owned();
     for warning in &warnings {
         sentence = format!("{sentence}\nwarning: {warning}");
@@ -53,6 +47,16 @@ pub(crate) fn run(command: &Command, output: Output) -> Outcome {
 }
 
 /// Reads the settings of a process. Returns its warnings.
+pub(crate) fn check(process: Process) -> Result<Vec<String>, app_config::Error> {
+    match process {
+        Process::UserService => read::<UserServiceSettings>(),
+        Process::DeletionWorker => read::<DeletionWorkerSettings>(),
+        Process::NotificationWorker => read::<NotificationWorkerSettings>(),
+        Process::PeopleTaskService => read::<PeopleTaskServiceSettings>(),
+        Process::WebhookWorker => read::<WebhookWorkerSettings>(),
+    }
+}
+
 fn read<S: Settings>() -> Result<Vec<String>, app_config::Error> {
     let mut reader = Reader::from_process()?;
     ProcessSettings::read(&mut reader)?;

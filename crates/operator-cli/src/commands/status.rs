@@ -75,6 +75,22 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments, output: Output) -> Outcome {
+    let states = states(arguments)?;
+    output.done(&report(&states), &Value::from(states.clone()));
+    let failing = states
+        .iter()
+        .filter(|state| member(state, "ready") != true)
+        .count();
+    if failing == 0 && states.len() == arguments.processes.len() {
+        return Ok(());
+    }
+    let all = arguments.processes.len();
+    let failure = anyhow::anyhow!("{failing} of {all} processes are not ready");
+    Err(Failure::Failed(failure))
+}
+
+/// What each process says of itself.
+pub(crate) fn states(arguments: &Arguments) -> Result<Vec<Value>, Failure> {
     let client = client(TIMEOUT)?;
     let processes = arguments.processes.iter().map(|process| {
         let wrong = || Failure::Usage(format!("{process:?} is not of the form NAME=URL"));
@@ -82,26 +98,15 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Outcome {
     });
     let processes: Vec<_> = processes.collect::<Result<_, _>>()?;
     // All at once, so that several that do not respond take no longer than one.
-    let states: Vec<Value> = thread::scope(|scope| {
+    Ok(thread::scope(|scope| {
         let client = &client;
         let ask = |(name, url)| scope.spawn(move || state(client, name, url));
         let asked: Vec<_> = processes.iter().copied().map(ask).collect();
         let states = asked.into_iter().filter_map(|asked| asked.join().ok());
         states.collect()
-    });
-    output.done(&report(&states), &Value::from(states.clone()));
-    let failing = states
-        .iter()
-        .filter(|state| member(state, "ready") != true)
-        .count();
-    if failing == 0 && states.len() == processes.len() {
-        return Ok(());
-    }
-    let failure = anyhow::anyhow!("{failing} of {} processes are not ready", processes.len());
-    Err(Failure::Failed(failure))
+    }))
 }
 
-/// What a process says of itself.
 fn state(client: &Client, name: &str, url: &str) -> Value {
     let base = url.trim_end_matches('/');
     let get = |path: &str| {
@@ -184,7 +189,7 @@ fn report(states: &[Value]) -> String {
     format!("{processes}\n\n{values}")
 }
 
-fn process_row(state: &Value) -> Vec<String> {
+pub(crate) fn process_row(state: &Value) -> Vec<String> {
     let checks = member(state, "checks").as_object().into_iter().flatten();
     let failing = checks.filter(|(_, result)| *result != "ok");
     let failing: Vec<_> = failing.map(|(name, _)| name.as_str()).collect();

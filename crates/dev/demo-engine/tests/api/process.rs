@@ -61,3 +61,12 @@ fn an_invalid_setting_ends_the_process_and_is_named() {
     let text = String::from_utf8_lossy(&text).into_owned();
     assert!(text.contains("DEMO_ENGINE_DELAY"), "{text}");
 }
+
+#[test]
+fn the_version_is_printed_without_settings() {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_demo-engine"));
+    let output = command.env_clear().arg("--version").output().unwrap();
+    assert!(output.status.success());
+    let expected = concat!("demo-engine ", env!("CARGO_PKG_VERSION"), "\n");
+    assert_eq!(String::from_utf8_lossy(&output.stdout), expected);
+}

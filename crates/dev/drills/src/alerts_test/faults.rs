@@ -7,7 +7,7 @@ use local_stack::{Stop, random};
 use nix::sys::signal::Signal;
 use rig::{
     client::{Call, Client},
-    sync::lock,
+    sync::{join, lock},
 };
 use serde_json::{Value, json};
 
@@ -54,7 +54,7 @@ const fn long_step(
 }
 
 /// The steps in their order. What takes long begins early and is awaited later.
-pub(super) const STEPS: [Step; 24] = [
+pub(super) const STEPS: [Step; 26] = [
     step(
         "a due delivery, a due code and a due mail that no worker can take",
         &[],
@@ -67,8 +67,18 @@ pub(super) const STEPS: [Step; 24] = [
             "SlowRequests",
             "DatabasePoolExhausted",
             "GatewaySheddingLoad",
+            "AvailabilityBudgetBurnFast",
+            "AvailabilityBudgetBurnSlow",
         ],
         lock_tables,
+    ),
+    long_step(
+        "decisions that wait for a lock",
+        &[
+            "DecisionLatencyBudgetBurnFast",
+            "DecisionLatencyBudgetBurnSlow",
+        ],
+        decide_slowly,
     ),
     step(
         "lower thresholds, and a process of another version",
@@ -138,6 +148,15 @@ pub(super) const STEPS: [Step; 24] = [
             |_| Ok(()),
         )
     },
+    // Before receivers fail.
+    long_step(
+        "deliveries that were held with it",
+        &[
+            "DeliveryLatencyBudgetBurnFast",
+            "DeliveryLatencyBudgetBurnSlow",
+        ],
+        |_| Ok(()),
+    ),
     step(
         "codes that were not sent",
         &["NotificationsFailing"],
@@ -203,9 +222,14 @@ pub(super) const STEPS: [Step; 24] = [
     },
 ];
 
+const LOCK: &str = "LOCK TABLE people_task.tasks, people_task.task_states;";
+
 /// Locks the rows, which workers cannot take then.
 fn hold_due_rows(drill: &Drill<'_>) -> anyhow::Result<()> {
     let system = drill.system;
+    // The rate of a counter needs one delivery before those that are late.
+    system.decide(1, &system.receivers.other_version)?;
+    drill.wait_for_change("webhook_decision_to_delivery_seconds_count", None)?;
     let workers = ["webhook-worker", "notification-worker"].map(|name| system.rig.process(name));
     let signal = |which| {
         for worker in workers.iter().flatten() {
@@ -214,6 +238,7 @@ fn hold_due_rows(drill: &Drill<'_>) -> anyhow::Result<()> {
     };
     signal(Signal::SIGSTOP);
     system.decide(1, &system.receivers.silent)?;
+    system.decide(20, &system.receivers.other_version)?;
     request_code(system)?;
     let held = system.lock(
         "SELECT FROM people_task.deliveries FOR UPDATE; SELECT FROM users.notifications FOR UPDATE; \
@@ -351,7 +376,6 @@ fn sign_up_together(drill: &Drill<'_>) -> anyhow::Result<()> {
 
 /// Requests are sent only while the tables are locked, and each waits for the end of the lock: there are no fast ones.
 fn lock_tables(drill: &Drill<'_>) -> anyhow::Result<()> {
-    const LOCK: &str = "LOCK TABLE people_task.tasks, people_task.task_states;";
     const HELD_FOR: Duration = Duration::from_secs(3);
     while !drill.is_over() {
         let locked = drill.system.lock(LOCK)?;
@@ -360,6 +384,28 @@ fn lock_tables(drill: &Drill<'_>) -> anyhow::Result<()> {
             thread::sleep(HELD_FOR);
             drop(locked);
         });
+    }
+    Ok(())
+}
+
+/// Without other requests, so that the gateway refuses none.
+fn decide_slowly(drill: &Drill<'_>) -> anyhow::Result<()> {
+    const HELD_FOR: Duration = Duration::from_secs(1);
+    let system = drill.system;
+    while !drill.is_over() {
+        let tasks: Vec<_> = (0..4)
+            .map(|_| system.create_task())
+            .collect::<Result<_, _>>()?;
+        let locked = system.lock(LOCK)?;
+        thread::scope(|scope| {
+            let approving = tasks
+                .iter()
+                .map(|task| scope.spawn(|| system.approve(task)));
+            let approving: Vec<_> = approving.collect();
+            thread::sleep(HELD_FOR);
+            drop(locked);
+            approving.into_iter().try_for_each(|one| join(one)?)
+        })?;
     }
     Ok(())
 }

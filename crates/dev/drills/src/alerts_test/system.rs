@@ -21,7 +21,7 @@ use serde_json::{Value, json};
 const PAUSE_AFTER_FAILURE: Duration = Duration::from_millis(20);
 
 /// Settings by program.
-const SETTINGS: [(&str, &str, &str); 16] = [
+const SETTINGS: [(&str, &str, &str); 18] = [
     ("gateway", "RATE_LIMIT", "off"),
     ("gateway", "GATEWAY_MAX_IN_FLIGHT", "16"),
     ("gateway", "TRUSTED_PROXIES", "127.0.0.0/8"),
@@ -48,6 +48,8 @@ const SETTINGS: [(&str, &str, &str); 16] = [
         "http://127.0.0.1:1/",
     ),
     ("people-task-service", "TASK_MAIL", "on"),
+    ("people-task-service", "TASK_MAIL_PER_CREATOR", "0"),
+    ("people-task-service", "TASK_MAIL_PER_RECIPIENT", "0"),
     ("notification-worker", "SMTP_URL", "smtp://127.0.0.1:1"),
     ("notification-worker", "MAIL_FROM", "no-reply@example.com"),
     ("user-service", "BCRYPT_COST", "11"),
@@ -73,7 +75,7 @@ pub(super) struct Receivers {
     pub(super) counting: Receiver,
     /// Responds with 410.
     pub(super) gone: Receiver,
-    /// Has the metrics of another version.
+    /// Has the metrics of another version, and accepts webhooks.
     pub(super) other_version: Receiver,
 }
 
@@ -144,18 +146,27 @@ impl System {
     pub(super) fn decide(&self, count: usize, receiver: &Receiver) -> anyhow::Result<()> {
         let webhook = receiver.url("/");
         for _ in 0..count {
-            let person = "alerts@example.com";
-            let task = json!({"title": "Alert", "requester": person, "approver": person});
-            let created = self.gateway.post("/people-task/tasks", &self.token, task)?;
-            let id = created.text("/id")?;
+            let id = self.create_task()?;
             self.post(
                 "/people-task/webhooks",
                 json!({"taskId": id, "url": webhook}),
             )?;
-            let approve = format!("/people-task/tasks/{id}/approve");
-            self.gateway.put(&approve, &self.token, json!({}))?;
+            self.approve(&id)?;
         }
         Ok(())
+    }
+
+    /// Creates a task, and returns its identifier.
+    pub(super) fn create_task(&self) -> anyhow::Result<String> {
+        let person = "alerts@example.com";
+        let task = json!({"title": "Alert", "requester": person, "approver": person});
+        let created = self.gateway.post("/people-task/tasks", &self.token, task)?;
+        created.text("/id").map(str::to_owned)
+    }
+
+    pub(super) fn approve(&self, task: &str) -> anyhow::Result<()> {
+        let path = format!("/people-task/tasks/{task}/approve");
+        self.gateway.put(&path, &self.token, json!({})).map(drop)
     }
 
     /// Sends requests on this many threads, at least one on each, until `is_over`, and ignores the responses. Each thread is

@@ -46,11 +46,13 @@ fn images_are_tagged_with_the_version_of_the_workspace() {
     let deploy = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../deploy");
     let dockerfile = std::fs::read_to_string(deploy.join("Dockerfile")).unwrap();
     assert!(dockerfile.contains(&format!("\nARG VERSION={version}\n")));
-    let kubernetes = deploy.join("kubernetes/base/kustomization.yaml");
-    let kubernetes: Value =
-        serde_saphyr::from_str(&std::fs::read_to_string(kubernetes).unwrap()).unwrap();
-    for image in kubernetes["images"].as_array().unwrap() {
-        assert_eq!(image["newTag"], version, "{image}");
+    for overlay in ["small", "large"] {
+        let values = deploy.join(format!("kubernetes/overlays/{overlay}/values.env"));
+        let values = std::fs::read_to_string(values).unwrap();
+        assert!(
+            values.contains(&format!("\nCOUNTERSIGN_VERSION={version}\n")),
+            "{overlay}"
+        );
     }
     let compose = compose();
     let services = compose["services"].as_object().unwrap().values();

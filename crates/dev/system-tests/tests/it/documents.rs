@@ -1,6 +1,8 @@
 //! The services' routes, the gateway's routes and the OpenAPI document agree.
 
 use std::collections::BTreeSet;
+use std::io::Write as _;
+use std::process::{Command, Stdio};
 
 use serde_json::Value;
 use testkit::Http;
@@ -103,6 +105,34 @@ async fn the_document_has_every_route_of_the_gateway_and_every_operation_is_rout
         assert!(is_routed, "{method} {path} is not routed");
     }
     system.stop().await;
+}
+
+/// Runs `.ci/check-api`, which must pass.
+fn check_api(argument: &str, input: &str) {
+    let program = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../.ci/check-api");
+    let mut command = Command::new(program);
+    command.arg(argument).stdin(Stdio::piped());
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut check = command.spawn().unwrap();
+    let mut stdin = check.stdin.take().unwrap();
+    stdin.write_all(input.as_bytes()).unwrap();
+    drop(stdin);
+    let output = check.wait_with_output().unwrap();
+    let said = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nothing_breaks_the_api_of_the_last_release() {
+    let system = System::start().await;
+    let document = document(&system.http).await;
+    system.stop().await;
+    check_api("-", &document.to_string());
+}
+
+#[test]
+fn the_check_of_the_api_finds_breaking_changes_and_no_harmless_ones() {
+    check_api("--self-test", "");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -66,6 +66,43 @@ fn known_variables(process: &str) -> BTreeSet<String> {
     names.flatten().collect()
 }
 
+fn overlay_file(overlay: &str, name: &str) -> PathBuf {
+    folder().join("overlays").join(overlay).join(name)
+}
+
+/// The names in an overlay's `values.env`.
+fn values(overlay: &str) -> BTreeSet<String> {
+    let text = fs::read_to_string(overlay_file(overlay, "values.env")).unwrap();
+    let lines = text.lines().filter(|line| !line.starts_with('#'));
+    let pairs = lines.filter_map(|line| line.split_once('='));
+    pairs.map(|(name, _)| name.to_owned()).collect()
+}
+
+/// The values that an overlay puts into manifests.
+fn replaced(overlay: &str) -> BTreeSet<String> {
+    let [replacements] = &documents(&overlay_file(overlay, "replacements.yaml"))[..] else {
+        panic!("one document is expected");
+    };
+    let sources = replacements.as_array().unwrap().iter();
+    let fields = sources.map(|one| one["source"]["fieldPath"].as_str().unwrap());
+    let names = fields.map(|field| field.strip_prefix("data.").unwrap().to_owned());
+    names.collect()
+}
+
+/// The values that an overlay leaves out of the ConfigMap `settings`.
+fn removed_from_settings(overlay: &str) -> BTreeSet<String> {
+    let [kustomization] = &documents(&overlay_file(overlay, "kustomization.yaml"))[..] else {
+        panic!("one document is expected");
+    };
+    let patches = kustomization["patches"].as_array().unwrap().iter();
+    let patch = patches.filter(|patch| patch["target"]["kind"] == "ConfigMap");
+    let lines = patch.flat_map(|patch| patch["patch"].as_str().unwrap().lines());
+    let paths = lines.map(|line| line.split_once("path: /data/").unwrap().1);
+    paths
+        .map(|path| path.trim_end_matches('}').to_owned())
+        .collect()
+}
+
 #[test]
 fn every_file_that_a_kustomization_names_exists() {
     let all = yaml_files(&folder());
@@ -82,9 +119,8 @@ fn every_file_that_a_kustomization_names_exists() {
             let envs = one["envs"].as_array().cloned();
             envs.unwrap_or_default()
         });
-        let patches = list("patches")
-            .into_iter()
-            .map(|patch| patch["path"].clone());
+        let patches = list("patches").into_iter().chain(list("replacements"));
+        let patches = patches.map(|patch| patch["path"].clone());
         let named = list("resources").into_iter().chain(list("components"));
         for file in named.chain(envs).chain(patches) {
             if let Some(file) = file.as_str() {
@@ -128,19 +164,19 @@ fn each_overlay_gives_the_values_that_manifests_name_and_no_unknown_one() {
         variables.map(|variable| &variable["valueFrom"]["configMapKeyRef"])
     });
     let named = named.filter(|reference| reference["name"] == "settings");
-    let named: BTreeSet<&str> = named.filter_map(|one| one["key"].as_str()).collect();
+    let named = named.filter_map(|one| one["key"].as_str());
+    let named: BTreeSet<String> = named.map(str::to_owned).collect();
     assert!(named.len() > 5, "{named:?}");
     for overlay in ["small", "large"] {
-        let file = folder().join("overlays").join(overlay).join("settings.env");
-        let text = fs::read_to_string(file).unwrap();
-        let lines = text.lines().filter(|line| !line.starts_with('#'));
-        let given: BTreeSet<&str> = lines
-            .filter_map(|line| Some(line.split_once('=')?.0))
-            .collect();
-        assert_eq!(given, named, "{overlay}");
-        for name in given {
+        let replaced = replaced(overlay);
+        assert!(replaced.len() > 5, "{overlay}: {replaced:?}");
+        assert_eq!(values(overlay), &named | &replaced, "{overlay}");
+        for name in &named {
             assert!(known.contains(name), "{overlay}: {name} is not a setting");
         }
+        // Only settings are in the ConfigMap that the pods read.
+        let removed = removed_from_settings(overlay);
+        assert_eq!(removed, &replaced - &named, "{overlay}");
     }
 }
 
@@ -163,7 +199,7 @@ fn containers_are_limited_probed_and_have_no_privileges() {
                 continue;
             }
             ours += 1;
-            // The tags of ours are in the kustomization.
+            // The tags of ours are in values.env.
             assert!(
                 image.starts_with("countersign/") || image.contains(':'),
                 "{name}: {image}"

@@ -26,6 +26,7 @@ pub(crate) struct IfMatch {
         rename = "If-Match",
         required = false,
         format = "if-match",
+        pattern = r#"^([ \t]*\*[ \t]*|[ \t,]*(W/)?"[0-9]+([-;+:_][\t !#-~]*)?"([ \t]*,[ \t,]*(W/)?"[0-9]+([-;+:_][\t !#-~]*)?")*[ \t,]*)$"#,
         example = "\"1\""
     )]
     if_match: String,
