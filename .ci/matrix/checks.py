@@ -32,6 +32,12 @@ SQL_TESTS = """
 | package(people-task-service) & test(/^(plans|quotas|versions|webhooks)::/))
 - test(/a_million/) - test(/translated_message/)
 """
+LEFT_OUT = {
+    # They read how often an index was used, which a server of 14 does not tell in time.
+    14: "_by_its_indexes|has_an_index|have_an_index|at_most_a_thousand|reads_only_the|read_only_their_own|reads_few_of",
+    # They restore into tables that exist, which pg_dump of 16.2 cannot: it drops indexes of partitions, one by one.
+    16: "a_restore_in_one_transaction|a_restore_into_the_same_database|after_a_restore_keys",
+}
 # What depends on the order, the case and the time of the server.
 LOCALE_TESTS = """
 package(listing) & kind(test) | package(user-service) & test(/^(list_users|sign_in)::/)
@@ -326,7 +332,8 @@ def tests(matrix: Matrix) -> Iterator[Check]:
 
     def passes(major: int) -> str:
         postgres = matrix.postgres(major)
-        passed = matrix.nextest(SQL_TESTS, postgres, broker)
+        left_out = f"- test(/{LEFT_OUT[major]}/)" if major in LEFT_OUT else ""
+        passed = matrix.nextest(SQL_TESTS + left_out, postgres, broker)
         postgres.stop()
         return f"{passed}; {postgres.version}"
 

@@ -63,7 +63,7 @@ async fn either_the_cancel_or_the_completion_wins() {
     for number in 0..30 {
         let deleted_user = system.deleted_user(&admin, number).await;
         // From before the first step to after the last one.
-        tokio::time::sleep(Duration::from_millis(7 * number as u64)).await;
+        tokio::time::sleep(Duration::from_millis((number * number) as u64)).await;
         let cancel_status = system.cancel(&admin, &deleted_user).await;
         let status = system.status(&admin, &deleted_user).await;
         let account = system
