@@ -136,14 +136,14 @@ pub async fn prepare_schema(
     migrations: EmbeddedMigrations,
 ) -> Result<(), MigrationError> {
     let Some(owner_url) = &settings.owner_url else {
-        return on_connection(&settings.url, schema, move |connection| {
+        return on_connection(&settings.url, schema, connect, move |connection| {
             wait_until_migrated(connection, schema, &migrations)
         })
         .await;
     };
     migrate(owner_url, schema, migrations).await?;
     // The pool does not connect as the owner does, and perhaps through a pooler.
-    on_connection(&settings.url, schema, |_| Ok(())).await
+    on_connection(&settings.url, schema, connect, |_| Ok(())).await
 }
 
 /// Runs the pending migrations of a schema as the role that owns it. Processes that start at the same time
@@ -163,7 +163,7 @@ pub async fn migrate(
     schema: &'static str,
     migrations: EmbeddedMigrations,
 ) -> Result<(), MigrationError> {
-    on_connection(owner_url, schema, move |connection| {
+    on_connection(owner_url, schema, connect, move |connection| {
         take_lock(connection)?;
         run_pending(connection, schema, migrations)
     })
@@ -179,28 +179,25 @@ pub async fn check_schema(
     schema: &'static str,
     migrations: EmbeddedMigrations,
 ) -> Result<String, MigrationError> {
-    let url = url.clone();
-    let check = tokio::task::spawn_blocking(move || {
-        let mut connection = connect_to_primary(url.expose())?;
-        requirements::check(
-            &mut connection,
-            &mut connect_to_primary(url.expose())?,
-            schema,
-        )?;
-        match first_missing(&mut connection, schema, &needed_versions(&migrations)?)? {
+    on_connection(
+        url,
+        schema,
+        connect_to_primary,
+        move |connection| match first_missing(connection, schema, &needed_versions(&migrations)?)? {
             Some(version) => Err(MigrationError::NotMigrated { schema, version }),
-            None => Ok(sql::<Text>("SHOW server_version").get_result(&mut connection)?),
-        }
-    });
-    check.await.unwrap_or(Err(MigrationError::Panicked))
+            None => Ok(sql::<Text>("SHOW server_version").get_result(connection)?),
+        },
+    )
+    .await
 }
 
 /// Runs `work` on a thread for blocking work, with a connection of its own to the schema.
-async fn on_connection(
+async fn on_connection<T: Send + 'static>(
     url: &Secret,
     schema: &'static str,
-    work: impl FnOnce(&mut PgConnection) -> Result<(), MigrationError> + Send + 'static,
-) -> Result<(), MigrationError> {
+    connect: fn(&str) -> Result<PgConnection, MigrationError>,
+    work: impl FnOnce(&mut PgConnection) -> Result<T, MigrationError> + Send + 'static,
+) -> Result<T, MigrationError> {
     let url = url.clone();
     let work = tokio::task::spawn_blocking(move || {
         let mut connection = connect(url.expose())?;

@@ -13,9 +13,24 @@ pub(crate) mod status;
 pub(crate) mod tokens;
 pub(crate) mod users;
 
+use std::path::PathBuf;
+
 use anyhow::Context as _;
 use app_config::{Reader, Settings};
+use clap::Args;
 use tokio::runtime::Runtime;
+
+#[derive(Args, Clone)]
+struct Secrets {
+    /// The folder of secrets.
+    #[arg(
+        long,
+        env = "SECRETS_FOLDER",
+        default_value = "deploy/secrets",
+        value_name = "FOLDER"
+    )]
+    folder: PathBuf,
+}
 
 /// Reads the settings of the process in whose environment a command runs.
 fn settings<S: Settings>() -> Result<S, app_config::Error> {

@@ -1,7 +1,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::ErrorKind;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::{Context as _, anyhow};
 use app_config::{PublicUrl, Reader, Settings as _};
@@ -13,7 +13,7 @@ use tokio::runtime::Runtime;
 use url::Url;
 use values::Secret;
 
-use super::{config, status};
+use super::{Secrets, config, status};
 use crate::api::{Api, Global};
 use crate::failure::{Failure, Outcome};
 use crate::output::{Output, member, table, text};
@@ -48,14 +48,8 @@ const AMQP_URL: &str = "amqp_url";
 #[group(skip)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
-    /// The folder of secrets.
-    #[arg(
-        long,
-        env = "SECRETS_FOLDER",
-        default_value = "deploy/secrets",
-        value_name = "FOLDER"
-    )]
-    folder: PathBuf,
+    #[command(flatten)]
+    secrets: Secrets,
     #[command(flatten)]
     processes: status::Arguments,
 }
@@ -130,7 +124,7 @@ pub(crate) fn run(arguments: &Arguments, global: &Global, output: Output) -> Out
 }
 
 fn examine(arguments: &Arguments, global: &Global) -> Result<Vec<Finding>, Failure> {
-    let folder = &arguments.folder;
+    let folder = &arguments.secrets.folder;
     if fs::read_dir(folder).is_err_and(|error| error.kind() == ErrorKind::PermissionDenied) {
         // Nothing else could be checked.
         let found = Err(anyhow!("{} cannot be read", folder.display()));

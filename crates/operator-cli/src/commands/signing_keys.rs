@@ -1,4 +1,4 @@
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command as Process, Stdio};
 
 use anyhow::{Context as _, anyhow};
@@ -6,6 +6,7 @@ use clap::{Args, Subcommand, ValueEnum};
 use serde_json::{Value, json};
 use values::Names as _;
 
+use super::Secrets;
 use crate::failure::{Failure, Outcome};
 use crate::output::Output;
 
@@ -41,14 +42,8 @@ pub(crate) struct Key {
     /// The key.
     #[arg(value_enum)]
     key: Name,
-    /// The folder of secrets.
-    #[arg(
-        long,
-        env = "SECRETS_FOLDER",
-        default_value = "deploy/secrets",
-        value_name = "FOLDER"
-    )]
-    folder: PathBuf,
+    #[command(flatten)]
+    secrets: Secrets,
 }
 
 values::names! {
@@ -75,7 +70,7 @@ pub(crate) fn run(command: &Command, output: Output) -> Outcome {
             "Drop the second {key} key? What it signed no longer verifies."
         ))?;
     }
-    let state = run_script(key.key, step, &key.folder)?;
+    let state = run_script(key.key, step, &key.secrets.folder)?;
     output.done(state.trim_end(), &describe(key, step, &state));
     Ok(())
 }
@@ -100,7 +95,7 @@ fn describe(key: &Key, step: &str, state: &str) -> Value {
     json!({
         "key": key.key.name(),
         "step": step,
-        "folder": key.folder,
+        "folder": key.secrets.folder,
         "signing": lines.next().flatten(),
         "second": lines.next().flatten(),
     })

@@ -16,6 +16,8 @@ mod compose;
 #[cfg(test)]
 mod deletion;
 #[cfg(test)]
+mod doctor;
+#[cfg(test)]
 mod documents;
 #[cfg(test)]
 mod firefox_browser;
