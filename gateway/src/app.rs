@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use actix_web::http::Method;
 use actix_web::middleware::{DefaultHeaders, from_fn};
-use actix_web::web::{Data, Payload, ServiceConfig, method, resource, route, to};
-use actix_web::{App, HttpRequest, HttpResponse, Resource, guard};
+use actix_web::web::{Data, Payload, ServiceConfig, method, resource, route, scope, to};
+use actix_web::{App, HttpRequest, HttpResponse, Resource, Scope, guard};
 use anyhow::Context as _;
 use auth::{RemoteAuthority, Verifier};
 use http_kit::{Health, Problem, Routes};
@@ -186,6 +186,7 @@ async fn clean_up_limits(state: &AppState, shutdown: CancellationToken) {
 
 /// Mounts every path: the gateway's own, the pages, and the table of routes.
 fn mount(config: &mut ServiceConfig, pages: &Pages) {
+    mount_routes(config);
     let reading = || route().guard(guard::Any(guard::Get()).or(guard::Head()));
     let mut serve = |path: &str, resource: Resource, route| {
         let fallback = method_not_allowed(path, &[Method::GET, Method::HEAD]);
@@ -205,13 +206,29 @@ fn mount(config: &mut ServiceConfig, pages: &Pages) {
         let route = counted(reading().to(show));
         serve(page.path(), resource(page.paths()), route);
     }
-    for (path, routes) in routes::by_path() {
-        config.service(forwarded(path, &routes));
-    }
     let not_found = pages.not_found.clone();
     config.default_service(counted(to(move |request: HttpRequest| {
         std::future::ready(unknown(&request, not_found.as_deref()))
     })));
+}
+
+/// Mounts the table of routes, before the pages: actix-web tries one path after another, and those with a parameter are regular
+/// expressions. So only the paths of one scope are tried, which begins with what is before the parameter.
+fn mount_routes(config: &mut ServiceConfig) {
+    let prefix = |path: &'static str| path.split_once("/{").map_or("", |(prefix, _)| prefix);
+    for (prefix, paths) in routes::group(routes::by_path(), |(path, _)| prefix(path)) {
+        let resources = paths.into_iter().map(|(path, routes)| {
+            let below = path.strip_prefix(prefix).unwrap_or(path);
+            forwarded(resource(below), path, &routes)
+        });
+        if prefix.is_empty() {
+            for resource in resources {
+                config.service(resource);
+            }
+        } else {
+            config.service(resources.fold(scope(prefix), Scope::service));
+        }
+    }
 }
 
 /// The response to a path that does not exist: a page for a person, and a problem for a program.
@@ -230,11 +247,11 @@ fn counted(route: actix_web::Route) -> actix_web::Route {
     route.wrap(from_fn(count_request))
 }
 
-fn forwarded(path: &'static str, routes: &[&'static Route]) -> Resource {
+fn forwarded(resource: Resource, path: &str, routes: &[&'static Route]) -> Resource {
     let with_methods = |route: &'static Route| route.methods().map(move |method| (method, route));
     let routes: Vec<_> = routes.iter().copied().flat_map(with_methods).collect();
     let methods: Vec<_> = routes.iter().map(|(method, _)| method.clone()).collect();
-    let mut resource = resource(path).default_service(method_not_allowed(path, &methods));
+    let mut resource = resource.default_service(method_not_allowed(path, &methods));
     for (accepted, route) in routes {
         let handler = move |request,
                             payload: Payload,

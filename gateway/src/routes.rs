@@ -233,14 +233,20 @@ pub static ROUTES: &[Route] = &[
 
 /// The routes grouped by path, in the order of the table.
 pub(crate) fn by_path() -> Vec<(&'static str, Vec<&'static Route>)> {
-    let mut paths: Vec<(&'static str, Vec<&'static Route>)> = Vec::new();
-    for route in ROUTES {
-        match paths.iter_mut().find(|(path, _)| *path == route.path) {
-            Some((_, routes)) => routes.push(route),
-            None => paths.push((route.path, vec![route])),
+    group(ROUTES.iter().collect(), |route| route.path)
+}
+
+/// Groups values by a key, in the order in which the keys come first.
+pub(crate) fn group<T, K: PartialEq>(values: Vec<T>, key: impl Fn(&T) -> K) -> Vec<(K, Vec<T>)> {
+    let mut groups: Vec<(K, Vec<T>)> = Vec::new();
+    for value in values {
+        let key = key(&value);
+        match groups.iter_mut().find(|(of, _)| *of == key) {
+            Some((_, values)) => values.push(value),
+            None => groups.push((key, vec![value])),
         }
     }
-    paths
+    groups
 }
 
 #[cfg(test)]

@@ -180,20 +180,21 @@ fn internal(config: &mut web::ServiceConfig, ended: &Data<EndedTasks>) {
         .service(list_ended_tasks);
 }
 
-/// Every public operation.
+/// Every public operation. The most frequent ones are first: actix-web tries one path after another, and those with a parameter
+/// are regular expressions.
 fn routes(config: &mut ServiceConfig<'_>) {
     config
+        .service(creations::routes::create_task)
+        .service(webhooks::routes::register_webhook)
         .service(tasks::routes::list_tasks)
         .service(tasks::routes::count_tasks)
-        .service(creations::routes::create_task)
-        .service(tasks::routes::get_task)
-        .service(tasks::routes::edit_task)
         .service(approve_task)
         .service(reject_task)
+        .service(tasks::routes::get_task)
+        .service(tasks::routes::edit_task)
         .service(cancel_task)
         .service(preview_cancel)
         .service(webhooks::routes::list_task_webhooks)
-        .service(webhooks::routes::register_webhook)
         .service(webhooks::routes::delete_webhook_by_get)
         .service(webhooks::routes::delete_webhook)
         .service(webhooks::routes::test_webhook)
