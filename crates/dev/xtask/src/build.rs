@@ -26,12 +26,18 @@ pub(crate) fn run(program: &str, optimised: bool) -> Command {
     command
 }
 
-/// A command of cargo for the workspace, without the variables that cargo sets for the program that it runs: another cargo
-/// must not see them.
+/// A command of cargo for the workspace.
 pub(crate) fn cargo(subcommand: &str) -> Command {
-    let mut command = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let mut command = command(Path::new(&cargo));
     command.args([subcommand, "--manifest-path"]);
     command.arg(root().join("Cargo.toml"));
+    command
+}
+
+/// A command without the variables that cargo sets for the program that it runs: another cargo must not see them.
+pub(crate) fn command(program: &Path) -> Command {
+    let mut command = Command::new(program);
     for (name, _) in env::vars_os() {
         let is_ours =
             |name: &str| name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_");

@@ -10,7 +10,7 @@ use std::{
     env,
     io::{self, Write as _},
     os::unix::process::CommandExt as _,
-    process::{Command, ExitCode},
+    process::ExitCode,
 };
 
 /// The program of `check`, which this one has itself.
@@ -70,7 +70,7 @@ fn main() -> ExitCode {
 /// Returns only on an error.
 fn become_program(program: &str, task: &str, arguments: env::ArgsOs) -> Result<ExitCode, String> {
     let mut command = if program.contains('/') {
-        Command::new(build::root().join(program))
+        build::command(&build::root().join(program))
     } else {
         build::run(program, program == OPTIMISED)
     };
