@@ -215,18 +215,17 @@ fn mount(config: &mut ServiceConfig, pages: &Pages) {
 /// Mounts the table of routes, before the pages: actix-web tries one path after another, and those with a parameter are regular
 /// expressions. So only the paths of one scope are tried, which begins with what is before the parameter.
 fn mount_routes(config: &mut ServiceConfig) {
-    let prefix = |path: &'static str| path.split_once("/{").map_or("", |(prefix, _)| prefix);
-    for (prefix, paths) in routes::group(routes::by_path(), |(path, _)| prefix(path)) {
+    for (prefix, paths) in routes::by_prefix() {
         let resources = paths.into_iter().map(|(path, routes)| {
-            let below = path.strip_prefix(prefix).unwrap_or(path);
-            forwarded(resource(below), path, &routes)
+            let below = path.strip_prefix(prefix.unwrap_or_default());
+            forwarded(resource(below.unwrap_or(path)), path, &routes)
         });
-        if prefix.is_empty() {
+        if let Some(prefix) = prefix {
+            config.service(resources.fold(scope(prefix), Scope::service));
+        } else {
             for resource in resources {
                 config.service(resource);
             }
-        } else {
-            config.service(resources.fold(scope(prefix), Scope::service));
         }
     }
 }

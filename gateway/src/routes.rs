@@ -231,13 +231,24 @@ pub static ROUTES: &[Route] = &[
     task(Method::GET, "/plugins/appmixer/utils/tasks/dashboard-url", Token),
 ];
 
+/// A path and its routes.
+type PathRoutes = (&'static str, Vec<&'static Route>);
+
 /// The routes grouped by path, in the order of the table.
-pub(crate) fn by_path() -> Vec<(&'static str, Vec<&'static Route>)> {
+pub(crate) fn by_path() -> Vec<PathRoutes> {
     group(ROUTES.iter().collect(), |route| route.path)
 }
 
+/// The paths grouped by what is before their first parameter. Those without one are in the first group, `None`, because a literal
+/// path is tried before those with a parameter.
+pub(crate) fn by_prefix() -> Vec<(Option<&'static str>, Vec<PathRoutes>)> {
+    group(by_path(), |(path, _)| {
+        path.split_once("/{").map(|(prefix, _)| prefix)
+    })
+}
+
 /// Groups values by a key, in the order in which the keys come first.
-pub(crate) fn group<T, K: PartialEq>(values: Vec<T>, key: impl Fn(&T) -> K) -> Vec<(K, Vec<T>)> {
+fn group<T, K: PartialEq>(values: Vec<T>, key: impl Fn(&T) -> K) -> Vec<(K, Vec<T>)> {
     let mut groups: Vec<(K, Vec<T>)> = Vec::new();
     for value in values {
         let key = key(&value);
@@ -256,7 +267,7 @@ mod tests {
     use actix_web::http::Method;
     use auth::{KEY_ROUTES, key_route};
 
-    use super::{Access, ROUTES, by_path};
+    use super::{Access, ROUTES, by_path, by_prefix};
 
     #[test]
     fn routes_are_unique_and_literal_paths_come_first() {
@@ -268,6 +279,20 @@ mod tests {
         let position = |wanted| paths.iter().position(|path| *path == wanted).unwrap();
         assert!(position("/users/count") < position("/users/{userId}"));
         assert!(position("/users/deletions") < position("/users/{userId}"));
+    }
+
+    #[test]
+    fn no_scope_hides_paths_of_another() {
+        let mut prefixes = by_prefix().into_iter().map(|(prefix, _)| prefix);
+        assert_eq!(prefixes.next(), Some(None));
+        let prefixes: Vec<_> = prefixes
+            .flatten()
+            .map(|prefix| format!("{prefix}/"))
+            .collect();
+        for (number, prefix) in prefixes.iter().enumerate() {
+            let mut later = prefixes.iter().skip(number + 1);
+            assert!(!later.any(|other| other.starts_with(prefix)), "{prefix}");
+        }
     }
 
     #[test]
