@@ -64,6 +64,7 @@ pub(super) async fn fan_out(context: &mut Context, figures: &mut Figures) -> any
     figures.add_beside("decisions accepted", decided.accepted(), "/s", &limit);
     figures.add_shares("decisions and webhooks", decided.shares());
     decided.add_repeated(figures);
+    add_processor_time(&decided, figures);
     Ok(())
 }
 

@@ -1,4 +1,5 @@
 use std::panic::AssertUnwindSafe;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -83,7 +84,9 @@ fn suspended(row: &DueRow, lease: Lease) -> AttemptResult {
 impl Sender {
     /// Sends a delivery once. A panic counts as a failed attempt, so that a delivery that causes panics ends
     /// as others do.
-    pub(super) async fn attempt(&self, row: DueRow) -> AttemptResult {
+    ///
+    /// The row and the call are boxed, because starting a task copies all of its future.
+    pub(super) async fn attempt(&self, row: Box<DueRow>) -> AttemptResult {
         let lease = Lease::of(&row);
         let Some(registrant) = row.registrant.relations(&row.task) else {
             return suspended(&row, lease);
@@ -91,7 +94,7 @@ impl Sender {
         let earlier = usize::try_from(row.attempts).unwrap_or_default();
         let (options, occasion) = (row.parsed_options(), row.occasion());
         let (at, started) = (Utc::now(), Instant::now());
-        let sending = self.send(row, &options, occasion, registrant);
+        let sending = Box::pin(self.send(row, &options, occasion, registrant));
         let response = self.sent(sending, &lease.context, lease.delivery).await;
         let duration = started.elapsed();
         let (age, jitter) = (lease.age(at), jitter());
@@ -114,12 +117,12 @@ impl Sender {
     }
 
     /// Calls a webhook to try it.
-    pub(super) async fn test(&self, row: DueRow, context: &RequestContext) -> TestResult {
+    pub(super) async fn test(&self, row: Box<DueRow>, context: &RequestContext) -> TestResult {
         let (id, options) = (row.delivery_id, row.parsed_options());
         let (at, started) = (Utc::now(), Instant::now());
         let response = match row.registrant.relations(&row.task) {
             Some(registrant) => {
-                let sending = self.send(row, &options, Occasion::Test, registrant);
+                let sending = Box::pin(self.send(row, &options, Occasion::Test, registrant));
                 self.sent(sending, context, id).await
             }
             None => Err(not_sent(
@@ -142,11 +145,11 @@ impl Sender {
     /// Waits for a response, in a span of its own.
     async fn sent(
         &self,
-        sending: impl Future<Output = Result<TruncatedResponse, SendError>>,
+        sending: Pin<Box<impl Future<Output = Result<TruncatedResponse, SendError>>>>,
         context: &RequestContext,
         delivery: DeliveryId,
     ) -> Result<TruncatedResponse, SendError> {
-        let sending = AssertUnwindSafe(Box::pin(sending)).catch_unwind();
+        let sending = AssertUnwindSafe(sending).catch_unwind();
         let response = context
             .clone()
             .scope(SpanKind::Client, "webhook.attempt", sending)
@@ -159,7 +162,7 @@ impl Sender {
 
     async fn send(
         &self,
-        row: DueRow,
+        row: Box<DueRow>,
         options: &Options,
         occasion: Occasion,
         registrant: Relations,

@@ -20,6 +20,8 @@ use crate::webhook_signature::{WebhookSecret, WebhookSigner};
 pub(super) const KEPT_BYTES: usize = 1024;
 /// The largest body. Templates and tasks that would make a larger one are refused before.
 const MAX_BODY: usize = 512 * 1024;
+/// The number of headers of a call without headers of its registration, with those that the client adds.
+const USUAL_HEADERS: usize = 10;
 
 /// The options of a webhook, if it has any.
 pub(super) type Options = Result<Option<WebhookOptions>, OptionsError>;
@@ -70,7 +72,7 @@ impl Sender {
     /// Makes the call of a delivery.
     pub(super) fn prepare(
         &self,
-        row: DueRow,
+        row: Box<DueRow>,
         options: &Options,
         occasion: Occasion,
         registrant: Relations,
@@ -128,7 +130,7 @@ impl Sender {
         url: &TargetUrl,
         options: Option<&WebhookOptions>,
     ) -> Result<HeaderMap, SendError> {
-        let mut headers = HeaderMap::new();
+        let mut headers = HeaderMap::with_capacity(USUAL_HEADERS);
         let Some(options) = options.filter(|options| options.headers.is_some()) else {
             return Ok(headers);
         };
@@ -163,7 +165,7 @@ fn method(options: Option<&WebhookOptions>) -> Method {
 }
 
 fn body(
-    row: DueRow,
+    row: Box<DueRow>,
     options: Option<&WebhookOptions>,
     occasion: Occasion,
     registrant: Relations,

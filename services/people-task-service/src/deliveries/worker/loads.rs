@@ -29,8 +29,8 @@ const PAUSE: Duration = Duration::from_millis(300);
 pub(super) struct LoadRequest {
     ids: Vec<DeliveryId>,
     lanes: Vec<LaneLoad>,
-    /// Deliveries of these lanes that are not to be loaded.
-    under_way: Vec<DeliveryId>,
+    /// Deliveries of these lanes that are not to be loaded: they are under way, or named in `ids`.
+    except: Vec<DeliveryId>,
     asked: Vec<(Arc<str>, usize)>,
     number: usize,
     marked_before: Option<DateTime<Utc>>,
@@ -59,12 +59,13 @@ impl LoadRequest {
         let number = wanted.number();
         self.number += number;
         self.asked.push((Arc::clone(lane), number));
-        self.ids.extend(wanted.known);
         if wanted.more > 0 {
             let (lane, number) = (Arc::clone(lane), wanted.more);
             self.lanes.push(LaneLoad { lane, number });
-            self.under_way.extend(under_way);
+            self.except.extend(under_way);
+            self.except.extend(&wanted.known);
         }
+        self.ids.extend(wanted.known);
     }
 }
 
@@ -240,7 +241,7 @@ fn load(connection: &mut Connection, request: &LoadRequest) -> Result<Loaded, Er
         loaded.rows = store::load_known(connection, &request.ids)?;
     }
     if !request.lanes.is_empty() {
-        let rows = store::load_of_lanes(connection, &request.lanes, &request.under_way)?;
+        let rows = store::load_of_lanes(connection, &request.lanes, &request.except)?;
         for load in &request.lanes {
             let found = rows.iter().filter(|row| *row.lane == *load.lane).count();
             if found < load.number {
@@ -253,4 +254,25 @@ fn load(connection: &mut Connection, request: &LoadRequest) -> Result<Loaded, Er
         suspects_store::mark(connection, &mut loaded.rows, before)?;
     }
     Ok(loaded)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use values::DeliveryId;
+
+    use super::{LoadRequest, Wanted};
+
+    #[test]
+    fn a_delivery_is_not_loaded_twice() {
+        let lane: Arc<str> = "http://receiver.example:80 000000000000000000000001".into();
+        let [named, under_way] = [DeliveryId::generate(), DeliveryId::generate()];
+        let mut request = LoadRequest::new(None);
+        let known = vec![named];
+        request.add(&lane, Wanted { known, more: 1 }, [under_way].iter());
+        assert_eq!(request.ids, [named]);
+        assert_eq!(request.except, [under_way, named]);
+        assert_eq!(request.lanes[0].number, 1);
+    }
 }

@@ -23,7 +23,7 @@ pub(super) async fn watch(database: Database, sender: Arc<Sender>, shutdown: Can
     while !shutdown.is_cancelled() {
         match database.run(take).await {
             Ok(rows) => {
-                for row in rows {
+                for row in rows.into_iter().map(Box::new) {
                     tokio::spawn(make(database.clone(), Arc::clone(&sender), row));
                 }
             }
@@ -44,7 +44,7 @@ fn take(connection: &mut Connection) -> Result<Vec<DueRow>, Error> {
     Ok(due_store::load_tests(connection, &taken)?)
 }
 
-async fn make(database: Database, sender: Arc<Sender>, row: DueRow) {
+async fn make(database: Database, sender: Arc<Sender>, row: Box<DueRow>) {
     let id = row.delivery_id;
     let context = RequestContext::continued(Some(&row.request_id), Some(&row.traceparent));
     let result = sender.test(row, &context).await;

@@ -87,7 +87,9 @@ impl Dispatching {
         let Some(lane) = self.lanes.get_mut(name) else {
             return;
         };
-        let Some(row) = next(lane) else { return };
+        let Some(row) = next(lane).map(Box::new) else {
+            return;
+        };
         let host = self.hosts.entry(Arc::clone(&lane.host)).or_default();
         host.started(&lane.owner, now);
         let origin = self.origins.entry(Arc::clone(&lane.origin)).or_default();
