@@ -12,7 +12,10 @@ use std::{
 };
 
 use anyhow::{Context as _, Result, ensure};
-use nix::sys::signal::Signal;
+use nix::sys::{
+    signal::Signal,
+    statfs::{TMPFS_MAGIC, statfs},
+};
 
 use crate::{
     Durability, Stop, bootstrap, client, packages,
@@ -24,6 +27,10 @@ use crate::{
 
 const READY_LIMIT: Duration = Duration::from_secs(60);
 const STOP_LIMIT: Duration = Duration::from_secs(20);
+/// A file system in memory.
+const MEMORY: &str = "/dev/shm";
+/// The least size in bytes of a file system in memory that holds data.
+const LEAST_MEMORY: u64 = 6 << 30;
 /// The language of translated messages. gettext reads it from the environment for any locale but C, so that tests need
 /// no German locale on the machine.
 const MESSAGES_LANGUAGE: &str = "de";
@@ -33,7 +40,7 @@ const MESSAGES_LANGUAGE: &str = "de";
 pub struct Postgres {
     /// Holds the log and the pid file.
     folder: PathBuf,
-    /// Holds the data. Not in `folder` when the server's user has no access to it.
+    /// Holds the data: see `data_folder`.
     data: PathBuf,
     port: u16,
     password: String,
@@ -63,7 +70,7 @@ impl Postgres {
         };
         Ok(Self {
             folder: folder.to_owned(),
-            data: data_folder(folder, user)?,
+            data: data_folder(folder, user, durability)?,
             port,
             password: password.to_owned(),
             durability,
@@ -274,22 +281,38 @@ fn postgres_user() -> User {
 }
 
 /// Returns `folder/data`, or a folder among the temporary files when the server's user has no access to
-/// `folder`, such as to a project in root's home.
-fn data_folder(folder: &Path, user: User) -> Result<PathBuf> {
-    let User::Other { uid, gid } = user else {
+/// `folder`, such as to a project in root's home. Data of tests is in memory, if there is enough: each of their
+/// databases has hundreds of files, which some file systems take longer to create than the test takes.
+fn data_folder(folder: &Path, user: User, durability: Durability) -> Result<PathBuf> {
+    let parent = if durability == Durability::Discardable && has_memory() {
+        PathBuf::from(MEMORY)
+    } else if is_accessible(folder, user) {
         return Ok(folder.join("data"));
+    } else {
+        std::env::temp_dir()
     };
-    let mut test = Command::new("test");
-    if succeeds(test.arg("-x").arg(folder).uid(uid).gid(gid)) {
-        return Ok(folder.join("data"));
-    }
-    let folder =
-        std::env::temp_dir().join(format!("local-postgres-{}", random::short_hash(folder)));
+    let folder = parent.join(format!("local-postgres-{}", random::short_hash(folder)));
     private::create_reachable_folder(&folder)?;
     let owner = fs::symlink_metadata(&folder).with_context(failed("reading", &folder))?;
-    let is_own = owner.is_dir() && owner.uid() == 0;
-    ensure!(is_own, "root does not own a folder at {}", folder.display());
+    let is_own = owner.is_dir() && owner.uid() == nix::unistd::geteuid().as_raw();
+    ensure!(is_own, "another user owns the folder {}", folder.display());
     Ok(folder.join("data"))
+}
+
+fn is_accessible(folder: &Path, user: User) -> bool {
+    let User::Other { uid, gid } = user else {
+        return true;
+    };
+    succeeds(Command::new("test").arg("-x").arg(folder).uid(uid).gid(gid))
+}
+
+/// Whether the file system in memory may hold the data of tests. Its size decides, which does not change, so that the data
+/// is found again.
+fn has_memory() -> bool {
+    statfs(MEMORY).is_ok_and(|memory| {
+        let block = u64::try_from(memory.block_size()).unwrap_or_default();
+        memory.filesystem_type() == TMPFS_MAGIC && memory.blocks() * block >= LEAST_MEMORY
+    })
 }
 
 const STREAMING_LIMIT: Duration = Duration::from_secs(30);
