@@ -193,12 +193,8 @@ impl Postgres {
             .arg(&self.data)
             .arg("--pwfile")
             .arg(&password_file)
-            .args([
-                "--username=postgres",
-                self.authentication(),
-                "--encoding=UTF8",
-                "--locale=C.UTF-8",
-            ])
+            .args(self.authentication())
+            .args(["--username=postgres", "--encoding=UTF8", "--locale=C.UTF-8"])
             .arg("--no-sync")
             .stdin(Stdio::null());
         self.as_user(&mut command);
@@ -210,11 +206,13 @@ impl Postgres {
     /// How roles authenticate. The server listens only on the loopback address.
     ///
     /// libpq crashes when a process exits while SCRAM uses OpenSSL, and tests end while connections are being
-    /// opened, so servers for tests ask for the password itself.
-    fn authentication(&self) -> &'static str {
+    /// opened, so servers for tests ask for the password itself. They compare its MD5: the thousands of rounds of SCRAM
+    /// would take a tenth of the processor during the tests.
+    fn authentication(&self) -> [&'static str; 2] {
         match self.durability {
-            Durability::Discardable => "--auth=password",
-            Durability::Durable => "--auth=scram-sha-256",
+            // Sockets are off. Their method makes `initdb` choose how passwords are stored.
+            Durability::Discardable => ["--auth-local=md5", "--auth-host=password"],
+            Durability::Durable => ["--auth-local=scram-sha-256", "--auth-host=scram-sha-256"],
         }
     }
 
@@ -243,6 +241,8 @@ impl Postgres {
             // Data is lost only if the machine fails. A commit still waits until the operating system has
             // it (`synchronous_commit` stays on), so a killed server loses nothing.
             settings.extend(["fsync=off", "full_page_writes=off"].map(str::to_owned));
+            // Plans of tables without statistics look expensive enough to be compiled, which takes longer than running them.
+            settings.push("jit=off".to_owned());
             // English, except in a database that sets `lc_messages` to another locale, such as C.UTF-8.
             settings.push("lc_messages=C".to_owned());
         }
