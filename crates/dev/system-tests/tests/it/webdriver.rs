@@ -269,8 +269,10 @@ impl Browser {
             let button = self.visible(xpath).await;
             let path = format!("/session/{}/element/{button}/click", self.session);
             let reply = self.webdriver.post(&path).json(&json!({})).send().await;
-            // The page may have replaced the element meanwhile.
-            (reply.status != 404).then(|| reply.expect(200))
+            // The page may have replaced the element meanwhile, or moved it while the text above it grew.
+            let covered = reply.json["value"]["error"] == "element click intercepted";
+            let again = reply.status == 404 || covered;
+            (!again).then(|| reply.expect(200))
         })
         .await;
     }
