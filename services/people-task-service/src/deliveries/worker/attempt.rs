@@ -1,5 +1,4 @@
 use std::panic::AssertUnwindSafe;
-use std::pin::Pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -94,8 +93,8 @@ impl Sender {
         let earlier = usize::try_from(row.attempts).unwrap_or_default();
         let (options, occasion) = (row.parsed_options(), row.occasion());
         let (at, started) = (Utc::now(), Instant::now());
-        let sending = Box::pin(self.send(row, &options, occasion, registrant));
-        let response = self.sent(sending, &lease.context, lease.delivery).await;
+        let sending = self.sent(row, &options, occasion, registrant, &lease.context);
+        let response = sending.await;
         let duration = started.elapsed();
         let (age, jitter) = (lease.age(at), jitter());
         let judged = judged(&options, &response);
@@ -118,12 +117,12 @@ impl Sender {
 
     /// Calls a webhook to try it.
     pub(super) async fn test(&self, row: Box<DueRow>, context: &RequestContext) -> TestResult {
-        let (id, options) = (row.delivery_id, row.parsed_options());
+        let options = row.parsed_options();
         let (at, started) = (Utc::now(), Instant::now());
         let response = match row.registrant.relations(&row.task) {
             Some(registrant) => {
-                let sending = Box::pin(self.send(row, &options, Occasion::Test, registrant));
-                self.sent(sending, context, id).await
+                let sending = self.sent(row, &options, Occasion::Test, registrant, context);
+                sending.await
             }
             None => Err(not_sent(
                 "the user who registered the webhook has no right to the task now",
@@ -142,13 +141,17 @@ impl Sender {
         }
     }
 
-    /// Waits for a response, in a span of its own.
+    /// Sends a call and waits for the response, in a span of its own.
     async fn sent(
         &self,
-        sending: Pin<Box<impl Future<Output = Result<TruncatedResponse, SendError>>>>,
+        row: Box<DueRow>,
+        options: &Options,
+        occasion: Occasion,
+        registrant: Relations,
         context: &RequestContext,
-        delivery: DeliveryId,
     ) -> Result<TruncatedResponse, SendError> {
+        let delivery = row.delivery_id;
+        let sending = Box::pin(self.send(row, options, occasion, registrant));
         let sending = AssertUnwindSafe(sending).catch_unwind();
         let response = context
             .clone()
