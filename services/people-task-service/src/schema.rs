@@ -1,7 +1,7 @@
 //! The tables of the schema `people_task`, as the migrations create them. Names are unqualified: the role's
 //! search path selects the schema.
 
-use diesel::sql_types::{Binary, Nullable, Text};
+use diesel::sql_types::{Binary, Text};
 
 /// The migrations of the schema. Both processes run them when they start.
 pub const MIGRATIONS: diesel_migrations::EmbeddedMigrations =
@@ -243,10 +243,19 @@ diesel::table! {
     }
 }
 
-diesel::define_sql_function! {
-    /// Whether a user with a token of this incarnation may add rows.
-    fn may_add_rows(who: Binary, of_token: Nullable<Text>) -> Bool;
+/// The part `allowed` of a statement: those of these users, with tokens of these incarnations, who may add rows. Each is
+/// asked for once in a batch, because asking takes a fifth of the time of a decision.
+macro_rules! allowed_users {
+    ($users_and_incarnations:literal) => {
+        concat!(
+            "allowed AS MATERIALIZED (SELECT * FROM (SELECT DISTINCT * FROM unnest(",
+            $users_and_incarnations,
+            ") AS given (who, of_token)) AS users WHERE may_add_rows(who, of_token))"
+        )
+    };
 }
+
+pub(crate) use allowed_users;
 
 diesel::define_sql_function! {
     /// Records that a user is being erased. It waits for transactions that may still add rows for the user.

@@ -13,6 +13,7 @@ use telemetry::RequestContext;
 use values::{DeliveryId, Names as _, TaskId, UserId};
 
 use crate::audit::insert_entries;
+use crate::schema::allowed_users;
 use crate::status::TaskStatus;
 use database::column;
 
@@ -86,12 +87,15 @@ pub(super) fn decide(
 // Rows that are locked are skipped, so no decision waits for a change of another task. Workers of earlier versions would
 // send a withdrawal as a rejection, so it is hidden from them, as deliveries with options are.
 const DECIDE: &str = concat!(
-    "WITH judged AS (
+    "WITH ",
+    allowed_users!("$6, $7"),
+    ", judged AS (
     SELECT given.*
     FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) AS given (
             task_id, version, decision, person, new_comment, user_id, incarnation, request_id, traceparent, entry, via)
         JOIN task_states ON task_states.task_id = ANY(ARRAY[given.task_id])
-    WHERE task_states.version = given.version AND (user_id IS NULL OR may_add_rows(user_id, incarnation))
+    WHERE task_states.version = given.version
+        AND (user_id IS NULL OR (user_id, incarnation) IN (SELECT * FROM allowed))
     FOR NO KEY UPDATE OF task_states SKIP LOCKED
 ), decided AS (
     UPDATE task_states

@@ -12,6 +12,7 @@ use values::{Fingerprint, Names as _, TaskId};
 use crate::audit::insert_entries;
 use crate::mailing::MailPlan;
 use crate::mails::planned_reminders;
+use crate::schema::allowed_users;
 use crate::tasks::metadata::Metadata;
 use crate::tasks::requests::{CreateTaskRequest, DecisionBy};
 use database::column;
@@ -103,7 +104,9 @@ pub(crate) fn insert(
 }
 
 const INSERT: &str = concat!(
-    "WITH given AS (
+    "WITH ",
+    allowed_users!("$2, $3"),
+    ", given AS (
     SELECT * FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $20, $21,
         $22, $23, $24)
         AS given (
@@ -117,7 +120,7 @@ const INSERT: &str = concat!(
     SELECT id, creator, requester, requester_key, approver, approver_key, title, description, decision_by, public,
         approver_secret, requester_secret, comment_required, confirmation_required, metadata,
         deciders, self_approval, reading_secret
-    FROM given WHERE may_add_rows(creator, incarnation)
+    FROM given WHERE (creator, incarnation) IN (SELECT * FROM allowed)
     RETURNING id, public, creator, created, decision_by, approver_key, requester_key, lower(title) AS title_key,
         deciders IS NOT NULL OR NOT self_approval AS is_restricted
 ), undecided AS (

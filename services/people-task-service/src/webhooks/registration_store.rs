@@ -12,6 +12,7 @@ use values::{DeliveryId, Fingerprint, TaskId, UserId, WebhookId};
 
 use crate::audit::insert_entries;
 use crate::deliveries::DueDelivery;
+use crate::schema::allowed_users;
 use crate::status::shown_status;
 use crate::tasks::{Task, task_columns};
 use crate::webhooks::requests::Events;
@@ -136,7 +137,9 @@ pub(super) fn insert(
 }
 
 const INSERT: &str = concat!(
-    "WITH judged AS (
+    "WITH ",
+    allowed_users!("$4, $5"),
+    ", judged AS (
     SELECT given.*, ",
     shown_status!(),
     " AS status, decision_by
@@ -146,7 +149,7 @@ const INSERT: &str = concat!(
             host, lane, secret, with_task_id, on_approved, on_rejected, on_due, request_id, traceparent, entry,
             options, header_key, on_cancelled)
         JOIN task_states ON task_states.task_id = ANY(ARRAY[given.task_id])
-    WHERE task_states.version = given.version AND may_add_rows(registered_by, incarnation)
+    WHERE task_states.version = given.version AND (registered_by, incarnation) IN (SELECT * FROM allowed)
     FOR NO KEY UPDATE OF task_states SKIP LOCKED
 ), changed AS (
     UPDATE task_states SET version = task_states.version + 1 FROM judged
