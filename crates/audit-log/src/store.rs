@@ -60,8 +60,7 @@ const SIZE: &str = "octet_length(request_id) + coalesce(octet_length(detail::tex
 /// The planner's settings for filters that only the BRIN index serves. For values without an order, the planner
 /// expects to find every page by such an index, and prefers to scan the table. The best plan for an action depends on
 /// how frequent it is.
-const BRIN: &str = "SET LOCAL enable_seqscan = off; SET LOCAL jit = off; \
-                    SET LOCAL plan_cache_mode = force_custom_plan";
+const BRIN: &str = "SET LOCAL enable_seqscan = off; SET LOCAL plan_cache_mode = force_custom_plan";
 
 /// Loads the rows of a page.
 pub(crate) fn load_page(

@@ -63,10 +63,11 @@ impl StatementLimits {
             .map_or(self.lock, |limit| limit.min(self.lock))
     }
 
-    /// The statements that set the limits of a connection.
+    /// The statements that set the limits of a connection. Its plans are not compiled either: each session compiles each of
+    /// them for itself, which takes longer than running all but the largest, and estimates without statistics ask for it.
     pub(crate) fn to_sql(self) -> String {
         format!(
-            "SET idle_in_transaction_session_timeout = {}; SET lock_timeout = {}; SET statement_timeout = {};",
+            "SET jit = off; SET idle_in_transaction_session_timeout = {}; SET lock_timeout = {}; SET statement_timeout = {};",
             Self::IDLE_TRANSACTION.as_millis(),
             self.lock.as_millis(),
             self.statement.unwrap_or_default().as_millis(),

@@ -54,13 +54,10 @@ pub(crate) fn list(
             return Ok(list.paging.page(Vec::new(), 0));
         }
         let paths = access_paths(list, conditions, segments.as_ref());
-        // Compiling a statement takes longer than most pages. An estimate from old statistics must not make it read the
-        // table instead of an index.
-        connection.batch_execute(if paths.are_indexed() {
-            "SET LOCAL jit = off; SET LOCAL enable_seqscan = off"
-        } else {
-            "SET LOCAL jit = off"
-        })?;
+        if paths.are_indexed() {
+            // An estimate from old statistics must not make it read the table instead of an index.
+            connection.batch_execute("SET LOCAL enable_seqscan = off")?;
+        }
         paths.load(connection, limits)
     })
 }
