@@ -1,5 +1,9 @@
 use std::time::{Duration, Instant};
 
+/// Counting what one user has, or all together, takes at most this part of the time: a million pending tasks with their
+/// webhooks take seconds.
+const PART: u32 = 50;
+
 /// Something of which users may have and add a limited amount.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Resource {
@@ -155,6 +159,8 @@ pub(super) struct Usage {
     added_before: Amounts,
     pub(super) last_asked: Option<Instant>,
     pub(super) last_counted: Option<Instant>,
+    /// It is not counted again before.
+    next_count: Option<Instant>,
     /// By how much its bytes changed since they were last written to its row.
     pub(super) unwritten_bytes: i64,
 }
@@ -169,6 +175,7 @@ impl Default for Usage {
             added_before: Amounts::default(),
             last_asked: None,
             last_counted: None,
+            next_count: None,
             unwritten_bytes: 0,
         }
     }
@@ -202,22 +209,29 @@ impl Usage {
         self.unwritten_bytes += i64::try_from(demand.bytes).unwrap_or_default();
     }
 
-    /// Whether something was asked for since the last count.
-    pub(super) fn was_asked(&self) -> bool {
-        self.last_asked > self.last_counted
+    /// Whether something was asked for since the last count, and it may be counted again.
+    pub(super) fn awaits_count(&self, now: Instant) -> bool {
+        self.last_asked > self.last_counted && self.may_be_counted(now)
     }
 
     /// The same, or the last count is older than the interval.
     pub(super) fn is_uncounted(&self, now: Instant, interval: Duration) -> bool {
-        self.was_asked() || self.last_counted.is_none_or(|at| now - at >= interval)
+        let is_old = self.last_counted.is_none_or(|at| now - at >= interval);
+        self.awaits_count(now) || (is_old && self.may_be_counted(now))
+    }
+
+    fn may_be_counted(&self, now: Instant) -> bool {
+        self.next_count.is_none_or(|at| at <= now)
     }
 
     pub(super) fn begin_count(&mut self) {
         self.added_before = self.added;
     }
 
-    /// What was counted includes what had been added when the count began.
-    pub(super) fn end_count(&mut self, counted: Amounts, now: Instant) {
+    /// What was counted includes what had been added when the count began; `None` if it failed.
+    pub(super) fn end_count(&mut self, counted: Option<Amounts>, began: Instant, now: Instant) {
+        self.next_count = Some(now + (now - began) * PART);
+        let Some(counted) = counted else { return };
         self.counted = counted;
         self.added = self.added.minus(self.added_before);
         self.last_counted = Some(now);
@@ -248,7 +262,7 @@ mod tests {
         usage.add(tasks(6));
         usage.begin_count();
         usage.add(tasks(2));
-        usage.end_count(tasks(7), now);
+        usage.end_count(Some(tasks(7)), now, now);
         assert_eq!(usage.stock(), tasks(9));
         assert_eq!(usage.check(&limits, tasks(1), now), Ok(()));
         let excess = Excess {
@@ -264,6 +278,25 @@ mod tests {
             ..Amounts::default()
         };
         assert_eq!(usage.check(&limits, webhooks, now), Ok(()));
+    }
+
+    #[test]
+    fn what_took_long_to_count_is_counted_seldom_also_after_a_failure() {
+        let began = Instant::now();
+        let ended = began + Duration::from_secs(6);
+        for counted in [Some(tasks(7)), None] {
+            let mut usage = Usage::default();
+            let ask = usage.check(&Limits::default(), tasks(1), began);
+            assert_eq!(ask, Ok(()));
+            assert!(usage.awaits_count(began));
+            usage.end_count(counted, began, ended);
+            let later = ended + Duration::from_secs(299);
+            let ask = usage.check(&Limits::default(), tasks(1), later);
+            assert_eq!(ask, Ok(()));
+            assert!(!usage.awaits_count(later));
+            assert!(!usage.is_uncounted(later, Duration::ZERO));
+            assert!(usage.awaits_count(later + Duration::from_secs(1)));
+        }
     }
 
     #[test]

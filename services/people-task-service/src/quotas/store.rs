@@ -1,6 +1,4 @@
-//! Counts what users have. Raw SQL, because each statement counts for many users, up to a limit.
-
-use std::collections::HashMap;
+//! Counts what users have. Raw SQL, because a statement counts several things, each up to a limit.
 
 use database::{Error, column, prepared};
 use diesel::prelude::*;
@@ -20,14 +18,6 @@ struct Counted {
     bytes: i64,
 }
 
-#[derive(QueryableByName)]
-struct CountedOfUser {
-    #[diesel(sql_type = Binary)]
-    id: UserId,
-    #[diesel(embed)]
-    counted: Counted,
-}
-
 impl From<Counted> for Amounts {
     fn from(counted: Counted) -> Self {
         let number = |number| u64::try_from(number).unwrap_or_default();
@@ -40,32 +30,30 @@ impl From<Counted> for Amounts {
     }
 }
 
-/// Counts what these users have, up to the limits.
+/// Counts what a user has, up to the limits.
 pub(super) fn count(
     connection: &mut PgConnection,
-    users: &[UserId],
+    user: UserId,
     limits: Amounts,
-) -> Result<HashMap<UserId, Amounts>, Error> {
+) -> Result<Amounts, Error> {
     let count = prepared(COUNT)
-        .bind::<Array<Binary>, _>(users)
+        .bind::<Binary, _>(user)
         .bind::<BigInt, _>(signed(limits.tasks))
         .bind::<BigInt, _>(signed(limits.webhooks));
-    let counted: Vec<CountedOfUser> = count.load(connection)?;
-    let counted = counted.into_iter().map(|row| (row.id, row.counted.into()));
-    Ok(counted.collect())
+    let counted: Counted = count.get_result(connection)?;
+    Ok(counted.into())
 }
 
 const COUNT: &str = "
-SELECT given.id,
+SELECT
     (SELECT count(*) FROM (
-        SELECT FROM task_states WHERE creator = given.id AND status = 'pending' LIMIT $2
+        SELECT FROM task_states WHERE creator = $1 AND status = 'pending' LIMIT $2
     ) AS pending) AS tasks,
     (SELECT count(*) FROM (
         SELECT FROM task_states JOIN webhooks ON webhooks.task_id = ANY(ARRAY[task_states.task_id])
-        WHERE creator = given.id AND task_states.status = 'pending' LIMIT $3
+        WHERE creator = $1 AND task_states.status = 'pending' LIMIT $3
     ) AS awaiting) AS webhooks,
-    greatest(0, (SELECT bytes FROM stored_bytes WHERE user_id = given.id)) AS bytes
-FROM unnest($1) AS given (id)";
+    greatest(0, (SELECT bytes FROM stored_bytes WHERE user_id = $1)) AS bytes";
 
 /// Counts what all users together have: pending tasks up to the limit, webhooks as Postgres last estimated their number,
 /// and the size of the tables.

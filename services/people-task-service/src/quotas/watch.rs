@@ -12,10 +12,10 @@ use super::store;
 /// How often bytes are written and stocks are counted.
 const INTERVAL: Duration = Duration::from_secs(3);
 /// Counting takes at most this part of the time.
-const PART: u32 = 50;
+const PART: u32 = 5;
 /// What all have is counted this often although no one adds anything.
 const IDLE_INTERVAL: Duration = Duration::from_mins(1);
-/// How many users are counted at a time.
+/// How many users are counted in a row.
 const USERS: usize = 200;
 
 /// Writes the bytes that users added, and counts what they have, until it is cancelled. It counts by the connections of
@@ -31,15 +31,16 @@ pub(crate) async fn watch(
         if let Err(error) = quotas.write_bytes(&database).await {
             error.warn("the bytes that users added could not be written; they are written later");
         }
+        if shutdown.is_cancelled() {
+            return;
+        }
         let started = Instant::now();
-        if next_count <= started && !shutdown.is_cancelled() {
-            if let Err(error) = quotas.count(&lists).await {
+        if next_count <= started {
+            let counted = quotas.count(&lists);
+            if let Some(Err(error)) = shutdown.run_until_cancelled(counted).await {
                 error.warn("what users have could not be counted; it is counted later");
             }
             next_count = Instant::now() + started.elapsed() * PART;
-        }
-        if shutdown.is_cancelled() {
-            return;
         }
         tokio::select! {
             () = tokio::time::sleep(INTERVAL) => {}
@@ -73,55 +74,55 @@ impl Quotas {
         result
     }
 
-    /// Counts what those users have who asked for something since they were last counted, and what all have.
+    /// Counts what those users have who asked for something since they were last counted, and what all have. After a failure,
+    /// the others are counted the next time.
     async fn count(&self, database: &Database) -> Result<(), Error> {
-        let users = self.begin_count();
-        if !users.is_empty() {
-            let limits = self.of_user.stock;
-            let counted =
-                move |connection: &mut Connection| store::count(connection, &users, limits);
-            let counted = database.run(counted).await?;
-            let now = Instant::now();
-            self.with(|ledger| {
-                for (user, amounts) in counted {
-                    ledger
-                        .users
-                        .entry(user)
-                        .or_default()
-                        .end_count(amounts, now);
-                }
-            });
+        for user in self.users_to_count() {
+            self.count_user(database, user).await?;
         }
-        if !self.with(|ledger| ledger.all.is_uncounted(Instant::now(), IDLE_INTERVAL)) {
+        let started = Instant::now();
+        if !self.with(|ledger| ledger.all.is_uncounted(started, IDLE_INTERVAL)) {
             return Ok(());
         }
+        self.with(|ledger| ledger.all.begin_count());
         let limits = self.of_all.stock;
-        let counted = move |connection: &mut Connection| store::count_all(connection, limits);
-        let counted = database.run(counted).await?;
-        self.with(|ledger| ledger.all.end_count(counted, Instant::now()));
-        report(limits, counted);
-        Ok(())
+        let count = move |connection: &mut Connection| store::count_all(connection, limits);
+        let counted = database.run(count).await;
+        self.with(|ledger| {
+            let counted = counted.as_ref().ok().copied();
+            ledger.all.end_count(counted, started, Instant::now());
+        });
+        counted.map(|counted| report(limits, counted))
     }
 
-    fn begin_count(&self) -> Vec<UserId> {
+    /// The users who asked for something since they were last counted, the longest uncounted first.
+    fn users_to_count(&self) -> Vec<UserId> {
+        let now = Instant::now();
         self.with(|ledger| {
-            ledger.forget(Instant::now());
-            ledger.all.begin_count();
-            let waiting = ledger.users.iter().filter(|(_, usage)| usage.was_asked());
+            ledger.forget(now);
+            let waiting = ledger
+                .users
+                .iter()
+                .filter(|(_, usage)| usage.awaits_count(now));
             let mut waiting: Vec<_> = waiting
                 .map(|(user, usage)| (usage.last_counted, *user))
                 .collect();
             waiting.sort_unstable_by_key(|(counted, _)| *counted);
-            let users: Vec<_> = waiting
-                .into_iter()
-                .map(|(_, user)| user)
-                .take(USERS)
-                .collect();
-            for user in &users {
-                ledger.users.entry(*user).or_default().begin_count();
-            }
-            users
+            let users = waiting.into_iter().map(|(_, user)| user);
+            users.take(USERS).collect()
         })
+    }
+
+    async fn count_user(&self, database: &Database, user: UserId) -> Result<(), Error> {
+        self.with(|ledger| ledger.users.entry(user).or_default().begin_count());
+        let (started, limits) = (Instant::now(), self.of_user.stock);
+        let count = move |connection: &mut Connection| store::count(connection, user, limits);
+        let counted = database.run(count).await;
+        self.with(|ledger| {
+            let usage = ledger.users.entry(user).or_default();
+            usage.end_count(counted.as_ref().ok().copied(), started, Instant::now());
+        });
+        counted.map(drop)
     }
 }
 
