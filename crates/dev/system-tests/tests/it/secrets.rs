@@ -1,19 +1,17 @@
 //! Secrets do not leak: after a run with trace logs, everything that the system logs, returns, queues and
 //! stores is searched for every password, token, code, secret and key that was used.
 
-use std::io::{self, Read as _, Write as _};
+mod leaks;
+
+use std::io::{Read as _, Write as _};
 use std::net::TcpListener;
-use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
-use telemetry::{JsonLines, TraceExport};
-use testkit::{MailServer, Reply, eventually};
+use telemetry::TraceExport;
+use testkit::{MailServer, eventually};
 use tokio::runtime::Runtime;
-use tracing_subscriber::fmt::MakeWriter;
-use tracing_subscriber::fmt::format::FmtSpan;
-use tracing_subscriber::layer::SubscriberExt as _;
-use tracing_subscriber::util::SubscriberInitExt as _;
 
+use self::leaks::{Leaks, Log};
 use crate::harness::{System, Task};
 use crate::trace_collector::Collector;
 
@@ -25,90 +23,6 @@ const WRONG_SECRET: &str = "4f53cda18c2baa0c0354bb5f9a3ecbe5";
 const URL_PASSWORD: &str = "url-password-591785b794601e21";
 const HEADER: &str = "Bearer engine-header-3c59dc048e885024";
 const URL_QUERY: &str = "url-query-secret-2c6ee24b09816a6f";
-
-/// The log of every process, span and library.
-#[derive(Clone, Default)]
-struct Log(Arc<Mutex<Vec<u8>>>);
-
-impl Log {
-    /// Starts to log everything, in the format of the processes.
-    fn start(export: &TraceExport) -> Self {
-        let log = Self::default();
-        let mut lines = tracing_subscriber::fmt::layer()
-            .fmt_fields(JsonLines)
-            .event_format(JsonLines)
-            .with_writer(log.clone());
-        lines.set_span_events(FmtSpan::FULL);
-        let log_everything = tracing_subscriber::registry().with(lines);
-        log_everything.with(export.layer()).init();
-        log
-    }
-
-    fn text(&self) -> String {
-        String::from_utf8_lossy(&self.0.lock().unwrap()).into_owned()
-    }
-}
-
-impl io::Write for Log {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.lock().unwrap().extend_from_slice(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
-impl<'writer> MakeWriter<'writer> for Log {
-    type Writer = Self;
-
-    fn make_writer(&'writer self) -> Self {
-        self.clone()
-    }
-}
-
-/// The secrets to search for, and the refusals to search.
-#[derive(Default)]
-struct Leaks {
-    /// Each with its name and the columns that may store it.
-    secrets: Vec<(&'static str, String, &'static [&'static str])>,
-    /// Error responses, with their headers.
-    refusals: String,
-}
-
-impl Leaks {
-    fn add(&mut self, name: &'static str, text: impl Into<String>) -> String {
-        self.add_stored(name, text, &[])
-    }
-
-    fn add_stored(
-        &mut self,
-        name: &'static str,
-        text: impl Into<String>,
-        columns: &'static [&'static str],
-    ) -> String {
-        let text = text.into();
-        assert!(text.len() >= 9, "{name} is too short to search for");
-        self.secrets.push((name, text.clone(), columns));
-        text
-    }
-
-    fn add_refusal(&mut self, status: u16, reply: &Reply) {
-        assert_eq!(reply.status, status, "{}", reply.text);
-        self.refusals += &format!("{:?} {}\n", reply.headers, reply.text);
-    }
-
-    fn check(&self, place: &str, text: &str) {
-        for (name, secret, _) in &self.secrets {
-            if let Some(at) = text.find(secret.as_str()) {
-                let line = text[..at].rfind('\n').map_or(0, |start| start + 1);
-                let end = text[at..].find('\n').map_or(text.len(), |end| at + end);
-                panic!("{name} is in {place}: {}", &text[line..end]);
-            }
-        }
-    }
-}
 
 #[test]
 fn no_secret_is_in_logs_metrics_traces_queues_errors_or_tables() {
