@@ -25,6 +25,8 @@ struct State {
     texts: Vec<String>,
     commands: Vec<String>,
     refusal: Option<Refusal>,
+    /// What recipients have in their addresses for whom there is never a reply.
+    silent_for: Option<&'static str>,
 }
 
 #[derive(Debug)]
@@ -123,6 +125,11 @@ impl MailServer {
         lock(&self.state).commands.clone()
     }
 
+    /// Never replies when it is given a recipient whose address contains this text.
+    pub fn be_silent_for(&self, part: &'static str) {
+        lock(&self.state).silent_for = Some(part);
+    }
+
     /// Refuses the next `times` recipients with 451 and a text that contains their address.
     pub fn refuse(&self, times: u32) {
         self.refuse_with("RCPT", "451 {to} try again later", times);
@@ -153,6 +160,7 @@ fn converse(stream: Connection, tls: Option<Acceptor>, state: &Mutex<State>) -> 
         let command = line.get(..4).unwrap_or_default().to_uppercase();
         if command == "RCPT" {
             mail.to.push(address(&line));
+            be_silent(&line, &mut stream, state)?;
         }
         if let Some(refusal) = refused(&command, &mail, state) {
             response = refusal;
@@ -179,6 +187,19 @@ fn converse(stream: Connection, tls: Option<Acceptor>, state: &Mutex<State>) -> 
             (other, tls) => reply(other, tls.is_some()).to_owned(),
         };
     }
+}
+
+/// Waits until the client gives up, if there is never a reply for this recipient.
+fn be_silent(
+    line: &str,
+    stream: &mut BufReader<Connection>,
+    state: &Mutex<State>,
+) -> io::Result<()> {
+    let silent_for = lock(state).silent_for;
+    if silent_for.is_some_and(|part| line.contains(part)) {
+        while read_line(stream)?.is_some() {}
+    }
+    Ok(())
 }
 
 /// The reply to a command that changes nothing.

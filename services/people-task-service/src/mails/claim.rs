@@ -11,6 +11,7 @@ use crate::mailing::Mailing;
 use crate::mailing::{Part, Seed};
 use crate::mails::MailKind;
 use crate::mails::claim_store::{self, ClaimedMail};
+use crate::mails::requests::Room;
 use crate::mails::store::RecipientHash;
 use crate::mails::turns::{Turn, Turns};
 use crate::mails::unsubscribe;
@@ -68,8 +69,8 @@ pub(super) struct DueMails {
     pub(super) more: bool,
 }
 
-/// Claims mails that are due, at most `limit`, in turn by the creators of their tasks, and deletes those that must not
-/// be sent.
+/// Claims mails that are due and for which a worker has room, in turn by the creators of their tasks, and deletes those that
+/// must not be sent.
 ///
 /// # Errors
 /// Only the database can fail.
@@ -78,7 +79,7 @@ pub(super) async fn claim(
     mailing: &Mailing,
     turns: &Turns,
     keys: &MailKeys,
-    limit: usize,
+    room: Room,
 ) -> Result<DueMails, Error> {
     let (mailing, turns, keys) = (mailing.clone(), turns.clone(), keys.clone());
     let claim = move |connection: &mut Connection| {
@@ -86,20 +87,15 @@ pub(super) async fn claim(
         for _ in 0..MAX_ROUNDS {
             let found = claimed.due.len();
             let round = |connection: &mut Connection| {
-                let turn = turns.begin(connection, limit - found)?;
-                claim_in_turn(
-                    connection,
-                    &mailing,
-                    &keys,
-                    &turn,
-                    limit - found,
-                    &mut claimed,
-                )
+                let mut turn = turns.begin(connection, room.limit - found)?;
+                turn.creators
+                    .retain(|creator| Some(*creator) != room.except);
+                claim_in_turn(connection, &mailing, &keys, &turn, room, &mut claimed)
             };
             claimed.more = transaction(connection, round)?;
             // Mails that were found do not wait until many others are dropped.
             let is_fruitless = found > 0 && claimed.due.len() == found;
-            if !claimed.more || claimed.due.len() >= limit || is_fruitless {
+            if !claimed.more || claimed.due.len() >= room.limit || is_fruitless {
                 break;
             }
         }
@@ -127,19 +123,35 @@ struct Claimed {
     more: bool,
 }
 
-/// Claims mails of the creators whose turn it is, the same number of each and at most `limit` together. Returns whether
-/// more may be due.
+impl Claimed {
+    /// The number of mails of that one of these creators who has the most.
+    fn most_of(&self, creators: &[UserId]) -> usize {
+        let of = |creator: &UserId| {
+            let own = self.due.iter().filter(|mail| mail.row.creator == *creator);
+            own.count()
+        };
+        creators.iter().map(of).max().unwrap_or_default()
+    }
+}
+
+/// Claims mails of the creators whose turn it is, the same number of each, as far as there is room. Returns whether more may
+/// be due.
 fn claim_in_turn(
     connection: &mut Connection,
     mailing: &Mailing,
     keys: &MailKeys,
     turn: &Turn,
-    limit: usize,
+    room: Room,
     claimed: &mut Claimed,
 ) -> Result<bool, Error> {
-    let Some(each) = limit.checked_div(turn.creators.len()) else {
+    let left = room.limit - claimed.due.len();
+    let Some(each) = left.checked_div(turn.creators.len()) else {
         return Ok(turn.others);
     };
+    let each = each.min(
+        room.per_creator
+            .saturating_sub(claimed.most_of(&turn.creators)),
+    );
     let (mut due, mut dropped, mut delayed) = (Vec::new(), Vec::new(), Vec::new());
     let rows = claim_store::claim(connection, &turn.creators, each, LEASE, MAX_DELAY)?;
     let number = rows.len();

@@ -5,7 +5,7 @@ use std::time::Duration;
 use http_kit::{FieldValue, Fields, Problem, Query};
 use serde_json::Value;
 use utoipa::IntoParams;
-use values::{FromText as _, Invalid};
+use values::{FromText as _, Invalid, UserId};
 
 /// Mails that one call claims at most.
 const MAX_CLAIMED: u64 = 100;
@@ -14,14 +14,33 @@ const MAX_ATTEMPT: u64 = 1_000_000_000;
 /// The longest pause between two attempts, in milliseconds.
 const MAX_PAUSE: u64 = 24 * 3_600 * 1_000;
 
-/// Parses the body of a claim: `limit`.
-///
-/// # Errors
-/// `400` if it is missing or out of range.
-pub(super) fn parse_limit(mut fields: Fields) -> Result<usize, Problem> {
-    let limit = fields.required::<Whole<MAX_CLAIMED>>("limit");
-    let limit = fields.finish_with(limit)?;
-    Ok(usize::try_from(limit.0).unwrap_or(usize::MAX))
+/// What a worker can send now.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Room {
+    /// How many mails.
+    pub(super) limit: usize,
+    /// How many mails of one creator.
+    pub(super) per_creator: usize,
+    /// The creator of whose mails it is sending too many already.
+    pub(super) except: Option<UserId>,
+}
+
+impl Room {
+    /// Parses the body of a claim: `limit` and, in workers since 0.3.0, `perCreator` and perhaps `exceptCreator`.
+    ///
+    /// # Errors
+    /// `400` with every invalid field.
+    pub(super) fn parse(mut fields: Fields) -> Result<Self, Problem> {
+        let limit = fields.required::<Whole<MAX_CLAIMED>>("limit");
+        let per_creator = fields.optional::<Whole<MAX_CLAIMED>>("perCreator");
+        let except = fields.optional("exceptCreator");
+        let number = |whole: Whole<MAX_CLAIMED>| usize::try_from(whole.0).unwrap_or(usize::MAX);
+        fields.finish_with(limit.map(|limit| Self {
+            limit: number(limit),
+            per_creator: per_creator.map_or(usize::MAX, number),
+            except,
+        }))
+    }
 }
 
 /// What became of a mail.

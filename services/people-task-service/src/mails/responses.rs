@@ -1,5 +1,5 @@
 use serde::Serialize;
-use values::{MailId, Names as _, Secret, TaskId, Timestamp};
+use values::{MailId, Names as _, Secret, TaskId, Timestamp, UserId};
 
 use crate::mails::MailKind;
 use crate::mails::claim::{DueMail, DueMails};
@@ -25,6 +25,7 @@ struct MailResponse {
     kind: &'static str,
     language: &'static str,
     task_id: TaskId,
+    creator: UserId,
     to: String,
     requester: String,
     approver: String,
@@ -68,6 +69,7 @@ impl From<DueMail> for MailResponse {
             kind: kind.name(),
             language: language.name(),
             task_id: row.task_id,
+            creator: row.creator,
             to: row.address,
             requester: row.requester,
             approver: row.approver,

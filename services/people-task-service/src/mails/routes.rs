@@ -9,7 +9,7 @@ use values::Language;
 use crate::context::Context;
 use crate::mails::error::{InvalidLink, MailError};
 use crate::mails::page::{self, Step};
-use crate::mails::requests::{Reminders, Report, UnsubscribeQuery, parse_limit};
+use crate::mails::requests::{Reminders, Report, Room, UnsubscribeQuery};
 use crate::mails::responses::ClaimResponse;
 use crate::mails::turns::Turns;
 use crate::mails::{claim, report, unsubscribe};
@@ -35,8 +35,8 @@ async fn claim_mails(
     turns: Data<Turns>,
     context: Data<Context>,
 ) -> Result<Json<ClaimResponse>, Problem> {
-    let limit = parse_limit(body)?;
-    let due = claim::claim(&context.database, &context.mailing, &turns, &keys, limit)
+    let room = Room::parse(body)?;
+    let due = claim::claim(&context.database, &context.mailing, &turns, &keys, room)
         .await
         .map_err(database_problem)?;
     Ok(Json(due.into()))

@@ -175,3 +175,37 @@ async fn mails_of_the_version_before_have_the_creator_of_their_task() {
     admin.batch_execute(BACKFILL).unwrap();
     assert_eq!(app.count(&of_ada), 2);
 }
+
+#[tokio::test]
+async fn a_worker_has_room_for_some_mails_of_each_creator_and_for_none_of_one_who_has_enough() {
+    let (app, ada) = start(&UNLIMITED).await;
+    flood(&app, &ada, 300).await;
+    let bob = app.user("bob@example.com");
+    ask(&app, &bob, "grace@example.com").await;
+    let claim = async |room: Value| {
+        let request = app.http.post("/internal/mails/claim");
+        let request = request.bearer(&worker_token(KEY)).json(&room);
+        request.send().await.expect(200)
+    };
+    let reply = claim(json!({"limit": 8, "perCreator": 6})).await;
+    let mut requesters = requesters(&reply);
+    requesters.sort();
+    assert_eq!(
+        requesters,
+        [vec![ada.email.as_str(); 6], vec![&bob.email]].concat()
+    );
+    let mails = reply.json["mails"].as_array().unwrap();
+    let creators: HashSet<_> = mails
+        .iter()
+        .map(|mail| mail["creator"].to_string())
+        .collect();
+    let both = [ada.id, bob.id].map(|id| format!("\"{id}\""));
+    assert_eq!(creators, HashSet::from(both));
+    assert_eq!(reply.json["more"], true);
+
+    let nothing = claim(json!({"limit": 2, "perCreator": 2, "exceptCreator": ada.id})).await;
+    assert_eq!(nothing.json, json!({"mails": [], "more": false}));
+    ask(&app, &bob, "grace@example.com").await;
+    let reply = claim(json!({"limit": 2, "perCreator": 2, "exceptCreator": ada.id})).await;
+    assert_eq!(self::requesters(&reply), [bob.email.as_str()]);
+}

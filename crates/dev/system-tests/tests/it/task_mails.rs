@@ -312,3 +312,40 @@ async fn thousands_of_mails_of_one_user_keep_no_other_waiting() {
 async fn mails_beyond_the_limit_of_their_creator_keep_no_other_waiting() {
     check_that_others_do_not_wait(&[]).await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn addresses_for_which_the_mail_server_is_slow_delay_no_mail_of_another_creator() {
+    let (system, server) = System::start_with_mail(&[]).await;
+    server.be_silent_for("slow");
+    let asked_slowly = || {
+        let commands = server.commands().into_iter();
+        let slow =
+            commands.filter(|command| command.starts_with("RCPT") && command.contains("slow"));
+        slow.count()
+    };
+    let (ada, bob) = (
+        system.sign_up(ADA).await,
+        system.sign_up("bob@example.com").await,
+    );
+    for number in 0..20 {
+        let approver = format!("slow-{number}@example.com");
+        let _ = create(&system, &ada, json!({"approver": approver})).await;
+    }
+    eventually("all of one creator's places to be taken", || async {
+        (asked_slowly() >= 12).then_some(())
+    })
+    .await;
+    for _ in 0..3 {
+        let before = server.mails().len();
+        let started = Instant::now();
+        let _ = create(&system, &bob, json!({"requester": "bob@example.com"})).await;
+        eventually("another creator's mail", || async {
+            (server.mails().len() > before).then_some(())
+        })
+        .await;
+        let time = started.elapsed();
+        assert!(time < Duration::from_secs(2), "{time:?}");
+    }
+    assert_eq!(asked_slowly(), 12);
+    system.stop().await;
+}

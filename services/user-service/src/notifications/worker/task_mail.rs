@@ -31,6 +31,8 @@ pub(super) struct TaskMail {
     pub(super) language: Language,
     #[serde(deserialize_with = "text")]
     pub(super) task_id: TaskId,
+    /// The creator of the task. The version before does not say it.
+    pub(super) creator: Option<String>,
     pub(super) to: String,
     pub(super) requester: String,
     pub(super) approver: String,

@@ -4,15 +4,16 @@
 //! A mail whose report is lost is handed over again when its claim has ended: it is sent at least once. All its messages
 //! have the same `Message-ID`, by which mail programs recognise duplicates.
 
+use std::collections::HashMap;
 use std::time::Duration;
 
 use auth::MailKeys;
 use jobs::RetryPolicy;
 use reqwest::{Client, RequestBuilder, Response};
 use serde::{Deserialize, Serialize};
-use serde_json::json;
 use telemetry::{Outage, RequestContext, SpanKind};
-use tokio::task::JoinSet;
+use tokio::task::{Id, JoinError, JoinSet};
+use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use url::Url;
 use values::{MailId, Names as _, Secret};
@@ -24,6 +25,9 @@ use crate::calls::{self, CallError, append_path};
 
 /// Mails that one worker sends at once. The others wait in the database.
 const CONCURRENCY: usize = 16;
+/// Mails of one creator that one worker sends at once, so that those to addresses for which the mail server is slow leave
+/// the others a way.
+const PER_CREATOR: usize = 12;
 /// How often a worker asks for mails that are due.
 const PAUSE: Duration = Duration::from_secs(1);
 /// The longest pause while the people-task service does not respond.
@@ -44,17 +48,17 @@ pub(super) struct TaskMailSender {
 impl TaskMailSender {
     /// Sends mails until it is cancelled. Those that are being sent then are finished.
     pub(super) async fn run(self, shutdown: CancellationToken) {
-        let mut sending = JoinSet::new();
+        let mut sending = Sending::default();
         let mut pause = PAUSE;
         let outage = Outage::new("mails about tasks cannot be claimed");
         while !shutdown.is_cancelled() {
-            let free = CONCURRENCY.saturating_sub(sending.len());
-            let claimed = self.client.claim(free).await;
+            let room = sending.room();
+            let claimed = self.client.claim(&room).await;
             outage.record(&claimed);
             let wait = match claimed {
                 Ok(Claimed { mails, more, .. }) => {
                     pause = PAUSE;
-                    let more = more.unwrap_or(mails.len() >= free);
+                    let more = more.unwrap_or(mails.len() >= room.limit);
                     for mail in mails {
                         self.start(&mut sending, mail);
                     }
@@ -65,17 +69,24 @@ impl TaskMailSender {
                     Some(pause)
                 }
             };
-            wait_for(&mut sending, wait, &shutdown).await;
-            while sending.try_join_next().is_some() {}
+            tokio::select! {
+                () = sending.wait(wait, &room) => {}
+                () = shutdown.cancelled() => {}
+            }
         }
-        while sending.join_next().await.is_some() {}
+        while !sending.mails.is_empty() {
+            sending.end_of_one().await;
+        }
     }
 
-    fn start(&self, sending: &mut JoinSet<()>, mail: TaskMail) {
-        let sender = self.clone();
+    fn start(&self, sending: &mut Sending, mail: TaskMail) {
+        let (sender, creator) = (self.clone(), mail.creator.clone());
         let send = async move { sender.send(&mail).await };
-        let context = RequestContext::fresh();
-        sending.spawn(context.scope(SpanKind::Client, "task-mail.send", send));
+        let send = RequestContext::fresh().scope(SpanKind::Client, "task-mail.send", send);
+        let id = sending.mails.spawn(send).id();
+        sending
+            .creators
+            .extend(creator.map(|creator| (id, creator)));
     }
 
     #[tracing::instrument(skip_all, fields(mail.id = %mail.id, task.id = %mail.task_id, kind = mail.kind.name()))]
@@ -123,18 +134,69 @@ impl TaskMailSender {
     }
 }
 
-/// Waits for a time or, if it is `None` because there may be more mails, until another one can be sent.
-async fn wait_for(sending: &mut JoinSet<()>, wait: Option<Duration>, shutdown: &CancellationToken) {
-    let waiting = async {
-        match wait {
-            Some(wait) => tokio::time::sleep(wait).await,
-            None if sending.len() < CONCURRENCY => {}
-            None => drop(sending.join_next().await),
+/// The mails that are being sent.
+#[derive(Debug, Default)]
+struct Sending {
+    mails: JoinSet<()>,
+    /// Who created the task of each.
+    creators: HashMap<Id, String>,
+}
+
+/// What can be sent now.
+#[derive(Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Room {
+    limit: usize,
+    /// How many mails of one creator.
+    per_creator: usize,
+    /// A creator who has all of those already.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    except_creator: Option<String>,
+}
+
+impl Sending {
+    fn room(&self) -> Room {
+        let mut numbers = HashMap::new();
+        for creator in self.creators.values() {
+            *numbers.entry(creator).or_insert(0) += 1;
         }
-    };
-    tokio::select! {
-        () = waiting => {}
-        () = shutdown.cancelled() => {}
+        // Two of them are more than all mails.
+        let except = numbers.iter().find(|(_, number)| **number >= PER_CREATOR);
+        let except = except.map(|(creator, _)| (*creator).clone());
+        let others = numbers.values().filter(|number| **number < PER_CREATOR);
+        Room {
+            limit: CONCURRENCY.saturating_sub(self.mails.len()),
+            per_creator: PER_CREATOR - others.max().copied().unwrap_or_default(),
+            except_creator: except,
+        }
+    }
+
+    /// Waits until there is room and may be something else to claim: for a time, or not at all if it is `None`.
+    async fn wait(&mut self, time: Option<Duration>, room: &Room) {
+        match time {
+            _ if self.mails.len() >= CONCURRENCY => self.end_of_one().await,
+            // That creator may have more.
+            Some(time) if room.except_creator.is_some() => {
+                let _ = timeout(time, self.end_of_one()).await;
+            }
+            Some(time) => tokio::time::sleep(time).await,
+            None => {}
+        }
+        while let Some(ended) = self.mails.try_join_next_with_id() {
+            self.forget(ended);
+        }
+    }
+
+    /// Waits until one of them is sent or has failed. It is safe to cancel.
+    async fn end_of_one(&mut self) {
+        if let Some(ended) = self.mails.join_next_with_id().await {
+            self.forget(ended);
+        }
+    }
+
+    fn forget(&mut self, ended: Result<(Id, ()), JoinError>) {
+        let id = ended.map_or_else(|error| error.id(), |(id, ())| id);
+        self.creators.remove(&id);
     }
 }
 
@@ -192,12 +254,12 @@ impl TaskMailClient {
         })
     }
 
-    /// Claims mails that are due, at most `limit`.
+    /// Claims mails that are due, as many as there is room for.
     ///
     /// # Errors
     /// No response, or a status other than 2xx. Mails that were claimed are handed over again later.
-    async fn claim(&self, limit: usize) -> Result<Claimed, CallError> {
-        let request = self.post(&["claim"]).json(&json!({"limit": limit}));
+    async fn claim(&self, room: &Room) -> Result<Claimed, CallError> {
+        let request = self.post(&["claim"]).json(room);
         let response = self.send(request).await?;
         let mut claimed: Claimed = response.json().await?;
         claimed.mails.append(&mut claimed.cancelled);
@@ -225,6 +287,42 @@ impl TaskMailClient {
             Ok(response)
         } else {
             Err(CallError::Status(status.as_u16()))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::pending;
+
+    use super::{Room, Sending};
+
+    fn room(mails: &[(&str, usize)]) -> Room {
+        let mut sending = Sending::default();
+        for (creator, number) in mails {
+            for _ in 0..*number {
+                let id = sending.mails.spawn(pending()).id();
+                sending.creators.insert(id, (*creator).to_owned());
+            }
+        }
+        sending.room()
+    }
+
+    #[tokio::test]
+    async fn one_creator_has_three_quarters_of_the_places() {
+        for (mails, limit, per_creator, except) in [
+            ([("a", 0), ("b", 0)], 16, 12, None),
+            ([("a", 3), ("b", 1)], 12, 9, None),
+            ([("a", 11), ("b", 1)], 4, 1, None),
+            ([("a", 12), ("b", 0)], 4, 12, Some("a")),
+            ([("a", 12), ("b", 3)], 1, 9, Some("a")),
+        ] {
+            let expected = Room {
+                limit,
+                per_creator,
+                except_creator: except.map(str::to_owned),
+            };
+            assert_eq!(room(&mails), expected);
         }
     }
 }
