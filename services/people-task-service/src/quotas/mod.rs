@@ -5,7 +5,7 @@
 //! it nothing is added until there is less. A *rate* is what is added within a minute, or within an hour for mails.
 //!
 //! No row is locked by every write of a user: each replica adds up in memory, stocks are [counted](mod@watch) every few
-//! seconds, and bytes are added to a row as often. So a user can exceed a stock by what is added until the next count, and a
+//! seconds (large ones every few minutes), and bytes are added to a row as often. So a user can exceed a stock by what is added until the next count, and a
 //! rate by the number of replicas.
 
 mod amounts;
