@@ -6,7 +6,7 @@ use std::{
     sync::{Arc, Mutex},
 };
 
-use crate::sync::{ToggleListener, lock};
+use crate::sync::{ToggleListener, Watch, lock};
 
 /// A received message.
 #[derive(Debug, Clone, Default)]
@@ -25,8 +25,8 @@ struct State {
     texts: Vec<String>,
     commands: Vec<String>,
     refusal: Option<Refusal>,
-    /// What recipients have in their addresses for whom there is never a reply.
-    silent_for: Option<&'static str>,
+    /// What recipients have in their addresses for whom there is no reply.
+    silent_for: Arc<Watch<Option<&'static str>>>,
 }
 
 #[derive(Debug)]
@@ -125,9 +125,9 @@ impl MailServer {
         lock(&self.state).commands.clone()
     }
 
-    /// Never replies when it is given a recipient whose address contains this text.
-    pub fn be_silent_for(&self, part: &'static str) {
-        lock(&self.state).silent_for = Some(part);
+    /// Does not reply to recipients whose address contains this text, until it is changed.
+    pub fn be_silent_for(&self, part: Option<&'static str>) {
+        lock(&self.state).silent_for.set(part);
     }
 
     /// Refuses the next `times` recipients with 451 and a text that contains their address.
@@ -160,7 +160,7 @@ fn converse(stream: Connection, tls: Option<Acceptor>, state: &Mutex<State>) -> 
         let command = line.get(..4).unwrap_or_default().to_uppercase();
         if command == "RCPT" {
             mail.to.push(address(&line));
-            be_silent(&line, &mut stream, state)?;
+            be_silent(&line, state);
         }
         if let Some(refusal) = refused(&command, &mail, state) {
             response = refusal;
@@ -189,17 +189,10 @@ fn converse(stream: Connection, tls: Option<Acceptor>, state: &Mutex<State>) -> 
     }
 }
 
-/// Waits until the client gives up, if there is never a reply for this recipient.
-fn be_silent(
-    line: &str,
-    stream: &mut BufReader<Connection>,
-    state: &Mutex<State>,
-) -> io::Result<()> {
-    let silent_for = lock(state).silent_for;
-    if silent_for.is_some_and(|part| line.contains(part)) {
-        while read_line(stream)?.is_some() {}
-    }
-    Ok(())
+/// Waits while there is no reply for this recipient.
+fn be_silent(line: &str, state: &Mutex<State>) {
+    let silent_for = Arc::clone(&lock(state).silent_for);
+    silent_for.wait_while(|part| part.is_some_and(|part| line.contains(part)));
 }
 
 /// The reply to a command that changes nothing.

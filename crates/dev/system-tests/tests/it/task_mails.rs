@@ -316,7 +316,7 @@ async fn mails_beyond_the_limit_of_their_creator_keep_no_other_waiting() {
 #[tokio::test(flavor = "multi_thread")]
 async fn addresses_for_which_the_mail_server_is_slow_delay_no_mail_of_another_creator() {
     let (system, server) = System::start_with_mail(&[]).await;
-    server.be_silent_for("slow");
+    server.be_silent_for(Some("slow"));
     let asked_slowly = || {
         let commands = server.commands().into_iter();
         let slow =
@@ -347,5 +347,6 @@ async fn addresses_for_which_the_mail_server_is_slow_delay_no_mail_of_another_cr
         assert!(time < Duration::from_secs(2), "{time:?}");
     }
     assert_eq!(asked_slowly(), 12);
+    server.be_silent_for(None);
     system.stop().await;
 }
