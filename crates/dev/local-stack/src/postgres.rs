@@ -241,8 +241,6 @@ impl Postgres {
             // Data is lost only if the machine fails. A commit still waits until the operating system has
             // it (`synchronous_commit` stays on), so a killed server loses nothing.
             settings.extend(["fsync=off", "full_page_writes=off"].map(str::to_owned));
-            // Plans of tables without statistics look expensive enough to be compiled, which takes longer than running them.
-            settings.push("jit=off".to_owned());
             // English, except in a database that sets `lc_messages` to another locale, such as C.UTF-8.
             settings.push("lc_messages=C".to_owned());
         }
