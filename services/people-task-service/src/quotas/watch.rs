@@ -5,8 +5,8 @@ use database::{Connection, Database, Error};
 use tokio_util::sync::CancellationToken;
 use values::UserId;
 
-use super::amounts::Amounts;
-use super::ledger::Quotas;
+use super::amounts::{Amounts, Usage};
+use super::ledger::{Ledger, Quotas};
 use super::store;
 
 /// How often bytes are written and stocks are counted.
@@ -77,22 +77,41 @@ impl Quotas {
     /// Counts what those users have who asked for something since they were last counted, and what all have. After a failure,
     /// the others are counted the next time.
     async fn count(&self, database: &Database) -> Result<(), Error> {
+        let limits = self.of_user.stock;
         for user in self.users_to_count() {
-            self.count_user(database, user).await?;
+            let count = move |connection: &mut Connection| store::count(connection, user, limits);
+            self.count_one(
+                database,
+                |ledger| ledger.users.entry(user).or_default(),
+                count,
+            )
+            .await?;
         }
-        let started = Instant::now();
-        if !self.with(|ledger| ledger.all.is_uncounted(started, IDLE_INTERVAL)) {
+        if !self.with(|ledger| ledger.all.is_uncounted(Instant::now(), IDLE_INTERVAL)) {
             return Ok(());
         }
-        self.with(|ledger| ledger.all.begin_count());
         let limits = self.of_all.stock;
         let count = move |connection: &mut Connection| store::count_all(connection, limits);
+        let counted = self
+            .count_one(database, |ledger| &mut ledger.all, count)
+            .await?;
+        report(limits, counted);
+        Ok(())
+    }
+
+    /// Counts what a user has, or all together, and records it in their `usage`.
+    async fn count_one(
+        &self,
+        database: &Database,
+        usage: impl Fn(&mut Ledger) -> &mut Usage,
+        count: impl FnOnce(&mut Connection) -> Result<Amounts, Error> + Send + 'static,
+    ) -> Result<Amounts, Error> {
+        self.with(|ledger| usage(ledger).begin_count());
+        let began = Instant::now();
         let counted = database.run(count).await;
-        self.with(|ledger| {
-            let counted = counted.as_ref().ok().copied();
-            ledger.all.end_count(counted, started, Instant::now());
-        });
-        counted.map(|counted| report(limits, counted))
+        let amounts = counted.as_ref().ok().copied();
+        self.with(|ledger| usage(ledger).end_count(amounts, began, Instant::now()));
+        counted
     }
 
     /// The users who asked for something since they were last counted, the longest uncounted first.
@@ -111,18 +130,6 @@ impl Quotas {
             let users = waiting.into_iter().map(|(_, user)| user);
             users.take(USERS).collect()
         })
-    }
-
-    async fn count_user(&self, database: &Database, user: UserId) -> Result<(), Error> {
-        self.with(|ledger| ledger.users.entry(user).or_default().begin_count());
-        let (started, limits) = (Instant::now(), self.of_user.stock);
-        let count = move |connection: &mut Connection| store::count(connection, user, limits);
-        let counted = database.run(count).await;
-        self.with(|ledger| {
-            let usage = ledger.users.entry(user).or_default();
-            usage.end_count(counted.as_ref().ok().copied(), started, Instant::now());
-        });
-        counted.map(drop)
     }
 }
 

@@ -33,13 +33,14 @@ pub(crate) async fn ask(app: &Fixture, user: &User, approver: &str) {
 }
 
 pub(crate) async fn claim_at_most(app: &Fixture, limit: usize) -> Reply {
+    claim_for(app, json!({"limit": limit})).await
+}
+
+/// Claims mails for a worker that has this room.
+async fn claim_for(app: &Fixture, room: Value) -> Reply {
     let request = app.http.post("/internal/mails/claim");
     let request = request.bearer(&worker_token(KEY));
-    request
-        .json(&json!({"limit": limit}))
-        .send()
-        .await
-        .expect(200)
+    request.json(&room).send().await.expect(200)
 }
 
 /// Who asks in the mails of a claim.
@@ -182,12 +183,7 @@ async fn a_worker_has_room_for_some_mails_of_each_creator_and_for_none_of_one_wh
     flood(&app, &ada, 300).await;
     let bob = app.user("bob@example.com");
     ask(&app, &bob, "grace@example.com").await;
-    let claim = async |room: Value| {
-        let request = app.http.post("/internal/mails/claim");
-        let request = request.bearer(&worker_token(KEY)).json(&room);
-        request.send().await.expect(200)
-    };
-    let reply = claim(json!({"limit": 8, "perCreator": 6})).await;
+    let reply = claim_for(&app, json!({"limit": 8, "perCreator": 6})).await;
     let mut requesters = requesters(&reply);
     requesters.sort();
     assert_eq!(
@@ -203,9 +199,10 @@ async fn a_worker_has_room_for_some_mails_of_each_creator_and_for_none_of_one_wh
     assert_eq!(creators, HashSet::from(both));
     assert_eq!(reply.json["more"], true);
 
-    let nothing = claim(json!({"limit": 2, "perCreator": 2, "exceptCreator": ada.id})).await;
+    let without_ada = json!({"limit": 2, "perCreator": 2, "exceptCreator": ada.id});
+    let nothing = claim_for(&app, without_ada.clone()).await;
     assert_eq!(nothing.json, json!({"mails": [], "more": false}));
     ask(&app, &bob, "grace@example.com").await;
-    let reply = claim(json!({"limit": 2, "perCreator": 2, "exceptCreator": ada.id})).await;
+    let reply = claim_for(&app, without_ada).await;
     assert_eq!(self::requesters(&reply), [bob.email.as_str()]);
 }

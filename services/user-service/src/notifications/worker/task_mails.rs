@@ -74,9 +74,7 @@ impl TaskMailSender {
                 () = shutdown.cancelled() => {}
             }
         }
-        while !sending.mails.is_empty() {
-            sending.end_of_one().await;
-        }
+        while sending.mails.join_next().await.is_some() {}
     }
 
     fn start(&self, sending: &mut Sending, mail: TaskMail) {

@@ -4,22 +4,14 @@ use serde_json::{Value, json};
 use testkit::eventually;
 
 use super::{APPROVER, CommandLine, REQUESTER};
-use crate::harness::System;
+use crate::harness::{System, Task};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn deliveries_are_listed_and_sent_again() {
     let system = System::start_with(&[("WEBHOOK_RETRY_SCHEDULE", "50ms")]).await;
     let cli = CommandLine::of(&system);
     let token = system.sign_up(REQUESTER).await;
-    let task = system.create_task(&token, REQUESTER, APPROVER).await;
-    let url = format!("{}?status=500&correlationId=again", system.webhook_url());
-    let body = json!({"url": url, "taskId": task.id});
-    let _ = system.post("/people-task/webhooks", &token, &body).await;
-    let path = format!(
-        "/people-task/tasks/{}/approve?secret={}",
-        task.id, task.approver_secret
-    );
-    let _ = system.http.put(&path).send().await.expect(200);
+    let task = decide(&system, &token, "status=500&correlationId=again").await;
     let list = [
         "deliveries",
         "list",
@@ -50,8 +42,8 @@ async fn deliveries_are_listed_and_sent_again() {
     system.stop().await;
 }
 
-/// Approves a task that has a webhook with these options.
-async fn decide(system: &System, token: &str, options: &str) {
+/// Approves a task that has a webhook with these options, and returns it.
+async fn decide(system: &System, token: &str, options: &str) -> Task {
     let task = system.create_task(token, REQUESTER, APPROVER).await;
     let url = format!("{}?{options}", system.webhook_url());
     let body = json!({"url": url, "taskId": task.id});
@@ -61,6 +53,7 @@ async fn decide(system: &System, token: &str, options: &str) {
         task.id, task.approver_secret
     );
     let _ = system.http.put(&path).send().await.expect(200);
+    task
 }
 
 async fn wait_for_calls(system: &System, correlation: &str, number: usize) {
@@ -76,7 +69,7 @@ async fn the_deliveries_of_a_host_are_cancelled_while_one_is_under_way() {
     let system = System::start_with(&[("WEBHOOK_RETRY_SCHEDULE", "50ms,50ms,50ms")]).await;
     let cli = CommandLine::of(&system);
     let token = system.sign_up(REQUESTER).await;
-    decide(&system, &token, "correlationId=slow&delay=5s&status=500").await;
+    let _ = decide(&system, &token, "correlationId=slow&delay=5s&status=500").await;
     wait_for_calls(&system, "slow", 1).await;
 
     let host = ["--host", "127.0.0.1"];
@@ -98,7 +91,7 @@ async fn the_deliveries_of_a_host_are_cancelled_while_one_is_under_way() {
     );
 
     // The attempt that was under way ends before the third one of this delivery.
-    decide(&system, &token, "correlationId=later&delay=3s&failFirst=2").await;
+    let _ = decide(&system, &token, "correlationId=later&delay=3s&failFirst=2").await;
     wait_for_calls(&system, "later", 3).await;
     assert_eq!(system.received("correlationId=slow").await.len(), 1);
 
@@ -117,7 +110,7 @@ async fn a_host_is_paused_and_resumed() {
     let paused = cli.run(&["deliveries", "pause", "127.0.0.1"]).await;
     assert_eq!((paused.code, paused.stderr.as_str()), (0, ""));
     assert!(paused.stdout.contains("127.0.0.1 are paused"));
-    decide(&system, &token, "correlationId=waits").await;
+    let _ = decide(&system, &token, "correlationId=waits").await;
     let listed = cli
         .json(&["deliveries", "hosts", "--status", "paused"])
         .await;
