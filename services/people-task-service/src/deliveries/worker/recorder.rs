@@ -14,8 +14,8 @@ use crate::deliveries::worker::results_store::{self as store, End};
 
 /// The largest number of ends in a batch.
 const BATCH: usize = 512;
-/// How long a batch is gathered. No caller waits for a result.
-const GATHERING: Duration = Duration::from_millis(5);
+/// How long a batch is gathered. No caller waits for a result, and what a crash leaves unrecorded is sent again.
+const GATHERING: Duration = Duration::from_millis(20);
 /// The pause after a failure and before locked rows are tried again.
 const PAUSE: Duration = Duration::from_millis(200);
 
