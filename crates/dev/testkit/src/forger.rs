@@ -11,7 +11,7 @@ use crate::http::Http;
 
 const ISSUER: &str = "countersign";
 
-/// The incarnation of the database that tokens name, until [`TokenAuthority::start_incarnation`](crate::TokenAuthority::start_incarnation).
+/// The incarnation of the database that tokens name.
 pub const INCARNATION: &str = "test";
 
 /// Makes invalid tokens, without the library that signs valid ones. Some are what an attacker without the private

@@ -3,14 +3,11 @@
 //! - [`TestDatabase`]: a private database, cloned from a migrated template and dropped at the end.
 //! - [`lines`]: the results of a statement as text.
 //! - [`TestBroker`]: a private vhost of RabbitMQ.
-//! - [`TokenAuthority`]: replaces the user service where a test needs only its keys and its revocation feed, and
-//!   signs any token.
 //! - [`Forger`]: makes a table of invalid tokens, which [`expect_forgeries_refused`] sends to a service.
 //! - [`TestNameServer`]: a DNS server that answers for some names and is silent for others.
 //! - [`mail_server`] and [`tls_mail_server`]: a mail server that records what it gets.
 //! - [`PrivateCa`]: a certification authority that only a test trusts.
 //! - [`Http`]: sends requests to a running service. [`Reply`] has the status, the headers and the JSON.
-//! - [`redact`]: replaces identifiers, times and secrets, for snapshots.
 //! - [`assert_schema_matches`] and [`assert_allowed_texts`]: compare tables and enums with the database.
 //! - [`assert_migrations_can_be_undone`]: runs each migration, undoes it, and compares the schema.
 //! - [`eventually`]: waits for a condition instead of a fixed time.
@@ -33,10 +30,8 @@ mod forger;
 mod http;
 mod migrations;
 mod name_server;
-mod redaction;
 mod schema;
 mod servers;
-mod token_authority;
 
 pub use broker::TestBroker;
 pub use certificates::{PrivateCa, tls_in_front_of, with_private_ca};
@@ -45,8 +40,6 @@ pub use forger::{Forger, Forgery, INCARNATION, ed25519_pem, expect_forgeries_ref
 pub use http::{Http, Reply, Request};
 pub use migrations::assert_migrations_can_be_undone;
 pub use name_server::TestNameServer;
-pub use redaction::redact;
 pub use rig::mail_server::{Mail, MailServer, MailTls};
 pub use schema::{assert_allowed_texts, assert_schema_matches};
 pub use servers::{eventually, mail_server, tls_mail_server};
-pub use token_authority::TokenAuthority;

@@ -8,11 +8,10 @@ use diesel::{PgConnection, QueryableByName, RunQueryDsl as _};
 use people_task_service::{MIGRATIONS, PeopleTaskServiceSettings, run};
 use serde_json::{Value, json};
 use server::Running;
-use testkit::{
-    Http, Reply, Request, TestBroker, TestDatabase, TokenAuthority, ed25519_pem, eventually,
-};
+use testkit::{Http, Reply, Request, TestBroker, TestDatabase, ed25519_pem, eventually};
 use values::UserId;
 
+use crate::token_authority::TokenAuthority;
 use crate::webhook_worker::fixture::STOP_TIMEOUT;
 
 /// The default fields of a task, sorted.
@@ -268,7 +267,7 @@ fn given(
     broker: &TestBroker,
     authority: &TokenAuthority,
 ) -> Vec<(String, String)> {
-    let user_service = authority.settings().user_service_url;
+    let user_service = authority.url();
     [
         ("LISTEN_ADDRESS", "127.0.0.1:0"),
         ("DATABASE_URL", database.people_task_url().expose()),
@@ -277,7 +276,7 @@ fn given(
             database.people_task_owner_url().expose(),
         ),
         ("AMQP_URL", broker.url().expose()),
-        ("USER_SERVICE_URL", user_service.as_str()),
+        ("USER_SERVICE_URL", &user_service),
         ("WEBHOOK_SIGNING_KEY", ed25519_pem().expose()),
         ("WEBHOOK_ALLOWED_NETWORKS", "127.0.0.0/8"),
     ]

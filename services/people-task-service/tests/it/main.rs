@@ -42,6 +42,7 @@ mod read_task;
 mod registrants;
 mod responses;
 mod secrets;
+mod token_authority;
 mod versions;
 mod waiting;
 mod webhook_calls;

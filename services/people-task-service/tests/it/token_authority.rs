@@ -1,14 +1,14 @@
+//! Stands in for the user service: its keys, its revocation feed, and tokens.
+
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use actix_web::App;
 use actix_web::web::{Data, Json, get};
-use auth::{ADMIN_SCOPE, JwkSet, RemoteSettings, RevocationFeed, Signer, SigningKey, Subject};
+use auth::{ADMIN_SCOPE, JwkSet, RevocationFeed, Signer, SigningKey, Subject};
 use server::{HttpServerSettings, Running};
-use values::{EmailAddress, FromText, UserId};
-
-use crate::forger::{INCARNATION, ed25519_pem};
-use crate::servers::install_cryptography;
+use testkit::{INCARNATION, ed25519_pem};
+use values::{EmailAddress, FromText as _, UserId};
 
 const ISSUER: &str = "countersign";
 
@@ -16,7 +16,7 @@ type Feed = Arc<Mutex<RevocationFeed>>;
 
 /// Replaces the user service: publishes keys and raised epochs, and signs tokens.
 #[derive(Debug)]
-pub struct TokenAuthority {
+pub(crate) struct TokenAuthority {
     signer: Arc<Signer>,
     feed: Feed,
     running: Running,
@@ -24,9 +24,7 @@ pub struct TokenAuthority {
 
 impl TokenAuthority {
     /// Starts a server on a free port.
-    pub fn start() -> Self {
-        // The services under test need it.
-        install_cryptography();
+    pub(crate) fn start() -> Self {
         let key = SigningKey::from_pem(&ed25519_pem()).unwrap();
         let lifetime = Duration::from_secs(3600);
         let signer = Signer::new(&key, &[], ISSUER.to_owned(), ISSUER.to_owned(), lifetime);
@@ -57,41 +55,35 @@ impl TokenAuthority {
         }
     }
 
-    /// Returns settings that make a service trust this authority.
-    pub fn settings(&self) -> RemoteSettings {
-        let address = self.running.address.unwrap();
-        RemoteSettings {
-            user_service_url: app_config::SettingValue::parse(&format!("http://{address}"))
-                .unwrap(),
-            issuer: ISSUER.to_owned(),
-            audience: ISSUER.to_owned(),
-        }
+    /// `USER_SERVICE_URL` of a service that trusts this authority.
+    pub(crate) fn url(&self) -> String {
+        format!("http://{}", self.running.address.unwrap())
     }
 
     /// Returns the signer, for unusual tokens.
-    pub fn signer(&self) -> &Signer {
+    pub(crate) fn signer(&self) -> &Signer {
         &self.signer
     }
 
     /// Creates a user with this e-mail address. Returns the identifier and a token.
-    pub fn user(&self, email: &str) -> (UserId, String) {
+    pub(crate) fn user(&self, email: &str) -> (UserId, String) {
         let id = UserId::generate();
         (id, self.token(id, email, &["user"]))
     }
 
     /// Creates an administrator with this e-mail address. Returns the identifier and a token.
-    pub fn admin(&self, email: &str) -> (UserId, String) {
+    pub(crate) fn admin(&self, email: &str) -> (UserId, String) {
         let id = UserId::generate();
         (id, self.token(id, email, &["user", ADMIN_SCOPE]))
     }
 
     /// Signs a token of epoch 0.
-    pub fn token(&self, id: UserId, email: &str, scope: &[&str]) -> String {
+    pub(crate) fn token(&self, id: UserId, email: &str, scope: &[&str]) -> String {
         self.sign(self.subject(id, email, scope))
     }
 
     /// Creates a service account with this e-mail address. Returns a token that a key of it with all scopes is exchanged for.
-    pub fn service_account(&self, email: &str) -> String {
+    pub(crate) fn service_account(&self, email: &str) -> String {
         let mut subject = self.subject(UserId::generate(), email, &["user"]);
         subject.service = true;
         self.sign(subject)
@@ -117,20 +109,20 @@ impl TokenAuthority {
     }
 
     /// Revokes the tokens of a user that have a lower epoch.
-    pub fn raise(&self, user: UserId, epoch: i64) {
+    pub(crate) fn raise(&self, user: UserId, epoch: i64) {
         let entry = (user.into(), epoch);
         self.feed.lock().unwrap().epochs.push(entry);
     }
 
     /// Starts another incarnation of the database, as a restore does: it revokes the tokens of all others.
-    pub fn start_incarnation(&self, incarnation: &str) {
+    pub(crate) fn start_incarnation(&self, incarnation: &str) {
         let mut feed = self.feed.lock().unwrap();
         feed.incarnation = incarnation.to_owned();
         feed.epochs.clear();
     }
 
     /// Stops the server.
-    pub async fn stop(&self) {
+    pub(crate) async fn stop(&self) {
         self.running.stop(Duration::from_secs(5)).await;
     }
 }
