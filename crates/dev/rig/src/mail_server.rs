@@ -1,8 +1,8 @@
 //! A minimal mail server that records messages.
 
 use std::{
-    io::{self, BufRead as _, BufReader, Read, Write},
-    net::SocketAddr,
+    io::{self, BufRead as _, BufReader, Write as _},
+    net::{SocketAddr, TcpStream},
     sync::{Arc, Mutex},
 };
 
@@ -36,25 +36,6 @@ struct Refusal {
     times: u32,
 }
 
-/// When a [`MailServer`] speaks TLS.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum MailTls {
-    /// From the beginning, as for `smtps://`.
-    Wrapper,
-    /// After the command `STARTTLS`.
-    StartTls,
-}
-
-/// What a connection is made of.
-pub trait Stream: Read + Write + Send {}
-impl<T: Read + Write + Send> Stream for T {}
-
-/// A connection, with TLS or without.
-pub type Connection = Box<dyn Stream>;
-
-/// Takes the TLS off a connection.
-pub type Acceptor = Arc<dyn Fn(Connection) -> io::Result<Connection> + Send + Sync>;
-
 /// A mail server that records what it gets.
 #[derive(Debug)]
 pub struct MailServer {
@@ -65,25 +46,11 @@ pub struct MailServer {
 impl MailServer {
     /// Starts a server on a free port.
     pub fn start() -> anyhow::Result<Self> {
-        Self::start_with(None)
-    }
-
-    /// Starts a server that speaks TLS, or that does not, on a free port.
-    pub fn start_with(tls: Option<(MailTls, Acceptor)>) -> anyhow::Result<Self> {
         let state = Arc::<Mutex<State>>::default();
         let shared = Arc::clone(&state);
         let listener = ToggleListener::open(move |stream| {
-            let stream: Connection = Box::new(stream);
-            // The client has gone, or refuses the certificate.
-            let _ = match &tls {
-                Some((MailTls::Wrapper, accept)) => {
-                    accept(stream).and_then(|stream| converse(stream, None, &shared))
-                }
-                Some((MailTls::StartTls, accept)) => {
-                    converse(stream, Some(Arc::clone(accept)), &shared)
-                }
-                None => converse(stream, None, &shared),
-            };
+            // The client has gone.
+            let _ = converse(BufReader::new(stream), &shared);
         })?;
         Ok(Self { listener, state })
     }
@@ -147,8 +114,7 @@ impl MailServer {
 }
 
 /// Serves one connection until the client closes it (RFC 5321).
-fn converse(stream: Connection, tls: Option<Acceptor>, state: &Mutex<State>) -> io::Result<()> {
-    let (mut stream, mut tls) = (BufReader::new(stream), tls);
+fn converse(mut stream: BufReader<TcpStream>, state: &Mutex<State>) -> io::Result<()> {
     let mut mail = Mail::default();
     let mut response = refused("220", &mail, state).unwrap_or_else(|| "220 test".to_owned());
     loop {
@@ -166,25 +132,18 @@ fn converse(stream: Connection, tls: Option<Acceptor>, state: &Mutex<State>) -> 
             response = refusal;
             continue;
         }
-        response = match (command.as_str(), &tls) {
-            ("STAR", Some(accept)) => {
-                send(&mut stream, "220 go")?;
-                stream = BufReader::new(accept(stream.into_inner())?);
-                tls = None;
-                // The client speaks next.
-                String::new()
-            }
-            ("MAIL", _) => {
+        response = match command.as_str() {
+            "MAIL" => {
                 mail = Mail::default();
                 mail.from = address(&line);
                 "250 ok".to_owned()
             }
-            ("DATA", _) => {
+            "DATA" => {
                 send(&mut stream, "354 go")?;
                 mail.text = read_text(&mut stream)?;
                 take(&mail, state)
             }
-            (other, tls) => reply(other, tls.is_some()).to_owned(),
+            other => reply(other).to_owned(),
         };
     }
 }
@@ -196,9 +155,8 @@ fn be_silent(line: &str, state: &Mutex<State>) {
 }
 
 /// The reply to a command that changes nothing.
-fn reply(command: &str, offers_tls: bool) -> &'static str {
+fn reply(command: &str) -> &'static str {
     match command {
-        "EHLO" if offers_tls => "250-test\r\n250 STARTTLS",
         "EHLO" => "250-test\r\n250-AUTH PLAIN LOGIN\r\n250 8BITMIME",
         "AUTH" => "235 ok",
         "RCPT" | "NOOP" | "RSET" => "250 ok",
@@ -206,12 +164,9 @@ fn reply(command: &str, offers_tls: bool) -> &'static str {
     }
 }
 
-fn send(stream: &mut BufReader<Connection>, response: &str) -> io::Result<()> {
+fn send(stream: &mut BufReader<TcpStream>, response: &str) -> io::Result<()> {
     let stream = stream.get_mut();
-    if !response.is_empty() {
-        stream.write_all(format!("{response}\r\n").as_bytes())?;
-    }
-    stream.flush()
+    stream.write_all(format!("{response}\r\n").as_bytes())
 }
 
 fn take(mail: &Mail, state: &Mutex<State>) -> String {
@@ -231,13 +186,13 @@ fn refused(command: &str, mail: &Mail, state: &Mutex<State>) -> Option<String> {
     Some(refusal.reply.replace("{to}", to))
 }
 
-fn read_line(stream: &mut BufReader<Connection>) -> io::Result<Option<String>> {
+fn read_line(stream: &mut BufReader<TcpStream>) -> io::Result<Option<String>> {
     let mut line = String::new();
     let read = stream.read_line(&mut line)?;
     Ok((read > 0).then(|| line.trim_end_matches(['\r', '\n']).to_owned()))
 }
 
-fn read_text(stream: &mut BufReader<Connection>) -> io::Result<String> {
+fn read_text(stream: &mut BufReader<TcpStream>) -> io::Result<String> {
     let mut text = String::new();
     while let Some(line) = read_line(stream)? {
         if line == "." {

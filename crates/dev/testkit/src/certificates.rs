@@ -2,13 +2,13 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
-use std::{env, fs};
+use std::{env, fs, io};
 
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair, KeyUsagePurpose};
 use rustls::ServerConfig;
 use rustls::crypto::ring;
 use rustls::pki_types::PrivateKeyDer;
-use tokio::io::copy_bidirectional;
+use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, copy_bidirectional};
 use tokio::net::{TcpListener, TcpStream};
 use tokio_rustls::TlsAcceptor;
 
@@ -95,18 +95,52 @@ pub fn with_private_ca(test: &str) -> Option<PrivateCa> {
 
 /// Starts a port that takes off the TLS of each connection and passes the rest on to `target`. Returns the port.
 pub async fn tls_in_front_of(target: SocketAddr, config: ServerConfig) -> u16 {
+    listen_in_front_of(target, config, false).await
+}
+
+/// The same for a mail server, where TLS begins after the command `STARTTLS`.
+pub async fn starttls_in_front_of(target: SocketAddr, config: ServerConfig) -> u16 {
+    listen_in_front_of(target, config, true).await
+}
+
+async fn listen_in_front_of(target: SocketAddr, config: ServerConfig, starttls: bool) -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = listener.local_addr().unwrap().port();
     let acceptor = TlsAcceptor::from(Arc::new(config));
     tokio::spawn(async move {
-        while let Ok((stream, _)) = listener.accept().await {
-            let acceptor = acceptor.clone();
-            tokio::spawn(async move {
-                let mut outside = acceptor.accept(stream).await?;
-                let mut inside = TcpStream::connect(target).await?;
-                copy_bidirectional(&mut outside, &mut inside).await
-            });
+        while let Ok((outside, _)) = listener.accept().await {
+            tokio::spawn(take_off_tls(outside, acceptor.clone(), target, starttls));
         }
     });
     port
+}
+
+async fn take_off_tls(
+    mut outside: TcpStream,
+    acceptor: TlsAcceptor,
+    target: SocketAddr,
+    starttls: bool,
+) -> io::Result<()> {
+    if starttls {
+        outside.write_all(b"220 test\r\n").await?;
+        for reply in ["250-test\r\n250 STARTTLS\r\n", "220 go\r\n"] {
+            skip_line(&mut outside).await?;
+            outside.write_all(reply.as_bytes()).await?;
+        }
+    }
+    let mut outside = acceptor.accept(outside).await?;
+    let mut inside = TcpStream::connect(target).await?;
+    if starttls {
+        // The client has been greeted.
+        skip_line(&mut inside).await?;
+    }
+    copy_bidirectional(&mut outside, &mut inside)
+        .await
+        .map(drop)
+}
+
+/// Skips the only line that has been sent.
+async fn skip_line(stream: &mut TcpStream) -> io::Result<()> {
+    let mut lines = BufReader::new(stream).lines();
+    lines.next_line().await.map(drop)
 }

@@ -5,8 +5,9 @@
 //! - [`TestBroker`]: a private vhost of RabbitMQ.
 //! - [`Forger`]: makes a table of invalid tokens, which [`expect_forgeries_refused`] sends to a service.
 //! - [`TestNameServer`]: a DNS server that answers for some names and is silent for others.
-//! - [`mail_server`] and [`tls_mail_server`]: a mail server that records what it gets.
-//! - [`PrivateCa`]: a certification authority that only a test trusts.
+//! - [`mail_server`]: a mail server that records what it gets.
+//! - [`PrivateCa`]: a certification authority that only a test trusts. [`tls_in_front_of`] and [`starttls_in_front_of`] let
+//!   a server speak TLS.
 //! - [`Http`]: sends requests to a running service. [`Reply`] has the status, the headers and the JSON.
 //! - [`assert_schema_matches`] and [`assert_allowed_texts`]: compare tables and enums with the database.
 //! - [`assert_migrations_can_be_undone`]: runs each migration, undoes it, and compares the schema.
@@ -34,12 +35,12 @@ mod schema;
 mod servers;
 
 pub use broker::TestBroker;
-pub use certificates::{PrivateCa, tls_in_front_of, with_private_ca};
+pub use certificates::{PrivateCa, starttls_in_front_of, tls_in_front_of, with_private_ca};
 pub use database::{TestDatabase, lines};
 pub use forger::{Forger, Forgery, INCARNATION, ed25519_pem, expect_forgeries_refused};
 pub use http::{Http, Reply, Request};
 pub use migrations::assert_migrations_can_be_undone;
 pub use name_server::TestNameServer;
-pub use rig::mail_server::{Mail, MailServer, MailTls};
+pub use rig::mail_server::{Mail, MailServer};
 pub use schema::{assert_allowed_texts, assert_schema_matches};
-pub use servers::{eventually, mail_server, tls_mail_server};
+pub use servers::{eventually, mail_server};

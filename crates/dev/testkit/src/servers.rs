@@ -1,12 +1,11 @@
 //! The servers that `cargo xtask test` started, mail servers, and a way to wait for them.
 
 use std::future::Future;
-use std::sync::{Arc, OnceLock};
+use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use local_stack::Description;
-use rig::mail_server::{Acceptor, MailServer, MailTls};
-use rustls::{ServerConfig, ServerConnection, StreamOwned};
+use rig::mail_server::MailServer;
 
 /// Installs the cryptography of the TLS library, as `server::main` does. Can be repeated.
 pub(crate) fn install_cryptography() {
@@ -50,15 +49,4 @@ where
 /// Starts a mail server on a free port.
 pub fn mail_server() -> MailServer {
     MailServer::start().unwrap()
-}
-
-/// Starts a mail server that speaks TLS on a free port.
-pub fn tls_mail_server(tls: MailTls, config: ServerConfig) -> MailServer {
-    let config = Arc::new(config);
-    let accept: Acceptor = Arc::new(move |stream| {
-        let connection =
-            ServerConnection::new(Arc::clone(&config)).map_err(std::io::Error::other)?;
-        Ok(Box::new(StreamOwned::new(connection, stream)))
-    });
-    MailServer::start_with(Some((tls, accept))).unwrap()
 }

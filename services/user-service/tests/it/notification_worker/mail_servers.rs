@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
-use testkit::{MailServer, MailTls, PrivateCa, eventually, with_private_ca};
+use rustls::ServerConfig;
+use testkit::{
+    MailServer, PrivateCa, eventually, starttls_in_front_of, tls_in_front_of, with_private_ca,
+};
 
 use crate::notification_worker::fixture::{EMAIL, Fixture, Row};
 
@@ -11,11 +14,30 @@ const FROM: (&str, &str) = ("MAIL_FROM", "no-reply@example.org");
 /// No second attempt within a test.
 const LATER: (&str, &str) = ("NOTIFICATION_RETRY_SCHEDULE", "1h");
 
-fn urls(tls: MailTls, server: &MailServer, host: &str) -> String {
-    let port = server.port();
-    match tls {
-        MailTls::Wrapper => format!("smtps://u:p@{host}:{port}"),
-        MailTls::StartTls => format!("smtp://u:p@{host}:{port}?tls=required"),
+/// When a mail server speaks TLS.
+#[derive(Clone, Copy)]
+enum MailTls {
+    /// From the beginning.
+    Wrapper,
+    /// After the command `STARTTLS`.
+    StartTls,
+}
+
+impl MailTls {
+    fn url(self, port: u16) -> String {
+        match self {
+            Self::Wrapper => format!("smtps://u:p@localhost:{port}"),
+            Self::StartTls => format!("smtp://u:p@localhost:{port}?tls=required"),
+        }
+    }
+
+    /// Lets a server speak TLS. Returns its URL.
+    async fn in_front_of(self, server: &MailServer, config: ServerConfig) -> String {
+        let target = server.address();
+        self.url(match self {
+            Self::Wrapper => tls_in_front_of(target, config).await,
+            Self::StartTls => starttls_in_front_of(target, config).await,
+        })
     }
 }
 
@@ -33,9 +55,9 @@ async fn send(fixture: &Fixture, changes: &[(&str, &str)]) -> Row {
     row
 }
 
-async fn error(fixture: &Fixture, tls: MailTls, config: rustls::ServerConfig) -> String {
-    let server = testkit::tls_mail_server(tls, config);
-    let url = urls(tls, &server, "localhost");
+async fn error(fixture: &Fixture, tls: MailTls, config: ServerConfig) -> String {
+    let server = testkit::mail_server();
+    let url = tls.in_front_of(&server, config).await;
     let row = send(fixture, &[("SMTP_URL", &url)]).await;
     assert!(server.mails().is_empty());
     assert_eq!(row.status, "pending", "the operator can repair it");
@@ -49,8 +71,8 @@ async fn the_trust_store_of_the_system_is_used_and_a_certificates_fault_is_named
         return;
     };
     for tls in [MailTls::Wrapper, MailTls::StartTls] {
-        let server = testkit::tls_mail_server(tls, ca.server("localhost"));
-        let (fixture, url) = (Fixture::new().await, urls(tls, &server, "localhost"));
+        let (fixture, server) = (Fixture::new().await, testkit::mail_server());
+        let url = tls.in_front_of(&server, ca.server("localhost")).await;
         let sent = send(&fixture, &[("SMTP_URL", &url)]).await;
         assert_eq!((sent.status.as_str(), sent.last_error), ("sent", None));
         assert_eq!(server.mails()[0].to, [EMAIL]);
@@ -74,11 +96,11 @@ async fn a_server_without_tls_is_not_said_to_be_unreachable() {
     let fixture = Fixture::new().await;
     for (url, expected) in [
         (
-            urls(MailTls::Wrapper, &server, "localhost"),
+            MailTls::Wrapper.url(server.port()),
             "the mail server did not complete the TLS handshake",
         ),
         (
-            urls(MailTls::StartTls, &server, "localhost"),
+            MailTls::StartTls.url(server.port()),
             "the mail server does not support what SMTP_URL needs",
         ),
         (
