@@ -18,33 +18,28 @@ pub struct TestDatabase {
     urls: Roles,
 }
 
-/// The schema that is migrated.
-#[derive(Debug, Clone, Copy)]
-enum Schema {
-    Users,
-    PeopleTask,
-}
-
 impl TestDatabase {
     /// Creates a database with roles and empty schemas, as an operator prepares it.
     pub fn empty() -> Self {
-        Self::clone_of(None)
+        Self::clone_of("empty", |_| {})
     }
 
     /// Creates a database whose schema `users` is migrated. All tests of a program must pass the same migrations, because
     /// they share a template.
     pub fn users(migrations: EmbeddedMigrations) -> Self {
-        Self::clone_of(Some((Schema::Users, migrations)))
+        Self::clone_of("users", |urls| migrate(&urls.users_owner, migrations))
     }
 
     /// Creates a database whose schema `people_task` is migrated, like [`TestDatabase::users`].
     pub fn people_task(migrations: EmbeddedMigrations) -> Self {
-        Self::clone_of(Some((Schema::PeopleTask, migrations)))
+        Self::clone_of("people_task", |urls| {
+            migrate(&urls.people_task_owner, migrations);
+        })
     }
 
-    fn clone_of(migrated: Option<(Schema, EmbeddedMigrations)>) -> Self {
+    fn clone_of(kind: &str, migrate: impl FnOnce(&Roles)) -> Self {
         let mut admin = connect(&servers().postgres.admin_url);
-        let template = template(&mut admin, migrated);
+        let template = template(&mut admin, kind, migrate);
         let name = format!("test_{}", hex::encode(rand::random::<[u8; 8]>()));
         let create = format!("CREATE DATABASE {name} TEMPLATE {template}");
         diesel::sql_query(create).execute(&mut admin).unwrap();
@@ -188,19 +183,23 @@ fn connect(url: &str) -> PgConnection {
     PgConnection::establish(url).expect("the test server must be reachable")
 }
 
-/// Returns the template of this build of the test program. The first test creates it.
-fn template(admin: &mut PgConnection, migrated: Option<(Schema, EmbeddedMigrations)>) -> String {
-    let name = template_name(migrated.as_ref().map(|(schema, _)| *schema));
+fn migrate(owner: &str, migrations: EmbeddedMigrations) {
+    connect(owner).run_pending_migrations(migrations).unwrap();
+}
+
+/// Returns the template of this kind and of this build of the test program. The first test creates it.
+fn template(admin: &mut PgConnection, kind: &str, migrate: impl FnOnce(&Roles)) -> String {
+    let name = template_name(kind);
     lock(admin, "pg_advisory_lock");
     if !exists(admin, &name) {
-        create_template(admin, &name, migrated);
+        create_template(admin, &name, migrate);
     }
     lock(admin, "pg_advisory_unlock");
     name
 }
 
 /// Each build has its own template, because its migrations may differ.
-fn template_name(schema: Option<Schema>) -> String {
+fn template_name(kind: &str) -> String {
     let program = std::env::current_exe().unwrap();
     let built = program.metadata().and_then(|m| m.modified()).unwrap();
     let age = built.duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO);
@@ -208,19 +207,10 @@ fn template_name(schema: Option<Schema>) -> String {
     let stem = stem.replace(|c: char| !c.is_ascii_alphanumeric(), "_");
     // Postgres cuts names after 63 bytes. The hash of the build is at the end.
     let stem = &stem[stem.len().saturating_sub(16)..];
-    let schema = match schema {
-        None => "empty",
-        Some(Schema::Users) => "users",
-        Some(Schema::PeopleTask) => "people_task",
-    };
-    format!("template_{stem}_{schema}_{}", age.as_millis())
+    format!("template_{stem}_{kind}_{}", age.as_millis())
 }
 
-fn create_template(
-    admin: &mut PgConnection,
-    name: &str,
-    migrated: Option<(Schema, EmbeddedMigrations)>,
-) {
+fn create_template(admin: &mut PgConnection, name: &str, migrate: impl FnOnce(&Roles)) {
     // The database is renamed when it is complete, so that a crash does not leave an incomplete template.
     let draft = format!("draft_{}", hex::encode(rand::random::<[u8; 8]>()));
     let run = |admin: &mut PgConnection, sql: String| {
@@ -229,14 +219,7 @@ fn create_template(
     run(admin, format!("CREATE DATABASE {draft}"));
     let postgres = &servers().postgres;
     let url = postgres.admin_url_of(&draft).unwrap();
-    let urls = bootstrap::run(&url, &postgres.passwords).unwrap();
-    if let Some((schema, migrations)) = migrated {
-        let owner = match schema {
-            Schema::Users => &urls.users_owner,
-            Schema::PeopleTask => &urls.people_task_owner,
-        };
-        connect(owner).run_pending_migrations(migrations).unwrap();
-    }
+    migrate(&bootstrap::run(&url, &postgres.passwords).unwrap());
     run(admin, format!("ALTER DATABASE {draft} RENAME TO {name}"));
 }
 

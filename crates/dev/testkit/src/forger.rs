@@ -62,11 +62,13 @@ impl Forger {
 
     /// Returns the table of invalid tokens.
     pub fn forgeries(&self) -> Vec<Forgery> {
-        let mut all = self.forged_headers();
-        all.extend(self.forged_keys());
-        all.extend(self.forged_claims());
-        all.extend(self.forged_bytes());
-        all
+        [
+            self.forged_headers(),
+            self.forged_keys(),
+            self.forged_claims(),
+            self.forged_bytes(),
+        ]
+        .concat()
     }
 
     fn claims(&self) -> Value {
@@ -134,10 +136,10 @@ impl Forger {
             let token = forge(&self.key, &header(&self.key), &claims);
             invalid(format!("no claim {name}"), token)
         });
-        let restored = self.with_claim("incarnation", json!("another"));
         let restored = Forgery {
+            what: "another incarnation of the database".to_owned(),
+            token: self.with_claim("incarnation", json!("another")),
             code: "token-revoked",
-            ..invalid("another incarnation of the database", restored)
         };
         let wrong = wrong_claims().into_iter().map(|(name, value)| {
             let what = format!("the claim {name}: {value}");
