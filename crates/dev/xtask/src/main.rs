@@ -13,27 +13,23 @@ use std::{
     process::ExitCode,
 };
 
-/// The program of `check`, which this one has itself.
-const XTASK: &str = "xtask";
-
-/// The commands: the name of each, the program that has it, and what it does. The program is given the name, too, unless it is
-/// called so itself, or is a script.
+/// The commands: the name of each, the program that has it with its first arguments, and what it does.
 const TASKS: &str = "\
-up | devtools | Start everything: private servers, all processes, and a demo flow engine
-down | devtools | Stop what `up` started
-demo | devtools | Run the main use case once and print every request
-test | devtools | Run all tests of the workspace on private servers. Arguments go to the test runner
+up | devtools up | Start everything: private servers, all processes, and a demo flow engine
+down | devtools down | Stop what `up` started
+demo | devtools demo | Run the main use case once and print every request
+test | devtools test | Run all tests of the workspace on private servers. Arguments go to the test runner
 check | xtask | Check the dependencies between packages, layers and modules
-countersign | devtools | Run the command line for operators on the running system
+countersign | devtools countersign | Run the command line for operators on the running system
 chaos | chaos | Kill, stop, cut off and delay everything while decisions are made, and check that none is lost
-upgrade-test | chaos | Upgrade from an earlier version, restart, and rotate keys, all under load and without a failed request
-restore-test | drills | Restore backups in several ways, and check that no token of the lost time is accepted afterwards
-alerts-test | drills | Break the parts of a system, and check that Prometheus' alerts fire
-schemathesis | drills | Test the system against its OpenAPI document, with schemathesis
-screenshots | devtools | Take pictures of the web pages with example data, or measure how fast they load
+upgrade-test | chaos upgrade-test | Upgrade from an earlier version, restart, and rotate keys, all under load and without a failed request
+restore-test | drills restore-test | Restore backups in several ways, and check that no token of the lost time is accepted afterwards
+alerts-test | drills alerts-test | Break the parts of a system, and check that Prometheus' alerts fire
+schemathesis | drills schemathesis | Test the system against its OpenAPI document, with schemathesis
+screenshots | devtools screenshots | Take pictures of the web pages with example data, or measure how fast they load
 bench | bench | Measure a private release build of the system beside the limits of the machine
-abuse-test | bench | Attack a private system, and measure a normal user and the memory meanwhile
-compose-test | devtools | Build the images, run the demo on them, restart them, and remove everything again
+abuse-test | bench --only abuse | Attack a private system, and measure a normal user and the memory meanwhile
+compose-test | devtools compose-test | Build the images, run the demo on them, restart them, and remove everything again
 release | deploy/release/build | Make the files of a release. `--dry-run` signs them with a throw-away key";
 
 /// The name, the program and the purpose of each command.
@@ -51,15 +47,15 @@ const OPTIMISED: &str = "bench";
 fn main() -> ExitCode {
     let mut arguments = env::args_os();
     let name = arguments.nth(1).unwrap_or_default();
-    let Some((task, program, _)) = tasks().find(|(task, ..)| name == *task) else {
+    let Some((_, program, _)) = tasks().find(|(task, ..)| name == *task) else {
         let asked = name.is_empty() || name == "help" || name == "--help" || name == "-h";
         print_usage(if asked { None } else { name.to_str() });
         return ExitCode::from(if asked { 0 } else { 2 });
     };
-    let outcome = if program == XTASK {
+    let outcome = if program == "xtask" {
         check::run()
     } else {
-        become_program(program, task, arguments)
+        become_program(program, arguments)
     };
     outcome.unwrap_or_else(|error| {
         report(&format!("error: {error}"));
@@ -68,19 +64,15 @@ fn main() -> ExitCode {
 }
 
 /// Returns only on an error.
-fn become_program(program: &str, task: &str, arguments: env::ArgsOs) -> Result<ExitCode, String> {
+fn become_program(words: &str, arguments: env::ArgsOs) -> Result<ExitCode, String> {
+    let mut words = words.split(' ');
+    let program = words.next().unwrap_or_default();
     let mut command = if program.contains('/') {
         build::command(&build::root().join(program))
     } else {
         build::run(program, program == OPTIMISED)
     };
-    match task {
-        "chaos" | "bench" | "release" => {}
-        // A scenario that `bench` runs only on request.
-        "abuse-test" => drop(command.args(["--only", "abuse"])),
-        name => drop(command.arg(name)),
-    }
-    let error = command.args(arguments).exec();
+    let error = command.args(words).args(arguments).exec();
     Err(format!(
         "running {}: {error}",
         command.get_program().display()

@@ -44,10 +44,10 @@ fn circular(mut graph: Graph) -> Graph {
 
 /// Which module imports which. Of their paths, `depth` segments count.
 fn imports(package: &Package, depth: usize) -> Graph {
-    let modules: BTreeSet<Segments> = package.files.keys().map(|file| module(file)).collect();
+    let modules: BTreeSet<Segments> = package.keys().map(|file| module(file)).collect();
     let outer = |path: &Segments| path.iter().take(depth).cloned().collect::<Segments>();
     let mut graph = Graph::new();
-    for (file, paths) in &package.files {
+    for (file, paths) in package {
         let full = module(file);
         let from = outer(&full);
         let targets = paths
@@ -97,12 +97,13 @@ fn resolve(from: &[String], path: &[String], modules: &BTreeSet<Segments>) -> Op
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::check::source;
 
     fn errors(files: &[(&str, &str)]) -> Vec<String> {
         let files = files
             .iter()
             .map(|(file, text)| ((*file).to_owned(), (*text).to_owned()));
-        check("it", &Package::parse(&files.collect::<Vec<_>>()))
+        check("it", &source::parse(files))
     }
 
     #[test]

@@ -62,7 +62,7 @@ pub(super) fn check(folder: &str, package: &Package) -> Vec<String> {
         .iter()
         .filter(|layer| folder.starts_with(layer.only_in))
     {
-        for (file, paths) in &package.files {
+        for (file, paths) in package {
             let file = format!("{folder}/src/{file}");
             let mut first = paths.iter().filter_map(|path| path.first());
             if first.any(|name| layer.crates.contains(&name.as_str()))
@@ -78,13 +78,11 @@ pub(super) fn check(folder: &str, package: &Package) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::check::source;
 
     fn violations(folder: &str, file: &str, text: &str) -> usize {
-        check(
-            folder,
-            &Package::parse(&[(file.to_owned(), text.to_owned())]),
-        )
-        .len()
+        let package = source::parse([(file.to_owned(), text.to_owned())]);
+        check(folder, &package).len()
     }
 
     #[test]

@@ -1,8 +1,7 @@
 //! Which packages may depend on which.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
-use super::read;
 use crate::build::{cargo, root};
 
 /// What the gateway must not depend on, even indirectly.
@@ -12,134 +11,123 @@ const NOT_IN_THE_GATEWAY: [&str; 7] = [
     "r2d2",
     "pq-sys",
     "lapin",
-    "database",
-    "messaging",
+    "crates/database",
+    "crates/messaging",
 ];
 
-/// Each package, by its folder, and the packages of the workspace that it depends on, tests left out.
-type Dependencies = BTreeMap<String, BTreeSet<String>>;
+/// Packages: those of the workspace by their folders, such as `crates/values`, and others by their names.
+type Packages = BTreeSet<String>;
 
-/// Returns a message for each rule that is broken.
-pub(super) fn check(folders: &[String]) -> Result<Vec<String>, String> {
-    let mut dependencies = Dependencies::new();
-    for folder in folders {
-        let manifest = read(&root().join(folder).join("Cargo.toml"))?;
-        let is_used = |it: &&String| {
-            normal_dependencies(&manifest).any(|name| it.ends_with(&format!("/{name}")))
-        };
-        dependencies.insert(
-            folder.clone(),
-            folders.iter().filter(is_used).cloned().collect(),
-        );
+/// The packages of the workspace.
+pub(super) fn all() -> Result<Packages, String> {
+    tree(&["--workspace", "--depth", "0"])
+}
+
+/// Returns a message for each dependency of a program or a service that breaks a rule.
+pub(super) fn check(folders: &Packages) -> Result<Vec<String>, String> {
+    let mut errors = Vec::new();
+    for package in folders {
+        if !package.starts_with("crates/") || package == "crates/operator-cli" {
+            errors.extend(forbidden(package, &tree(&["--package", name(package)])?));
+        }
     }
-    let mut errors = check_own(&dependencies);
-    errors.extend(check_gateway()?);
     Ok(errors)
 }
 
-/// The names in the table `[dependencies]` of a manifest.
-fn normal_dependencies(manifest: &str) -> impl Iterator<Item = &str> {
-    let lines = manifest
-        .lines()
-        .skip_while(|line| *line != "[dependencies]");
-    let lines = lines.skip(1).take_while(|line| !line.starts_with('['));
-    lines
-        .filter_map(|line| line.split([' ', '.', '=']).next())
-        .filter(|name| !name.is_empty())
+fn name(package: &str) -> &str {
+    package.rsplit('/').next().unwrap_or_default()
 }
 
-fn check_own(dependencies: &Dependencies) -> Vec<String> {
-    let mut errors = Vec::new();
-    for package in dependencies.keys() {
-        let mut reached = BTreeSet::from([package]);
-        for _ in dependencies {
-            let next = reached
-                .iter()
-                .filter_map(|it| dependencies.get(*it))
-                .flatten();
-            reached.extend(next.collect::<Vec<_>>());
+/// Returns a message for each package in `used`, on which `package` must not depend.
+fn forbidden(package: &str, used: &Packages) -> Vec<String> {
+    let reason = |used: &str| {
+        if package.starts_with("services/") && used.starts_with("services/") && used != package {
+            Some("services may share only crates")
+        } else if used.starts_with("crates/dev/") {
+            Some("the product does not contain development tools")
+        } else if package == "gateway" && NOT_IN_THE_GATEWAY.contains(&used) {
+            Some("must know neither the database nor the broker")
+        } else {
+            None
         }
-        for used in reached.into_iter().filter(|used| *used != package) {
-            let are_in =
-                |one: &str, other: &str| package.starts_with(one) && used.starts_with(other);
-            let reason = if are_in("services/", "services/") {
-                "services may share only crates"
-            } else if are_in("", "crates/dev/") && !package.starts_with("crates/dev/") {
-                "the product does not contain development tools"
-            } else {
-                continue;
-            };
-            errors.push(format!("{package} depends on {used}, but {reason}"));
-        }
-    }
-    errors
-}
-
-fn check_gateway() -> Result<Vec<String>, String> {
-    let mut tree = cargo("tree");
-    tree.args(["--package", "gateway", "--edges", "normal"]);
-    tree.args(["--prefix", "none", "--format", "{p}"]);
-    let output = tree
-        .output()
-        .map_err(|error| format!("running cargo tree: {error}"))?;
-    let text = String::from_utf8_lossy(&output.stdout);
-    let names: BTreeSet<&str> = text
-        .lines()
-        .filter_map(|line| line.split(' ').next())
-        .collect();
-    if !names.contains("gateway") {
-        return Err(format!(
-            "cargo tree failed: {}",
-            String::from_utf8_lossy(&output.stderr)
-        ));
-    }
-    let forbidden = NOT_IN_THE_GATEWAY
-        .into_iter()
-        .filter(|name| names.contains(name));
-    let message = |name| {
-        format!(
-            "the gateway depends on {name}, but must know neither the database nor the broker \
-             (see `cargo tree -p gateway -e normal -i {name}`)"
-        )
     };
-    Ok(forbidden.map(message).collect())
+    let broken = used.iter().filter_map(|used| Some((used, reason(used)?)));
+    let message = |(used, reason): (&String, &str)| {
+        let path = format!(
+            "cargo tree -p {} -e normal -i {}",
+            name(package),
+            name(used)
+        );
+        format!("{package} depends on {used}, but {reason} (see `{path}`)")
+    };
+    broken.map(message).collect()
+}
+
+/// The packages that `cargo tree` prints, tests left out.
+fn tree(arguments: &[&str]) -> Result<Packages, String> {
+    let mut tree = cargo("tree");
+    tree.args(["--edges", "normal", "--prefix", "none", "--format", "{p}"]);
+    let output = tree.args(arguments).output();
+    let output = output.map_err(|error| format!("running cargo tree: {error}"))?;
+    if !output.status.success() {
+        let message = String::from_utf8_lossy(&output.stderr);
+        return Err(format!("cargo tree failed: {message}"));
+    }
+    let within = format!("({}/", root().display());
+    Ok(parse(&String::from_utf8_lossy(&output.stdout), &within))
+}
+
+/// Each line has a name, a version, and for a package of the workspace its folder in brackets.
+fn parse(tree: &str, within: &str) -> Packages {
+    let lines = tree.lines().filter(|line| !line.is_empty());
+    let packages = lines.filter_map(|line| match line.split_once(within) {
+        Some((_, folder)) => folder.split(')').next(),
+        None => line.split(' ').next(),
+    });
+    packages.map(str::to_owned).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn errors(edges: &[(&str, &str)]) -> Vec<String> {
-        let mut dependencies = Dependencies::new();
-        for (from, to) in edges {
-            let used = dependencies.entry((*from).to_owned()).or_default();
-            used.insert((*to).to_owned());
-        }
-        check_own(&dependencies)
+    fn errors(package: &str, used: &[&str]) -> Vec<String> {
+        let used = used.iter().map(|used| (*used).to_owned());
+        forbidden(package, &used.collect())
     }
 
     #[test]
-    fn a_service_that_depends_on_another_through_a_crate_is_an_error() {
-        let through = ("services/a", "crates/shared");
-        assert!(errors(&[through]).is_empty());
-        let errors = errors(&[through, ("crates/shared", "services/b")]);
-        assert_eq!(
-            errors,
-            ["services/a depends on services/b, but services may share only crates"]
-        );
+    fn a_service_that_depends_on_another_is_an_error() {
+        assert!(errors("services/a", &["services/a", "crates/shared"]).is_empty());
+        assert!(errors("all-services", &["services/a", "services/b"]).is_empty());
+        let errors = errors("services/a", &["services/a", "services/b"]);
+        assert_eq!(errors.len(), 1);
+        let expected = "services/a depends on services/b, but services may share only crates";
+        assert!(errors[0].starts_with(expected), "{errors:?}");
     }
 
     #[test]
     fn the_product_does_not_depend_on_development_tools() {
-        assert!(errors(&[("crates/dev/chaos", "crates/dev/rig")]).is_empty());
-        assert_eq!(errors(&[("gateway", "crates/dev/rig")]).len(), 1);
+        assert_eq!(errors("gateway", &["crates/dev/rig"]).len(), 1);
     }
 
     #[test]
-    fn dependencies_of_tests_are_not_those_of_a_package() {
-        let manifest = "[package]\nname = \"x\"\n[dependencies]\na.workspace = true\nb = { workspace = true }\n\n\
-                        [dev-dependencies]\nc.workspace = true\n";
-        let names: Vec<_> = normal_dependencies(manifest).collect();
-        assert_eq!(names, ["a", "b"]);
+    fn the_gateway_knows_neither_the_database_nor_the_broker() {
+        assert_eq!(errors("gateway", &NOT_IN_THE_GATEWAY).len(), 7);
+        assert!(errors("services/a", &NOT_IN_THE_GATEWAY).is_empty());
+    }
+
+    #[test]
+    fn packages_of_the_workspace_are_known_by_their_folders() {
+        let tree = "gateway v0.3.0 (/work/gateway)\nserde_derive v1.0.0 (proc-macro)\n\n\
+                    values v0.3.0 (/work/crates/values) (*)\n";
+        let expected = ["crates/values", "gateway", "serde_derive"];
+        assert!(parse(tree, "(/work/").iter().eq(&expected));
+    }
+
+    #[test]
+    fn cargo_lists_what_a_package_depends_on_without_tests() {
+        let used = tree(&["--package", "gateway"]).unwrap();
+        assert!(used.contains("crates/values") && !used.contains("crates/dev/testkit"));
     }
 }

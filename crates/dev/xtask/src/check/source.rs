@@ -1,45 +1,38 @@
 //! Reads which paths the source files of a package name.
 
-use std::{collections::BTreeMap, path::Path};
-
-use super::{names, read};
+use std::{collections::BTreeMap, fs, path::Path};
 
 /// The segments of a path, such as `["crate", "tasks", "store"]`.
 pub(super) type Segments = Vec<String>;
 
-/// The files of a package, tests left out.
-#[derive(Debug, Default)]
-pub(super) struct Package {
-    /// The paths in each file, by its name relative to `src`.
-    pub(super) files: BTreeMap<String, Vec<Segments>>,
+/// The files of a package, tests left out: the paths in each, by its name relative to `src`.
+pub(super) type Package = BTreeMap<String, Vec<Segments>>;
+
+/// Reads the files below `folder`, which is the package's `src`.
+pub(super) fn read(folder: &Path) -> Result<Package, String> {
+    let mut texts = Vec::new();
+    list(folder, "", &mut texts)?;
+    Ok(parse(texts))
 }
 
-impl Package {
-    /// Reads the files below `folder`, which is the package's `src`.
-    pub(super) fn read(folder: &Path) -> Result<Self, String> {
-        let mut texts = Vec::new();
-        list(folder, "", &mut texts)?;
-        Ok(Self::parse(&texts))
-    }
-
-    /// `texts` are names of files and what they hold.
-    pub(super) fn parse(texts: &[(String, String)]) -> Self {
-        let is_test = |name: &str| name.ends_with("tests.rs");
-        let files = texts.iter().filter(|(name, _)| !is_test(name));
-        let files = files.map(|(name, text)| (name.clone(), paths(&without_tests(text))));
-        Self {
-            files: files.collect(),
-        }
-    }
+/// `texts` are names of files and what they hold.
+pub(super) fn parse(texts: impl IntoIterator<Item = (String, String)>) -> Package {
+    let texts = texts.into_iter();
+    let files = texts.filter(|(name, _)| !name.ends_with("tests.rs"));
+    let paths_of = |text: &str| paths(&without_strings(&without_tests(text)));
+    files.map(|(name, text)| (name, paths_of(&text))).collect()
 }
 
 fn list(folder: &Path, prefix: &str, texts: &mut Vec<(String, String)>) -> Result<(), String> {
-    for name in names(folder)? {
-        let path = folder.join(&name);
+    let failed = |error| format!("reading {}: {error}", folder.display());
+    for entry in fs::read_dir(folder).map_err(failed)? {
+        let path = entry.map_err(failed)?.path();
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
         if path.is_dir() && name != "tests" {
             list(&path, &format!("{prefix}{name}/"), texts)?;
         } else if name.ends_with(".rs") {
-            texts.push((format!("{prefix}{name}"), read(&path)?));
+            let text = fs::read_to_string(&path).map_err(failed)?;
+            texts.push((format!("{prefix}{name}"), text));
         }
     }
     Ok(())
@@ -82,9 +75,6 @@ fn paths(text: &str) -> Vec<Segments> {
                 continues = true;
                 2
             }
-            // Neither strings nor the quotation mark as a character hold paths.
-            ("", '\'') if rest.starts_with("'\"'") => 3,
-            ("", '"') => string_length(rest),
             ("", '{') if follows => {
                 prefixes.push(std::mem::take(&mut path));
                 1
@@ -112,15 +102,14 @@ fn paths(text: &str) -> Vec<Segments> {
     found
 }
 
-/// The length of the string that `text` begins with.
-fn string_length(text: &str) -> usize {
-    let mut is_escaped = false;
-    let end = text.char_indices().skip(1).find(|(_, it)| {
-        let ends = *it == '"' && !is_escaped;
-        is_escaped = *it == '\\' && !is_escaped;
-        ends
-    });
-    end.map_or(text.len(), |(index, _)| index + 1)
+/// `text` without strings, which hold no paths.
+fn without_strings(text: &str) -> String {
+    // Neither an escaped quotation mark nor one that is a character ends a string.
+    let ends = text
+        .replace(r"\\", "")
+        .replace(r#"\""#, "")
+        .replace("'\"'", "");
+    ends.split('"').step_by(2).collect()
 }
 
 #[cfg(test)]
