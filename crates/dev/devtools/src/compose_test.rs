@@ -6,11 +6,10 @@ use std::{
     time::Duration,
 };
 
-use anyhow::{Context, bail, ensure};
-use clap::Args;
+use anyhow::{Context, ensure};
 use local_stack::{ports, process::succeeds, random};
 
-use super::demo::{self, Target};
+use super::demo::{Target, story};
 use rig::{
     client::Client,
     interrupt,
@@ -23,24 +22,14 @@ const READY_LIMIT: Duration = Duration::from_secs(300);
 /// Only this test uses volumes and containers of this name.
 const PROJECT: &str = "countersign-test";
 
-/// How to test the composed system.
-#[derive(Args)]
-pub(crate) struct Arguments {
-    /// Use the existing images instead of building them.
-    #[arg(long)]
-    no_build: bool,
-}
-
-pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+pub(crate) fn run() -> anyhow::Result<ExitCode> {
     let workspace = Workspace::find()?;
     interrupt::watch()?;
     let composed = Composed::new(&workspace)?;
     composed.make_secrets()?;
-    if !arguments.no_build {
-        say("building the images");
-        composed.compose(&["build"])?;
-        interrupt::check()?;
-    }
+    say("building the images");
+    composed.compose(&["build"])?;
+    interrupt::check()?;
     composed.remove()?;
     let tested = test(&composed);
     if tested.is_err() {
@@ -54,7 +43,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
 
 fn test(composed: &Composed<'_>) -> anyhow::Result<()> {
     composed.up()?;
-    demo::show(&composed.target()?)?;
+    story::run(&composed.target()?)?;
 
     say("checking that a user still exists after a restart");
     let client = Client::printing(&composed.gateway());
@@ -77,7 +66,7 @@ impl<'workspace> Composed<'workspace> {
     fn new(workspace: &'workspace Workspace) -> anyhow::Result<Self> {
         let program = [vec!["docker", "compose"], vec!["docker-compose"]]
             .into_iter()
-            .find(|program| works(program, "version"))
+            .find(|program| succeeds(command(program).arg("version")))
             .context("neither `docker compose` nor `docker-compose` is installed")?;
         ensure!(
             succeeds(Command::new("docker").arg("info")),
@@ -147,16 +136,11 @@ impl<'workspace> Composed<'workspace> {
     }
 
     fn compose(&self, arguments: &[&str]) -> anyhow::Result<()> {
-        let (program, first) = self.program.split_first().context("no compose program")?;
-        let status = Command::new(program)
-            .args(first)
+        let program = self.program.join(" ");
+        let status = command(&self.program)
             .args(["--env-file", "deploy/demo.env", "--project-name", PROJECT])
-            .args([
-                "--file",
-                "docker-compose.yml",
-                "--file",
-                "deploy/compose.test.yml",
-            ])
+            .args(["--file", "docker-compose.yml"])
+            .args(["--file", "deploy/compose.test.yml"])
             .args(arguments)
             .env("GATEWAY_PORT", self.gateway_port.to_string())
             .env("DEMO_ENGINE_PORT", self.engine_port.to_string())
@@ -164,15 +148,14 @@ impl<'workspace> Composed<'workspace> {
             .stdin(Stdio::null())
             .status()
             .with_context(|| format!("running {program}"))?;
-        if !status.success() {
-            bail!("{} {} failed", self.program.join(" "), arguments.join(" "));
-        }
+        ensure!(status.success(), "{program} {} failed", arguments.join(" "));
         Ok(())
     }
 }
 
-fn works(program: &[&str], argument: &str) -> bool {
-    let program = program.split_first();
-    program
-        .is_some_and(|(program, first)| succeeds(Command::new(program).args(first).arg(argument)))
+/// A program with its first arguments.
+fn command(words: &[&str]) -> Command {
+    let mut command = Command::new(words.first().copied().unwrap_or_default());
+    command.args(words.iter().skip(1));
+    command
 }

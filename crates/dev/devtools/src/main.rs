@@ -28,7 +28,7 @@ enum Command {
     /// Take pictures of the web pages with example data, or measure how fast they load, on a system of its own.
     Screenshots(screenshots::Arguments),
     /// Build the images, run the demo on them, restart them, and remove everything again.
-    ComposeTest(compose_test::Arguments),
+    ComposeTest,
 }
 
 /// The arguments of another program.
@@ -48,6 +48,6 @@ fn main() -> ExitCode {
         Command::Test(arguments) => test::run(&arguments),
         Command::Countersign(arguments) => countersign::run(&arguments.arguments),
         Command::Screenshots(arguments) => screenshots::run(&arguments),
-        Command::ComposeTest(arguments) => compose_test::run(&arguments),
+        Command::ComposeTest => compose_test::run(),
     })
 }

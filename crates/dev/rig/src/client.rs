@@ -63,8 +63,6 @@ pub struct Response {
     pub status: u16,
     /// The JSON body. A string if the body is not JSON.
     pub body: Value,
-    /// Whether an earlier attempt may have taken effect although its response was lost.
-    pub repeated: bool,
     call: String,
 }
 
@@ -126,14 +124,6 @@ impl Response {
                 self.call, self.body
             )
         })
-    }
-
-    /// Returns the `code` of a problem, and an empty string if there is none.
-    pub fn code(&self) -> &str {
-        self.body
-            .get("code")
-            .and_then(Value::as_str)
-            .unwrap_or_default()
     }
 }
 
@@ -258,7 +248,7 @@ impl Client {
     }
 
     /// Sends a request, and repeats it while the server is unavailable or limits the rate. A repeated call may
-    /// have taken effect before: see [`Response::repeated`].
+    /// have taken effect before.
     pub fn call(&self, call: &Call<'_>) -> anyhow::Result<Response> {
         let name = format!("{} {}", call.method, transcript::path(&call.path));
         if self.is_printing {
@@ -266,7 +256,6 @@ impl Client {
         }
         let start = Instant::now();
         let mut pause = FIRST_PAUSE;
-        let mut repeated = false;
         loop {
             let sent = Instant::now();
             let (failure, asked) = match self.once(call) {
@@ -278,20 +267,12 @@ impl Client {
                         return Ok(Response {
                             status,
                             body,
-                            repeated,
                             call: name,
                         });
                     }
-                    Some(asked) => {
-                        // A rate limit refuses a request before it takes effect.
-                        repeated |= status != 429;
-                        (format!("returned {status}"), asked)
-                    }
+                    Some(asked) => (format!("returned {status}"), asked),
                 },
-                Err(error) => {
-                    repeated = true;
-                    (format!("got no response: {error}"), Duration::ZERO)
-                }
+                Err(error) => (format!("got no response: {error}"), Duration::ZERO),
             };
             pause = pause.max(asked);
             let elapsed = start.elapsed();

@@ -1,6 +1,6 @@
 //! `cargo xtask demo`: runs the main use case once and prints every request.
 
-mod story;
+pub(crate) mod story;
 
 use std::{env, process::ExitCode};
 
@@ -19,32 +19,25 @@ use rig::{
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let workspace = Workspace::find()?;
     match (Stack::read(&workspace)?, &arguments.url) {
-        (None, None) => run_on_new_system(&workspace)?,
-        (stack, _) => show(&Target::new(arguments, stack.as_ref())?)?,
+        (None, None) => run_on_new_system(&workspace, arguments)?,
+        (stack, _) => story::run(&Target::new(arguments, stack.as_ref())?)?,
     }
+    outln!("\ndemo: ok");
     Ok(ExitCode::SUCCESS)
 }
 
-/// Runs the demo. Fails at the first unexpected result.
-pub(crate) fn show(target: &Target) -> anyhow::Result<()> {
-    story::run(target)?;
-    outln!("\ndemo: ok");
-    Ok(())
-}
-
-fn run_on_new_system(workspace: &Workspace) -> anyhow::Result<()> {
+fn run_on_new_system(workspace: &Workspace, arguments: &Arguments) -> anyhow::Result<()> {
     say("no system is running; starting one for the demo");
     interrupt::watch()?;
     let lock = workspace.lock("up")?;
     let options = Options::usual(Source::Build(Profile::Dev));
     let system = System::up(workspace, &options)?;
     drop(lock);
-    let shown = story::run(&Target::from(&system.stack()));
+    let target = Target::new(arguments, Some(&system.stack()));
+    let shown = target.and_then(|target| story::run(&target));
     say("stopping");
     process::stop(workspace)?;
-    shown?;
-    outln!("\ndemo: ok");
-    Ok(())
+    shown
 }
 
 /// Which system to use.
@@ -56,9 +49,6 @@ pub(crate) struct Arguments {
     /// The demo engine's URL. Without it, that of the running system is used.
     #[arg(long, value_name = "URL")]
     engine: Option<String>,
-    /// The demo engine's URL for the services, if it is another one.
-    #[arg(long, value_name = "URL")]
-    engine_inside: Option<String>,
 }
 
 /// The URLs and credentials of a system.
@@ -86,24 +76,12 @@ impl Target {
             gateway: without_slash(&arguments.url)
                 .or_else(|| Some(running?.gateway.clone()))
                 .context("the gateway's URL is missing: --url http://…")?,
-            engine_inside: without_slash(&arguments.engine_inside)
-                .unwrap_or_else(|| engine.clone()),
+            engine_inside: engine.clone(),
             engine,
             admin: admin_from_environment()
                 .or_else(|| Some(running?.admin.clone()))
                 .context("the administrator is missing: ADMIN_USERNAME and ADMIN_PASSWORD")?,
         })
-    }
-}
-
-impl From<&Stack> for Target {
-    fn from(stack: &Stack) -> Self {
-        Self {
-            gateway: stack.gateway.clone(),
-            engine: stack.demo_engine.clone(),
-            engine_inside: stack.demo_engine.clone(),
-            admin: stack.admin.clone(),
-        }
     }
 }
 

@@ -1,8 +1,9 @@
 //! The demo: two people, a decision, a webhook, a forgotten password, and a deleted account.
 
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
-use anyhow::{Context, bail, ensure};
+use anyhow::{Context, ensure};
+use chrono::{DateTime, Utc};
 use local_stack::{process::wait_until, random};
 use rig::{
     client::{Call, Client, Person, Response},
@@ -12,22 +13,23 @@ use serde_json::{Value, json};
 
 use super::Target;
 
+const ARRIVAL_LIMIT: Duration = Duration::from_secs(60);
 const DELETION_LIMIT: Duration = Duration::from_secs(180);
 
 struct Story<'target> {
     target: &'target Target,
     gateway: Client,
-    engine: Engine,
+    engine: Client,
     /// Unique to this run.
     run: String,
 }
 
 /// Runs the whole demo. Fails at the first unexpected response.
-pub(super) fn run(target: &Target) -> anyhow::Result<()> {
+pub(crate) fn run(target: &Target) -> anyhow::Result<()> {
     let story = Story {
         target,
         gateway: Client::printing(&target.gateway),
-        engine: Engine::new(&target.engine),
+        engine: Client::new(&target.engine),
         run: random::tag()?,
     };
 
@@ -65,24 +67,8 @@ impl Story<'_> {
     }
 
     fn sign_up(&self, name: &str) -> anyhow::Result<Person> {
-        let person = Person {
-            email: format!("{name}.{}@example.com", self.run),
-            password: random::password()?,
-            ..Person::default()
-        };
-        let body = json!({"email": person.email, "password": person.password});
-        let response = self.post("/user", body)?;
-        if response.repeated && response.status == 409 {
-            // The first attempt created the account, and its response was lost.
-            self.sign_in(&person)?;
-        } else {
-            response.expect(200)?.text("/token")?;
-        }
-        Ok(person)
-    }
-
-    fn try_sign_in(&self, person: &Person) -> anyhow::Result<Response> {
-        self.gateway.try_sign_in(&person.email, &person.password)
+        let email = format!("{name}.{}@example.com", self.run);
+        self.gateway.sign_up(&email, &random::password()?)
     }
 
     fn sign_in(&self, person: &Person) -> anyhow::Result<Person> {
@@ -115,24 +101,18 @@ impl Story<'_> {
     }
 
     /// Returns the time of the decision.
-    fn approve(&self, task_id: &str, secret: &str) -> anyhow::Result<SystemTime> {
+    fn approve(&self, task_id: &str, secret: &str) -> anyhow::Result<DateTime<Utc>> {
         let path = format!("/people-task/tasks/{task_id}/approve?secret={secret}");
-        let mut response = self.gateway.call(&Call::new("PUT", path))?;
-        let decided = SystemTime::now();
-        if response.repeated && response.code() == "task-already-resolved" {
-            transcript::note("the first attempt approved the task");
-            let path = format!("/people-task/tasks/{task_id}?secret={secret}");
-            response = self.gateway.call(&Call::new("GET", path))?;
-        }
-        let response = response.expect(200)?;
+        let response = self.gateway.call(&Call::new("PUT", path))?.expect(200)?;
+        let decided = Utc::now();
         let (status, body) = (response.text("/status")?, &response.body);
         ensure!(status == "approved", "the task is not approved: {body}");
         Ok(decided)
     }
 
-    fn show_webhook(&self, task_id: &str, decided: SystemTime) -> anyhow::Result<()> {
+    fn show_webhook(&self, task_id: &str, decided: DateTime<Utc>) -> anyhow::Result<()> {
         let query = format!("correlationId={}", self.run);
-        let item = self.engine.wait_for(&query, |item| Some(item.clone()))?;
+        let item = self.wait_received(&query)?;
         transcript::received(&item);
         let text = |pointer: &str| item.pointer(pointer).and_then(Value::as_str);
         for (pointer, expected) in [
@@ -145,40 +125,23 @@ impl Story<'_> {
                 "{pointer} of the webhook is not {expected}: {item}"
             );
         }
-        let delay = milliseconds_between(decided, text("/at").unwrap_or_default())
+        let received = DateTime::parse_from_rfc3339(text("/at").unwrap_or_default())
             .with_context(|| format!("the time of the webhook is invalid: {item}"))?;
-        transcript::note(&format!("received {} ms after the decision", delay.max(0)));
+        let delay = (received.to_utc() - decided).num_milliseconds().max(0);
+        transcript::note(&format!("received {delay} ms after the decision"));
         Ok(())
     }
 
     fn reset_password(&self, person: &mut Person) -> anyhow::Result<()> {
         self.post("/user/forgot-password", json!({"email": person.email}))?
             .expect(200)?;
-        person.password = random::password()?;
         let query = format!("kind=forgot-password&email={}", person.email);
-        let mut tried: Vec<String> = Vec::new();
-        let end = Instant::now() + ARRIVAL_LIMIT;
-        loop {
-            let code = self.engine.wait_for(&query, |item| {
-                let code = item.pointer("/body/code")?.as_str()?;
-                (!tried.iter().any(|earlier| earlier == code)).then(|| code.to_owned())
-            })?;
-            let body = json!({"code": code, "password": person.password});
-            let response = self.post("/user/forgot-password/reset", body)?;
-            tried.push(code);
-            if response.status == 200 {
-                return Ok(());
-            }
-            if response.code() != "invalid-code" || Instant::now() > end {
-                response.expect(200)?;
-                bail!("the password could not be reset");
-            }
-            // Either this call was repeated and its first attempt set the password, or the request for a
-            // code was repeated and a newer code is on its way.
-            if response.repeated && self.try_sign_in(person)?.status == 200 {
-                return Ok(());
-            }
-        }
+        let item = self.wait_received(&query)?;
+        let code = item.pointer("/body/code").context("there is no code")?;
+        person.password = random::password()?;
+        let body = json!({"code": code, "password": person.password});
+        let reset = self.post("/user/forgot-password/reset", body)?;
+        reset.expect(200).map(drop)
     }
 
     fn delete(&self, user_id: &str) -> anyhow::Result<()> {
@@ -201,72 +164,23 @@ impl Story<'_> {
     }
 
     fn check_deleted(&self, person: &Person, session: &Person) -> anyhow::Result<()> {
-        self.try_sign_in(person)?.expect(401)?;
+        let sign_in = self.gateway.try_sign_in(&person.email, &person.password);
+        sign_in?.expect(401)?;
         let call = Call::new("GET", "/user").token(&session.token);
         self.gateway.call(&call)?.expect(401)?;
         transcript::note("the password and the old token are refused");
         Ok(())
     }
-}
 
-const ARRIVAL_LIMIT: Duration = Duration::from_secs(60);
-const MILLISECONDS_PER_DAY: i64 = 86_400_000;
-
-struct Engine {
-    client: Client,
-}
-
-impl Engine {
-    fn new(url: &str) -> Self {
-        Self {
-            client: Client::new(url),
-        }
-    }
-
-    /// Waits for an item that matches `query` and for which `pick` returns a value. Newer items come first.
-    fn wait_for<T>(
-        &self,
-        query: &str,
-        mut pick: impl FnMut(&Value) -> Option<T>,
-    ) -> anyhow::Result<T> {
-        let arrived = wait_until(ARRIVAL_LIMIT, || match self.client.received(query) {
-            Ok(items) => items.iter().rev().find_map(&mut pick).map(Ok),
+    /// Waits until the demo engine has received an item that matches `query`. Returns the newest one.
+    fn wait_received(&self, query: &str) -> anyhow::Result<Value> {
+        let arrived = wait_until(ARRIVAL_LIMIT, || match self.engine.received(query) {
+            Ok(mut items) => items.pop().map(Ok),
             Err(error) => Some(Err(error)),
         });
         arrived.with_context(|| {
             let limit = ARRIVAL_LIMIT.as_secs();
             format!("the demo engine received nothing for {query} within {limit} s")
         })?
-    }
-}
-
-/// Returns the milliseconds from `from` to a time of the form `…THH:MM:SS.mmm…` less than half a day away.
-fn milliseconds_between(from: SystemTime, to: &str) -> Option<i64> {
-    let (_, time) = to.split_once('T')?;
-    let mut parts = time.get(..12)?.split([':', '.']);
-    let mut next = || parts.next()?.parse::<i64>().ok();
-    let to = ((next()? * 60 + next()?) * 60 + next()?) * 1000 + next()?;
-    let from = i64::try_from(from.duration_since(UNIX_EPOCH).ok()?.as_millis()).ok()?
-        % MILLISECONDS_PER_DAY;
-    let half = MILLISECONDS_PER_DAY / 2;
-    Some((to - from + half).rem_euclid(MILLISECONDS_PER_DAY) - half)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn times_are_subtracted_across_midnight() {
-        let noon = UNIX_EPOCH + Duration::from_secs(12 * 3600);
-        let before_midnight = UNIX_EPOCH + Duration::from_millis(86_399_990);
-        for (from, to, expected) in [
-            (noon, "2026-01-01T12:00:00.025Z", Some(25)),
-            (noon, "2026-01-01T11:59:59.990Z", Some(-10)),
-            (before_midnight, "2026-01-02T00:00:00.010Z", Some(20)),
-            (noon, "soon", None),
-        ] {
-            assert_eq!(milliseconds_between(from, to), expected, "{to}");
-        }
     }
 }
