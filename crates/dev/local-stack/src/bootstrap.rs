@@ -1,10 +1,6 @@
 //! Prepares a database with the project's roles, schemas and rights, by `deploy/postgres/bootstrap.sql`.
 
-use std::{
-    process::{Command, Output, Stdio},
-    thread,
-    time::Duration,
-};
+use std::{process::Stdio, thread, time::Duration};
 
 use anyhow::Result;
 use serde::{Deserialize, Serialize};
@@ -66,13 +62,22 @@ impl Roles {
 pub fn run(admin_url: &str, passwords: &Roles) -> Result<Roles> {
     let urls = Roles::urls(admin_url, passwords)?;
     create_database(admin_url)?;
-    psql(admin_url, SCRIPT, Some(passwords))?;
+    let variables = [
+        ("USERS_OWNER_PASSWORD", &*passwords.users_owner),
+        ("USERS_SERVICE_PASSWORD", &passwords.users_service),
+        ("PEOPLE_TASK_OWNER_PASSWORD", &passwords.people_task_owner),
+        (
+            "PEOPLE_TASK_SERVICE_PASSWORD",
+            &passwords.people_task_service,
+        ),
+    ];
+    execute_with(admin_url, SCRIPT, &variables)?;
     Ok(urls)
 }
 
 fn create_database(admin_url: &str) -> Result<()> {
     let name = database_name(admin_url)?;
-    if psql(admin_url, "SELECT 1;", None).is_ok() {
+    if execute(admin_url, "SELECT 1;").is_ok() {
         return Ok(());
     }
     let quoted = name.replace('\'', "''");
@@ -80,26 +85,22 @@ fn create_database(admin_url: &str) -> Result<()> {
         "SELECT format('CREATE DATABASE %I ENCODING ''UTF8'' TEMPLATE template0', '{quoted}') \
          WHERE NOT EXISTS (SELECT FROM pg_database WHERE datname = '{quoted}') \\gexec\n"
     );
-    psql(&with_database(admin_url, "postgres")?, &statement, None)
+    execute(&with_database(admin_url, "postgres")?, &statement)
 }
 
 /// Runs an SQL script as the user of the URL.
 pub fn execute(url: &str, script: &str) -> Result<()> {
-    psql(url, script, None)
+    execute_with(url, script, &[])
 }
 
-/// A `psql` that reads statements from its standard input.
-pub fn session(url: &str) -> Result<Command> {
-    let mut command = client::command("psql", url)?;
-    command.args(["--no-psqlrc", "--quiet", "--tuples-only"]);
-    command.args(["--set", "ON_ERROR_STOP=1"]);
-    Ok(command)
-}
-
-fn psql(url: &str, script: &str, passwords: Option<&Roles>) -> Result<()> {
+/// Runs a script that reads these environment variables.
+fn execute_with(url: &str, script: &str, variables: &[(&str, &str)]) -> Result<()> {
     let mut attempt = 1;
     loop {
-        let output = run_once(url, script, passwords)?;
+        let mut psql = client::psql(url)?;
+        psql.args(["--file", "-"]).stdout(Stdio::null());
+        psql.envs(variables.iter().copied());
+        let output = client::run("psql", &mut psql, script.as_bytes())?;
         let message = String::from_utf8_lossy(&output.stderr);
         let is_conflict =
             message.contains("concurrently updated") || message.contains("duplicate key value");
@@ -109,22 +110,6 @@ fn psql(url: &str, script: &str, passwords: Option<&Roles>) -> Result<()> {
         thread::sleep(Duration::from_millis(50) * attempt);
         attempt += 1;
     }
-}
-
-fn run_once(url: &str, script: &str, passwords: Option<&Roles>) -> Result<Output> {
-    let mut command = session(url)?;
-    command.args(["--file", "-"]).stdout(Stdio::null());
-    if let Some(passwords) = passwords {
-        command
-            .env("USERS_OWNER_PASSWORD", &passwords.users_owner)
-            .env("USERS_SERVICE_PASSWORD", &passwords.users_service)
-            .env("PEOPLE_TASK_OWNER_PASSWORD", &passwords.people_task_owner)
-            .env(
-                "PEOPLE_TASK_SERVICE_PASSWORD",
-                &passwords.people_task_service,
-            );
-    }
-    client::run("psql", &mut command, script.as_bytes())
 }
 
 #[cfg(test)]

@@ -11,13 +11,17 @@ use url::Url;
 
 use crate::packages;
 
+/// A `psql` that stops at the first error, and prints only rows.
+pub fn psql(url: &str) -> Result<Command> {
+    let mut psql = command("psql", url)?;
+    psql.args(["--no-psqlrc", "--quiet", "--tuples-only"]);
+    psql.args(["--set", "ON_ERROR_STOP=1"]);
+    Ok(psql)
+}
+
 /// Returns what `psql` prints for statements: each row in a line, with `|` between its columns.
 pub fn query(url: &str, sql: &str) -> Result<String> {
-    let mut command = command("psql", url)?;
-    command
-        .args(["--no-psqlrc", "--quiet", "--tuples-only", "--no-align"])
-        .args(["--set", "ON_ERROR_STOP=1", "--command", sql]);
-    printed("psql", &mut command)
+    printed("psql", psql(url)?.args(["--no-align", "--command", sql]))
 }
 
 /// Returns what `pgbench` prints with these options.

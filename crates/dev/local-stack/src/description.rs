@@ -1,12 +1,12 @@
 //! Urls and credentials of the servers, in a file that tests read.
 
-use std::{env, fs, path::Path};
+use std::{env, path::Path};
 
 use anyhow::{Context as _, Result};
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use serde::{Deserialize, Serialize};
 
-use crate::{Roles, private::failed, random, with_database};
+use crate::{Roles, private, with_database};
 
 /// Name of the environment variable that holds the path of the description.
 pub const TEST_SERVERS_VARIABLE: &str = "COUNTERSIGN_TEST_SERVERS";
@@ -85,13 +85,13 @@ impl Description {
 
     /// Reads a description from a file.
     pub fn read(path: &Path) -> Result<Self> {
-        let text = fs::read_to_string(path).with_context(failed("reading", path))?;
-        serde_json::from_str(&text).with_context(failed("reading", path))
+        let description = private::read_json(path)?;
+        description.with_context(|| format!("{} is missing", path.display()))
     }
 
     /// Writes the description to a file that only its owner can read, because it holds passwords.
     pub fn write(&self, path: &Path) -> Result<()> {
-        random::write_private(path, serde_json::to_string_pretty(self)?.as_bytes())
+        private::write_json(path, self)
     }
 }
 

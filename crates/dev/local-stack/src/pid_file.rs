@@ -15,9 +15,8 @@ use nix::sys::signal::Signal;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Stop,
+    Stop, private,
     process::{Identity, tail, wait_until},
-    random,
 };
 
 #[derive(Debug)]
@@ -61,8 +60,7 @@ impl PidFile {
     }
 
     fn read(&self) -> Option<Content> {
-        let text = fs::read_to_string(&self.path).ok()?;
-        serde_json::from_str(&text).ok()
+        private::read_json(&self.path).ok().flatten()
     }
 
     /// Returns the process of the file if it is still running. It is one that this or another program of this folder
@@ -124,7 +122,7 @@ impl PidFile {
             process,
             scope: PidScope::current(),
         };
-        random::write_private(&self.path, serde_json::to_string(&content)?.as_bytes())
+        private::write_json(&self.path, &content)
     }
 
     /// Stops the process, if it runs: at once, or by a signal that gives it time.

@@ -2,19 +2,19 @@
 
 use std::{
     fs,
-    os::unix::{
-        fs::{MetadataExt, chown},
-        process::CommandExt,
-    },
+    os::unix::{fs::MetadataExt as _, process::CommandExt as _},
     path::{Path, PathBuf},
     process::{Command, Stdio},
     time::Duration,
 };
 
 use anyhow::{Context as _, Result, ensure};
-use nix::sys::{
-    signal::Signal,
-    statfs::{TMPFS_MAGIC, statfs},
+use nix::{
+    sys::{
+        signal::Signal,
+        statfs::{TMPFS_MAGIC, statfs},
+    },
+    unistd::{User, chown, geteuid},
 };
 
 use crate::{
@@ -27,6 +27,7 @@ use crate::{
 
 const READY_LIMIT: Duration = Duration::from_secs(60);
 const STOP_LIMIT: Duration = Duration::from_secs(20);
+const STREAMING_LIMIT: Duration = Duration::from_secs(30);
 /// A file system in memory.
 const MEMORY: &str = "/dev/shm";
 /// The least size in bytes of a file system in memory that holds data.
@@ -34,6 +35,9 @@ const LEAST_MEMORY: u64 = 6 << 30;
 /// The language of translated messages. gettext reads it from the environment for any locale but C, so that tests need
 /// no German locale on the machine.
 const MESSAGES_LANGUAGE: &str = "de";
+/// The only row is `t` or `f`.
+const IS_STREAMING: &str =
+    "SELECT EXISTS (SELECT FROM pg_stat_replication WHERE state = 'streaming')";
 
 /// A private Postgres server. The superuser is `postgres`, and it listens only on 127.0.0.1.
 #[derive(Debug, Clone)]
@@ -45,14 +49,9 @@ pub struct Postgres {
     port: u16,
     password: String,
     durability: Durability,
-    user: User,
-}
-
-/// The user of the server. Postgres refuses to run as root, so root starts it as Debian's user `postgres`.
-#[derive(Debug, Clone, Copy)]
-enum User {
-    Current,
-    Other { uid: u32, gid: u32 },
+    /// The user of the server, if it is not the present one. Postgres refuses to run as root, so root starts it as Debian's
+    /// user `postgres`.
+    user: Option<User>,
 }
 
 impl Postgres {
@@ -63,14 +62,12 @@ impl Postgres {
         durability: Durability,
     ) -> Result<Self> {
         private::create_reachable_folder(folder)?;
-        let user = if nix::unistd::geteuid().is_root() {
-            postgres_user()
-        } else {
-            User::Current
-        };
+        // Without this user the Debian package is missing, too, and `initialise` fails with an error that says so.
+        let find_user = || User::from_name("postgres").ok().flatten();
+        let user = geteuid().is_root().then(find_user).flatten();
         Ok(Self {
             folder: folder.to_owned(),
-            data: data_folder(folder, user, durability)?,
+            data: data_folder(folder, user.as_ref(), durability)?,
             port,
             password: password.to_owned(),
             durability,
@@ -156,170 +153,6 @@ impl Postgres {
         Ok(())
     }
 
-    /// Holds the data.
-    pub(crate) fn data(&self) -> &Path {
-        &self.data
-    }
-
-    /// The superuser's password.
-    pub(crate) fn password(&self) -> &str {
-        &self.password
-    }
-
-    fn log(&self) -> PathBuf {
-        self.folder.join("postgres.log")
-    }
-
-    fn pid_file(&self) -> PidFile {
-        PidFile::new(self.folder.join("postgres.pid"), self.log())
-    }
-
-    fn initialise(&self) -> Result<()> {
-        ensure!(
-            !matches!(self.user, User::Current) || !nix::unistd::geteuid().is_root(),
-            "cannot find the user postgres, as which root must start the database server"
-        );
-        // An interrupted run leaves a folder that initdb refuses.
-        self.discard()?;
-        private::create_folder(&self.data)?;
-        let password_file = self.data.with_extension("password");
-        random::write_private(&password_file, self.password.as_bytes())?;
-        for path in [&self.data, &password_file] {
-            self.give_to_user(path)?;
-        }
-        let mut command = Command::new(packages::postgres_programs()?.join("initdb"));
-        command
-            .arg("-D")
-            .arg(&self.data)
-            .arg("--pwfile")
-            .arg(&password_file)
-            .args(self.authentication())
-            .args(["--username=postgres", "--encoding=UTF8", "--locale=C.UTF-8"])
-            .arg("--no-sync")
-            .stdin(Stdio::null());
-        self.as_user(&mut command);
-        let output = command.output().context("running initdb")?;
-        let _ = fs::remove_file(&password_file);
-        client::check("initdb", output).map(drop)
-    }
-
-    /// How roles authenticate. The server listens only on the loopback address.
-    ///
-    /// libpq crashes when a process exits while SCRAM uses OpenSSL, and tests end while connections are being
-    /// opened, so servers for tests ask for the password itself. They compare its MD5: the thousands of rounds of SCRAM
-    /// would take a tenth of the processor during the tests.
-    fn authentication(&self) -> [&'static str; 2] {
-        match self.durability {
-            // Sockets are off. Their method makes `initdb` choose how passwords are stored.
-            Durability::Discardable => ["--auth-local=md5", "--auth-host=password"],
-            Durability::Durable => ["--auth-local=scram-sha-256", "--auth-host=scram-sha-256"],
-        }
-    }
-
-    pub(crate) fn give_to_user(&self, path: &Path) -> Result<()> {
-        let User::Other { uid, gid } = self.user else {
-            return Ok(());
-        };
-        chown(path, Some(uid), Some(gid)).with_context(failed("changing the owner of", path))
-    }
-
-    fn settings(&self) -> Vec<String> {
-        let mut settings = vec![
-            "listen_addresses=127.0.0.1".to_owned(),
-            format!("port={}", self.port),
-            "unix_socket_directories=".to_owned(),
-            "max_connections=400".to_owned(),
-            "timezone=UTC".to_owned(),
-            "log_timezone=UTC".to_owned(),
-            "logging_collector=off".to_owned(),
-            "log_min_messages=warning".to_owned(),
-            // A standby that was stopped for a while can still stream.
-            "wal_keep_size=256MB".to_owned(),
-            "wal_retrieve_retry_interval=1s".to_owned(),
-        ];
-        if self.durability == Durability::Discardable {
-            // Data is lost only if the machine fails. A commit still waits until the operating system has
-            // it (`synchronous_commit` stays on), so a killed server loses nothing.
-            settings.extend(["fsync=off", "full_page_writes=off"].map(str::to_owned));
-            // English, except in a database that sets `lc_messages` to another locale, such as C.UTF-8.
-            settings.push("lc_messages=C".to_owned());
-        }
-        settings
-    }
-
-    pub(crate) fn as_user(&self, command: &mut Command) {
-        command.current_dir(&self.data).env("LC_ALL", "C.UTF-8");
-        // These are meant for another server.
-        for (name, _) in
-            std::env::vars_os().filter(|(name, _)| name.as_encoded_bytes().starts_with(b"PG"))
-        {
-            command.env_remove(name);
-        }
-        if let User::Other { uid, gid } = self.user {
-            command.uid(uid).gid(gid);
-        }
-    }
-
-    fn accepts_connections(&self) -> bool {
-        packages::postgres_client("pg_isready").is_ok_and(|program| {
-            let mut command = Command::new(program);
-            command.args(["--quiet", "--host=127.0.0.1", "--timeout=2"]);
-            succeeds(command.arg(format!("--port={}", self.port)))
-        })
-    }
-}
-
-/// Without this user the Debian package is missing, too, and `initialise` fails with an error that says so.
-fn postgres_user() -> User {
-    let user = nix::unistd::User::from_name("postgres").ok().flatten();
-    user.map_or(User::Current, |user| User::Other {
-        uid: user.uid.as_raw(),
-        gid: user.gid.as_raw(),
-    })
-}
-
-/// Returns `folder/data`, or a folder among the temporary files when the server's user has no access to
-/// `folder`, such as to a project in root's home. Data of tests is in memory, if there is enough: each of their
-/// databases has hundreds of files, which some file systems take longer to create than the test takes.
-fn data_folder(folder: &Path, user: User, durability: Durability) -> Result<PathBuf> {
-    let parent = if durability == Durability::Discardable && has_memory() {
-        PathBuf::from(MEMORY)
-    } else if is_accessible(folder, user) {
-        return Ok(folder.join("data"));
-    } else {
-        std::env::temp_dir()
-    };
-    let folder = parent.join(format!("local-postgres-{}", random::short_hash(folder)));
-    private::create_reachable_folder(&folder)?;
-    let owner = fs::symlink_metadata(&folder).with_context(failed("reading", &folder))?;
-    let is_own = owner.is_dir() && owner.uid() == nix::unistd::geteuid().as_raw();
-    ensure!(is_own, "another user owns the folder {}", folder.display());
-    Ok(folder.join("data"))
-}
-
-fn is_accessible(folder: &Path, user: User) -> bool {
-    let User::Other { uid, gid } = user else {
-        return true;
-    };
-    succeeds(Command::new("test").arg("-x").arg(folder).uid(uid).gid(gid))
-}
-
-/// Whether the file system in memory may hold the data of tests. Its size decides, which does not change, so that the data
-/// is found again.
-fn has_memory() -> bool {
-    statfs(MEMORY).is_ok_and(|memory| {
-        let block = u64::try_from(memory.block_size()).unwrap_or_default();
-        memory.filesystem_type() == TMPFS_MAGIC && memory.blocks() * block >= LEAST_MEMORY
-    })
-}
-
-const STREAMING_LIMIT: Duration = Duration::from_secs(30);
-
-/// The only row is `t` or `f`.
-const IS_STREAMING: &str =
-    "SELECT EXISTS (SELECT FROM pg_stat_replication WHERE state = 'streaming')";
-
-impl Postgres {
     /// Replaces this server's data by a base backup of `primary`, and starts it as a standby. Returns when it
     /// streams.
     pub fn follow(&self, primary: &Self) -> Result<()> {
@@ -335,7 +168,7 @@ impl Postgres {
             .stdout(Stdio::null());
         self.as_user(&mut command);
         // The settings of the environment are removed, and so is the password if the environment has one, too.
-        command.env("PGPASSWORD", primary.password());
+        command.env("PGPASSWORD", &primary.password);
         let output = client::run("pg_basebackup", &mut command, b"")?;
         client::check("pg_basebackup", output)?;
         self.spawn()?;
@@ -369,4 +202,145 @@ impl Postgres {
         );
         bootstrap::execute(&self.admin_url(), &script)
     }
+
+    /// Holds the data.
+    pub(crate) fn data(&self) -> &Path {
+        &self.data
+    }
+
+    fn log(&self) -> PathBuf {
+        self.folder.join("postgres.log")
+    }
+
+    fn pid_file(&self) -> PidFile {
+        PidFile::new(self.folder.join("postgres.pid"), self.log())
+    }
+
+    fn initialise(&self) -> Result<()> {
+        ensure!(
+            self.user.is_some() || !geteuid().is_root(),
+            "cannot find the user postgres, as which root must start the database server"
+        );
+        // An interrupted run leaves a folder that initdb refuses.
+        self.discard()?;
+        private::create_folder(&self.data)?;
+        let password_file = self.data.with_extension("password");
+        private::write(&password_file, self.password.as_bytes())?;
+        for path in [&self.data, &password_file] {
+            self.give_to_user(path)?;
+        }
+        let mut command = Command::new(packages::postgres_programs()?.join("initdb"));
+        command
+            .arg("-D")
+            .arg(&self.data)
+            .arg("--pwfile")
+            .arg(&password_file)
+            .args(self.authentication())
+            .args(["--username=postgres", "--encoding=UTF8", "--locale=C.UTF-8"])
+            .arg("--no-sync")
+            .stdin(Stdio::null());
+        self.as_user(&mut command);
+        let output = command.output().context("running initdb")?;
+        let _ = fs::remove_file(&password_file);
+        client::check("initdb", output).map(drop)
+    }
+
+    /// How roles authenticate. The server listens only on the loopback address.
+    ///
+    /// libpq crashes when a process exits while SCRAM uses OpenSSL, and tests end while connections are being
+    /// opened, so servers for tests ask for the password itself. They compare its MD5: the thousands of rounds of SCRAM
+    /// would take a tenth of the processor during the tests.
+    fn authentication(&self) -> [&'static str; 2] {
+        match self.durability {
+            // Sockets are off. Their method makes `initdb` choose how passwords are stored.
+            Durability::Discardable => ["--auth-local=md5", "--auth-host=password"],
+            Durability::Durable => ["--auth-local=scram-sha-256", "--auth-host=scram-sha-256"],
+        }
+    }
+
+    pub(crate) fn give_to_user(&self, path: &Path) -> Result<()> {
+        let Some(user) = &self.user else {
+            return Ok(());
+        };
+        chown(path, Some(user.uid), Some(user.gid))
+            .with_context(failed("changing the owner of", path))
+    }
+
+    fn settings(&self) -> Vec<String> {
+        let mut settings = vec![
+            "listen_addresses=127.0.0.1".to_owned(),
+            format!("port={}", self.port),
+            "unix_socket_directories=".to_owned(),
+            "max_connections=400".to_owned(),
+            "timezone=UTC".to_owned(),
+            "log_timezone=UTC".to_owned(),
+            "logging_collector=off".to_owned(),
+            "log_min_messages=warning".to_owned(),
+            // A standby that was stopped for a while can still stream.
+            "wal_keep_size=256MB".to_owned(),
+            "wal_retrieve_retry_interval=1s".to_owned(),
+        ];
+        if self.durability == Durability::Discardable {
+            // Data is lost only if the machine fails. A commit still waits until the operating system has
+            // it (`synchronous_commit` stays on), so a killed server loses nothing.
+            settings.extend(["fsync=off", "full_page_writes=off"].map(str::to_owned));
+            // English, except in a database that sets `lc_messages` to another locale, such as C.UTF-8.
+            settings.push("lc_messages=C".to_owned());
+        }
+        settings
+    }
+
+    fn as_user(&self, command: &mut Command) {
+        command.current_dir(&self.data).env("LC_ALL", "C.UTF-8");
+        // These are meant for another server.
+        for (name, _) in
+            std::env::vars_os().filter(|(name, _)| name.as_encoded_bytes().starts_with(b"PG"))
+        {
+            command.env_remove(name);
+        }
+        run_as(command, self.user.as_ref());
+    }
+
+    fn accepts_connections(&self) -> bool {
+        packages::postgres_client("pg_isready").is_ok_and(|program| {
+            let mut command = Command::new(program);
+            command.args(["--quiet", "--host=127.0.0.1", "--timeout=2"]);
+            succeeds(command.arg(format!("--port={}", self.port)))
+        })
+    }
+}
+
+fn run_as<'command>(command: &'command mut Command, user: Option<&User>) -> &'command mut Command {
+    match user {
+        Some(user) => command.uid(user.uid.as_raw()).gid(user.gid.as_raw()),
+        None => command,
+    }
+}
+
+/// Returns `folder/data`, or a folder among the temporary files when the server's user has no access to
+/// `folder`, such as to a project in root's home. Data of tests is in memory, if there is enough: each of their
+/// databases has hundreds of files, which some file systems take longer to create than the test takes.
+fn data_folder(folder: &Path, user: Option<&User>, durability: Durability) -> Result<PathBuf> {
+    let parent = if durability == Durability::Discardable && has_memory() {
+        PathBuf::from(MEMORY)
+    } else if succeeds(run_as(Command::new("test").arg("-x").arg(folder), user)) {
+        return Ok(folder.join("data"));
+    } else {
+        std::env::temp_dir()
+    };
+    let folder = parent.join(format!("local-postgres-{}", random::short_hash(folder)));
+    private::create_reachable_folder(&folder)?;
+    let owner = fs::symlink_metadata(&folder).with_context(failed("reading", &folder))?;
+    let is_own = owner.is_dir() && owner.uid() == geteuid().as_raw();
+    ensure!(is_own, "another user owns the folder {}", folder.display());
+    Ok(folder.join("data"))
+}
+
+/// Whether the file system in memory may hold the data of tests. Its size decides, which does not change, so that the data
+/// is found again.
+fn has_memory() -> bool {
+    statfs(MEMORY).is_ok_and(|memory| {
+        let block = u64::try_from(memory.block_size()).unwrap_or_default();
+        memory.filesystem_type() == TMPFS_MAGIC && memory.blocks() * block >= LEAST_MEMORY
+    })
 }

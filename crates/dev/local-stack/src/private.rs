@@ -3,12 +3,13 @@
 
 use std::{
     fs::{self, DirBuilder, File, OpenOptions, Permissions, set_permissions},
-    io::ErrorKind,
+    io::{ErrorKind, Write as _},
     os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _},
     path::Path,
 };
 
 use anyhow::{Context as _, Result};
+use serde::{Serialize, de::DeserializeOwned};
 
 const FILE: u32 = 0o600;
 const FOLDER: u32 = 0o700;
@@ -55,6 +56,34 @@ pub fn remove_folder(path: &Path) -> Result<()> {
         }
         _ => Ok(()),
     }
+}
+
+/// Writes a file atomically.
+pub fn write(path: &Path, content: &[u8]) -> Result<()> {
+    if let Some(folder) = path.parent().filter(|folder| !folder.is_dir()) {
+        create_folder(folder)?;
+    }
+    let mut draft = path.as_os_str().to_owned();
+    draft.push(".new");
+    let draft = Path::new(&draft);
+    truncate(draft)?
+        .write_all(content)
+        .with_context(failed("writing", draft))?;
+    fs::rename(draft, path).with_context(failed("writing", path))
+}
+
+/// Writes a file of JSON atomically.
+pub fn write_json(path: &Path, content: &impl Serialize) -> Result<()> {
+    write(path, serde_json::to_string_pretty(content)?.as_bytes())
+}
+
+/// Reads a file of JSON, if it exists.
+pub fn read_json<T: DeserializeOwned>(path: &Path) -> Result<Option<T>> {
+    let text = match fs::read_to_string(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        read => read.with_context(failed("reading", path))?,
+    };
+    serde_json::from_str(&text).with_context(failed("reading", path))
 }
 
 /// Opens a file for appending. It is created, if it is missing.
@@ -106,6 +135,14 @@ mod tests {
         let reachable = folder.path().join("c/d");
         create_reachable_folder(&reachable).unwrap();
         assert_eq!(mode(&reachable) & 0o066, 0);
+    }
+
+    #[test]
+    fn a_private_file_is_readable_by_its_owner_only() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("deep/secret");
+        write(&path, b"x").unwrap();
+        assert_eq!(mode(&path), 0o600);
     }
 
     #[test]

@@ -65,17 +65,13 @@ impl Identity {
         }
     }
 
-    /// Waits until the process has ended. Returns whether it ended within `limit`.
-    pub fn wait(&self, limit: Duration) -> bool {
-        wait_until(limit, || (!self.is_alive()).then_some(())).is_some()
-    }
-
     /// Sends `first` to the process, then SIGKILL if it is still running after `limit`. Kills its descendants,
     /// too.
     pub fn stop(&self, first: Signal, limit: Duration) -> Result<()> {
         let family = self.family();
         self.signal(first);
-        if !self.wait(limit) {
+        let ended = wait_until(limit, || (!self.is_alive()).then_some(()));
+        if ended.is_none() {
             self.signal(Signal::SIGKILL);
         }
         kill_all(&family)
@@ -83,9 +79,7 @@ impl Identity {
 
     /// Kills the process and its descendants, as a power failure would.
     pub fn kill(&self) -> Result<()> {
-        let family = self.family();
-        self.signal(Signal::SIGKILL);
-        kill_all(&family)
+        self.stop(Signal::SIGKILL, Duration::ZERO)
     }
 
     /// Returns the process and all its descendants.

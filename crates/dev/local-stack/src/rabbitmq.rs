@@ -3,7 +3,7 @@
 use std::{
     io::{Read, Write},
     net::{Ipv4Addr, SocketAddr, TcpStream},
-    path::{Path, PathBuf},
+    path::PathBuf,
     process::{Command, Stdio},
     time::Duration,
 };
@@ -17,9 +17,8 @@ use crate::{
     description::RabbitMqDescription,
     packages,
     pid_file::PidFile,
-    private,
+    ports, private,
     process::{Detached, Identity, tail, wait_until},
-    random,
 };
 
 const READY_LIMIT: Duration = Duration::from_secs(120);
@@ -35,15 +34,29 @@ pub(crate) struct Ports {
     pub(crate) epmd: u16,
 }
 
+impl Ports {
+    /// Four free ports.
+    pub(crate) fn free() -> Result<Self> {
+        let [amqp, management, distribution, epmd] = ports::free()?;
+        Ok(Self {
+            amqp,
+            management,
+            distribution,
+            epmd,
+        })
+    }
+}
+
 /// A private RabbitMQ server. All its ports are on 127.0.0.1, including that of Erlang's port mapper.
 #[derive(Debug, Clone)]
 pub struct RabbitMq {
-    folder: PathBuf,
-    ports: Ports,
-    password: String,
-    node: String,
-    durability: Durability,
-    cluster: Option<Cluster>,
+    pub(crate) folder: PathBuf,
+    pub(crate) ports: Ports,
+    pub(crate) password: String,
+    /// The name of the node.
+    pub(crate) node: String,
+    pub(crate) durability: Durability,
+    pub(crate) cluster: Option<Cluster>,
 }
 
 /// The cluster of a node. All nodes use the port mapper of the first one.
@@ -56,24 +69,6 @@ pub(crate) struct Cluster {
 }
 
 impl RabbitMq {
-    pub(crate) fn new(
-        folder: &Path,
-        ports: Ports,
-        password: &str,
-        node: &str,
-        durability: Durability,
-        cluster: Option<Cluster>,
-    ) -> Self {
-        Self {
-            folder: folder.to_owned(),
-            ports,
-            password: password.to_owned(),
-            node: node.to_owned(),
-            durability,
-            cluster,
-        }
-    }
-
     /// Returns the URLs and credentials of the server.
     pub fn description(&self) -> RabbitMqDescription {
         RabbitMqDescription {
@@ -238,8 +233,9 @@ impl RabbitMq {
             let folder = self.folder.join(folder);
             private::create_folder(&folder)?;
         }
-        if let Some(cluster) = &self.cluster {
-            self.write_cookie(&cluster.cookie)?;
+        let cookie = self.folder.join("home/.erlang.cookie");
+        if let Some(cluster) = self.cluster.as_ref().filter(|_| !cookie.exists()) {
+            private::write(&cookie, cluster.cookie.as_bytes())?;
         }
         for (name, content) in [
             ("rabbitmq.conf", self.configuration()),
@@ -249,15 +245,7 @@ impl RabbitMq {
         ] {
             let file = self.folder.join(name);
             // One of them has the password.
-            random::write_private(&file, content.as_bytes())?;
-        }
-        Ok(())
-    }
-
-    fn write_cookie(&self, cookie: &str) -> Result<()> {
-        let file = self.folder.join("home/.erlang.cookie");
-        if !file.exists() {
-            random::write_private(&file, cookie.as_bytes())?;
+            private::write(&file, content.as_bytes())?;
         }
         Ok(())
     }

@@ -1,14 +1,8 @@
-//! Random values, and the files that keep them secret.
+//! Random values, and stable names.
 
-use std::{
-    fs::{self, File},
-    io::{Read, Write},
-    path::Path,
-};
+use std::{fs::File, io::Read as _, path::Path};
 
 use anyhow::{Context as _, Result};
-
-use crate::private::{self, failed};
 
 /// Returns `N` bytes from the system's random number generator.
 pub fn bytes<const N: usize>() -> Result<[u8; N]> {
@@ -37,20 +31,6 @@ pub fn seed() -> Result<u64> {
     Ok(u32::from_be_bytes(bytes()?).into())
 }
 
-/// Writes a file that only its owner can read, atomically.
-pub fn write_private(path: &Path, content: &[u8]) -> Result<()> {
-    if let Some(folder) = path.parent().filter(|folder| !folder.is_dir()) {
-        private::create_folder(folder)?;
-    }
-    let mut draft = path.as_os_str().to_owned();
-    draft.push(".new");
-    let draft = Path::new(&draft);
-    private::truncate(draft)?
-        .write_all(content)
-        .with_context(failed("writing", draft))?;
-    fs::rename(draft, path).with_context(failed("writing", path))
-}
-
 /// Returns a short, stable name for a path: its FNV-1a hash in eight hex digits. Not for secrets.
 pub(crate) fn short_hash(path: &Path) -> String {
     let hash = path
@@ -65,20 +45,7 @@ pub(crate) fn short_hash(path: &Path) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::PermissionsExt as _;
-
     use super::*;
-
-    #[test]
-    fn a_private_file_is_readable_by_its_owner_only() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("deep/secret");
-        write_private(&path, b"x").unwrap();
-        assert_eq!(
-            fs::metadata(&path).unwrap().permissions().mode() & 0o777,
-            0o600
-        );
-    }
 
     #[test]
     fn passwords_differ() {

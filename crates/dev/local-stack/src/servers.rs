@@ -1,9 +1,6 @@
 //! Postgres and RabbitMQ, started and stopped together.
 
-use std::{
-    fs,
-    path::{Path, PathBuf},
-};
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
 use serde::{Deserialize, Serialize};
@@ -54,28 +51,14 @@ struct State {
 
 impl State {
     fn new(folder: &Path, layout: Layout) -> Result<Self> {
-        let [postgres_port, amqp, management, distribution, epmd] = ports::free()?;
-        let peers = (1..layout.broker_nodes).map(|_| {
-            let [amqp, management, distribution] = ports::free()?;
-            Ok(rabbitmq::Ports {
-                amqp,
-                management,
-                distribution,
-                epmd,
-            })
-        });
-        let standby_port = layout.standby.then(ports::free).transpose()?;
+        let [postgres_port, standby_port] = ports::free()?;
+        let peers = (1..layout.broker_nodes).map(|_| rabbitmq::Ports::free());
         Ok(Self {
             durability: layout.durability,
             postgres_port,
-            standby_port: standby_port.map(|[port]| port),
+            standby_port: layout.standby.then_some(standby_port),
             postgres_password: random::password()?,
-            rabbitmq_ports: rabbitmq::Ports {
-                amqp,
-                management,
-                distribution,
-                epmd,
-            },
+            rabbitmq_ports: rabbitmq::Ports::free()?,
             rabbitmq_password: random::password()?,
             rabbitmq_node: format!("local-{}@localhost", random::short_hash(folder)),
             rabbitmq_peers: peers.collect::<Result<_>>()?,
@@ -86,47 +69,36 @@ impl State {
 
     /// The nodes of the broker, the first one first.
     fn broker(&self, folder: &Path) -> Vec<RabbitMq> {
-        let peers = (2..).zip(&self.rabbitmq_peers).map(|(number, ports)| {
+        let first = ("rabbitmq".to_owned(), self.rabbitmq_node.clone());
+        let peers = (2..).map(|number| {
             let name = format!("{number}-{}", self.rabbitmq_node);
-            (format!("rabbitmq-{number}"), *ports, name)
+            (format!("rabbitmq-{number}"), name)
         });
-        let first = (
-            "rabbitmq".to_owned(),
-            self.rabbitmq_ports,
-            self.rabbitmq_node.clone(),
-        );
-        let nodes: Vec<_> = std::iter::once(first).chain(peers).collect();
-        let names: Vec<String> = nodes.iter().map(|(_, _, name)| name.clone()).collect();
-        let cluster = (names.len() > 1).then(|| rabbitmq::Cluster {
-            nodes: names,
-            cookie: self.rabbitmq_cookie.clone(),
+        let ports = std::iter::once(&self.rabbitmq_ports).chain(&self.rabbitmq_peers);
+        let names = std::iter::once(first).chain(peers);
+        let nodes = ports.zip(names).map(|(ports, (subfolder, node))| RabbitMq {
+            folder: folder.join(subfolder),
+            // All use the port mapper of the first one.
+            ports: rabbitmq::Ports {
+                epmd: self.rabbitmq_ports.epmd,
+                ..*ports
+            },
+            password: self.rabbitmq_password.clone(),
+            node,
+            durability: self.durability,
+            cluster: None,
         });
-        let node = |(subfolder, ports, name): (String, rabbitmq::Ports, String)| {
-            let (folder, password) = (folder.join(subfolder), &self.rabbitmq_password);
-            RabbitMq::new(
-                &folder,
-                ports,
-                password,
-                &name,
-                self.durability,
-                cluster.clone(),
-            )
-        };
-        nodes.into_iter().map(node).collect()
-    }
-
-    fn read(folder: &Path) -> Result<Option<Self>> {
-        let path = Self::path(folder);
-        match fs::read_to_string(&path) {
-            Ok(text) => serde_json::from_str(&text).with_context(failed("reading", path)),
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(error).with_context(failed("reading", path)),
+        let mut nodes: Vec<_> = nodes.collect();
+        if nodes.len() > 1 {
+            let cluster = rabbitmq::Cluster {
+                nodes: nodes.iter().map(|node| node.node.clone()).collect(),
+                cookie: self.rabbitmq_cookie.clone(),
+            };
+            for node in &mut nodes {
+                node.cluster = Some(cluster.clone());
+            }
         }
-    }
-
-    fn write(&self, folder: &Path) -> Result<()> {
-        let text = serde_json::to_string_pretty(self)?;
-        random::write_private(&Self::path(folder), text.as_bytes())
+        nodes
     }
 
     fn path(folder: &Path) -> PathBuf {
@@ -144,16 +116,14 @@ impl Servers {
         let folder = &folder
             .canonicalize()
             .with_context(failed("finding", folder))?;
-        let mut state = match State::read(folder)? {
+        let mut state = match private::read_json(&State::path(folder))? {
             Some(state) => state,
             None => State::new(folder, layout)?,
         };
         state.durability = layout.durability;
-        let mut servers = Self::new(folder, &state)?;
-        if servers.replace_taken_ports(&mut state)? {
-            servers = Self::new(folder, &state)?;
-        }
-        state.write(folder)?;
+        Self::new(folder, &state)?.replace_taken_ports(&mut state)?;
+        let servers = Self::new(folder, &state)?;
+        private::write_json(&State::path(folder), &state)?;
         let started = servers
             .start_parts(parts)
             .and_then(|()| servers.start_standby());
@@ -165,7 +135,7 @@ impl Servers {
 
     /// Returns the servers of a folder, running or not. `None` when none was ever started there.
     pub fn find(folder: &Path) -> Result<Option<Self>> {
-        let Some(state) = State::read(folder)? else {
+        let Some(state) = private::read_json(&State::path(folder))? else {
             return Ok(None);
         };
         let folder = folder
@@ -232,41 +202,36 @@ impl Servers {
         })
     }
 
-    /// Replaces ports that other programs have taken. Returns whether any was replaced.
-    fn replace_taken_ports(&self, state: &mut State) -> Result<bool> {
+    /// Replaces ports that other programs have taken.
+    fn replace_taken_ports(&self, state: &mut State) -> Result<()> {
         let mut held = Vec::new();
         if !self.postgres.is_running() {
             held.push(&mut state.postgres_port);
         }
-        if self
-            .postgres_standby
-            .iter()
-            .any(|standby| !standby.is_running())
-        {
+        let standby = self.postgres_standby.as_ref();
+        if standby.is_some_and(|standby| !standby.is_running()) {
             held.extend(&mut state.standby_port);
         }
         if !self.rabbitmq.is_running() {
             // A port mapper that outlived its server may hold the port.
             self.rabbitmq.stop(Stop::Kill)?;
             self.rabbitmq.stop_port_mapper()?;
-            let broker =
-                std::iter::once(&mut state.rabbitmq_ports).chain(&mut state.rabbitmq_peers);
-            for (number, node) in broker.enumerate() {
-                // The nodes share the port mapper of the first one.
-                held.extend((number == 0).then_some(&mut node.epmd));
-                held.extend([&mut node.amqp, &mut node.management, &mut node.distribution]);
-            }
+            let first = std::iter::once(&mut state.rabbitmq_ports);
+            let broker = first.chain(&mut state.rabbitmq_peers);
+            held.extend(broker.flat_map(|node| {
+                let rabbitmq::Ports {
+                    amqp,
+                    management,
+                    distribution,
+                    epmd,
+                } = node;
+                [amqp, management, distribution, epmd]
+            }));
         }
-        let mut replaced = false;
         for port in held {
-            let free = ports::prefer(*port)?;
-            replaced |= free != *port;
-            *port = free;
+            *port = ports::prefer(*port)?;
         }
-        for peer in &mut state.rabbitmq_peers {
-            peer.epmd = state.rabbitmq_ports.epmd;
-        }
-        Ok(replaced)
+        Ok(())
     }
 
     /// Starts the standby as a copy of the database server, which waits for it from then on.

@@ -6,7 +6,7 @@ use std::{
 };
 
 use anyhow::{Context as _, ensure};
-use local_stack::bootstrap;
+use local_stack::client;
 
 const HELD: &str = "held";
 
@@ -20,7 +20,7 @@ pub struct HeldLock {
 impl HeldLock {
     /// Runs statements in a transaction, and returns when they have their locks.
     pub fn acquire(url: &str, statements: &str) -> anyhow::Result<Self> {
-        let mut session = bootstrap::session(url)?
+        let mut session = client::psql(url)?
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()

@@ -33,8 +33,8 @@ struct Instance {
 
 impl Instance {
     fn read(folder: &Path) -> Option<Self> {
-        let text = fs::read_to_string(folder.join("instance.json")).ok()?;
-        let instance: Self = serde_json::from_str(&text).ok()?;
+        let file = folder.join("instance.json");
+        let instance: Self = private::read_json(&file).ok().flatten()?;
         let place = fs::metadata(folder).ok()?;
         let is_here = (instance.device, instance.inode) == (place.dev(), place.ino());
         is_here.then_some(instance)
@@ -48,8 +48,7 @@ impl Instance {
             device: place.dev(),
             inode: place.ino(),
         };
-        let text = serde_json::to_string(&instance)?;
-        random::write_private(&folder.join("instance.json"), text.as_bytes())?;
+        private::write_json(&folder.join("instance.json"), &instance)?;
         Ok(instance)
     }
 
@@ -96,16 +95,15 @@ pub fn unproven(workspace: &Workspace) -> Option<String> {
 /// file has their pids.
 pub const MARKER: &str = "COUNTERSIGN_INSTANCE";
 
-/// Always set, because they differ between processes, and not inherited, so that a process has only those that it needs.
-const OF_ONE_PROCESS: [&str; 4] = [
+/// Always set, because they differ between processes or are those of the system, and not inherited, so that a process has
+/// only those that it needs.
+const OF_ONE_PROCESS: [&str; 5] = [
     "LISTEN_ADDRESS",
     "METRICS_ADDRESS",
     "DATABASE_URL",
     "DATABASE_OWNER_URL",
+    "AMQP_URL",
 ];
-
-/// Not inherited, either.
-const BROKER: &str = "AMQP_URL";
 
 /// Variables by name.
 pub type Variables = BTreeMap<&'static str, String>;
@@ -120,7 +118,7 @@ pub fn owned(settings: &[(&'static str, &str)]) -> Variables {
 
 /// Adds those `variables` to the inherited environment of `command` that the caller has not set.
 pub fn apply(command: &mut Command, variables: &Variables) {
-    for name in OF_ONE_PROCESS.into_iter().chain([BROKER]) {
+    for name in OF_ONE_PROCESS {
         command.env_remove(name);
         command.env_remove(format!("{name}_FILE"));
     }
@@ -136,7 +134,7 @@ fn not_given<'variables>(
     let is_set = |name: &str| {
         let plain = name.strip_suffix("_FILE").unwrap_or(name);
         let is_given = given(plain) || given(&format!("{plain}_FILE"));
-        !is_given || name == MARKER || name == BROKER || OF_ONE_PROCESS.contains(&name)
+        !is_given || name == MARKER || OF_ONE_PROCESS.contains(&name)
     };
     let variables = variables.iter().filter(move |(name, _)| is_set(name));
     variables.map(|(name, value)| (*name, OsStr::new(value)))

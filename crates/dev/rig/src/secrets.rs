@@ -3,7 +3,7 @@
 use std::{fs, path::PathBuf};
 
 use anyhow::Context;
-use local_stack::{Roles, random};
+use local_stack::{Roles, private, random};
 use pem::{EncodeConfig, LineEnding, Pem};
 
 use crate::workspace::Workspace;
@@ -67,7 +67,7 @@ fn read_or_create(
         return Ok(text.trim().to_owned());
     }
     let text = create()?;
-    random::write_private(&path, text.as_bytes())?;
+    private::write(&path, text.as_bytes())?;
     Ok(text)
 }
 

@@ -1,9 +1,8 @@
 //! `.local/stack.json`: the URLs, processes and credentials of the running system.
 
-use std::{fs, io::ErrorKind, path::PathBuf};
+use std::{fs, path::PathBuf};
 
-use anyhow::Context;
-use local_stack::random;
+use local_stack::private;
 use serde::{Deserialize, Serialize};
 
 use crate::workspace::Workspace;
@@ -68,20 +67,12 @@ impl Stack {
 
     /// Reads the file. `None` when no system is running.
     pub fn read(workspace: &Workspace) -> anyhow::Result<Option<Self>> {
-        let path = Self::path(workspace);
-        match fs::read_to_string(&path) {
-            Ok(text) => serde_json::from_str(&text)
-                .map(Some)
-                .with_context(|| format!("reading {}", path.display())),
-            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(error).with_context(|| format!("reading {}", path.display())),
-        }
+        private::read_json(&Self::path(workspace))
     }
 
     /// Writes the file.
     pub fn write(&self, workspace: &Workspace) -> anyhow::Result<()> {
-        let text = serde_json::to_string_pretty(self)?;
-        random::write_private(&Self::path(workspace), text.as_bytes())
+        private::write_json(&Self::path(workspace), self)
     }
 
     /// Removes the file, if it exists.

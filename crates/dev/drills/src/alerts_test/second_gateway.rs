@@ -7,7 +7,7 @@ use std::{
 };
 
 use anyhow::Context;
-use local_stack::{private, random};
+use local_stack::private;
 use rcgen::generate_simple_self_signed;
 
 use super::prometheus::Drill;
@@ -25,7 +25,7 @@ pub(super) fn prepare(system: &mut System) -> anyhow::Result<()> {
     let certificate = folder.join("certificate.pem");
     fs::write(&certificate, certified.cert.pem())?;
     let private_key = private_key(&system.workspace);
-    random::write_private(
+    private::write(
         &private_key,
         certified.signing_key.serialize_pem().as_bytes(),
     )?;
