@@ -4,6 +4,7 @@ use std::process::{Command, ExitCode};
 
 use anyhow::Context as _;
 
+use rig::output::exit_code;
 use rig::stack_file::Stack;
 use rig::workspace::{Profile, Workspace};
 
@@ -31,6 +32,5 @@ pub(crate) fn run(arguments: &[String]) -> anyhow::Result<ExitCode> {
         .env("AMQP_URL", &stack.amqp)
         .status()
         .context("running it")?;
-    let code = status.code().and_then(|code| u8::try_from(code).ok());
-    Ok(code.map_or(ExitCode::FAILURE, ExitCode::from))
+    Ok(exit_code(status))
 }

@@ -2,7 +2,7 @@
 
 use std::{
     path::PathBuf,
-    process::{Command, ExitCode, Stdio},
+    process::{Command, ExitCode, ExitStatus, Stdio},
     time::Instant,
 };
 
@@ -14,7 +14,11 @@ use local_stack::{
     process::succeeds,
 };
 
-use rig::{errln, interrupt, output::say, workspace::Workspace};
+use rig::{
+    errln, interrupt,
+    output::{exit_code, say},
+    workspace::Workspace,
+};
 
 /// The arguments of the test runner.
 #[derive(Args)]
@@ -22,17 +26,6 @@ pub(crate) struct Arguments {
     /// Arguments of the test runner, as in `cargo xtask test -- -p gateway a_stranger`.
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
     runner: Vec<String>,
-}
-
-/// Stops and removes the test servers when it is dropped.
-struct DiscardOnDrop<'workspace>(&'workspace Workspace);
-
-impl Drop for DiscardOnDrop<'_> {
-    fn drop(&mut self) {
-        if let Err(error) = Servers::discard(&self.0.test_servers()) {
-            errln!("stopping the test servers: {error}");
-        }
-    }
 }
 
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
@@ -53,17 +46,18 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
 
     // A killed run leaves its servers.
     Servers::discard(&workspace.test_servers())?;
-    let _discard = DiscardOnDrop(&workspace);
-    let file = start_servers(&workspace)?;
-    interrupt::check()?;
+    let status = run_on_servers(&workspace, &mut command);
+    if let Err(error) = Servers::discard(&workspace.test_servers()) {
+        errln!("stopping the test servers: {error}");
+    }
+    Ok(exit_code(status?))
+}
 
+fn run_on_servers(workspace: &Workspace, command: &mut Command) -> anyhow::Result<ExitStatus> {
+    let file = start_servers(workspace)?;
+    interrupt::check()?;
     let child = command.env(TEST_SERVERS_VARIABLE, &file).spawn();
-    let status = interrupt::wait_for(child.context("running the tests")?)?;
-    let code = status
-        .code()
-        .and_then(|code| u8::try_from(code).ok())
-        .unwrap_or(1);
-    Ok(ExitCode::from(code))
+    interrupt::wait_for(child.context("running the tests")?)
 }
 
 /// Starts the servers. Returns the path of their description.

@@ -1,6 +1,6 @@
 //! The output of the commands, and how they end.
 
-use std::process::ExitCode;
+use std::process::{ExitCode, ExitStatus};
 
 use crate::paint;
 
@@ -53,4 +53,10 @@ pub fn verdict(test: &str, passed: bool) -> ExitCode {
         outln!("\n{}", paint::red(&format!("{test}: failed")));
         ExitCode::FAILURE
     }
+}
+
+/// The exit code of another program, for this one.
+pub fn exit_code(status: ExitStatus) -> ExitCode {
+    let code = status.code().and_then(|code| u8::try_from(code).ok());
+    code.map_or(ExitCode::FAILURE, ExitCode::from)
 }

@@ -15,15 +15,6 @@ const POLL: Duration = Duration::from_millis(200);
 /// The first argument of the second process, which cleans up when a run is killed.
 const WATCHDOG: &str = "watchdog";
 
-/// Which files to keep.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Keep {
-    /// Logs and data, to investigate a failure.
-    Everything,
-    /// None.
-    Nothing,
-}
-
 /// Runs the main function of a program, and prints its error, if there is one.
 pub fn run(main: impl FnOnce() -> anyhow::Result<ExitCode>) -> ExitCode {
     let arguments: Vec<String> = env::args().skip(1).collect();
@@ -49,15 +40,15 @@ pub fn with_own_system<T>(
     let _lock = base.lock_folder(folder)?;
     let workspace = base.aside(folder);
     // A killed run leaves its system.
-    clean_up(&workspace, Keep::Nothing)?;
+    remove(&workspace)?;
     let _watchdog = Watchdog::start(base, folder)?;
     let outcome = test(&workspace);
     say("stopping everything");
     let has_logs = workspace.local().join("log").is_dir();
     if outcome.as_ref().is_ok_and(passed) || interrupt::came() || !has_logs {
-        clean_up(&workspace, Keep::Nothing)?;
+        remove(&workspace)?;
     } else {
-        clean_up(&workspace, Keep::Everything)?;
+        kill(&workspace)?;
         say(&format!(
             "the logs of the processes are in .local/{folder}/log, those of the servers and their data in \
              .local/{folder}/servers"
@@ -67,19 +58,27 @@ pub fn with_own_system<T>(
 }
 
 /// Kills every process and server of a system that this or an earlier run started.
-fn clean_up(workspace: &Workspace, keep: Keep) -> anyhow::Result<()> {
+fn kill(workspace: &Workspace) -> anyhow::Result<()> {
+    kill_processes(workspace)?;
+    let servers = Servers::find(&workspace.servers())?;
+    servers.map_or(Ok(()), |servers| servers.stop(Stop::Kill))
+}
+
+/// The same, and removes logs and data.
+fn remove(workspace: &Workspace) -> anyhow::Result<()> {
+    kill_processes(workspace)?;
+    Servers::discard(&workspace.servers())?;
+    private::remove_folder(&workspace.local())
+}
+
+fn kill_processes(workspace: &Workspace) -> anyhow::Result<()> {
     // The second pass finds processes that were starting during the first.
     for _ in 0..2 {
         for (_, identity) in instance::processes(workspace)? {
             identity.kill()?;
         }
     }
-    if keep == Keep::Everything {
-        let servers = Servers::find(&workspace.servers())?;
-        return servers.map_or(Ok(()), |servers| servers.stop(Stop::Kill));
-    }
-    Servers::discard(&workspace.servers())?;
-    private::remove_folder(&workspace.local())
+    Ok(())
 }
 
 /// A second process, which removes the system of this run if this process is killed. Dropping it ends the process.
@@ -123,6 +122,6 @@ fn watch(arguments: &[String]) -> anyhow::Result<ExitCode> {
     let base = Workspace::find()?;
     // Another run cleans up its own system; the lock keeps this run from mistaking it for remains.
     let _lock = base.lock_folder(folder)?;
-    clean_up(&base.aside(folder), Keep::Everything)?;
+    kill(&base.aside(folder))?;
     Ok(ExitCode::SUCCESS)
 }

@@ -16,10 +16,10 @@ use crate::{
 };
 
 /// The packages whose programs run.
-pub const PACKAGES: [&str; 3] = ["demo-engine", ALL_SERVICES, "gateway"];
+pub(crate) const PACKAGES: [&str; 3] = ["demo-engine", ALL_SERVICES, "gateway"];
 
 /// The program of both services and all workers.
-pub const ALL_SERVICES: &str = "all-services";
+pub(crate) const ALL_SERVICES: &str = "all-services";
 
 const DEFAULT_PORT: u16 = 8080;
 
@@ -45,15 +45,20 @@ const PROGRAMS: [(&str, Kind, u8); 7] = [
     ("gateway", Kind::Gateway, 2),
 ];
 
+/// The names of all programs.
+pub(crate) fn names() -> impl Iterator<Item = &'static str> {
+    PROGRAMS.into_iter().map(|(name, ..)| name)
+}
+
 /// The names by which [`ALL_SERVICES`] is started.
-pub fn names_of_services() -> impl Iterator<Item = &'static str> {
+pub(crate) fn names_of_services() -> impl Iterator<Item = &'static str> {
     let programs = PROGRAMS.into_iter();
     let services = programs.filter(|(_, kind, _)| matches!(kind, Kind::Service | Kind::Worker));
     services.map(|(name, ..)| name)
 }
 
 /// The last stage.
-pub const LAST_STAGE: u8 = 2;
+pub(crate) const LAST_STAGE: u8 = 2;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
@@ -121,18 +126,9 @@ pub(crate) fn processes(
     Ok(processes)
 }
 
-/// The port that was asked for, or that of `LISTEN_ADDRESS`, the default one, or a free one.
+/// The port that was asked for, the default one, or a free one.
 pub(crate) fn gateway_port(asked: Option<u16>) -> anyhow::Result<u16> {
-    let port_of = |address: String| {
-        let port = address.rsplit_once(':');
-        let port = port.and_then(|(_, port)| port.parse().ok());
-        port.with_context(|| format!("LISTEN_ADDRESS={address} has no port"))
-    };
-    let given = std::env::var("LISTEN_ADDRESS")
-        .ok()
-        .map(port_of)
-        .transpose()?;
-    if let Some(port) = asked.or(given).filter(|port| *port != 0) {
+    if let Some(port) = asked.filter(|port| *port != 0) {
         ensure!(ports::is_free(port), "port {port} is taken");
         return Ok(port);
     }

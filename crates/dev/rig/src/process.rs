@@ -49,6 +49,13 @@ pub(crate) struct State {
     pub(crate) should_run: bool,
 }
 
+impl State {
+    /// Whether it has ended by itself.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.should_run && !self.identity.is_some_and(|one| one.is_alive())
+    }
+}
+
 impl Process {
     /// Its identity, unless it was stopped or never started.
     pub fn identity(&self) -> Option<Identity> {
@@ -58,11 +65,6 @@ impl Process {
     /// Whether it runs.
     pub fn is_alive(&self) -> bool {
         self.identity().is_some_and(|identity| identity.is_alive())
-    }
-
-    /// Whether it runs, or should not.
-    pub fn is_as_it_should(&self) -> bool {
-        !lock(&self.state).should_run || self.is_alive()
     }
 
     /// The host and port of its API.

@@ -11,7 +11,7 @@ use anyhow::Context as _;
 use local_stack::private;
 
 use crate::output::say;
-use crate::plan::{ALL_SERVICES, PACKAGES, names_of_services};
+use crate::plan::{self, ALL_SERVICES, PACKAGES, names_of_services};
 use crate::workspace::{Profile, Workspace};
 
 /// The paths of programs by their names.
@@ -43,7 +43,9 @@ pub(crate) fn get(
 ) -> anyhow::Result<Programs> {
     let found = match source {
         Source::Build(profile) => build(workspace, profile)?,
-        Source::Folder(folder) => find(folder)?,
+        Source::Folder(folder) => plan::names()
+            .map(|name| (name.to_owned(), folder.join(name)))
+            .collect(),
         Source::Copied(programs) => return Ok(programs.clone()),
     };
     if copied {
@@ -84,20 +86,6 @@ fn with_services(mut programs: Programs) -> anyhow::Result<Programs> {
     let all_services =
         all_services.with_context(|| format!("cargo did not build {ALL_SERVICES}"))?;
     programs.extend(link_services(&all_services)?);
-    Ok(programs)
-}
-
-/// Finds the programs in a folder. Returns their paths by name.
-fn find(folder: &Path) -> anyhow::Result<Programs> {
-    let entries = fs::read_dir(folder).with_context(|| format!("reading {}", folder.display()))?;
-    let mut programs = Programs::new();
-    for entry in entries {
-        let path = entry?.path();
-        let name = path.file_name().and_then(|name| name.to_str());
-        if let (true, Some(name)) = (path.is_file(), name) {
-            programs.insert(name.to_owned(), path.clone());
-        }
-    }
     Ok(programs)
 }
 

@@ -296,7 +296,7 @@ impl System {
     pub fn restart_exited(&self) -> anyhow::Result<()> {
         for process in &self.processes {
             let mut state = lock(&process.state);
-            if state.should_run && state.identity.is_some_and(|one| !one.is_alive()) {
+            if state.has_ended() {
                 let name = &process.name;
                 let end_of_log = tail(&self.workspace.log(name), 5);
                 say(&format!(
@@ -319,8 +319,8 @@ impl System {
         for process in &self.processes {
             let name = &process.name;
             let end_of_log = || tail(&self.workspace.log(name), 20);
-            let is_fine = process.is_as_it_should();
-            ensure!(is_fine, "{name} ended; its log:\n{}", end_of_log());
+            let has_ended = lock(&process.state).has_ended();
+            ensure!(!has_ended, "{name} ended; its log:\n{}", end_of_log());
         }
         Ok(())
     }
