@@ -17,7 +17,7 @@ use crate::{
     description::RabbitMqDescription,
     packages,
     pid_file::PidFile,
-    ports, private,
+    private,
     process::{Detached, Identity, tail, wait_until},
 };
 
@@ -35,14 +35,13 @@ pub(crate) struct Ports {
 }
 
 impl Ports {
-    /// Four free ports.
-    pub(crate) fn free() -> Result<Self> {
-        let [amqp, management, distribution, epmd] = ports::free()?;
+    /// The next four ports.
+    pub(crate) fn take(mut next: impl FnMut() -> Result<u16>) -> Result<Self> {
         Ok(Self {
-            amqp,
-            management,
-            distribution,
-            epmd,
+            amqp: next()?,
+            management: next()?,
+            distribution: next()?,
+            epmd: next()?,
         })
     }
 }

@@ -51,14 +51,18 @@ struct State {
 
 impl State {
     fn new(folder: &Path, layout: Layout) -> Result<Self> {
-        let [postgres_port, standby_port] = ports::free()?;
-        let peers = (1..layout.broker_nodes).map(|_| rabbitmq::Ports::free());
+        // All at once, so that they are different.
+        let mut free = ports::several(2 + 4 * layout.broker_nodes)?.into_iter();
+        let mut free = || free.next().context("too few free ports");
+        let (postgres_port, standby_port) = (free()?, free()?);
+        let rabbitmq_ports = rabbitmq::Ports::take(&mut free)?;
+        let peers = (1..layout.broker_nodes).map(|_| rabbitmq::Ports::take(&mut free));
         Ok(Self {
             durability: layout.durability,
             postgres_port,
             standby_port: layout.standby.then_some(standby_port),
             postgres_password: random::password()?,
-            rabbitmq_ports: rabbitmq::Ports::free()?,
+            rabbitmq_ports,
             rabbitmq_password: random::password()?,
             rabbitmq_node: format!("local-{}@localhost", random::short_hash(folder)),
             rabbitmq_peers: peers.collect::<Result<_>>()?,
