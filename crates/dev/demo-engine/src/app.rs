@@ -119,12 +119,12 @@ async fn clear_received(engine: http::Data<Engine>) -> HttpResponse {
 }
 
 async fn show_control(engine: http::Data<Engine>) -> HttpResponse {
-    HttpResponse::Ok().json(engine.control())
+    HttpResponse::Ok().json(engine.control().to_json())
 }
 
 async fn change_control(
     engine: http::Data<Engine>,
     change: http::Json<ControlChange>,
 ) -> HttpResponse {
-    HttpResponse::Ok().json(engine.change_control(&change))
+    HttpResponse::Ok().json(engine.change_control(&change).to_json())
 }

@@ -22,7 +22,8 @@ pub(crate) struct Engine {
     pub(crate) journal: Journal,
     users: Mutex<Users>,
     pub(crate) failed_first: FailedFirst,
-    token: Option<Secret>,
+    /// The bearer token that erasure calls must carry, if one is configured.
+    pub(crate) token: Option<Secret>,
     stopping: CancellationToken,
 }
 
@@ -58,11 +59,6 @@ impl Engine {
 
     pub(crate) fn users(&self) -> MutexGuard<'_, Users> {
         lock(&self.users)
-    }
-
-    /// Returns the bearer token that erasure calls must carry, if one is configured.
-    pub(crate) fn token(&self) -> Option<&str> {
-        self.token.as_ref().map(Secret::expose)
     }
 
     /// Waits until `duration` has passed or the server stops.

@@ -79,12 +79,13 @@ fn response(step: Step, outcome: Outcome) -> HttpResponse {
 }
 
 fn is_authorized(engine: &Engine, request: &HttpRequest) -> bool {
-    let Some(expected) = engine.token() else {
+    let Some(expected) = &engine.token else {
         return true;
     };
     let given = request.headers().get(header::AUTHORIZATION);
     let given = given.and_then(|value| value.as_bytes().split_first_chunk::<7>());
     given.is_some_and(|(scheme, token)| {
-        scheme.eq_ignore_ascii_case(b"bearer ") && bool::from(token.ct_eq(expected.as_bytes()))
+        scheme.eq_ignore_ascii_case(b"bearer ")
+            && bool::from(token.ct_eq(expected.expose().as_bytes()))
     })
 }

@@ -73,18 +73,15 @@ pub(crate) fn query_of(request: &HttpRequest) -> BTreeMap<String, String> {
 }
 
 fn headers_of(request: &HttpRequest) -> BTreeMap<String, String> {
-    let mut headers: BTreeMap<String, String> = BTreeMap::new();
-    for (name, value) in request.headers() {
-        let value = String::from_utf8_lossy(value.as_bytes());
-        headers
-            .entry(name.as_str().to_owned())
-            .and_modify(|values| {
-                values.push_str(", ");
-                values.push_str(&value);
-            })
-            .or_insert_with(|| value.clone().into_owned());
-    }
-    headers
+    let headers = request.headers();
+    let joined = headers.keys().map(|name| {
+        let values = headers.get_all(name);
+        let values: Vec<_> = values
+            .map(|value| String::from_utf8_lossy(value.as_bytes()))
+            .collect();
+        (name.to_string(), values.join(", "))
+    });
+    joined.collect()
 }
 
 #[derive(Default)]

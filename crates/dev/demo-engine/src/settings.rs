@@ -3,56 +3,36 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use app_config::{Error, Reader, SettingValue};
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use app_config::{Error, SettingValue};
+use serde::{Deserialize, Deserializer};
+use serde_json::{Value, json};
 use server::HttpServerSettings;
 use values::Secret;
 
-/// The settings of a demo engine.
-#[derive(Debug, Clone)]
-pub struct Settings {
-    /// The address to listen on. Port 0 picks a free port.
-    pub listen_address: SocketAddr,
-    /// The bearer token that erasure calls must carry. `None` allows calls without one.
-    pub token: Option<Secret>,
-    /// How the engine responds at first.
-    pub control: Control,
-    /// How the engine serves HTTP.
-    pub http: HttpServerSettings,
-}
+app_config::settings! {
+    /// The settings of a demo engine. Without a token, erasure calls need none.
+    pub struct Settings {
+        /// The address that the demo engine listens on.
+        pub listen_address: SocketAddr = or_default("LISTEN_ADDRESS", "127.0.0.1:8090"),
+        /// The bearer token that the erasure calls must carry.
+        pub token: Option<Secret> = optional("DEMO_ENGINE_TOKEN"),
+        /// How the engine responds at first.
+        pub control: Control = part(),
+        /// How the engine serves HTTP.
+        pub http: HttpServerSettings = part(),
+    }
 
-impl app_config::Settings for Settings {
-    fn read(reader: &mut Reader) -> Result<Self, Error> {
-        Ok(Self {
-            listen_address: reader.or_default(
-                "LISTEN_ADDRESS",
-                "127.0.0.1:8090",
-                "The address that the demo engine listens on.",
-            )?,
-            token: reader.optional(
-                "DEMO_ENGINE_TOKEN",
-                "The bearer token that the erasure calls must carry.",
-            )?,
-            control: Control {
-                delay: reader.or_default(
-                    "DEMO_ENGINE_DELAY",
-                    "300ms",
-                    "The pause before each erasure call is handled.",
-                )?,
-                fail: reader.or_default(
-                    "DEMO_ENGINE_FAIL",
-                    "0",
-                    "How many times each erasure call of each user fails first.",
-                )?,
-                accepted: reader.or_default(
-                    "DEMO_ENGINE_ACCEPTED",
-                    "0s",
-                    "How long each erasure call of each user returns `202` before it is done.",
-                )?,
-                down: false,
-            },
-            http: HttpServerSettings::read(reader)?,
-        })
+    /// How the engine responds.
+    #[derive(Default, PartialEq, Eq)]
+    pub struct Control {
+        /// The pause before each erasure call is handled.
+        pub delay: Duration = or_default("DEMO_ENGINE_DELAY", "300ms"),
+        /// How many times each erasure call of each user fails first.
+        pub fail: u32 = or_default("DEMO_ENGINE_FAIL", "0"),
+        /// How long each erasure call of each user returns `202` before it is done.
+        pub accepted: Duration = or_default("DEMO_ENGINE_ACCEPTED", "0s"),
+        /// Whether all calls of the contract return `503` and are not recorded.
+        pub down: bool = by(|_| Ok::<_, Error>(false)),
     }
 }
 
@@ -68,36 +48,19 @@ impl Default for Settings {
     }
 }
 
-/// How the engine responds.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-pub struct Control {
-    /// The pause before each erasure call is handled.
-    #[serde(serialize_with = "serialize_duration")]
-    pub delay: Duration,
-    /// How many times each erasure call of each user returns `500` before it succeeds.
-    pub fail: u32,
-    /// How long each erasure call of each user returns `202` before it is done. Zero turns this off.
-    #[serde(serialize_with = "serialize_duration")]
-    pub accepted: Duration,
-    /// Whether all calls of the contract return `503` and are not recorded.
-    pub down: bool,
-}
-
 /// A change of a [`Control`]. Fields that are `None` stay as they are.
 #[derive(Debug, Clone, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(default, deny_unknown_fields)]
 pub struct ControlChange {
     /// See [`Control::delay`].
-    #[serde(default, deserialize_with = "deserialize_duration")]
+    #[serde(deserialize_with = "deserialize_duration")]
     pub delay: Option<Duration>,
     /// See [`Control::fail`]. Resets the count of failures of all calls and users.
-    #[serde(default)]
     pub fail: Option<u32>,
     /// See [`Control::accepted`].
-    #[serde(default, deserialize_with = "deserialize_duration")]
+    #[serde(deserialize_with = "deserialize_duration")]
     pub accepted: Option<Duration>,
     /// See [`Control::down`].
-    #[serde(default)]
     pub down: Option<bool>,
 }
 
@@ -109,6 +72,16 @@ impl Control {
         self.accepted = change.accepted.unwrap_or(self.accepted);
         self.down = change.down.unwrap_or(self.down);
     }
+
+    /// As a response shows it. A [`ControlChange`] has the same fields.
+    pub(crate) fn to_json(&self) -> Value {
+        json!({
+            "delay": format_duration(self.delay),
+            "fail": self.fail,
+            "accepted": format_duration(self.accepted),
+            "down": self.down,
+        })
+    }
 }
 
 /// Formats whole seconds as `3s` and other durations in milliseconds.
@@ -118,14 +91,6 @@ fn format_duration(duration: Duration) -> String {
     } else {
         format!("{}ms", duration.as_millis())
     }
-}
-
-/// For `#[serde(serialize_with)]`.
-fn serialize_duration<S: Serializer>(
-    duration: &Duration,
-    serializer: S,
-) -> Result<S::Ok, S::Error> {
-    serializer.serialize_str(&format_duration(*duration))
 }
 
 /// For `#[serde(deserialize_with)]` on an optional field.
