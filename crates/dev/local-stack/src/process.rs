@@ -13,7 +13,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result, bail, ensure};
 use nix::{
     sys::{
         signal::{self, Signal},
@@ -203,6 +203,16 @@ pub fn succeeds(command: &mut Command) -> bool {
         .stdout(Stdio::null())
         .stderr(Stdio::null());
     quiet.status().is_ok_and(|status| status.success())
+}
+
+/// Runs a command without input. Returns its output, or an error with its messages if it failed.
+pub fn output_of(command: &mut Command) -> Result<String> {
+    let program = command.get_program().display().to_string();
+    let output = command.stdin(Stdio::null()).output();
+    let output = output.with_context(|| format!("running {program}"))?;
+    let message = String::from_utf8_lossy(&output.stderr);
+    ensure!(output.status.success(), "{program}: {}", message.trim());
+    Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
 }
 
 /// Polls `condition` until it returns a value. Returns `None` after `limit`.

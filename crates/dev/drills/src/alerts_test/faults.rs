@@ -3,7 +3,11 @@
 use std::{process::Command, thread, time::Duration};
 
 use anyhow::{Context, ensure};
-use local_stack::{Stop, random};
+use local_stack::{
+    Stop,
+    process::{output_of, wait_until},
+    random,
+};
 use nix::sys::signal::Signal;
 use rig::{
     client::{Call, Client},
@@ -173,12 +177,12 @@ pub(super) const STEPS: [Step; 26] = [
     step(
         "a receiver that responds with 410",
         &["WebhookDeliveriesFailed"],
-        |drill| drill.system.decide(1, &drill.system.receivers.gone),
+        |drill| drill.system.decide(1, &drill.system.gone),
     ),
     step(
         "a receiver of webhooks that is silent",
         &["ReceiverCircuitsOpen"],
-        |drill| drill.system.decide(30, &drill.system.receivers.silent),
+        |drill| drill.system.decide(30, &drill.system.silent),
     ),
     step(
         "mails about these tasks that were not sent",
@@ -228,7 +232,7 @@ const LOCK: &str = "LOCK TABLE people_task.tasks, people_task.task_states;";
 fn hold_due_rows(drill: &Drill<'_>) -> anyhow::Result<()> {
     let system = drill.system;
     // The rate of a counter needs one delivery before those that are late.
-    system.decide(1, &system.receivers.other_version)?;
+    system.decide(1, &system.other_version)?;
     drill.wait_for_change("webhook_decision_to_delivery_seconds_count", None)?;
     let workers = ["webhook-worker", "notification-worker"].map(|name| system.rig.process(name));
     let signal = |which| {
@@ -237,8 +241,8 @@ fn hold_due_rows(drill: &Drill<'_>) -> anyhow::Result<()> {
         }
     };
     signal(Signal::SIGSTOP);
-    system.decide(1, &system.receivers.silent)?;
-    system.decide(20, &system.receivers.other_version)?;
+    system.decide(1, &system.silent)?;
+    system.decide(20, &system.other_version)?;
     request_code(system)?;
     let held = system.lock(
         "SELECT FROM people_task.deliveries FOR UPDATE; SELECT FROM users.notifications FOR UPDATE; \
@@ -295,31 +299,24 @@ fn fail_deletion(drill: &Drill<'_>) -> anyhow::Result<()> {
 /// A delivery is parked after two claims that were lost with others and three that were lost alone.
 fn end_worker_while_it_sends(drill: &Drill<'_>) -> anyhow::Result<()> {
     let system = drill.system;
-    let mut before = system.receivers.counting.requests();
-    system.decide(1, &system.receivers.counting)?;
+    let mut before = system.counting.requests();
+    system.decide(1, &system.counting)?;
     for attempt in 1..=5 {
-        let sending = || (system.receivers.counting.requests() > before).then_some(());
-        let sending = local_stack::process::wait_until(LONG, sending);
+        let sending = || (system.counting.requests() > before).then_some(());
+        let sending = wait_until(LONG, sending);
         sending.with_context(|| format!("attempt {attempt} did not begin"))?;
         system.rig.process("webhook-worker")?.kill()?;
-        before = system.receivers.counting.requests();
+        before = system.counting.requests();
         system.restart_with("webhook-worker", &[])?;
     }
     Ok(())
 }
 
 fn exceed_quotas(drill: &Drill<'_>) -> anyhow::Result<()> {
-    let (system, limits) = (
-        drill.system,
-        [("QUOTA_USER_BYTES", "1"), ("QUOTA_BYTES", "1")],
-    );
-    system.restart_with("people-task-service", &limits)?;
-    let person = "alerts@example.com";
-    let task = json!({"title": "Alert", "requester": person, "approver": person});
+    let limits = [("QUOTA_USER_BYTES", "1"), ("QUOTA_BYTES", "1")];
+    drill.system.restart_with("people-task-service", &limits)?;
     for _ in 0..400 {
-        let created = system
-            .gateway
-            .post("/people-task/tasks", &system.token, task.clone());
+        let created = drill.system.create_task();
         ensure!(created.is_err(), "the task was not refused");
     }
     Ok(())
@@ -338,10 +335,7 @@ fn limit_descriptors(drill: &Drill<'_>) -> anyhow::Result<()> {
         let open = std::fs::read_dir(format!("/proc/{pid}/fd"))?.count();
         let limit = format!("--nofile={}:", open + 3);
         let mut command = Command::new("prlimit");
-        let command = command.args(["--pid", &pid.to_string(), &limit]);
-        let status = command.status().context("running prlimit")?;
-        ensure!(status.success(), "prlimit failed");
-        Ok(())
+        output_of(command.args(["--pid", &pid.to_string(), &limit])).map(drop)
     })
 }
 

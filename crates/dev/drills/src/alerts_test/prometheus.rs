@@ -50,11 +50,8 @@ impl Prometheus {
         fs::write(folder.join("prometheus.yml"), configuration(system))?;
         let [port] = ports::free()?;
         let mut server = Detached::new(&program, &workspace.log("prometheus"));
-        let command = server.command();
-        command
-            .arg("--config.file")
-            .arg(folder.join("prometheus.yml"));
-        command.arg("--storage.tsdb.path").arg(folder.join("data"));
+        let command = server.command().current_dir(&folder);
+        command.args(["--config.file=prometheus.yml", "--storage.tsdb.path=data"]);
         command.arg(format!("--web.listen-address=127.0.0.1:{port}"));
         command.env(MARKER, instance::mark(workspace)?);
         server.spawn()?;

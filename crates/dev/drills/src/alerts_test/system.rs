@@ -20,39 +20,30 @@ use serde_json::{Value, json};
 /// So that responses that cost nothing do not take the whole processor.
 const PAUSE_AFTER_FAILURE: Duration = Duration::from_millis(20);
 
-/// Settings by program.
-const SETTINGS: [(&str, &str, &str); 18] = [
-    ("gateway", "RATE_LIMIT", "off"),
-    ("gateway", "GATEWAY_MAX_IN_FLIGHT", "16"),
-    ("gateway", "TRUSTED_PROXIES", "127.0.0.0/8"),
-    ("people-task-service", "DATABASE_TIMEOUT", "20s"),
-    ("user-service", "FORGOT_PASSWORD_PER_ACCOUNT", "0"),
-    ("people-task-service", "DATABASE_POOL_SIZE", "4"),
-    ("webhook-worker", "WEBHOOK_TIMEOUT", "1s"),
-    ("deletion-worker", "DELETE_MAX_ATTEMPTS", "2"),
-    ("deletion-worker", "FLOW_ENGINE_URL", "http://127.0.0.1:1"),
-    (
-        "notification-worker",
-        "NOTIFICATION_RETRY_SCHEDULE",
-        "1s,1s,1s,1s",
-    ),
+/// Settings of all processes, each of which reads those that it knows.
+const SETTINGS: [(&str, &str); 12] = [
+    ("RATE_LIMIT", "off"),
+    ("GATEWAY_MAX_IN_FLIGHT", "16"),
+    ("TRUSTED_PROXIES", "127.0.0.0/8"),
+    ("BCRYPT_COST", "11"),
+    ("FORGOT_PASSWORD_PER_ACCOUNT", "0"),
     // Nothing listens there.
-    (
-        "user-service",
-        "WEBHOOK_USER_FORGOT_PASSWORD",
-        "http://127.0.0.1:1/",
-    ),
-    (
-        "notification-worker",
-        "WEBHOOK_USER_FORGOT_PASSWORD",
-        "http://127.0.0.1:1/",
-    ),
-    ("people-task-service", "TASK_MAIL", "on"),
-    ("people-task-service", "TASK_MAIL_PER_CREATOR", "0"),
-    ("people-task-service", "TASK_MAIL_PER_RECIPIENT", "0"),
+    ("WEBHOOK_USER_FORGOT_PASSWORD", "http://127.0.0.1:1/"),
+    ("NOTIFICATION_RETRY_SCHEDULE", "1s,1s,1s,1s"),
+    ("WEBHOOK_TIMEOUT", "1s"),
+    ("DELETE_MAX_ATTEMPTS", "2"),
+    ("TASK_MAIL", "on"),
+    ("TASK_MAIL_PER_CREATOR", "0"),
+    ("TASK_MAIL_PER_RECIPIENT", "0"),
+];
+
+/// Settings of one program, which others know, too.
+const OF_ONE_PROGRAM: [(&str, &str, &str); 5] = [
+    ("people-task-service", "DATABASE_TIMEOUT", "20s"),
+    ("people-task-service", "DATABASE_POOL_SIZE", "4"),
+    ("deletion-worker", "FLOW_ENGINE_URL", "http://127.0.0.1:1"),
     ("notification-worker", "SMTP_URL", "smtp://127.0.0.1:1"),
     ("notification-worker", "MAIL_FROM", "no-reply@example.com"),
-    ("user-service", "BCRYPT_COST", "11"),
 ];
 
 /// The running system.
@@ -64,34 +55,14 @@ pub(super) struct System {
     unread: Mutex<Vec<fs::File>>,
     pub(super) gateway: Client,
     pub(super) token: String,
-    pub(super) receivers: Receivers,
-}
-
-/// Receivers of webhooks, and a process of another version.
-pub(super) struct Receivers {
-    /// Responds to nothing.
+    /// A receiver of webhooks that responds to nothing.
     pub(super) silent: Receiver,
-    /// Responds to nothing, either.
+    /// Another one.
     pub(super) counting: Receiver,
     /// Responds with 410.
     pub(super) gone: Receiver,
     /// Has the metrics of another version, and accepts webhooks.
     pub(super) other_version: Receiver,
-}
-
-impl Receivers {
-    fn open() -> anyhow::Result<Self> {
-        Ok(Self {
-            silent: Receiver::open(|_| Reply::Hang)?,
-            counting: Receiver::open(|_| Reply::Hang)?,
-            gone: Receiver::open(|_| Reply::status("410 Gone"))?,
-            other_version: Receiver::open(|_| Reply::Send {
-                status: "200 OK",
-                head: "content-type: text/plain; version=0.0.4\r\n".to_owned(),
-                body: "# TYPE build_info gauge\nbuild_info{version=\"0.0.1\"} 1\n",
-            })?,
-        })
-    }
 }
 
 impl System {
@@ -106,7 +77,8 @@ impl System {
             ..Options::own(source)
         };
         let mut rig = system::System::plan(workspace, &options)?;
-        for (program, name, value) in SETTINGS {
+        rig.set_all(&SETTINGS);
+        for (program, name, value) in OF_ONE_PROGRAM {
             let processes = rig.processes.iter_mut();
             for process in processes.filter(|process| process.program == program) {
                 process.variables.insert(name, value.to_owned());
@@ -120,13 +92,20 @@ impl System {
             gateway: rig.client(),
             token: rig.sign_in_admin()?.token,
             rig,
-            receivers: Receivers::open()?,
+            silent: Receiver::open(|_| Reply::Hang)?,
+            counting: Receiver::open(|_| Reply::Hang)?,
+            gone: Receiver::open(|_| Reply::status("410 Gone"))?,
+            other_version: Receiver::open(|_| Reply::Send {
+                status: "200 OK",
+                head: "content-type: text/plain; version=0.0.4\r\n".to_owned(),
+                body: "# TYPE build_info gauge\nbuild_info{version=\"0.0.1\"} 1\n",
+            })?,
         })
     }
 
     /// The addresses of all metrics, by program.
     pub(super) fn metrics_addresses(&self) -> BTreeMap<&'static str, Vec<String>> {
-        let other = self.receivers.other_version.address().to_string();
+        let other = self.other_version.address().to_string();
         let mut addresses = BTreeMap::from([("other", vec![other])]);
         let ours = self.rig.processes.iter();
         for process in ours.filter(|process| process.program != "demo-engine") {

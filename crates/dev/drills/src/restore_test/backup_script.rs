@@ -3,47 +3,34 @@
 use std::{
     env, fs,
     path::{Path, PathBuf},
-    process::{Command, Stdio},
+    process::Command,
 };
 
 use anyhow::{Context, bail, ensure};
-use local_stack::packages;
+use local_stack::{packages, process::output_of};
+use rig::system::System;
 
-use rig::workspace::Workspace;
+/// The script for the database of a system.
+pub(super) struct BackupScript<'run>(pub(super) &'run System);
 
-/// The script for one database.
-pub(super) struct BackupScript {
-    program: PathBuf,
-    folder: PathBuf,
-    database_url: String,
-}
-
-impl BackupScript {
-    pub(super) fn new(workspace: &Workspace, database_url: &str) -> Self {
-        Self {
-            program: workspace.root().join("deploy/backup"),
-            folder: workspace.local().join("backups"),
-            database_url: database_url.to_owned(),
-        }
-    }
-
+impl BackupScript<'_> {
     /// Writes a dump, and returns its file.
     pub(super) fn dump(&self) -> anyhow::Result<PathBuf> {
-        self.run(&["dump".as_ref(), &self.folder])?;
-        let files = fs::read_dir(&self.folder).context("reading the folder of dumps")?;
-        let files: Vec<_> = files.flatten().map(|entry| entry.path()).collect();
-        let mut dumps = files.iter().filter(|file| {
-            file.extension()
-                .is_some_and(|extension| extension == "dump")
-        });
-        let dump = dumps.next().context("deploy/backup wrote no dump")?.clone();
-        ensure!(dumps.next().is_none(), "there is more than one dump");
-        self.run(&["verify".as_ref(), &self.folder])?;
-        Ok(dump)
+        let folder = self.0.workspace.local().join("backups");
+        self.run(&["dump".as_ref(), &folder])?;
+        let files = fs::read_dir(&folder).context("reading the folder of dumps")?;
+        let is_dump = |file: &PathBuf| file.extension().is_some_and(|name| name == "dump");
+        let files = files.flatten().map(|entry| entry.path());
+        let dumps: Vec<_> = files.filter(is_dump).collect();
+        let [dump] = dumps.as_slice() else {
+            bail!("deploy/backup wrote {} dumps", dumps.len());
+        };
+        self.run(&["verify".as_ref(), &folder])?;
+        Ok(dump.clone())
     }
 
     pub(super) fn restore(&self, dump: &Path) -> anyhow::Result<()> {
-        self.run(&["restore".as_ref(), dump]).map(drop)
+        self.run(&["restore".as_ref(), dump])
     }
 
     /// Fails unless the script refuses to restore the dump for this reason.
@@ -56,19 +43,14 @@ impl BackupScript {
         Ok(())
     }
 
-    fn run(&self, arguments: &[&Path]) -> anyhow::Result<String> {
+    fn run(&self, arguments: &[&Path]) -> anyhow::Result<()> {
         let programs = packages::postgres_programs()?;
         let path = env::var_os("PATH").unwrap_or_default();
         let path = [programs].into_iter().chain(env::split_paths(&path));
-        let output = Command::new(&self.program)
-            .args(arguments)
-            .env("PATH", env::join_paths(path)?)
-            .env("BACKUP_DATABASE_URL", &self.database_url)
-            .stdin(Stdio::null())
-            .output()
-            .context("running deploy/backup")?;
-        let errors = String::from_utf8_lossy(&output.stderr);
-        ensure!(output.status.success(), "deploy/backup: {errors}");
-        Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+        let mut script = Command::new(self.0.workspace.root().join("deploy/backup"));
+        script.args(arguments);
+        script.env("PATH", env::join_paths(path)?);
+        script.env("BACKUP_DATABASE_URL", &self.0.backing.admin_url);
+        output_of(&mut script).map(drop)
     }
 }

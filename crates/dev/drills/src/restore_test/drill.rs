@@ -9,7 +9,6 @@ use serde_json::{Value, json};
 use rig::{
     client::{Call, Client, Person},
     output::say,
-    stack_file::Admin,
     system::System,
     verifier::Verifier,
 };
@@ -21,12 +20,11 @@ const REVOCATION_LIMIT: Duration = Duration::from_secs(2);
 pub(super) const WORK_LIMIT: Duration = Duration::from_secs(60);
 
 /// The system, and its users at the time of the backup.
-pub(super) struct Drill {
+pub(super) struct Drill<'run> {
+    pub(super) system: &'run System,
     pub(super) gateway: Client,
     verifiers: Vec<Verifier>,
     pub(super) engine: Client,
-    webhook: String,
-    pub(super) admin: Admin,
     pub(super) admin_token: String,
     pub(super) ada: Person,
     pub(super) bob: Person,
@@ -39,29 +37,28 @@ pub(super) struct Drill {
     number: usize,
 }
 
-impl Drill {
+impl<'run> Drill<'run> {
     /// Signs the users up and creates the task.
-    pub(super) fn start(system: &System, number: usize) -> anyhow::Result<Self> {
+    pub(super) fn start(system: &'run System, number: usize) -> anyhow::Result<Self> {
         let gateway = system.client();
         let sign_up = |name: &str| gateway.sign_up(&email(name, number), PASSWORD);
-        let admin = system.admin.clone();
         let mut drill = Self {
-            admin_token: gateway.sign_in(&admin.username, &admin.password)?.token,
+            system,
+            admin_token: system.sign_in_admin()?.token,
             ada: sign_up("ada")?,
             bob: sign_up("bob")?,
             carol: sign_up("carol")?,
             dave: sign_up("dave")?,
             verifiers: system.token_verifiers(),
             engine: Client::new(&system.demo_engine),
-            webhook: format!("{}/webhooks/restore-test", system.demo_engine),
             gateway,
-            admin,
             task: String::new(),
             tokens: Vec::new(),
             number,
         };
         drill.task = drill.create_task(&drill.ada.token)?;
-        let webhook = json!({"taskId": drill.task, "url": drill.webhook});
+        let url = format!("{}/webhooks/restore-test", system.demo_engine);
+        let webhook = json!({"taskId": drill.task, "url": url});
         let path = "/people-task/webhooks";
         drill.gateway.post(path, &drill.ada.token, webhook)?;
         let people = [&drill.ada, &drill.bob, &drill.carol, &drill.dave];
@@ -83,11 +80,12 @@ impl Drill {
         let changed = self.gateway.post(path, &self.ada.token, body)?;
         let token = changed.text("/token")?.to_owned();
         self.add_token("ada, after she changed her password", token);
-        self.update(&self.bob, json!({"isActive": false}))?;
+        let admin = &self.admin_token;
+        self.update(&self.bob, admin, json!({"isActive": false}))?;
         let deletion = self.delete(&self.carol)?;
         self.gateway
-            .wait_deleted(&deletion, &self.admin_token, WORK_LIMIT, |_| {})?;
-        self.update(&self.dave, json!({"scope": ["user", "admin"]}))?;
+            .wait_deleted(&deletion, admin, WORK_LIMIT, |_| {})?;
+        self.update(&self.dave, admin, json!({"scope": ["user", "admin"]}))?;
         let dave = self.gateway.sign_in(&self.dave.email, PASSWORD)?;
         self.gateway.get("/users", &dave.token)?;
         self.add_token("dave, as an administrator", dave.token);
@@ -161,11 +159,8 @@ impl Drill {
             let name = &verifier.name;
             ensure!(!verifier.refuses(&bob.token), "{name} refuses a new token");
         }
-        let Admin { username, password } = &self.admin;
-        let admin = self.gateway.sign_in(username, password)?;
-        let inactive = json!({"isActive": false});
-        let path = format!("/users/{}", bob.id);
-        self.gateway.put(&path, &admin.token, inactive)?;
+        let admin = self.system.sign_in_admin()?;
+        self.update(bob, &admin.token, json!({"isActive": false}))?;
         for verifier in &self.verifiers {
             let name = &verifier.name;
             let refuses = || verifier.refuses(&bob.token).then_some(());
@@ -213,9 +208,9 @@ impl Drill {
         Ok(created.text("/id")?.to_owned())
     }
 
-    fn update(&self, person: &Person, change: Value) -> anyhow::Result<()> {
+    fn update(&self, person: &Person, admin: &str, change: Value) -> anyhow::Result<()> {
         let path = format!("/users/{}", person.id);
-        self.gateway.put(&path, &self.admin_token, change).map(drop)
+        self.gateway.put(&path, admin, change).map(drop)
     }
 }
 

@@ -17,6 +17,7 @@ mod ways;
 use std::{process::ExitCode, time::Instant};
 
 use anyhow::Context;
+use clap::ValueEnum as _;
 
 use self::{drill::Drill, ways::Way};
 use rig::{
@@ -38,7 +39,7 @@ fn test(workspace: &Workspace) -> anyhow::Result<()> {
     let mut system = System::plan(workspace, &options)?;
     system.set_all(&[("RATE_LIMIT", "off"), ("BCRYPT_COST", "4")]);
     system.start()?;
-    for (number, way) in Way::ALL.into_iter().enumerate() {
+    for (number, way) in Way::value_variants().iter().enumerate() {
         interrupt::check()?;
         say(&format!("restoring {}", way.describe()));
         let drill = Drill::start(&system, number)?;

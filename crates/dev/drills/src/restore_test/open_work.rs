@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use anyhow::{Context, ensure};
 use local_stack::{Servers, Stop, bootstrap, process::wait_until};
-use rig::{client::Call, output::say, stack_file::Admin, system::System};
+use rig::{client::Call, output::say, system::System};
 use serde_json::{Value, json};
 
 use super::{
@@ -19,16 +19,16 @@ const NUMBER: usize = 1_000;
 const NEW_PASSWORD: &str = "a password by a code";
 
 /// The pending work.
-pub(super) struct OpenWork {
+struct OpenWork<'run> {
     /// Ada's task is decided, Bob is being deleted, and Carol forgot the password.
-    drill: Drill,
+    drill: Drill<'run>,
     delivery: String,
     /// The path of the deletion's status.
     deletion: String,
 }
 
-impl OpenWork {
-    pub(super) fn start(system: &System) -> anyhow::Result<Self> {
+impl<'run> OpenWork<'run> {
+    fn start(system: &'run System) -> anyhow::Result<Self> {
         let drill = Drill::start(system, NUMBER)?;
         let down = Call::new("PUT", "/control").body(json!({"down": true}));
         drill.engine.call(&down)?.expect(200)?;
@@ -53,7 +53,7 @@ impl OpenWork {
     }
 
     /// Fails if any of the work is not pending.
-    pub(super) fn check_pending(&self) -> anyhow::Result<()> {
+    fn check_pending(&self) -> anyhow::Result<()> {
         let drill = &self.drill;
         let delivery = load_delivery(drill)?;
         let status = delivery.get("status");
@@ -76,7 +76,7 @@ impl OpenWork {
     }
 
     /// Checks that all of it completes in the restored system, whose flow engine works.
-    pub(super) fn check_completed(&self, restored: Instant) -> anyhow::Result<()> {
+    fn check_completed(&self, restored: Instant) -> anyhow::Result<()> {
         self.drill.check_tokens(restored)?;
         self.check_delivered()?;
         self.check_deleted()?;
@@ -101,8 +101,7 @@ impl OpenWork {
 
     fn check_deleted(&self) -> anyhow::Result<()> {
         let gateway = &self.drill.gateway;
-        let Admin { username, password } = &self.drill.admin;
-        let admin = gateway.sign_in(username, password)?;
+        let admin = self.drill.system.sign_in_admin()?;
         gateway.wait_deleted(&self.deletion, &admin.token, WORK_LIMIT, |_| {})?;
         let email = &self.drill.bob.email;
         gateway.try_sign_in(email, PASSWORD)?.expect(401)?;
@@ -128,7 +127,7 @@ impl OpenWork {
     }
 }
 
-fn load_delivery(drill: &Drill) -> anyhow::Result<Value> {
+fn load_delivery(drill: &Drill<'_>) -> anyhow::Result<Value> {
     let path = format!("/people-task/tasks/{}/deliveries", drill.task);
     let deliveries = drill.gateway.get(&path, &drill.ada.token)?.body;
     deliveries.get(0).cloned().context("there is no delivery")
@@ -140,7 +139,7 @@ pub(super) fn test_empty_system(system: &System) -> anyhow::Result<()> {
     say("restoring a dump of deploy/backup into a new cluster with an empty RabbitMQ");
     let work = OpenWork::start(system)?;
     let admin_url = &system.backing.admin_url;
-    let script = BackupScript::new(&system.workspace, admin_url);
+    let script = BackupScript(system);
     let dump = script.dump()?;
     script.refuses_to_restore(&dump, "add --replace")?;
     work.check_pending()?;

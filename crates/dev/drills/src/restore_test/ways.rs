@@ -1,19 +1,21 @@
 //! The ways to take and to restore a backup.
 
-use std::process::{Command, Stdio};
+use std::process::Command;
 
-use anyhow::{Context, ensure};
+use anyhow::Context;
+use clap::ValueEnum;
 use local_stack::{
     Postgres, Stop,
     backup::{self, Recovery},
     bootstrap::{self, Roles},
-    database_name, with_database,
+    database_name,
+    process::output_of,
+    with_database,
 };
-
 use rig::{instance, system::System};
 
 /// A way to restore a backup.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(super) enum Way {
     SameDatabase,
     UsersOnly,
@@ -23,23 +25,7 @@ pub(super) enum Way {
     CopiedDisk,
 }
 
-/// A backup.
-pub(super) enum Backup {
-    Dump(Vec<u8>),
-    /// The copy that the server keeps.
-    Files,
-}
-
 impl Way {
-    pub(super) const ALL: [Self; 6] = [
-        Self::SameDatabase,
-        Self::UsersOnly,
-        Self::NewDatabase,
-        Self::NewCluster,
-        Self::PointInTime,
-        Self::CopiedDisk,
-    ];
-
     pub(super) fn describe(self) -> &'static str {
         match self {
             Self::SameDatabase => "a dump into the same database (pg_restore --clean --if-exists)",
@@ -53,23 +39,20 @@ impl Way {
         }
     }
 
-    pub(super) fn back_up(self, system: &System) -> anyhow::Result<Backup> {
+    /// Takes a backup. Returns a dump, or nothing if it is a copy that the server keeps.
+    pub(super) fn back_up(self, system: &System) -> anyhow::Result<Vec<u8>> {
         if !matches!(self, Self::PointInTime | Self::CopiedDisk) {
-            return Ok(Backup::Dump(backup::dump(&system.backing.admin_url)?));
+            return backup::dump(&system.backing.admin_url);
         }
         let postgres = &system.servers()?.postgres;
         while_stopped(postgres, || postgres.copy_files())?;
-        Ok(Backup::Files)
+        Ok(Vec::new())
     }
 
-    pub(super) fn restore(self, system: &System, backup: &Backup) -> anyhow::Result<()> {
+    pub(super) fn restore(self, system: &System, dump: &[u8]) -> anyhow::Result<()> {
         let admin_url = &system.backing.admin_url;
         let postgres = &system.servers()?.postgres;
         let passwords = system.servers()?.description().postgres.passwords;
-        let dump = match backup {
-            Backup::Dump(dump) => dump.as_slice(),
-            Backup::Files => &[],
-        };
         match self {
             Self::SameDatabase => backup::restore(admin_url, dump, &["--clean", "--if-exists"])?,
             Self::UsersOnly => {
@@ -86,12 +69,10 @@ impl Way {
                 restore_into_new(admin_url, &passwords, dump)?;
             }
             Self::PointInTime => {
-                let recovery = Recovery::NewTimeline;
-                while_stopped(postgres, || postgres.restore_files(recovery))?;
+                while_stopped(postgres, || postgres.restore_files(Recovery::NewTimeline))?;
             }
             Self::CopiedDisk => {
-                let recovery = Recovery::Crash;
-                while_stopped(postgres, || postgres.restore_files(recovery))?;
+                while_stopped(postgres, || postgres.restore_files(Recovery::Crash))?;
                 revoke_all_tokens(system)?;
             }
         }
@@ -131,11 +112,5 @@ fn revoke_all_tokens(system: &System) -> anyhow::Result<()> {
     let program = system.programs.get(service.program);
     let mut command = Command::new(program.context("there is no program")?);
     instance::apply(&mut command, &service.variables);
-    let status = command
-        .arg("revoke-all-tokens")
-        .stdin(Stdio::null())
-        .status()
-        .context("running user-service revoke-all-tokens")?;
-    ensure!(status.success(), "user-service revoke-all-tokens failed");
-    Ok(())
+    output_of(command.arg("revoke-all-tokens")).map(drop)
 }

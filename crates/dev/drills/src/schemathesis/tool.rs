@@ -6,10 +6,9 @@ use std::{
     time::Duration,
 };
 
-use anyhow::{Context, ensure};
+use anyhow::Context;
 use local_stack::packages::{self, Need};
-use local_stack::process::succeeds;
-
+use local_stack::process::{output_of, succeeds};
 use rig::{client::Person, interrupt, output::say, system::System, workspace::Workspace};
 
 const VERSION: &str = "4.32.5";
@@ -49,8 +48,8 @@ impl Tool {
         let mut install = Command::new(place.join("bin/python"));
         install.args(["-m", "pip", "install", "--quiet"]);
         install.arg(format!("schemathesis=={VERSION}"));
-        for command in [create, install] {
-            run_quietly(command).context(
+        for command in [&mut create, &mut install] {
+            output_of(command).context(
                 "schemathesis cannot be installed: python3 with venv and access to PyPI are required",
             )?;
         }
@@ -87,11 +86,4 @@ impl Tool {
         let status = interrupt::wait_for(child.context("running schemathesis")?)?;
         Ok(status.success())
     }
-}
-
-fn run_quietly(mut command: Command) -> anyhow::Result<()> {
-    let output = command.stdin(Stdio::null()).output()?;
-    let error = String::from_utf8_lossy(&output.stderr);
-    ensure!(output.status.success(), "{command:?}: {}", error.trim());
-    Ok(())
 }
