@@ -10,9 +10,10 @@ use std::{
 
 use local_stack::random;
 use rig::{
-    client::{Call, Client, Response},
+    client::{Call, Client, Person, Response},
     interrupt,
     mail_server::MailServer,
+    process::Process,
     receiver::{Receiver, Reply},
     stack_file::Admin,
     sync::lock,
@@ -28,8 +29,6 @@ use crate::{
 
 const INTERVAL: Duration = Duration::from_secs(4);
 const MAX_ACCOUNTS: u32 = 200;
-/// Between two checks of something that is unfinished.
-const POLL_INTERVAL: Duration = Duration::from_millis(300);
 
 /// Creates accounts and remembers the outcomes.
 pub(crate) struct AccountWorkload<'run> {
@@ -38,17 +37,14 @@ pub(crate) struct AccountWorkload<'run> {
     recipients: &'run Recipients,
     pub(crate) admin: TestUser,
     accounts: Mutex<Vec<Account>>,
+    /// The unexpected responses.
+    unexpected: Mutex<Vec<Finding>>,
 }
 
 /// An account whose sign-up succeeded.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 struct Account {
-    email: String,
-    password: String,
-    id: String,
-    token: String,
-    /// When the token was requested.
-    requested: Instant,
+    person: Person,
     task: Option<String>,
     /// Whether the account is deleted; otherwise a code is requested.
     is_deleted: bool,
@@ -92,13 +88,13 @@ impl<'run> AccountWorkload<'run> {
             recipients,
             admin: TestUser::sign_in(gateway, &admin.username, &admin.password)?,
             accounts: Mutex::default(),
+            unexpected: Mutex::default(),
         })
     }
 
-    /// Creates accounts at regular intervals until `begin + duration`. Returns the unexpected responses.
-    pub(crate) fn run(&self, begin: Instant, duration: Duration) -> Vec<String> {
+    /// Creates accounts at regular intervals until `begin + duration`.
+    pub(crate) fn run(&self, begin: Instant, duration: Duration) {
         let interval = INTERVAL.max(duration / MAX_ACCOUNTS);
-        let unexpected = Mutex::new(Vec::new());
         thread::scope(|scope| {
             let mut next = begin + CALM;
             for number in 0.. {
@@ -106,72 +102,67 @@ impl<'run> AccountWorkload<'run> {
                 if next >= begin + duration || interrupt::came() {
                     break;
                 }
-                let unexpected = &unexpected;
                 scope.spawn(move || {
-                    if let Err(response) = self.run_one(number) {
-                        lock(unexpected).push(response);
+                    if let Err(what) = self.run_one(number) {
+                        let finding = Finding::new(Violation::UnexpectedResponse, "-", what);
+                        lock(&self.unexpected).push(finding);
                     }
                 });
                 next += interval;
             }
         });
-        unexpected.into_inner().unwrap_or_default()
     }
 
     fn run_one(&self, number: u64) -> Result<(), String> {
-        let Some(mut account) = self.sign_up(number)? else {
+        let requested = Instant::now();
+        let Some(person) = self.sign_up(number)? else {
             return Ok(());
         };
-        let Account { email, token, .. } = &account;
+        let email = &person.email;
         let task = json!({
             "title": "Task of a new account", "requester": email, "approver": email, "notify": true,
         });
-        let create = Call::new("POST", "/people-task/tasks")
-            .token(token)
-            .body(task);
-        let created = self
-            .client
-            .call_with_token(&create, account.requested, number);
+        let create = Call::new("POST", "/people-task/tasks").token(&person.token);
+        let create = create.body(task);
+        let created = self.client.call_with_token(&create, requested);
         let (_, task) = expected(&create, created)?;
-        let (outcome, response) = if account.is_deleted {
-            let call = Call::new("DELETE", format!("/users/{}", account.id));
-            expected(&call, self.admin.call(self.client, call.clone(), number))?
+        let is_deleted = number.is_multiple_of(2);
+        let (outcome, response) = if is_deleted {
+            let call = Call::new("DELETE", format!("/users/{}", person.id));
+            expected(&call, self.admin.call(self.client, call.clone()))?
         } else {
             let call = Call::new("POST", "/user/forgot-password").body(json!({"email": email}));
-            expected(&call, self.client.call(&call, number))?
+            expected(&call, self.client.call(&call))?
         };
-        account.task = text(&task, "/id");
-        account.outcome = outcome;
-        account.ticket = text(&response, "/ticket").unwrap_or_default();
-        lock(&self.accounts).push(account);
+        lock(&self.accounts).push(Account {
+            person,
+            task: text(&task, "/id"),
+            is_deleted,
+            outcome,
+            ticket: text(&response, "/ticket").unwrap_or_default(),
+        });
         Ok(())
     }
 
     /// Returns `None` unless the sign-up succeeded.
-    fn sign_up(&self, number: u64) -> Result<Option<Account>, String> {
+    fn sign_up(&self, number: u64) -> Result<Option<Person>, String> {
         let password = random::password().map_err(|error| error.to_string())?;
         let tag = password.get(..8).unwrap_or_default();
         let email = format!("account{number}.{tag}@example.com");
         let body = json!({"email": email, "password": password});
         let call = Call::new("POST", "/user").body(body);
-        let requested = Instant::now();
-        let (outcome, body) = expected(&call, self.client.call(&call, number))?;
+        let (outcome, body) = expected(&call, self.client.call(&call))?;
         if outcome != CallOutcome::Succeeded {
             return Ok(None);
         }
         let (Some(id), Some(token)) = (text(&body, "/user/id"), text(&body, "/token")) else {
             return Err("POST /user: 200 without id and token".to_owned());
         };
-        Ok(Some(Account {
+        Ok(Some(Person {
             email,
             password,
             id,
             token,
-            requested,
-            task: None,
-            is_deleted: number.is_multiple_of(2),
-            outcome: CallOutcome::Unknown,
-            ticket: String::new(),
         }))
     }
 
@@ -182,7 +173,10 @@ impl<'run> AccountWorkload<'run> {
             workload: self,
             client: Client::new(self.gateway),
             end,
-            results: AccountResults::default(),
+            results: AccountResults {
+                findings: lock(&self.unexpected).clone(),
+                ..AccountResults::default()
+            },
         };
         for account in lock(&self.accounts).iter() {
             interrupt::check()?;
@@ -192,11 +186,10 @@ impl<'run> AccountWorkload<'run> {
             } else {
                 [check.check_code(account)?, check.check_mail(account)?]
             };
-            for what in problems.into_iter().flatten() {
-                let account = format!("of {}", account.id);
-                let finding = Finding::new(Violation::AccountState, &account, what);
-                check.results.findings.push(finding);
-            }
+            let account = format!("of {}", account.person.id);
+            let finding = |what| Finding::new(Violation::AccountState, &account, what);
+            let findings = problems.into_iter().flatten().map(finding);
+            check.results.findings.extend(findings);
         }
         Ok(check.results)
     }
@@ -214,32 +207,24 @@ impl Check<'_> {
     fn check_deletion(&mut self, account: &Account) -> anyhow::Result<Option<String>> {
         let is_confirmed = account.outcome == CallOutcome::Succeeded;
         self.results.deletions += usize::from(is_confirmed);
-        let user = format!("/users/{}", account.id);
-        let mut ticket = account.ticket.clone();
+        let user = format!("/users/{}", account.person.id);
+        let mut ticket = Some(account.ticket.clone());
         if !is_confirmed {
             // Returns the job of the first call, if there is one.
-            let response = self.call_as_admin("DELETE", &user)?;
-            if response.status == 404 {
-                self.results.deleted_unknown += 1;
-                return self.find_remains(account);
-            }
-            response
-                .expect(200)?
-                .text("/ticket")?
-                .clone_into(&mut ticket);
+            let job = self.call_as_admin("DELETE", &user)?;
+            ticket = match job.status {
+                404 => None,
+                _ => Some(job.expect(200)?.text("/ticket")?.to_owned()),
+            };
         }
-        let path = format!("{user}/delete-status/{ticket}");
-        loop {
-            let response = self.call_as_admin("GET", &path)?;
-            match response.text("/status").unwrap_or_default() {
-                "completed" => break,
-                "in-progress" if Instant::now() < self.end => thread::sleep(POLL_INTERVAL),
-                _ => {
-                    let what = format!("was to be deleted, and the ticket reads {}", response.body);
-                    return Ok(Some(what));
-                }
-            }
+        if let Some(ticket) = ticket {
+            let path = format!("{user}/delete-status/{ticket}");
+            let (token, left) = (self.workload.admin.token(), self.left());
+            let completed = self.client.wait_deleted(&path, &token, left, |_| {});
             interrupt::check()?;
+            if let Err(error) = completed {
+                return Ok(Some(format!("was to be deleted, and {error:#}")));
+            }
         }
         if is_confirmed {
             self.results.deleted += 1;
@@ -251,7 +236,7 @@ impl Check<'_> {
 
     /// Describes what a deleted user can still do or has left behind.
     fn find_remains(&self, account: &Account) -> anyhow::Result<Option<String>> {
-        let token = Call::new("GET", "/user").token(&account.token);
+        let token = Call::new("GET", "/user").token(&account.person.token);
         let token = self.client.call(&token)?.status;
         if token != 401 {
             return Ok(Some(format!("is deleted, and the token yields {token}")));
@@ -278,7 +263,7 @@ impl Check<'_> {
         }
         self.results.codes += 1;
         let recipients = self.workload.recipients;
-        if !self.wait_until(|| recipients.has_code_for(&account.email))? {
+        if !self.wait_until(|| recipients.has_code_for(&account.person.email))? {
             let what = "requested a code with 200 that never arrived";
             return Ok(Some(what.to_owned()));
         }
@@ -293,7 +278,7 @@ impl Check<'_> {
         }
         self.results.mails += 1;
         let mails = &self.workload.recipients.mails;
-        if !self.wait_until(|| mails.has_mail_for(&account.email))? {
+        if !self.wait_until(|| mails.has_mail_for(&account.person.email))? {
             let what = "created a task with 200 about which no mail arrived";
             return Ok(Some(what.to_owned()));
         }
@@ -308,14 +293,19 @@ impl Check<'_> {
 
     /// Returns the status.
     fn sign_in(&self, account: &Account) -> anyhow::Result<u16> {
-        let response = self.client.try_sign_in(&account.email, &account.password)?;
+        let response = self
+            .client
+            .try_sign_in(&account.person.email, &account.person.password)?;
         Ok(response.status)
+    }
+
+    fn left(&self) -> Duration {
+        self.end.saturating_duration_since(Instant::now())
     }
 
     /// Waits until something is so; `false` if it is not by the end.
     fn wait_until(&self, is_so: impl Fn() -> bool) -> anyhow::Result<bool> {
-        let left = self.end.saturating_duration_since(Instant::now());
-        let found = interrupt::wait_until(left, || is_so().then_some(()))?;
+        let found = interrupt::wait_until(self.left(), || is_so().then_some(()))?;
         Ok(found.is_some())
     }
 }
@@ -325,12 +315,10 @@ fn expected(
     call: &Call<'_>,
     (outcome, body): (CallOutcome, Value),
 ) -> Result<(CallOutcome, Value), String> {
-    let response = match &outcome {
-        CallOutcome::Unexpected(response) => response.as_str(),
-        CallOutcome::AlreadyResolved(_) => "409",
-        _ => return Ok((outcome, body)),
-    };
-    Err(format!("{} {}: {response}", call.method, call.path))
+    match outcome.unexpected() {
+        Some(response) => Err(format!("{} {}: {response}", call.method, call.path)),
+        None => Ok((outcome, body)),
+    }
 }
 
 fn text(body: &Value, pointer: &str) -> Option<String> {
@@ -364,9 +352,15 @@ impl Recipients {
         })
     }
 
-    /// The URL of the forgot-password webhook.
-    pub(crate) fn codes_url(&self) -> String {
-        self.codes.url("/forgot-password")
+    /// Lets a process send codes and mails to them.
+    pub(crate) fn apply(&self, process: &mut Process) {
+        let variables = &mut process.variables;
+        variables.insert("WEBHOOK_USER_FORGOT_PASSWORD", self.codes.url("/"));
+        // The user service would have codes sent as mails, too.
+        if process.program == "notification-worker" {
+            variables.insert("SMTP_URL", self.mails.url());
+            variables.insert("MAIL_FROM", "no-reply@example.com".to_owned());
+        }
     }
 
     /// Whether a code was sent to this address.

@@ -169,33 +169,22 @@ impl<'run> Checker<'run> {
     }
 
     fn check_webhooks(&mut self, task: &'run Task, state: &FinalState) {
-        let registered = state.hooks.iter().map(|(key, _)| key.as_str());
-        let mut keys: BTreeSet<&str> = registered.collect();
         for hook in &task.hooks {
             let key = hook.key.as_str();
-            match &hook.outcome {
-                CallOutcome::Succeeded if !keys.contains(key) => {
-                    let what = format!("webhook {key} was registered with 200 and is missing");
-                    self.report(Violation::Lost, &task.id, what);
-                    keys.insert(key);
-                }
-                CallOutcome::Unexpected(response) => {
-                    let what = format!("registering webhook {key}: {response}");
-                    self.report(Violation::UnexpectedResponse, &task.id, what);
-                }
-                CallOutcome::AlreadyResolved(_) => {
-                    let what = format!("webhook {key} was refused with 409 before any decision");
-                    self.report(Violation::UnexpectedResponse, &task.id, what);
-                }
-                _ => {}
+            let is_listed = state.hooks.contains_key(key);
+            let is_confirmed = hook.outcome == CallOutcome::Succeeded;
+            if is_confirmed && !is_listed {
+                let what = format!("webhook {key} was registered with 200 and is missing");
+                self.report(Violation::Lost, &task.id, what);
             }
-        }
-        for hook in &task.hooks {
-            let key = hook.key.as_str();
+            if let Some(response) = hook.outcome.unexpected() {
+                let what = format!("registering webhook {key}: {response}");
+                self.report(Violation::UnexpectedResponse, &task.id, what);
+            }
             let all = self.arrivals.get(key).map_or(&[][..], Vec::as_slice);
             self.check_contents(task, hook, state, all);
             self.check_pauses(task, hook, state, all);
-            if event_of(task, state).is_some() && keys.contains(key) {
+            if event_of(task, state).is_some() && (is_confirmed || is_listed) {
                 self.check_delivery(task, hook, state, all);
             } else if !all.is_empty() {
                 let what = format!("webhook {key} arrived without a decision or due date");
@@ -207,8 +196,7 @@ impl<'run> Checker<'run> {
     fn check_delivery(&mut self, task: &Task, hook: &Hook, state: &FinalState, all: &[Arrival]) {
         let mut accepted = all.iter().filter(|arrival| arrival.is_accepted());
         let key = &hook.key;
-        let listed = state.hooks.iter().find(|(listed, _)| listed == key);
-        let webhook_status = listed.map_or("missing", |(_, status)| status.as_str());
+        let webhook_status = state.hooks.get(key).map_or("missing", String::as_str);
         if hook.gone {
             return self.check_gone(task, key, all, webhook_status);
         }
@@ -267,12 +255,11 @@ impl<'run> Checker<'run> {
             if let Outcome::Failed(pause) = before.outcome
                 && after.at + CLOCK_TOLERANCE < before.replied_at + pause
             {
-                let (key, waited) = (
-                    &hook.key,
-                    after.at.saturating_duration_since(before.replied_at),
+                let waited = after.at.saturating_duration_since(before.replied_at);
+                let what = format!(
+                    "webhook {} was retried after {waited:?} instead of {pause:?}",
+                    hook.key
                 );
-                let what =
-                    format!("webhook {key} was retried after {waited:?} instead of {pause:?}");
                 self.report(Violation::RetriedTooEarly, &task.id, what);
             }
         }

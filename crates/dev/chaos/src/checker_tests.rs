@@ -1,5 +1,5 @@
 use super::*;
-use crate::history::Decision;
+use crate::history::{Creation, Decision};
 use chrono::{TimeDelta, Utc};
 
 fn now() -> Times {
@@ -13,6 +13,7 @@ fn now() -> Times {
 fn task(outcome: CallOutcome) -> Task {
     Task {
         id: "t1".into(),
+        creation: Creation::default(),
         due: None,
         hooks: vec![Hook {
             key: "1-0".into(),
@@ -49,7 +50,7 @@ fn arrival(webhook_id: &str, status: &str, accepted: bool) -> Arrival {
 fn states(status: &str, hook: &str) -> FinalStates {
     let state = FinalState {
         status: Some(status.into()),
-        hooks: vec![("1-0".into(), hook.into())],
+        hooks: [("1-0".into(), hook.into())].into(),
         refusals: [("1-0".into(), 1)].into(),
     };
     FinalStates::from([("t1".into(), state)])

@@ -3,7 +3,6 @@
 
 use std::{
     collections::HashMap,
-    sync::Mutex,
     thread,
     time::{Duration, Instant},
 };
@@ -15,7 +14,7 @@ use rig::{
 use serde_json::Value;
 
 use crate::{
-    history::{CallOutcome, Finding, Violation},
+    history::{CallOutcome, Creation, Finding, History, Violation},
     one_shot_client::OneShotClient,
     test_user::TestUser,
 };
@@ -29,84 +28,80 @@ const REPEATED: usize = 200;
 /// Tasks of a page of the list.
 const PAGE: usize = 500;
 
-/// A creation that succeeded.
-#[derive(Debug, Clone)]
-struct Creation {
-    key: String,
-    request: Value,
-    id: String,
-    secret: String,
+/// The call that creates a task, or that asks for the answer again.
+fn call(key: &str, request: &Value) -> Call<'static> {
+    let call = Call::new("POST", PATH).body(request.clone());
+    call.header("Idempotency-Key", key.to_owned())
 }
 
-/// The creations of a run that succeeded.
-#[derive(Debug, Default)]
-pub(crate) struct Creations(Mutex<Vec<Creation>>);
-
-impl Creations {
-    /// Creates a task, and repeats the call while its outcome is unknown. Returns the last outcome and answer.
-    pub(crate) fn create(
-        &self,
-        client: &OneShotClient<'_>,
-        creator: &TestUser,
-        key: &str,
-        request: &Value,
-        number: u64,
-    ) -> (CallOutcome, Value) {
-        let end = Instant::now() + LIMIT;
-        let mut gateway = number;
-        loop {
-            let call = Call::new("POST", PATH).body(request.clone());
-            let call = call.header("Idempotency-Key", key.to_owned());
-            let (outcome, body) = creator.call(client, call, gateway);
-            let in_use = CallOutcome::Unexpected("409 idempotency-key-in-use".to_owned());
-            let is_unknown = outcome == CallOutcome::Unknown || outcome == in_use;
-            if !is_unknown || Instant::now() > end {
-                self.record(key, request, &outcome, &body);
-                return (outcome, body);
-            }
+/// Creates a task, and repeats the call while its outcome is unknown. Returns its id, or the last outcome.
+pub(crate) fn create(
+    client: &OneShotClient<'_>,
+    creator: &TestUser,
+    key: String,
+    request: Value,
+) -> Result<(String, Creation), CallOutcome> {
+    let end = Instant::now() + LIMIT;
+    let in_use = CallOutcome::Unexpected("409 idempotency-key-in-use".to_owned());
+    loop {
+        let (outcome, body) = creator.call(client, call(&key, &request));
+        let is_unknown = outcome == CallOutcome::Unknown || outcome == in_use;
+        if is_unknown && Instant::now() <= end {
             thread::sleep(PAUSE);
-            gateway += 1;
+            continue;
         }
-    }
-
-    fn record(&self, key: &str, request: &Value, outcome: &CallOutcome, body: &Value) {
         let field = |name: &str| body.get(name).and_then(Value::as_str).map(str::to_owned);
-        if let (CallOutcome::Succeeded, Some(id), Some(secret)) =
-            (outcome, field("id"), field("approverSecret"))
-        {
-            lock(&self.0).push(Creation {
-                key: key.to_owned(),
-                request: request.clone(),
-                id,
-                secret,
-            });
-        }
+        return match (outcome, field("id"), field("approverSecret")) {
+            (CallOutcome::Succeeded, Some(id), Some(secret)) => {
+                let creation = Creation {
+                    key,
+                    request,
+                    secret,
+                };
+                Ok((id, creation))
+            }
+            (CallOutcome::Succeeded, ..) => Err(CallOutcome::Unexpected(
+                "200 without id and secret".to_owned(),
+            )),
+            (other, ..) => Err(other),
+        };
     }
+}
 
-    /// Asks for answers again, and looks for tasks that were created twice. Every task has a title of its own.
-    pub(crate) fn check(&self, gateway: &str, creator: &TestUser) -> anyhow::Result<Vec<Finding>> {
-        let client = Client::new(gateway);
-        let token = creator.token();
-        let mut findings = Vec::new();
-        for creation in lock(&self.0).iter().rev().take(REPEATED) {
-            let call = Call::new("POST", PATH).body(creation.request.clone());
-            let call = call.header("Idempotency-Key", creation.key.clone());
-            let answer = client.call(&call.token(&token))?.expect(200)?;
-            let same = answer.text("/id")? == creation.id
-                && answer.text("/approverSecret")? == creation.secret;
-            if !same {
-                let what = "was created again by a repeat of its request";
-                findings.push(Finding::new(Violation::Lost, &creation.id, what));
-            }
+/// Looks for unexpected answers, asks for answers again, and looks for tasks that were created twice. Every task has a title of
+/// its own.
+pub(crate) fn check(
+    history: &History,
+    gateway: &str,
+    creator: &TestUser,
+) -> anyhow::Result<Vec<Finding>> {
+    let client = Client::new(gateway);
+    let token = creator.token();
+    let uncreated = lock(&history.uncreated);
+    let unexpected = uncreated.iter().filter_map(CallOutcome::unexpected);
+    let unexpected = unexpected.map(|response| format!("creating a task: {response}"));
+    let mut findings: Vec<_> = Finding::of_run(Violation::UnexpectedResponse, unexpected).collect();
+    for task in lock(&history.tasks).iter().rev().take(REPEATED) {
+        let Creation {
+            key,
+            request,
+            secret,
+        } = &task.creation;
+        let answer = client
+            .call(&call(key, request).token(&token))?
+            .expect(200)?;
+        if answer.text("/id")? != task.id || answer.text("/approverSecret")? != secret {
+            let what = "was created again by a repeat of its request";
+            findings.push(Finding::new(Violation::Lost, &task.id, what));
         }
-        for (title, count) in count_titles(&client, &token)? {
-            if count > 1 {
-                let what = format!("{title:?} was created {count} times");
-                findings.push(Finding::new(Violation::Phantom, "-", what));
-            }
-        }
-        Ok(findings)
     }
+    for (title, count) in count_titles(&client, &token)? {
+        if count > 1 {
+            let what = format!("{title:?} was created {count} times");
+            findings.push(Finding::new(Violation::Phantom, "-", what));
+        }
+    }
+    Ok(findings)
 }
 
 /// How many tasks of the creator have each title.
@@ -114,16 +109,13 @@ fn count_titles(client: &Client, token: &str) -> anyhow::Result<HashMap<String, 
     let mut titles = HashMap::new();
     for offset in (0..).step_by(PAGE) {
         let path = format!("{PATH}?role=creator&sort=created:1&limit={PAGE}&offset={offset}");
-        let list = client
-            .call(&Call::new("GET", path).token(token))?
-            .expect(200)?;
-        let tasks = list.body.as_array().cloned().unwrap_or_default();
-        for task in &tasks {
-            let title = task
-                .get("title")
-                .and_then(Value::as_str)
-                .unwrap_or_default();
-            *titles.entry(title.to_owned()).or_default() += 1;
+        let list = client.get(&path, token)?.body;
+        let tasks = list.as_array().map(Vec::as_slice).unwrap_or_default();
+        for task in tasks {
+            let title = task.get("title").and_then(Value::as_str);
+            *titles
+                .entry(title.unwrap_or_default().to_owned())
+                .or_default() += 1;
         }
         if tasks.is_empty() {
             break;

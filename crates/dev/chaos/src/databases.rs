@@ -265,11 +265,13 @@ fn first_success(decisions: &[&Decision], after: Instant) -> Option<Instant> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::history::Creation;
 
     fn task(at: Instant) -> Task {
         Task {
             due: None,
             id: "t1".into(),
+            creation: Creation::default(),
             hooks: Vec::new(),
             decisions: vec![Decision {
                 requested: "approved",

@@ -2,12 +2,9 @@
 
 use std::{
     collections::BTreeMap,
-    sync::{
-        Mutex,
-        atomic::{AtomicUsize, Ordering},
-    },
+    sync::atomic::{AtomicUsize, Ordering},
     thread,
-    time::Instant,
+    time::{Duration, Instant},
 };
 
 use anyhow::Context;
@@ -21,7 +18,7 @@ use rig::{
 
 use crate::{
     receiver::Receiver,
-    schedule::{FaultKind, InjectedFault, Parts},
+    schedule::{self, FaultKind, InjectedFault, Parts, Target},
     system::System,
 };
 
@@ -36,18 +33,18 @@ const WEIGHTS: [(&str, usize); 6] = [
     ("notification-worker", 1),
 ];
 
-/// The targets of faults, and counts of what happened.
+/// The planned faults and their targets.
 pub(crate) struct FaultInjector<'run> {
-    pub(crate) system: &'run System,
-    pub(crate) receivers: &'run [Receiver],
+    system: &'run System,
+    receivers: &'run [Receiver],
     pub(crate) begin: Instant,
-    counts: Mutex<BTreeMap<FaultKind, usize>>,
+    pub(crate) faults: Vec<InjectedFault>,
     /// Processes that did not stop in time after SIGTERM.
-    slow_stops: AtomicUsize,
+    pub(crate) slow_stops: AtomicUsize,
 }
 
 /// The targets of a system.
-pub(crate) fn parts(system: &System, receivers: &[Receiver]) -> Parts {
+fn parts(system: &System, receivers: &[Receiver]) -> Parts {
     let weight = |process: &Process| {
         let known = WEIGHTS.iter().find(|(name, _)| *name == process.program);
         known.map_or(0, |(_, weight)| *weight)
@@ -65,21 +62,27 @@ pub(crate) fn parts(system: &System, receivers: &[Receiver]) -> Parts {
 }
 
 impl<'run> FaultInjector<'run> {
-    pub(crate) fn new(system: &'run System, receivers: &'run [Receiver], begin: Instant) -> Self {
+    /// Plans the faults of a run that begins now.
+    pub(crate) fn plan(
+        system: &'run System,
+        receivers: &'run [Receiver],
+        seed: u64,
+        duration: Duration,
+    ) -> Self {
         Self {
             system,
             receivers,
-            begin,
-            counts: Mutex::default(),
+            begin: Instant::now(),
+            faults: schedule::plan_faults(seed, duration, &parts(system, receivers)),
             slow_stops: AtomicUsize::new(0),
         }
     }
 
     /// Injects each fault at its time. Returns when the last one has ended.
-    pub(crate) fn inject_all(&self, faults: &[InjectedFault]) -> anyhow::Result<()> {
+    pub(crate) fn inject_all(&self) -> anyhow::Result<()> {
         thread::scope(|scope| {
             let mut threads: Vec<thread::ScopedJoinHandle<'_, anyhow::Result<()>>> = Vec::new();
-            for fault in faults {
+            for fault in &self.faults {
                 interrupt::sleep_until(self.begin + fault.start);
                 if interrupt::came() {
                     break;
@@ -95,42 +98,30 @@ impl<'run> FaultInjector<'run> {
         interrupt::check()
     }
 
+    /// How many faults of each kind are planned.
     pub(crate) fn counts(&self) -> BTreeMap<FaultKind, usize> {
-        lock(&self.counts).clone()
-    }
-
-    pub(crate) fn slow_stops(&self) -> usize {
-        self.slow_stops.load(Ordering::Relaxed)
+        let mut counts = BTreeMap::new();
+        for fault in &self.faults {
+            *counts.entry(fault.kind).or_default() += 1;
+        }
+        counts
     }
 
     fn inject(&self, fault: &InjectedFault) -> anyhow::Result<()> {
-        *lock(&self.counts).entry(fault.kind).or_default() += 1;
-        self.hit(fault)
-            .with_context(|| format!("injecting this fault: {}", fault.kind.name()))
-    }
-
-    fn hit(&self, fault: &InjectedFault) -> anyhow::Result<()> {
-        match fault.kind {
-            FaultKind::KillAllProcesses => self.kill_all(fault),
-            FaultKind::KillProcess | FaultKind::RestartProcess | FaultKind::FreezeProcess => {
-                self.hit_process(fault)
-            }
-            FaultKind::KillBroker
-            | FaultKind::RestartBroker
-            | FaultKind::StopBroker
-            | FaultKind::CutOffBroker => self.hit_broker(fault),
-            FaultKind::KillDatabase
-            | FaultKind::RestartDatabase
-            | FaultKind::PromoteStandby
-            | FaultKind::StopStandby => {
+        let injected = match fault.target() {
+            Target::AllProcesses => self.kill_all(fault),
+            Target::Process(_) => self.hit_process(fault),
+            Target::Broker => self.hit_broker(fault),
+            Target::Database => {
                 self.announce(fault, "");
                 let databases = &self.system.databases;
                 databases.hit(fault.kind, || sleep(fault))
             }
-            FaultKind::OpenTransaction => self.leave_transaction_open(fault),
-            FaultKind::CutConnection | FaultKind::StallConnection => self.hit_connection(fault),
-            FaultKind::RefuseAtReceiver | FaultKind::HangReceiver => self.hit_receiver(fault),
-        }
+            Target::Transaction => self.leave_transaction_open(fault),
+            Target::Connection(_) => self.hit_connection(fault),
+            Target::Receiver(_) => self.hit_receiver(fault),
+        };
+        injected.with_context(|| format!("injecting this fault: {}", fault.kind.name()))
     }
 
     fn hit_connection(&self, fault: &InjectedFault) -> anyhow::Result<()> {

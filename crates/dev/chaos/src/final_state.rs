@@ -31,8 +31,8 @@ const READERS: usize = 6;
 pub(crate) struct FinalState {
     /// `None` if the task does not exist.
     pub(crate) status: Option<String>,
-    /// The key and status of each webhook.
-    pub(crate) hooks: Vec<(String, String)>,
+    /// The status of each webhook, by its key.
+    pub(crate) hooks: HashMap<String, String>,
     /// How many refusals by its receiver are recorded for each webhook, by its key.
     pub(crate) refusals: HashMap<String, usize>,
 }
@@ -44,25 +44,17 @@ impl FinalState {
     fn load(client: &Client, user: &TestUser, id: &str) -> anyhow::Result<Self> {
         let path = format!("/people-task/tasks/{id}");
         let token = user.token();
-        let get = |path: String| client.call(&Call::new("GET", path).token(&token));
-        let response = get(path.clone())?;
+        let response = client.call(&Call::new("GET", path.as_str()).token(&token))?;
         if response.status == 404 {
             return Ok(Self::default());
         }
         let status = response.expect(200)?.text("/status")?.to_owned();
-        let list = get(format!("{path}/webhooks"))?.expect(200)?.body;
-        let hook = |hook: &Value| {
-            let field = |name: &str| hook.get(name).and_then(Value::as_str);
-            Some((
-                key_of(field("url")?).to_owned(),
-                field("status")?.to_owned(),
-            ))
-        };
-        let deliveries = get(format!("{path}/deliveries"))?.expect(200)?.body;
+        let hooks = client.get(&format!("{path}/webhooks"), &token)?.body;
+        let deliveries = client.get(&format!("{path}/deliveries"), &token)?.body;
         let items = |list: Value| list.as_array().cloned().unwrap_or_default();
         Ok(Self {
             status: Some(status),
-            hooks: items(list).iter().filter_map(hook).collect(),
+            hooks: items(hooks).iter().filter_map(hook).collect(),
             refusals: items(deliveries).iter().filter_map(refusals).collect(),
         })
     }
@@ -73,14 +65,14 @@ impl FinalState {
 
     /// Whether the task and its webhooks can no longer change.
     fn is_settled(&self, task: &Task, history: &History) -> bool {
-        let known = |key: &str| self.hooks.iter().any(|(known, _)| known == key);
+        let known = |hook: &Hook| self.hooks.contains_key(&hook.key);
         let registered = |hook: &&Hook| hook.outcome == CallOutcome::Succeeded;
         if task.due.is_some() {
             // Every webhook has been called.
             let is_called = |hook: &Hook| {
                 history.is_delivered(&hook.key) || (hook.gone && history.has_arrived(&hook.key))
             };
-            let expected = |hook: &&Hook| registered(hook) || known(&hook.key);
+            let expected = |hook: &&Hook| registered(hook) || known(hook);
             return task.hooks.iter().filter(expected).all(is_called);
         }
         if !self.is_decided() {
@@ -88,13 +80,20 @@ impl FinalState {
             return !task.decisions.iter().any(succeeded);
         }
         // A webhook that failed is never sent again.
-        let finished = |(key, status): &(String, String)| match status.as_str() {
+        let finished = |(key, status): (&String, &String)| match status.as_str() {
             "sent" => history.is_delivered(key),
             other => other == "fail",
         };
         let mut expected = task.hooks.iter().filter(registered);
-        self.hooks.iter().all(finished) && expected.all(|hook| known(&hook.key))
+        self.hooks.iter().all(finished) && expected.all(known)
     }
+}
+
+/// The key and status of a webhook.
+fn hook(hook: &Value) -> Option<(String, String)> {
+    let field = |name: &str| hook.get(name).and_then(Value::as_str);
+    let key = key_of(field("url")?).to_owned();
+    Some((key, field("status")?.to_owned()))
 }
 
 /// The key of a delivery's webhook, and how many of its attempts were refused by the receiver.

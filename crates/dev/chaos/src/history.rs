@@ -3,12 +3,13 @@
 
 use std::{
     collections::HashMap,
-    sync::Mutex,
+    sync::{Mutex, atomic::AtomicU64},
     time::{Duration, Instant},
 };
 
 use chrono::{DateTime, Utc};
 use rig::sync::lock;
+use serde_json::Value;
 
 /// The outcome of a call that changes something. Calls are never repeated.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,6 +25,17 @@ pub(crate) enum CallOutcome {
     SignedOut,
     /// Any other response, described: every call of a run is valid.
     Unexpected(String),
+}
+
+impl CallOutcome {
+    /// The response, if no fault explains it. Only a decision can come too late.
+    pub(crate) fn unexpected(&self) -> Option<&str> {
+        match self {
+            Self::Unexpected(response) => Some(response),
+            Self::AlreadyResolved(_) => Some("409"),
+            Self::Succeeded | Self::Unknown | Self::SignedOut => None,
+        }
+    }
 }
 
 /// A webhook that a caller tried to register.
@@ -52,11 +64,21 @@ pub(crate) struct Decision {
 #[derive(Debug, Clone)]
 pub(crate) struct Task {
     pub(crate) id: String,
+    pub(crate) creation: Creation,
     /// The time of `decisionBy` if the task is left undecided, and its webhooks get the event `due`.
     pub(crate) due: Option<DateTime<Utc>>,
     pub(crate) hooks: Vec<Hook>,
     /// More than one when callers raced.
     pub(crate) decisions: Vec<Decision>,
+}
+
+/// The request that created a task, and what it returned besides the id.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Creation {
+    /// Its `Idempotency-Key`.
+    pub(crate) key: String,
+    pub(crate) request: Value,
+    pub(crate) secret: String,
 }
 
 /// How a receiver responded.
@@ -101,6 +123,8 @@ pub(crate) type Arrivals = HashMap<String, Vec<Arrival>>;
 /// Everything that happened in a run.
 #[derive(Debug, Default)]
 pub(crate) struct History {
+    /// The number of the next task.
+    pub(crate) next_task: AtomicU64,
     pub(crate) tasks: Mutex<Vec<Task>>,
     /// The outcomes of creations that did not succeed.
     pub(crate) uncreated: Mutex<Vec<CallOutcome>>,
@@ -179,5 +203,14 @@ impl Finding {
             task: task.to_owned(),
             what: what.into(),
         }
+    }
+
+    /// Violations that concern no task.
+    pub(crate) fn of_run(
+        violation: Violation,
+        all: impl IntoIterator<Item = String>,
+    ) -> impl Iterator<Item = Self> {
+        let all = all.into_iter();
+        all.map(move |what| Self::new(violation, "-", what))
     }
 }

@@ -113,11 +113,12 @@ fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let seed = arguments.seed.map_or_else(random::seed, Ok)?;
     announce_seed("chaos", seed);
     let test = |workspace: &_| run::run(workspace, arguments, seed);
-    let report = with_own_system(&Workspace::find()?, "chaos", test, Report::passed);
+    let passed = |report: &Report| report.result.passed();
+    let report = with_own_system(&Workspace::find()?, "chaos", test, passed);
     if let Ok(report) = &report {
         report.print();
     }
-    let passed = report.as_ref().is_ok_and(Report::passed);
+    let passed = report.as_ref().is_ok_and(passed);
     if !passed {
         announce_seed("chaos", seed);
     }

@@ -3,7 +3,7 @@
 use std::{
     sync::{
         Mutex,
-        atomic::{AtomicBool, Ordering},
+        atomic::{AtomicBool, AtomicUsize, Ordering},
     },
     time::{Duration, Instant},
 };
@@ -25,6 +25,7 @@ const MAX_EXAMPLES: usize = 10;
 /// Spreads calls over the gateways.
 pub(crate) struct OneShotClient<'run> {
     gateways: Vec<Client>,
+    next: AtomicUsize,
     /// Until then no fault is injected, and every call must succeed.
     calm_until: Instant,
     /// A promotion revokes all tokens.
@@ -53,11 +54,10 @@ impl<'run> OneShotClient<'run> {
         calm_until: Instant,
         failovers: &'run Failovers,
     ) -> Self {
-        let clients = gateways.iter();
+        let client = |url: &String| Client::with_timeout(url, TIMEOUT);
         Self {
-            gateways: clients
-                .map(|url| Client::with_timeout(url, TIMEOUT))
-                .collect(),
+            gateways: gateways.iter().map(client).collect(),
+            next: AtomicUsize::new(0),
             calm_until,
             failovers,
             tolerant: AtomicBool::new(false),
@@ -75,11 +75,10 @@ impl<'run> OneShotClient<'run> {
         std::mem::take(&mut *lock(&self.statistics))
     }
 
-    /// Makes a call and returns its outcome and the response body. `number` chooses the gateway.
-    pub(crate) fn call(&self, call: &Call<'_>, number: u64) -> (CallOutcome, Value) {
-        let count = u64::try_from(self.gateways.len()).unwrap_or(1).max(1);
-        let index = usize::try_from(number % count).unwrap_or_default();
-        let Some(gateway) = self.gateways.get(index) else {
+    /// Makes a call at the next gateway, and returns its outcome and the response body.
+    pub(crate) fn call(&self, call: &Call<'_>) -> (CallOutcome, Value) {
+        let next = self.next.fetch_add(1, Ordering::Relaxed);
+        let Some(gateway) = self.gateways.get(next % self.gateways.len().max(1)) else {
             return (CallOutcome::Unknown, Value::Null);
         };
         let start = Instant::now();
@@ -102,9 +101,8 @@ impl<'run> OneShotClient<'run> {
         &self,
         call: &Call<'_>,
         requested: Instant,
-        number: u64,
     ) -> (CallOutcome, Value) {
-        match self.call(call, number) {
+        match self.call(call) {
             (CallOutcome::Unexpected(response), body)
                 if response.starts_with("401") && self.failovers.may_refuse(requested) =>
             {

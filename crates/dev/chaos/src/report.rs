@@ -7,7 +7,7 @@ use crate::{
     account_workload::AccountResults,
     checker::CheckResult,
     databases::FailoverResults,
-    history::{CallOutcome, Finding, Violation},
+    history::{Finding, Violation},
     schedule::FaultKind,
 };
 
@@ -21,17 +21,12 @@ pub(crate) struct Report {
     pub(crate) slow_stops: usize,
     pub(crate) unexpected_exits: usize,
     pub(crate) tasks: usize,
-    pub(crate) uncreated: Vec<CallOutcome>,
+    pub(crate) uncreated: usize,
     pub(crate) accounts: AccountResults,
     pub(crate) failovers: FailoverResults,
 }
 
 impl Report {
-    /// Whether at least one decision succeeded and nothing is wrong.
-    pub(crate) fn passed(&self) -> bool {
-        self.result.findings.is_empty() && self.result.succeeded > 0
-    }
-
     pub(crate) fn print(&self) {
         outln!(
             "\n{}",
@@ -41,12 +36,12 @@ impl Report {
         self.print_accounts();
         self.print_failovers();
         self.print_faults();
-        self.print_findings();
+        self.result.print_findings();
     }
 
     fn print_tasks(&self) {
         let result = &self.result;
-        let created = format!("{} (failed: {})", self.tasks, self.uncreated.len());
+        let created = format!("{} (failed: {})", self.tasks, self.uncreated);
         row("tasks created", created);
         row("decisions with 200", result.succeeded);
         let decided = result.unknown_decided;
@@ -123,41 +118,24 @@ impl Report {
         let text = format!("{count} (must be 0)");
         row(name, if count == 0 { text } else { paint::red(&text) });
     }
+}
 
-    /// Adds panics, unexpected responses, and the findings about accounts.
-    pub(crate) fn complete(mut self, panics: Vec<String>, unexpected: Vec<String>) -> Self {
-        let uncreated = self.uncreated.iter().filter_map(|outcome| match outcome {
-            CallOutcome::Unexpected(description) => Some(format!("creating a task: {description}")),
-            CallOutcome::AlreadyResolved(_) => Some("creating a task: 409".to_owned()),
-            _ => None,
-        });
-        let responses = uncreated
-            .chain(unexpected)
-            .map(|what| (Violation::UnexpectedResponse, what));
-        let panics = panics.into_iter().map(|what| (Violation::Panic, what));
-        let all = responses.chain(panics);
-        let all = all.map(|(violation, what)| Finding::new(violation, "-", what));
-        self.result.findings.extend(all.collect::<Vec<_>>());
-        self.result.findings.append(&mut self.accounts.findings);
-        self.result.findings.append(&mut self.failovers.findings);
-        self
+impl CheckResult {
+    /// Whether at least one decision succeeded and nothing is wrong.
+    pub(crate) fn passed(&self) -> bool {
+        self.findings.is_empty() && self.succeeded > 0
     }
 
-    fn print_findings(&self) {
-        let findings = &self.result.findings;
-        for finding in findings.iter().take(MAX_LISTED) {
+    pub(crate) fn print_findings(&self) {
+        for finding in self.findings.iter().take(MAX_LISTED) {
             let violation = format!("{:?}", finding.violation).to_lowercase();
-            outln!(
-                "{} task {} {}",
-                paint::red(&violation),
-                finding.task,
-                finding.what
-            );
+            let Finding { task, what, .. } = finding;
+            outln!("{} task {task} {what}", paint::red(&violation));
         }
-        if findings.len() > MAX_LISTED {
-            outln!("and {} more", findings.len() - MAX_LISTED);
+        if self.findings.len() > MAX_LISTED {
+            outln!("and {} more", self.findings.len() - MAX_LISTED);
         }
-        if self.result.succeeded == 0 {
+        if self.succeeded == 0 {
             outln!("{} no decision succeeded", paint::red("error:"));
         }
     }

@@ -19,14 +19,13 @@ use rig::{
 
 use crate::{
     Arguments,
-    account_workload::AccountWorkload,
-    account_workload::Recipients,
+    account_workload::{AccountWorkload, Recipients},
     checker::{self, Times},
-    creations::Creations,
+    creations,
     databases::FailoverResults,
-    fault_injector::{self, FaultInjector},
+    fault_injector::FaultInjector,
     final_state::StateReader,
-    history::{History, Task},
+    history::{Finding, History, Task, Violation},
     one_shot_client::OneShotClient,
     receiver::{BEHAVIOURS, Receiver},
     report::Report,
@@ -50,7 +49,11 @@ pub(crate) fn run(
     let history = Arc::new(History::default());
     let recipients = Recipients::open()?;
     let system = System::start(workspace, arguments, &recipients)?;
-    say(&settings::description(arguments.duration));
+    let changed = settings::changed(arguments.duration).into_iter();
+    let changed: Vec<_> = changed
+        .map(|(name, value)| format!("{name}={value:.30}"))
+        .collect();
+    say(&changed.join(" "));
     let gateway = system.gateways.first().context("there is no gateway")?;
     let keys = Keys::published(gateway)?;
     let open = |(number, behaviour)| Receiver::open(number, behaviour, seed, &keys, &history);
@@ -99,18 +102,17 @@ impl Run<'_> {
             TestUser::sign_up(self.gateway, "creator")?,
             TestUser::sign_up(self.gateway, "approver")?,
         ];
-        let begin = Instant::now();
+        let duration = self.arguments.duration;
+        let faults = FaultInjector::plan(self.system, &self.receivers, self.seed, duration);
         let failovers = &self.system.databases.failovers;
-        let client = OneShotClient::new(&self.system.gateways, begin + schedule::CALM, failovers);
+        let calm_until = faults.begin + schedule::CALM;
+        let client = OneShotClient::new(&self.system.gateways, calm_until, failovers);
         let admin = &self.system.rig.admin;
         let accounts = AccountWorkload::new(&client, self.gateway, admin, self.recipients)?;
-        let faults = FaultInjector::new(self.system, &self.receivers, begin);
-        let (healed, unexpected, creations) =
-            self.apply_load_and_faults(&faults, &users, &client, &accounts)?;
+        let healed = self.apply_load_and_faults(&faults, &users, &client, &accounts)?;
         say("the last fault has ended; waiting for the remaining deliveries");
         self.system.wait_ready()?;
-        let report = self.check(&faults, &users, &accounts, healed, &creations)?;
-        Ok(report.complete(self.system.rig.panics()?, unexpected))
+        self.check(&faults, &users, &accounts, healed)
     }
 
     /// Waits for the remaining deliveries, and checks the outcome.
@@ -120,7 +122,6 @@ impl Run<'_> {
         [creator, approver]: &[TestUser; 2],
         accounts: &AccountWorkload<'_>,
         healed: Instant,
-        creations: &Creations,
     ) -> anyhow::Result<Report> {
         let tasks = lock(&self.history.tasks).clone();
         creator.sign_in_again(self.gateway)?;
@@ -133,24 +134,28 @@ impl Run<'_> {
         let states = reader.wait_settled(&tasks, end)?;
         let admin = &accounts.admin;
         // Some deletions start only now. A lost delivery has used up the time until `end`.
-        let accounts = accounts.check(end.max(Instant::now() + settings::RECOVERY_LIMIT))?;
+        let mut accounts = accounts.check(end.max(Instant::now() + settings::RECOVERY_LIMIT))?;
         let times = Times {
             calm_until: faults.begin + schedule::CALM - CALM_MARGIN,
             healed,
         };
         let arrivals = lock(&self.history.arrivals).clone();
         let mut result = checker::check(&tasks, &states, &arrivals, times);
-        let findings = creations.check(self.gateway, creator)?;
-        result.findings.extend(findings);
+        let mut failovers = self.check_failovers(&tasks, &[creator, approver, admin]);
+        let findings = &mut result.findings;
+        findings.extend(creations::check(self.history, self.gateway, creator)?);
+        findings.append(&mut accounts.findings);
+        findings.append(&mut failovers.findings);
+        findings.extend(Finding::of_run(Violation::Panic, self.system.rig.panics()?));
         Ok(Report {
             result,
             faults: faults.counts(),
-            slow_stops: faults.slow_stops(),
+            slow_stops: faults.slow_stops.load(Ordering::Relaxed),
             unexpected_exits: self.system.rig.unexpected_exits(),
             tasks: tasks.len(),
-            uncreated: lock(&self.history.uncreated).clone(),
+            uncreated: lock(&self.history.uncreated).len(),
             accounts,
-            failovers: self.check_failovers(&tasks, &[creator, approver, admin]),
+            failovers,
         })
     }
 
@@ -167,41 +172,35 @@ impl Run<'_> {
         results
     }
 
-    /// Returns when the last fault ended, the unexpected responses of the account workload, and the creations.
+    /// Returns when the last fault ended.
     fn apply_load_and_faults(
         &self,
         faults: &FaultInjector<'_>,
         users: &[TestUser; 2],
         client: &OneShotClient,
         accounts: &AccountWorkload<'_>,
-    ) -> anyhow::Result<(Instant, Vec<String>, Creations)> {
+    ) -> anyhow::Result<Instant> {
         let duration = self.arguments.duration;
         let profile = LoadProfile {
             seed: self.seed,
             rate: task_workload::limit_rate(self.arguments.rate, duration),
             with_due: true,
-            first: 0,
             end: faults.begin + duration,
         };
-        let users = users.clone();
         let tasks = TaskWorkload::new(&profile, client, users, &self.receivers, self.history);
-        let parts = fault_injector::parts(self.system, &self.receivers);
-        let planned = schedule::plan_faults(self.seed, duration, &parts);
         say(&format!(
             "{} tasks per second and {} faults for {} s",
             profile.rate,
-            planned.len(),
+            faults.faults.len(),
             duration.as_secs()
         ));
-        let (healed, unexpected) = thread::scope(|scope| {
+        thread::scope(|scope| {
             for _ in 0..task_workload::CALLERS {
                 scope.spawn(|| tasks.run_caller());
             }
-            let accounts = scope.spawn(|| accounts.run(faults.begin, duration));
-            faults.inject_all(&planned)?;
-            let healed = Instant::now();
-            Ok::<_, anyhow::Error>((healed, join(accounts)?))
-        })?;
-        Ok((healed, unexpected, tasks.creations))
+            scope.spawn(|| accounts.run(faults.begin, duration));
+            faults.inject_all()?;
+            Ok(Instant::now())
+        })
     }
 }

@@ -96,7 +96,7 @@ impl FaultKind {
 
 /// The target of a fault.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Target {
+pub(crate) enum Target {
     Process(usize),
     AllProcesses,
     Broker,
@@ -104,8 +104,6 @@ enum Target {
     Transaction,
     Connection(usize),
     Receiver(usize),
-    /// Not a real target: while it is busy, the broker is not stopped.
-    LongOutage,
 }
 
 impl Target {
@@ -148,6 +146,12 @@ pub(crate) struct InjectedFault {
     pub(crate) duration: Duration,
 }
 
+impl InjectedFault {
+    pub(crate) fn target(&self) -> Target {
+        Target::of(self.kind, self.index)
+    }
+}
+
 /// The targets of faults.
 #[derive(Debug, Clone)]
 pub(crate) struct Parts {
@@ -184,6 +188,7 @@ pub(crate) fn plan_faults(seed: u64, duration: Duration, parts: &Parts) -> Vec<I
         duration,
         decks: HashMap::new(),
         busy: Vec::new(),
+        next_outage: Duration::ZERO,
         is_first_round: true,
     };
     let mut faults = Vec::new();
@@ -209,6 +214,8 @@ struct Scheduler {
     decks: HashMap<FaultKind, Vec<usize>>,
     /// Until when each target is spared.
     busy: Vec<(Target, Duration)>,
+    /// The broker is not stopped before.
+    next_outage: Duration,
     is_first_round: bool,
 }
 
@@ -260,7 +267,7 @@ impl Scheduler {
         let until = now + duration + kind.recovery();
         if kind == FaultKind::StopBroker {
             // Otherwise the broker would be stopped for most of a long run.
-            self.busy.push((Target::LongOutage, now + BETWEEN_OUTAGES));
+            self.next_outage = now + BETWEEN_OUTAGES;
         }
         self.busy.push((Target::of(kind, index), until));
         Some(InjectedFault {
@@ -293,11 +300,9 @@ impl Scheduler {
 
     fn is_busy(&self, kind: FaultKind, index: usize, now: Duration) -> bool {
         let target = Target::of(kind, index);
-        let overlaps = |(busy, until): &(Target, Duration)| {
-            let long = kind == FaultKind::StopBroker && *busy == Target::LongOutage;
-            (target.overlaps(*busy) || long) && *until > now
-        };
-        self.busy.iter().any(overlaps)
+        let overlaps = |(busy, until): &(Target, Duration)| target.overlaps(*busy) && *until > now;
+        let is_too_early = kind == FaultKind::StopBroker && self.next_outage > now;
+        is_too_early || self.busy.iter().any(overlaps)
     }
 }
 

@@ -1,6 +1,6 @@
 //! Settings of the processes that make a run shorter.
 
-use rig::process::Process;
+use rig::instance::{Variables, owned};
 use std::time::Duration;
 
 /// After the last fault, the remaining deliveries must arrive within this time plus one pause.
@@ -11,7 +11,7 @@ pub(crate) const LONGEST_UPGRADE: Duration = Duration::from_secs(20 * 60);
 const FIRST_PAUSES: [u64; 6] = [1, 1, 2, 2, 3, 3];
 const LAST_PAUSE: u64 = 5;
 /// Also bounds the lease that a killed worker leaves behind.
-pub(crate) const WEBHOOK_TIMEOUT: &str = "5s";
+const WEBHOOK_TIMEOUT: &str = "5s";
 
 /// Doubles with every attempt. Small, because a deletion fails after ten attempts.
 const DELETE_RETRY_PAUSE: &str = "250ms";
@@ -19,59 +19,28 @@ const DELETE_RETRY_PAUSE: &str = "250ms";
 /// The longest pause, with 20 % of jitter.
 pub(crate) const LONGEST_PAUSE: Duration = Duration::from_secs(LAST_PAUSE + LAST_PAUSE / 5);
 
-/// The number of pauses after the first ones, chosen so that no delivery is given up during a run.
-pub(crate) fn further_pauses(duration: Duration) -> usize {
+/// Has so many pauses that no delivery is given up during a run.
+fn retry_schedule(duration: Duration) -> String {
     let seconds = (duration + RECOVERY_LIMIT).as_secs();
     // Jitter shortens a pause by at most 20 %.
-    usize::try_from(seconds * 5 / 4 / LAST_PAUSE + 1).unwrap_or(usize::MAX)
-}
-
-fn retry_schedule(duration: Duration) -> String {
-    let last = std::iter::repeat_n(LAST_PAUSE, further_pauses(duration));
-    let pauses: Vec<String> = FIRST_PAUSES
-        .into_iter()
-        .chain(last)
-        .map(|seconds| format!("{seconds}s"))
-        .collect();
+    let further = usize::try_from(seconds * 5 / 4 / LAST_PAUSE + 1).unwrap_or(usize::MAX);
+    let last = std::iter::repeat_n(LAST_PAUSE, further);
+    let pauses = FIRST_PAUSES.into_iter().chain(last);
+    let pauses: Vec<String> = pauses.map(|seconds| format!("{seconds}s")).collect();
     pauses.join(",")
 }
 
-/// The changed settings, for the log of the run.
-pub(crate) fn description(duration: Duration) -> String {
-    let first = FIRST_PAUSES.map(|seconds| format!("{seconds}s")).join(",");
-    format!(
-        "WEBHOOK_RETRY_SCHEDULE=NOTIFICATION_RETRY_SCHEDULE={first} then {} times {LAST_PAUSE}s, WEBHOOK_TIMEOUT={WEBHOOK_TIMEOUT}, \
-         DELETE_RETRY_PAUSE={DELETE_RETRY_PAUSE}, RATE_LIMIT=off, BCRYPT_COST=4",
-        further_pauses(duration)
-    )
-}
-
-/// Adds the changed settings to a process. `codes` is the URL of the forgot-password webhook, `smtp` that of the mail server, if
-/// there is one.
-pub(crate) fn apply(process: &mut Process, duration: Duration, codes: &str, smtp: Option<&str>) {
-    let codes = ("WEBHOOK_USER_FORGOT_PASSWORD", codes.to_owned());
-    let variables = match process.program {
-        "gateway" => vec![("RATE_LIMIT", "off".to_owned())],
-        "user-service" => vec![("BCRYPT_COST", "4".to_owned()), codes],
-        "deletion-worker" => vec![("DELETE_RETRY_PAUSE", DELETE_RETRY_PAUSE.to_owned())],
-        "notification-worker" => {
-            let mut variables = vec![
-                ("NOTIFICATION_RETRY_SCHEDULE", retry_schedule(duration)),
-                codes,
-            ];
-            if let Some(smtp) = smtp {
-                variables.push(("SMTP_URL", smtp.to_owned()));
-                variables.push(("MAIL_FROM", "no-reply@example.com".to_owned()));
-            }
-            variables
-        }
-        "webhook-worker" => vec![
-            ("WEBHOOK_TIMEOUT", WEBHOOK_TIMEOUT.to_owned()),
-            ("WEBHOOK_RETRY_SCHEDULE", retry_schedule(duration)),
-        ],
-        _ => Vec::new(),
-    };
-    process.variables.extend(variables);
+/// The changed settings. All processes get them, and each reads those that it knows.
+pub(crate) fn changed(duration: Duration) -> Variables {
+    let schedule = retry_schedule(duration);
+    owned(&[
+        ("RATE_LIMIT", "off"),
+        ("BCRYPT_COST", "4"),
+        ("DELETE_RETRY_PAUSE", DELETE_RETRY_PAUSE),
+        ("NOTIFICATION_RETRY_SCHEDULE", &schedule),
+        ("WEBHOOK_RETRY_SCHEDULE", &schedule),
+        ("WEBHOOK_TIMEOUT", WEBHOOK_TIMEOUT),
+    ])
 }
 
 #[cfg(test)]

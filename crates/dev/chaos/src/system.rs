@@ -40,9 +40,11 @@ impl System {
             ..Options::own(source)
         };
         let mut rig = system::System::plan(workspace, &options)?;
-        let (codes, mails) = (recipients.codes_url(), recipients.mails.url());
         for process in &mut rig.processes {
-            settings::apply(process, arguments.duration, &codes, Some(&mails));
+            process
+                .variables
+                .extend(settings::changed(arguments.duration));
+            recipients.apply(process);
         }
         let servers = rig.backing.servers.as_ref();
         let servers = servers.context("there are no servers")?;
@@ -83,10 +85,7 @@ fn target_of(program: &str, variable: &str) -> Option<&'static str> {
 
 /// Puts a proxy into each connection. Those to the broker begin with different nodes. A process has one for each server of
 /// Postgres.
-pub(crate) fn open_proxies(
-    processes: &mut [Process],
-    servers: &Servers,
-) -> anyhow::Result<Vec<TcpProxy>> {
+fn open_proxies(processes: &mut [Process], servers: &Servers) -> anyhow::Result<Vec<TcpProxy>> {
     let mut nodes: Vec<u16> = servers.broker().map(RabbitMq::amqp_port).collect();
     let standby = servers.postgres_standby.as_ref().map(Postgres::port);
     let mut proxies = Vec::new();
@@ -103,19 +102,16 @@ pub(crate) fn open_proxies(
                 nodes.rotate_left(1);
                 targets.clone_from(&nodes);
             }
-            let mut ports = vec![open_proxy(&mut proxies, name.clone(), targets)?];
-            let mut changed = vec![variable];
-            if variable == "DATABASE_URL" {
-                changed.push("DATABASE_OWNER_URL");
-                if let Some(standby) = standby {
-                    ports.push(open_proxy(
-                        &mut proxies,
-                        format!("{name} 2"),
-                        vec![standby],
-                    )?);
-                }
+            let standby = standby.filter(|_| variable == "DATABASE_URL");
+            let second = standby.map(|port| (format!("{name} 2"), vec![port]));
+            let mut ports = Vec::new();
+            for (name, targets) in std::iter::once((name, targets)).chain(second) {
+                let proxy = TcpProxy::open(name, targets)?;
+                ports.push(proxy.port());
+                proxies.push(proxy);
             }
-            for variable in changed {
+            let owner = (variable == "DATABASE_URL").then_some("DATABASE_OWNER_URL");
+            for variable in std::iter::once(variable).chain(owner) {
                 if let Some(url) = process.variables.get_mut(variable) {
                     *url = with_ports(url, target, &ports);
                 }
@@ -123,14 +119,6 @@ pub(crate) fn open_proxies(
         }
     }
     Ok(proxies)
-}
-
-/// Opens a proxy, and returns its port.
-fn open_proxy(proxies: &mut Vec<TcpProxy>, name: String, targets: Vec<u16>) -> anyhow::Result<u16> {
-    let proxy = TcpProxy::open(name, targets)?;
-    let port = proxy.port();
-    proxies.push(proxy);
-    Ok(port)
 }
 
 /// Returns a loopback URL with other ports in place of `port`. With several, it is a URL of Postgres that leads to the
@@ -149,7 +137,7 @@ fn with_ports(url: &str, port: u16, ports: &[u16]) -> String {
 }
 
 /// The port of a loopback URL.
-fn port_of(url: &str) -> Option<u16> {
+pub(crate) fn port_of(url: &str) -> Option<u16> {
     let (_, after) = url.split_once("127.0.0.1:")?;
     let end = after.find(|character: char| !character.is_ascii_digit());
     after.get(..end.unwrap_or(after.len()))?.parse().ok()

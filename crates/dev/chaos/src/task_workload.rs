@@ -3,7 +3,7 @@
 use std::{
     sync::{
         Mutex,
-        atomic::{AtomicBool, AtomicU64, Ordering},
+        atomic::{AtomicBool, Ordering},
     },
     thread,
     time::{Duration, Instant},
@@ -15,8 +15,8 @@ use rig::{client::Call, interrupt, sync::lock};
 use serde_json::{Value, json};
 
 use crate::{
-    creations::Creations,
-    history::{CallOutcome, Decision, History, Hook, Task},
+    creations,
+    history::{CallOutcome, Creation, Decision, History, Hook, Task},
     one_shot_client::OneShotClient,
     receiver::{Behaviour, Receiver},
     rng,
@@ -40,15 +40,12 @@ const MAX_DUE: Duration = Duration::from_secs(12);
 pub(crate) struct TaskWorkload<'run> {
     profile: &'run LoadProfile,
     next: Mutex<Instant>,
-    count: AtomicU64,
     stopped: AtomicBool,
     client: &'run OneShotClient<'run>,
-    creator: TestUser,
-    approver: TestUser,
+    creator: &'run TestUser,
+    approver: &'run TestUser,
     receivers: &'run [Receiver],
     history: &'run History,
-    /// Creations that succeeded.
-    pub(crate) creations: Creations,
 }
 
 /// How much load to apply.
@@ -58,8 +55,6 @@ pub(crate) struct LoadProfile {
     pub(crate) rate: u32,
     /// Whether some tasks are left undecided, so that they are due.
     pub(crate) with_due: bool,
-    /// The number of the first task. No two tasks of a run may have the same.
-    pub(crate) first: u64,
     pub(crate) end: Instant,
 }
 
@@ -72,26 +67,22 @@ pub(crate) fn limit_rate(requested: u32, duration: Duration) -> u32 {
 }
 
 impl<'run> TaskWorkload<'run> {
-    /// `users` are the creator and the approver.
     pub(crate) fn new(
         profile: &'run LoadProfile,
         client: &'run OneShotClient<'run>,
-        users: [TestUser; 2],
+        [creator, approver]: &'run [TestUser; 2],
         receivers: &'run [Receiver],
         history: &'run History,
     ) -> Self {
-        let [creator, approver] = users;
         Self {
             profile,
             next: Mutex::new(Instant::now()),
-            count: AtomicU64::new(profile.first),
             stopped: AtomicBool::new(false),
             client,
             creator,
             approver,
             receivers,
             history,
-            creations: Creations::default(),
         }
     }
 
@@ -100,12 +91,7 @@ impl<'run> TaskWorkload<'run> {
         self.stopped.store(true, Ordering::Relaxed);
     }
 
-    /// Returns the number of the task after the last one.
-    pub(crate) fn next_number(&self) -> u64 {
-        self.count.load(Ordering::Relaxed)
-    }
-
-    fn has_ended(&self) -> bool {
+    pub(crate) fn has_ended(&self) -> bool {
         interrupt::came() || self.stopped.load(Ordering::Relaxed)
     }
 
@@ -120,7 +106,7 @@ impl<'run> TaskWorkload<'run> {
             if self.has_ended() {
                 return;
             }
-            self.run_task(self.count.fetch_add(1, Ordering::Relaxed));
+            self.run_task(self.history.next_task.fetch_add(1, Ordering::Relaxed));
         }
     }
 
@@ -140,58 +126,47 @@ impl<'run> TaskWorkload<'run> {
             let due = Utc::now() + rng.random_range(MIN_DUE..=MAX_DUE);
             due.trunc_subsecs(0)
         });
-        let (outcome, body) = self.create(number, due);
-        let field = |name: &str| body.get(name).and_then(Value::as_str);
-        let (CallOutcome::Succeeded, Some(id), Some(secret)) =
-            (&outcome, field("id"), field("approverSecret"))
-        else {
-            return lock(&self.history.uncreated).push(match outcome {
-                CallOutcome::Succeeded => {
-                    CallOutcome::Unexpected("200 without id and secret".to_owned())
-                }
-                other => other,
-            });
+        let (id, creation) = match self.create(number, due) {
+            Ok(created) => created,
+            Err(outcome) => return lock(&self.history.uncreated).push(outcome),
         };
         let hooks = (0..rng.random_range(1..=3))
-            .map(|index| self.register(id, format!("{number}-{index}"), number, due, &mut rng))
+            .map(|index| self.register(&id, format!("{number}-{index}"), due, &mut rng))
             .collect();
         let decisions = if due.is_some() {
             Vec::new()
         } else {
             thread::sleep(rng.random_range(Duration::ZERO..=MAX_DECISION_DELAY));
-            self.decide(id, secret, number, &mut rng)
+            self.decide(&id, &creation.secret, &mut rng)
         };
         lock(&self.history.tasks).push(Task {
-            id: id.to_owned(),
+            id,
+            creation,
             due,
             hooks,
             decisions,
         });
     }
 
-    fn create(&self, number: u64, due: Option<DateTime<Utc>>) -> (CallOutcome, Value) {
-        let body = json!({
+    fn create(
+        &self,
+        number: u64,
+        due: Option<DateTime<Utc>>,
+    ) -> Result<(String, Creation), CallOutcome> {
+        let request = json!({
             "title": format!("Task {number}"),
             "requester": self.creator.email,
             "approver": self.approver.email,
             "decisionBy": due.map(|due| due.to_rfc3339()),
         });
         let key = format!("{}-{number}", self.profile.seed);
-        let creations = &self.creations;
-        creations.create(
-            self.client,
-            &self.creator,
-            &key,
-            &without_null(body),
-            number,
-        )
+        creations::create(self.client, self.creator, key, without_null(request))
     }
 
     fn register(
         &self,
         task: &str,
         key: String,
-        number: u64,
         due: Option<DateTime<Utc>>,
         rng: &mut StdRng,
     ) -> Hook {
@@ -209,13 +184,13 @@ impl<'run> TaskWorkload<'run> {
         let gone = receiver.is_some_and(|receiver| receiver.handler.is_gone(&key));
         Hook {
             key,
-            outcome: self.creator.call(self.client, call, number).0,
+            outcome: self.creator.call(self.client, call).0,
             fast: receiver.is_some_and(|one| one.handler.behaviour == Behaviour::Fast),
             gone,
         }
     }
 
-    fn decide(&self, task: &str, secret: &str, number: u64, rng: &mut StdRng) -> Vec<Decision> {
+    fn decide(&self, task: &str, secret: &str, rng: &mut StdRng) -> Vec<Decision> {
         let mut verbs = [("reject", "rejected"), ("approve", "approved")];
         if rng.random_bool(0.5) {
             verbs.reverse();
@@ -224,15 +199,15 @@ impl<'run> TaskWorkload<'run> {
             let path = format!("/people-task/tasks/{task}/{verb}");
             let (path, user) = match rng.random_range(0..3) {
                 0 => (format!("{path}?secret={secret}"), None),
-                1 => (path, Some(&self.approver)),
-                _ => (path, Some(&self.creator)),
+                1 => (path, Some(self.approver)),
+                _ => (path, Some(self.creator)),
             };
             (Call::new("PUT", path), user, requested)
         });
         let decide = |(call, user, requested): (Call<'_>, Option<&TestUser>, &'static str)| {
             let (outcome, body) = match user {
-                Some(user) => user.call(self.client, call, number),
-                None => self.client.call(&call, number),
+                Some(user) => user.call(self.client, call),
+                None => self.client.call(&call),
             };
             let reported = body.get("status").and_then(Value::as_str);
             let outcome = match outcome {

@@ -1,7 +1,7 @@
 //! Users of a run, who sign in again when a promotion has revoked their tokens.
 
 use std::{
-    sync::{Arc, Mutex},
+    sync::Mutex,
     time::{Duration, Instant},
 };
 
@@ -22,12 +22,12 @@ use crate::{
 const NOTICE_LIMIT: Duration = Duration::from_secs(10);
 
 /// A user with a token.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub(crate) struct TestUser {
     pub(crate) email: String,
     password: String,
     /// All tokens, the current one last.
-    tokens: Arc<Mutex<Vec<Token>>>,
+    tokens: Mutex<Vec<Token>>,
 }
 
 #[derive(Debug, Clone)]
@@ -58,7 +58,7 @@ impl TestUser {
         Self {
             email: person.email,
             password: person.password,
-            tokens: Arc::new(Mutex::new(vec![Token { text, requested }])),
+            tokens: Mutex::new(vec![Token { text, requested }]),
         }
     }
 
@@ -71,28 +71,23 @@ impl TestUser {
 
     /// The current token.
     pub(crate) fn token(&self) -> String {
-        self.current().0
+        self.current().text
     }
 
     /// Makes a call as this user, and returns its outcome and the response body. After a promotion that revoked the
     /// token the outcome is [`CallOutcome::SignedOut`], and later calls have another token.
-    pub(crate) fn call(
-        &self,
-        client: &OneShotClient<'_>,
-        call: Call<'_>,
-        number: u64,
-    ) -> (CallOutcome, Value) {
-        let (token, requested) = self.current();
-        let (outcome, body) = client.call_with_token(&call.token(&token), requested, number);
+    pub(crate) fn call(&self, client: &OneShotClient<'_>, call: Call<'_>) -> (CallOutcome, Value) {
+        let Token { text, requested } = self.current();
+        let (outcome, body) = client.call_with_token(&call.token(&text), requested);
         let outcome = match outcome {
-            CallOutcome::SignedOut => self.renew(client, requested, number),
+            CallOutcome::SignedOut => self.renew(client, requested),
             other => other,
         };
         (outcome, body)
     }
 
     /// Signs in once, unless another caller has done it. After an unknown outcome the next call tries again.
-    fn renew(&self, client: &OneShotClient<'_>, refused: Instant, number: u64) -> CallOutcome {
+    fn renew(&self, client: &OneShotClient<'_>, refused: Instant) -> CallOutcome {
         let mut tokens = lock(&self.tokens);
         if tokens.last().is_some_and(|token| token.requested > refused) {
             return CallOutcome::SignedOut;
@@ -100,7 +95,7 @@ impl TestUser {
         let requested = Instant::now();
         let credentials = json!({"username": self.email, "password": self.password});
         let sign_in = Call::new("POST", "/user/auth").body(credentials);
-        let (outcome, body) = client.call(&sign_in, number);
+        let (outcome, body) = client.call(&sign_in);
         if let CallOutcome::Unexpected(response) = outcome {
             return CallOutcome::Unexpected(format!("signing in again: {response}"));
         }
@@ -112,12 +107,15 @@ impl TestUser {
         CallOutcome::SignedOut
     }
 
-    fn current(&self) -> (String, Instant) {
-        let tokens = lock(&self.tokens);
-        tokens.last().map_or_else(
-            || (String::new(), Instant::now()),
-            |token| (token.text.clone(), token.requested),
-        )
+    fn current(&self) -> Token {
+        let signed_out = || Token {
+            text: String::new(),
+            requested: Instant::now(),
+        };
+        lock(&self.tokens)
+            .last()
+            .cloned()
+            .unwrap_or_else(signed_out)
     }
 
     /// Checks that no process accepts a token that was requested before `revoked`. Returns the number of tokens.

@@ -10,7 +10,7 @@ use local_stack::process::poll;
 use serde_json::{Value, json};
 use ureq::{Agent, http::Request};
 
-use crate::transcript;
+use crate::{interrupt, transcript};
 
 /// How long a call is repeated.
 const RETRY_LIMIT: Duration = Duration::from_secs(60);
@@ -213,6 +213,9 @@ impl Client {
         mut watch: impl FnMut(&Value),
     ) -> anyhow::Result<()> {
         let ended = poll(limit, DELETION_POLL, || {
+            if let Err(interrupted) = interrupt::check() {
+                return Some(Err(interrupted));
+            }
             let body = self.get(path, token).ok()?.body;
             watch(&body);
             match body.get("status").and_then(Value::as_str) {

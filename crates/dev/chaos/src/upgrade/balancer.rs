@@ -3,7 +3,7 @@
 use std::{
     collections::BTreeMap,
     sync::{
-        Arc,
+        Arc, Weak,
         atomic::{AtomicBool, AtomicUsize, Ordering},
     },
     thread,
@@ -11,7 +11,6 @@ use std::{
 };
 
 use anyhow::Context;
-use local_stack::process::wait_until;
 use rig::{
     client::Client,
     process::Process,
@@ -20,105 +19,10 @@ use rig::{
     tcp_proxy::{TcpProxy, connect_to},
 };
 
-use crate::settings;
+use crate::{settings, system::port_of};
 
 /// Between two checks of a replica.
 const CHECK_INTERVAL: Duration = Duration::from_millis(100);
-
-/// Sends each connection to the next replica that is ready.
-pub(super) struct Balancer {
-    proxy: TcpProxy,
-    replicas: Arc<[Replica]>,
-    ended: Arc<AtomicBool>,
-}
-
-struct Replica {
-    port: u16,
-    /// The base URL of its `/readyz`.
-    metrics: String,
-    is_ready: AtomicBool,
-    is_removed: AtomicBool,
-}
-
-impl Balancer {
-    fn open(program: &str, processes: &[Process]) -> anyhow::Result<Self> {
-        let replicas = processes.iter().filter(|one| one.program == program);
-        let replicas = replicas.filter_map(|process| {
-            Some(Replica {
-                port: port_of(process)?,
-                metrics: process.metrics.clone(),
-                is_ready: AtomicBool::new(false),
-                is_removed: AtomicBool::new(false),
-            })
-        });
-        let replicas: Arc<[Replica]> = replicas.collect();
-        let ended = Arc::new(AtomicBool::new(false));
-        for index in 0..replicas.len() {
-            let (replicas, ended) = (Arc::clone(&replicas), Arc::clone(&ended));
-            spawn(move || check(&replicas, index, &ended)).context("starting a thread")?;
-        }
-        let (targets, next) = (Arc::clone(&replicas), AtomicUsize::new(0));
-        // A caller whose connection is closed without a response counts a failed call.
-        let connect = move || {
-            let first = next.fetch_add(1, Ordering::Relaxed);
-            choose(&targets, first).and_then(connect_to)
-        };
-        Ok(Self {
-            proxy: TcpProxy::open_to(format!("balancer of {program}"), connect)?,
-            replicas,
-            ended,
-        })
-    }
-
-    /// Sends a replica no more connections, or some again.
-    pub(super) fn set_removed(&self, port: u16, removed: bool) {
-        for replica in self.replicas.iter().filter(|one| one.port == port) {
-            replica.is_removed.store(removed, Ordering::Relaxed);
-        }
-    }
-
-    /// Waits until a replica gets connections.
-    pub(super) fn wait_ready(&self, port: u16, limit: Duration) -> bool {
-        let mut replicas = self.replicas.iter();
-        let replica = replicas.find(|one| one.port == port);
-        replica.is_some_and(|one| {
-            wait_until(limit, || one.takes_connections().then_some(())).is_some()
-        })
-    }
-}
-
-impl Drop for Balancer {
-    fn drop(&mut self) {
-        self.ended.store(true, Ordering::Relaxed);
-    }
-}
-
-impl Replica {
-    fn takes_connections(&self) -> bool {
-        self.is_ready.load(Ordering::Relaxed) && !self.is_removed.load(Ordering::Relaxed)
-    }
-}
-
-fn check(replicas: &[Replica], index: usize, ended: &AtomicBool) {
-    let Some(replica) = replicas.get(index) else {
-        return;
-    };
-    let client = Client::of_process(&replica.metrics);
-    while !ended.load(Ordering::Relaxed) {
-        let ready = client.is_ready();
-        replica.is_ready.store(ready, Ordering::Relaxed);
-        thread::sleep(CHECK_INTERVAL);
-    }
-}
-
-/// The port of the first replica from `first` on that takes connections.
-fn choose(replicas: &[Replica], first: usize) -> Option<u16> {
-    let count = replicas.len();
-    let candidates = replicas.iter().cycle().skip(first % count.max(1));
-    let mut candidates = candidates.take(count);
-    let chosen = candidates.find(|replica| replica.takes_connections());
-    chosen.map(|replica| replica.port)
-}
 
 /// The programs that are replaced, in this order.
 pub(super) const REPLACED: [&str; 6] = [
@@ -137,60 +41,120 @@ const CALLS: [(&str, &str); 3] = [
     ("PUBLIC_URL", "gateway"),
 ];
 
-/// The load balancers that callers of a program reach, by its name.
-pub(super) struct Balancers(BTreeMap<&'static str, Balancer>);
+/// The load balancers that callers of a program reach. Each sends a connection to the next replica that is ready.
+#[derive(Default)]
+pub(super) struct Balancers {
+    /// By the names of the programs.
+    proxies: BTreeMap<&'static str, TcpProxy>,
+    /// By the names of the processes.
+    replicas: BTreeMap<String, Arc<Replica>>,
+}
+
+/// A process that serves requests.
+pub(super) struct Replica {
+    port: u16,
+    is_ready: AtomicBool,
+    is_removed: AtomicBool,
+}
 
 impl Balancers {
-    /// The load balancer of a process that serves requests, and the process's port.
-    pub(super) fn of(&self, process: &Process) -> Option<(u16, &Balancer)> {
-        port_of(process).zip(self.0.get(process.program))
+    fn open(&mut self, program: &'static str, processes: &[Process]) -> anyhow::Result<()> {
+        let mut targets = Vec::new();
+        for process in processes.iter().filter(|one| one.program == program) {
+            let port = process.url.as_deref().and_then(port_of);
+            let replica = Arc::new(Replica {
+                port: port.context("a process has no port")?,
+                is_ready: AtomicBool::new(false),
+                is_removed: AtomicBool::new(false),
+            });
+            let client = Client::of_process(&process.metrics);
+            let checked = Arc::downgrade(&replica);
+            spawn(move || check(&checked, &client)).context("starting a thread")?;
+            targets.push(Arc::clone(&replica));
+            self.replicas.insert(process.name.clone(), replica);
+        }
+        let next = AtomicUsize::new(0);
+        // A caller whose connection is closed without a response counts a failed call.
+        let connect = move || {
+            let first = next.fetch_add(1, Ordering::Relaxed);
+            choose(&targets, first).and_then(connect_to)
+        };
+        let proxy = TcpProxy::open_to(format!("balancer of {program}"), connect)?;
+        self.proxies.insert(program, proxy);
+        Ok(())
+    }
+
+    /// What a process is to its load balancer, if it has one.
+    pub(super) fn replica(&self, process: &Process) -> Option<&Replica> {
+        self.replicas.get(&process.name).map(Arc::as_ref)
     }
 
     fn url(&self, program: &str) -> anyhow::Result<String> {
-        let balancer = self.0.get(program).context("there is no load balancer")?;
-        Ok(format!("http://127.0.0.1:{}", balancer.proxy.port()))
+        let proxy = self.proxies.get(program);
+        let port = proxy.context("there is no load balancer")?.port();
+        Ok(format!("http://127.0.0.1:{port}"))
     }
+}
+
+impl Replica {
+    /// Sends it no more connections, or some again.
+    pub(super) fn set_removed(&self, removed: bool) {
+        self.is_removed.store(removed, Ordering::Relaxed);
+    }
+
+    pub(super) fn takes_connections(&self) -> bool {
+        self.is_ready.load(Ordering::Relaxed) && !self.is_removed.load(Ordering::Relaxed)
+    }
+}
+
+/// Asks a replica whether it is ready, again and again, for as long as its balancer exists.
+fn check(replica: &Weak<Replica>, client: &Client) {
+    while let Some(replica) = replica.upgrade() {
+        replica.is_ready.store(client.is_ready(), Ordering::Relaxed);
+        drop(replica);
+        thread::sleep(CHECK_INTERVAL);
+    }
+}
+
+/// The port of the first replica from `first` on that takes connections.
+fn choose(replicas: &[Arc<Replica>], first: usize) -> Option<u16> {
+    let count = replicas.len();
+    let candidates = replicas.iter().cycle().skip(first % count.max(1));
+    let mut candidates = candidates.take(count);
+    let chosen = candidates.find(|replica| replica.takes_connections());
+    chosen.map(|replica| replica.port)
 }
 
 /// Opens the load balancers, and lets the processes of the plan use them.
 pub(super) fn open_balancers(system: &mut System) -> anyhow::Result<Balancers> {
-    let mut balancers = Balancers(BTreeMap::new());
+    let mut balancers = Balancers::default();
     for (_, program) in CALLS {
-        balancers
-            .0
-            .insert(program, Balancer::open(program, &system.processes)?);
+        balancers.open(program, &system.processes)?;
     }
-    let codes = format!("{}/forgot-password", system.demo_engine);
     for process in &mut system.processes {
         for (variable, program) in CALLS {
             if process.variables.contains_key(variable) {
                 process.variables.insert(variable, balancers.url(program)?);
             }
         }
-        settings::apply(process, settings::LONGEST_UPGRADE, &codes, None);
+        let changed = settings::changed(settings::LONGEST_UPGRADE);
+        process.variables.extend(changed);
         process.variables.insert("SHUTDOWN_DELAY", "2s".to_owned());
     }
     system.gateway = balancers.url("gateway")?;
     Ok(balancers)
 }
 
-/// The port of a process that serves requests.
-fn port_of(process: &Process) -> Option<u16> {
-    let url = process.url.as_deref()?;
-    url.rsplit_once(':')?.1.parse().ok()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn replica(port: u16, is_ready: bool, is_removed: bool) -> Replica {
-        Replica {
+    fn replica(port: u16, is_ready: bool, is_removed: bool) -> Arc<Replica> {
+        Arc::new(Replica {
             port,
-            metrics: String::new(),
             is_ready: AtomicBool::new(is_ready),
             is_removed: AtomicBool::new(is_removed),
-        }
+        })
     }
 
     #[test]

@@ -2,7 +2,8 @@
 
 use std::{fs, path::Path, process::Command, time::Instant};
 
-use anyhow::{Context, bail};
+use anyhow::{Context, ensure};
+use local_stack::process::output_of;
 use rig::{
     output::say,
     programs::{self, Programs},
@@ -29,8 +30,12 @@ pub(super) struct Earlier {
     pub(super) knows_due: bool,
 }
 
-/// Builds the programs of `revision`, or of [`default_revision`].
-pub(super) fn build(base: &Workspace, revision: Option<&str>) -> anyhow::Result<Earlier> {
+/// Builds the programs of `revision`, or of [`default_revision`], and copies them to a folder of `workspace`.
+pub(super) fn build(
+    base: &Workspace,
+    workspace: &Workspace,
+    revision: Option<&str>,
+) -> anyhow::Result<Earlier> {
     let root = base.root();
     let revision = match revision {
         Some(revision) => revision.to_owned(),
@@ -50,7 +55,7 @@ pub(super) fn build(base: &Workspace, revision: Option<&str>) -> anyhow::Result<
     let settings = sources.join("deploy/SETTINGS.md");
     let settings = fs::read_to_string(settings).unwrap_or_default();
     Ok(Earlier {
-        programs: built,
+        programs: programs::copy(&workspace.aside("earlier"), built)?,
         drains: settings.contains("`SHUTDOWN_DELAY`"),
         knows_due: sources.join(DUE_DATES).exists(),
     })
@@ -77,25 +82,16 @@ fn default_revision(root: &Path) -> anyhow::Result<String> {
         root,
         &["log", "-1", "--format=%H", "--diff-filter=A", "--", path],
     )?;
-    if oldest.is_empty() {
-        bail!(
-            "the history does not have the commit that added {path}: name a revision with --from"
-        );
-    }
+    ensure!(
+        !oldest.is_empty(),
+        "the history does not have the commit that added {path}: name a revision with --from"
+    );
     let tag = git(root, &["describe", "--tags", "--abbrev=0"]).ok();
     let is_later = |tag: &String| git(root, &["merge-base", "--is-ancestor", &oldest, tag]).is_ok();
     Ok(tag.filter(is_later).unwrap_or(oldest))
 }
 
 fn git(folder: &Path, arguments: &[&str]) -> anyhow::Result<String> {
-    let output = Command::new("git")
-        .current_dir(folder)
-        .args(arguments)
-        .output()
-        .context("running git")?;
-    if !output.status.success() {
-        let error = String::from_utf8_lossy(&output.stderr);
-        bail!("git {}: {}", arguments.join(" "), error.trim());
-    }
-    Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
+    let mut git = Command::new("git");
+    output_of(git.current_dir(folder).args(arguments))
 }

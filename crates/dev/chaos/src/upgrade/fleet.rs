@@ -3,14 +3,17 @@
 use std::{
     collections::BTreeMap,
     fs,
-    path::{Path, PathBuf},
+    path::PathBuf,
     process::Command,
     thread,
     time::{Duration, Instant},
 };
 
 use anyhow::{Context, ensure};
-use local_stack::{private, process::tail};
+use local_stack::{
+    private,
+    process::{output_of, tail, wait_until},
+};
 use rig::{
     interrupt,
     output::say,
@@ -20,7 +23,10 @@ use rig::{
     workspace::Workspace,
 };
 
-use super::balancer::{Balancers, REPLACED, open_balancers};
+use super::{
+    balancer::{Balancers, REPLACED, open_balancers},
+    earlier::Earlier,
+};
 
 /// A busy machine takes long to start a process.
 const BALANCED_LIMIT: Duration = Duration::from_secs(60);
@@ -29,9 +35,7 @@ const PAUSE_BEFORE_STOP: Duration = Duration::from_secs(1);
 
 /// Two versions of the programs. A test without an upgrade has only the new one.
 pub(super) struct Versions {
-    pub(super) earlier: Option<Programs>,
-    /// Whether the earlier version knows `SHUTDOWN_DELAY`.
-    pub(super) earlier_drains: bool,
+    pub(super) earlier: Option<Earlier>,
     pub(super) new: Programs,
 }
 
@@ -46,7 +50,7 @@ pub(super) enum Version {
 pub(super) struct Fleet {
     pub(super) system: System,
     pub(super) keys: Keys,
-    versions: Versions,
+    pub(super) versions: Versions,
     /// The version of each process, by its name.
     running: BTreeMap<String, Version>,
     balancers: Balancers,
@@ -55,9 +59,14 @@ pub(super) struct Fleet {
 impl Versions {
     fn of(&self, version: Version) -> &Programs {
         match (version, &self.earlier) {
-            (Version::Earlier, Some(earlier)) => earlier,
+            (Version::Earlier, Some(earlier)) => &earlier.programs,
             _ => &self.new,
         }
+    }
+
+    /// Whether all processes keep requests that arrive at SIGTERM, also those of the earlier version.
+    pub(super) fn drain(&self) -> bool {
+        self.earlier.as_ref().is_none_or(|earlier| earlier.drains)
     }
 }
 
@@ -152,9 +161,9 @@ impl Fleet {
     fn stop(&self, process: &Process) -> anyhow::Result<()> {
         let name = &process.name;
         let is_new = self.running.get(name) == Some(&Version::New);
-        let drains = is_new || self.versions.earlier_drains;
-        if let (false, Some((port, balancer))) = (drains, self.balancers.of(process)) {
-            balancer.set_removed(port, true);
+        let drains = is_new || self.versions.drain();
+        if let (false, Some(replica)) = (drains, self.balancers.replica(process)) {
+            replica.set_removed(true);
             thread::sleep(PAUSE_BEFORE_STOP);
         }
         let stopped = process.stop()?;
@@ -165,24 +174,29 @@ impl Fleet {
 
     /// Waits until a process gets connections, if others connect to it.
     fn wait_balanced(&self, process: &Process) -> anyhow::Result<()> {
-        if let Some((port, balancer)) = self.balancers.of(process) {
-            balancer.set_removed(port, false);
-            let ready = balancer.wait_ready(port, BALANCED_LIMIT);
-            ensure!(ready, "{} gets no connections", process.name);
+        if let Some(replica) = self.balancers.replica(process) {
+            replica.set_removed(false);
+            let ready = || replica.takes_connections().then_some(());
+            let ready = wait_until(BALANCED_LIMIT, ready);
+            ready.with_context(|| format!("{} gets no connections", process.name))?;
         }
         Ok(())
     }
 }
 
-/// The settings of each process that name a key, and the files of `deploy/rotate-keys`.
-const FILES: [(&str, &str); 4] = [
-    ("TOKEN_SIGNING_KEY_FILE", "token_signing_key.pem"),
-    ("TOKEN_PREVIOUS_KEY_FILE", "token_previous_key.pem"),
-    ("WEBHOOK_SIGNING_KEY_FILE", "webhook_signing_key.pem"),
-    (
-        "WEBHOOK_PREVIOUS_SIGNING_KEY_FILE",
-        "webhook_previous_signing_key.pem",
-    ),
+/// The settings that name a signing key and a second key, and their files, as `deploy/rotate-keys` names them.
+const FILES: [[(&str, &str); 2]; 2] = [
+    [
+        ("TOKEN_SIGNING_KEY_FILE", "token_signing_key.pem"),
+        ("TOKEN_PREVIOUS_KEY_FILE", "token_previous_key.pem"),
+    ],
+    [
+        ("WEBHOOK_SIGNING_KEY_FILE", "webhook_signing_key.pem"),
+        (
+            "WEBHOOK_PREVIOUS_SIGNING_KEY_FILE",
+            "webhook_previous_signing_key.pem",
+        ),
+    ],
 ];
 
 /// A folder with the keys of a system.
@@ -200,12 +214,10 @@ impl Keys {
         let folder = workspace.local().join("keys");
         private::create_folder(&folder).context("creating the folder of the keys")?;
         for process in processes {
-            for pair in FILES.chunks(2) {
-                if let [(signing, signing_file), (second, second_file)] = pair
-                    && let Some(key) = process.variables.get(signing)
-                {
+            for [(signing, signing_file), (second, second_file)] in FILES {
+                if let Some(key) = process.variables.get(signing) {
                     let copy = folder.join(signing_file);
-                    copy_once(Path::new(key), &copy)?;
+                    fs::copy(key, &copy).with_context(|| format!("copying {key}"))?;
                     // An empty file is no key.
                     let empty = folder.join(second_file);
                     fs::write(&empty, "").context("creating a key file")?;
@@ -223,24 +235,7 @@ impl Keys {
 
     /// Runs one step of a rotation. `key` is `token` or `webhook`.
     pub(super) fn rotate(&self, key: &str, step: &str) -> anyhow::Result<()> {
-        let output = Command::new(&self.script)
-            .args([key, step])
-            .arg(&self.folder)
-            .output()
-            .context("running deploy/rotate-keys")?;
-        let error = String::from_utf8_lossy(&output.stderr);
-        ensure!(
-            output.status.success(),
-            "deploy/rotate-keys: {}",
-            error.trim()
-        );
-        Ok(())
+        let mut script = Command::new(&self.script);
+        output_of(script.args([key, step]).arg(&self.folder)).map(drop)
     }
-}
-
-fn copy_once(from: &Path, to: &Path) -> anyhow::Result<()> {
-    if !to.exists() {
-        fs::copy(from, to).with_context(|| format!("copying {}", from.display()))?;
-    }
-    Ok(())
 }

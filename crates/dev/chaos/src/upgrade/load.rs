@@ -1,10 +1,7 @@
 //! The load of one phase: tasks with webhooks and decisions, reads, lists, sign-ins and checks of tokens.
 
 use std::{
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
+    sync::Arc,
     thread,
     time::{Duration, Instant},
 };
@@ -37,7 +34,7 @@ pub(super) struct Load<'run> {
     pub(super) history: Arc<History>,
     /// The keys with which receivers verify webhooks.
     pub(super) keys: Keys,
-    client: OneShotClient<'run>,
+    pub(super) client: OneShotClient<'run>,
     receivers: Vec<Receiver>,
     gateway: String,
     profile: LoadProfile,
@@ -63,42 +60,30 @@ impl<'run> Load<'run> {
         })
     }
 
-    /// Whether calls may have no response from now on.
-    pub(super) fn set_tolerant(&self, tolerant: bool) {
-        self.client.set_tolerant(tolerant);
-    }
-
     /// Does the work while there is load from new users.
     pub(super) fn during(
-        &mut self,
+        &self,
         work: impl FnOnce() -> anyhow::Result<()>,
     ) -> anyhow::Result<Statistics> {
-        let creator = TestUser::sign_up(&self.gateway, "creator")?;
-        let approver = TestUser::sign_up(&self.gateway, "approver")?;
+        let users = [
+            TestUser::sign_up(&self.gateway, "creator")?,
+            TestUser::sign_up(&self.gateway, "approver")?,
+        ];
         let reader = Reader::sign_up(self)?;
         self.client.take_statistics();
-        let users = [creator, approver];
-        let Self {
-            client,
-            receivers,
-            history,
-            profile,
-            ..
-        } = &*self;
-        let tasks = TaskWorkload::new(profile, client, users, receivers, history);
+        let (client, profile) = (&self.client, &self.profile);
+        let tasks = TaskWorkload::new(profile, client, &users, &self.receivers, &self.history);
         let outcome = thread::scope(|scope| {
             for _ in 0..CALLERS {
                 scope.spawn(|| tasks.run_caller());
             }
-            scope.spawn(|| reader.run(client, profile.rate * 2));
+            scope.spawn(|| reader.run_beside(&tasks, client, profile.rate * 2));
             thread::sleep(MARGIN);
             let outcome = work();
             thread::sleep(MARGIN);
             tasks.stop();
-            reader.stop();
             outcome
         });
-        self.profile.first = tasks.next_number();
         outcome?;
         interrupt::check()?;
         Ok(self.client.take_statistics())
@@ -109,7 +94,6 @@ impl<'run> Load<'run> {
 struct Reader {
     person: Person,
     task: String,
-    stopped: AtomicBool,
 }
 
 impl Reader {
@@ -122,41 +106,34 @@ impl Reader {
         Ok(Self {
             person,
             task: created.text("/id")?.to_owned(),
-            stopped: AtomicBool::new(false),
         })
     }
 
-    fn stop(&self) {
-        self.stopped.store(true, Ordering::Relaxed);
-    }
-
     /// Makes one call after the other, at most `rate` in a second.
-    fn run(&self, client: &OneShotClient<'_>, rate: u32) {
+    fn run_beside(&self, tasks: &TaskWorkload<'_>, client: &OneShotClient<'_>, rate: u32) {
         let interval = Duration::from_secs(1) / rate.max(1);
-        let mut number = 0;
-        while !self.stopped.load(Ordering::Relaxed) {
+        let calls = self.calls();
+        for call in calls.iter().cycle().take_while(|_| !tasks.has_ended()) {
             let next = Instant::now() + interval;
-            client.call(&self.call(number), number);
-            number += 1;
+            client.call(call);
             thread::sleep(next.saturating_duration_since(Instant::now()));
         }
     }
 
-    fn call(&self, number: u64) -> Call<'_> {
+    fn calls(&self) -> [Call<'_>; 4] {
         let Person {
             email,
             password,
             token,
             ..
         } = &self.person;
-        match number % 4 {
-            0 => Call::new("GET", "/user").token(token),
-            1 => Call::new("GET", "/people-task/tasks?limit=20").token(token),
-            2 => Call::new("GET", format!("/people-task/tasks/{}", self.task)).token(token),
-            _ => {
-                let body = json!({"username": email, "password": password});
-                Call::new("POST", "/user/auth").body(body)
-            }
-        }
+        let credentials = json!({"username": email, "password": password});
+        let get = |path: &str| Call::new("GET", path).token(token);
+        [
+            get("/user"),
+            get("/people-task/tasks?limit=20"),
+            get(&format!("/people-task/tasks/{}", self.task)),
+            Call::new("POST", "/user/auth").body(credentials),
+        ]
     }
 }

@@ -12,8 +12,7 @@ use rig::{
 };
 
 use super::{
-    Arguments, Part,
-    earlier::{self, Earlier},
+    Arguments, Part, earlier,
     fleet::{Fleet, Version, Versions},
     load::Load,
 };
@@ -21,7 +20,7 @@ use crate::{
     checker::{self, CheckResult, Times},
     databases::Failovers,
     final_state::StateReader,
-    history::Violation,
+    history::{Finding, Violation},
     one_shot_client::Statistics,
     settings,
     task_workload::LoadProfile,
@@ -34,6 +33,29 @@ const BEFORE: Duration = Duration::from_secs(5);
 /// No run is longer.
 const FOREVER: Duration = Duration::from_secs(24 * 60 * 60);
 
+/// The steps of `deploy/KEY-ROTATION.md` for several replicas: the key, the step, and the programs that are replaced after it.
+const ROTATIONS: [(&str, &str, &[&str]); 6] = [
+    ("token", "prepare", &["user-service"]),
+    ("token", "switch", &["user-service", "deletion-worker"]),
+    // The users of this phase sign up after the switch, as if all earlier tokens had expired.
+    ("token", "drop", &["user-service"]),
+    (
+        "webhook",
+        "prepare",
+        &["people-task-service", "webhook-worker"],
+    ),
+    (
+        "webhook",
+        "switch",
+        &["people-task-service", "webhook-worker"],
+    ),
+    (
+        "webhook",
+        "drop",
+        &["webhook-worker", "people-task-service"],
+    ),
+];
+
 /// Runs the test. The caller stops what it starts.
 pub(super) fn run(
     base: &Workspace,
@@ -42,28 +64,19 @@ pub(super) fn run(
     seed: u64,
 ) -> anyhow::Result<Summary> {
     let upgrades = arguments.includes(Part::Upgrade);
-    let build = || earlier::build(base, arguments.from.as_deref());
+    let build = || earlier::build(base, workspace, arguments.from.as_deref());
     let earlier = upgrades.then(build).transpose()?;
-    let earlier_drains = earlier.as_ref().is_none_or(|earlier| earlier.drains);
     let with_due = earlier.as_ref().is_none_or(|earlier| earlier.knows_due);
-    let copied = |built: Earlier| programs::copy(&workspace.aside("earlier"), built.programs);
-    let earlier = earlier.map(copied).transpose()?;
     interrupt::check()?;
     let new = programs::copy(workspace, programs::build(base, Profile::Dev)?)?;
     interrupt::check()?;
-    let versions = Versions {
-        earlier,
-        earlier_drains,
-        new,
-    };
-    let fleet = Fleet::start(workspace, versions)?;
+    let fleet = Fleet::start(workspace, Versions { earlier, new })?;
     // Postgres has no standby here.
     let failovers = Failovers::default();
     let profile = LoadProfile {
         seed,
         rate: arguments.rate,
         with_due,
-        first: 0,
         end: Instant::now() + FOREVER,
     };
     let mut test = Test {
@@ -72,14 +85,13 @@ pub(super) fn run(
         phases: Vec::new(),
     };
     if upgrades {
-        test.upgrade(earlier_drains)?;
+        test.upgrade()?;
     }
     if arguments.includes(Part::Restart) {
         test.phase("restart", |fleet| fleet.replace_all(Version::New))?;
     }
     if arguments.includes(Part::RotateKeys) {
-        test.rotate_token_key()?;
-        test.rotate_webhook_key()?;
+        test.rotate_keys()?;
     }
     test.summarize()
 }
@@ -94,7 +106,7 @@ impl Test<'_> {
     /// Does the work under load, and remembers the calls.
     fn phase(
         &mut self,
-        name: &'static str,
+        name: &str,
         work: impl FnOnce(&mut Fleet) -> anyhow::Result<()>,
     ) -> anyhow::Result<()> {
         say(name);
@@ -105,72 +117,47 @@ impl Test<'_> {
             took = start.elapsed();
             outcome
         });
-        let calls = calls.with_context(|| name)?;
-        say(&format!(
-            "  {:.1} s, {} requests, {} failed, {} without a response",
-            took.as_secs_f64(),
-            calls.calls,
-            calls.failed,
-            calls.unknown
-        ));
+        let name = name.to_owned();
+        let calls = calls.with_context(|| name.clone())?;
         self.phases.push(Phase { name, took, calls });
         Ok(())
     }
 
-    fn upgrade(&mut self, earlier_drains: bool) -> anyhow::Result<()> {
+    fn upgrade(&mut self) -> anyhow::Result<()> {
         self.phase("earlier version", |_| {
             std::thread::sleep(BEFORE);
             Ok(())
         })?;
         self.phase("migrate", |fleet| fleet.migrate())?;
-        self.upgrade_all("upgrade", earlier_drains)?;
+        self.upgrade_all("upgrade")?;
         self.phase("roll back", |fleet| fleet.replace_all(Version::Earlier))?;
-        self.upgrade_all("upgrade again", earlier_drains)
+        self.upgrade_all("upgrade again")
     }
 
-    fn upgrade_all(&mut self, name: &'static str, earlier_drains: bool) -> anyhow::Result<()> {
-        self.load.set_tolerant(!earlier_drains);
+    fn upgrade_all(&mut self, name: &str) -> anyhow::Result<()> {
+        let drain = self.fleet.versions.drain();
+        self.load.client.set_tolerant(!drain);
         self.phase(name, |fleet| fleet.replace_all(Version::New))?;
-        self.load.set_tolerant(false);
+        self.load.client.set_tolerant(false);
         Ok(())
     }
 
-    /// As in `deploy/KEY-ROTATION.md` for several replicas.
-    fn rotate_token_key(&mut self) -> anyhow::Result<()> {
-        self.phase("token key: prepare", |fleet| {
-            fleet.keys.rotate("token", "prepare")?;
-            fleet.replace("user-service", Version::New)
-        })?;
-        self.phase("token key: switch", |fleet| {
-            fleet.keys.rotate("token", "switch")?;
-            fleet.replace("user-service", Version::New)?;
-            fleet.replace("deletion-worker", Version::New)
-        })?;
-        // The users of this phase sign up after the switch, as if all earlier tokens had expired.
-        self.phase("token key: drop", |fleet| {
-            fleet.keys.rotate("token", "drop")?;
-            fleet.replace("user-service", Version::New)
-        })
-    }
-
-    fn rotate_webhook_key(&mut self) -> anyhow::Result<()> {
+    fn rotate_keys(&mut self) -> anyhow::Result<()> {
         let receivers = self.load.keys.clone();
-        self.phase("webhook key: prepare", |fleet| {
-            fleet.keys.rotate("webhook", "prepare")?;
-            fleet.replace("people-task-service", Version::New)?;
-            receivers.refresh(&fleet.system.gateway)?;
-            fleet.replace("webhook-worker", Version::New)
-        })?;
-        self.phase("webhook key: switch", |fleet| {
-            fleet.keys.rotate("webhook", "switch")?;
-            fleet.replace("people-task-service", Version::New)?;
-            fleet.replace("webhook-worker", Version::New)
-        })?;
-        self.phase("webhook key: drop", |fleet| {
-            fleet.keys.rotate("webhook", "drop")?;
-            fleet.replace("webhook-worker", Version::New)?;
-            fleet.replace("people-task-service", Version::New)
-        })
+        for (key, step, replaced) in ROTATIONS {
+            self.phase(&format!("{key} key: {step}"), |fleet| {
+                fleet.keys.rotate(key, step)?;
+                for program in replaced {
+                    fleet.replace(program, Version::New)?;
+                    // Receivers know the second key before it signs.
+                    if step == "prepare" {
+                        receivers.refresh(&fleet.system.gateway)?;
+                    }
+                }
+                Ok(())
+            })?;
+        }
+        Ok(())
     }
 
     /// Waits for the remaining webhooks, and compares what callers were told with what receivers got.
@@ -192,17 +179,18 @@ impl Test<'_> {
             calm_until: healed,
             healed,
         };
+        let mut result = checker::check(&tasks, &states, &lock(&history.arrivals), times);
+        let panics = self.fleet.system.panics()?;
+        result
+            .findings
+            .extend(Finding::of_run(Violation::Panic, panics));
         Ok(Summary {
             tasks: tasks.len(),
-            result: checker::check(&tasks, &states, &lock(&history.arrivals), times),
-            panics: self.fleet.system.panics()?,
+            result,
             phases: self.phases,
         })
     }
 }
-
-/// At most this many findings are listed.
-const MAX_LISTED: usize = 20;
 
 /// The most calls without a response while a version is replaced that cannot drain its connections: one for each process
 /// that serves requests.
@@ -210,7 +198,7 @@ const MAX_UNKNOWN: usize = 6;
 
 /// A phase and the calls of its load.
 pub(super) struct Phase {
-    pub(super) name: &'static str,
+    pub(super) name: String,
     pub(super) took: Duration,
     pub(super) calls: Statistics,
 }
@@ -220,7 +208,6 @@ pub(super) struct Summary {
     pub(super) phases: Vec<Phase>,
     pub(super) tasks: usize,
     pub(super) result: CheckResult,
-    pub(super) panics: Vec<String>,
 }
 
 impl Summary {
@@ -229,10 +216,7 @@ impl Summary {
         let fine = |Phase { calls, .. }: &Phase| {
             calls.failed == 0 && calls.calls > 0 && calls.unknown <= MAX_UNKNOWN
         };
-        self.phases.iter().all(fine)
-            && self.result.findings.is_empty()
-            && self.result.succeeded > 0
-            && self.panics.is_empty()
+        self.phases.iter().all(fine) && self.result.passed()
     }
 
     pub(super) fn print(&self) {
@@ -263,15 +247,11 @@ impl Summary {
             result.requests,
             result.count(Violation::Signature),
         );
-        let examples = self.phases.iter().flat_map(|Phase { name, calls, .. }| {
-            let examples = calls.examples.iter();
-            examples.map(move |example| format!("{name}: {example}"))
-        });
-        let findings = self.result.findings.iter();
-        let findings = findings.map(|finding| format!("task {}: {}", finding.task, finding.what));
-        let all = examples.chain(findings).chain(self.panics.iter().cloned());
-        for problem in all.take(MAX_LISTED) {
-            outln!("  {problem}");
+        for Phase { name, calls, .. } in &self.phases {
+            for example in &calls.examples {
+                outln!("  {name}: {example}");
+            }
         }
+        result.print_findings();
     }
 }
