@@ -26,12 +26,10 @@ const MAX_EXAMPLES: usize = 10;
 pub(crate) struct OneShotClient<'run> {
     gateways: Vec<Client>,
     next: AtomicUsize,
-    /// Until then no fault is injected, and every call must succeed.
-    calm_until: Instant,
+    /// Whether nothing explains a call without a response.
+    is_calm: AtomicBool,
     /// A promotion revokes all tokens.
     failovers: &'run Failovers,
-    /// Whether a call may have no response all the same.
-    tolerant: AtomicBool,
     statistics: Mutex<Statistics>,
 }
 
@@ -49,25 +47,21 @@ pub(crate) struct Statistics {
 }
 
 impl<'run> OneShotClient<'run> {
-    pub(crate) fn new(
-        gateways: &[String],
-        calm_until: Instant,
-        failovers: &'run Failovers,
-    ) -> Self {
+    pub(crate) fn new(gateways: &[String], failovers: &'run Failovers) -> Self {
         let client = |url: &String| Client::with_timeout(url, TIMEOUT);
         Self {
             gateways: gateways.iter().map(client).collect(),
             next: AtomicUsize::new(0),
-            calm_until,
+            is_calm: AtomicBool::new(true),
             failovers,
-            tolerant: AtomicBool::new(false),
             statistics: Mutex::default(),
         }
     }
 
-    /// Whether calls may have no response, because something is stopped that cannot drain its connections.
-    pub(crate) fn set_tolerant(&self, tolerant: bool) {
-        self.tolerant.store(tolerant, Ordering::Relaxed);
+    /// Tells whether every call must have a response: no fault is injected, and nothing is stopped that cannot drain its
+    /// connections.
+    pub(crate) fn set_calm(&self, is_calm: bool) {
+        self.is_calm.store(is_calm, Ordering::Relaxed);
     }
 
     /// Returns the calls since the last time.
@@ -87,8 +81,7 @@ impl<'run> OneShotClient<'run> {
             Ok((status, _, body)) => (outcome_of(status, &body), body, status.to_string()),
             Err(error) => (CallOutcome::Unknown, Value::Null, error.to_string()),
         };
-        let is_calm = Instant::now() < self.calm_until && !self.tolerant.load(Ordering::Relaxed);
-        if outcome == CallOutcome::Unknown && is_calm {
+        if outcome == CallOutcome::Unknown && self.is_calm.load(Ordering::Relaxed) {
             outcome = CallOutcome::Unexpected(format!("{what} without a fault"));
         }
         self.record(call, &outcome, &what, start.elapsed());

@@ -105,8 +105,7 @@ impl Run<'_> {
         let duration = self.arguments.duration;
         let faults = FaultInjector::plan(self.system, &self.receivers, self.seed, duration);
         let failovers = &self.system.databases.failovers;
-        let calm_until = faults.begin + schedule::CALM;
-        let client = OneShotClient::new(&self.system.gateways, calm_until, failovers);
+        let client = OneShotClient::new(&self.system.gateways, failovers);
         let admin = &self.system.rig.admin;
         let accounts = AccountWorkload::new(&client, self.gateway, admin, self.recipients)?;
         let healed = self.apply_load_and_faults(&faults, &users, &client, &accounts)?;
@@ -199,6 +198,8 @@ impl Run<'_> {
                 scope.spawn(|| tasks.run_caller());
             }
             scope.spawn(|| accounts.run(faults.begin, duration));
+            interrupt::sleep_until(faults.begin + schedule::CALM);
+            client.set_calm(false);
             faults.inject_all()?;
             Ok(Instant::now())
         })

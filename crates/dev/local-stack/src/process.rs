@@ -205,14 +205,15 @@ pub fn succeeds(command: &mut Command) -> bool {
     quiet.status().is_ok_and(|status| status.success())
 }
 
-/// Runs a command without input. Returns its output, or an error with its messages if it failed.
+/// Runs a command without input. Returns its output, or an error with all that it printed if it failed.
 pub fn output_of(command: &mut Command) -> Result<String> {
     let program = command.get_program().display().to_string();
     let output = command.stdin(Stdio::null()).output();
     let output = output.with_context(|| format!("running {program}"))?;
-    let message = String::from_utf8_lossy(&output.stderr);
-    ensure!(output.status.success(), "{program}: {}", message.trim());
-    Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
+    let [text, errors] = [&output.stdout, &output.stderr].map(|it| String::from_utf8_lossy(it));
+    let printed = format!("{errors}{text}");
+    ensure!(output.status.success(), "{program}: {}", printed.trim());
+    Ok(text.trim().to_owned())
 }
 
 /// Polls `condition` until it returns a value. Returns `None` after `limit`.

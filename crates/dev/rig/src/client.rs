@@ -203,7 +203,7 @@ impl Client {
         items.context("the response of the demo engine has no items")
     }
 
-    /// Waits until a deletion is completed, and fails if it ends otherwise. `path` is that of its status, and `watch` is given
+    /// Waits until a deletion is completed, and fails if it ends otherwise or a signal arrives. `path` is that of its status, and `watch` is given
     /// each.
     pub fn wait_deleted(
         &self,

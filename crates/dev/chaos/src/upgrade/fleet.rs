@@ -12,7 +12,7 @@ use std::{
 use anyhow::{Context, ensure};
 use local_stack::{
     private,
-    process::{output_of, tail, wait_until},
+    process::{output_of, wait_until},
 };
 use rig::{
     interrupt,
@@ -108,20 +108,10 @@ impl Fleet {
             let start = Instant::now();
             let program = self.versions.new.get(service);
             let program = program.context("a program is missing")?;
-            let log = self.system.workspace.log(&format!("migrate-{service}"));
-            let status = Command::new(program)
-                .arg("migrate")
-                .env("DATABASE_OWNER_URL", owner)
-                .env("LOG_FORMAT", "text")
-                .stdout(private::truncate(&log).context("creating a log")?)
-                .status()
-                .with_context(|| format!("running {service} migrate"))?;
-            ensure!(
-                status.success(),
-                "{service} migrate failed:\n{}",
-                tail(&log, 20)
-            );
-            let count = tail(&log, 1000).matches("migrated").count();
+            let mut migrate = Command::new(program);
+            migrate.arg("migrate").env("LOG_FORMAT", "text");
+            let log = output_of(migrate.env("DATABASE_OWNER_URL", owner))?;
+            let count = log.matches("migrated").count();
             let seconds = start.elapsed().as_secs_f64();
             say(&format!(
                 "  {service} migrate: {count} migrations in {seconds:.1} s"

@@ -54,7 +54,7 @@ impl<'run> Load<'run> {
             history,
             receivers,
             keys,
-            client: OneShotClient::new(&[gateway.to_owned()], profile.end, failovers),
+            client: OneShotClient::new(&[gateway.to_owned()], failovers),
             gateway: gateway.to_owned(),
             profile,
         })

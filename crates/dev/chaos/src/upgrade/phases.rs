@@ -136,9 +136,9 @@ impl Test<'_> {
 
     fn upgrade_all(&mut self, name: &str) -> anyhow::Result<()> {
         let drain = self.fleet.versions.drain();
-        self.load.client.set_tolerant(!drain);
+        self.load.client.set_calm(drain);
         self.phase(name, |fleet| fleet.replace_all(Version::New))?;
-        self.load.client.set_tolerant(false);
+        self.load.client.set_calm(true);
         Ok(())
     }
 
