@@ -2,59 +2,60 @@
 
 use std::io;
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use actix_http::Protocol;
 use actix_http::error::DispatchError;
-use actix_service::{ServiceFactory, ServiceFactoryExt as _, fn_service};
-use actix_tls::accept::TlsError;
-use actix_tls::accept::rustls_0_23::{Acceptor, TlsStream};
+use actix_service::{ServiceFactory, fn_service};
 use actix_web::rt::net::TcpStream;
 use rustls::ServerConfig;
+use tokio::time::timeout;
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::server::TlsStream;
+use tokio_util::either::Either;
 
 use crate::paced_stream::PacedStream;
 
-/// A connection as actix-http takes it.
-type Connection<T> = (PacedStream<T>, Protocol, Option<SocketAddr>);
+/// A socket, perhaps with TLS.
+pub(crate) type Socket = Either<TcpStream, Box<TlsStream<TcpStream>>>;
 
-/// Accepts connections without TLS.
-pub(crate) fn accept(
-    explains: bool,
-) -> impl ServiceFactory<
-    TcpStream,
-    Config = (),
-    Response = Connection<TcpStream>,
-    Error = DispatchError,
-    InitError = (),
-> {
-    fn_service(move |socket: TcpStream| async move {
-        let peer = prepare(&socket);
-        Ok((PacedStream::new(socket, explains), Protocol::Http1, peer))
-    })
+/// A connection as actix-http takes it.
+type Connection = (PacedStream<Socket>, Protocol, Option<SocketAddr>);
+
+/// What makes connections with TLS.
+pub(crate) fn tls_acceptor(mut config: ServerConfig) -> TlsAcceptor {
+    config.alpn_protocols = vec![b"http/1.1".to_vec()];
+    TlsAcceptor::from(Arc::new(config))
 }
 
-/// Accepts connections with TLS.
-pub(crate) fn accept_tls(
-    mut config: ServerConfig,
+/// Accepts connections, with TLS if there is an acceptor for it.
+pub(crate) fn accept(
+    tls: Option<TlsAcceptor>,
     handshake_timeout: Duration,
     explains: bool,
 ) -> impl ServiceFactory<
     TcpStream,
     Config = (),
-    Response = Connection<TlsStream<TcpStream>>,
-    Error = TlsError<io::Error, DispatchError>,
+    Response = Connection,
+    Error = DispatchError,
     InitError = (),
 > {
-    config.alpn_protocols = vec![b"http/1.1".to_vec()];
-    let mut acceptor = Acceptor::new(config);
-    acceptor.set_handshake_timeout(handshake_timeout);
-    let accept = move |tls: TlsStream<TcpStream>| async move {
-        let peer = prepare(tls.get_ref().0);
-        Ok((PacedStream::new(tls, explains), Protocol::Http1, peer))
-    };
-    acceptor
-        .map_err(TlsError::into_service_error)
-        .and_then(fn_service(accept))
+    fn_service(move |socket: TcpStream| {
+        let tls = tls.clone();
+        async move {
+            let peer = prepare(&socket);
+            let socket = match tls {
+                None => Either::Left(socket),
+                Some(tls) => {
+                    let accepted = timeout(handshake_timeout, tls.accept(socket)).await;
+                    Either::Right(Box::new(accepted.map_err(io::Error::from)??))
+                }
+            };
+            let stream = PacedStream::new(socket, explains);
+            Ok::<_, DispatchError>((stream, Protocol::Http1, peer))
+        }
+    })
 }
 
 /// Sets the options of a client's socket, and returns its address. Both fail if it has just been closed.

@@ -1,30 +1,25 @@
 use std::net::{SocketAddr, TcpListener};
 use std::time::Duration;
 
-use actix_http::{HttpServiceBuilder, Request};
-use actix_server::{GracefulShutdownSignal, Server, ServerBuilder};
-use actix_service::{
-    IntoServiceFactory as _, Service, ServiceFactory, ServiceFactoryExt as _, map_config,
-};
-use actix_tls::accept::TlsError;
-use actix_tls::accept::rustls_0_23::TlsStream;
+use actix_http::HttpServiceBuilder;
+use actix_server::{Server, ServerBuilder};
+use actix_service::{IntoServiceFactory as _, ServiceFactory, ServiceFactoryExt as _, map_config};
 use actix_web::body::MessageBody;
 use actix_web::dev::{AppConfig, Extensions, ServiceRequest, ServiceResponse};
 use actix_web::middleware::from_fn;
-use actix_web::rt::net::TcpStream;
-use actix_web::{App, Error, HttpRequest, HttpResponse};
+use actix_web::{App, Error, HttpRequest};
 use anyhow::Context as _;
 use app_config::Networks;
 use rustls::ServerConfig;
-use tokio_util::sync::CancellationToken;
+use tokio_util::either::Either;
 
-use crate::accept::{accept, accept_tls};
+use crate::accept::{Socket, accept, tls_acceptor};
 use crate::connections::{Connections, limited};
 use crate::open_files;
 use crate::paced_stream::PacedStream;
 use crate::running::Running;
 use crate::settings::HttpServerSettings;
-use crate::slow_clients::{self, TrackedBody};
+use crate::slow_clients;
 
 /// How long a connection that is being closed may still send, so that its client can read the response.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
@@ -102,45 +97,36 @@ where
         > + 'static,
     B: MessageBody + 'static,
 {
-    let Listener {
-        tcp,
-        tls,
-        unlimited,
-        aside,
-        explains_refusals: explains,
-    } = listener.into();
+    let listener = listener.into();
     let total = open_files::limit_connections(settings.workers * settings.max_connections);
-    let per_worker = (total + aside).div_ceil(settings.workers);
+    let unlimited = listener.unlimited;
     let connections = unlimited.map(|peers| Connections::new(shared(total), peers));
-    let builder = builder(settings, per_worker);
+    let tls = listener.tls.map(tls_acceptor);
+    let builder = builder(settings, total + listener.aside);
     let stopping = builder.graceful_shutdown_signal();
     let draining = running.draining();
-    let builder = match tls {
-        None => builder.listen("http", tcp, move || {
-            let http = protocol(settings, &stopping).on_connect_ext(
-                move |stream: &PacedStream<TcpStream>, data: &mut Extensions| {
-                    track(settings, stream, data);
-                },
-            );
-            let service = accept(explains).and_then(http.finish(requests(app(), draining.clone())));
-            limited(connections.clone(), service)
-        })?,
-        Some(tls) => builder.listen("https", tcp, move || {
-            // Otherwise handshakes that stall would keep others from connecting.
-            actix_tls::accept::max_concurrent_tls_connect(per_worker);
-            let http = protocol(settings, &stopping).on_connect_ext(
-                move |stream: &PacedStream<TlsStream<TcpStream>>, data: &mut Extensions| {
-                    data.insert(OverTls);
-                    track(settings, stream, data);
-                },
-            );
-            let http = http
-                .finish(requests(app(), draining.clone()))
-                .map_err(TlsError::Service);
-            let accept = accept_tls(tls.clone(), settings.head_timeout, explains);
-            limited(connections.clone(), accept.and_then(http))
-        })?,
-    };
+    let builder = builder.listen("http", listener.tcp, move || {
+        let (stopping, draining) = (stopping.clone(), draining.clone());
+        let app = app().wrap(from_fn(move |request, next| {
+            slow_clients::track_request(draining.clone(), request, next)
+        }));
+        let requests = app
+            .into_factory()
+            .map_err(|error: Error| error.error_response());
+        let http = HttpServiceBuilder::default()
+            .keep_alive(settings.keep_alive)
+            .client_request_timeout(settings.head_timeout)
+            .client_disconnect_timeout(CLOSE_TIMEOUT)
+            .graceful_shutdown_signal(move || {
+                let stopping = stopping.clone();
+                async move { stopping.notified().await }
+            })
+            .on_connect_ext(move |stream, data| track(settings, stream, data))
+            .finish(map_config(requests, |()| AppConfig::default()));
+        let explains = listener.explains_refusals;
+        let accept = accept(tls.clone(), settings.head_timeout, explains);
+        limited(connections.clone(), accept.and_then(http))
+    })?;
     run(running, builder.run());
     Ok(())
 }
@@ -151,75 +137,21 @@ fn shared(total: usize) -> usize {
     (total - (total / 16).max(1)).max(1)
 }
 
-fn builder(settings: HttpServerSettings, max_connections_per_worker: usize) -> ServerBuilder {
+/// A server whose threads share this many connections.
+fn builder(settings: HttpServerSettings, max_connections: usize) -> ServerBuilder {
     ServerBuilder::default()
         .workers(settings.workers)
-        .max_concurrent_connections(max_connections_per_worker)
+        .max_concurrent_connections(max_connections.div_ceil(settings.workers))
         .shutdown_timeout(settings.grace.as_secs())
         .disable_signals()
 }
 
 /// Gives the application what it needs to know of a new connection.
-fn track<T>(settings: HttpServerSettings, stream: &PacedStream<T>, data: &mut Extensions) {
-    data.insert(stream.intake());
-    slow_clients::watch_connection(settings, data);
-}
-
-/// The settings of HTTP/1.1.
-fn protocol<Io, S>(
-    settings: HttpServerSettings,
-    stopping: &GracefulShutdownSignal,
-) -> HttpServiceBuilder<Io, S>
-where
-    S: ServiceFactory<
-            Request,
-            Config = (),
-            Error = HttpResponse,
-            InitError = (),
-            Service: Service<Request, Future: 'static>,
-        >,
-{
-    let stopping = stopping.clone();
-    HttpServiceBuilder::default()
-        .keep_alive(settings.keep_alive)
-        .client_request_timeout(settings.head_timeout)
-        .client_disconnect_timeout(CLOSE_TIMEOUT)
-        .graceful_shutdown_signal(move || {
-            let stopping = stopping.clone();
-            async move { stopping.notified().await }
-        })
-}
-
-/// An application as a service for the requests of all connections.
-fn requests<T, B>(
-    app: App<T>,
-    draining: CancellationToken,
-) -> impl ServiceFactory<
-    Request,
-    Config = (),
-    Response = ServiceResponse<TrackedBody>,
-    Error = HttpResponse,
-    InitError = (),
-    Service: Service<Request, Future: 'static>,
-    Future: 'static,
->
-where
-    T: ServiceFactory<
-            ServiceRequest,
-            Config = (),
-            Response = ServiceResponse<B>,
-            Error = Error,
-            InitError = (),
-        > + 'static,
-    B: MessageBody + 'static,
-{
-    let app = app
-        .wrap(from_fn(move |request, next| {
-            slow_clients::track_request(draining.clone(), request, next)
-        }))
-        .into_factory()
-        .map_err(|error: Error| error.error_response());
-    map_config(app, |()| AppConfig::default())
+fn track(settings: HttpServerSettings, stream: &PacedStream<Socket>, data: &mut Extensions) {
+    if let Either::Right(_) = stream.get_ref() {
+        data.insert(OverTls);
+    }
+    slow_clients::watch_connection(settings, stream.intake(), data);
 }
 
 fn run(running: &Running, server: Server) {

@@ -24,10 +24,8 @@ const SHORT: u64 = 16 * 1024;
 pub(crate) enum Phase {
     /// The head of a request.
     Head,
-    /// `left` more bytes of a body, and whether some of them may be passed on.
-    SizedBody { left: u64, wanted: bool },
-    /// A body of unknown length, and whether the application waits for more of it.
-    StreamedBody { wanted: bool },
+    /// `left` more bytes of a body, or an unknown number, and whether some of them may be passed on.
+    Body { left: Option<u64>, wanted: bool },
     /// Nothing before the response has ended.
     Response,
     /// Nothing any more: the connection is being closed, and its client may still send the rest of a body.
@@ -66,9 +64,8 @@ impl Intake {
         let mut state = self.state.borrow_mut();
         match state.phase {
             Phase::Response
-            | Phase::SizedBody { left: 0, .. }
-            | Phase::SizedBody { wanted: false, .. }
-            | Phase::StreamedBody { wanted: false } => {
+            | Phase::Body { left: Some(0), .. }
+            | Phase::Body { wanted: false, .. } => {
                 state.reader = Some(context.waker().clone());
                 Poll::Pending
             }
@@ -81,7 +78,10 @@ impl Intake {
 
     /// Records that `count` bytes of a body were passed on.
     pub(crate) fn pass(&self, count: usize) {
-        if let Phase::SizedBody { left, .. } = &mut self.state.borrow_mut().phase {
+        if let Phase::Body {
+            left: Some(left), ..
+        } = &mut self.state.borrow_mut().phase
+        {
             *left = left.saturating_sub(count as u64);
         }
     }
@@ -92,7 +92,10 @@ impl Intake {
             let state = self.state.borrow();
             match state.phase {
                 // `poll_phase` is called before the task of the connection polls the application again.
-                Phase::SizedBody { left: 1.., wanted } if wanted && !state.asked => Poll::Pending,
+                Phase::Body {
+                    left: Some(1..),
+                    wanted: true,
+                } if !state.asked => Poll::Pending,
                 _ => Poll::Ready(()),
             }
         })
@@ -106,19 +109,13 @@ impl Intake {
             drop(request.take_payload());
             return self.set(Phase::Response);
         }
-        let phase = match (request.parts().1, length(request)) {
-            (Payload::None, _) => Phase::Response,
-            (_, Some(left)) => Phase::SizedBody {
-                left,
-                wanted: left <= SHORT,
-            },
-            (_, None) => Phase::StreamedBody { wanted: false },
-        };
-        self.set(phase);
-        if matches!(
-            phase,
-            Phase::SizedBody { wanted: false, .. } | Phase::StreamedBody { .. }
-        ) {
+        let left = length(request);
+        let wanted = left.is_some_and(|left| left <= SHORT);
+        if let Payload::None = request.parts().1 {
+            return self.set(Phase::Response);
+        }
+        self.set(Phase::Body { left, wanted });
+        if !wanted {
             let inner = request.take_payload();
             let intake = Rc::clone(self);
             request.set_payload(Payload::Stream {
@@ -129,15 +126,19 @@ impl Intake {
 
     /// Ends a request: its whole response was passed to actix-http.
     pub(crate) fn end(&self) {
-        let unread = matches!(self.phase(), Phase::SizedBody { left: 1.., .. });
+        let unread = matches!(
+            self.phase(),
+            Phase::Body {
+                left: Some(1..),
+                ..
+            }
+        );
         self.set(if unread { Phase::Closing } else { Phase::Head });
     }
 
     fn want(&self, wanted: bool) {
-        match self.phase() {
-            Phase::SizedBody { left, .. } => self.set(Phase::SizedBody { left, wanted }),
-            Phase::StreamedBody { .. } => self.set(Phase::StreamedBody { wanted }),
-            Phase::Head | Phase::Response | Phase::Closing => {}
+        if let Phase::Body { left, .. } = self.phase() {
+            self.set(Phase::Body { left, wanted });
         }
     }
 

@@ -69,6 +69,10 @@ impl<T> PacedStream<T> {
         }
     }
 
+    pub(crate) fn get_ref(&self) -> &T {
+        &self.io
+    }
+
     pub(crate) fn intake(&self) -> Rc<Intake> {
         Rc::clone(&self.intake)
     }
@@ -80,10 +84,10 @@ impl<T> PacedStream<T> {
             return None;
         }
         match phase {
-            Phase::SizedBody { left, .. } => {
-                Some(usize::try_from(left).map_or(received, |left| left.min(received)))
-            }
-            Phase::StreamedBody { .. } => {
+            Phase::Body {
+                left: Some(left), ..
+            } => Some(usize::try_from(left).map_or(received, |left| left.min(received))),
+            Phase::Body { left: None, .. } => {
                 self.blank_line.search(&self.received);
                 Some(self.blank_line.end.unwrap_or(received).min(MAX_STREAMED))
             }
@@ -107,7 +111,7 @@ impl<T> PacedStream<T> {
             // An idle connection keeps no buffer.
             self.received = BytesMut::new();
         }
-        if let Phase::SizedBody { .. } = phase {
+        if let Phase::Body { left: Some(_), .. } = phase {
             self.intake.pass(count);
             return;
         }
@@ -119,7 +123,7 @@ impl<T> PacedStream<T> {
         if ended {
             self.passed = 0;
         }
-        self.parsing = ended || matches!(phase, Phase::StreamedBody { .. });
+        self.parsing = ended || matches!(phase, Phase::Body { .. });
     }
 }
 
@@ -286,8 +290,8 @@ mod tests {
     async fn a_body_is_passed_on_up_to_its_length() {
         let (mut client, server) = duplex(64 * 1024);
         let mut stream = PacedStream::new(server, false);
-        stream.intake.set(Phase::SizedBody {
-            left: 20_000,
+        stream.intake.set(Phase::Body {
+            left: Some(20_000),
             wanted: true,
         });
         let sent = "x".repeat(20_000) + HEAD;
@@ -301,8 +305,8 @@ mod tests {
     async fn the_rest_of_an_unwanted_body_is_received_and_not_passed_on() {
         let (mut client, server) = duplex(1024 * 1024);
         let mut stream = PacedStream::new(server, false);
-        stream.intake.set(Phase::SizedBody {
-            left: 500_000,
+        stream.intake.set(Phase::Body {
+            left: Some(500_000),
             wanted: false,
         });
         client.write_all(&[b'x'; 500_000]).await.unwrap();
@@ -325,9 +329,15 @@ mod tests {
         let body = "1\r\nx\r\n".repeat(2_000) + "0\r\n\r\n";
         let sent = body.clone() + HEAD;
         client.write_all(sent.as_bytes()).await.unwrap();
-        stream.intake.set(Phase::StreamedBody { wanted: false });
+        stream.intake.set(Phase::Body {
+            left: None,
+            wanted: false,
+        });
         assert_eq!(passed(&mut stream).await, "");
-        stream.intake.set(Phase::StreamedBody { wanted: true });
+        stream.intake.set(Phase::Body {
+            left: None,
+            wanted: true,
+        });
         let mut received = String::new();
         while !received.ends_with("0\r\n\r\n") {
             let mut bytes = [0; 4 * 1024];

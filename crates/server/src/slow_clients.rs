@@ -32,6 +32,7 @@ use crate::upgrade_offers;
 #[derive(Debug)]
 struct Connection {
     permit: Rc<Permit>,
+    intake: Rc<Intake>,
     settings: HttpServerSettings,
     /// When the head of the next request must be complete, or the response to the current one sent.
     deadline: Cell<Instant>,
@@ -48,13 +49,18 @@ impl Connection {
 }
 
 /// Starts to watch the connection that is served.
-pub(crate) fn watch_connection(settings: HttpServerSettings, data: &mut Extensions) {
+pub(crate) fn watch_connection(
+    settings: HttpServerSettings,
+    intake: Rc<Intake>,
+    data: &mut Extensions,
+) {
     let Some(permit) = Permit::current() else {
         return;
     };
     data.insert(Rc::clone(&permit));
     let connection = Rc::new(Connection {
         permit,
+        intake,
         settings,
         deadline: Cell::new(Instant::now()),
     });
@@ -74,33 +80,21 @@ async fn close_when_overdue(connection: Rc<Connection>) {
 
 /// A request in progress, until its whole response has been passed to actix-web.
 #[derive(Debug)]
-struct RequestInProgress {
-    connection: Option<Rc<Connection>>,
-    intake: Option<Rc<Intake>>,
-}
+struct RequestInProgress(Rc<Connection>);
 
 impl RequestInProgress {
-    fn begin(request: &mut ServiceRequest) -> Self {
-        let connection: Option<Rc<Connection>> = request.conn_data().cloned();
-        let intake: Option<Rc<Intake>> = request.conn_data().cloned();
-        if let Some(connection) = &connection {
-            connection.allow(connection.settings.request_timeout);
-        }
-        if let Some(intake) = &intake {
-            intake.begin(request);
-        }
-        Self { connection, intake }
+    fn begin(request: &mut ServiceRequest) -> Option<Self> {
+        let connection = Rc::clone(request.conn_data::<Rc<Connection>>()?);
+        connection.allow(connection.settings.request_timeout);
+        connection.intake.begin(request);
+        Some(Self(connection))
     }
 }
 
 impl Drop for RequestInProgress {
     fn drop(&mut self) {
-        if let Some(connection) = &self.connection {
-            connection.await_head();
-        }
-        if let Some(intake) = &self.intake {
-            intake.end();
-        }
+        self.0.await_head();
+        self.0.intake.end();
     }
 }
 
@@ -119,16 +113,13 @@ pub(crate) async fn track_request<B: MessageBody + 'static>(
 ) -> Result<ServiceResponse<TrackedBody>, Error> {
     let is_upgrade = upgrade_offers::is_left(request.head());
     let in_progress = RequestInProgress::begin(&mut request);
-    if let Some(intake) = &in_progress.intake {
+    if let Some(RequestInProgress(connection)) = &in_progress {
         // actix-http closes the connection after a response that did not need the rest of the body.
-        intake.arrived().await;
+        connection.intake.arrived().await;
     }
     let mut response = next.call(request).await?;
-    let permit = in_progress
-        .connection
-        .as_ref()
-        .map(|connection| &connection.permit);
-    let is_aside = permit.is_some_and(|permit| permit.is_aside());
+    let connection = in_progress.as_ref().map(|request| &request.0);
+    let is_aside = connection.is_some_and(|connection| connection.permit.is_aside());
     if draining.is_cancelled() || is_upgrade || is_aside {
         let head = response.response_mut().head_mut();
         head.set_connection_type(ConnectionType::Close);
@@ -143,7 +134,7 @@ pub(crate) async fn track_request<B: MessageBody + 'static>(
 #[derive(Debug)]
 pub(crate) struct TrackedBody {
     body: BoxBody,
-    _in_progress: RequestInProgress,
+    _in_progress: Option<RequestInProgress>,
 }
 
 impl MessageBody for TrackedBody {
