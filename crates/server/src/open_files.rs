@@ -23,48 +23,33 @@ pub(crate) fn raise_limit() {
 ///
 /// With more, accepting would fail for everyone until some are closed.
 pub(crate) fn limit_connections(wanted: usize) -> usize {
-    let Ok((soft, _)) = getrlimit(Resource::RLIMIT_NOFILE) else {
-        return wanted;
-    };
-    let possible = usize::try_from(soft.saturating_sub(RESERVED) / PER_CONNECTION);
-    let possible = possible.unwrap_or(usize::MAX).max(1);
-    if possible < wanted {
-        tracing::info!(
-            wanted,
-            possible,
-            "fewer connections, because of the limit on open files"
-        );
-    }
-    wanted.min(possible)
+    limit("connections", wanted, |soft| {
+        soft.saturating_sub(RESERVED) / PER_CONNECTION
+    })
 }
 
 /// The number of connections that may be set aside, each of which has only its socket, beside the others, if that is fewer
 /// than `wanted`.
 #[must_use]
 pub fn limit_aside(settings: HttpServerSettings, wanted: usize) -> usize {
+    let counted = limit_connections(settings.workers * settings.max_connections) as u64;
+    limit("callers can wait", wanted, |soft| {
+        soft.saturating_sub(RESERVED + counted * PER_CONNECTION)
+    })
+}
+
+/// The smaller one of what is `wanted` and what is `possible` with the soft limit.
+fn limit(what: &str, wanted: usize, possible: impl Fn(u64) -> u64) -> usize {
     let Ok((soft, _)) = getrlimit(Resource::RLIMIT_NOFILE) else {
         return wanted;
     };
-    let counted = limit_connections(settings.workers * settings.max_connections) as u64;
-    let possible = soft.saturating_sub(RESERVED + counted * PER_CONNECTION);
-    let possible = usize::try_from(possible).unwrap_or(usize::MAX).max(1);
+    let possible = usize::try_from(possible(soft)).unwrap_or(usize::MAX).max(1);
     if possible < wanted {
         tracing::info!(
             wanted,
             possible,
-            "fewer callers can wait, because of the limit on open files"
+            "fewer {what}, because of the limit on open files"
         );
     }
     wanted.min(possible)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::limit_connections;
-
-    #[test]
-    fn connections_are_limited_by_open_files() {
-        assert_eq!(limit_connections(1), 1);
-        assert!(limit_connections(usize::MAX) < usize::MAX / 2);
-    }
 }

@@ -6,7 +6,6 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use app_config::{Reader, Settings};
-use futures_util::future::select_all;
 use telemetry::LogSettings;
 use tokio::runtime::Runtime;
 use tokio::signal::unix::{SignalKind, signal};
@@ -135,16 +134,15 @@ where
 
 /// Waits for a signal that asks the process to stop. From this call on none of them ends it.
 fn stop_signal() -> std::io::Result<impl Future<Output = ()>> {
-    let kinds = [
-        SignalKind::terminate(),
-        SignalKind::interrupt(),
-        SignalKind::quit(),
-    ];
-    let signals: std::io::Result<Vec<_>> = kinds.into_iter().map(signal).collect();
-    let mut signals = signals?;
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let mut quit = signal(SignalKind::quit())?;
     Ok(async move {
-        let received = signals.iter_mut().map(|signal| Box::pin(signal.recv()));
-        select_all(received).await;
+        tokio::select! {
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
+            _ = quit.recv() => {}
+        }
     })
 }
 
