@@ -33,12 +33,10 @@ impl Fields {
 
     /// Parses a field that must be present and not null. Records an error if it returns `None`.
     pub fn required<T: FieldValue>(&mut self, name: &str) -> Option<T> {
-        let value = self.object.get(name).filter(|value| !value.is_null());
-        let result = value.map_or_else(
-            || Err(Invalid::new("required", "Is required.")),
-            |value| self.parse(name, value),
-        );
-        self.record(name, result)
+        if !self.has(name) {
+            self.reject(name, Invalid::new("required", "Is required."));
+        }
+        self.optional(name)
     }
 
     /// Parses a field that may be absent or null.

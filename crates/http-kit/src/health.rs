@@ -31,31 +31,19 @@ struct Check {
     run: Arc<dyn Fn() -> BoxFuture<'static, Checked> + Send + Sync>,
 }
 
-/// The outcome of a check. A check that fails may say why.
+/// The outcome of a check. A check that fails gives a reason if there is more to say than its name does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Checked {
-    /// It passed.
-    Passed,
-    /// It failed, with the reason if there is more to say than the check's name does.
-    Failed(Option<&'static str>),
-}
+pub struct Checked(Result<(), Option<&'static str>>);
 
 impl From<bool> for Checked {
     fn from(passed: bool) -> Self {
-        if passed {
-            Self::Passed
-        } else {
-            Self::Failed(None)
-        }
+        Self(passed.then_some(()).ok_or(None))
     }
 }
 
 impl From<Result<(), &'static str>> for Checked {
     fn from(checked: Result<(), &'static str>) -> Self {
-        match checked {
-            Ok(()) => Self::Passed,
-            Err(reason) => Self::Failed(Some(reason)),
-        }
+        Self(checked.map_err(Some))
     }
 }
 
@@ -65,6 +53,7 @@ impl From<Result<(), &'static str>> for Checked {
 pub struct Health {
     stopping: Arc<AtomicBool>,
     checks: BTreeMap<&'static str, Check>,
+    /// The last result, and until when it is used.
     last: Arc<Mutex<Option<(Instant, Readiness)>>>,
 }
 
@@ -78,16 +67,6 @@ struct Readiness {
     /// Why checks fail, as far as they say.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     reasons: BTreeMap<&'static str, &'static str>,
-}
-
-impl Readiness {
-    fn lifetime(&self) -> Duration {
-        if self.ready {
-            RESULT_LIFETIME
-        } else {
-            UNREADY_LIFETIME
-        }
-    }
 }
 
 impl Health {
@@ -137,13 +116,18 @@ impl Health {
             };
         }
         let mut last = self.last.lock().await;
-        if let Some((time, readiness)) = &*last
-            && time.elapsed() < readiness.lifetime()
+        if let Some((until, readiness)) = &*last
+            && Instant::now() < *until
         {
             return readiness.clone();
         }
         let readiness = self.check().await;
-        *last = Some((Instant::now(), readiness.clone()));
+        let lifetime = if readiness.ready {
+            RESULT_LIFETIME
+        } else {
+            UNREADY_LIFETIME
+        };
+        *last = Some((Instant::now() + lifetime, readiness.clone()));
         readiness
     }
 
@@ -161,11 +145,11 @@ impl Health {
     async fn check(&self) -> Readiness {
         let results = self.checks.values().map(|check| async {
             let result = tokio::time::timeout(CHECK_TIMEOUT, (check.run)()).await;
-            result.unwrap_or(Checked::Failed(Some(TOO_SLOW)))
+            result.unwrap_or(Checked(Err(Some(TOO_SLOW))))
         });
         let (mut ready, mut checks, mut reasons) = (true, BTreeMap::new(), BTreeMap::new());
         for ((name, check), result) in self.checks.iter().zip(join_all(results).await) {
-            let Checked::Failed(reason) = result else {
+            let Checked(Err(reason)) = result else {
                 checks.insert(*name, PASSED);
                 continue;
             };

@@ -1,6 +1,7 @@
 use std::borrow::Cow;
 use std::error::Error as StdError;
 use std::fmt;
+use std::iter::successors;
 use std::time::Duration;
 
 use actix_web::http::StatusCode;
@@ -171,7 +172,9 @@ impl Problem {
     /// An opaque `500`. Logs the error and its causes, once.
     #[must_use]
     pub fn internal(error: &(dyn StdError + 'static)) -> Self {
-        tracing::error!(error = %Chain(error), "internal error");
+        let causes = successors(Some(error), |&cause| cause.source()).map(ToString::to_string);
+        let error = causes.collect::<Vec<_>>().join(": ");
+        tracing::error!(error, "internal error");
         Self::new(
             StatusCode::INTERNAL_SERVER_ERROR,
             "internal-error",
@@ -281,21 +284,6 @@ impl ResponseError for Problem {
 #[must_use]
 pub fn whole_seconds(time: Duration) -> u64 {
     (time.as_secs() + u64::from(time.subsec_nanos() > 0)).max(1)
-}
-
-/// Formats an error with all its causes on one line, for the log.
-struct Chain<'a>(&'a (dyn StdError + 'static));
-
-impl fmt::Display for Chain<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.0)?;
-        let mut cause = self.0.source();
-        while let Some(error) = cause {
-            write!(f, ": {error}")?;
-            cause = error.source();
-        }
-        Ok(())
-    }
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@ use actix_web::{FromRequest, HttpRequest};
 use std::future::{Ready, ready};
 use values::{FromText, Invalid};
 
-use crate::{FieldError, Problem};
+use crate::Problem;
 
 /// The decoded pairs of a query string, in order. A name may occur more than once.
 #[derive(Debug, Clone, Default)]
@@ -99,27 +99,15 @@ pub fn combine_errors<A, B>(
     first: Result<A, Problem>,
     second: Result<B, Problem>,
 ) -> Result<(A, B), Problem> {
-    let mut errors = Vec::new();
-    match (
-        collect_errors(first, &mut errors)?,
-        collect_errors(second, &mut errors)?,
-    ) {
-        (Some(first), Some(second)) => Ok((first, second)),
-        _ => Err(Problem::validation(errors)),
-    }
-}
-
-fn collect_errors<T>(
-    result: Result<T, Problem>,
-    errors: &mut Vec<FieldError>,
-) -> Result<Option<T>, Problem> {
-    match result {
-        Ok(value) => Ok(Some(value)),
-        Err(problem) if problem.has_errors() => {
-            errors.extend(problem.into_errors());
-            Ok(None)
+    match (first, second) {
+        (Ok(first), Ok(second)) => Ok((first, second)),
+        (Err(first), Err(second)) if first.has_errors() && second.has_errors() => {
+            let errors = first.into_errors().into_iter();
+            let errors = errors.chain(second.into_errors()).collect();
+            Err(Problem::validation(errors))
         }
-        Err(problem) => Err(problem),
+        (Err(problem), Err(_)) if !problem.has_errors() => Err(problem),
+        (Err(problem), Ok(_)) | (_, Err(problem)) => Err(problem),
     }
 }
 

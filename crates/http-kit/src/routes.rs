@@ -12,13 +12,7 @@ use crate::Problem;
 /// (`404`) or method (`405` with `Allow`) always matches the handlers.
 #[derive(Debug, Clone, Default)]
 pub struct Routes {
-    routes: Vec<(Vec<Segment>, Vec<Method>)>,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-enum Segment {
-    Literal(String),
-    Parameter,
+    routes: Vec<(String, Vec<Method>)>,
 }
 
 impl Routes {
@@ -28,7 +22,7 @@ impl Routes {
         let paths = document.paths.paths.iter();
         Self {
             routes: paths
-                .map(|(path, item)| (segments(path), methods(item)))
+                .map(|(path, item)| (path.clone(), methods(item)))
                 .collect(),
         }
     }
@@ -36,7 +30,7 @@ impl Routes {
     /// Adds a route that the document does not describe, such as a page.
     #[must_use]
     pub fn and(mut self, path: &str, method: Method) -> Self {
-        self.routes.push((segments(path), vec![method]));
+        self.routes.push((path.to_owned(), vec![method]));
         self
     }
 
@@ -46,13 +40,11 @@ impl Routes {
     /// `404 not-found` for a path that does not exist, `405 method-not-allowed` with `Allow` for a
     /// method that the path does not have.
     pub fn check(&self, method: &Method, path: &str) -> Result<(), Problem> {
-        let given: Vec<_> = path.split('/').collect();
-        let mut allowed: Vec<&Method> = Vec::new();
-        for (segments, methods) in &self.routes {
-            if matches(segments, &given) {
-                allowed.extend(methods);
-            }
-        }
+        let matching = self
+            .routes
+            .iter()
+            .filter(|(template, _)| matches(template, path));
+        let allowed: Vec<_> = matching.flat_map(|(_, methods)| methods).collect();
         if allowed.is_empty() {
             return Err(Problem::new(
                 StatusCode::NOT_FOUND,
@@ -84,27 +76,13 @@ impl Routes {
     }
 }
 
-fn segments(path: &str) -> Vec<Segment> {
-    path.split('/')
-        .map(|segment| {
-            if segment.starts_with('{') {
-                Segment::Parameter
-            } else {
-                Segment::Literal(segment.to_owned())
-            }
+/// Whether a path has the segments of a template, in which `{…}` stands for any that is not empty.
+fn matches(template: &str, path: &str) -> bool {
+    let (expected, given) = (template.split('/'), path.split('/'));
+    expected.clone().count() == given.clone().count()
+        && expected.zip(given).all(|(expected, given)| {
+            expected == given || expected.starts_with('{') && !given.is_empty()
         })
-        .collect()
-}
-
-fn matches(segments: &[Segment], given: &[&str]) -> bool {
-    segments.len() == given.len()
-        && segments
-            .iter()
-            .zip(given)
-            .all(|(segment, given)| match segment {
-                Segment::Literal(literal) => literal == given,
-                Segment::Parameter => !given.is_empty(),
-            })
 }
 
 fn methods(item: &PathItem) -> Vec<Method> {
