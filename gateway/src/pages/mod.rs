@@ -11,7 +11,6 @@
 //! The files are in `site/`; `layout.html` is the frame of every page. A release build contains them; a debug build
 //! reads them from there for every response, so that a change is visible at once. A new file takes a restart.
 
-mod brand;
 mod content;
 mod files;
 mod look;
@@ -35,6 +34,7 @@ use page::Source;
 
 const HTML: &str = "text/html; charset=utf-8";
 const SCRIPT: &str = "text/javascript; charset=utf-8";
+const STYLE: &str = "text/css; charset=utf-8";
 
 /// Every page and asset.
 #[derive(Debug, Clone, Default)]
@@ -54,20 +54,12 @@ pub(crate) fn load(settings: &PagesSettings) -> anyhow::Result<Pages> {
         return Ok(Pages::default());
     }
     let look = Arc::new(Look::new(settings)?);
-    let logo_type = look
-        .brand
-        .logo
-        .as_ref()
-        .map_or("image/svg+xml", |logo| logo.1);
+    let logo = look.logo.as_ref();
+    let logo_type = logo.map_or("image/svg+xml", |(_, logo_type)| *logo_type);
     let own = [
-        (
-            "/assets/style.css",
-            "text/css; charset=utf-8",
-            Source::Style,
-        ),
-        ("/assets/logo", logo_type, Source::Logo),
+        ("/assets/style.css".to_owned(), STYLE, Source::Style),
+        ("/assets/logo".to_owned(), logo_type, Source::Logo),
     ];
-    let own = own.map(|(path, kind, source)| (path.to_owned(), kind, source));
     let scripts = modules::scripts()?.into_iter().map(|script| {
         let path = format!("/assets/{script}");
         (path, SCRIPT, Source::Script(script))
@@ -78,12 +70,13 @@ pub(crate) fn load(settings: &PagesSettings) -> anyhow::Result<Pages> {
         .chain(files::names().filter_map(place))
         .map(|(path, content_type, source)| Page::new(path, content_type, source, &look));
     let not_found = Source::Template(NOT_FOUND.into());
-    let not_found = Page::new("/".to_owned(), HTML, not_found, &look)?;
+    let mut not_found = Page::new("/".to_owned(), HTML, not_found, &look)?;
+    not_found.status = StatusCode::NOT_FOUND;
     Ok(Pages {
         served: served
             .map(|page| page.map(Arc::new))
             .collect::<anyhow::Result<_>>()?,
-        not_found: Some(Arc::new(not_found.with_status(StatusCode::NOT_FOUND))),
+        not_found: Some(Arc::new(not_found)),
     })
 }
 
@@ -97,7 +90,7 @@ fn place(file: Cow<'static, str>) -> Option<(String, &'static str, Source)> {
             return Some((format!("/{path}"), HTML, Source::Template(file)));
         }
         "js" if !modules::is_module(&file) && !modules::is_joined(&file) => SCRIPT,
-        "css" if !STYLES.contains(&file.as_ref()) => "text/css; charset=utf-8",
+        "css" if !STYLES.contains(&file.as_ref()) => STYLE,
         _ => return None,
     };
     Some((format!("/{file}"), content_type, Source::File(file)))

@@ -81,19 +81,15 @@ fn page_scripts() -> anyhow::Result<BTreeSet<String>> {
 
 /// The modules that a browser already has when it loads a script: those of every page that may load it.
 fn known_before(script: &str, pages: &BTreeSet<String>) -> anyhow::Result<BTreeSet<String>> {
-    let mut known: Option<BTreeSet<String>> = None;
+    let mut known = Vec::new();
     for page in pages {
         let mut modules = Vec::new();
         add_with_imports(page, &mut modules)?;
-        if !may_load(&modules, script)? {
-            continue;
+        if may_load(&modules, script)? {
+            known.push(BTreeSet::from_iter(modules));
         }
-        let modules = modules.into_iter().collect();
-        known = Some(match known {
-            Some(known) => &known & &modules,
-            None => modules,
-        });
     }
+    let known = known.into_iter().reduce(|known, modules| &known & &modules);
     Ok(known.unwrap_or_default())
 }
 

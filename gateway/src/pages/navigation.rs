@@ -2,7 +2,8 @@
 
 use actix_web::HttpRequest;
 use actix_web::http::Method;
-use actix_web::http::header::{ACCEPT, HeaderMap};
+use actix_web::http::header::{ACCEPT, HeaderMap, Quality, QualityItem, from_comma_delimited};
+use actix_web::mime::Mime;
 
 use crate::routes;
 
@@ -29,36 +30,22 @@ fn opens_page(headers: &HeaderMap) -> bool {
     match headers.get("sec-fetch-mode") {
         Some(mode) => mode == "navigate",
         None => {
-            let accepted = headers
-                .get_all(ACCEPT)
-                .filter_map(|line| line.to_str().ok());
-            let accepted = accepted.collect::<Vec<_>>().join(",");
-            quality(&accepted, "text", "html") > quality(&accepted, "application", "json")
+            let accepted = from_comma_delimited(headers.get_all(ACCEPT)).unwrap_or_default();
+            let html = quality(&accepted, ["*/*", "text/*", "text/html"]);
+            html > quality(&accepted, ["*/*", "application/*", "application/json"])
         }
     }
 }
 
-/// The weight that a list of media ranges gives a type, from 0 to 1: the most specific range counts (RFC 9110 section 12.5.1).
-fn quality(accepted: &str, kind: &str, subtype: &str) -> f32 {
-    let ranges = accepted.split(',').filter_map(|range| {
-        let mut parts = range.split(';').map(str::trim);
-        let (given, sub) = parts.next()?.split_once('/')?;
-        let specific = match (given, sub) {
-            ("*", "*") => 0,
-            (given, "*") if given.eq_ignore_ascii_case(kind) => 1,
-            (given, sub)
-                if given.eq_ignore_ascii_case(kind) && sub.eq_ignore_ascii_case(subtype) =>
-            {
-                2
-            }
-            _ => return None,
-        };
-        let weight = parts.find_map(|part| part.strip_prefix("q="));
-        let weight = weight.map_or(Some(1.0), |weight| weight.parse::<f32>().ok())?;
-        Some((specific, weight.clamp(0.0, 1.0)))
+/// The weight that a list of media ranges gives a type. `including` are the ranges with the type, of which the last one that is
+/// listed counts, because it is the most specific one (RFC 9110 section 12.5.1).
+fn quality(accepted: &[QualityItem<Mime>], including: [&str; 3]) -> Quality {
+    let weights = accepted.iter().filter_map(|range| {
+        let given = range.item.essence_str();
+        let specific = including.iter().position(|text| *text == given)?;
+        Some((specific, range.quality))
     });
-    let most_specific = ranges.max_by(|a, b| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)));
-    most_specific.map_or(0.0, |(_, weight)| weight)
+    weights.max().map_or(Quality::ZERO, |(_, weight)| weight)
 }
 
 #[cfg(test)]

@@ -33,7 +33,7 @@ const VERSION: &str = "version";
 #[derive(Debug)]
 pub(crate) struct Page {
     path: String,
-    status: StatusCode,
+    pub(super) status: StatusCode,
     pub(super) content_type: &'static str,
     source: Source,
     look: Arc<Look>,
@@ -64,7 +64,7 @@ impl Source {
             Self::File(file) => files::read(file)?,
             Self::Script(script) => Bytes::from(modules::joined(script)?),
             Self::Style => style(look)?,
-            Self::Logo => look.brand.logo_or(|| files::read("logo.svg"))?,
+            Self::Logo => look.logo_or(|| files::read("logo.svg"))?,
         };
         Ok(Content::new(plain))
     }
@@ -76,7 +76,7 @@ fn style(look: &Look) -> anyhow::Result<Bytes> {
     for file in STYLES {
         text.extend_from_slice(&files::read(file)?);
     }
-    text.extend_from_slice(look.brand.stylesheet().as_bytes());
+    text.extend_from_slice(look.stylesheet().as_bytes());
     Ok(Bytes::from(text))
 }
 
@@ -107,11 +107,6 @@ impl Page {
             content,
             german,
         })
-    }
-
-    /// The same with another status.
-    pub(super) fn with_status(self, status: StatusCode) -> Self {
-        Self { status, ..self }
     }
 
     /// The path that does not change.
@@ -162,23 +157,25 @@ impl Page {
     pub(crate) fn response(&self, request: &HttpRequest) -> HttpResponse {
         let current = self.current(language_of(request.headers()));
         let caching = self.caching(request.match_info().get(VERSION));
-        if self.status == StatusCode::OK && has(request.headers(), &current.etag) {
-            return HttpResponse::NotModified()
-                .insert_header((CACHE_CONTROL, caching))
-                .insert_header((VARY, self.vary()))
-                .insert_header((ETAG, current.etag.as_str()))
-                .finish();
+        let is_known = self.status == StatusCode::OK && has(request.headers(), &current.etag);
+        let mut response = HttpResponse::build(if is_known {
+            StatusCode::NOT_MODIFIED
+        } else {
+            self.status
+        });
+        response
+            .insert_header((CACHE_CONTROL, caching))
+            .insert_header((VARY, self.vary()))
+            .insert_header((ETAG, current.etag.as_str()));
+        if is_known {
+            return response.finish();
         }
-        let mut response = HttpResponse::build(self.status);
         response
             .content_type(self.content_type)
-            .insert_header((CACHE_CONTROL, caching))
             .insert_header((CONTENT_SECURITY_POLICY, POLICY))
             .insert_header((REFERRER_POLICY, "no-referrer"))
             .insert_header((X_FRAME_OPTIONS, "DENY"))
-            .insert_header(("cross-origin-opener-policy", "same-origin"))
-            .insert_header((VARY, self.vary()))
-            .insert_header((ETAG, current.etag.as_str()));
+            .insert_header(("cross-origin-opener-policy", "same-origin"));
         if content::accepts_gzip(request)
             && let Some(compressed) = current.compressed()
         {

@@ -28,7 +28,7 @@ pub(super) fn render(file: &str, look: &Look, language: Language) -> anyhow::Res
     }
     let page = environment.get_template(file)?;
     let assets = Value::from_safe_string(look.assets());
-    let (name, language) = (look.brand.name.as_str(), language.name());
+    let (name, language) = (look.name.as_str(), language.name());
     let text = page.render(context! { name, assets, language })?;
     Ok(Bytes::from(text))
 }

@@ -1,24 +1,36 @@
 mod cors;
 mod pages;
-mod rate_limit;
 mod tls;
 
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use app_config::{Networks, Reader};
+use app_config::{Networks, Reader, Switch};
 use auth::RemoteSettings;
 use server::HttpServerSettings;
 use url::Url;
 
 pub use cors::AllowedOrigins;
 pub use pages::{HexColor, PagesName, PagesSettings};
-pub use rate_limit::{LimitBy, RateLimitSettings};
 pub use tls::TlsSettings;
 
 /// Concurrent connections of each thread. Strangers can make each take 150 KB, so that with two threads all of them
 /// take 230 MB. With what may be buffered, that is less than the 512 MB of a small container.
 const MAX_CONNECTIONS: usize = 768;
+
+values::names! {
+    /// Whose requests count together towards `RATE_LIMIT_PER_SECOND`.
+    pub enum LimitBy {
+        /// Those of a client address.
+        Address = "address",
+        /// Those of an API key; without one, those of a client address.
+        Key = "key",
+    }
+}
+
+app_config::named_settings! {
+    LimitBy, "`address` or `key`", "address";
+}
 
 app_config::settings! {
     /// The gateway's settings.
@@ -61,8 +73,9 @@ app_config::settings! {
         pub circuit: CircuitSettings = part(),
         /// Requests that one client address may send.
         pub rate_limit: RateLimitSettings = part(),
-        /// Whose requests count together.
-        pub limit_by: LimitBy = by(LimitBy::read),
+        /// Whose requests `RATE_LIMIT_PER_SECOND` counts together: those of a client address, or with `key` those of an API key, such as
+        /// where many flows of one engine have keys of their own. Requests without a key always count by address.
+        pub limit_by: LimitBy = or_default("RATE_LIMIT_BY", "address"),
         /// How it serves HTTP.
         pub http: HttpServerSettings = by(read_http),
     }
@@ -71,7 +84,7 @@ app_config::settings! {
     #[derive(Copy)]
     pub struct CircuitSettings {
         /// Consecutive requests without a response that open the circuit of a service; while it is open, its routes respond with `503` at once.
-        pub failures: u32 = in_range("GATEWAY_CIRCUIT_FAILURES", "5", COUNT, |failures| (1..=1_000_000).contains(failures)),
+        pub failures: u32 = in_range("GATEWAY_CIRCUIT_FAILURES", "5", COUNT, is_count),
         /// How long a circuit stays open before it lets a trial request through.
         pub pause: Duration = in_range(
             "GATEWAY_CIRCUIT_PAUSE",
@@ -79,6 +92,21 @@ app_config::settings! {
             "a duration from 100ms to 5m",
             |pause| (Duration::from_millis(100)..=Duration::from_secs(300)).contains(pause)
         ),
+    }
+
+    /// How many requests one client address may send.
+    pub struct RateLimitSettings {
+        /// Whether requests are limited by client address.
+        pub mode: Switch = or_default("RATE_LIMIT", "on"),
+        /// Requests per second that one client address may send; a burst may have twice as many.
+        pub requests_per_second: u32 = in_range("RATE_LIMIT_PER_SECOND", "5000", COUNT, is_count),
+        /// Sign-ins, sign-ups, password changes, and calls that send or take codes, per minute from one client address.
+        pub credentials_per_minute: u32 = in_range("RATE_LIMIT_CREDENTIALS_PER_MINUTE", "60", COUNT, is_count),
+        /// How many of those calls one client address may make at once.
+        pub credentials_burst: u32 = in_range("RATE_LIMIT_CREDENTIALS_BURST", "20", COUNT, is_count),
+        /// Networks that `RATE_LIMIT_PER_SECOND` does not limit and whose requests do not wait for each other while other clients send
+        /// some, such as that of the flow engine.
+        pub exempt: Networks = or_default("RATE_LIMIT_EXEMPT", ""),
     }
 
     /// How many callers may wait for the end of a task, and how long.
@@ -100,8 +128,8 @@ app_config::settings! {
 
 const COUNT: &str = "a whole number from 1 to 1000000";
 
-fn is_count(count: &u64) -> bool {
-    (1..=1_000_000).contains(count)
+fn is_count<T: Copy + Into<u64>>(count: &T) -> bool {
+    (1..=1_000_000).contains(&(*count).into())
 }
 
 fn read_http(reader: &mut Reader) -> Result<HttpServerSettings, app_config::Error> {

@@ -1,7 +1,6 @@
 use std::fmt;
-use std::path::PathBuf;
 
-use app_config::{Reader, SettingValue, Settings, Switch};
+use app_config::{SettingValue, Switch};
 
 /// The longest name in characters: more do not fit beside the menu on a phone.
 const MAX_NAME: usize = 40;
@@ -63,82 +62,18 @@ impl fmt::Display for HexColor {
     }
 }
 
-/// The web pages, and how they look.
-#[derive(Debug, Clone)]
-pub struct PagesSettings {
-    /// Whether there are any.
-    pub mode: Switch,
-    /// Their name.
-    pub name: PagesName,
-    /// The file with their logo, instead of the built-in one.
-    pub logo: Option<PathBuf>,
-    /// The colour of buttons, and a darker or lighter one for links.
-    pub color: HexColor,
-}
-
-impl Settings for PagesSettings {
-    fn read(reader: &mut Reader) -> Result<Self, app_config::Error> {
-        Ok(Self {
-            mode: reader.or_default(
-                "PAGES",
-                "on",
-                "Whether the gateway serves web pages. With `off` their paths are unknown; `/openapi.json` stays. Links in messages then need pages of your own: `PEOPLE_TASKS_DASHBOARD_URL`, `FORGOT_PASSWORD_URL` and `VERIFY_EMAIL_URL`.",
-            )?,
-            name: reader.or_default(
-                "PAGES_NAME",
-                "Countersign",
-                "The name in the header and in the titles of the web pages.",
-            )?,
-            logo: reader
-                .optional::<String>(
-                    "PAGES_LOGO",
-                    "The file with the logo of the web pages: SVG or PNG, at most 64 KiB. It is shown 26 pixels high, and is the icon of their tabs, too.",
-                )?
-                .map(PathBuf::from),
-            color: reader.or_default(
-                "PAGES_COLOR",
-                "#1f5fd1",
-                "The colour of buttons. The text on them is black or white, and links are darker or lighter, so that both are readable.",
-            )?,
-        })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use app_config::SettingValue as _;
-
-    use super::{HexColor, PagesName};
-
-    #[test]
-    fn colours_have_three_or_six_digits() {
-        for (text, expected) in [
-            ("#1f5fd1", "#1f5fd1"),
-            ("#FFD400", "#ffd400"),
-            (" #06c ", "#0066cc"),
-        ] {
-            assert_eq!(HexColor::parse(text).unwrap().to_string(), expected);
-        }
-        for (text, reason) in [
-            ("blue", "it does not start with `#`"),
-            ("1f5fd1", "it does not start with `#`"),
-            ("#1f5fd", "it has 5 digits"),
-            ("#1f5fd1ff", "it has 8 digits"),
-            ("#12345g", "'g' is not a hexadecimal digit"),
-            ("#", "it has 0 digits"),
-        ] {
-            assert_eq!(HexColor::parse(text).unwrap_err(), reason, "{text}");
-        }
-    }
-
-    #[test]
-    fn names_fit_into_the_header() {
-        assert_eq!(
-            PagesName::parse(" Müller & Söhne ").unwrap().0,
-            "Müller & Söhne"
-        );
-        for text in ["  ", "two\nlines", &"x".repeat(41)] {
-            assert!(PagesName::parse(text).is_err(), "{text}");
-        }
+app_config::settings! {
+    /// The web pages, and how they look.
+    pub struct PagesSettings {
+        /// Whether the gateway serves web pages. With `off` their paths are unknown; `/openapi.json` stays. Links in messages then need
+        /// pages of your own: `PEOPLE_TASKS_DASHBOARD_URL`, `FORGOT_PASSWORD_URL` and `VERIFY_EMAIL_URL`.
+        pub mode: Switch = or_default("PAGES", "on"),
+        /// The name in the header and in the titles of the web pages.
+        pub name: PagesName = or_default("PAGES_NAME", "Countersign"),
+        /// The file with the logo of the web pages: SVG or PNG, at most 64 KiB. It is shown 26 pixels high, and is the icon of their tabs,
+        /// too.
+        pub logo: Option<String> = optional("PAGES_LOGO"),
+        /// The colour of buttons. The text on them is black or white, and links are darker or lighter, so that both are readable.
+        pub color: HexColor = or_default("PAGES_COLOR", "#1f5fd1"),
     }
 }
