@@ -140,12 +140,8 @@ fn health(
     let (known, fresh) = (Arc::clone(authority), Arc::clone(authority));
     let alive = |service| {
         let client = client.clone();
-        upstreams.of(service).uri("/healthz", None).map(|uri| {
-            move || {
-                let (client, uri) = (client.clone(), uri.clone());
-                async move { upstream::is_alive(&client, uri).await }
-            }
-        })
+        let uri = upstreams.of(service).uri("/healthz", None);
+        uri.map(|uri| move || upstream::is_alive(client.clone(), uri.clone()))
     };
     Ok(Health::default()
         .required("keys", move || std::future::ready(known.is_ready()))

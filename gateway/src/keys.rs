@@ -51,7 +51,7 @@ pub(crate) trait Exchange: Clone + 'static {
     ///
     /// # Errors
     /// Why there is none.
-    async fn exchange(&self, key: &ApiKey) -> Result<Arc<KeyToken>, Refusal>;
+    async fn exchange(&self, key: &ApiKey) -> Answer;
 
     /// Counts a failed try of the client's network. Returns how long its next ones are refused, if it had too many.
     fn count_failed(&self) -> Option<Duration>;
@@ -79,10 +79,6 @@ impl KeyToken {
 
     pub(crate) fn expose(&self) -> &str {
         self.text.expose()
-    }
-
-    fn has_ended(&self) -> bool {
-        self.exchanged.elapsed() >= self.lifetime
     }
 
     /// Whether it is time for the next one.
@@ -135,18 +131,13 @@ impl From<Refusal> for Problem {
     }
 }
 
-/// What is known of a key.
-#[derive(Debug, Default)]
-enum Known {
-    #[default]
-    Nothing,
-    Token(Arc<KeyToken>),
-    Refused(Refusal, Instant),
-}
+/// The token of a key, or why there is none.
+pub(crate) type Answer = Result<Arc<KeyToken>, Refusal>;
 
 #[derive(Debug, Default)]
 struct Entry {
-    known: RwLock<Known>,
+    /// The last answer of the user service, and until when it is used.
+    known: RwLock<Option<(Answer, Instant)>>,
     /// It was a key once, or is counted as a guess, so that its next refusal is none.
     is_accounted_for: AtomicBool,
     /// Held by the request that asks the user service.
@@ -155,26 +146,27 @@ struct Entry {
 
 impl Entry {
     /// What is known now; `None` if the user service has to be asked.
-    fn current(&self) -> Option<Result<Arc<KeyToken>, Refusal>> {
-        match &*self.known.read() {
-            Known::Token(token) if !token.has_ended() => Some(Ok(Arc::clone(token))),
-            Known::Refused(refusal, until) if Instant::now() < *until => Some(Err(*refusal)),
-            _ => None,
-        }
+    fn current(&self) -> Option<Answer> {
+        let known = self.known.read();
+        let (answer, until) = known.as_ref()?;
+        (Instant::now() < *until).then(|| answer.clone())
     }
 
     /// Takes note of an answer. A token that has not ended stays while the user service does not say anything else.
-    fn note(&self, answer: &Result<Arc<KeyToken>, Refusal>) {
-        if answer.is_ok() {
-            self.is_accounted_for.store(true, Ordering::Relaxed);
-        }
+    fn note(&self, answer: &Answer) {
+        let now = Instant::now();
         let mut known = self.known.write();
-        let is_kept = matches!(&*known, Known::Token(token) if !token.has_ended());
-        *known = match answer {
-            Ok(token) => Known::Token(Arc::clone(token)),
-            Err(Refusal::Unavailable) if is_kept => return,
-            Err(refusal) => Known::Refused(*refusal, Instant::now() + refusal.lasts()),
+        let until = match answer {
+            Ok(token) => {
+                self.is_accounted_for.store(true, Ordering::Relaxed);
+                token.exchanged + token.lifetime
+            }
+            Err(Refusal::Unavailable) if matches!(&*known, Some((Ok(_), until)) if now < *until) => {
+                return;
+            }
+            Err(refusal) => now + refusal.lasts(),
         };
+        *known = Some((answer.clone(), until));
     }
 
     /// Whether a refusal is a guess that is to be counted. It is taken as counted from then on.
@@ -185,9 +177,7 @@ impl Entry {
     /// Forgets a token.
     fn forget(&self, token: &Arc<KeyToken>) {
         let mut known = self.known.write();
-        if matches!(&*known, Known::Token(held) if Arc::ptr_eq(held, token)) {
-            *known = Known::Nothing;
-        }
+        known.take_if(|(answer, _)| matches!(answer, Ok(held) if Arc::ptr_eq(held, token)));
     }
 }
 

@@ -27,7 +27,6 @@ mod keys;
 mod limits;
 mod middleware;
 mod pages;
-mod parts;
 pub mod routes;
 mod settings;
 mod tls;

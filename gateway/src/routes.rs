@@ -1,5 +1,7 @@
 //! The table of routes: every path that the gateway passes on to a service.
 
+use std::collections::BTreeMap;
+
 use actix_web::http::Method;
 
 /// One method of one path.
@@ -147,7 +149,7 @@ const fn waiting(mut route: Route) -> Route {
 /// This `GET` deletes a webhook, for compatibility. A `HEAD` must never do that.
 const DELETING_GET: &str = "/people-task/webhooks/{id}";
 
-/// Every route. A literal segment comes before a parameter in the same position.
+/// Every route.
 #[rustfmt::skip]
 pub static ROUTES: &[Route] = &[
     credentials("/user/auth", Public),
@@ -231,43 +233,29 @@ pub static ROUTES: &[Route] = &[
     task(Method::GET, "/plugins/appmixer/utils/tasks/dashboard-url", Token),
 ];
 
-/// A path and its routes.
-type PathRoutes = (&'static str, Vec<&'static Route>);
-
-/// The routes grouped by path, in the order of the table.
-pub(crate) fn by_path() -> Vec<PathRoutes> {
-    group(ROUTES.iter().collect(), |route| route.path)
-}
+/// The routes of each path.
+type Paths = BTreeMap<&'static str, Vec<&'static Route>>;
 
 /// The paths grouped by what is before their first parameter. Those without one are in the first group, `None`, because a literal
 /// path is tried before those with a parameter.
-pub(crate) fn by_prefix() -> Vec<(Option<&'static str>, Vec<PathRoutes>)> {
-    group(by_path(), |(path, _)| {
-        path.split_once("/{").map(|(prefix, _)| prefix)
-    })
-}
-
-/// Groups values by a key, in the order in which the keys come first.
-fn group<T, K: PartialEq>(values: Vec<T>, key: impl Fn(&T) -> K) -> Vec<(K, Vec<T>)> {
-    let mut groups: Vec<(K, Vec<T>)> = Vec::new();
-    for value in values {
-        let key = key(&value);
-        match groups.iter_mut().find(|(of, _)| *of == key) {
-            Some((_, values)) => values.push(value),
-            None => groups.push((key, vec![value])),
-        }
+pub(crate) fn by_prefix() -> BTreeMap<Option<&'static str>, Paths> {
+    let mut prefixes: BTreeMap<_, Paths> = BTreeMap::new();
+    for route in ROUTES {
+        let prefix = route.path.split_once("/{").map(|(prefix, _)| prefix);
+        let paths = prefixes.entry(prefix).or_default();
+        paths.entry(route.path).or_default().push(route);
     }
-    groups
+    prefixes
 }
 
 #[cfg(test)]
 mod tests {
-    use std::collections::HashSet;
+    use std::collections::{BTreeMap, HashSet};
 
     use actix_web::http::Method;
     use auth::{KEY_ROUTES, key_route};
 
-    use super::{Access, ROUTES, by_path, by_prefix};
+    use super::{Access, ROUTES, by_prefix};
 
     #[test]
     fn routes_are_unique_and_literal_paths_come_first() {
@@ -275,15 +263,16 @@ mod tests {
         for route in ROUTES {
             assert!(seen.insert((&route.method, route.path)), "{}", route.path);
         }
-        let paths: Vec<_> = by_path().into_iter().map(|(path, _)| path).collect();
-        let position = |wanted| paths.iter().position(|path| *path == wanted).unwrap();
+        let prefixes = by_prefix();
+        let paths: Vec<_> = prefixes.values().flat_map(BTreeMap::keys).collect();
+        let position = |wanted| paths.iter().position(|path| **path == wanted).unwrap();
         assert!(position("/users/count") < position("/users/{userId}"));
         assert!(position("/users/deletions") < position("/users/{userId}"));
     }
 
     #[test]
     fn no_scope_hides_paths_of_another() {
-        let mut prefixes = by_prefix().into_iter().map(|(prefix, _)| prefix);
+        let mut prefixes = by_prefix().into_keys();
         assert_eq!(prefixes.next(), Some(None));
         let prefixes: Vec<_> = prefixes
             .flatten()

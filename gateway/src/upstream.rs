@@ -4,7 +4,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::uri::{Authority, Scheme};
 use http::{Request, Response, Uri};
 use http_body_util::{BodyExt as _, Full, Limited};
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
@@ -31,12 +30,7 @@ pub(crate) type UpstreamClient = Client<Connector, Full<Bytes>>;
 
 /// The address of a service, to which paths are added.
 #[derive(Debug, Clone)]
-pub(crate) struct BaseAddress {
-    scheme: Scheme,
-    authority: Authority,
-    /// Without a slash at the end.
-    path: String,
-}
+pub(crate) struct BaseAddress(Uri);
 
 impl BaseAddress {
     /// The address of a path at the service.
@@ -44,19 +38,14 @@ impl BaseAddress {
     /// # Errors
     /// The path or the query has characters that no address may have.
     pub(crate) fn uri(&self, path: &str, query: Option<&str>) -> Result<Uri, http::Error> {
-        let query = query.unwrap_or_default();
-        let mut target = String::with_capacity(self.path.len() + path.len() + 1 + query.len());
-        target.push_str(&self.path);
-        target.push_str(path);
-        if !query.is_empty() {
-            target.push('?');
-            target.push_str(query);
-        }
-        Uri::builder()
-            .scheme(self.scheme.clone())
-            .authority(self.authority.clone())
-            .path_and_query(target)
-            .build()
+        let base = self.0.path().trim_end_matches('/');
+        let target = match query.filter(|query| !query.is_empty()) {
+            Some(query) => [base, path, "?", query].concat(),
+            None => [base, path].concat(),
+        };
+        let mut parts = self.0.clone().into_parts();
+        parts.path_and_query = Some(target.try_into()?);
+        Ok(Uri::from_parts(parts)?)
     }
 }
 
@@ -65,15 +54,11 @@ impl TryFrom<&Url> for BaseAddress {
 
     fn try_from(url: &Url) -> anyhow::Result<Self> {
         let uri: Uri = url.as_str().parse()?;
-        let parts = uri.into_parts();
-        let (Some(scheme), Some(authority)) = (parts.scheme, parts.authority) else {
-            anyhow::bail!("the address of a service needs a host");
-        };
-        Ok(Self {
-            scheme,
-            authority,
-            path: url.path().trim_end_matches('/').to_owned(),
-        })
+        anyhow::ensure!(
+            uri.host().is_some(),
+            "the address of a service needs a host"
+        );
+        Ok(Self(uri))
     }
 }
 
@@ -127,8 +112,8 @@ pub(crate) async fn get(
 }
 
 /// Whether a service is up.
-pub(crate) async fn is_alive(client: &UpstreamClient, uri: Uri) -> bool {
-    get(client, uri, HEALTH_TIMEOUT, HEALTH_LENGTH)
+pub(crate) async fn is_alive(client: UpstreamClient, uri: Uri) -> bool {
+    get(&client, uri, HEALTH_TIMEOUT, HEALTH_LENGTH)
         .await
         .is_ok()
 }

@@ -17,7 +17,7 @@ use utoipa::openapi::OpenApi;
 use values::Names as _;
 
 use self::merge::merge;
-use crate::parts::in_parts;
+use crate::limits::concurrency::in_parts;
 use crate::routes::{PerService, Service};
 use crate::upstream::{BaseAddress, UpstreamClient, get};
 

@@ -20,7 +20,7 @@ use super::headers::identify;
 use super::in_time;
 use crate::client_info::ClientInfo;
 use crate::context::AppState;
-use crate::keys::{Exchange, KeyToken, Refusal, record};
+use crate::keys::{Answer, Exchange, KeyToken, Refusal, record};
 use crate::limits::concurrency::acquire;
 use crate::limits::turns::Turn;
 use crate::routes::{Service, Work};
@@ -58,7 +58,7 @@ impl Exchange for Asking {
         in_time(turn).await.map(Some)
     }
 
-    async fn exchange(&self, key: &ApiKey) -> Result<Arc<KeyToken>, Refusal> {
+    async fn exchange(&self, key: &ApiKey) -> Answer {
         let circuit = self.state.circuit_breakers.of(Service::User);
         let in_flight = self.state.concurrency.in_flight.of(Service::User);
         let permits = (
@@ -68,15 +68,14 @@ impl Exchange for Asking {
         let (Ok(_in_flight), Ok(circuit)) = permits else {
             return Err(Refusal::Unavailable);
         };
-        let answer = ask(key, self).await;
-        match &answer {
-            Err(Refusal::Unavailable) => circuit.record_failure(),
-            _ => circuit.record_response(),
-        }
+        let Some(answer) = ask(key, self).await else {
+            circuit.record_failure();
+            record("unavailable");
+            return Err(Refusal::Unavailable);
+        };
+        circuit.record_response();
         if answer.is_ok() {
             record("exchanged");
-        } else if matches!(answer, Err(Refusal::Unavailable)) {
-            record("unavailable");
         }
         answer
     }
@@ -86,20 +85,20 @@ impl Exchange for Asking {
     }
 }
 
-async fn ask(key: &ApiKey, asking: &Asking) -> Result<Arc<KeyToken>, Refusal> {
+/// The answer of the user service; `None` if it gives none.
+async fn ask(key: &ApiKey, asking: &Asking) -> Option<Answer> {
     let body = KeyExchange {
         key: key.expose().to_owned(),
     };
-    let body = serde_json::to_vec(&body).map_err(|_| Refusal::Unavailable)?;
-    let body = Bytes::from(body);
-    let uri = asking.state.upstreams.of(Service::User).uri(PATH, None);
-    let uri = uri.map_err(|_| Refusal::Unavailable)?;
+    let body = Bytes::from(serde_json::to_vec(&body).ok()?);
+    let service = asking.state.upstreams.of(Service::User);
+    let uri = service.uri(PATH, None).ok()?;
     for _ in 0..ATTEMPTS {
         if let Some(response) = send(&uri, &body, asking).await {
             return read(response).await;
         }
     }
-    Err(Refusal::Unavailable)
+    None
 }
 
 /// The response, if there is one within the time limit.
@@ -119,24 +118,21 @@ async fn send(uri: &Uri, body: &Bytes, asking: &Asking) -> Option<Response<Incom
     telemetry::outgoing("key-exchange", sent, outcome).await
 }
 
-async fn read(response: Response<Incoming>) -> Result<Arc<KeyToken>, Refusal> {
+async fn read(response: Response<Incoming>) -> Option<Answer> {
     match response.status() {
         StatusCode::OK => {}
-        StatusCode::UNAUTHORIZED => return Err(Refusal::Invalid),
+        StatusCode::UNAUTHORIZED => return Some(Err(Refusal::Invalid)),
         StatusCode::TOO_MANY_REQUESTS => {
             let wait = response.headers().get(RETRY_AFTER);
             let seconds = wait.and_then(|wait| wait.to_str().ok()?.parse().ok());
             let wait = seconds.map_or(DEFAULT_WAIT, Duration::from_secs);
-            return Err(Refusal::TooManyAttempts(wait));
+            return Some(Err(Refusal::TooManyAttempts(wait)));
         }
-        _ => return Err(Refusal::Unavailable),
+        _ => return None,
     }
     let body = Limited::new(response.into_body(), MAX_ANSWER).collect();
-    let body = timeout(TIME_LIMIT, body).await;
-    let body = body.map_err(|_| Refusal::Unavailable)?;
-    let body = body.map_err(|_| Refusal::Unavailable)?.to_bytes();
-    let answer: Result<ExchangedKey, _> = serde_json::from_slice(&body);
-    let ExchangedKey { token, seconds } = answer.map_err(|_| Refusal::Unavailable)?;
+    let body = timeout(TIME_LIMIT, body).await.ok()?.ok()?.to_bytes();
+    let ExchangedKey { token, seconds } = serde_json::from_slice(&body).ok()?;
     let lifetime = Duration::from_secs(seconds);
-    Ok(Arc::new(KeyToken::new(Secret::new(token), lifetime)))
+    Some(Ok(Arc::new(KeyToken::new(Secret::new(token), lifetime))))
 }

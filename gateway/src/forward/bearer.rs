@@ -64,11 +64,10 @@ impl Bearer {
     ) -> Result<Self, Problem> {
         let token = asking.state.keys.token(&key, asking).await?;
         match Caller::of_token(request, token.expose()).await {
-            Ok(_) => Ok(Self::OfKey(key, token)),
             Err(problem) if problem.status_code() == StatusCode::UNAUTHORIZED => {
                 Self::renewed(key, &token, request, asking).await
             }
-            Err(problem) => Err(problem),
+            checked => checked.map(|_| Self::OfKey(key, token)),
         }
     }
 
@@ -81,11 +80,10 @@ impl Bearer {
     ) -> Result<Self, Problem> {
         let token = asking.state.keys.renewed(&key, refused, asking).await?;
         match Caller::of_token(request, token.expose()).await {
-            Ok(_) => Ok(Self::OfKey(key, token)),
             Err(problem) if problem.status_code() == StatusCode::UNAUTHORIZED => {
                 Err(auth::invalid_key())
             }
-            Err(problem) => Err(problem),
+            checked => checked.map(|_| Self::OfKey(key, token)),
         }
     }
 

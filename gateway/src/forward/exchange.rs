@@ -5,28 +5,15 @@ use std::io;
 use std::iter::successors;
 use std::time::Duration;
 
-use bytes::Bytes;
-use http::{HeaderMap, Method, Request, Response, Uri};
-use http_body_util::Full;
+use http::{Method, Response};
 use http_kit::Problem;
 use hyper::body::Incoming;
 use hyper_util::client::legacy::{Error, ResponseFuture};
 use tokio::time::{sleep, timeout};
 
 use super::error::{no_response, upstream_timeout};
-use crate::upstream::UpstreamClient;
-
 /// The pause before the one retry of a request that could not reach its service.
 const RETRY_PAUSE: Duration = Duration::from_millis(50);
-
-/// A request as it is sent to a service.
-pub(super) struct UpstreamRequest<H> {
-    pub(super) method: Method,
-    pub(super) uri: Uri,
-    /// Makes the headers.
-    pub(super) headers: H,
-    pub(super) body: Bytes,
-}
 
 /// Sends a request and waits for the head of the response, of which the body has not been read.
 ///
@@ -37,15 +24,14 @@ pub(super) struct UpstreamRequest<H> {
 /// # Errors
 /// `502` or `504` if there is no response within the time limit.
 pub(super) async fn exchange(
-    client: &UpstreamClient,
-    request: UpstreamRequest<impl Fn() -> HeaderMap>,
+    method: &Method,
+    send: impl Fn() -> ResponseFuture,
     time_limit: Duration,
 ) -> Result<Response<Incoming>, Problem> {
-    let send = || client.request(request.to_http());
     let response = match await_response(send(), time_limit).await? {
         Err(error)
-            if request.method != Method::POST && was_refused(&error)
-                || request.method.is_safe() && was_closed(&error) =>
+            if *method != Method::POST && was_refused(&error)
+                || method.is_safe() && was_closed(&error) =>
         {
             sleep(RETRY_PAUSE).await;
             await_response(send(), time_limit).await?
@@ -53,16 +39,6 @@ pub(super) async fn exchange(
         response => response,
     };
     response.map_err(|error| no_response(&error))
-}
-
-impl<H: Fn() -> HeaderMap> UpstreamRequest<H> {
-    fn to_http(&self) -> Request<Full<Bytes>> {
-        let mut request = Request::new(Full::new(self.body.clone()));
-        *request.method_mut() = self.method.clone();
-        *request.uri_mut() = self.uri.clone();
-        *request.headers_mut() = (self.headers)();
-        request
-    }
 }
 
 /// Whether no connection could be made, and not because it took too long.

@@ -18,11 +18,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use actix_web::web::{Data, Payload};
-use actix_web::{HttpRequest, HttpResponse};
+use actix_web::{HttpRequest, HttpResponse, ResponseError as _};
 use auth::{Verifier, presented_key};
 use bytes::Bytes;
 use fairness::Refused;
-use http::{Response, Uri};
+use http::{Request, Response, Uri};
+use http_body_util::Full;
 use http_kit::Problem;
 use hyper::body::Incoming;
 use telemetry::CallOutcome;
@@ -31,8 +32,8 @@ use values::{CredentialId, Names as _};
 
 use self::asking::Asking;
 use self::bearer::Bearer;
-use self::exchange::{UpstreamRequest, exchange};
-use self::request_body::{Framing, RequestBody};
+use self::exchange::exchange;
+use self::request_body::RequestBody;
 use crate::client_info::ClientInfo;
 use crate::context::AppState;
 use crate::limits::concurrency::{acquire, refusal};
@@ -62,17 +63,12 @@ pub(crate) async fn forward(
         state,
     };
     let status = count(route, &request, &asking).await?;
-    let response = forward_counted(route, &request, payload, &asking).await;
-    let Some(status) = status else {
-        return response;
-    };
-    match response {
-        Ok(mut response) => {
-            status.write_headers(response.headers_mut());
-            Ok(response)
-        }
-        Err(problem) => Err(status.apply_to(problem)),
+    let forwarded = forward_counted(route, &request, payload, &asking).await;
+    let mut response = forwarded.unwrap_or_else(|problem| problem.error_response());
+    if let Some(status) = status {
+        status.write_headers(response.headers_mut());
     }
+    Ok(response)
 }
 
 /// Counts a request towards the limit of its client, or of its API key if that is known and keys have limits of their own.
@@ -83,10 +79,8 @@ async fn count(
 ) -> Result<Option<RateLimitStatus>, Problem> {
     let (state, address) = (&asking.state, asking.client.address);
     let by_key = state.limit_by == LimitBy::Key && route.rate == RateClass::Normal;
-    match by_key.then(|| known_key(request, state)).flatten() {
-        Some(key) => state.rate_limits.count_key(key, address).await,
-        None => state.rate_limits.count(route.rate, address).await,
-    }
+    let key = by_key.then(|| known_key(request, state)).flatten();
+    state.rate_limits.count(route.rate, address, key).await
 }
 
 /// The API key of a request, if its token is known and valid.
@@ -107,8 +101,8 @@ async fn forward_counted(
     let (state, client) = (&**asking.state, &*asking.client);
     let bearer = Bearer::check(route, request, asking).await?;
     headers::check_length(request.uri())?;
-    let framing = Framing::of(request.headers())?;
-    let body = request_body::collect(framing, payload, client.address, state).await?;
+    let announced = request_body::announced(request.headers())?;
+    let body = request_body::collect(announced, payload, client.address, state).await?;
     let forwarding = Forwarding {
         route,
         request,
@@ -178,19 +172,17 @@ impl Forwarding<'_> {
         body: Bytes,
     ) -> Result<Response<Incoming>, Problem> {
         let Self { route, asking, .. } = self;
-        let upstream_request = UpstreamRequest {
-            method: headers::method(&route.method)?,
-            uri: uri.clone(),
-            headers: || {
-                let given = self.request.headers();
-                let mut headers = headers::request_headers(route.access, given, &asking.client);
-                bearer.apply(&mut headers);
-                headers
-            },
-            body,
+        let method = headers::method(&route.method)?;
+        let send = || {
+            let given = self.request.headers();
+            let mut request = Request::new(Full::new(body.clone()));
+            *request.method_mut() = method.clone();
+            *request.uri_mut() = uri.clone();
+            *request.headers_mut() = headers::request_headers(route.access, given, &asking.client);
+            bearer.apply(request.headers_mut());
+            asking.http_client.request(request)
         };
-        let time_limit = asking.state.upstream_timeout;
-        let exchange = exchange(&asking.http_client, upstream_request, time_limit);
+        let exchange = exchange(&method, send, asking.state.upstream_timeout);
         let outcome =
             |result: &Result<_, _>| CallOutcome::of(result, |r: &Response<_>| r.status().as_u16());
         telemetry::outgoing(route.service.name(), exchange, outcome).await

@@ -19,46 +19,30 @@ use crate::limits::concurrency::{self, acquire};
 /// Bodies up to this length, in bytes, are not counted.
 const UNCOUNTED: usize = 16 * 1024;
 
-/// How a request announces its body.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Framing {
-    Empty,
-    ContentLength(usize),
-    Chunked,
-}
-
-impl Framing {
-    /// The framing that the headers announce. actix-web has already refused contradictory ones.
-    ///
-    /// # Errors
-    /// `413` if the announced body is too large; `400` for a body with an upgrade.
-    pub(super) fn of(headers: &HeaderMap) -> Result<Self, Problem> {
-        let framing = if headers.contains_key(TRANSFER_ENCODING) {
-            Self::Chunked
-        } else {
-            match headers.get(CONTENT_LENGTH) {
-                None => Self::Empty,
-                Some(length) => Self::content_length(length.to_str().unwrap_or_default())?,
-            }
-        };
-        if framing != Self::Empty && is_websocket(headers) {
-            let detail = "A request with a body cannot upgrade to another protocol.";
-            return Err(Problem::new(
-                StatusCode::BAD_REQUEST,
-                "malformed-request",
-                detail,
-            ));
+/// The length of a body that the headers announce: the longest one for a body in chunks, and zero without a body. actix-web
+/// has already refused contradictory headers.
+///
+/// # Errors
+/// `413` if the announced body is too large; `400` for a body with an upgrade.
+pub(super) fn announced(headers: &HeaderMap) -> Result<usize, Problem> {
+    let length = match headers.get(CONTENT_LENGTH) {
+        _ if headers.contains_key(TRANSFER_ENCODING) => BODY_LIMIT,
+        None => 0,
+        Some(length) => {
+            let length = length.to_str().unwrap_or_default().trim().parse().ok();
+            let length = length.filter(|length| *length <= BODY_LIMIT);
+            length.ok_or_else(body_too_large)?
         }
-        Ok(framing)
+    };
+    if length > 0 && is_websocket(headers) {
+        let detail = "A request with a body cannot upgrade to another protocol.";
+        return Err(Problem::new(
+            StatusCode::BAD_REQUEST,
+            "malformed-request",
+            detail,
+        ));
     }
-
-    fn content_length(length: &str) -> Result<Self, Problem> {
-        match length.trim().parse::<usize>() {
-            Ok(0) => Ok(Self::Empty),
-            Ok(length) if length <= BODY_LIMIT => Ok(Self::ContentLength(length)),
-            _ => Err(body_too_large()),
-        }
-    }
+    Ok(length)
 }
 
 /// Whether actix-web would pass everything that follows the head as the body. It looks at every line.
@@ -89,16 +73,14 @@ impl RequestBody {
 /// `413` for a body that is too large, `408` for one that takes too long, `400` for one that is cut off,
 /// `429` or `503` if too many bodies are arriving.
 pub(super) async fn collect(
-    framing: Framing,
+    announced: usize,
     payload: Payload,
     client: IpAddr,
     state: &AppState,
 ) -> Result<Option<RequestBody>, Problem> {
-    let announced = match framing {
-        Framing::Empty => return Ok(None),
-        Framing::ContentLength(length) => length,
-        Framing::Chunked => BODY_LIMIT,
-    };
+    if announced == 0 {
+        return Ok(None);
+    }
     let _upload = acquire(&state.concurrency.uploads, client, 1)?;
     let buffer = Buffer {
         bytes: Vec::new(),
@@ -183,7 +165,7 @@ mod tests {
         CONTENT_LENGTH, HeaderMap, HeaderValue, TRANSFER_ENCODING, UPGRADE,
     };
 
-    use super::{BODY_LIMIT, Framing};
+    use super::{BODY_LIMIT, announced};
 
     fn content_length(length: usize) -> HeaderMap {
         let mut headers = HeaderMap::new();
@@ -193,14 +175,15 @@ mod tests {
 
     #[test]
     fn a_body_may_have_the_limit_and_not_one_byte_more() {
-        let framing = Framing::of(&content_length(BODY_LIMIT)).unwrap();
-        assert_eq!(framing, Framing::ContentLength(BODY_LIMIT));
-        let problem = Framing::of(&content_length(BODY_LIMIT + 1)).unwrap_err();
+        for length in [0, 1, BODY_LIMIT] {
+            assert_eq!(announced(&content_length(length)).unwrap(), length);
+        }
+        let problem = announced(&content_length(BODY_LIMIT + 1)).unwrap_err();
         assert_eq!(problem.status_code(), 413);
-        assert_eq!(Framing::of(&content_length(0)).unwrap(), Framing::Empty);
+        assert_eq!(announced(&HeaderMap::new()).unwrap(), 0);
         let mut chunked = HeaderMap::new();
         chunked.insert(TRANSFER_ENCODING, HeaderValue::from_static("chunked"));
-        assert_eq!(Framing::of(&chunked).unwrap(), Framing::Chunked);
+        assert_eq!(announced(&chunked).unwrap(), BODY_LIMIT);
     }
 
     #[test]
@@ -214,7 +197,7 @@ mod tests {
             for line in lines {
                 headers.append(UPGRADE, HeaderValue::from_static(line));
             }
-            let problem = Framing::of(&headers).unwrap_err();
+            let problem = announced(&headers).unwrap_err();
             assert_eq!(problem.code(), "malformed-request", "{lines:?}");
         }
     }

@@ -19,8 +19,7 @@ use tokio::time::timeout;
 use super::error::{invalid_response, upstream_timeout};
 use super::headers::ForwardedName;
 use crate::context::AppState;
-use crate::limits::concurrency;
-use crate::parts::in_parts;
+use crate::limits::concurrency::{self, in_parts};
 use crate::routes::{Access, Route};
 
 /// The response headers that callers read. `content-length` is set with the body.

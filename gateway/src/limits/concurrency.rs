@@ -3,12 +3,16 @@
 //! Each service has permits of its own, so that requests that wait for one service never keep others from
 //! the other service.
 
+use std::convert::Infallible;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use actix_web::body::{MessageBody, SizedStream};
 use actix_web::http::StatusCode;
+use bytes::Bytes;
 use fairness::{Refused, Remainder, Share, Shares};
+use futures_util::stream;
 use http_kit::{Problem, client_network};
 use values::Names as _;
 
@@ -17,6 +21,9 @@ use crate::settings::GatewaySettings;
 
 /// Bytes of request bodies that the gateway holds.
 const REQUEST_BODY_BYTES: u64 = 32 * 1024 * 1024;
+
+/// The length of a part of a response in bytes.
+const PART: usize = 16 * 1024;
 
 const RETRY_AFTER: Duration = Duration::from_secs(1);
 
@@ -92,6 +99,20 @@ pub(crate) fn refusal(refused: Refused) -> Problem {
             Problem::unavailable("overloaded", "Too many requests at once. Try again soon.")
         }
     }
+}
+
+/// A body that is sent in parts, because each part is copied for its connection when it is its turn, and many clients
+/// may not read. `share` counts it until the last part was taken.
+pub(crate) fn in_parts(
+    bytes: Bytes,
+    share: Option<Share<IpAddr>>,
+) -> impl MessageBody<Error = Infallible> {
+    let length = bytes.len();
+    let parts = (0..length).step_by(PART).map(move |start| {
+        let _counted = &share;
+        Ok(bytes.slice(start..length.min(start + PART)))
+    });
+    SizedStream::new(length as u64, stream::iter(parts))
 }
 
 #[cfg(test)]

@@ -77,13 +77,6 @@ impl RateLimitStatus {
         headers.append(Self::POLICY, self.policy);
         headers.append(Self::REMAINING, self.remaining);
     }
-
-    /// Adds the headers to a problem.
-    pub(crate) fn apply_to(self, problem: Problem) -> Problem {
-        problem
-            .header(Self::POLICY, self.policy)
-            .header(Self::REMAINING, self.remaining)
-    }
 }
 
 impl RateLimits {
@@ -108,7 +101,7 @@ impl RateLimits {
         limits.is_some_and(|limits| !limits.exempt.contains(client))
     }
 
-    /// Counts a request; `None` when there is no limit.
+    /// Counts a request, by its API key if there is one; `None` when there is no limit.
     ///
     /// # Errors
     /// `429 rate-limited` with `Retry-After` when the limit is exceeded, usually after [`REFUSAL_PAUSE`].
@@ -116,35 +109,15 @@ impl RateLimits {
         &self,
         rate: RateClass,
         client: IpAddr,
+        key: Option<CredentialId>,
     ) -> Result<Option<RateLimitStatus>, Problem> {
-        let counted = self.count_at_once(rate, client);
+        let counted = self.count_at_once(rate, client, key);
         if let (Err(_), Some(limits)) = (&counted, &self.0)
             && let Ok(_share) = concurrency::try_acquire(&limits.pausing, client, 1)
         {
             sleep(REFUSAL_PAUSE).await;
         }
         counted
-    }
-
-    /// Counts a request by its API key; `None` when there is no limit.
-    ///
-    /// # Errors
-    /// `429 rate-limited`, as [`RateLimits::count`].
-    pub(crate) async fn count_key(
-        &self,
-        key: CredentialId,
-        client: IpAddr,
-    ) -> Result<Option<RateLimitStatus>, Problem> {
-        let Some(limits) = self.0.as_ref().filter(|_| self.apply_to(client)) else {
-            return Ok(None);
-        };
-        let counted = limits.normal.count(Counted::Key(key));
-        if counted.is_err()
-            && let Ok(_share) = concurrency::try_acquire(&limits.pausing, client, 1)
-        {
-            sleep(REFUSAL_PAUSE).await;
-        }
-        counted.map(Some)
     }
 
     /// Counts a text that is no API key as a guess of a password. If there are too many, returns how long the network must wait.
@@ -159,14 +132,17 @@ impl RateLimits {
         &self,
         rate: RateClass,
         client: IpAddr,
+        key: Option<CredentialId>,
     ) -> Result<Option<RateLimitStatus>, Problem> {
-        match &self.0 {
-            Some(limits) if rate == RateClass::Credentials || self.apply_to(client) => {
-                let network = Counted::Network(client_network(client));
-                limits.limit(rate).count(network).map(Some)
-            }
-            _ => Ok(None),
-        }
+        let limit = match (&self.0, rate) {
+            (Some(limits), RateClass::Credentials) => &limits.credentials,
+            (Some(limits), RateClass::Normal) if self.apply_to(client) => &limits.normal,
+            _ => return Ok(None),
+        };
+        let network = || Counted::Network(client_network(client));
+        limit
+            .count(key.map_or_else(network, Counted::Key))
+            .map(Some)
     }
 
     /// Removes the addresses whose limit is fully replenished.
@@ -176,15 +152,6 @@ impl RateLimits {
                 limit.limiter.retain_recent();
                 limit.limiter.shrink_to_fit();
             }
-        }
-    }
-}
-
-impl Limits {
-    fn limit(&self, rate: RateClass) -> &Limit {
-        match rate {
-            RateClass::Normal => &self.normal,
-            RateClass::Credentials => &self.credentials,
         }
     }
 }
@@ -220,14 +187,16 @@ impl Limit {
             Counted::Key(_) => "with your API key",
         };
         let seconds = whole_seconds(wait);
-        let problem = Problem::new(
+        let status = self.status(0, seconds);
+        Problem::new(
             StatusCode::TOO_MANY_REQUESTS,
             "rate-limited",
             format!("Too many requests {from}. Try again in {seconds} s."),
         )
         .with("violated-policies", vec![self.name])
-        .retry_after(wait);
-        self.status(0, seconds).apply_to(problem)
+        .retry_after(wait)
+        .header(RateLimitStatus::POLICY, status.policy)
+        .header(RateLimitStatus::REMAINING, status.remaining)
     }
 
     /// `remaining` requests are left, and one more is allowed after `seconds`.
@@ -278,8 +247,9 @@ mod tests {
     #[test]
     fn the_limit_of_one_address_does_not_affect_others() {
         let limits = limits(Switch::On);
-        let count =
-            |client: &str| limits.count_at_once(RateClass::Credentials, client.parse().unwrap());
+        let count = |client: &str| {
+            limits.count_at_once(RateClass::Credentials, client.parse().unwrap(), None)
+        };
         assert!(count("198.51.100.7").is_ok());
         assert!(count("198.51.100.7").is_ok());
         let problem = count("198.51.100.7").unwrap_err();
@@ -296,7 +266,7 @@ mod tests {
         assert!(count("198.51.100.8").is_ok());
         assert!(
             limits
-                .count_at_once(RateClass::Normal, "198.51.100.7".parse().unwrap())
+                .count_at_once(RateClass::Normal, "198.51.100.7".parse().unwrap(), None)
                 .is_ok()
         );
     }
@@ -306,7 +276,8 @@ mod tests {
         let limits = limits(Switch::On);
         for left in [1, 0] {
             let mut headers = HeaderMap::new();
-            let status = limits.count_at_once(RateClass::Credentials, [198, 51, 100, 7].into());
+            let status =
+                limits.count_at_once(RateClass::Credentials, [198, 51, 100, 7].into(), None);
             status.unwrap().unwrap().write_headers(&mut headers);
             assert_eq!(
                 headers.get("ratelimit-policy").unwrap(),
@@ -320,8 +291,9 @@ mod tests {
     #[test]
     fn addresses_of_one_ipv6_network_count_together() {
         let limits = limits(Switch::On);
-        let count =
-            |client: &str| limits.count_at_once(RateClass::Credentials, client.parse().unwrap());
+        let count = |client: &str| {
+            limits.count_at_once(RateClass::Credentials, client.parse().unwrap(), None)
+        };
         assert!(count("2001:db8::1").is_ok());
         assert!(count("2001:db8::2").is_ok());
         assert!(count("2001:db8::3").is_err());
@@ -332,7 +304,7 @@ mod tests {
     fn off_counts_nothing() {
         let limits = limits(Switch::Off);
         for _ in 0..10 {
-            let status = limits.count_at_once(RateClass::Credentials, [127, 0, 0, 1].into());
+            let status = limits.count_at_once(RateClass::Credentials, [127, 0, 0, 1].into(), None);
             assert!(status.unwrap().is_none());
         }
     }
@@ -342,7 +314,7 @@ mod tests {
         let limits = limits(Switch::On);
         let exempt = [10, 1, 2, 3].into();
         assert!(!limits.apply_to(exempt) && limits.apply_to([198, 51, 100, 7].into()));
-        let count = |rate| limits.count_at_once(rate, exempt);
+        let count = |rate| limits.count_at_once(rate, exempt, None);
         for _ in 0..10_000 {
             assert!(count(RateClass::Normal).unwrap().is_none());
         }
@@ -362,14 +334,15 @@ mod tests {
         });
         let client = [198, 51, 100, 7].into();
         let keys = [CredentialId::generate(), CredentialId::generate()];
+        let count = |client, key| limits.count(RateClass::Normal, client, key);
         for key in keys {
             for _ in 0..2 {
-                assert!(limits.count_key(key, client).await.is_ok());
+                assert!(count(client, Some(key)).await.is_ok());
             }
-            assert!(limits.count_key(key, client).await.is_err());
+            assert!(count(client, Some(key)).await.is_err());
         }
-        assert!(limits.count(RateClass::Normal, client).await.is_ok());
-        let exempt = limits.count_key(keys[0], [10, 1, 2, 3].into()).await;
+        assert!(count(client, None).await.is_ok());
+        let exempt = count([10, 1, 2, 3].into(), Some(keys[0])).await;
         assert!(exempt.unwrap().is_none());
     }
 
@@ -378,11 +351,15 @@ mod tests {
         let limits = limits(Switch::On);
         let client = [198, 51, 100, 7].into();
         assert_eq!(limits.count_failed_key(client), None);
-        assert!(limits.count_at_once(RateClass::Credentials, client).is_ok());
+        assert!(
+            limits
+                .count_at_once(RateClass::Credentials, client, None)
+                .is_ok()
+        );
         assert!(limits.count_failed_key(client).is_some());
         assert!(
             limits
-                .count_at_once(RateClass::Credentials, client)
+                .count_at_once(RateClass::Credentials, client, None)
                 .is_err()
         );
     }

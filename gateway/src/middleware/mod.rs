@@ -24,18 +24,13 @@ use crate::routes::RateClass;
 /// # Errors
 /// The error of an inner middleware.
 pub(crate) async fn count_request<B: MessageBody>(
+    state: Data<AppState>,
     request: ServiceRequest,
     next: Next<B>,
 ) -> Result<ServiceResponse<EitherBody<B, BoxBody>>, Error> {
-    let status = match request.app_data::<Data<AppState>>() {
-        Some(state) => {
-            let client = ClientInfo::of(request.request(), &state.trusted_proxies);
-            let count = state.rate_limits.count(RateClass::Normal, client.address);
-            count.await
-        }
-        None => Ok(None),
-    };
-    let status = match status {
+    let client = ClientInfo::of(request.request(), &state.trusted_proxies);
+    let limits = &state.rate_limits;
+    let status = match limits.count(RateClass::Normal, client.address, None).await {
         Ok(status) => status,
         Err(problem) => return Ok(request.error_response(problem).map_into_right_body()),
     };

@@ -1,13 +1,16 @@
 //! The people-task service's feed of tasks that have ended.
 
+use std::io;
 use std::time::Duration;
 
-use bytes::BytesMut;
+use futures_util::{StreamExt as _, TryStreamExt as _};
 use http::{Request, Response};
 use http_body_util::{BodyExt as _, Full};
 use hyper::body::Incoming;
 use serde::Deserialize;
 use tokio::time::{Instant, sleep, timeout};
+use tokio_util::codec::{FramedRead, LinesCodec};
+use tokio_util::io::StreamReader;
 use tokio_util::sync::CancellationToken;
 use values::TaskId;
 
@@ -95,22 +98,15 @@ impl Feed<'_> {
     }
 
     async fn read_lines(&mut self, response: Response<Incoming>) -> anyhow::Result<()> {
-        let (mut body, mut unread, mut idle) = (response.into_body(), BytesMut::new(), 0);
+        let body = response.into_body().into_data_stream();
+        let body = StreamReader::new(body.map_err(io::Error::other));
+        let mut lines = FramedRead::new(body, LinesCodec::new_with_max_length(MAX_LINE));
+        let mut idle = 0;
         while idle < IDLE_LINES {
-            let Some(frame) = timeout(SILENCE, body.frame()).await? else {
+            let Some(line) = timeout(SILENCE, lines.next()).await? else {
                 return Ok(());
             };
-            if let Ok(data) = frame?.into_data() {
-                unread.extend_from_slice(&data);
-            }
-            while let Some(end) = unread.iter().position(|byte| *byte == b'\n') {
-                let line = unread.split_to(end + 1);
-                self.handle(serde_json::from_slice(&line)?);
-            }
-            anyhow::ensure!(
-                unread.len() <= MAX_LINE,
-                "a line has more than {MAX_LINE} bytes"
-            );
+            self.handle(serde_json::from_str(&line?)?);
             idle = if self.waiting.is_empty() { idle + 1 } else { 0 };
         }
         Ok(())
