@@ -200,7 +200,7 @@ fn mount(config: &mut ServiceConfig, pages: &Pages) {
         let shown = Arc::clone(page);
         let show = move |request: HttpRequest| std::future::ready(shown.response(&request));
         let route = counted(reading().to(show));
-        serve(page.path(), resource(page.paths()), route);
+        serve(&page.path, resource(page.paths()), route);
     }
     let not_found = pages.not_found.clone();
     config.default_service(counted(to(move |request: HttpRequest| {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use parking_lot::RwLock;
 use rustls::ServerConfig;
-use rustls::crypto::{CryptoProvider, ring};
+use rustls::crypto::ring;
 use rustls::server::{ClientHello, ResolvesServerCert};
 use rustls::sign::CertifiedKey;
 use tokio_util::sync::CancellationToken;
@@ -18,7 +18,6 @@ use files::load_key;
 #[derive(Debug)]
 pub(crate) struct Certificates {
     files: TlsSettings,
-    provider: Arc<CryptoProvider>,
     current: RwLock<Arc<CertifiedKey>>,
 }
 
@@ -28,12 +27,9 @@ impl Certificates {
     /// # Errors
     /// A file cannot be read or parsed, or the key does not belong to the certificate.
     pub(crate) fn load(files: &TlsSettings) -> anyhow::Result<Arc<Self>> {
-        let provider = Arc::new(ring::default_provider());
-        let current = RwLock::new(Arc::new(load_key(files, &provider)?));
         Ok(Arc::new(Self {
             files: files.clone(),
-            provider,
-            current,
+            current: RwLock::new(Arc::new(load_key(files)?)),
         }))
     }
 
@@ -42,7 +38,7 @@ impl Certificates {
     /// # Errors
     /// None in practice: rustls supports these versions.
     pub(crate) fn server_config(self: &Arc<Self>) -> anyhow::Result<ServerConfig> {
-        let builder = ServerConfig::builder_with_provider(Arc::clone(&self.provider));
+        let builder = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()));
         let builder = builder.with_safe_default_protocol_versions()?;
         let resolver: Arc<dyn ResolvesServerCert> = Arc::<Self>::clone(self);
         Ok(builder.with_no_client_auth().with_cert_resolver(resolver))
@@ -57,7 +53,7 @@ impl Certificates {
     }
 
     fn reload(&self) {
-        match load_key(&self.files, &self.provider) {
+        match load_key(&self.files) {
             Ok(loaded) => {
                 let mut current = self.current.write();
                 if current.cert != loaded.cert {

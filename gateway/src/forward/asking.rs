@@ -8,7 +8,7 @@ use actix_web::web::Data;
 use auth::{ApiKey, ExchangedKey, KeyExchange};
 use bytes::Bytes;
 use http::header::{CONTENT_TYPE, RETRY_AFTER};
-use http::{HeaderValue, Request, Response, StatusCode, Uri};
+use http::{Request, Response, StatusCode, Uri};
 use http_body_util::{BodyExt as _, Full, Limited};
 use http_kit::Problem;
 use hyper::body::Incoming;
@@ -103,11 +103,8 @@ async fn ask(key: &ApiKey, asking: &Asking) -> Option<Answer> {
 
 /// The response, if there is one within the time limit.
 async fn send(uri: &Uri, body: &Bytes, asking: &Asking) -> Option<Response<Incoming>> {
-    let mut request = Request::new(Full::new(body.clone()));
-    *request.method_mut() = http::Method::POST;
-    *request.uri_mut() = uri.clone();
-    let json = HeaderValue::from_static("application/json");
-    request.headers_mut().insert(CONTENT_TYPE, json);
+    let request = Request::post(uri).header(CONTENT_TYPE, "application/json");
+    let mut request = request.body(Full::new(body.clone())).ok()?;
     identify(request.headers_mut(), &asking.client);
     let sent = timeout(TIME_LIMIT, asking.http_client.request(request));
     let sent = async { sent.await.ok()?.ok() };

@@ -104,52 +104,18 @@ impl CircuitBreaker {
             is_trial,
         })
     }
-
-    fn close(&self) {
-        let mut state = self.state.lock();
-        let was_closed = matches!(*state, State::Closed { .. });
-        *state = State::Closed { failures: 0 };
-        drop(state);
-        if !was_closed {
-            metrics::gauge!("gateway_circuit_open", "service" => self.service).set(0.0);
-            tracing::info!(service = self.service, "circuit closed");
-        }
-    }
-
-    fn record_failure(&self, is_trial: bool, now: Instant) {
-        let mut state = self.state.lock();
-        let until = now + self.settings.pause;
-        match *state {
-            State::Closed { failures } if failures + 1 < self.settings.failures => {
-                *state = State::Closed {
-                    failures: failures + 1,
-                };
-            }
-            State::Closed { .. } => {
-                *state = State::Open { until };
-                drop(state);
-                metrics::gauge!("gateway_circuit_open", "service" => self.service).set(1.0);
-                tracing::warn!(service = self.service, "circuit opened");
-            }
-            State::HalfOpen { .. } if is_trial => *state = State::Open { until },
-            // Requests that were sent before the circuit opened say nothing new.
-            State::HalfOpen { .. } | State::Open { .. } => {}
-        }
-    }
-
-    fn abandon_trial(&self, now: Instant) {
-        let mut state = self.state.lock();
-        if matches!(*state, State::HalfOpen { .. }) {
-            *state = State::Open { until: now };
-        }
-    }
 }
 
 impl Permit<'_> {
     /// The service responded, perhaps with an error.
     pub(crate) fn record_response(mut self) {
         self.is_trial = false;
-        self.circuit.close();
+        let CircuitBreaker { service, state, .. } = self.circuit;
+        let before = std::mem::replace(&mut *state.lock(), State::Closed { failures: 0 });
+        if !matches!(before, State::Closed { .. }) {
+            metrics::gauge!("gateway_circuit_open", "service" => *service).set(0.0);
+            tracing::info!(service, "circuit closed");
+        }
     }
 
     /// The service could not be reached, or did not respond.
@@ -158,15 +124,37 @@ impl Permit<'_> {
     }
 
     fn record_failure_at(mut self, now: Instant) {
-        self.circuit.record_failure(self.is_trial, now);
-        self.is_trial = false;
+        let is_trial = std::mem::take(&mut self.is_trial);
+        let (service, settings) = (self.circuit.service, self.circuit.settings);
+        let mut state = self.circuit.state.lock();
+        let until = now + settings.pause;
+        match *state {
+            State::Closed { failures } if failures + 1 < settings.failures => {
+                *state = State::Closed {
+                    failures: failures + 1,
+                };
+            }
+            State::Closed { .. } => {
+                *state = State::Open { until };
+                drop(state);
+                metrics::gauge!("gateway_circuit_open", "service" => service).set(1.0);
+                tracing::warn!(service, "circuit opened");
+            }
+            State::HalfOpen { .. } if is_trial => *state = State::Open { until },
+            // Requests that were sent before the circuit opened say nothing new.
+            State::HalfOpen { .. } | State::Open { .. } => {}
+        }
     }
 }
 
 impl Drop for Permit<'_> {
     fn drop(&mut self) {
         if self.is_trial {
-            self.circuit.abandon_trial(Instant::now());
+            let mut state = self.circuit.state.lock();
+            if matches!(*state, State::HalfOpen { .. }) {
+                let until = Instant::now();
+                *state = State::Open { until };
+            }
         }
     }
 }

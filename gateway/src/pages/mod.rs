@@ -124,7 +124,7 @@ mod tests {
 
     /// Scripts and styles of our own.
     fn is_vendored(page: &Page) -> bool {
-        page.path().starts_with("/assets/vendor/")
+        page.path.starts_with("/assets/vendor/")
     }
 
     #[test]
@@ -141,7 +141,7 @@ mod tests {
                 "href=\"http",
                 "<script>",
             ] {
-                assert!(!text.contains(forbidden), "{}: {forbidden}", page.path());
+                assert!(!text.contains(forbidden), "{}: {forbidden}", page.path);
             }
         }
     }
@@ -158,8 +158,8 @@ mod tests {
                 None => part.starts_with("/assets/").then(|| part.to_owned()),
             });
             for asset in assets {
-                let is_known = pages.iter().any(|page| page.path() == asset);
-                assert!(is_known, "{}: {asset}", page.path());
+                let is_known = pages.iter().any(|page| page.path == asset);
+                assert!(is_known, "{}: {asset}", page.path);
             }
         }
     }
@@ -167,7 +167,7 @@ mod tests {
     #[test]
     fn a_page_names_its_script_and_those_that_it_soon_loads() {
         let pages = pages();
-        let tasks = pages.iter().find(|page| page.path() == "/tasks").unwrap();
+        let tasks = pages.iter().find(|page| page.path == "/tasks").unwrap();
         let german = tasks.german.as_ref().unwrap();
         let german = String::from_utf8(german.plain.to_vec()).unwrap();
         for (text, language, other) in [(text(tasks), "en", "de"), (german, "de", "en")] {
@@ -202,7 +202,7 @@ mod tests {
             } else {
                 format!("/assets/{name}")
             };
-            let page = pages.iter().find(|page| page.path() == path).unwrap();
+            let page = pages.iter().find(|page| page.path == path).unwrap();
             page.content.compressed().unwrap().len()
         };
         let total: usize = loaded.iter().map(size).sum();
@@ -215,15 +215,15 @@ mod tests {
         let red = pages_with(&[("PAGES_COLOR", "#c00")]);
         for page in pages().iter() {
             let version = page.version();
-            let other = red.iter().find(|other| other.path() == page.path());
+            let other = red.iter().find(|other| other.path == page.path);
             assert_ne!(other.unwrap().version(), version);
             let caching = [Some(version), Some("0123456789abcdef"), None]
                 .map(|version| page.caching(version));
-            if page.path().starts_with("/assets/") {
+            if page.path.starts_with("/assets/") {
                 let kept = "public, max-age=31536000, immutable";
-                assert_eq!(caching, [kept, "no-cache", "no-cache"], "{}", page.path());
+                assert_eq!(caching, [kept, "no-cache", "no-cache"], "{}", page.path);
             } else {
-                assert_eq!(caching, ["no-store"; 3], "{}", page.path());
+                assert_eq!(caching, ["no-store"; 3], "{}", page.path);
             }
         }
     }
@@ -234,7 +234,7 @@ mod tests {
         for page in pages.iter().filter(|page| is_html(page)) {
             let text = text(page);
             for part in ["<header", "<noscript", "<footer", "Müller &amp; Söhne"] {
-                assert!(text.contains(part), "{}: {part}", page.path());
+                assert!(text.contains(part), "{}: {part}", page.path);
             }
             assert!(!text.contains("<b>") && !text.contains("{%"), "{text}");
         }
@@ -243,7 +243,7 @@ mod tests {
     #[test]
     fn the_entity_tag_depends_on_what_is_rendered() {
         let tag = |pages: &[Arc<Page>], path: &str| {
-            let page = pages.iter().find(|page| page.path() == path).unwrap();
+            let page = pages.iter().find(|page| page.path == path).unwrap();
             page.content.etag.clone()
         };
         let (usual, named) = (pages(), pages_with(&[("PAGES_NAME", "Acme")]));
@@ -260,7 +260,7 @@ mod tests {
 
     #[test]
     fn everything_but_the_viewer_is_small_enough_for_a_slow_phone() {
-        let is_viewer = |page: &&Arc<Page>| page.path().starts_with("/assets/vendor/swagger-ui");
+        let is_viewer = |page: &&Arc<Page>| page.path.starts_with("/assets/vendor/swagger-ui");
         let size = |page: &Arc<Page>| page.content.compressed().unwrap().len();
         let pages = pages();
         let total: usize = pages.iter().map(size).sum();
@@ -271,7 +271,7 @@ mod tests {
         assert!(viewer < 500 * 1024, "{viewer} bytes, compressed");
         for page in pages.iter().filter(|page| is_html(page)) {
             let loads = text(page).contains("/assets/vendor/swagger-ui");
-            assert_eq!(loads, page.path() == "/docs", "{}", page.path());
+            assert_eq!(loads, page.path == "/docs", "{}", page.path);
         }
     }
 }

@@ -32,7 +32,8 @@ const VERSION: &str = "version";
 /// One page or asset.
 #[derive(Debug)]
 pub(crate) struct Page {
-    path: String,
+    /// The path that does not change.
+    pub(crate) path: String,
     pub(super) status: StatusCode,
     pub(super) content_type: &'static str,
     source: Source,
@@ -107,11 +108,6 @@ impl Page {
             content,
             german,
         })
-    }
-
-    /// The path that does not change.
-    pub(crate) fn path(&self) -> &str {
-        &self.path
     }
 
     /// The paths at which the page is served. Pages name their assets by the ones with a version.

@@ -3,7 +3,7 @@
 use std::fs;
 
 use anyhow::{Context as _, anyhow, bail};
-use rustls::crypto::CryptoProvider;
+use rustls::crypto::{CryptoProvider, ring};
 use rustls::pki_types::pem::{Error as PemError, PemObject as _};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::sign::CertifiedKey;
@@ -38,10 +38,8 @@ const UNSUPPORTED: [(&[u8], &str); 6] = [
 ///
 /// # Errors
 /// A file cannot be read or used, or the key does not belong to the certificate.
-pub(super) fn load_key(
-    files: &TlsSettings,
-    provider: &CryptoProvider,
-) -> anyhow::Result<CertifiedKey> {
+pub(super) fn load_key(files: &TlsSettings) -> anyhow::Result<CertifiedKey> {
+    let provider = &ring::default_provider();
     let path = &files.certificate_file;
     let chain = read(path).and_then(|pem| chain(&pem));
     let chain = chain.with_context(|| format!("TLS_CERTIFICATE_FILE {path}"))?;
