@@ -53,3 +53,14 @@ fn limit(what: &str, wanted: usize, possible: impl Fn(u64) -> u64) -> usize {
     }
     wanted.min(possible)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::limit_connections;
+
+    #[test]
+    fn connections_are_limited_by_open_files() {
+        assert_eq!(limit_connections(1), 1);
+        assert!(limit_connections(usize::MAX) < usize::MAX / 2);
+    }
+}

@@ -77,3 +77,42 @@ app_config::settings! {
         pub color: HexColor = or_default("PAGES_COLOR", "#1f5fd1"),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use app_config::SettingValue as _;
+
+    use super::{HexColor, PagesName};
+
+    #[test]
+    fn colours_have_three_or_six_digits() {
+        for (text, expected) in [
+            ("#1f5fd1", "#1f5fd1"),
+            ("#FFD400", "#ffd400"),
+            (" #06c ", "#0066cc"),
+        ] {
+            assert_eq!(HexColor::parse(text).unwrap().to_string(), expected);
+        }
+        for (text, reason) in [
+            ("blue", "it does not start with `#`"),
+            ("1f5fd1", "it does not start with `#`"),
+            ("#1f5fd", "it has 5 digits"),
+            ("#1f5fd1ff", "it has 8 digits"),
+            ("#12345g", "'g' is not a hexadecimal digit"),
+            ("#", "it has 0 digits"),
+        ] {
+            assert_eq!(HexColor::parse(text).unwrap_err(), reason, "{text}");
+        }
+    }
+
+    #[test]
+    fn names_fit_into_the_header() {
+        assert_eq!(
+            PagesName::parse(" Müller & Söhne ").unwrap().0,
+            "Müller & Söhne"
+        );
+        for text in ["  ", "two\nlines", &"x".repeat(41)] {
+            assert!(PagesName::parse(text).is_err(), "{text}");
+        }
+    }
+}
