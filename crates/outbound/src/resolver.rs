@@ -56,6 +56,12 @@ pub trait Resolve: Send + Sync + 'static {
     fn resolve(&self, host: &str) -> Resolved;
 }
 
+impl fmt::Debug for dyn Resolve {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Resolve")
+    }
+}
+
 /// Asks the name servers of `/etc/resolv.conf`, after `/etc/hosts`. Both are read again when they change.
 ///
 /// Callers choose the hosts, so some have name servers that never respond. No lookup takes longer than
