@@ -1,28 +1,19 @@
 use std::time::{Duration, Instant};
 
+use values::Names as _;
+
 /// Counting what one user has, or all together, takes at most this part of the time: a million pending tasks with their
 /// webhooks take seconds.
 const PART: u32 = 50;
 
-/// Something of which users may have and add a limited amount.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Resource {
-    /// Pending tasks, or tasks that are created.
-    Tasks,
-    Webhooks,
-    Bytes,
-    Mails,
-}
-
-impl Resource {
-    /// The name in problems and metrics.
-    pub(super) fn name(self) -> &'static str {
-        match self {
-            Self::Tasks => "tasks",
-            Self::Webhooks => "webhooks",
-            Self::Bytes => "bytes",
-            Self::Mails => "mails",
-        }
+values::names! {
+    /// Something of which users may have and add a limited amount, with the name in problems and metrics.
+    pub(crate) enum Resource {
+        /// Pending tasks, or tasks that are created.
+        Tasks = "tasks",
+        Webhooks = "webhooks",
+        Bytes = "bytes",
+        Mails = "mails",
     }
 }
 
@@ -103,31 +94,17 @@ pub(crate) struct Limits {
 }
 
 /// What was added since a window of time began.
-#[derive(Debug, Clone, Copy)]
-struct Window {
-    length: Duration,
+#[derive(Debug, Clone, Copy, Default)]
+struct Window<const MINUTES: u64> {
     began: Option<Instant>,
     added: Amounts,
 }
 
-impl Window {
-    const fn new(length: Duration) -> Self {
-        Self {
-            length,
-            began: None,
-            added: Amounts {
-                tasks: 0,
-                webhooks: 0,
-                bytes: 0,
-                mails: 0,
-            },
-        }
-    }
-
+impl<const MINUTES: u64> Window<MINUTES> {
     /// What would be exceeded, and when the next window begins.
     fn check(&mut self, limits: Amounts, demand: Amounts, now: Instant) -> Result<(), Refusal> {
         let began = *self.began.get_or_insert(now);
-        let left = self.length.saturating_sub(now - began);
+        let left = Duration::from_mins(MINUTES).saturating_sub(now - began);
         if left.is_zero() {
             (self.began, self.added) = (Some(now), Amounts::default());
         }
@@ -148,10 +125,10 @@ pub(crate) enum Refusal {
 }
 
 /// What a user, or all together, have and have added lately.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Usage {
-    minute: Window,
-    hour: Window,
+    minute: Window<1>,
+    hour: Window<60>,
     counted: Amounts,
     /// What was added since the last count began.
     added: Amounts,
@@ -163,22 +140,6 @@ pub(super) struct Usage {
     next_count: Option<Instant>,
     /// By how much its bytes changed since they were last written to its row.
     pub(super) unwritten_bytes: i64,
-}
-
-impl Default for Usage {
-    fn default() -> Self {
-        Self {
-            minute: Window::new(Duration::from_mins(1)),
-            hour: Window::new(Duration::from_hours(1)),
-            counted: Amounts::default(),
-            added: Amounts::default(),
-            added_before: Amounts::default(),
-            last_asked: None,
-            last_counted: None,
-            next_count: None,
-            unwritten_bytes: 0,
-        }
-    }
 }
 
 impl Usage {

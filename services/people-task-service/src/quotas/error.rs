@@ -2,6 +2,7 @@ use std::time::Duration;
 
 use actix_web::http::StatusCode;
 use http_kit::{Problem, problem_responses};
+use values::Names as _;
 
 use super::amounts::{Excess, Refusal, Resource};
 
@@ -13,11 +14,12 @@ pub(crate) struct QuotaError {
     whose: Whose,
 }
 
-/// Whose limit it is.
-#[derive(Debug, Clone, Copy)]
-pub(super) enum Whose {
-    User,
-    All,
+values::names! {
+    /// Whose limit it is, with the name in metrics.
+    pub(super) enum Whose {
+        User = "user",
+        All = "all",
+    }
 }
 
 impl QuotaError {
@@ -26,11 +28,7 @@ impl QuotaError {
             Refusal::Stock(excess) => ("stock", excess.resource),
             Refusal::Rate(resource, _) => ("rate", resource),
         };
-        let of = match whose {
-            Whose::User => "user",
-            Whose::All => "all",
-        };
-        let resource = resource.name();
+        let (resource, of) = (resource.name(), whose.name());
         metrics::counter!("quota_refusals_total", "kind" => kind, "resource" => resource, "of" => of)
             .increment(1);
         Self { refusal, whose }
@@ -83,8 +81,7 @@ fn rate(resource: Resource, wait: Duration, whose: Whose) -> Problem {
         .retry_after(wait)
 }
 
-/// An example of a stock that is used up.
-pub(crate) const EXAMPLE_OF_STOCK: QuotaError = QuotaError {
+const EXAMPLE_OF_STOCK: QuotaError = QuotaError {
     refusal: Refusal::Stock(Excess {
         resource: Resource::Tasks,
         limit: 1_000_000,
