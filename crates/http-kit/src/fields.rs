@@ -1,6 +1,6 @@
 use bytes::Bytes;
 use serde_json::{Map, Value};
-use values::{EmailAddress, FromText, Invalid, Secret, TaskId, UserId, WebhookId};
+use values::{EmailAddress, FromText, Invalid, Secret, TaskId, Timestamp, UserId, WebhookId};
 
 use crate::{FieldError, Problem, exact_json};
 
@@ -193,6 +193,7 @@ text_fields! {
     UserId;
     TaskId;
     WebhookId;
+    Timestamp;
 }
 
 impl FieldValue for Secret {

@@ -1,6 +1,8 @@
 use chrono::{DateTime, SecondsFormat, Utc};
 use serde::{Serialize, Serializer};
 
+use crate::{FromText, Invalid};
+
 /// A point in time, written as RFC 3339 in UTC with milliseconds: `2026-01-31T09:30:00.000Z`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(
@@ -16,6 +18,14 @@ impl Timestamp {
     #[must_use]
     pub fn now() -> Self {
         Self(Utc::now())
+    }
+}
+
+impl FromText for Timestamp {
+    fn from_text(text: &str) -> Result<Self, Invalid> {
+        let parsed = DateTime::parse_from_rfc3339(text);
+        let wrong = |_| Invalid::new("invalid-date", "Must be a time in RFC 3339 format.");
+        parsed.map(|time| Self(time.to_utc())).map_err(wrong)
     }
 }
 

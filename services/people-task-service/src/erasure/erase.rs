@@ -6,11 +6,9 @@ use audit_log::RequestMeta;
 use database::{Connection, Database, Error};
 use serde::Serialize;
 use serde_json::json;
-use values::UserId;
 
 use crate::audit::AuditAction;
 use crate::erasure::requests::EraseRequest;
-use crate::erasure::{Batch, ErasedUser};
 use crate::tasks::store::{self as tasks_store, erasure as own_tasks};
 use crate::{changed_users, deliveries, idempotency, mails, quotas, webhooks};
 
@@ -43,31 +41,46 @@ pub(crate) struct Erased {
     pub(crate) blocked: bool,
 }
 
+/// What one step deletes.
+#[derive(Default)]
+struct Batch {
+    tasks: usize,
+    webhooks: usize,
+    /// Whether something else was deleted.
+    progress: bool,
+    more: bool,
+}
+
+type Step = fn(&mut Connection, &EraseRequest) -> Result<Batch, Error>;
+
+/// The steps of a transaction, of which each waits until nothing is left for those before.
+const STEPS: [Step; 4] = [
+    delete_free_tasks,
+    delete_webhooks,
+    delete_mails,
+    delete_answers,
+];
+
 /// Deletes some of a user's data, in short transactions that do not wait for others. Repeating it does no
 /// harm. From then on no token of the user's creates, registers or decides anything, except tokens of another
 /// incarnation of the user service's database.
-#[tracing::instrument(skip_all, fields(user.id = %id))]
+#[tracing::instrument(skip_all, fields(user.id = %user.id))]
 pub(crate) async fn erase(
     database: &Database,
-    id: UserId,
-    EraseRequest {
-        addresses,
-        incarnation,
-    }: EraseRequest,
+    user: EraseRequest,
     meta: RequestMeta,
 ) -> Result<Erased, Error> {
+    let user = Arc::new(user);
+    let erased = Arc::clone(&user);
     // Committed first, so that the user's requests do not wait for the deletion.
     let record = move |connection: &mut Connection| {
-        own_tasks::record_erased_user(connection, id, &incarnation)
+        own_tasks::record_erased_user(connection, erased.id, &erased.incarnation)
     };
     database.run(record).await?;
-    let user = Arc::new(ErasedUser { id, addresses });
     let full = delete_full_batches(database, &user, &meta).await?;
     let mut erased = if full.more {
-        let (more, blocked) = (true, false);
         Erased {
-            more,
-            blocked,
+            more: true,
             ..Erased::default()
         }
     } else {
@@ -75,8 +88,8 @@ pub(crate) async fn erase(
             .transaction(move |connection| erase_in_transaction(connection, &user, meta))
             .await?
     };
-    erased.deleted += full.deleted;
-    erased.deleted_tasks += full.deleted;
+    erased.deleted += full.tasks;
+    erased.deleted_tasks += full.tasks;
     let Erased {
         deleted,
         more,
@@ -91,7 +104,7 @@ pub(crate) async fn erase(
 /// another transaction holds rows of them, to [`erase_in_transaction`].
 async fn delete_full_batches(
     database: &Database,
-    user: &Arc<ErasedUser>,
+    user: &Arc<EraseRequest>,
     meta: &RequestMeta,
 ) -> Result<Batch, Error> {
     let started = Instant::now();
@@ -106,7 +119,7 @@ async fn delete_full_batches(
         match database.transaction(delete).await {
             // The limit of waits looks like any failed statement. Another reason shows again in what follows.
             Ok(0) | Err(Error::Contended(_) | Error::Statement(_)) => return Ok(all),
-            Ok(deleted) => all.deleted += deleted,
+            Ok(deleted) => all.tasks += deleted,
             Err(error) => return Err(error),
         }
     }
@@ -117,7 +130,7 @@ async fn delete_full_batches(
 /// Adds to the audit log what was deleted, if anything was.
 fn record(
     connection: &mut Connection,
-    user: &ErasedUser,
+    user: &EraseRequest,
     meta: RequestMeta,
     tasks: usize,
     webhooks: usize,
@@ -132,48 +145,40 @@ fn record(
 
 fn erase_in_transaction(
     connection: &mut Connection,
-    user: &ErasedUser,
+    user: &EraseRequest,
     meta: RequestMeta,
 ) -> Result<Erased, Error> {
-    let tasks = delete_free_tasks(connection, user)?;
-    let webhooks = if tasks.more {
-        Batch::default()
-    } else {
-        delete_webhooks(connection, user)?
-    };
-    let mails = if tasks.more || webhooks.more {
-        Batch::default()
-    } else {
-        delete_mails(connection, user)?
-    };
-    let answers = if tasks.more || webhooks.more || mails.more {
-        Batch::default()
-    } else {
-        delete_answers(connection, user)?
-    };
-    let deleted = tasks.deleted + webhooks.deleted;
-    record(connection, user, meta, tasks.deleted, webhooks.deleted)?;
-    let mut more = tasks.more || webhooks.more || mails.more || answers.more;
-    let mut progress =
-        deleted > 0 || tasks.progress || webhooks.progress || mails.progress || answers.progress;
-    if !more {
+    let mut all = Batch::default();
+    for step in STEPS {
+        let batch = step(connection, user)?;
+        all.tasks += batch.tasks;
+        all.webhooks += batch.webhooks;
+        all.progress |= batch.progress;
+        all.more = batch.more;
+        if batch.more {
+            break;
+        }
+    }
+    record(connection, user, meta, all.tasks, all.webhooks)?;
+    if !all.more {
         changed_users::store::delete(connection, user.id)?;
         deliveries::test_store::delete_of(connection, user.id)?;
         quotas::forget(connection, user.id)?;
         let entries = audit_log::pseudonymise(connection, user.id)?;
-        more = entries.more;
-        progress |= entries.rows > 0;
+        all.more = entries.more;
+        all.progress |= entries.rows > 0;
     }
+    let deleted = all.tasks + all.webhooks;
     Ok(Erased {
         deleted,
-        deleted_tasks: tasks.deleted,
-        more,
-        blocked: more && !progress,
+        deleted_tasks: all.tasks,
+        more: all.more,
+        blocked: all.more && deleted == 0 && !all.progress,
     })
 }
 
 /// Deletes mails that are to be sent to the user about tasks of others.
-fn delete_mails(connection: &mut Connection, user: &ErasedUser) -> Result<Batch, Error> {
+fn delete_mails(connection: &mut Connection, user: &EraseRequest) -> Result<Batch, Error> {
     let present = user
         .addresses
         .iter()
@@ -181,25 +186,25 @@ fn delete_mails(connection: &mut Connection, user: &ErasedUser) -> Result<Batch,
     let present: Vec<_> = present.map(|address| &address.email).collect();
     let deleted = mails::delete_of_recipients(connection, &present, MAILS)?;
     Ok(Batch {
-        deleted: 0,
         progress: deleted > 0,
         more: mails::has_of_recipients(connection, &present)?,
+        ..Batch::default()
     })
 }
 
 /// Deletes what the user's repeats of requests would get.
-fn delete_answers(connection: &mut Connection, user: &ErasedUser) -> Result<Batch, Error> {
+fn delete_answers(connection: &mut Connection, user: &EraseRequest) -> Result<Batch, Error> {
     let deleted = idempotency::store::delete_of_user(connection, user.id, ANSWERS)?;
     Ok(Batch {
-        deleted: 0,
         progress: deleted > 0,
         more: idempotency::store::has_of_user(connection, user.id)?,
+        ..Batch::default()
     })
 }
 
 /// Deletes webhooks that the user registered for tasks of others, with their deliveries. A decision of such a task,
 /// which adds deliveries, comes before or after.
-fn delete_webhooks(connection: &mut Connection, user: &ErasedUser) -> Result<Batch, Error> {
+fn delete_webhooks(connection: &mut Connection, user: &EraseRequest) -> Result<Batch, Error> {
     let mut rows = webhooks::store::load_of_user(connection, user.id, WEBHOOKS)?;
     let tasks: Vec<_> = rows.iter().map(|(_, task)| *task).collect();
     let locked = tasks_store::lock_free(connection, &tasks)?;
@@ -209,9 +214,9 @@ fn delete_webhooks(connection: &mut Connection, user: &ErasedUser) -> Result<Bat
     ids.retain(|id| !held.contains(id));
     let ids = webhooks::store::lock_free(connection, &ids)?;
     Ok(Batch {
-        deleted: webhooks::store::delete(connection, &ids)?,
-        progress: false,
+        webhooks: webhooks::store::delete(connection, &ids)?,
         more: !webhooks::store::load_of_user(connection, user.id, 1)?.is_empty(),
+        ..Batch::default()
     })
 }
 
@@ -222,7 +227,7 @@ fn delete_webhooks(connection: &mut Connection, user: &ErasedUser) -> Result<Bat
 ///
 /// # Errors
 /// The database fails, or a statement would have to wait for another transaction.
-fn delete_full_batch(connection: &mut Connection, user: &ErasedUser) -> Result<usize, Error> {
+fn delete_full_batch(connection: &mut Connection, user: &EraseRequest) -> Result<usize, Error> {
     let tasks = own_tasks::load_tasks_of_user(
         connection,
         own_tasks::FIND,
@@ -247,7 +252,7 @@ fn delete_full_batch(connection: &mut Connection, user: &ErasedUser) -> Result<u
 /// Deletes those of the oldest tasks of which no other transaction holds a row.
 ///
 /// The worker locks a delivery before its webhook. Locking in the same order here avoids deadlocks.
-fn delete_free_tasks(connection: &mut Connection, user: &ErasedUser) -> Result<Batch, Error> {
+fn delete_free_tasks(connection: &mut Connection, user: &EraseRequest) -> Result<Batch, Error> {
     let locked = own_tasks::load_tasks_of_user(
         connection,
         own_tasks::LOCK,
@@ -274,14 +279,14 @@ fn delete_free_tasks(connection: &mut Connection, user: &ErasedUser) -> Result<B
     let entries = audit_log::forget_addresses(connection, &ids, oldest)?;
     if entries.more {
         return Ok(Batch {
-            deleted: 0,
             progress: entries.rows > 0,
             more: true,
+            ..Batch::default()
         });
     }
     Ok(Batch {
-        deleted: own_tasks::delete(connection, &ids)?,
-        progress: false,
+        tasks: own_tasks::delete(connection, &ids)?,
         more: own_tasks::has_tasks_of_user(connection, user.id, &user.addresses)?,
+        ..Batch::default()
     })
 }

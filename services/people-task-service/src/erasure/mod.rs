@@ -14,9 +14,6 @@ pub(crate) mod routes;
 use std::time::Duration;
 
 use jobs::RetentionRule;
-use values::UserId;
-
-use crate::tasks::store::erasure::RequesterAddress;
 
 /// How long it is known which users were erased: as long as any token can be valid, and a day.
 pub(crate) const RETENTION: RetentionRule = RetentionRule {
@@ -24,20 +21,3 @@ pub(crate) const RETENTION: RetentionRule = RetentionRule {
     column: "erased",
     keep: auth::MAX_TOKEN_LIFETIME.saturating_add(Duration::from_secs(24 * 3600)),
 };
-
-/// The user whose data is deleted.
-#[derive(Debug)]
-struct ErasedUser {
-    id: UserId,
-    /// The addresses under which the user requested tasks.
-    addresses: Vec<RequesterAddress>,
-}
-
-/// A batch of tasks or webhooks.
-#[derive(Default)]
-struct Batch {
-    deleted: usize,
-    /// Whether something that belongs to them was deleted.
-    progress: bool,
-    more: bool,
-}

@@ -1,13 +1,13 @@
-use chrono::{DateTime, Utc};
 use http_kit::{FieldValue, Fields, Problem};
 use serde_json::Value;
-use values::{EmailAddress, Invalid};
+use values::{EmailAddress, Invalid, Timestamp, UserId};
 
 use crate::tasks::store::erasure::RequesterAddress;
 
-/// What the deletion-worker knows about a deleted user.
+/// A deleted user, as the deletion-worker knows the user.
 #[derive(Debug)]
 pub(crate) struct EraseRequest {
+    pub(crate) id: UserId,
     /// The addresses under which the user requested tasks.
     pub(crate) addresses: Vec<RequesterAddress>,
     /// The incarnation of the database that the user is deleted from.
@@ -16,7 +16,7 @@ pub(crate) struct EraseRequest {
 
 impl EraseRequest {
     /// Parses the body of a request: `emails`, and `formerEmails`, which the user had for some time.
-    pub(crate) fn parse(mut fields: Fields) -> Result<Self, Problem> {
+    pub(crate) fn parse(id: UserId, mut fields: Fields) -> Result<Self, Problem> {
         let present: Option<List<EmailAddress>> = fields.required("emails");
         let former: Option<List<RequesterAddress>> = fields.optional("formerEmails");
         let incarnation: Option<String> = fields.required("incarnation");
@@ -29,6 +29,7 @@ impl EraseRequest {
         });
         let former = former.into_iter().flat_map(|List(former)| former);
         Ok(Self {
+            id,
             addresses: present.chain(former).collect(),
             incarnation,
         })
@@ -49,6 +50,7 @@ impl<T: FieldValue> FieldValue for List<T> {
 impl FieldValue for RequesterAddress {
     fn from_json(value: &Value) -> Result<Self, Invalid> {
         let field = |name| value.get(name).unwrap_or(&Value::Null);
+        let time = |value| Timestamp::from_json(value).map(|Timestamp(time)| time);
         let since = Some(field("since")).filter(|since| !since.is_null());
         Ok(Self {
             email: EmailAddress::from_json(field("email"))?,
@@ -56,11 +58,4 @@ impl FieldValue for RequesterAddress {
             until: Some(time(field("until"))?),
         })
     }
-}
-
-fn time(value: &Value) -> Result<DateTime<Utc>, Invalid> {
-    let wrong = || Invalid::new("invalid-date", "Must be a time in RFC 3339 format.");
-    let text = value.as_str().ok_or_else(wrong)?;
-    let time = DateTime::parse_from_rfc3339(text).map_err(|_| wrong())?;
-    Ok(time.to_utc())
 }

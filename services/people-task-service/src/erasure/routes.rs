@@ -19,8 +19,7 @@ pub(crate) async fn erase_user(
     meta: RequestMeta,
     context: Data<Context>,
 ) -> Result<Json<Erased>, Problem> {
-    let request = EraseRequest::parse(body)?;
-    let user = path_id(&id, "user")?;
-    let erased = erase(&context.database, user, request, meta).await;
+    let request = EraseRequest::parse(path_id(&id, "user")?, body)?;
+    let erased = erase(&context.database, request, meta).await;
     erased.map(Json).map_err(database_problem)
 }
