@@ -1,9 +1,9 @@
 //! The secrets of new tasks. They are random, unless they must be made again: for mails, or for repeats of the request.
 
-use auth::{MailKey, MailKeys};
-use values::{Secret, TaskId};
+use auth::MailKeys;
+use values::{Fingerprint, Secret, TaskId};
 
-use crate::idempotency::{RepeatKeys, StoredAnswer};
+use crate::idempotency::StoredAnswer;
 use crate::mailing::{MailPlan, Mailing, Part, Seed};
 use crate::tasks::deciders::is_restricted;
 use crate::tasks::requests::{CreateTaskRequest, MailLanguage};
@@ -11,96 +11,59 @@ use crate::tasks::secrets;
 
 /// The secrets of a new task.
 pub(super) struct NewSecrets {
-    /// Those that the response tells: the approver's and the requester's.
-    pub(super) secrets: [Secret; 2],
-    /// The secret of the approver's link, if the response tells one that only opens the task.
-    pub(super) link: Option<Secret>,
+    /// Those that the response tells: the approver's, or one that only opens the task, and the requester's.
+    pub(super) told: [Secret; 2],
+    /// The hashes of the approver's and the requester's.
+    pub(super) hashes: [Fingerprint; 2],
+    /// The hash of the secret that only opens the task, if it is restricted who decides.
+    pub(super) reading_hash: Option<Fingerprint>,
     /// How mails are sent about the task, if they are.
     pub(super) mail: Option<MailPlan>,
-    /// What the secrets are derived from, and their hashes, if the request may be repeated.
+    /// What the secrets that are told are derived from, and their hashes, if the request may be repeated.
     pub(super) stored: Option<[(Seed, Vec<u8>); 2]>,
 }
 
 impl NewSecrets {
+    /// `repeat_keys` are for a request that may be repeated.
     pub(super) fn new(
         id: TaskId,
         fields: &CreateTaskRequest,
         mailing: &Mailing,
-        keys: Option<&RepeatKeys>,
+        repeat_keys: Option<&MailKeys>,
     ) -> Self {
-        let (mail, seeds, secrets) = seeded(id, fields, mailing, keys);
-        let told = is_restricted(fields.deciders, fields.self_approval).then(|| {
-            let of_mails = mail.as_ref().and(mailing.keys.as_ref());
-            let key = of_mails.map(MailKeys::current);
-            reading_secret(id, seeds, key.or(keys.map(RepeatKeys::current)))
-        });
-        let (link, secrets) = told.map_or((None, secrets.clone()), |told| {
-            let [link, requester] = secrets;
-            (Some(link), [told, requester])
-        });
-        let stored = seeds.filter(|_| keys.is_some()).map(|seeds| {
-            let hash = |secret: &Secret| secret.fingerprint().as_bytes().to_vec();
-            let ([of_approver, of_requester], [approver, requester]) = (seeds, &secrets);
-            [
-                (of_approver, hash(approver)),
-                (of_requester, hash(requester)),
-            ]
-        });
+        let mail_keys = mailing.keys_for(fields.notify);
+        let key = mail_keys.or(repeat_keys).map(MailKeys::current);
+        let (approver_seed, requester_seed) = (Seed::random(), Seed::random());
+        let secret = |seed: Seed, part| match key {
+            Some(key) => seed.secret(key, id, part),
+            None => secrets::generate(id),
+        };
+        let approver = secret(approver_seed, Part::Approver);
+        let requester = secret(requester_seed, Part::Requester);
+        let is_restricted = is_restricted(fields.deciders, fields.self_approval);
+        let reader = is_restricted.then(|| secret(approver_seed, Part::Reader));
+        let hashes = [&approver, &requester].map(Secret::fingerprint);
+        let reading_hash = reader.as_ref().map(Secret::fingerprint);
+        let told = [reader.unwrap_or(approver), requester];
+        let hashed = |seed, secret: &Secret| (seed, secret.fingerprint().as_bytes().to_vec());
+        let language = fields.language.map(|MailLanguage(language)| language);
         Self {
-            secrets,
-            link,
-            mail,
-            stored,
+            mail: mail_keys.map(|_| MailPlan {
+                language: language.unwrap_or(mailing.language),
+                approver_seed,
+                requester_seed,
+            }),
+            stored: repeat_keys.map(|_| {
+                let [approver, requester] = &told;
+                [
+                    hashed(approver_seed, approver),
+                    hashed(requester_seed, requester),
+                ]
+            }),
+            told,
+            hashes,
+            reading_hash,
         }
-    }
-}
-
-/// The approver's and the requester's secrets, and what they are derived from if they must be made again.
-fn seeded(
-    id: TaskId,
-    fields: &CreateTaskRequest,
-    mailing: &Mailing,
-    keys: Option<&RepeatKeys>,
-) -> (Option<MailPlan>, Option<[Seed; 2]>, [Secret; 2]) {
-    let language = fields.language.map(|MailLanguage(language)| language);
-    let planned = mailing.plan(id, fields.notify, language);
-    match (planned, keys) {
-        (Some((mail, secrets)), _) => {
-            let seeds = [mail.approver_seed, mail.requester_seed];
-            (Some(mail), Some(seeds), secrets)
-        }
-        (None, Some(keys)) => {
-            let seeds = [Seed::random(), Seed::random()];
-            let [approver, requester] = seeds;
-            let secrets = [
-                approver.secret(keys.current(), id, Part::Approver),
-                requester.secret(keys.current(), id, Part::Requester),
-            ];
-            (None, Some(seeds), secrets)
-        }
-        (None, None) => (None, None, [secrets::generate(id), secrets::generate(id)]),
-    }
-}
-
-/// A secret that only opens the task. It can be made again if the others can.
-fn reading_secret(id: TaskId, seeds: Option<[Seed; 2]>, key: Option<&MailKey>) -> Secret {
-    match (seeds, key) {
-        (Some([seed, _]), Some(key)) => seed.secret(key, id, Part::Reader),
-        _ => secrets::generate(id),
-    }
-}
-
-impl NewSecrets {
-    /// The approver's and the requester's.
-    pub(super) fn stored_secrets(&self) -> [&Secret; 2] {
-        let [told, requester] = &self.secrets;
-        [self.link.as_ref().unwrap_or(told), requester]
-    }
-
-    /// The secret that only opens the task, if it is restricted who decides.
-    pub(super) fn reading_secret(&self) -> Option<&Secret> {
-        let [told, _] = &self.secrets;
-        self.link.as_ref().map(|_| told)
     }
 }
 
@@ -108,10 +71,10 @@ impl NewSecrets {
 pub(super) fn of_answer(
     answer: &StoredAnswer,
     mailing: &Mailing,
-    keys: &RepeatKeys,
+    repeat_keys: &MailKeys,
 ) -> Option<[Secret; 2]> {
     let of_mails = mailing.keys.iter().flat_map(MailKeys::all);
-    let all: Vec<_> = of_mails.chain(keys.all()).collect();
+    let all: Vec<_> = of_mails.chain(repeat_keys.all()).collect();
     let derive = |(seed, hash): &(Seed, Vec<u8>), part| {
         let derived = |key| [part, Part::Reader].map(|part| seed.secret(key, answer.task, part));
         let mut derived = all.iter().flat_map(|key| derived(*key));

@@ -4,6 +4,7 @@ mod seeds;
 
 use std::time::Duration;
 
+use auth::MailKeys;
 use values::{Language, Secret, TaskId};
 
 /// What the service needs for mails about tasks. Without keys none are sent.
@@ -24,29 +25,10 @@ impl Mailing {
         self.reminders.iter().map(Duration::as_secs_f64).collect()
     }
 
-    /// The plan of a new task, and its secrets, if mails are sent about it. `notify` and `language` are what its
-    /// creator says.
-    pub(crate) fn plan(
-        &self,
-        task: TaskId,
-        notify: Option<bool>,
-        language: Option<Language>,
-    ) -> Option<(MailPlan, [Secret; 2])> {
-        let keys = self
-            .keys
-            .as_ref()
-            .filter(|_| notify.unwrap_or(self.by_default))?;
-        let (approver_seed, requester_seed) = (Seed::random(), Seed::random());
-        let plan = MailPlan {
-            language: language.unwrap_or(self.language),
-            approver_seed,
-            requester_seed,
-        };
-        let secrets = [
-            approver_seed.secret(keys.current(), task, Part::Approver),
-            requester_seed.secret(keys.current(), task, Part::Requester),
-        ];
-        Some((plan, secrets))
+    /// The keys for mails about a task whose creator asks for them, or does not say, if they are sent.
+    pub(crate) fn keys_for(&self, notify: Option<bool>) -> Option<&MailKeys> {
+        let is_wanted = notify.unwrap_or(self.by_default);
+        self.keys.as_ref().filter(|_| is_wanted)
     }
 
     /// A new seed for a task about which mails are sent, and the secret that it gives.

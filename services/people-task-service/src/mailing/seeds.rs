@@ -1,27 +1,18 @@
 //! The secrets of mailed tasks.
 
 use auth::MailKey;
-use values::{Secret, TaskId};
+use values::{Names as _, Secret, TaskId};
 
 /// The random bytes of a secret, as many as those of other tasks have.
 const SECRET_BYTES: usize = 20;
 
-/// The person who has a secret of a task.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Part {
-    Approver,
-    Requester,
-    /// Who is told a secret that only opens the task, because it is restricted who decides.
-    Reader,
-}
-
-impl Part {
-    fn name(self) -> &'static str {
-        match self {
-            Self::Approver => "approver",
-            Self::Requester => "requester",
-            Self::Reader => "reader",
-        }
+values::names! {
+    /// The person who has a secret of a task.
+    pub(crate) enum Part {
+        Approver = "approver",
+        Requester = "requester",
+        /// Who is told a secret that only opens the task, because it is restricted who decides.
+        Reader = "reader",
     }
 }
 

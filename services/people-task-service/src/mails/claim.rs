@@ -1,20 +1,18 @@
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
-use app_config::PublicUrl;
 use auth::MailKeys;
 use database::{Connection, Database, Error, transaction};
 use sha2::{Digest as _, Sha256};
-use values::{Language, MailId, Names as _, Secret, TaskId, UserId};
+use values::{Language, MailId, Names as _, Secret, Timestamp, UserId};
 
-use crate::mailing::Mailing;
-use crate::mailing::{Part, Seed};
-use crate::mails::MailKind;
+use crate::mailing::{Mailing, Part, Seed};
 use crate::mails::claim_store::{self, ClaimedMail};
-use crate::mails::requests::Room;
+use crate::mails::requests::{Report, Room};
+use crate::mails::responses::{DueMail, DueMails, Links};
 use crate::mails::store::RecipientHash;
 use crate::mails::turns::{Turn, Turns};
-use crate::mails::unsubscribe;
+use crate::mails::{MailKind, store, unsubscribe};
 use crate::status::TaskStatus;
 
 /// How long the notification worker may take to send a mail and report it. It stops trying sooner.
@@ -22,24 +20,6 @@ const LEASE: Duration = Duration::from_secs(60);
 /// Mails are sent this late at most, so that a backup that is restored, or a mail server that was unavailable for
 /// days, sends no old ones.
 const MAX_DELAY: Duration = Duration::from_secs(24 * 3_600);
-
-/// A mail that is to be sent now.
-pub(super) struct DueMail {
-    pub(super) kind: MailKind,
-    pub(super) language: Language,
-    pub(super) links: Links,
-    pub(super) row: ClaimedMail,
-}
-
-/// The links of a mail. They contain secrets.
-pub(super) struct Links {
-    pub(super) task: Secret,
-    /// The same, with a proposed decision.
-    pub(super) approve: Option<Secret>,
-    pub(super) reject: Option<Secret>,
-    /// Ends reminders.
-    pub(super) unsubscribe: Option<Secret>,
-}
 
 values::names! {
     /// Why a mail is not sent, with the name in metrics.
@@ -61,13 +41,6 @@ values::names! {
 const MAX_ROUNDS: usize = 64;
 /// The part of a recipient's limit that one creator can use up.
 const CREATORS_PER_RECIPIENT: u32 = 3;
-
-/// Mails that were claimed.
-pub(super) struct DueMails {
-    pub(super) mails: Vec<DueMail>,
-    /// Whether more may be due.
-    pub(super) more: bool,
-}
 
 /// Claims mails that are due and for which a worker has room, in turn by the creators of their tasks, and deletes those that
 /// must not be sent.
@@ -108,8 +81,11 @@ pub(super) async fn claim(
         metrics::counter!("task_mails_dropped_total", "kind" => kind, "reason" => reason)
             .increment(1);
     }
+    let is_cancelled = |mail: &DueMail| mail.kind == MailKind::Cancelled;
+    let (cancelled, mails) = claimed.due.into_iter().partition(is_cancelled);
     Ok(DueMails {
-        mails: claimed.due,
+        mails,
+        cancelled,
         // Without a row in all these rounds, another transaction holds those that are due.
         more: claimed.more && claimed.rows > 0,
     })
@@ -127,7 +103,7 @@ impl Claimed {
     /// The number of mails of that one of these creators who has the most.
     fn most_of(&self, creators: &[UserId]) -> usize {
         let of = |creator: &UserId| {
-            let own = self.due.iter().filter(|mail| mail.row.creator == *creator);
+            let own = self.due.iter().filter(|mail| mail.task.creator == *creator);
             own.count()
         };
         creators.iter().map(of).max().unwrap_or_default()
@@ -164,13 +140,13 @@ fn claim_in_turn(
     }
     let limited = count(connection, mailing, &due)?;
     for mail in due {
-        if !limited.contains(&mail.row.id) {
+        if !limited.contains(&mail.id) {
             claimed.due.push(mail);
         } else if mail.kind == MailKind::Asked {
-            // A request that nobody is told of would wait for ever.
-            delayed.push(mail.row.id);
+            // A request of which no one is told would wait for ever.
+            delayed.push(mail.id);
         } else {
-            dropped.push((mail.row.id, Some(mail.kind), DropReason::Limited));
+            dropped.push((mail.id, Some(mail.kind), DropReason::Limited));
         }
     }
     claim_store::delay(connection, &delayed)?;
@@ -185,8 +161,7 @@ fn claim_in_turn(
 /// Whether a mail is to be sent, apart from limits.
 fn judge(row: ClaimedMail, mailing: &Mailing, keys: &MailKeys) -> Result<DueMail, DropReason> {
     let kind = MailKind::from_name(&row.kind).ok_or(DropReason::Superseded)?;
-    let language = Language::from_name(&row.language).unwrap_or(Language::English);
-    if !row.is_current || !kind.fits(row.status) {
+    if !row.is_current || !kind.fits(row.task.status) {
         return Err(DropReason::Superseded);
     }
     // An earlier version changes due dates without these mails.
@@ -200,13 +175,47 @@ fn judge(row: ClaimedMail, mailing: &Mailing, keys: &MailKeys) -> Result<DueMail
         return Err(DropReason::OptedOut);
     }
     let secret = secret(&row, kind, keys).ok_or(DropReason::NoKey)?;
-    let links = links(&row, kind, &secret, mailing, keys);
-    Ok(DueMail {
+    Ok(due_mail(row, kind, &secret, mailing, keys))
+}
+
+fn due_mail(
+    row: ClaimedMail,
+    kind: MailKind,
+    secret: &Secret,
+    mailing: &Mailing,
+    keys: &MailKeys,
+) -> DueMail {
+    let language = Language::from_name(&row.language).unwrap_or(Language::English);
+    let recipient = row.recipient.as_slice().try_into().unwrap_or_default();
+    let recipient = RecipientHash(recipient);
+    let is_pending = row.task.status == TaskStatus::Pending;
+    let url = &mailing.public_url;
+    let link = |purpose| {
+        let (task, secret) = (row.task.task_id, secret.expose());
+        format!("{url}/tasks?taskId={task}&secret={secret}{purpose}")
+    };
+    let is_decided = kind == MailKind::Decided;
+    let unsubscribe_link = || {
+        let token = unsubscribe::token(keys.current(), recipient);
+        format!("{url}/people-task/reminders/unsubscribe?token={token}")
+    };
+    let links = Links {
+        task_link: link(if is_decided { "&role=requester" } else { "" }),
+        approve_link: is_pending.then(|| link("&action=approve")),
+        reject_link: is_pending.then(|| link("&action=reject")),
+        unsubscribe_link: kind.is_reminder().then(unsubscribe_link),
+    };
+    DueMail {
+        id: row.id,
+        attempt: row.lease,
         kind,
-        language,
+        language: language.name(),
+        recipient,
+        to: row.address,
+        decision_by: row.decision_by.map(Timestamp),
+        task: row.task,
         links,
-        row,
-    })
+    }
 }
 
 /// The recipient's secret, made with the key with which the stored hash was made.
@@ -219,32 +228,8 @@ fn secret(row: &ClaimedMail, kind: MailKind, keys: &MailKeys) -> Option<Secret> 
         }
     };
     keys.all()
-        .map(|key| seed.secret(key, row.task_id, part))
+        .map(|key| seed.secret(key, row.task.task_id, part))
         .find(|secret| secret.fingerprint().matches(&row.secret))
-}
-
-fn links(
-    row: &ClaimedMail,
-    kind: MailKind,
-    secret: &Secret,
-    mailing: &Mailing,
-    keys: &MailKeys,
-) -> Links {
-    let url = &mailing.public_url;
-    let link = |purpose| task_link(url, row.task_id, secret, purpose);
-    let is_decided = kind == MailKind::Decided;
-    let is_pending = row.status == TaskStatus::Pending;
-    let proposal = |purpose| is_pending.then(|| link(purpose));
-    let recipient = row.recipient.as_slice().try_into().ok().map(RecipientHash);
-    let unsubscribe = recipient
-        .filter(|_| kind.is_reminder())
-        .map(|recipient| unsubscribe_link(url, &unsubscribe::token(keys.current(), recipient)));
-    Links {
-        task: link(if is_decided { "&role=requester" } else { "" }),
-        approve: proposal("&action=approve"),
-        reject: proposal("&action=reject"),
-        unsubscribe,
-    }
 }
 
 /// Counts mails that are claimed for the first time, and returns those that exceed a limit. One that exceeds a limit of
@@ -254,15 +239,15 @@ fn count(
     mailing: &Mailing,
     due: &[DueMail],
 ) -> Result<HashSet<MailId>, Error> {
-    let mut first: Vec<_> = due.iter().filter(|mail| mail.row.lease == 1).collect();
+    let mut first: Vec<_> = due.iter().filter(|mail| mail.attempt == 1).collect();
     let shared = mailing.per_recipient.div_ceil(CREATORS_PER_RECIPIENT);
     let mut limited = count_for(connection, &first, |mail| {
-        let (recipient, creator) = hashes(mail);
-        let both = Sha256::digest([recipient, creator].concat()).into();
+        let creator = creator_hash(mail.task.creator);
+        let both = Sha256::digest([mail.recipient.0, creator].concat()).into();
         vec![(creator, mailing.per_creator), (both, shared)]
     })?;
-    first.retain(|mail| !limited.contains(&mail.row.id));
-    let of_recipient = |mail: &DueMail| vec![(hashes(mail).0, mailing.per_recipient)];
+    first.retain(|mail| !limited.contains(&mail.id));
+    let of_recipient = |mail: &DueMail| vec![(mail.recipient.0, mailing.per_recipient)];
     limited.extend(count_for(connection, &first, of_recipient)?);
     Ok(limited)
 }
@@ -292,34 +277,25 @@ fn count_for(
             let count = counts.entry(hash.to_vec()).or_default();
             *count = count.saturating_add(1);
             if limit > 0 && *count > limit {
-                limited.insert(mail.row.id);
+                limited.insert(mail.id);
             }
         }
     }
     Ok(limited)
 }
 
-/// What a mail counts for: its recipient, and the creator of its task.
-fn hashes(mail: &DueMail) -> ([u8; 32], [u8; 32]) {
-    let recipient = mail.row.recipient.as_slice().try_into().unwrap_or_default();
-    (recipient, creator_hash(mail.row.creator))
-}
-
 fn creator_hash(creator: UserId) -> [u8; 32] {
     Sha256::digest([b"creator ".as_slice(), creator.as_bytes()].concat()).into()
 }
 
-/// The link that opens a task. `purpose` has further parameters: a proposed decision, or the recipient's role.
-fn task_link(public_url: &PublicUrl, task: TaskId, secret: &Secret, purpose: &str) -> Secret {
-    let secret = secret.expose();
-    Secret::new(format!(
-        "{public_url}/tasks?taskId={task}&secret={secret}{purpose}"
-    ))
-}
-
-/// The link by which a recipient opts out of reminders.
-fn unsubscribe_link(public_url: &PublicUrl, token: &str) -> Secret {
-    Secret::new(format!(
-        "{public_url}/people-task/reminders/unsubscribe?token={token}"
-    ))
+/// Records what became of a mail that was claimed: it is deleted, or becomes due again.
+///
+/// # Errors
+/// Only the database can fail.
+pub(super) async fn record(database: &Database, id: MailId, report: Report) -> Result<(), Error> {
+    let record = move |connection: &mut Connection| match report.pause {
+        Some(pause) => store::postpone(connection, id, report.attempt, pause),
+        None => store::delete(connection, id),
+    };
+    database.run(record).await
 }

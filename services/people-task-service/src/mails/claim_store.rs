@@ -6,12 +6,13 @@ use chrono::{DateTime, Utc};
 use database::{Connection, Error, interval, prepared};
 use diesel::sql_types::{Array, BigInt, Binary, Bool, Interval, Nullable, Text, Timestamptz};
 use diesel::{ExpressionMethods as _, QueryDsl as _, QueryableByName, RunQueryDsl as _};
+use serde::Serialize;
 use values::{MailId, TaskId, UserId};
 
 use crate::schema::task_mails;
 use crate::status::{TaskStatus, shown_status};
 
-/// A mail that was claimed, with its task.
+/// A mail that was claimed.
 #[derive(QueryableByName)]
 pub(super) struct ClaimedMail {
     #[diesel(sql_type = Binary)]
@@ -40,29 +41,37 @@ pub(super) struct ClaimedMail {
     /// The hash of the recipient's secret.
     #[diesel(sql_type = Binary)]
     pub(super) secret: Vec<u8>,
+    #[diesel(sql_type = Text)]
+    pub(super) address: String,
+    #[diesel(sql_type = Nullable<Timestamptz>)]
+    pub(super) decision_by: Option<DateTime<Utc>>,
+    #[diesel(embed)]
+    pub(super) task: MailedTask,
+}
+
+/// The task of a mail, as the mail tells of it.
+#[derive(QueryableByName, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct MailedTask {
     #[diesel(sql_type = Binary)]
     pub(super) task_id: TaskId,
     #[diesel(sql_type = Binary)]
     pub(super) creator: UserId,
     #[diesel(sql_type = Text)]
-    pub(super) address: String,
+    requester: String,
     #[diesel(sql_type = Text)]
-    pub(super) requester: String,
+    approver: String,
     #[diesel(sql_type = Text)]
-    pub(super) approver: String,
-    #[diesel(sql_type = Text)]
-    pub(super) title: String,
+    title: String,
     /// The beginning of the description.
     #[diesel(sql_type = Text)]
-    pub(super) description: String,
-    #[diesel(sql_type = Nullable<Timestamptz>)]
-    pub(super) decision_by: Option<DateTime<Utc>>,
+    description: String,
     #[diesel(sql_type = Text)]
     pub(super) status: TaskStatus,
     #[diesel(sql_type = Nullable<Text>)]
-    pub(super) decided_by: Option<String>,
+    decided_by: Option<String>,
     #[diesel(sql_type = Nullable<Text>)]
-    pub(super) comment: Option<String>,
+    comment: Option<String>,
 }
 
 /// Claims those mails of each creator that have been due for longest, at most `limit`, for the length of `lease`.

@@ -17,7 +17,6 @@ mod claim_store;
 mod error;
 mod page;
 pub(crate) mod plan_store;
-mod report;
 mod requests;
 mod responses;
 pub(crate) mod routes;
@@ -29,6 +28,7 @@ mod unsubscribe;
 use std::time::Duration;
 
 use jobs::RetentionRule;
+use serde::Serialize;
 
 use crate::status::TaskStatus;
 
@@ -50,7 +50,9 @@ pub(crate) const RETENTION: [RetentionRule; 2] = [
 ];
 
 values::names! {
-    /// Why a mail is sent, with the name in the database and in metrics.
+    /// Why a mail is sent, with the name in the database, in metrics and for the notification worker.
+    #[derive(Serialize)]
+    #[serde(rename_all = "kebab-case")]
     pub(crate) enum MailKind {
         /// The approver is asked for a decision.
         Asked = "asked",

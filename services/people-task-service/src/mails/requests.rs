@@ -5,7 +5,7 @@ use std::time::Duration;
 use http_kit::{FieldValue, Fields, Problem, Query};
 use serde_json::Value;
 use utoipa::IntoParams;
-use values::{FromText as _, Invalid, UserId};
+use values::{Invalid, UserId};
 
 /// Mails that one call claims at most.
 const MAX_CLAIMED: u64 = 100;
@@ -87,26 +87,8 @@ pub(super) struct UnsubscribeQuery {
     /// The token of the link.
     pub(super) token: String,
     /// `on` turns reminders on again.
-    #[param(required = false, value_type = Option<String>)]
-    pub(super) reminders: Reminders,
-}
-
-/// Whether a recipient wants reminders.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) enum Reminders {
-    On,
-    #[default]
-    Off,
-}
-
-impl values::FromText for Reminders {
-    fn from_text(text: &str) -> Result<Self, Invalid> {
-        match text {
-            "on" => Ok(Self::On),
-            "off" => Ok(Self::Off),
-            _ => Err(Invalid::new("unknown-value", "Must be one of on, off.")),
-        }
-    }
+    #[param(rename = "reminders", required = false, value_type = Option<String>)]
+    pub(super) turns_on: bool,
 }
 
 impl UnsubscribeQuery {
@@ -116,11 +98,17 @@ impl UnsubscribeQuery {
     /// `400` with every invalid parameter.
     pub(super) fn parse(query: &Query) -> Result<Self, Problem> {
         let token = query.first("token").unwrap_or_default();
-        let reminders = query.first("reminders").map(Reminders::from_text);
-        let invalid = |error| Problem::invalid_field("reminders", error);
+        let turns_on = match query.first("reminders") {
+            Some("on") => true,
+            None | Some("off") => false,
+            Some(_) => {
+                let invalid = Invalid::new("unknown-value", "Must be one of on, off.");
+                return Err(Problem::invalid_field("reminders", invalid));
+            }
+        };
         Ok(Self {
             token: token.to_owned(),
-            reminders: reminders.transpose().map_err(invalid)?.unwrap_or_default(),
+            turns_on,
         })
     }
 }

@@ -1,88 +1,49 @@
 use serde::Serialize;
-use values::{MailId, Names as _, Secret, TaskId, Timestamp, UserId};
+use values::{MailId, Timestamp};
 
 use crate::mails::MailKind;
-use crate::mails::claim::{DueMail, DueMails};
+use crate::mails::claim_store::MailedTask;
+use crate::mails::store::RecipientHash;
 
-/// Mails for the notification worker.
+/// Mails that were claimed, for the notification worker.
 #[derive(Serialize)]
-pub(super) struct ClaimResponse {
-    mails: Vec<MailResponse>,
+pub(super) struct DueMails {
+    pub(super) mails: Vec<DueMail>,
     /// Mails about tasks that were withdrawn. A worker of an earlier version, which does not know them, leaves them out;
     /// another one gets them when the claim has ended.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    cancelled: Vec<MailResponse>,
+    pub(super) cancelled: Vec<DueMail>,
     /// Whether more may be due.
-    more: bool,
+    pub(super) more: bool,
 }
 
-/// A mail, with everything that it says. It contains secrets and personal data.
+/// A mail that is to be sent now, with everything that it says. It contains secrets and personal data.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct MailResponse {
-    id: MailId,
-    attempt: i64,
-    kind: &'static str,
-    language: &'static str,
-    task_id: TaskId,
-    creator: UserId,
-    to: String,
-    requester: String,
-    approver: String,
-    title: String,
-    description: String,
-    decision_by: Option<Timestamp>,
-    status: &'static str,
-    decided_by: Option<String>,
-    comment: Option<String>,
-    task_link: String,
-    approve_link: Option<String>,
-    reject_link: Option<String>,
-    unsubscribe_link: Option<String>,
+pub(super) struct DueMail {
+    pub(super) id: MailId,
+    /// The number of the claim.
+    pub(super) attempt: i64,
+    pub(super) kind: MailKind,
+    pub(super) language: &'static str,
+    #[serde(skip)]
+    pub(super) recipient: RecipientHash,
+    pub(super) to: String,
+    pub(super) decision_by: Option<Timestamp>,
+    #[serde(flatten)]
+    pub(super) task: MailedTask,
+    #[serde(flatten)]
+    pub(super) links: Links,
 }
 
-impl From<DueMails> for ClaimResponse {
-    fn from(due: DueMails) -> Self {
-        let is_cancelled = |mail: &DueMail| mail.kind == MailKind::Cancelled;
-        let (cancelled, mails): (Vec<_>, Vec<_>) = due.mails.into_iter().partition(is_cancelled);
-        let responses = |mails: Vec<DueMail>| mails.into_iter().map(MailResponse::from).collect();
-        Self {
-            mails: responses(mails),
-            cancelled: responses(cancelled),
-            more: due.more,
-        }
-    }
-}
-
-impl From<DueMail> for MailResponse {
-    fn from(mail: DueMail) -> Self {
-        let DueMail {
-            kind,
-            language,
-            links,
-            row,
-        } = mail;
-        let text = |link: Secret| link.expose().to_owned();
-        Self {
-            id: row.id,
-            attempt: row.lease,
-            kind: kind.name(),
-            language: language.name(),
-            task_id: row.task_id,
-            creator: row.creator,
-            to: row.address,
-            requester: row.requester,
-            approver: row.approver,
-            title: row.title,
-            description: row.description,
-            decision_by: row.decision_by.map(Timestamp),
-            status: row.status.name(),
-            decided_by: row.decided_by,
-            comment: row.comment,
-            task_link: text(links.task),
-            approve_link: links.approve.map(text),
-            reject_link: links.reject.map(text),
-            unsubscribe_link: links.unsubscribe.map(text),
-        }
-    }
+/// The links of a mail. They contain secrets.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Links {
+    pub(super) task_link: String,
+    /// The same, with a proposed decision.
+    pub(super) approve_link: Option<String>,
+    pub(super) reject_link: Option<String>,
+    /// Ends reminders.
+    pub(super) unsubscribe_link: Option<String>,
 }

@@ -7,12 +7,12 @@ use http_kit::{JsonBody, Problem, Query, QueryProblems, path_id};
 use values::Language;
 
 use crate::context::Context;
-use crate::mails::error::{InvalidLink, MailError};
+use crate::mails::error::InvalidLink;
 use crate::mails::page::{self, Step};
-use crate::mails::requests::{Reminders, Report, Room, UnsubscribeQuery};
-use crate::mails::responses::ClaimResponse;
+use crate::mails::requests::{Report, Room, UnsubscribeQuery};
+use crate::mails::responses::DueMails;
 use crate::mails::turns::Turns;
-use crate::mails::{claim, report, unsubscribe};
+use crate::mails::{claim, unsubscribe};
 
 /// The page loads nothing and runs nothing.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'";
@@ -34,12 +34,10 @@ async fn claim_mails(
     keys: Data<MailKeys>,
     turns: Data<Turns>,
     context: Data<Context>,
-) -> Result<Json<ClaimResponse>, Problem> {
+) -> Result<Json<DueMails>, Problem> {
     let room = Room::parse(body)?;
-    let due = claim::claim(&context.database, &context.mailing, &turns, &keys, room)
-        .await
-        .map_err(database_problem)?;
-    Ok(Json(due.into()))
+    let due = claim::claim(&context.database, &context.mailing, &turns, &keys, room);
+    due.await.map(Json).map_err(database_problem)
 }
 
 /// Takes the report about a mail that was claimed. It can be repeated.
@@ -52,7 +50,7 @@ async fn report_mail(
 ) -> Result<HttpResponse, Problem> {
     let report = Report::parse(body)?;
     let id = path_id(&id, "mail")?;
-    report::record(&context.database, id, report)
+    claim::record(&context.database, id, report)
         .await
         .map_err(database_problem)?;
     Ok(HttpResponse::NoContent().finish())
@@ -77,12 +75,7 @@ pub(crate) async fn unsubscribe_page(
     context: Data<Context>,
 ) -> Result<HttpResponse, Problem> {
     let query = UnsubscribeQuery::parse(&query)?;
-    let keys = context
-        .mailing
-        .keys
-        .as_ref()
-        .ok_or(MailError::InvalidToken)?;
-    unsubscribe::recipient_of(keys, &query.token)?;
+    unsubscribe::recipient_of(&context.mailing, &query.token)?;
     respond(&request, &context, Step::Ask, &query.token)
 }
 
@@ -105,17 +98,9 @@ pub(crate) async fn unsubscribe_recipient(
     context: Data<Context>,
 ) -> Result<HttpResponse, Problem> {
     let query = UnsubscribeQuery::parse(&query)?;
-    let keys = context
-        .mailing
-        .keys
-        .as_ref()
-        .ok_or(MailError::InvalidToken)?;
-    let recipient = unsubscribe::recipient_of(keys, &query.token)?;
-    let (is_out, step) = match query.reminders {
-        Reminders::Off => (true, Step::Off),
-        Reminders::On => (false, Step::On),
-    };
-    unsubscribe::set_opt_out(&context.database, recipient, is_out).await?;
+    let recipient = unsubscribe::recipient_of(&context.mailing, &query.token)?;
+    unsubscribe::set_opt_out(&context.database, recipient, !query.turns_on).await?;
+    let step = if query.turns_on { Step::On } else { Step::Off };
     respond(&request, &context, step, &query.token)
 }
 

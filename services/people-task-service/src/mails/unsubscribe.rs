@@ -4,6 +4,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use database::{Connection, Database};
 use values::Secret;
 
+use crate::mailing::Mailing;
 use crate::mails::error::MailError;
 use crate::mails::store::{self, RecipientHash};
 
@@ -26,20 +27,22 @@ fn signature(key: &MailKey, recipient: RecipientHash) -> Vec<u8> {
 ///
 /// # Errors
 /// [`MailError::InvalidToken`].
-pub(super) fn recipient_of(keys: &MailKeys, token: &str) -> Result<RecipientHash, MailError> {
-    let bytes = URL_SAFE_NO_PAD.decode(token);
-    let bytes = bytes.map_err(|_| MailError::InvalidToken)?;
-    let (recipient, _) = bytes.split_first_chunk().ok_or(MailError::InvalidToken)?;
-    let recipient = RecipientHash(*recipient);
+pub(super) fn recipient_of(mailing: &Mailing, token: &str) -> Result<RecipientHash, MailError> {
+    let keys = mailing.keys.as_ref();
+    let recipient = keys.and_then(|keys| parse(keys, token));
+    recipient.ok_or(MailError::InvalidToken)
+}
+
+fn parse(keys: &MailKeys, token: &str) -> Option<RecipientHash> {
+    let bytes = URL_SAFE_NO_PAD.decode(token).ok()?;
+    let recipient = RecipientHash(*bytes.split_first_chunk()?.0);
     let given = Secret::new(token).fingerprint();
-    let is_valid = keys.all().any(|key| {
-        given.matches(
-            Secret::new(self::token(key, recipient))
-                .fingerprint()
-                .as_bytes(),
-        )
-    });
-    is_valid.then_some(recipient).ok_or(MailError::InvalidToken)
+    let mut valid = keys
+        .all()
+        .map(|key| Secret::new(self::token(key, recipient)).fingerprint());
+    valid
+        .any(|valid| given.matches(valid.as_bytes()))
+        .then_some(recipient)
 }
 
 /// Records that a recipient wants no reminders or, if `is_out` is false, wants them again.
@@ -65,7 +68,7 @@ mod tests {
     use auth::MailKeys;
     use values::{EmailAddress, FromText as _};
 
-    use super::{RecipientHash, recipient_of, token};
+    use super::{RecipientHash, parse, token};
 
     fn keys(current: &str, previous: &str) -> MailKeys {
         let pairs = [
@@ -86,9 +89,9 @@ mod tests {
         let recipient = RecipientHash::from(&ada);
         let (old, both, new) = (keys(OLD, ""), keys(NEW, OLD), keys(NEW, ""));
         let token = token(old.current(), recipient);
-        assert_eq!(recipient_of(&old, &token).unwrap(), recipient);
-        assert_eq!(recipient_of(&both, &token).unwrap(), recipient);
-        assert!(recipient_of(&new, &token).is_err());
+        assert_eq!(parse(&old, &token), Some(recipient));
+        assert_eq!(parse(&both, &token), Some(recipient));
+        assert_eq!(parse(&new, &token), None);
         let mut other = token.clone().into_bytes();
         other[3] = if other[3] == b'A' { b'B' } else { b'A' };
         for wrong in [
@@ -98,7 +101,7 @@ mod tests {
             &token[..40],
             std::str::from_utf8(&other).unwrap(),
         ] {
-            assert!(recipient_of(&old, wrong).is_err(), "{wrong}");
+            assert_eq!(parse(&old, wrong), None, "{wrong}");
         }
     }
 }
