@@ -37,9 +37,7 @@ impl MailKey {
         derived
     }
 
-    /// A key for another purpose, from a secret that a process has anyway. Whitespace around the secret does not count.
-    #[must_use]
-    pub fn from_secret(secret: &Secret, purpose: &str) -> Self {
+    fn from_secret(secret: &Secret, purpose: &str) -> Self {
         let secret = Self(hmac::Key::new(
             hmac::HMAC_SHA256,
             secret.expose().trim().as_bytes(),
@@ -95,6 +93,15 @@ impl MailKeys {
             "The previous TASK_MAIL_KEY, which is accepted until the links of mails that were made with it are no longer needed.",
         )?;
         Ok(current.map(|current| Self { current, previous }))
+    }
+
+    /// Keys for another purpose, from secrets that a process has anyway. Whitespace around a secret does not count.
+    #[must_use]
+    pub fn from_secrets(current: &Secret, previous: Option<&Secret>, purpose: &str) -> Self {
+        Self {
+            current: MailKey::from_secret(current, purpose),
+            previous: previous.map(|previous| MailKey::from_secret(previous, purpose)),
+        }
     }
 
     /// The key for what is made from now on.

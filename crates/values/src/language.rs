@@ -1,4 +1,4 @@
-use crate::{FromText, Invalid, Names};
+use crate::Names as _;
 
 crate::names! {
     /// A language of mails and pages, by its tag (RFC 5646).
@@ -18,15 +18,6 @@ impl Language {
             .split(',')
             .filter_map(|range| range.split([';', '-']).next());
         tags.map(str::trim).find_map(Self::from_name)
-    }
-}
-
-impl FromText for Language {
-    fn from_text(text: &str) -> Result<Self, Invalid> {
-        Self::from_name(text).ok_or_else(|| {
-            let message = format!("Must be one of {}.", Self::list());
-            Invalid::new("unknown-value", message)
-        })
     }
 }
 

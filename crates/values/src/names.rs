@@ -1,3 +1,5 @@
+use crate::{FromText, Invalid};
+
 /// An enum whose values have names in queries, responses or the database. [`names!`](macro@crate::names) makes one.
 pub trait Names: Copy + 'static {
     /// Every value, in the order of the declaration.
@@ -17,6 +19,15 @@ pub trait Names: Copy + 'static {
     fn list() -> String {
         let names: Vec<_> = Self::ALL.iter().map(|value| value.name()).collect();
         names.join(", ")
+    }
+}
+
+impl<N: Names> FromText for N {
+    fn from_text(text: &str) -> Result<Self, Invalid> {
+        Self::from_name(text).ok_or_else(|| {
+            let message = format!("Must be one of {}.", Self::list());
+            Invalid::new("unknown-value", message)
+        })
     }
 }
 

@@ -8,7 +8,7 @@ use actix_web::middleware::from_fn;
 use actix_web::web::{self, Data};
 use anyhow::Context as _;
 use auth::RemoteAuthority;
-use database::{BatchLimits, ServicePools};
+use database::ServicePools;
 use http_kit::{BearerToken, Document, Health, ProblemBody};
 use jobs::RetentionRule;
 use listing::Lists;
@@ -25,7 +25,6 @@ use crate::context::Context;
 use crate::creations::write::creations;
 use crate::decisions::decide::decisions;
 use crate::decisions::routes::{approve_task, cancel_task, preview_cancel, reject_task};
-use crate::idempotency::RepeatKeys;
 use crate::planning::planning;
 use crate::quotas::Quotas;
 use crate::schema::{MIGRATIONS, SCHEMA};
@@ -39,9 +38,6 @@ use crate::{
     audit, changed_users, creations, deliveries, erasure, idempotency, mails, plugin_paths, quotas,
     tasks, webhooks,
 };
-
-/// The limits of batches of all kinds.
-const LIMITS: BatchLimits = BatchLimits::SERVICE;
 
 /// Starts the HTTP service.
 ///
@@ -60,10 +56,10 @@ pub async fn run(settings: PeopleTaskServiceSettings) -> anyhow::Result<Running>
     running.address = Some(address);
     let verifier = Data::from(authority.verifier());
     let (database, publisher) = (context.database.clone(), context.deliveries.clone());
-    let lookups = Data::new(task_lookups(database.clone(), LIMITS));
-    let creations = Data::new(creations(database.clone(), LIMITS, &context.mailing));
-    let registrations = Data::new(registrations(database.clone(), LIMITS));
-    let decisions = Data::new(decisions(database, publisher, LIMITS));
+    let lookups = Data::new(task_lookups(database.clone()));
+    let creations = Data::new(creations(database.clone(), &context.mailing));
+    let registrations = Data::new(registrations(database.clone()));
+    let decisions = Data::new(decisions(database, publisher));
     let ended = EndedTasks::new(context.database.clone(), running.shutdown());
     let (context, ended) = (Data::new(context), Data::new(ended));
     let (authority, turns) = (Data::from(authority), Data::default());
@@ -142,7 +138,7 @@ fn start_context(
         deliveries,
         lists: Lists::new(lists),
         signer,
-        repeat_keys: RepeatKeys::new(&settings.signing),
+        repeat_keys: idempotency::repeat_keys(&settings.signing),
         address_policy: settings.addresses,
         engine_origins: settings.engine_origins,
         header_keys: settings.header_keys,

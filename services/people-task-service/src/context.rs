@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use auth::MailKeys;
 use database::Database;
 use listing::Lists;
 use messaging::Publisher;
@@ -9,7 +10,6 @@ use outbound::{AddressPolicy, EngineOrigins, SystemResolver};
 use url::Url;
 
 use crate::header_keys::HeaderKeys;
-use crate::idempotency::RepeatKeys;
 use crate::mailing::Mailing;
 use crate::quotas::Quotas;
 use crate::settings::DeciderSettings;
@@ -23,7 +23,7 @@ pub(crate) struct Context {
     pub(crate) lists: Lists,
     pub(crate) signer: WebhookSigner,
     /// What recognises repeats of requests.
-    pub(crate) repeat_keys: RepeatKeys,
+    pub(crate) repeat_keys: MailKeys,
     /// The addresses that webhooks may have.
     pub(crate) address_policy: AddressPolicy,
     /// Where callers may shape requests although the address is not public.

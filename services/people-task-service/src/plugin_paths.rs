@@ -80,12 +80,10 @@ pub(crate) async fn rewrite<B: MessageBody + 'static>(
 }
 
 fn rewritten(request: &ServiceRequest) -> Option<Uri> {
-    let rest = request.path().strip_prefix(PREFIX)?;
+    let path_and_query = request.uri().path_and_query()?.as_str();
+    let rest = path_and_query.strip_prefix(PREFIX)?;
     PLUGIN_ROUTES.check(request.method(), request.path()).ok()?;
-    let path_and_query = match request.uri().query() {
-        Some(query) => format!("{TARGET_PREFIX}{rest}?{query}"),
-        None => format!("{TARGET_PREFIX}{rest}"),
-    };
+    let path_and_query = format!("{TARGET_PREFIX}{rest}");
     let mut parts = request.uri().clone().into_parts();
     parts.path_and_query = Some(path_and_query.parse().ok()?);
     Uri::from_parts(parts).ok()

@@ -5,7 +5,7 @@ use diesel::expression::AsExpression;
 use diesel::sql_types::Text;
 use serde::Serialize;
 use utoipa::ToSchema;
-use values::{FromText, Invalid, Names};
+use values::{FromText as _, Names as _};
 
 macro_rules! states {
     ($(#[$doc:meta])* $name:ident { $($states:tt)+ }) => {
@@ -15,15 +15,6 @@ macro_rules! states {
             #[serde(rename_all = "kebab-case")]
             #[diesel(sql_type = Text)]
             pub(crate) enum $name { $($states)+ }
-        }
-
-        impl FromText for $name {
-            fn from_text(text: &str) -> Result<Self, Invalid> {
-                Self::from_name(text).ok_or_else(|| {
-                    let message = format!("Must be one of {}.", Self::list());
-                    Invalid::new("unknown-value", message)
-                })
-            }
         }
 
         impl diesel::serialize::ToSql<Text, diesel::pg::Pg> for $name {

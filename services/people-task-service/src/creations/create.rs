@@ -2,7 +2,7 @@ use audit_log::{AuthMethod, RequestMeta};
 use database::Connection;
 use futures_util::future::join_all;
 use telemetry::RequestContext;
-use values::{Secret, TaskId};
+use values::TaskId;
 
 use crate::audit::AuditAction;
 use crate::context::Context;
@@ -10,7 +10,7 @@ use crate::creations::error::CreationError;
 use crate::creations::requests::NewTaskRequest;
 use crate::creations::responses::CreationAnswer;
 use crate::creations::secrets::{self, NewSecrets};
-use crate::creations::write::{Created, Creation, Creations, Shape};
+use crate::creations::write::{Created, Creation, Creations};
 use crate::idempotency::{
     self, Operation, RepeatError, Repeatable, StoredAnswer, store as answers,
 };
@@ -71,34 +71,34 @@ async fn create_or_find(
     let mut amounts = check(context, &request).await?;
     let (creation, new) = prepare(context, request)?;
     amounts.bytes = amounts.bytes.saturating_add(creation.option_bytes());
-    let with_options = creation.with_options();
-    let (repeat, shape) = (creation.repeat.clone(), creation.shape.clone());
-    let webhooks = creation.responses();
+    let (with_options, repeat) = (creation.with_options(), creation.repeat.clone());
     context.quotas.take(by, amounts)?;
     let created = creations.run(creation).await;
     // Nothing was written, unless the database failed: then it is not known.
     if !matches!(
         created,
-        Ok(Created::New(..)) | Err(CreationError::Database(_))
+        Ok(Created::New(_) | Created::Stored(_)) | Err(CreationError::Database(_))
     ) {
         context.quotas.give_back(by, amounts.bytes);
     }
-    let (task, answer) = match created? {
-        Created::New(task, answer) => (task, answer),
+    let answer = match created? {
+        Created::New(response) => {
+            let response = response.with_secrets(&new.told);
+            CreationAnswer::New(Box::new(response))
+        }
+        Created::Stored(answer) => {
+            let bytes = repeat.map_or(0, |repeat| answer.bytes(&repeat));
+            context.quotas.keep(by, bytes);
+            idempotency::count(Operation::CreateTask, "stored");
+            CreationAnswer::stored(&answer.body, &new.told, false)
+        }
         Created::Earlier(earlier) => return replay(context, &earlier),
     };
     tracing::info!(webhooks = amounts.webhooks, "a task was created");
     metrics::counter!("tasks_created_total").increment(1);
     metrics::counter!("webhooks_registered_total").increment(amounts.webhooks);
     register::count_options(with_options);
-    if let Some((repeat, answer)) = repeat.zip(answer) {
-        context.quotas.keep(by, answer.bytes(&repeat));
-        idempotency::count(Operation::CreateTask, "stored");
-        return Ok(CreationAnswer::stored(&answer.body, &new.secrets, false));
-    }
-    let response = shape.response(*task, webhooks);
-    let response = response.with_secrets(&new.secrets);
-    Ok(CreationAnswer::New(Box::new(response)))
+    Ok(answer)
 }
 
 /// What was answered to an earlier request.
@@ -149,40 +149,29 @@ fn prepare(
     context: &Context,
     request: CreationRequest,
 ) -> Result<(Creation, NewSecrets), CreationError> {
-    let CreationRequest {
-        id,
-        user,
-        body,
-        fields,
-        is_plugin,
-        repeat,
-        meta,
-    } = request;
-    let keys = repeat.as_ref().map(|_| &context.repeat_keys);
+    let (id, user, body) = (request.id, request.user, request.body);
+    let (is_plugin, meta) = (request.is_plugin, request.meta);
+    let keys = request.repeat.as_ref().map(|_| &context.repeat_keys);
     let new = NewSecrets::new(id, &body.task, &context.mailing, keys);
-    let webhooks = body.webhooks;
-    let webhooks =
-        webhooks.map(|webhooks| registrations(context, webhooks, &user, is_plugin, &meta));
-    let webhooks = webhooks.transpose()?;
+    let register = |webhooks| registrations(context, webhooks, &user, is_plugin, &meta);
+    let webhooks = body.webhooks.map(register).transpose()?;
     let by_creator = ((&user.caller).into(), AuthMethod::Token);
     let creation = Creation {
         webhooks,
-        repeat,
+        repeat: request.repeat,
         seeds: new.stored.clone(),
         new: NewTask {
             id,
             creator: user.caller,
             fields: body.task,
-            secrets: new.stored_secrets().map(Secret::fingerprint),
-            reading_secret: new.reading_secret().map(Secret::fingerprint),
+            secrets: new.hashes,
+            reading_secret: new.reading_hash,
             mail: new.mail,
             entry: AuditAction::TaskCreated.on_task(id, by_creator, meta),
         },
-        shape: Shape {
-            actor: user.actor,
-            fields,
-            is_plugin,
-        },
+        actor: user.actor,
+        fields: request.fields,
+        is_plugin,
     };
     Ok((creation, new))
 }

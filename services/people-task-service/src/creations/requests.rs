@@ -7,6 +7,7 @@ use utoipa::{PartialSchema, ToSchema};
 use values::TaskId;
 
 use crate::tasks::requests::CreateTaskRequest;
+use crate::tasks::responses::changed_schema;
 use crate::webhooks::register::MAX_PER_TASK;
 use crate::webhooks::requests::RegisterWebhookRequest;
 
@@ -33,23 +34,20 @@ impl NewTaskRequest {
 /// It has the fields of the task, and `webhooks`: registrations without the task's identifier.
 impl PartialSchema for NewTaskRequest {
     fn schema() -> RefOr<Schema> {
-        let mut webhook = RegisterWebhookRequest::schema();
-        if let RefOr::T(Schema::Object(webhook)) = &mut webhook {
+        let webhook = changed_schema::<RegisterWebhookRequest>(|webhook| {
             webhook.properties.remove("taskId");
             webhook.required.retain(|name| name != "taskId");
-        }
+        });
         let description = "Webhooks to register with the task, as `POST /people-task/webhooks` does. The response then has \
                            `webhooks`, too.";
         let webhooks = ArrayBuilder::new()
             .items(webhook)
             .max_items(usize::try_from(MAX_PER_TASK).ok())
             .description(Some(description));
-        let mut schema = CreateTaskRequest::schema();
-        if let RefOr::T(Schema::Object(task)) = &mut schema {
-            let name = "webhooks".to_owned();
-            task.properties.insert(name, webhooks.into());
-        }
-        schema
+        changed_schema::<CreateTaskRequest>(|task| {
+            task.properties
+                .insert("webhooks".to_owned(), webhooks.into());
+        })
     }
 }
 

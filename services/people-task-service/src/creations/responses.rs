@@ -13,12 +13,12 @@ use utoipa::{PartialSchema, ToSchema};
 use values::Secret;
 
 use crate::idempotency::IDEMPOTENT_REPLAYED;
-use crate::tasks::responses::{TaskResponse, etag};
+use crate::tasks::responses::{TaskResponse, changed_schema, etag};
 use crate::webhooks::responses::WebhookResponse;
 
 /// A new task, with its webhooks if the request had some.
 #[derive(Serialize)]
-pub(super) struct NewTaskResponse {
+pub(crate) struct NewTaskResponse {
     #[serde(flatten)]
     pub(super) task: TaskResponse,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -85,14 +85,12 @@ impl PartialSchema for NewTaskResponse {
             .description(Some(
                 "The webhooks, in the order of the request, if it had some.",
             ));
-        let mut schema = TaskResponse::schema();
-        if let RefOr::T(Schema::Object(task)) = &mut schema {
-            let name = "webhooks".to_owned();
-            task.properties.insert(name, webhooks.into());
+        changed_schema::<TaskResponse>(|task| {
+            task.properties
+                .insert("webhooks".to_owned(), webhooks.into());
             task.description =
                 Some("A new task, with its webhooks if the request had some.".to_owned());
-        }
-        schema
+        })
     }
 }
 

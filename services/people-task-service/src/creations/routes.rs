@@ -11,7 +11,7 @@ use crate::creations::create::{self, CreationRequest};
 use crate::creations::requests::NewTaskRequest;
 use crate::creations::responses::{CreationAnswer, NewTaskResponse};
 use crate::creations::write::Creations;
-use crate::idempotency::{IdempotencyKey, IdempotencyKeyHeader, Operation, Repeated};
+use crate::idempotency::{IdempotencyKeyHeader, Operation, Repeated, repeatable};
 use crate::plugin_paths;
 use crate::quotas::QuotaExceeded;
 use crate::tasks::credentials::AuthenticatedUser;
@@ -37,19 +37,20 @@ use crate::webhooks::error::InvalidWebhook;
 pub(crate) async fn create_task(
     user: AuthenticatedUser,
     JsonBody(body): JsonBody,
-    (fields, key): (
-        Result<FieldSelection, Problem>,
-        Result<IdempotencyKey, Problem>,
-    ),
     meta: RequestMeta,
     request: HttpRequest,
     (creations, context): (Data<Creations>, Data<Context>),
 ) -> Result<CreationAnswer, Problem> {
-    let (id, key) = (TaskId::generate(), key.map(|key| key.with(&body)));
-    let headers = combine_errors(fields, key);
-    let (body, (fields, key)) = combine_errors(NewTaskRequest::parse(body, id), headers)?;
-    let (by, keys) = (user.caller.id(), &context.repeat_keys);
-    let repeat = key.map(|given| keys.repeatable(Operation::CreateTask, by, &given));
+    let (id, by) = (TaskId::generate(), user.caller.id());
+    let repeat = repeatable(
+        &request,
+        &body,
+        &context.repeat_keys,
+        Operation::CreateTask,
+        by,
+    );
+    let headers = combine_errors(FieldSelection::of(&request), repeat);
+    let (body, (fields, repeat)) = combine_errors(NewTaskRequest::parse(body, id), headers)?;
     let request = CreationRequest {
         id,
         user,

@@ -27,12 +27,7 @@ pub(crate) struct Creation {
     pub(super) repeat: Option<Repeatable>,
     /// What the secrets are derived from, and their hashes.
     pub(super) seeds: Option<[(Seed, Vec<u8>); 2]>,
-    pub(super) shape: Shape,
-}
-
-/// What the response of a request has.
-#[derive(Clone)]
-pub(crate) struct Shape {
+    /// Who asks, and what the response has.
     pub(super) actor: Actor,
     pub(super) fields: FieldSelection,
     pub(super) is_plugin: bool,
@@ -40,8 +35,10 @@ pub(crate) struct Shape {
 
 /// What came of a request.
 pub(crate) enum Created {
-    /// A task was created. If the request may be repeated, with the answer.
-    New(Box<Task>, Option<StoredAnswer>),
+    /// A task was created. This is the response, without its secrets.
+    New(Box<NewTaskResponse>),
+    /// A task was created. This is what the request and its repeats get.
+    Stored(StoredAnswer),
     /// An earlier request created it.
     Earlier(StoredAnswer),
 }
@@ -50,11 +47,12 @@ pub(crate) enum Created {
 pub(crate) type Creations = Batches<Creation, Created, CreationError>;
 
 /// Starts [`Creations`].
-pub(crate) fn creations(database: Database, limits: BatchLimits, mailing: &Mailing) -> Creations {
+pub(crate) fn creations(database: Database, mailing: &Mailing) -> Creations {
     let reminders = mailing.reminders();
-    Batches::new(database, limits, move |connection, creations, _| {
+    let create = move |connection: &mut _, creations: &[_], _| {
         create_together(connection, creations, &reminders)
-    })
+    };
+    Batches::new(database, BatchLimits::SERVICE, create)
 }
 
 /// Most tasks are inserted by one statement, which needs no transaction around it.
@@ -85,15 +83,11 @@ fn create_all(
     let new: Vec<_> = new.map(|(creation, _)| &creation.new).collect();
     let inserted = creation_store::insert(connection, &new, reminders)?;
     let inserted: HashMap<_, _> = inserted.into_iter().map(|row| (row.id, row)).collect();
-    let task = |creation: &Creation| {
-        inserted
-            .get(&creation.new.id)
-            .map(|row| creation.new.task(row))
-    };
-    let mut tasks: HashMap<TaskId, Task> = creations
-        .iter()
-        .filter_map(|creation| Some((creation.new.id, task(creation)?)))
-        .collect();
+    let tasks = creations.iter().filter_map(|creation| {
+        let row = inserted.get(&creation.new.id)?;
+        Some((row.id, creation.new.task(row)))
+    });
+    let mut tasks: HashMap<TaskId, Task> = tasks.collect();
     write_webhooks(connection, creations, &tasks)?;
     let mut stored = write_answers(connection, creations, &tasks)?;
     let outcomes = creations.iter().zip(earlier).map(|(creation, earlier)| {
@@ -101,9 +95,10 @@ fn create_all(
         Some(match earlier {
             Err(error) => Err(error.into()),
             Ok(Some(answer)) => Ok(Created::Earlier(answer)),
-            Ok(None) => match tasks.remove(&id) {
-                Some(task) => Ok(Created::New(Box::new(task), stored.remove(&id))),
-                None => Err(TaskError::CallerErased.into()),
+            Ok(None) => match (tasks.remove(&id), stored.remove(&id)) {
+                (None, _) => Err(TaskError::CallerErased.into()),
+                (_, Some(answer)) => Ok(Created::Stored(answer)),
+                (Some(task), None) => Ok(Created::New(Box::new(creation.response(task)))),
             },
         })
     });
@@ -158,35 +153,21 @@ impl Creation {
 
     fn answer(&self, task: &Task) -> StoredAnswer {
         StoredAnswer {
-            body: self
-                .shape
-                .response(task.clone(), self.responses())
-                .to_json(),
+            body: self.response(task.clone()).to_json(),
             task: task.id,
             secrets: self.seeds.clone(),
         }
     }
 
-    /// What the response says of the webhooks.
-    pub(super) fn responses(&self) -> Option<Vec<WebhookResponse>> {
-        let is_plugin = self.shape.is_plugin;
-        let webhooks = self.webhooks.as_ref()?.iter();
-        Some(
-            webhooks
-                .map(|new| WebhookResponse::new(new.webhook(), is_plugin))
-                .collect(),
-        )
-    }
-}
-
-impl Shape {
     /// The response without secrets.
-    pub(super) fn response(
-        &self,
-        task: Task,
-        webhooks: Option<Vec<WebhookResponse>>,
-    ) -> NewTaskResponse {
+    fn response(&self, task: Task) -> NewTaskResponse {
         let relations = self.actor.relations_to(&task);
+        let webhooks = self.webhooks.as_ref().map(|webhooks| {
+            let webhooks = webhooks.iter().map(Registration::webhook);
+            webhooks
+                .map(|webhook| WebhookResponse::new(webhook, self.is_plugin))
+                .collect()
+        });
         NewTaskResponse {
             task: TaskResponse::new(task, relations, &self.fields),
             webhooks,

@@ -1,7 +1,8 @@
 use std::collections::{BTreeMap, HashMap};
 
 use audit_log::{AuthMethod, RequestMeta};
-use database::{BatchLimits, BatchOutcomes, Batches, Connection, Database, Error};
+use auth::Caller;
+use database::{BatchLimits, BatchOutcomes, Batches, Connection, Database, Error, column};
 use messaging::Publisher;
 use serde_json::{Map, json};
 use telemetry::RequestContext;
@@ -9,14 +10,13 @@ use values::{Names as _, TaskId};
 
 use crate::audit::AuditAction;
 use crate::decisions::requests::DecisionComment;
-use crate::decisions::store::{self, DecidedRow, NewDecision};
+use crate::decisions::store::{self, CancelPreview, DecidedRow, NewDecision};
 use crate::deliveries::{DueDelivery, due_message};
 use crate::status::TaskStatus;
 use crate::tasks::access::{Actor, Permission, Relations};
 use crate::tasks::requests::Precondition;
 use crate::tasks::via::DecidedVia;
-use crate::tasks::{Task, TaskError, change_in_round, store as task_store};
-use database::column;
+use crate::tasks::{Task, TaskError, change_in_round, find_permitted, store as task_store};
 
 /// A decision about a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,7 +47,7 @@ impl Decision {
     }
 
     /// The field of requests that has the comment.
-    fn comment_field(self) -> &'static str {
+    pub(super) fn comment_field(self) -> &'static str {
         match self {
             Self::Approve | Self::Reject => "comment",
             Self::Cancel => "reason",
@@ -88,14 +88,10 @@ pub(crate) type DecidedTask = (Task, Relations, Vec<DueDelivery>);
 pub(crate) type Decisions = Batches<DecisionAttempt, DecidedTask, TaskError>;
 
 /// Starts [`Decisions`]. Their deliveries are published when they are committed.
-pub(crate) fn decisions(
-    database: Database,
-    publisher: Publisher,
-    limits: BatchLimits,
-) -> Decisions {
+pub(crate) fn decisions(database: Database, publisher: Publisher) -> Decisions {
     Batches::new(
         database,
-        limits,
+        BatchLimits::SERVICE,
         move |connection, attempts: &[DecisionAttempt], round| {
             let tasks = column(attempts, |attempt| attempt.task);
             let outcomes = change_in_round(connection, round, &tasks, |connection| {
@@ -141,6 +137,23 @@ pub(crate) async fn decide(
         metrics::counter!("task_decisions_total", "decision" => status).increment(1);
     }
     Ok((task, relations))
+}
+
+/// How many webhooks hear of it when an actor withdraws a pending task.
+///
+/// # Errors
+/// [`TaskError::NotFound`], [`TaskError::Forbidden`], [`TaskError::AlreadyResolved`].
+pub(super) async fn preview_cancel(
+    database: &Database,
+    actor: Actor,
+    id: TaskId,
+) -> Result<CancelPreview, TaskError> {
+    let count = move |connection: &mut Connection| {
+        let (task, _) = find_permitted(connection, &actor, id, Permission::Cancel)?;
+        task.check_pending(&Precondition::default())?;
+        Ok::<_, TaskError>(store::preview_cancel(connection, id)?)
+    };
+    database.run(count).await
 }
 
 /// Reads the tasks, judges the decisions, and makes those that are allowed, unless their task has changed since it was
@@ -229,15 +242,16 @@ impl DecisionAttempt {
             detail.insert("override".to_owned(), true.into());
         }
         let action = decision.audit_action();
+        let caller = self.actor.caller();
         let entry = action.on_task(task.id, identity, self.meta.clone());
         NewDecision {
             task: task.id,
             version: task.version,
             status: decision.status(),
-            decided_by: self.actor.email().or(holder),
+            decided_by: caller.and_then(Caller::email).or(holder),
             comment: comment.as_ref().map(DecisionComment::as_str),
             via: serde_json::to_value(&via).unwrap_or_default(),
-            user: self.actor.user_and_incarnation(),
+            user: caller.map(|caller| (caller.id(), caller.incarnation())),
             cause: &self.cause,
             entry: entry.detail(detail.into()),
         }

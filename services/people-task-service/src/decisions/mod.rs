@@ -1,8 +1,6 @@
 //! Decisions: the approver approves or rejects a task once, or the other side withdraws it, and its webhooks are called.
 
 pub(crate) mod decide;
-mod preview;
 mod requests;
-mod responses;
 pub(crate) mod routes;
 mod store;

@@ -29,14 +29,9 @@ pub(crate) struct DecisionRequest {
 }
 
 impl DecisionRequest {
-    /// Parses the body of a request. An empty secret counts as absent, and so does a comment without a
-    /// character that can be seen.
-    pub(crate) fn parse(body: OptionalJsonBody) -> Result<Self, Problem> {
-        Self::parse_with(body, "comment")
-    }
-
-    /// Parses a body whose comment has another name.
-    fn parse_with(
+    /// Parses the body of a request, whose comment has this name. An empty secret counts as absent, and so does a comment
+    /// without a character that can be seen.
+    pub(crate) fn parse(
         OptionalJsonBody(mut fields): OptionalJsonBody,
         comment: &str,
     ) -> Result<Self, Problem> {
@@ -52,7 +47,8 @@ impl DecisionRequest {
     }
 }
 
-/// Why a task is withdrawn, and the secret of its requester if it is withdrawn without a token.
+/// Why a task is withdrawn, and the secret of its requester if it is withdrawn without a token. [`DecisionRequest::parse`]
+/// parses it, with the reason as the comment.
 #[derive(Debug, ToSchema)]
 #[expect(dead_code, reason = "it only documents the body")]
 pub(crate) struct CancelRequest {
@@ -65,13 +61,6 @@ pub(crate) struct CancelRequest {
     /// The version of the task that is withdrawn, like `If-Match`. Another one is `409 task-changed`.
     #[schema(inline, example = 1)]
     pub(crate) version: Option<TaskVersion>,
-}
-
-impl CancelRequest {
-    /// Parses the body of a request, as [`DecisionRequest::parse`] does, with the reason as the comment.
-    pub(crate) fn parse(body: OptionalJsonBody) -> Result<DecisionRequest, Problem> {
-        DecisionRequest::parse_with(body, "reason")
-    }
 }
 
 /// What someone writes about a decision: at most 2,000 characters, without the whitespace around them.

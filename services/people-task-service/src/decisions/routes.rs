@@ -1,21 +1,19 @@
 use actix_web::web::{Data, Json, Path};
-use actix_web::{get, post, put};
+use actix_web::{HttpRequest, get, post, put};
 use audit_log::RequestMeta;
 use auth::TokenProblems;
 use database::DatabaseProblems;
 use http_kit::{BodyProblems, OptionalJsonBody, Problem, combine_errors, path_id};
 
 use crate::context::Context;
-use crate::decisions::decide::{Choice, Decision, Decisions, decide};
-use crate::decisions::preview;
+use crate::decisions::decide::{self, Choice, Decision, Decisions};
 use crate::decisions::requests::{CancelRequest, DecisionRequest};
-use crate::decisions::responses::CancelPreview;
+use crate::decisions::store::CancelPreview;
 use crate::tasks::credentials::{Credentials, PartialCredentials};
 use crate::tasks::error::{AlreadyResolved, Changed, Forbidden, NoTask};
 use crate::tasks::projection::FieldSelection;
 use crate::tasks::requests::{IfMatch, Precondition};
 use crate::tasks::responses::TaskResponse;
-use crate::tasks::secrets::PresentedSecret;
 
 /// Approves a pending task and triggers its webhooks. If several decisions arrive at once, one succeeds.
 #[utoipa::path(
@@ -31,7 +29,7 @@ use crate::tasks::secrets::PresentedSecret;
 )]
 #[put("/people-task/tasks/{id}/approve")]
 pub(crate) async fn approve_task(input: DecisionInput) -> Result<TaskResponse, Problem> {
-    decide_task(input, Decision::Approve).await
+    resolve_task(input, Decision::Approve).await
 }
 
 /// Rejects a pending task and triggers its webhooks. If several decisions arrive at once, one succeeds. A task with
@@ -49,15 +47,14 @@ pub(crate) async fn approve_task(input: DecisionInput) -> Result<TaskResponse, P
 )]
 #[put("/people-task/tasks/{id}/reject")]
 pub(crate) async fn reject_task(input: DecisionInput) -> Result<TaskResponse, Problem> {
-    decide_task(input, Decision::Reject).await
+    resolve_task(input, Decision::Reject).await
 }
 
 /// The values that both routes extract.
 type DecisionInput = (
     PartialCredentials,
     Result<OptionalJsonBody, Problem>,
-    Result<Precondition, Problem>,
-    Result<FieldSelection, Problem>,
+    HttpRequest,
     RequestMeta,
     Path<String>,
     Data<Decisions>,
@@ -81,7 +78,7 @@ type DecisionInput = (
 )]
 #[post("/people-task/tasks/{id}/cancel")]
 pub(crate) async fn cancel_task(input: DecisionInput) -> Result<TaskResponse, Problem> {
-    resolve_task(input, CancelRequest::parse, Decision::Cancel).await
+    resolve_task(input, Decision::Cancel).await
 }
 
 /// Who would hear of it if the caller withdrew the task now. For those who may withdraw it.
@@ -102,36 +99,24 @@ pub(crate) async fn preview_cancel(
     context: Data<Context>,
 ) -> Result<Json<CancelPreview>, Problem> {
     let id = path_id(&id, "task")?;
-    let counts = preview::preview(&context.database, credentials.0, id).await?;
-    Ok(Json(counts.into()))
-}
-
-async fn decide_task(input: DecisionInput, decision: Decision) -> Result<TaskResponse, Problem> {
-    resolve_task(input, DecisionRequest::parse, decision).await
+    let preview = decide::preview_cancel(&context.database, credentials.0, id);
+    Ok(Json(preview.await?))
 }
 
 async fn resolve_task(
-    (credentials, body, precondition, fields, meta, id, decisions): DecisionInput,
-    parse: fn(OptionalJsonBody) -> Result<DecisionRequest, Problem>,
+    (credentials, body, request, meta, id, decisions): DecisionInput,
     decision: Decision,
 ) -> Result<TaskResponse, Problem> {
-    let (secret, body) = match body.and_then(parse) {
-        Ok(body) => (
-            Ok(body.secret.as_ref().map(PresentedSecret::from)),
-            Some(body),
-        ),
-        Err(problem) => (Err(problem), None),
-    };
-    let conditions = combine_errors(precondition, fields);
-    let (credentials, (precondition, fields)) =
-        combine_errors(credentials.with_secret(secret), conditions)?;
+    let body = body.and_then(|body| DecisionRequest::parse(body, decision.comment_field()));
+    let conditions = combine_errors(Precondition::of(&request), FieldSelection::of(&request));
+    let credentials = credentials.with_body(body, |body| body.secret.as_ref());
+    let ((credentials, body), (precondition, fields)) = combine_errors(credentials, conditions)?;
     let id = path_id(&id, "task")?;
-    let (comment, version) = body.map_or((None, None), |body| (body.comment, body.version));
     let choice = Choice {
         decision,
-        comment,
-        precondition: precondition.and(version),
+        comment: body.comment,
+        precondition: precondition.and(body.version),
     };
-    let (task, relations) = decide(&decisions, credentials.0, id, choice, meta).await?;
+    let (task, relations) = decide::decide(&decisions, credentials.0, id, choice, meta).await?;
     Ok(TaskResponse::new(task, relations, &fields))
 }

@@ -5,17 +5,18 @@ use std::collections::HashMap;
 
 use audit_log::Entry;
 use chrono::{DateTime, Utc};
-use database::{Error, prepared};
+use database::{Error, column, prepared};
 use diesel::sql_types::{Array, BigInt, Binary, Integer, Jsonb, Nullable, Text, Timestamptz};
 use diesel::{PgConnection, QueryableByName, RunQueryDsl as _};
+use serde::Serialize;
 use serde_json::Value;
 use telemetry::RequestContext;
+use utoipa::ToSchema;
 use values::{DeliveryId, Names as _, TaskId, UserId};
 
 use crate::audit::insert_entries;
 use crate::schema::allowed_users;
 use crate::status::TaskStatus;
-use database::column;
 
 /// A decision that is allowed.
 pub(super) struct NewDecision<'a> {
@@ -150,22 +151,28 @@ FROM decided CROSS JOIN LATERAL (
 ) AS own"
 );
 
-/// How many webhooks of a task want to hear that it is withdrawn, and how many do not.
-#[derive(Debug, Clone, Copy, QueryableByName)]
-pub(super) struct WebhookCounts {
+/// Who hears of it when a task is withdrawn.
+#[derive(QueryableByName, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct CancelPreview {
+    /// How many of its webhooks are called: those whose `events` have `cancelled`.
     #[diesel(sql_type = BigInt)]
-    pub(super) told: i64,
+    #[schema(minimum = 0)]
+    webhooks_told: i64,
+    /// How many hear nothing, so that flows which wait for them wait for ever.
     #[diesel(sql_type = BigInt)]
-    pub(super) not_told: i64,
+    #[schema(minimum = 0)]
+    webhooks_not_told: i64,
 }
 
 /// Counts the webhooks of a task.
-pub(super) fn count_webhooks(
+pub(super) fn preview_cancel(
     connection: &mut PgConnection,
     task: TaskId,
-) -> Result<WebhookCounts, Error> {
+) -> Result<CancelPreview, Error> {
     let count = prepared(
-        "SELECT count(*) FILTER (WHERE on_cancelled) AS told, count(*) FILTER (WHERE NOT on_cancelled) AS not_told
+        "SELECT count(*) FILTER (WHERE on_cancelled) AS webhooks_told,
+            count(*) FILTER (WHERE NOT on_cancelled) AS webhooks_not_told
         FROM webhooks WHERE task_id = $1",
     );
     Ok(count.bind::<Binary, _>(task).get_result(connection)?)

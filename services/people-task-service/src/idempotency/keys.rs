@@ -1,4 +1,4 @@
-use auth::MailKey;
+use auth::MailKeys;
 use serde_json::{Map, Value};
 use values::{Names as _, UserId};
 
@@ -10,20 +10,6 @@ values::names! {
         CreateTask = "create-task",
         RegisterWebhook = "register-webhook",
     }
-}
-
-/// A key that a caller chose, and the canonical form (RFC 8785) of the body that came with it.
-pub(crate) struct GivenKey {
-    key: String,
-    body: Vec<u8>,
-}
-
-/// The keys of the hashes of repeats, and of the secrets that are derived for them: the current one and, while the signing
-/// key of webhooks is replaced, the previous one. They are derived from the signing keys.
-#[derive(Debug, Clone)]
-pub(crate) struct RepeatKeys {
-    current: MailKey,
-    previous: Option<MailKey>,
 }
 
 /// A request that may be repeated.
@@ -43,51 +29,29 @@ pub(super) struct Hashes {
     pub(super) body: [u8; 32],
 }
 
-impl GivenKey {
-    pub(crate) fn new(key: String, body: &Map<String, Value>) -> Self {
-        // What was parsed can be written.
-        let body = serde_json_canonicalizer::to_vec(body).unwrap_or_default();
-        Self { key, body }
-    }
+/// The keys of the hashes of repeats, and of the secrets that are derived for them: the current one and, while the signing
+/// key of webhooks is replaced, the previous one. They are derived from the signing keys.
+pub(crate) fn repeat_keys(signing: &SigningSettings) -> MailKeys {
+    MailKeys::from_secrets(&signing.key, signing.previous_key.as_ref(), "idempotency")
 }
 
-impl RepeatKeys {
-    /// Derives the keys.
-    pub(crate) fn new(signing: &SigningSettings) -> Self {
-        let derive = |secret| MailKey::from_secret(secret, "idempotency");
-        Self {
-            current: derive(&signing.key),
-            previous: signing.previous_key.as_ref().map(derive),
-        }
-    }
-
-    /// The key from which secrets are derived from now on.
-    pub(crate) fn current(&self) -> &MailKey {
-        &self.current
-    }
-
-    /// Both keys, for what was derived before.
-    pub(crate) fn all(&self) -> impl Iterator<Item = &MailKey> {
-        std::iter::once(&self.current).chain(&self.previous)
-    }
-
-    /// The request of a user with a key.
-    pub(crate) fn repeatable(
-        &self,
+impl Repeatable {
+    /// The request of a user with a key that the user chose.
+    pub(super) fn new(
+        keys: &MailKeys,
         operation: Operation,
         user: UserId,
-        given: &GivenKey,
-    ) -> Repeatable {
-        let GivenKey { key, body } = given;
-        let operation = operation.name().as_bytes();
-        let hashes = self.all().map(|by| Hashes {
-            key: by.derive(
-                "idempotency key",
-                &[user.as_bytes(), operation, key.as_bytes()],
-            ),
-            body: by.derive("body", &[body]),
+        key: &str,
+        body: &Map<String, Value>,
+    ) -> Self {
+        let key_parts: [&[u8]; 3] = [user.as_bytes(), operation.name().as_bytes(), key.as_bytes()];
+        // The canonical form (RFC 8785). What was parsed can be written.
+        let body = serde_json_canonicalizer::to_vec(body).unwrap_or_default();
+        let hashes = keys.all().map(|by| Hashes {
+            key: by.derive("idempotency key", &key_parts),
+            body: by.derive("body", &[&body]),
         });
-        Repeatable {
+        Self {
             user,
             hashes: hashes.collect(),
         }
@@ -96,22 +60,23 @@ impl RepeatKeys {
 
 #[cfg(test)]
 mod tests {
+    use auth::MailKeys;
     use serde_json::{Value, json};
     use values::{Secret, UserId};
 
-    use super::{GivenKey, Operation, RepeatKeys, Repeatable};
+    use super::{Operation, Repeatable, repeat_keys};
     use crate::webhook_signature::SigningSettings;
 
-    fn keys(key: &str, previous: Option<&str>) -> RepeatKeys {
-        RepeatKeys::new(&SigningSettings {
+    fn keys(key: &str, previous: Option<&str>) -> MailKeys {
+        repeat_keys(&SigningSettings {
             key: Secret::new(key),
             previous_key: previous.map(Secret::new),
         })
     }
 
-    fn request(by: &RepeatKeys, user: UserId, key: &str, body: &Value) -> Repeatable {
-        let given = GivenKey::new(key.to_owned(), body.as_object().unwrap());
-        by.repeatable(Operation::CreateTask, user, &given)
+    fn request(by: &MailKeys, user: UserId, key: &str, body: &Value) -> Repeatable {
+        let body = body.as_object().unwrap();
+        Repeatable::new(by, Operation::CreateTask, user, key, body)
     }
 
     #[test]
@@ -146,15 +111,15 @@ mod tests {
             first
         );
         assert_ne!(request(&keys, user, "l", &body).hashes[0].key, first);
-        let given = GivenKey::new("k".to_owned(), body.as_object().unwrap());
-        let other = keys.repeatable(Operation::RegisterWebhook, user, &given);
+        let body = body.as_object().unwrap();
+        let other = Repeatable::new(&keys, Operation::RegisterWebhook, user, "k", body);
         assert_ne!(other.hashes[0].key, first);
     }
 
     #[test]
     fn while_the_signing_key_is_replaced_replicas_with_either_recognise_a_request() {
         let (body, user) = (json!({"a": 1}), UserId::generate());
-        let hashes = |keys: &RepeatKeys| request(keys, user, "k", &body).hashes;
+        let hashes = |keys: &MailKeys| request(keys, user, "k", &body).hashes;
         let (old, both, new) = (
             keys("old", None),
             keys("new", Some("old")),

@@ -19,8 +19,8 @@ use jobs::RetentionRule;
 use values::Names as _;
 
 pub(crate) use error::{RepeatError, Repeated};
-pub(crate) use keys::{Operation, RepeatKeys, Repeatable};
-pub(crate) use requests::{IDEMPOTENT_REPLAYED, IdempotencyKey, IdempotencyKeyHeader};
+pub(crate) use keys::{Operation, Repeatable, repeat_keys};
+pub(crate) use requests::{IDEMPOTENT_REPLAYED, IdempotencyKeyHeader, repeatable};
 pub(crate) use store::StoredAnswer;
 
 /// Answers are kept for a day.

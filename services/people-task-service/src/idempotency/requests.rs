@@ -1,13 +1,10 @@
-use std::future::{Ready, ready};
-
-use actix_web::dev::Payload;
-use actix_web::http::header::HeaderMap;
-use actix_web::{FromRequest, HttpRequest};
+use actix_web::HttpRequest;
+use auth::MailKeys;
 use http_kit::{Fields, Problem};
 use utoipa::IntoParams;
-use values::Invalid;
+use values::{Invalid, UserId};
 
-use crate::idempotency::keys::GivenKey;
+use crate::idempotency::{Operation, Repeatable};
 
 const NAME: &str = "Idempotency-Key";
 const MAX_LENGTH: usize = 255;
@@ -15,14 +12,7 @@ const MAX_LENGTH: usize = 255;
 /// The header of an answer that was made for an earlier request.
 pub(crate) const IDEMPOTENT_REPLAYED: (&str, &str) = ("Idempotent-Replayed", "true");
 
-/// The key by which repeats of a request are recognised: 1 to 255 printable characters of ASCII. It may be quoted, as
-/// draft-ietf-httpapi-idempotency-key-header has it, or not. `None` without the header.
-///
-/// It is what a caller chose, so it is not logged.
-#[derive(Clone, PartialEq, Eq)]
-pub(crate) struct IdempotencyKey(Option<String>);
-
-/// The parameter that [`IdempotencyKey`] reads.
+/// The parameter that [`repeatable`] reads.
 #[derive(IntoParams)]
 #[into_params(parameter_in = Header)]
 #[expect(dead_code, reason = "it only documents the parameter")]
@@ -41,25 +31,32 @@ pub(crate) struct IdempotencyKeyHeader {
     idempotency_key: String,
 }
 
-impl IdempotencyKey {
-    /// The key, if there is one, with the body of its request.
-    pub(crate) fn with(self, body: &Fields) -> Option<GivenKey> {
-        self.0.map(|key| GivenKey::new(key, body.object()))
-    }
-
-    fn parse(headers: &HeaderMap) -> Result<Self, Invalid> {
-        let lines: Vec<_> = headers.get_all(NAME).collect();
-        let key = match lines.as_slice() {
-            [] => return Ok(Self(None)),
-            [line] => line.to_str().ok().and_then(parse_key),
-            _ => None,
-        };
-        let invalid = || {
-            let message = "Must be one value of 1 to 255 printable ASCII characters, with or without quotes around it.";
-            Invalid::new("invalid-idempotency-key", message)
-        };
-        key.map(|key| Self(Some(key))).ok_or_else(invalid)
-    }
+/// A user's request as one that may be repeated; `None` without the header.
+///
+/// The key by which repeats are recognised has 1 to 255 printable characters of ASCII. It may be quoted, as
+/// draft-ietf-httpapi-idempotency-key-header has it, or not. It is what a caller chose, so it is not logged.
+///
+/// # Errors
+/// `400` if the header is invalid.
+pub(crate) fn repeatable(
+    request: &HttpRequest,
+    body: &Fields,
+    keys: &MailKeys,
+    operation: Operation,
+    user: UserId,
+) -> Result<Option<Repeatable>, Problem> {
+    let lines: Vec<_> = request.headers().get_all(NAME).collect();
+    let key = match lines.as_slice() {
+        [] => return Ok(None),
+        [line] => line.to_str().ok().and_then(parse_key),
+        _ => None,
+    };
+    let key = key.ok_or_else(|| {
+        let message = "Must be one value of 1 to 255 printable ASCII characters, with or without quotes around it.";
+        Problem::invalid_field(NAME, Invalid::new("invalid-idempotency-key", message))
+    })?;
+    let object = body.object();
+    Ok(Some(Repeatable::new(keys, operation, user, &key, object)))
 }
 
 /// The key of a header's value, without the quotes of a string of RFC 8941.
@@ -84,22 +81,6 @@ fn unquote(quoted: &str) -> Option<String> {
         }
     }
     Some(key)
-}
-
-impl std::fmt::Debug for IdempotencyKey {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("IdempotencyKey(…)")
-    }
-}
-
-impl FromRequest for IdempotencyKey {
-    type Error = Problem;
-    type Future = Ready<Result<Self, Problem>>;
-
-    fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
-        let parsed = Self::parse(request.headers());
-        ready(parsed.map_err(|invalid| Problem::invalid_field(NAME, invalid)))
-    }
 }
 
 #[cfg(test)]

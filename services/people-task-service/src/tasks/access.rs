@@ -2,7 +2,7 @@
 
 use audit_log::AuthMethod;
 use auth::Caller;
-use values::{CredentialId, UserId};
+use values::UserId;
 
 use crate::audit::AuditIdentity;
 use crate::tasks::deciders::Claim;
@@ -93,25 +93,14 @@ impl Actor {
         self.caller.as_ref().map(Caller::id)
     }
 
-    /// The user of the token, and the token's incarnation of the user service's database.
-    pub(crate) fn user_and_incarnation(&self) -> Option<(UserId, &str)> {
-        let caller = self.caller.as_ref()?;
-        Some((caller.id(), caller.incarnation()))
-    }
-
-    /// The API key that the token was issued for.
-    pub(crate) fn key(&self) -> Option<CredentialId> {
-        self.caller.as_ref()?.key()
+    /// The user of the token, as it says.
+    pub(crate) fn caller(&self) -> Option<&Caller> {
+        self.caller.as_ref()
     }
 
     /// The e-mail address of the token's user, in lower case.
     pub(crate) fn normalized_email(&self) -> Option<String> {
         self.caller.as_ref()?.normalized_email()
-    }
-
-    /// The confirmed e-mail address of the token's user.
-    pub(crate) fn email(&self) -> Option<&str> {
-        self.caller.as_ref()?.email()
     }
 
     /// The secrets that the request carries.

@@ -4,7 +4,7 @@
 use audit_log::Entry;
 use auth::Caller;
 use chrono::{DateTime, Utc};
-use database::{Error, prepared};
+use database::{Error, column, prepared};
 use diesel::sql_types::{Array, Binary, Bool, Double, Jsonb, Nullable, Text, Timestamptz};
 use diesel::{PgConnection, QueryableByName, RunQueryDsl as _};
 use values::{Fingerprint, Names as _, TaskId};
@@ -13,9 +13,7 @@ use crate::audit::insert_entries;
 use crate::mailing::MailPlan;
 use crate::mails::planned_reminders;
 use crate::schema::allowed_users;
-use crate::tasks::metadata::Metadata;
 use crate::tasks::requests::{CreateTaskRequest, DecisionBy};
-use database::column;
 
 /// A task to be inserted.
 pub(crate) struct NewTask {
@@ -40,10 +38,6 @@ impl NewTask {
         self.mail
             .as_ref()
             .map(|mail| mail.requester_seed.as_bytes())
-    }
-
-    fn metadata(&self) -> Option<&str> {
-        self.fields.metadata.as_ref().map(Metadata::as_str)
     }
 
     fn reading_secret(&self) -> Option<&[u8]> {
@@ -96,7 +90,7 @@ pub(crate) fn insert(
         .bind::<Array<Nullable<Binary>>, _>(column(tasks, |task| task.requester_seed()))
         .bind::<Array<Double>, _>(reminders)
         .bind::<Array<Bool>, _>(column(tasks, |task| task.fields.confirmation_required))
-        .bind::<Array<Nullable<Text>>, _>(column(tasks, |task| task.metadata()))
+        .bind::<Array<Nullable<Text>>, _>(column(tasks, |task| task.fields.metadata.as_ref()))
         .bind::<Array<Nullable<Text>>, _>(column(tasks, |task| task.fields.deciders))
         .bind::<Array<Bool>, _>(column(tasks, |task| task.fields.self_approval))
         .bind::<Array<Nullable<Binary>>, _>(column(tasks, |task| task.reading_secret()));

@@ -115,13 +115,17 @@ impl PartialCredentials {
     ///
     /// # Errors
     /// `401` without token and secret, otherwise what is wrong with the body.
-    pub(crate) fn with_secret(
+    pub(crate) fn with_body<Body>(
         self,
-        secret: Result<Option<PresentedSecret>, Problem>,
-    ) -> Result<Credentials, Problem> {
-        match secret {
-            Ok(secret) => Self(self.0.with_secret(secret)).complete(),
-            Err(problem) => self.complete().and(Err(problem)),
+        body: Result<Body, Problem>,
+        secret: impl Fn(&Body) -> Option<&Secret>,
+    ) -> Result<(Credentials, Body), Problem> {
+        match body {
+            Ok(body) => {
+                let actor = self.0.with_secret(secret(&body).map(PresentedSecret::from));
+                Ok((Self(actor).complete()?, body))
+            }
+            Err(problem) => Err(self.complete().err().unwrap_or(problem)),
         }
     }
 }

@@ -66,7 +66,7 @@ impl CreateTaskRequest {
             let message = "Cannot be restricted, because EMAIL_VERIFICATION is not `required`: anyone could sign up with the approver's address.";
             return Err((field, message));
         }
-        let is_mailed = mailing.keys.is_some() && self.notify.unwrap_or(mailing.by_default);
+        let is_mailed = mailing.keys_for(self.notify).is_some();
         if self.deciders == Some(Deciders::Approver) && !is_mailed {
             let message = "Needs mail to the approver: send `notify: true`, for which TASK_MAIL_KEY must be set.";
             return Err(("deciders", message));

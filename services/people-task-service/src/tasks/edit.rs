@@ -221,8 +221,8 @@ fn edit_in_transaction(
     let reading = approver.as_ref().filter(|_| task.is_restricted());
     let reading = reading.map(|_| secrets::generate(id));
     let reading_hash = reading.as_ref().map(Secret::fingerprint);
-    let mut changes = changes(edit, [approver.as_ref(), requester.as_ref()]);
-    changes.reading_secret = reading_hash.as_ref().map(|hash| hash.as_bytes().as_slice());
+    let people = [approver.as_ref(), requester.as_ref()];
+    let changes = changes(edit, people, reading_hash.as_ref());
     let updated = store::update(connection, id, &changes, &entry)?;
     let task = updated.ok_or(TaskError::NotFound)?;
     if let Some(mailing) = mailing {
@@ -278,25 +278,24 @@ impl<'a> NewPerson<'a> {
 fn changes<'a>(
     edit: &'a EditTaskRequest,
     [approver, requester]: [Option<&'a NewPerson<'a>>; 2],
+    reading_secret: Option<&'a Fingerprint>,
 ) -> Changes<'a> {
-    let mut changes = Changes {
+    let bytes = |hash: &'a Fingerprint| hash.as_bytes().as_slice();
+    let metadata = edit.metadata.as_ref();
+    Changes {
         title: edit.title.as_ref().map(TaskTitle::as_str),
         description: edit.description.as_ref().map(Description::as_str),
         decision_by: edit.decision_by.map(|by| by.map(DecisionBy::moment)),
         public: edit.public,
         comment_required: edit.comment_required,
         confirmation_required: edit.confirmation_required,
-        metadata: edit
-            .metadata
-            .as_ref()
-            .map(|new| new.as_ref().map(Metadata::as_str)),
-        ..Changes::default()
-    };
-    if let Some(new) = approver {
-        changes.set_approver(new.address, &new.fingerprint);
+        metadata: metadata.map(|new| new.as_ref().map(Metadata::as_str)),
+        approver: approver.map(|new| new.address.as_str()),
+        approver_key: approver.map(|new| new.address.normalized()),
+        approver_secret: approver.map(|new| bytes(&new.fingerprint)),
+        reading_secret: reading_secret.map(bytes),
+        requester: requester.map(|new| new.address.as_str()),
+        requester_key: requester.map(|new| new.address.normalized()),
+        requester_secret: requester.map(|new| bytes(&new.fingerprint)),
     }
-    if let Some(new) = requester {
-        changes.set_requester(new.address, &new.fingerprint);
-    }
-    changes
 }

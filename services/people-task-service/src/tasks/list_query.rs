@@ -3,7 +3,7 @@
 use listing::{ANY_TEXT, Conditions, Filter, ListQuery, text_parameter};
 use utoipa::IntoParams;
 use utoipa::openapi::path::{Parameter, ParameterIn};
-use values::{FromText, Invalid, Names as _};
+use values::{FromText as _, Invalid};
 
 use crate::status::TaskStatus;
 
@@ -27,16 +27,6 @@ impl IntoParams for Role {
                            Administrators may list all tasks with `any`.";
         let pattern = "^(creator|approver|requester|any)?$";
         vec![text_parameter("role", description, pattern)]
-    }
-}
-
-impl FromText for Role {
-    fn from_text(text: &str) -> Result<Self, Invalid> {
-        Self::from_name(text).ok_or_else(|| {
-            let message =
-                "Must be one of creator, approver, requester and, for administrators, any.";
-            Invalid::new("unknown-value", message)
-        })
     }
 }
 

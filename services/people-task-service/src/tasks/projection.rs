@@ -1,9 +1,6 @@
 //! Which fields of a task a response has: seven by default, more by `include`, fewer by `projection`.
 
-use std::future::{Ready, ready};
-
-use actix_web::dev::Payload;
-use actix_web::{FromRequest, HttpRequest};
+use actix_web::HttpRequest;
 use http_kit::{FieldError, Problem, Query, combine_errors};
 use listing::text_parameter;
 use utoipa::IntoParams;
@@ -75,9 +72,8 @@ pub(crate) struct FieldSelection {
     pub(crate) with_task_id: bool,
 }
 
-/// The fields of a list's rows: the default ones and those of `include`, without those of `projection`.
-#[derive(Debug, Clone)]
-pub(crate) struct Projection(pub(crate) FieldSelection);
+/// The parameters of a list's rows: they have the default fields and those of `include`, without those of `projection`.
+pub(crate) enum Projection {}
 
 impl FieldSelection {
     /// The default fields.
@@ -105,20 +101,23 @@ impl FieldSelection {
         }
     }
 
-    /// Adds a field.
+    /// Adds a field, unless it is there.
     pub(crate) fn with(mut self, field: TaskField) -> Self {
-        self.fields.push(field);
+        if !self.contains(field) {
+            self.fields.push(field);
+        }
         self
     }
 
-    fn parse(request: &HttpRequest, query: &Query) -> Result<Self, Problem> {
-        let mut selection = Self::new(plugin_paths::is_plugin_request(request));
-        for field in parse_fields(query, "include", "", OPTIONAL_FIELDS)? {
-            if !selection.contains(field) {
-                selection.fields.push(field);
-            }
-        }
-        Ok(selection)
+    /// The fields that a request asks for.
+    ///
+    /// # Errors
+    /// `400` if `include` names another one.
+    pub(crate) fn of(request: &HttpRequest) -> Result<Self, Problem> {
+        let query = Query::parse(request.query_string());
+        let included = parse_fields(&query, "include", "", OPTIONAL_FIELDS)?;
+        let selection = Self::new(plugin_paths::is_plugin_request(request));
+        Ok(included.into_iter().fold(selection, Self::with))
     }
 }
 
@@ -191,27 +190,16 @@ impl IntoParams for Projection {
     }
 }
 
-impl FromRequest for FieldSelection {
-    type Error = Problem;
-    type Future = Ready<Result<Self, Problem>>;
-
-    fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
-        ready(Self::parse(request, &Query::parse(request.query_string())))
-    }
-}
-
-impl FromRequest for Projection {
-    type Error = Problem;
-    type Future = Ready<Result<Self, Problem>>;
-
-    fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
+impl Projection {
+    /// The fields of a list's rows that a request asks for.
+    ///
+    /// # Errors
+    /// `400` with every invalid parameter.
+    pub(crate) fn of(request: &HttpRequest) -> Result<FieldSelection, Problem> {
         let query = Query::parse(request.query_string());
-        let included = FieldSelection::parse(request, &query);
         let left_out = parse_fields(&query, "projection", "-", TaskField::ALL);
-        let parsed = combine_errors(included, left_out);
-        ready(parsed.map(|(mut selection, left_out)| {
-            selection.fields.retain(|field| !left_out.contains(field));
-            Self(selection)
-        }))
+        let (mut selection, left_out) = combine_errors(FieldSelection::of(request), left_out)?;
+        selection.fields.retain(|field| !left_out.contains(field));
+        Ok(selection)
     }
 }

@@ -15,8 +15,8 @@ use crate::tasks::store::{self, Task};
 pub(crate) type TaskLookups = Lookups<TaskId, Task>;
 
 /// Starts [`TaskLookups`].
-pub(crate) fn task_lookups(database: Database, limits: BatchLimits) -> TaskLookups {
-    database::lookups(database, limits, store::find_all)
+pub(crate) fn task_lookups(database: Database) -> TaskLookups {
+    database::lookups(database, BatchLimits::SERVICE, store::find_all)
 }
 
 /// Finds a task for an actor who needs a permission on it: with [`read`], the only way to a task without locking it.

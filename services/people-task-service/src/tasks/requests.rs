@@ -79,31 +79,23 @@ impl CreateTaskRequest {
         let requester = fields.required("requester");
         let approver = fields.required("approver");
         let description: Option<Description> = fields.optional("description");
-        let decision_by = fields.optional("decisionBy");
-        let public = fields.optional("public");
-        let comment_required = fields.optional("commentRequired");
-        let confirmation_required = fields.optional("confirmationRequired");
-        let deciders = fields.optional("deciders");
-        let self_approval = fields.optional("selfApproval");
-        let metadata = fields.optional("metadata");
-        let notify = fields.optional("notify");
-        let language = fields.optional("language");
-        let request = title.zip(requester).zip(approver);
-        request.map(|((title, requester), approver)| Self {
-            title,
-            requester,
-            approver,
+        let request = Self {
             description: description.unwrap_or_default(),
-            decision_by,
-            public: public.unwrap_or(false),
-            comment_required: comment_required.unwrap_or(false),
-            confirmation_required: confirmation_required.unwrap_or(false),
-            deciders,
-            self_approval: self_approval.unwrap_or(true),
-            metadata,
-            notify,
-            language,
-        })
+            decision_by: fields.optional("decisionBy"),
+            public: fields.optional("public").unwrap_or(false),
+            comment_required: fields.optional("commentRequired").unwrap_or(false),
+            confirmation_required: fields.optional("confirmationRequired").unwrap_or(false),
+            deciders: fields.optional("deciders"),
+            self_approval: fields.optional("selfApproval").unwrap_or(true),
+            metadata: fields.optional("metadata"),
+            notify: fields.optional("notify"),
+            language: fields.optional("language"),
+            // Last, so that every other error is recorded.
+            title: title?,
+            requester: requester?,
+            approver: approver?,
+        };
+        Some(request)
     }
 }
 
@@ -166,7 +158,15 @@ impl EditTaskRequest {
 /// Parses the parameters of a list, and `role`. The newest tasks come first by default.
 pub(crate) fn parse_list(query: &Query) -> Result<(TaskListQuery, Option<Role>), Problem> {
     let list = ListQuery::parse(query, Sort::descending(TaskSort::Created));
-    combine_errors(list, query.parsed("role"))
+    combine_errors(list, parse_role(query))
+}
+
+/// Parses `role`.
+pub(super) fn parse_role(query: &Query) -> Result<Option<Role>, Problem> {
+    query.parsed("role").map_err(|_| {
+        let message = "Must be one of creator, approver, requester and, for administrators, any.";
+        Problem::invalid_field("role", Invalid::new("unknown-value", message))
+    })
 }
 
 /// What the approver decides about: 1 to 500 characters, without the whitespace around them, and at least one that can

@@ -13,7 +13,7 @@ use chrono::{DateTime, Utc};
 use serde::Serialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
-use utoipa::openapi::{RefOr, Schema};
+use utoipa::openapi::{Object, RefOr, Schema};
 use utoipa::{PartialSchema, ToSchema};
 use values::{Names as _, Secret, TaskId, Timestamp};
 
@@ -186,18 +186,25 @@ pub(crate) fn etag(version: i64) -> String {
     format!("\"{version}\"")
 }
 
+/// The schema of an object, changed.
+pub(crate) fn changed_schema<T: PartialSchema>(change: impl FnOnce(&mut Object)) -> RefOr<Schema> {
+    let mut schema = T::schema();
+    if let RefOr::T(Schema::Object(object)) = &mut schema {
+        change(object);
+    }
+    schema
+}
+
 /// A row of a list, as the OpenAPI document describes it: `projection` may leave any field out.
 pub(crate) struct ListedTaskResponse;
 
 impl PartialSchema for ListedTaskResponse {
     fn schema() -> RefOr<Schema> {
-        let mut schema = TaskResponse::schema();
-        if let RefOr::T(Schema::Object(task)) = &mut schema {
+        changed_schema::<TaskResponse>(|task| {
             task.required.clear();
             task.description =
                 Some("A task without the fields that `projection` left out.".to_owned());
-        }
-        schema
+        })
     }
 }
 
@@ -259,23 +266,17 @@ impl TaskResponse {
         registrant: Relations,
         included: impl Iterator<Item = TaskField>,
     ) -> Self {
-        let mut selection = FieldSelection::new(is_plugin);
-        if is_plugin {
-            for field in [
-                TaskField::DecisionMade,
-                TaskField::Created,
-                TaskField::Mtime,
-            ] {
-                selection = selection.with(field);
-            }
-        }
-        for field in included {
-            selection = selection.with(field);
-        }
         let task = occasion.shown(task);
-        if task.comment.is_some() {
-            selection = selection.with(TaskField::Comment);
-        }
+        let times = [
+            TaskField::DecisionMade,
+            TaskField::Created,
+            TaskField::Mtime,
+        ];
+        let added = times.into_iter().filter(|_| is_plugin).chain(included);
+        let comment = task.comment.as_ref().map(|_| TaskField::Comment);
+        let selection = added
+            .chain(comment)
+            .fold(FieldSelection::new(is_plugin), FieldSelection::with);
         Self::new(task, registrant, &selection).told_as(occasion)
     }
 

@@ -19,7 +19,7 @@ use crate::tasks::error::{Changed, Forbidden, NoTask, NotAdmin};
 use crate::tasks::list_query::{Role, TaskConditions, TaskListQuery};
 use crate::tasks::projection::{FieldSelection, Projection};
 use crate::tasks::read::{self, TaskLookups};
-use crate::tasks::requests::{EditTaskRequest, IfMatch, Precondition, parse_list};
+use crate::tasks::requests::{EditTaskRequest, IfMatch, Precondition, parse_list, parse_role};
 use crate::tasks::responses::{ListedTaskResponse, TaskResponse};
 
 /// The tasks of the user: those that the user created, requested or approves. With a task's secret, that
@@ -41,14 +41,13 @@ use crate::tasks::responses::{ListedTaskResponse, TaskResponse};
 #[get("/people-task/tasks")]
 pub(crate) async fn list_tasks(
     credentials: Credentials,
-    projection: Result<Projection, Problem>,
     query: Query,
     request: HttpRequest,
     context: Data<Context>,
 ) -> Result<HttpResponse, Problem> {
     let Credentials(actor) = credentials;
     check_role(&actor, &query)?;
-    let ((list, role), Projection(fields)) = combine_errors(parse_list(&query), projection)?;
+    let ((list, role), fields) = combine_errors(parse_list(&query), Projection::of(&request))?;
     let caller = actor.user();
     let load = move |database, max_bytes| {
         read::list(database, actor.clone(), role, list.clone(), max_bytes)
@@ -78,7 +77,7 @@ pub(crate) async fn count_tasks(
 ) -> Result<Json<CountResponse>, Problem> {
     let Credentials(actor) = credentials;
     check_role(&actor, &query)?;
-    let (role, conditions) = combine_errors(query.parsed("role"), TaskConditions::parse(&query))?;
+    let (role, conditions) = combine_errors(parse_role(&query), TaskConditions::parse(&query))?;
     let caller = actor.user();
     let count = move |database| read::count(database, actor, role, conditions);
     let count = context.lists.query(caller, count).await?;
@@ -105,13 +104,13 @@ pub(crate) async fn count_tasks(
 #[get("/people-task/tasks/{id}")]
 pub(crate) async fn get_task(
     credentials: Credentials,
-    fields: Result<FieldSelection, Problem>,
+    request: HttpRequest,
     query: Query,
     id: Path<String>,
     lookups: Data<TaskLookups>,
 ) -> Result<impl Responder, Problem> {
     let wait = query.number("wait", 0..=MAX_WAIT, 0);
-    let (fields, wait) = combine_errors(fields, wait)?;
+    let (fields, wait) = combine_errors(FieldSelection::of(&request), wait)?;
     let id = path_id(&id, "task")?;
     let (task, relations) = read::read(&lookups, credentials.0, id).await?;
     let waits = wait > 0 && task.status == TaskStatus::Pending;
@@ -146,15 +145,12 @@ const MAY_WAIT: &str = "x-may-wait";
 pub(crate) async fn edit_task(
     credentials: Credentials,
     JsonBody(body): JsonBody,
-    (fields, precondition): (
-        Result<FieldSelection, Problem>,
-        Result<Precondition, Problem>,
-    ),
+    request: HttpRequest,
     meta: RequestMeta,
     id: Path<String>,
     context: Data<Context>,
 ) -> Result<TaskResponse, Problem> {
-    let conditions = combine_errors(precondition, fields);
+    let conditions = combine_errors(Precondition::of(&request), FieldSelection::of(&request));
     let (changes, (precondition, fields)) =
         combine_errors(EditTaskRequest::parse(body), conditions)?;
     let id = path_id(&id, "task")?;
@@ -174,6 +170,6 @@ pub(crate) async fn edit_task(
 
 /// Checks the right to the requested role before the other parameters.
 fn check_role(actor: &Actor, query: &Query) -> Result<(), Problem> {
-    let role = query.parsed("role").unwrap_or_default();
+    let role = parse_role(query).unwrap_or_default();
     Ok(read::check_role(actor, role)?)
 }

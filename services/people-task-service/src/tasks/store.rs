@@ -11,7 +11,7 @@ use diesel::prelude::*;
 use diesel::sql_types::{Array, Binary, Integer, Jsonb, Nullable, Text, Timestamptz};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
-use values::{EmailAddress, Fingerprint, TaskId, UserId};
+use values::{TaskId, UserId};
 
 use crate::changed_users::resume_deliveries;
 use crate::schema::{task_states, tasks};
@@ -112,7 +112,7 @@ impl fmt::Debug for Task {
 }
 
 /// The changes of an edit. `None` leaves a column as it is.
-#[derive(Default, AsChangeset)]
+#[derive(AsChangeset)]
 #[diesel(table_name = tasks)]
 pub(crate) struct Changes<'a> {
     pub(crate) title: Option<&'a str>,
@@ -129,22 +129,6 @@ pub(crate) struct Changes<'a> {
     pub(crate) requester: Option<&'a str>,
     pub(crate) requester_key: Option<&'a str>,
     pub(crate) requester_secret: Option<&'a [u8]>,
-}
-
-impl<'a> Changes<'a> {
-    /// Sets a new approver with a new secret.
-    pub(crate) fn set_approver(&mut self, to: &'a EmailAddress, secret: &'a Fingerprint) {
-        self.approver = Some(to.as_str());
-        self.approver_key = Some(to.normalized());
-        self.approver_secret = Some(secret.as_bytes());
-    }
-
-    /// Sets a new requester with a new secret.
-    pub(crate) fn set_requester(&mut self, to: &'a EmailAddress, secret: &'a Fingerprint) {
-        self.requester = Some(to.as_str());
-        self.requester_key = Some(to.normalized());
-        self.requester_secret = Some(secret.as_bytes());
-    }
 }
 
 /// Finds a task.

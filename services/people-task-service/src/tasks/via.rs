@@ -1,4 +1,5 @@
 use audit_log::AuthMethod;
+use auth::Caller;
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -38,7 +39,10 @@ impl DecidedVia {
     /// How an actor decides a task who has this permission on it.
     pub(crate) fn of(actor: &Actor, task: &Task, permission: Permission) -> Self {
         let (_, method) = actor.audit_identity(task, permission);
-        let key = actor.key().filter(|_| method == AuthMethod::Token);
+        let key = actor
+            .caller()
+            .and_then(Caller::key)
+            .filter(|_| method == AuthMethod::Token);
         Self {
             r#type: match (method, key) {
                 (_, Some(_)) => Credential::Key,

@@ -55,10 +55,10 @@ pub(crate) enum RegisteredWebhook {
 pub(crate) type Registrations = Batches<Registration, RegisteredWebhook, WebhookError>;
 
 /// Starts [`Registrations`].
-pub(crate) fn registrations(database: Database, limits: BatchLimits) -> Registrations {
+pub(crate) fn registrations(database: Database) -> Registrations {
     Batches::new(
         database,
-        limits,
+        BatchLimits::SERVICE,
         |connection, registrations: &[Registration], round| {
             let tasks = column(registrations, |registration| registration.new.task);
             change_in_round(connection, round, &tasks, |connection| {

@@ -8,9 +8,7 @@ use http_kit::{JsonBody, Problem, combine_errors, path_id};
 use serde_json::json;
 
 use crate::context::Context;
-use crate::idempotency::{
-    self, IDEMPOTENT_REPLAYED, IdempotencyKey, IdempotencyKeyHeader, Operation,
-};
+use crate::idempotency::{self, IDEMPOTENT_REPLAYED, IdempotencyKeyHeader, Operation};
 use crate::plugin_paths;
 use crate::tasks::credentials::AuthenticatedUser;
 use crate::tasks::error::{Forbidden, NoTask};
@@ -50,14 +48,13 @@ pub(crate) async fn register_webhook(
     user: AuthenticatedUser,
     JsonBody(body): JsonBody,
     meta: RequestMeta,
-    (request, key): (HttpRequest, Result<IdempotencyKey, Problem>),
+    request: HttpRequest,
     (context, registrations): (Data<Context>, Data<Registrations>),
 ) -> Result<HttpResponse, Problem> {
     let is_plugin = plugin_paths::is_plugin_request(&request);
-    let key = key.map(|key| key.with(&body));
-    let (new, key) = combine_errors(RegisterWebhookRequest::parse(body), key)?;
     let (by, keys) = (user.caller.id(), &context.repeat_keys);
-    let repeat = key.map(|given| keys.repeatable(Operation::RegisterWebhook, by, &given));
+    let repeat = idempotency::repeatable(&request, &body, keys, Operation::RegisterWebhook, by);
+    let (new, repeat) = combine_errors(RegisterWebhookRequest::parse(body), repeat)?;
     let registered = register::register(
         &context,
         &registrations,

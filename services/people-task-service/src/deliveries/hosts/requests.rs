@@ -1,6 +1,5 @@
 use http_kit::{Problem, Query, combine_errors};
 use utoipa::IntoParams;
-use values::{FromText, Invalid, Names as _};
 
 use crate::deliveries::requests::Host;
 
@@ -13,15 +12,6 @@ values::names! {
         Fail = "fail",
         /// Those that are paused.
         Paused = "paused",
-    }
-}
-
-impl FromText for HostStatus {
-    fn from_text(text: &str) -> Result<Self, Invalid> {
-        Self::from_name(text).ok_or_else(|| {
-            let message = format!("Must be one of {}.", Self::list());
-            Invalid::new("unknown-value", message)
-        })
     }
 }
 

@@ -10,13 +10,12 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 use database::{Connection, Database, Error};
 use futures_util::{Stream, stream};
-use serde::Serialize;
 use tokio::sync::Semaphore;
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 use values::TaskId;
 
-use self::store::{Ended, ended_since};
+use self::store::{Line, ended_since};
 
 /// How long a response lasts: less than the time that any request may take. The gateway then asks again.
 const LIFETIME: Duration = Duration::from_secs(60);
@@ -58,15 +57,6 @@ impl EndedTasks {
     }
 }
 
-/// A line of the feed.
-#[derive(Serialize)]
-pub(super) struct Line {
-    /// Where the next response continues, if it is asked for within a minute.
-    cursor: DateTime<Utc>,
-    /// Tasks that have ended. One may occur twice.
-    tasks: Vec<TaskId>,
-}
-
 /// A gateway that reads the feed.
 pub(super) struct Listener {
     feed: Arc<EndedTasks>,
@@ -99,7 +89,7 @@ impl Listener {
     }
 
     /// The lines, until the process stops, the database fails, or the time of the response is over.
-    pub(super) fn lines(self) -> impl Stream<Item = Line> {
+    fn lines(self) -> impl Stream<Item = Line> {
         stream::unfold(self, |mut listener| async move {
             let line = listener.line().await?;
             Some((line, listener))
@@ -110,21 +100,18 @@ impl Listener {
         let stopping = self.feed.stopping.clone();
         while Instant::now() < self.until {
             let started = Instant::now();
-            let ended = stopping.run_until_cancelled(self.read()).await?;
-            let ended = ended
+            let line = stopping.run_until_cancelled(self.read()).await?;
+            let mut line = line
                 .inspect_err(|error| {
                     tracing::warn!(?error, "the tasks that have ended could not be read");
                 })
                 .ok()?;
-            let tasks = self.new_ones(ended.tasks);
-            self.since = Some(ended.at);
+            line.tasks = self.new_ones(line.tasks);
+            self.since = Some(line.cursor);
             let is_due = |last: Instant| last.elapsed() >= HEARTBEAT;
-            if !tasks.is_empty() || self.last_line.is_none_or(is_due) {
+            if !line.tasks.is_empty() || self.last_line.is_none_or(is_due) {
                 self.last_line = Some(Instant::now());
-                return Some(Line {
-                    cursor: ended.at,
-                    tasks,
-                });
+                return Some(line);
             }
             let pause = PAUSE.max(started.elapsed() * MAX_SHARE);
             stopping.run_until_cancelled(sleep(pause)).await?;
@@ -132,7 +119,7 @@ impl Listener {
         None
     }
 
-    async fn read(&mut self) -> Result<Ended, Error> {
+    async fn read(&mut self) -> Result<Line, Error> {
         let now = Instant::now();
         let overlap = if now >= self.next_long_read {
             self.next_long_read = now + LONG_INTERVAL;

@@ -5,7 +5,8 @@ use actix_web::{HttpResponse, get};
 use futures_util::StreamExt as _;
 use http_kit::{Problem, Query};
 
-use super::{EndedTasks, Line, Listener};
+use super::store::Line;
+use super::{EndedTasks, Listener};
 
 /// The tasks that end from now on, or since the cursor of an earlier response, as lines of JSON. Internal: the gateway
 /// does not route it and the OpenAPI document does not contain it.

@@ -4,13 +4,16 @@ use chrono::{DateTime, Utc};
 use database::{Error, prepared};
 use diesel::prelude::*;
 use diesel::sql_types::{Array, BigInt, Binary, Nullable, Timestamptz};
+use serde::Serialize;
 use values::TaskId;
 
-/// The tasks that have ended, and when the database was asked.
-#[derive(QueryableByName)]
-pub(super) struct Ended {
+/// A line of the feed.
+#[derive(QueryableByName, Serialize)]
+pub(super) struct Line {
+    /// Where the next response continues, if it is asked for within a minute: when the database was asked.
     #[diesel(sql_type = Timestamptz)]
-    pub(super) at: DateTime<Utc>,
+    pub(super) cursor: DateTime<Utc>,
+    /// Tasks that have ended. One may occur twice.
     #[diesel(sql_type = Array<Binary>)]
     pub(super) tasks: Vec<TaskId>,
 }
@@ -20,7 +23,7 @@ pub(super) fn ended_since(
     connection: &mut PgConnection,
     since: Option<DateTime<Utc>>,
     overlap: Duration,
-) -> Result<Ended, Error> {
+) -> Result<Line, Error> {
     let overlap = i64::try_from(overlap.as_millis()).unwrap_or(i64::MAX);
     Ok(prepared(ENDED_SINCE)
         .bind::<Nullable<Timestamptz>, _>(since)
@@ -30,6 +33,6 @@ pub(super) fn ended_since(
 
 /// The audit log has an index of times, and an entry for each end of a task, which the same transaction inserts. So
 /// waiting costs decisions nothing.
-const ENDED_SINCE: &str = "SELECT now() AS at, coalesce(array_agg(subject_id), '{}') AS tasks
+const ENDED_SINCE: &str = "SELECT now() AS cursor, coalesce(array_agg(subject_id), '{}') AS tasks
     FROM audit_log
     WHERE at > coalesce($1, now()) - $2 * interval '1 millisecond' AND action IN ('task-approved', 'task-rejected', 'task-cancelled')";

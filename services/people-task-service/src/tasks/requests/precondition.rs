@@ -1,8 +1,5 @@
-use std::future::{Ready, ready};
-
-use actix_web::dev::Payload;
-use actix_web::http::header::{HeaderMap, IF_MATCH};
-use actix_web::{FromRequest, HttpRequest};
+use actix_web::HttpRequest;
+use actix_web::http::header::IF_MATCH;
 use http_kit::{FieldValue, Problem};
 use serde_json::Value;
 use utoipa::openapi::schema::{ObjectBuilder, Type};
@@ -52,8 +49,12 @@ impl Precondition {
         versions.is_none_or(|versions| versions.contains(&version))
     }
 
-    fn parse(headers: &HeaderMap) -> Result<Self, Invalid> {
-        let lines: Vec<_> = headers.get_all(IF_MATCH).collect();
+    /// The versions of `If-Match` in a request.
+    ///
+    /// # Errors
+    /// `400` if the header is invalid.
+    pub(crate) fn of(request: &HttpRequest) -> Result<Self, Problem> {
+        let lines: Vec<_> = request.headers().get_all(IF_MATCH).collect();
         if lines.is_empty() {
             return Ok(Self::default());
         }
@@ -62,7 +63,7 @@ impl Precondition {
         let parsed = lines.and_then(|lines| parse_list(&lines.join(",")));
         parsed.map(Self).ok_or_else(|| {
             let message = "Must be `*`, or versions of the task as `ETag` has them, such as \"3\".";
-            Invalid::new("invalid-if-match", message)
+            Problem::invalid_field("If-Match", Invalid::new("invalid-if-match", message))
         })
     }
 }
@@ -97,16 +98,6 @@ fn version_of(tag: &str) -> Option<i64> {
     let is_added = suffix.is_empty() || suffix.starts_with(['-', ';', '+', ':', '_']);
     let is_number = !number.is_empty() && is_added;
     is_number.then(|| number.parse().unwrap_or(i64::MAX))
-}
-
-impl FromRequest for Precondition {
-    type Error = Problem;
-    type Future = Ready<Result<Self, Problem>>;
-
-    fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
-        let parsed = Self::parse(request.headers());
-        ready(parsed.map_err(|invalid| Problem::invalid_field("If-Match", invalid)))
-    }
 }
 
 impl FieldValue for TaskVersion {

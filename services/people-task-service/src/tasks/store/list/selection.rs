@@ -12,22 +12,18 @@ fn unaccented(text: &str) -> String {
     format!(r"regexp_replace(normalize(lower({text}), NFD), '[\u0300-\u036f]', '', 'g')")
 }
 
-/// Tasks with a value in a column that `tasks` and `task_states` have.
-fn with_value(column: &str, value: &str) -> Indexed {
-    Indexed {
-        table: "tasks",
-        condition: format!("{column} = {value}"),
-        order: "ORDER BY created, id",
-    }
-}
-
-/// A task with a secret: one, or none.
-fn with_secret(condition: String) -> Indexed {
+/// Tasks that an index has in this order.
+fn indexed(condition: String, order: &'static str) -> Indexed {
     Indexed {
         table: "tasks",
         condition,
-        order: "",
+        order,
     }
+}
+
+/// Tasks with a value in a column that `tasks` and `task_states` have.
+fn with_value(column: &str, value: &str) -> Indexed {
+    indexed(format!("{column} = {value}"), "ORDER BY created, id")
 }
 
 /// The condition of tasks, on a row of `task_states`, which has no secrets.
@@ -153,7 +149,7 @@ impl Selection {
         }
     }
 
-    /// A secret names its task.
+    /// A secret names its task: one, or none.
     fn add_secret(&mut self, column: &str, secret: &PresentedSecret) {
         let Some(task) = secret.task else {
             return;
@@ -162,7 +158,7 @@ impl Selection {
         let fingerprint = Bind::Bytes(secret.fingerprint.as_bytes().to_vec());
         let fingerprint = self.binds.add(fingerprint);
         let condition = format!("id = {task} AND {column} = {fingerprint}");
-        self.own.push(with_secret(condition));
+        self.own.push(indexed(condition, ""));
     }
 
     fn add_filter(&mut self, field: TaskFilter, value: &str) {
@@ -183,11 +179,8 @@ impl Selection {
             TaskFilter::Requester => self.address("requester_key", value),
             TaskFilter::Title => {
                 let title = self.binds.text(value);
-                self.indexed.push(Indexed {
-                    table: "tasks",
-                    condition: format!("lower(title) = lower({title})"),
-                    order: "ORDER BY id",
-                });
+                let condition = format!("lower(title) = lower({title})");
+                self.indexed.push(indexed(condition, "ORDER BY id"));
                 format!("title_key = lower({title})")
             }
         };
