@@ -214,16 +214,14 @@ async fn on_connection<T: Send + 'static>(
 fn take_lock(connection: &mut PgConnection) -> Result<(), MigrationError> {
     let started = Instant::now();
     let take = sql::<Bool>(&format!("SELECT pg_try_advisory_lock({LOCK})"));
-    loop {
-        if take.clone().get_result(connection)? {
-            return Ok(());
-        }
+    while !take.clone().get_result::<bool>(connection)? {
         if started.elapsed() > MAX_LOCK_WAIT {
             return Err(MigrationError::Busy);
         }
         tracing::debug!("waiting for the migrations of another process");
         std::thread::sleep(PAUSE);
     }
+    Ok(())
 }
 
 fn wait_until_migrated(

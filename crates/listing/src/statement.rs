@@ -5,7 +5,7 @@ use database::{Connection, Error, composed};
 use diesel::pg::Pg;
 use diesel::prelude::*;
 use diesel::query_builder::{AstPass, QueryFragment};
-use diesel::sql_types::{Array, BigInt, Binary, Bool, Text, Timestamptz};
+use diesel::sql_types::{BigInt, Binary, Text, Timestamptz};
 
 use crate::{Page, Paging};
 
@@ -14,12 +14,8 @@ use crate::{Page, Paging};
 pub enum Bind {
     /// `bytea`
     Bytes(Vec<u8>),
-    /// `bytea[]`
-    BytesArray(Vec<Vec<u8>>),
     /// `text`
     Text(String),
-    /// `boolean`
-    Bool(bool),
     /// `bigint`
     Number(i64),
     /// `timestamptz`
@@ -55,9 +51,7 @@ impl QueryFragment<Pg> for Binds {
         for bind in &self.0 {
             match bind {
                 Bind::Bytes(bytes) => out.push_bind_param::<Binary, _>(bytes)?,
-                Bind::BytesArray(array) => out.push_bind_param::<Array<Binary>, _>(array)?,
                 Bind::Text(text) => out.push_bind_param::<Text, _>(text)?,
-                Bind::Bool(value) => out.push_bind_param::<Bool, _>(value)?,
                 Bind::Number(number) => out.push_bind_param::<BigInt, _>(number)?,
                 Bind::Time(time) => out.push_bind_param::<Timestamptz, _>(time)?,
             }
