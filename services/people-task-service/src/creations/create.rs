@@ -38,8 +38,8 @@ pub(super) struct CreationRequest {
 /// Creates a task for a signed-in user, with its webhooks. A repeat of a request gets the answer of that request.
 ///
 /// # Errors
-/// [`TaskError::MailOff`], [`TaskError::Deciders`], [`TaskError::CallerErased`], [`CreationError::Webhooks`], [`CreationError::Quota`],
-/// [`CreationError::Repeat`].
+/// [`TaskError::MailOff`], [`TaskError::Deciders`], [`TaskError::CallerErased`], [`TaskError::Quota`],
+/// [`CreationError::Webhooks`], [`CreationError::Repeat`].
 #[tracing::instrument(skip_all, fields(user.id = %request.user.caller.id(), task.id))]
 pub(super) async fn create(
     context: &Context,
@@ -72,7 +72,8 @@ async fn create_or_find(
     let (creation, new) = prepare(context, request)?;
     amounts.bytes = amounts.bytes.saturating_add(creation.option_bytes());
     let (with_options, repeat) = (creation.with_options(), creation.repeat.clone());
-    context.quotas.take(by, amounts)?;
+    let taken = context.quotas.take(by, amounts);
+    taken.map_err(TaskError::from)?;
     let created = creations.run(creation).await;
     // Nothing was written, unless the database failed: then it is not known.
     if !matches!(
@@ -82,10 +83,7 @@ async fn create_or_find(
         context.quotas.give_back(by, amounts.bytes);
     }
     let answer = match created? {
-        Created::New(response) => {
-            let response = response.with_secrets(&new.told);
-            CreationAnswer::New(Box::new(response))
-        }
+        Created::New(response) => response.answer(&new.told),
         Created::Stored(answer) => {
             let bytes = repeat.map_or(0, |repeat| answer.bytes(&repeat));
             context.quotas.keep(by, bytes);

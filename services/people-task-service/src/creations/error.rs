@@ -2,7 +2,6 @@ use database::database_problem;
 use http_kit::{FieldError, Problem};
 
 use crate::idempotency::RepeatError;
-use crate::quotas::QuotaError;
 use crate::tasks::TaskError;
 use crate::webhooks::error::WebhookError;
 
@@ -15,8 +14,6 @@ pub(crate) enum CreationError {
     #[error(transparent)]
     Repeat(#[from] RepeatError),
     #[error(transparent)]
-    Quota(#[from] QuotaError),
-    #[error(transparent)]
     Task(#[from] TaskError),
     #[error(transparent)]
     Database(#[from] database::Error),
@@ -27,7 +24,6 @@ impl From<CreationError> for Problem {
         match error {
             CreationError::Webhooks(refused) => refused_webhooks(refused),
             CreationError::Repeat(error) => error.into(),
-            CreationError::Quota(error) => error.into(),
             CreationError::Task(error) => error.into(),
             CreationError::Database(error) => database_problem(error),
         }

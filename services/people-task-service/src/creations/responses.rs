@@ -37,9 +37,9 @@ pub(super) enum CreationAnswer {
 
 impl NewTaskResponse {
     /// Adds the secrets: the approver's and the requester's.
-    pub(super) fn with_secrets(mut self, [approver, requester]: &[Secret; 2]) -> Self {
+    pub(super) fn answer(mut self, [approver, requester]: &[Secret; 2]) -> CreationAnswer {
         self.task = self.task.with_secrets(Some(approver), Some(requester));
-        self
+        CreationAnswer::New(Box::new(self))
     }
 
     /// The response as it is stored.

@@ -47,8 +47,7 @@ impl DecisionRequest {
     }
 }
 
-/// Why a task is withdrawn, and the secret of its requester if it is withdrawn without a token. [`DecisionRequest::parse`]
-/// parses it, with the reason as the comment.
+/// Why a task is withdrawn, and the secret of its requester if it is withdrawn without a token.
 #[derive(Debug, ToSchema)]
 #[expect(dead_code, reason = "it only documents the body")]
 pub(crate) struct CancelRequest {

@@ -5,7 +5,7 @@ mod seeds;
 use std::time::Duration;
 
 use auth::MailKeys;
-use values::{Language, Secret, TaskId};
+use values::Language;
 
 /// What the service needs for mails about tasks. Without keys none are sent.
 pub(crate) use crate::settings::MailSettings as Mailing;
@@ -29,12 +29,5 @@ impl Mailing {
     pub(crate) fn keys_for(&self, notify: Option<bool>) -> Option<&MailKeys> {
         let is_wanted = notify.unwrap_or(self.by_default);
         self.keys.as_ref().filter(|_| is_wanted)
-    }
-
-    /// A new seed for a task about which mails are sent, and the secret that it gives.
-    pub(crate) fn new_secret(&self, task: TaskId, part: Part) -> Option<(Seed, Secret)> {
-        let keys = self.keys.as_ref()?;
-        let seed = Seed::random();
-        Some((seed, seed.secret(keys.current(), task, part)))
     }
 }

@@ -1,6 +1,7 @@
 use std::time::Duration;
 
 use database::{Connection, Database};
+use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
 use crate::mails::store;
@@ -9,7 +10,7 @@ const INTERVAL: Duration = Duration::from_secs(15);
 
 /// Keeps the gauge of the backlog up to date until it is cancelled. It grows when no notification worker sends.
 pub(crate) async fn watch(database: Database, shutdown: CancellationToken) {
-    loop {
+    while !shutdown.is_cancelled() {
         let load = |connection: &mut Connection| store::oldest_due(connection);
         match database.run(load).await {
             Ok(seconds) => metrics::gauge!("task_mails_oldest_due_seconds").set(seconds),
@@ -17,9 +18,6 @@ pub(crate) async fn watch(database: Database, shutdown: CancellationToken) {
                 tracing::debug!(error = ?error, "the mails that are due could not be read");
             }
         }
-        tokio::select! {
-            () = tokio::time::sleep(INTERVAL) => {}
-            () = shutdown.cancelled() => return,
-        }
+        shutdown.run_until_cancelled(sleep(INTERVAL)).await;
     }
 }

@@ -91,6 +91,14 @@ pub(super) struct UnsubscribeQuery {
     pub(super) turns_on: bool,
 }
 
+values::names! {
+    /// Whether a recipient wants reminders.
+    enum Reminders {
+        On = "on",
+        Off = "off",
+    }
+}
+
 impl UnsubscribeQuery {
     /// Parses the parameters.
     ///
@@ -98,17 +106,9 @@ impl UnsubscribeQuery {
     /// `400` with every invalid parameter.
     pub(super) fn parse(query: &Query) -> Result<Self, Problem> {
         let token = query.first("token").unwrap_or_default();
-        let turns_on = match query.first("reminders") {
-            Some("on") => true,
-            None | Some("off") => false,
-            Some(_) => {
-                let invalid = Invalid::new("unknown-value", "Must be one of on, off.");
-                return Err(Problem::invalid_field("reminders", invalid));
-            }
-        };
         Ok(Self {
             token: token.to_owned(),
-            turns_on,
+            turns_on: query.parsed("reminders")? == Some(Reminders::On),
         })
     }
 }

@@ -2,6 +2,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use database::{Connection, Database, Error};
+use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 use values::UserId;
 
@@ -42,10 +43,7 @@ pub(crate) async fn watch(
             }
             next_count = Instant::now() + started.elapsed() * PART;
         }
-        tokio::select! {
-            () = tokio::time::sleep(INTERVAL) => {}
-            () = shutdown.cancelled() => {}
-        }
+        shutdown.run_until_cancelled(sleep(INTERVAL)).await;
     }
 }
 

@@ -1,6 +1,7 @@
 use std::sync::Arc;
 
 use audit_log::RequestMeta;
+use auth::MailKeys;
 use database::{Connection, Database};
 use serde_json::json;
 use values::{EmailAddress, Fingerprint, FromText as _, Secret, TaskId};
@@ -261,9 +262,12 @@ impl<'a> NewPerson<'a> {
         mailing: Option<&Mailing>,
     ) -> Option<Self> {
         let address = address?;
-        let derived = mailing.and_then(|mailing| mailing.new_secret(task, part));
-        let (seed, secret) = match derived {
-            Some((seed, secret)) => (Some(seed), secret),
+        let keys = mailing.and_then(|mailing| mailing.keys.as_ref());
+        let (seed, secret) = match keys.map(MailKeys::current) {
+            Some(key) => {
+                let seed = Seed::random();
+                (Some(seed), seed.secret(key, task, part))
+            }
             None => (None, secrets::generate(task)),
         };
         Some(Self {
