@@ -8,6 +8,7 @@
 //! - [`unreadable_request`]: the response to a request that is not HTTP.
 //! - [`Routes`]: the routes of the OpenAPI document: other paths are `404`, other methods `405`.
 //! - [`mount()`] adds the probes, `/openapi.json` and the `404` and `405` fallback to the routes of a service.
+//! - [`complete`]: what the operations of a document have in common.
 //! - [`problem_responses!`]: types that document problems in OpenAPI, with examples made of the problems.
 //! - [`Health`]: the liveness and readiness probes, `/healthz` and `/readyz`.
 //! - [`forwarded_for`]: the client's address behind proxies; [`client_network()`]: the unit by which it is limited.
@@ -35,7 +36,7 @@ pub use documentation::{BodyProblems, DocumentedProblem, ProblemGroup, QueryProb
 pub use fields::{FieldValue, Fields, json_object, json_text};
 pub use health::{Checked, Health, healthz, readyz};
 pub use middleware::{REQUEST_ID, TRACEPARENT, Waited, request_context};
-pub use mount::{BearerToken, Document, mount};
+pub use mount::{BearerToken, Document, complete, mount};
 pub use problem::{FieldError, Problem, ProblemBody, whole_seconds};
 pub use query::{Query, combine_errors, path_id};
 pub use routes::Routes;

@@ -2,7 +2,7 @@ use actix_web::web::{Data, PathConfig, ServiceConfig, get, to};
 use actix_web::{HttpRequest, HttpResponse};
 use utoipa::Modify;
 use utoipa::openapi::OpenApi;
-use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme};
+use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityRequirement, SecurityScheme};
 
 use crate::{Health, Problem, Routes, healthz, readyz};
 
@@ -39,6 +39,43 @@ impl Modify for BearerToken {
         let components = document.components.get_or_insert_default();
         components.add_security_scheme("bearer", SecurityScheme::Http(bearer.build()));
     }
+}
+
+/// Completes the operations of a document: one that names no `security` takes an access token, one without a tag gets `tag`,
+/// and the name of its handler is its identifier in camel case, unless it has another.
+#[must_use]
+pub fn complete(mut document: OpenApi, tag: &str) -> OpenApi {
+    for item in document.paths.paths.values_mut() {
+        let methods = [
+            &mut item.get,
+            &mut item.put,
+            &mut item.post,
+            &mut item.delete,
+        ];
+        for operation in methods.into_iter().flatten() {
+            let bearer = || vec![SecurityRequirement::new("bearer", Vec::<String>::new())];
+            operation.security.get_or_insert_with(bearer);
+            let tags = operation.tags.get_or_insert_default();
+            if tags.is_empty() {
+                tags.push(tag.to_owned());
+            }
+            operation.operation_id = operation.operation_id.as_deref().map(camel_case);
+        }
+    }
+    document
+}
+
+fn camel_case(name: &str) -> String {
+    let mut camel = String::with_capacity(name.len());
+    let mut starts_word = false;
+    for letter in name.chars() {
+        match letter {
+            '_' => starts_word = true,
+            _ if std::mem::take(&mut starts_word) => camel.push(letter.to_ascii_uppercase()),
+            _ => camel.push(letter),
+        }
+    }
+    camel
 }
 
 /// Adds what both services have in addition to their own routes: `/healthz`, `/readyz`, `/openapi.json`, `404` for

@@ -210,7 +210,8 @@ fn health(context: &Context) -> Health {
 #[must_use]
 pub fn openapi() -> OpenApi {
     let app = App::new().into_utoipa_app().openapi(Base::openapi());
-    app.configure(routes).split_for_parts().1
+    let document = app.configure(routes).split_for_parts().1;
+    http_kit::complete(document, "users")
 }
 
 /// Every public operation. Fixed segments come before `{userId}`.

@@ -18,15 +18,12 @@ use crate::context::Context;
 /// `user-deletion-failed` and `user-deleted`. A deleted user is shown by a pseudonym. The filters `after`
 /// (inclusive) and `before` (exclusive) take a time in RFC 3339 format.
 #[utoipa::path(
-    operation_id = "listAudit",
-    tag = "users",
     params(AuditQuery),
     responses(
         (status = 200, description = "The entries of the page.", body = Vec<AuditEntry>,
             headers(("Link" = String, description = "`<…>; rel=\"next\"` if there is a next page."))),
         AdminProblems, QueryProblems, DatabaseProblems
-    ),
-    security(("bearer" = []))
+    )
 )]
 #[get("/audit")]
 pub(crate) async fn list_audit(
