@@ -1,5 +1,6 @@
 use std::convert::Infallible;
 use std::future::{Ready, ready};
+use std::net::IpAddr;
 
 use actix_web::dev::Payload;
 use actix_web::{FromRequest, HttpRequest};
@@ -100,11 +101,20 @@ values::names! {
 /// The client address and the request id of a change.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RequestMeta {
-    client_address: Option<String>,
+    client_address: Option<IpAddr>,
     request_id: String,
 }
 
 impl RequestMeta {
+    /// The metadata of a request from outside.
+    #[must_use]
+    pub fn of(request: &HttpRequest) -> Self {
+        Self {
+            client_address: client_address(request, TrustedProxies::Peer),
+            ..Self::internal()
+        }
+    }
+
     /// The metadata of work inside the system, such as a worker's. It has the id of the request that caused the
     /// work, if it runs in the context of that request.
     #[must_use]
@@ -114,6 +124,12 @@ impl RequestMeta {
             request_id: RequestContext::current_or_fresh().request_id,
         }
     }
+
+    /// The network of the client, by which it is limited: an IPv4 address, or an IPv6 /64.
+    #[must_use]
+    pub fn client_network(&self) -> Option<IpAddr> {
+        self.client_address.map(http_kit::client_network)
+    }
 }
 
 impl FromRequest for RequestMeta {
@@ -121,11 +137,7 @@ impl FromRequest for RequestMeta {
     type Future = Ready<Result<Self, Infallible>>;
 
     fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
-        let address = client_address(request, TrustedProxies::Peer);
-        ready(Ok(Self {
-            client_address: address.map(|address| address.to_string()),
-            ..Self::internal()
-        }))
+        ready(Ok(Self::of(request)))
     }
 }
 
@@ -156,7 +168,7 @@ impl Entry {
             subject_kind: None,
             subject_id: None,
             auth_method: None,
-            client_address: request.client_address,
+            client_address: request.client_address.map(|address| address.to_string()),
             request_id: request.request_id,
             detail: actor.key().map(|key| json!({ "key": key })),
             key: actor.key(),

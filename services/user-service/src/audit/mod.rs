@@ -7,8 +7,9 @@ use audit_log::{Actor, AuthMethod, Entry, RequestMeta, Subject};
 use auth::Caller;
 use values::{Names as _, UserId};
 
+use crate::client_network::ClientNetwork;
+
 values::names! {
-    /// An action of the audit log.
     pub(crate) enum AuditAction {
         FirstAdminMade = "first-admin-made",
         UserCreated = "user-created",
@@ -36,7 +37,6 @@ values::names! {
 }
 
 impl AuditAction {
-    /// An entry about a user.
     pub(crate) fn entry(self, actor: Actor, user: UserId, meta: RequestMeta) -> Entry {
         self.entry_about(actor, Some(user), meta)
     }
@@ -71,9 +71,12 @@ impl RequestActor {
         }
     }
 
-    /// Whether an API key acts.
     pub(crate) fn is_key(&self) -> bool {
         matches!(self.actor, Actor::UserKey(..) | Actor::AdminKey(..))
+    }
+
+    pub(crate) fn client(&self) -> ClientNetwork {
+        ClientNetwork::of(&self.meta)
     }
 
     /// An entry about a user, authenticated by the caller's token.

@@ -22,10 +22,10 @@ use crate::password_rules::Password;
 pub(super) async fn change(
     context: &Context,
     caller: &Caller,
-    client: &ClientNetwork,
     request: ChangePasswordRequest,
     actor: RequestActor,
 ) -> Result<Secret, PasswordError> {
+    let client = &actor.client();
     let (current, attempt) = count_attempt(context, caller, client).await?;
     let hash = match verify_and_hash(context, client, request, current).await {
         Err(PasswordError::WrongPassword) => {
@@ -33,7 +33,7 @@ pub(super) async fn change(
         }
         hash => back_off::refund_on_error(&context.database, &attempt, hash).await?,
     };
-    let subject = update(context, caller, client, attempt, hash, actor).await?;
+    let subject = update(context, caller, attempt, hash, actor).await?;
     revoke_earlier_tokens(context, &subject.user);
     Ok(sign_token(context, &subject).map_err(AccountError::from)?)
 }
@@ -86,12 +86,11 @@ async fn refuse(context: &Context, caller: &Caller, actor: RequestActor) -> Pass
 async fn update(
     context: &Context,
     caller: &Caller,
-    client: &ClientNetwork,
     attempt: CountedAttempt,
     hash: String,
     actor: RequestActor,
 ) -> Result<TokenSubject, PasswordError> {
-    let (id, epoch, client) = (caller.id(), caller.epoch(), client.clone());
+    let (id, epoch, client) = (caller.id(), caller.epoch(), actor.client());
     let entry = actor.entry(AuditAction::PasswordChanged, id);
     let entry = entry.authenticated_by(AuthMethod::Password);
     let update = move |connection: &mut Connection| {

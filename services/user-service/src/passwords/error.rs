@@ -70,11 +70,9 @@ impl From<PasswordError> for Problem {
 }
 
 http_kit::problem_responses! {
-    /// Problems of changing one's own password.
     pub(crate) ChangePasswordProblems: BodyProblems {
         PasswordError::WrongPassword,
     }
-    /// Problems of requesting a code.
     pub(crate) ForgotPasswordProblems: DatabaseProblems {
         PasswordError::TooManyRequests(Duration::from_secs(60))
             => "Too many codes were requested for this e-mail address or by this client.",

@@ -27,7 +27,6 @@ use crate::settings::EmailVerification;
 pub(super) async fn forgot(
     context: &Context,
     email: EmailAddress,
-    client_network: ClientNetwork,
     meta: RequestMeta,
 ) -> Result<Vec<QueuedNotification>, PasswordError> {
     let channels = Channel::configured(&context.channels);
@@ -35,6 +34,7 @@ pub(super) async fn forgot(
         return Err(PasswordError::NotConfigured);
     }
     let (limits, counted) = (context.code_requests, email.clone());
+    let client = ClientNetwork::of(&meta);
     let all_are_trusted = context.email_verification == EmailVerification::Off;
     let count = move |connection: &mut Connection| {
         // Someone who only claims the address may have signed in from anywhere.
@@ -44,13 +44,11 @@ pub(super) async fn forgot(
         let limited = CodeRequest {
             kind: Kind::ForgotPassword,
             email: &counted,
-            client: &client_network,
-            from_known_network: is_known_network(connection, user, &client_network)?,
+            client: &client,
+            from_known_network: is_known_network(connection, user, &client)?,
         };
-        match count_code_request(connection, limits, limited)? {
-            Some(wait) => Err(PasswordError::TooManyRequests(wait)),
-            None => Ok(()),
-        }
+        let wait = count_code_request(connection, limits, limited)?;
+        wait.map_or(Ok(()), |wait| Err(PasswordError::TooManyRequests(wait)))
     };
     // A separate transaction, because a deletion locks the user before the counts.
     context.database.transaction(count).await?;

@@ -21,7 +21,6 @@ use crate::password_rules::NewPassword;
 #[tracing::instrument(skip_all, fields(user.id))]
 pub(super) async fn reset(
     context: &Context,
-    client: &ClientNetwork,
     request: ResetPasswordRequest,
     actor: RequestActor,
 ) -> Result<(), PasswordError> {
@@ -36,7 +35,7 @@ pub(super) async fn reset(
     };
     let id = context.database.run(find).await?;
     tracing::Span::current().record("user.id", id.to_string());
-    let hash = context.hasher.hash(client, password).await?;
+    let hash = context.hasher.hash(&actor.client(), password).await?;
     let entry = actor.entry(AuditAction::PasswordReset, id);
     let update = move |connection: &mut Connection| {
         let user = store::update_password(connection, id, None, &hash, entry)?
@@ -56,7 +55,6 @@ pub(super) async fn reset(
 #[tracing::instrument(skip_all, fields(user.id))]
 pub(crate) async fn reset_by_code(
     context: &Context,
-    client: &ClientNetwork,
     (kind, code): (Kind, Fingerprint),
     password: NewPassword,
     meta: RequestMeta,
@@ -67,15 +65,15 @@ pub(crate) async fn reset_by_code(
     };
     let id = context.database.run(find).await?;
     tracing::Span::current().record("user.id", id.to_string());
-    let hash = context.hasher.hash(client, password).await?;
-    let own_client = client.clone();
+    let client = ClientNetwork::of(&meta);
+    let hash = context.hasher.hash(&client, password).await?;
     let redeem = move |connection: &mut Connection| {
         // The lock makes the second of two concurrent requests find the code used.
         accounts::store::lock(connection, id)?.ok_or(PasswordError::InvalidCode)?;
         if code_store::find_user(connection, kind, code)? != Some(id) {
             return Err(PasswordError::InvalidCode);
         }
-        redeem(connection, id, &hash, &own_client, (kind, &meta))
+        redeem(connection, id, &hash, &client, (kind, &meta))
     };
     let user = context.database.transaction(redeem).await?;
     revoke_earlier_tokens(context, &user);

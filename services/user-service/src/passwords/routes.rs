@@ -19,7 +19,6 @@ use super::responses::{ChangePasswordResponse, ForgotPasswordResponse};
 use crate::accounts::{CodeProblems, DeletionProblems, EmptyResponse, UserProblems};
 use crate::audit::RequestActor;
 use crate::back_off::BackOffProblems;
-use crate::client_network::ClientNetwork;
 use crate::context::Context;
 use crate::hashing::HashProblems;
 use crate::notifications::Kind;
@@ -29,26 +28,22 @@ use crate::notifications::Kind;
 /// Revokes all tokens of the user, including the one in use, and returns a new one. API keys go on. A wrong `oldPassword` counts
 /// like a failed sign-in: after several in a row, each further attempt must wait.
 #[utoipa::path(
-    operation_id = "changePassword",
-    tag = "users",
     request_body = ChangePasswordRequest,
     responses(
         (status = 200, description = "The password was changed.", body = ChangePasswordResponse),
         TokenProblems, ChangePasswordProblems, BackOffProblems, HashProblems
-    ),
-    security(("bearer" = []))
+    )
 )]
 #[post("/user/change-password")]
 pub(crate) async fn change_password(
     caller: Caller,
     context: Data<Context>,
     meta: RequestMeta,
-    client: ClientNetwork,
     body: JsonBody,
 ) -> Result<Json<ChangePasswordResponse>, Problem> {
     let request = ChangePasswordRequest::parse(body.0, context.rules)?;
     let actor = RequestActor::new(&caller, meta);
-    let token = change(&context, &caller, &client, request, actor).await?;
+    let token = change(&context, &caller, request, actor).await?;
     Ok(Json(ChangePasswordResponse::new(&token)))
 }
 
@@ -56,26 +51,22 @@ pub(crate) async fn change_password(
 ///
 /// Revokes all tokens of the user, ends the user's API keys, and ends the back-off after failed sign-ins.
 #[utoipa::path(
-    operation_id = "resetPassword",
-    tag = "users",
     request_body = ResetPasswordRequest,
     responses(
         (status = 200, description = "The password was set.", body = EmptyResponse),
         AdminProblems, BodyProblems, UserProblems, DeletionProblems, HashProblems
-    ),
-    security(("bearer" = []))
+    )
 )]
 #[post("/user/reset-password")]
 pub(crate) async fn reset_password(
     admin: AdminCaller,
     context: Data<Context>,
     meta: RequestMeta,
-    client: ClientNetwork,
     body: JsonBody,
 ) -> Result<Json<EmptyResponse>, Problem> {
     let request = ResetPasswordRequest::parse(body.0, context.rules)?;
     let actor = RequestActor::new(&admin, meta);
-    reset(&context, &client, request, actor).await?;
+    reset(&context, request, actor).await?;
     Ok(Json(EmptyResponse {}))
 }
 
@@ -87,8 +78,6 @@ pub(crate) async fn reset_password(
 /// (`FORGOT_PASSWORD_PER_ACCOUNT`, `FORGOT_PASSWORD_PER_CLIENT`); a client address from which the user signed in before
 /// has only the second limit.
 #[utoipa::path(
-    operation_id = "forgotPassword",
-    tag = "users",
     request_body = ForgotPasswordRequest,
     responses(
         (status = 200, description = "What was queued, one entry for each channel.", body = Vec<ForgotPasswordResponse>),
@@ -100,11 +89,10 @@ pub(crate) async fn reset_password(
 pub(crate) async fn forgot_password(
     context: Data<Context>,
     meta: RequestMeta,
-    client_network: ClientNetwork,
     body: JsonBody,
 ) -> Result<Json<Vec<ForgotPasswordResponse>>, Problem> {
     let ForgotPasswordRequest { email } = ForgotPasswordRequest::parse(body.0)?;
-    let queued = forgot(&context, email.clone(), client_network, meta).await?;
+    let queued = forgot(&context, email.clone(), meta).await?;
     let request_context = RequestContext::current_or_fresh();
     let entries = queued
         .iter()
@@ -117,8 +105,6 @@ pub(crate) async fn forgot_password(
 /// Takes a code, which can be used once, within an hour (`FORGOT_PASSWORD_TTL`). Revokes all other codes and all tokens of the user,
 /// ends the user's API keys, and ends the back-off after failed sign-ins.
 #[utoipa::path(
-    operation_id = "resetForgottenPassword",
-    tag = "users",
     request_body = ResetForgottenPasswordRequest,
     responses(
         (status = 200, description = "The password was set.", body = EmptyResponse),
@@ -130,11 +116,10 @@ pub(crate) async fn forgot_password(
 pub(crate) async fn reset_forgotten_password(
     context: Data<Context>,
     meta: RequestMeta,
-    client: ClientNetwork,
     body: JsonBody,
 ) -> Result<Json<EmptyResponse>, Problem> {
     let request = ResetForgottenPasswordRequest::parse(body.0, context.rules)?;
     let code = (Kind::ForgotPassword, request.code.fingerprint());
-    reset_by_code(&context, &client, code, request.password, meta).await?;
+    reset_by_code(&context, code, request.password, meta).await?;
     Ok(Json(EmptyResponse {}))
 }

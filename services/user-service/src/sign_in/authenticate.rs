@@ -1,10 +1,10 @@
-use audit_log::{Actor, AuthMethod};
+use audit_log::{Actor, AuthMethod, RequestMeta};
 use database::Connection;
 use values::Secret;
 
 use super::error::SignInError;
 use super::refuse::refuse;
-use super::requests::Attempt;
+use super::requests::{SignInName, SignInRequest};
 use super::store::{self, Candidate, Found};
 use crate::accounts::TokenSubject;
 use crate::audit::AuditAction;
@@ -21,21 +21,22 @@ const MAX_RACES: usize = 2;
 #[tracing::instrument(skip_all, fields(user.id))]
 pub(crate) async fn authenticate(
     context: &Context,
-    attempt: Attempt,
-    password: Secret,
+    SignInRequest { name, password }: SignInRequest,
+    meta: RequestMeta,
 ) -> Result<TokenSubject, SignInError> {
+    let client = &ClientNetwork::of(&meta);
     let mut user = None;
     for _ in 0..MAX_RACES {
-        let pending = count_attempt(context, attempt.clone()).await?;
-        user = pending.candidate.as_ref().map(|found| found.id);
-        let verdict = verify_password(context, &attempt.client, &password, &pending).await?;
+        let (found, counted) = count_attempt(context, name.clone(), client.clone()).await?;
+        user = found.candidate.as_ref().map(|found| found.id);
+        let verdict = verify_password(context, client, &password, &found);
+        let verdict = back_off::refund_on_error(&context.database, &counted, verdict.await).await?;
         let is_right = verdict != Verdict::Wrong;
-        let Some(candidate) = pending.candidate.filter(|_| is_right) else {
+        let Some(candidate) = found.candidate.filter(|_| is_right) else {
             record_outcome("failed");
-            return Err(refuse(context, user, attempt, SignInError::InvalidCredentials).await);
+            return Err(refuse(context, user, meta, SignInError::InvalidCredentials).await);
         };
         tracing::Span::current().record("user.id", candidate.id.to_string());
-        let client = &attempt.client;
         let is_outdated = verdict == Verdict::RightInOtherForm
             || context.hasher.is_outdated(&candidate.password_hash);
         let new_hash = match is_outdated {
@@ -43,76 +44,63 @@ pub(crate) async fn authenticate(
             false => None,
         };
         let is_active = candidate.is_active;
-        let counted = pending.counted;
-        let recorded = record_success(context, &attempt, counted, candidate, new_hash).await?;
+        let recorded = record_success(context, &meta, counted, candidate, new_hash).await?;
         if let Some(subject) = recorded {
             record_outcome("signed-in");
             return Ok(subject);
         }
         if !is_active {
             record_outcome("inactive");
-            return Err(refuse(context, user, attempt, SignInError::Inactive).await);
+            return Err(refuse(context, user, meta, SignInError::Inactive).await);
         }
     }
-    Err(refuse(context, user, attempt, SignInError::InvalidCredentials).await)
-}
-
-/// An attempt that counts, before its password is checked.
-struct Pending {
-    candidate: Option<Candidate>,
-    highest_cost: Option<u32>,
-    counted: CountedAttempt,
+    Err(refuse(context, user, meta, SignInError::InvalidCredentials).await)
 }
 
 /// Finds the candidate and counts the attempt, unless the name must wait.
-async fn count_attempt(context: &Context, attempt: Attempt) -> Result<Pending, SignInError> {
+async fn count_attempt(
+    context: &Context,
+    name: SignInName,
+    client: ClientNetwork,
+) -> Result<(Found, CountedAttempt), SignInError> {
     let count = move |connection: &mut Connection| {
-        let Found {
-            candidate,
-            highest_cost,
-        } = store::find_candidate(connection, &attempt.name)?;
-        let user = candidate.as_ref().map(|found| found.id);
-        let name = attempt.name.name_hash();
-        let key = AttemptKey::load(connection, name, user, &attempt.client)?;
+        let found = store::find_candidate(connection, &name)?;
+        let user = found.candidate.as_ref().map(|found| found.id);
+        let key = AttemptKey::load(connection, name.name_hash(), user, &client)?;
         let counted = back_off::count(connection, key)?;
-        Ok(Pending {
-            candidate,
-            highest_cost,
-            counted: counted.inspect_err(|_| record_outcome("waiting"))?,
-        })
+        let counted = counted.inspect_err(|_| record_outcome("waiting"))?;
+        Ok((found, counted))
     };
     context.database.transaction(count).await
 }
 
-/// Checks the password. An attempt whose password could not be checked does not count.
+/// Checks the password, in the same time whether or not there is a candidate.
 async fn verify_password(
     context: &Context,
     client: &ClientNetwork,
     password: &Secret,
-    pending: &Pending,
+    found: &Found,
 ) -> Result<Verdict, SignInError> {
-    let claimed = Password::from(password.clone());
-    let stored = pending.candidate.as_ref();
-    let hash = stored.map(|found| found.password_hash.clone());
-    let hasher = &context.hasher;
-    let verified = hasher.verify_in_equal_time(client, claimed, hash, pending.highest_cost);
-    let verified = verified.await.map_err(SignInError::from);
-    back_off::refund_on_error(&context.database, &pending.counted, verified).await
+    let (claimed, hasher) = (Password::from(password.clone()), &context.hasher);
+    let hash = found.candidate.as_ref();
+    let hash = hash.map(|candidate| candidate.password_hash.clone());
+    let verified = hasher.verify_in_equal_time(client, claimed, hash, found.highest_cost());
+    Ok(verified.await?)
 }
 
 /// Records the sign-in and deletes the failures that a correct password clears. `None` if the account is
 /// inactive or was changed concurrently.
 async fn record_success(
     context: &Context,
-    attempt: &Attempt,
+    meta: &RequestMeta,
     counted: CountedAttempt,
     candidate: Candidate,
     new_hash: Option<String>,
 ) -> Result<Option<TokenSubject>, SignInError> {
     let id = candidate.id;
-    let entry = AuditAction::SignedIn.entry(Actor::User(id), id, attempt.meta.clone());
+    let entry = AuditAction::SignedIn.entry(Actor::User(id), id, meta.clone());
     let entry = entry.authenticated_by(AuthMethod::Password);
-    let client = attempt.client.clone();
+    let client = ClientNetwork::of(meta);
     let record = move |connection: &mut Connection| {
         // Every transaction locks the user before the failures, so that two of them cannot deadlock.
         let new_hash = new_hash.as_deref();

@@ -15,16 +15,12 @@ pub(crate) enum SignInError {
     /// The password is correct, but the account is inactive.
     #[error("the account is inactive")]
     Inactive,
-    /// Too many failures in a row.
     #[error(transparent)]
     TooManyAttempts(#[from] TooManyAttempts),
-    /// Checking the password failed.
     #[error(transparent)]
     Hash(#[from] HashError),
-    /// Signing the token failed.
     #[error(transparent)]
     Sign(#[from] auth::SignError),
-    /// The database failed.
     #[error(transparent)]
     Database(#[from] database::Error),
 }
@@ -61,7 +57,6 @@ fn invalid_credentials(status: StatusCode) -> Problem {
 }
 
 http_kit::problem_responses! {
-    /// Problems of sign-in.
     pub(crate) SignInProblems {
         invalid_credentials(StatusCode::UNAUTHORIZED)
             => "The username or the password is wrong (403 if SIGN_IN_FAILURE_STATUS says so).",

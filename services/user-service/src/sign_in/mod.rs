@@ -13,4 +13,4 @@ mod store;
 pub(crate) use authenticate::authenticate;
 pub(crate) use error::{SignInError, SignInProblems};
 pub(crate) use refuse::record_refusal;
-pub(crate) use requests::{Attempt, SignInRequest};
+pub(crate) use requests::SignInRequest;

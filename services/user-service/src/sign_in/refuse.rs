@@ -4,7 +4,6 @@ use serde_json::json;
 use values::UserId;
 
 use super::error::SignInError;
-use super::requests::Attempt;
 use super::store;
 use crate::accounts;
 use crate::audit::AuditAction;
@@ -23,14 +22,14 @@ const LOGGED_FOR_USERS: i32 = 600;
 pub(super) async fn refuse(
     context: &Context,
     user: Option<UserId>,
-    attempt: Attempt,
+    meta: RequestMeta,
     refusal: SignInError,
 ) -> SignInError {
     let reason = match refusal {
         SignInError::Inactive => INACTIVE,
         _ => "invalid-credentials",
     };
-    match record_refusal(context, user, &attempt.client, attempt.meta, reason).await {
+    match record_refusal(context, user, meta, reason).await {
         Ok(()) => refusal,
         Err(error) => error.into(),
     }
@@ -43,11 +42,10 @@ pub(super) async fn refuse(
 pub(crate) async fn record_refusal(
     context: &Context,
     user: Option<UserId>,
-    client: &ClientNetwork,
     meta: RequestMeta,
     reason: &'static str,
 ) -> Result<(), database::Error> {
-    let client = client.clone();
+    let client = ClientNetwork::of(&meta);
     // A new identifier belongs to no user.
     let id = user.unwrap_or_else(UserId::generate);
     let record = move |connection: &mut Connection| {

@@ -1,6 +1,5 @@
 use std::borrow::Cow;
 
-use audit_log::RequestMeta;
 use http_kit::{Fields, Problem};
 use utoipa::openapi::schema::{AnyOfBuilder, ObjectBuilder, SchemaType, Type};
 use utoipa::openapi::{RefOr, Schema};
@@ -8,7 +7,6 @@ use utoipa::{PartialSchema, ToSchema};
 use values::{Invalid, Secret};
 
 use crate::back_off;
-use crate::client_network::ClientNetwork;
 
 /// The body of sign-in.
 #[derive(Debug, ToSchema)]
@@ -33,14 +31,6 @@ impl SignInRequest {
             password,
         })
     }
-}
-
-/// An attempt to sign in, before its password is checked.
-#[derive(Debug, Clone)]
-pub(crate) struct Attempt {
-    pub(crate) name: SignInName,
-    pub(crate) client: ClientNetwork,
-    pub(crate) meta: RequestMeta,
 }
 
 /// The normalized name that a caller signs in with.

@@ -7,11 +7,9 @@ use http_kit::{BodyProblems, JsonBody, Problem};
 
 use super::authenticate::authenticate;
 use super::error::SignInProblems;
-use super::requests::Attempt;
 use super::requests::SignInRequest;
 use crate::accounts::{SignInResponse, sign_token};
 use crate::back_off::BackOffProblems;
-use crate::client_network::ClientNetwork;
 use crate::context::Context;
 use crate::hashing::HashProblems;
 
@@ -22,8 +20,6 @@ use crate::hashing::HashProblems;
 /// each further attempt must wait, even with the correct password: one second, doubling up to five minutes.
 /// Addresses from which the user signed in before are exempt from the count of failures from anywhere.
 #[utoipa::path(
-    operation_id = "signIn",
-    tag = "users",
     request_body = SignInRequest,
     responses(
         (status = 200, description = "Signed in.", body = SignInResponse),
@@ -35,12 +31,10 @@ use crate::hashing::HashProblems;
 pub(crate) async fn sign_in(
     context: Data<Context>,
     meta: RequestMeta,
-    client: ClientNetwork,
     body: JsonBody,
 ) -> Result<Json<SignInResponse>, Problem> {
-    let SignInRequest { name, password } = SignInRequest::parse(body.0)?;
-    let attempt = Attempt { name, client, meta };
-    let subject = authenticate(&context, attempt, password).await;
+    let request = SignInRequest::parse(body.0)?;
+    let subject = authenticate(&context, request, meta).await;
     let signed = subject.and_then(|subject| {
         let token = sign_token(&context, &subject)?;
         Ok(SignInResponse::new(subject.user, &token))

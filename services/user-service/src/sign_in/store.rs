@@ -8,7 +8,7 @@ use diesel::sql_types::{BigInt, Binary, Bool, Nullable, Text, Timestamptz};
 use values::UserId;
 
 use super::requests::SignInName;
-use crate::accounts::TokenSubject;
+use crate::accounts::{self, TokenSubject};
 use crate::client_network::ClientNetwork;
 use crate::schema::{last_sign_ins, sign_in_refusals, users};
 
@@ -25,19 +25,20 @@ pub(super) struct Candidate {
     pub(super) epoch: i64,
 }
 
+/// What a check of a password needs.
 #[derive(QueryableByName)]
-struct FoundRow {
+pub(super) struct Found {
     #[diesel(embed)]
-    candidate: Option<Candidate>,
+    pub(super) candidate: Option<Candidate>,
     #[diesel(sql_type = Nullable<Text>)]
     highest_cost: Option<String>,
 }
 
-/// What a check of a password needs.
-pub(super) struct Found {
-    pub(super) candidate: Option<Candidate>,
+impl Found {
     /// The highest bcrypt cost of all stored hashes.
-    pub(super) highest_cost: Option<u32>,
+    pub(super) fn highest_cost(&self) -> Option<u32> {
+        self.highest_cost.as_ref()?.parse().ok()
+    }
 }
 
 /// One row, with the user of a name if there is one. The DSL has neither `substring`, which the index
@@ -54,13 +55,9 @@ pub(super) fn find_candidate(
     connection: &mut Connection,
     name: &SignInName,
 ) -> Result<Found, Error> {
-    let row: FoundRow = prepared(FIND_CANDIDATE)
+    Ok(prepared(FIND_CANDIDATE)
         .bind::<Text, _>(name.as_str())
-        .get_result(connection)?;
-    Ok(Found {
-        candidate: row.candidate,
-        highest_cost: row.highest_cost.and_then(|cost| cost.parse().ok()),
-    })
+        .get_result(connection)?)
 }
 
 /// Counts a refused sign-in, and returns the number of refusals of its client network within the hour: those of
@@ -100,24 +97,15 @@ pub(super) fn record_sign_in(
     new_hash: Option<&str>,
     entry: Entry,
 ) -> Result<Option<TokenSubject>, Error> {
-    let unchanged = users::table
-        .find(candidate.id)
-        .filter(users::epoch.eq(candidate.epoch))
-        .filter(users::is_active);
-    let subject: Option<TokenSubject> = match new_hash {
-        Some(hash) => diesel::update(unchanged)
-            .set(users::password_hash.eq(hash))
-            .returning(TokenSubject::as_returning())
-            .get_result(connection)
-            .optional()?,
-        None => unchanged
-            .select(TokenSubject::as_select())
-            .for_no_key_update()
-            .first(connection)
-            .optional()?,
-    };
+    let (id, epoch) = (candidate.id, candidate.epoch);
+    let subject = accounts::store::lock_unchanged(connection, id, epoch)?;
     if subject.is_some() {
-        let sign_in = diesel::update(last_sign_ins::table.find(candidate.id))
+        if let Some(hash) = new_hash {
+            diesel::update(users::table.find(id))
+                .set(users::password_hash.eq(hash))
+                .execute(connection)?;
+        }
+        let sign_in = diesel::update(last_sign_ins::table.find(id))
             .set(last_sign_ins::at.eq(now.into_sql::<Timestamptz>().nullable()))
             .returning(last_sign_ins::user_id);
         entry
@@ -153,8 +141,9 @@ mod tests {
             .unwrap();
         let find = |connection: &mut _, name: &str| {
             let found = find_candidate(connection, &SignInName::new(name)).unwrap();
+            let highest_cost = found.highest_cost();
             let hash = found.candidate.map(|candidate| candidate.password_hash);
-            (hash, found.highest_cost)
+            (hash, highest_cost)
         };
         assert_eq!(find(&mut connection, "04"), (None, None));
         connection

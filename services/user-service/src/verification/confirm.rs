@@ -25,18 +25,15 @@ const KIND: Kind = Kind::VerifyEmail;
 #[tracing::instrument(skip_all, fields(user.id))]
 pub(super) async fn confirm(
     context: &Context,
-    client: &ClientNetwork,
     request: VerifyEmailRequest,
     meta: RequestMeta,
 ) -> Result<(), VerificationError> {
     let code = request.code.fingerprint();
     match request.proof {
         Proof::Token(caller) => confirm_as(context, code, &caller, meta).await,
-        Proof::Password(password) => {
-            confirm_with_password(context, client, code, password, meta).await
-        }
+        Proof::Password(password) => confirm_with_password(context, code, password, meta).await,
         Proof::NewPassword(password) => {
-            Ok(reset_by_code(context, client, (KIND, code), password, meta).await?)
+            Ok(reset_by_code(context, (KIND, code), password, meta).await?)
         }
     }
 }
@@ -65,20 +62,20 @@ async fn confirm_as(
 /// Confirms the address of the account that has this password. A wrong one counts like a failed sign-in by the username.
 async fn confirm_with_password(
     context: &Context,
-    client: &ClientNetwork,
     code: Fingerprint,
     password: Secret,
     meta: RequestMeta,
 ) -> Result<(), VerificationError> {
-    let (credentials, attempt) = count_attempt(context, code, client).await?;
+    let client = ClientNetwork::of(&meta);
+    let (credentials, attempt) = count_attempt(context, code, client.clone()).await?;
     let id = credentials.id;
     tracing::Span::current().record("user.id", id.to_string());
     let stored = credentials.password_hash.clone();
     let hasher = &context.hasher;
-    let verified = hasher.verify(client, Password::from(password), stored);
+    let verified = hasher.verify(&client, Password::from(password), stored);
     let verified = verified.await.map_err(AccountError::from);
     if !back_off::refund_on_error(&context.database, &attempt, verified).await? {
-        record_refusal(context, Some(id), client, meta, "wrong-password").await?;
+        record_refusal(context, Some(id), meta, "wrong-password").await?;
         return Err(VerificationError::WrongPassword);
     }
     let confirm = move |connection: &mut Connection| {
@@ -98,9 +95,8 @@ async fn confirm_with_password(
 async fn count_attempt(
     context: &Context,
     code: Fingerprint,
-    client: &ClientNetwork,
+    client: ClientNetwork,
 ) -> Result<(Credentials, CountedAttempt), VerificationError> {
-    let client = client.clone();
     let count = move |connection: &mut Connection| {
         let id = code_store::find_user(connection, KIND, code)?;
         let id = id.ok_or(AccountError::InvalidCode)?;

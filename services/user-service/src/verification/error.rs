@@ -74,12 +74,10 @@ impl From<VerificationError> for Problem {
 }
 
 http_kit::problem_responses! {
-    /// Problems of confirming an address.
     pub(crate) ConfirmProblems: CodeProblems, TokenProblems, DeletionProblems, BackOffProblems, HashProblems {
         VerificationError::WrongPassword,
         VerificationError::OtherAccount => "The token is of another account than the code, which stays valid.",
     }
-    /// Problems of requesting another code.
     pub(crate) ResendProblems: DatabaseProblems {
         VerificationError::AlreadyConfirmed,
         VerificationError::TooManyRequests(Duration::from_secs(60))

@@ -17,13 +17,13 @@ use crate::settings::CodeRequestSettings;
 pub(super) async fn resend(
     context: &Context,
     id: UserId,
-    client: ClientNetwork,
     actor: RequestActor,
 ) -> Result<(), VerificationError> {
     let (confirmation, limits) = (Confirmation::requested(context), context.code_requests);
     if !confirmation.has_channel() {
         return Err(VerificationError::NotConfigured);
     }
+    let client = actor.client();
     let entry = actor.entry(AuditAction::VerificationRequested, id);
     let queue = move |connection: &mut Connection| {
         let messages = queue(connection, id, &confirmation, limits, &client)?;

@@ -12,7 +12,6 @@ use super::requests::VerifyEmailRequest;
 use super::resend::resend;
 use crate::accounts::EmptyResponse;
 use crate::audit::RequestActor;
-use crate::client_network::ClientNetwork;
 use crate::context::Context;
 
 /// Confirm an e-mail address
@@ -23,8 +22,6 @@ use crate::context::Context;
 /// that another person made with the address. A wrong `password` counts like a failed sign-in. The token is read only
 /// without a password. The user's next token says that the address is confirmed.
 #[utoipa::path(
-    operation_id = "verifyEmail",
-    tag = "users",
     request_body = VerifyEmailRequest,
     responses(
         (status = 200, description = "The address is confirmed.", body = EmptyResponse),
@@ -36,12 +33,11 @@ use crate::context::Context;
 pub(crate) async fn verify_email(
     context: Data<Context>,
     meta: RequestMeta,
-    client: ClientNetwork,
     body: JsonBody,
     http_request: HttpRequest,
 ) -> Result<Json<EmptyResponse>, Problem> {
     let request = VerifyEmailRequest::parse(body.0, context.rules, &http_request).await?;
-    confirm(&context, &client, request, meta).await?;
+    confirm(&context, request, meta).await?;
     Ok(Json(EmptyResponse {}))
 }
 
@@ -52,21 +48,18 @@ pub(crate) async fn verify_email(
 /// for each user and for each client address (`FORGOT_PASSWORD_PER_ACCOUNT`, `FORGOT_PASSWORD_PER_CLIENT`).
 #[utoipa::path(
     operation_id = "resendVerificationCode",
-    tag = "users",
     responses(
         (status = 200, description = "A code was queued for each channel.", body = EmptyResponse),
         TokenProblems, ResendProblems
-    ),
-    security(("bearer" = []))
+    )
 )]
 #[post("/user/verify-email/resend")]
 pub(crate) async fn resend_code(
     caller: Caller,
     context: Data<Context>,
     meta: RequestMeta,
-    client: ClientNetwork,
 ) -> Result<Json<EmptyResponse>, Problem> {
     let actor = RequestActor::new(&caller, meta);
-    resend(&context, caller.id(), client, actor).await?;
+    resend(&context, caller.id(), actor).await?;
     Ok(Json(EmptyResponse {}))
 }
