@@ -97,32 +97,13 @@ fn checksum(text: &str) -> String {
     digits.iter().copied().map(char::from).collect()
 }
 
-/// What the gateway sends to `POST /internal/keys/exchange` of the user service, to get a token for a key.
-#[derive(Serialize, Deserialize)]
-pub struct KeyExchange {
-    /// The key.
-    pub key: String,
-}
-
-/// The token for a key.
+/// The answer of `POST /internal/keys/exchange`: a token for the key that the gateway sends in the field `key`.
 #[derive(Serialize, Deserialize)]
 pub struct ExchangedKey {
     /// The access token.
     pub token: String,
     /// For how many seconds it is valid.
     pub seconds: u64,
-}
-
-impl fmt::Debug for KeyExchange {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("KeyExchange(…)")
-    }
-}
-
-impl fmt::Debug for ExchangedKey {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "ExchangedKey({} s)", self.seconds)
-    }
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@
 //! - [`FeedReader`] keeps a verifier up to date with the revocation feed, and [`RemoteAuthority`] with the user
 //!   service's keys, too.
 //! - [`Caller`], [`MaybeCaller`], [`AdminCaller`]: extractors, so that the signature of a handler shows who may call it.
-//! - [`ApiKey`]: a key in the form in which programs send it; [`KeyExchange`], by which the gateway gets a token for it.
+//! - [`ApiKey`]: a key in the form in which programs send it; [`ExchangedKey`], the token that the gateway gets for it.
 //! - [`KEY_ROUTES`]: what API keys may do. The extractors check it.
 //! - [`MailKeys`]: the key by which the notification worker fetches mails about tasks.
 //!
@@ -29,7 +29,7 @@ mod revocation;
 mod signer;
 mod verifier;
 
-pub use api_key::{ApiKey, ExchangedKey, KeyExchange};
+pub use api_key::{ApiKey, ExchangedKey};
 pub use claims::{ADMIN_SCOPE, Claims, Rejection, ServiceClaims, Subject};
 pub use email_verification::EmailVerification;
 pub use extractors::{

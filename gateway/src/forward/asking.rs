@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use actix_web::web::Data;
-use auth::{ApiKey, ExchangedKey, KeyExchange};
+use auth::{ApiKey, ExchangedKey};
 use bytes::Bytes;
 use http::header::{CONTENT_TYPE, RETRY_AFTER};
 use http::{Request, Response, StatusCode, Uri};
@@ -87,10 +87,7 @@ impl Exchange for Asking {
 
 /// The answer of the user service; `None` if it gives none.
 async fn ask(key: &ApiKey, asking: &Asking) -> Option<Answer> {
-    let body = KeyExchange {
-        key: key.expose().to_owned(),
-    };
-    let body = Bytes::from(serde_json::to_vec(&body).ok()?);
+    let body = Bytes::from(serde_json::json!({"key": key.expose()}).to_string());
     let service = asking.state.upstreams.of(Service::User);
     let uri = service.uri(PATH, None).ok()?;
     for _ in 0..ATTEMPTS {

@@ -8,6 +8,11 @@
 
 pub(crate) mod store;
 
+use std::time::Duration;
+
+/// How long a token that is issued for a credential is valid at most.
+pub(crate) const TOKEN_LIFETIME: Duration = Duration::from_mins(5);
+
 values::names! {
     /// What a credential is.
     pub(crate) enum CredentialKind {

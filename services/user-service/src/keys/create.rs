@@ -17,18 +17,57 @@ use crate::context::Context;
 use crate::notifications::Notice;
 use crate::settings::KeySettings;
 
-/// Who a key is made for, and by whom.
-#[derive(Debug, Clone, Copy)]
-struct Parties {
+/// Makes a key for a user, and returns it with its text. A person for whom an administrator makes one is mailed.
+#[tracing::instrument(skip_all, fields(user.id = %owner))]
+pub(super) async fn create(
+    context: &Context,
+    owner: UserId,
+    caller: &Caller,
+    request: CreateKeyRequest,
+    meta: RequestMeta,
+) -> Result<(Key, ApiKey), KeyError> {
+    let new = Making {
+        key: ApiKey::generate(CredentialId::generate()),
+        owner,
+        own_epoch: (caller.id() == owner).then(|| caller.epoch()),
+        caller: caller.id(),
+        request,
+        settings: context.keys,
+        has_mail: notices::can_mail(context),
+    };
+    let key = new.key.clone();
+    let entry = RequestActor::new(caller, meta).entry(AuditAction::KeyCreated, owner);
+    let names: Vec<_> = new
+        .request
+        .scopes
+        .iter()
+        .map(|scope| scope.name())
+        .collect();
+    let entry = entry.detail(json!({"createdKey": key.id(), "scopes": names}));
+    let insert = move |connection: &mut Connection| insert(connection, &new, entry);
+    let (shown, mail) = context.database.transaction(insert).await?;
+    context.notifications.send(mail);
+    record_event("created");
+    tracing::info!(key.id = %shown.id, "an API key was made");
+    Ok((shown, key))
+}
+
+/// A key to be inserted, if its user may have it.
+struct Making {
+    key: ApiKey,
     owner: UserId,
     /// The epoch of the owner's token; `None` if an administrator makes the key for another user.
     own_epoch: Option<i64>,
     caller: UserId,
+    request: CreateKeyRequest,
+    settings: KeySettings,
+    has_mail: bool,
 }
 
-impl Parties {
+impl Making {
     /// Whether the user may have the key.
-    fn check(&self, owner: &Owner, scopes: &[KeyScope]) -> Result<(), KeyError> {
+    fn check(&self, owner: &Owner) -> Result<(), KeyError> {
+        let scopes = &self.request.scopes;
         if self.own_epoch.is_some_and(|epoch| epoch != owner.epoch) {
             return Err(KeyError::CallerGone);
         }
@@ -51,81 +90,32 @@ impl Parties {
     }
 }
 
-/// Makes a key for a user, and returns it with its text. A person for whom an administrator makes one is mailed.
-#[tracing::instrument(skip_all, fields(user.id = %owner))]
-pub(super) async fn create(
-    context: &Context,
-    owner: UserId,
-    caller: &Caller,
-    request: CreateKeyRequest,
-    meta: RequestMeta,
-) -> Result<(Key, ApiKey), KeyError> {
-    let key = ApiKey::generate(CredentialId::generate());
-    let parties = Parties {
-        owner,
-        own_epoch: (caller.id() == owner).then(|| caller.epoch()),
-        caller: caller.id(),
-    };
-    let entry = RequestActor::new(caller, meta).entry(AuditAction::KeyCreated, owner);
-    let names: Vec<_> = request.scopes.iter().map(|scope| scope.name()).collect();
-    let entry = entry.detail(json!({"createdKey": key.id(), "scopes": names}));
-    let new = Making {
-        key: key.clone(),
-        parties,
-        request,
-        settings: context.keys,
-        has_mail: notices::can_mail(context),
-    };
-    let insert = move |connection: &mut Connection| insert(connection, &new, entry);
-    let (shown, messages) = context.database.transaction(insert).await?;
-    context.notifications.send(messages);
-    record_event("created");
-    tracing::info!(key.id = %shown.id, "an API key was made");
-    Ok((shown, key))
-}
-
-/// A key to be inserted, if its user may have it.
-struct Making {
-    key: ApiKey,
-    parties: Parties,
-    request: CreateKeyRequest,
-    settings: KeySettings,
-    has_mail: bool,
-}
-
 fn insert(
     connection: &mut Connection,
     new: &Making,
     entry: Entry,
-) -> Result<(Key, Vec<Message>), KeyError> {
-    let (parties, request, settings) = (&new.parties, &new.request, new.settings);
-    let owner = store::lock_owner(connection, parties.owner)?.ok_or(KeyError::NoUser)?;
-    parties.check(&owner, &request.scopes)?;
-    let count = store::count(connection, parties.owner)?;
-    if usize::try_from(count).is_ok_and(|count| count >= settings.per_user) {
-        return Err(KeyError::TooMany(settings.per_user));
+) -> Result<(Key, Option<Message>), KeyError> {
+    let owner = store::lock_owner(connection, new.owner)?.ok_or(KeyError::NoUser)?;
+    new.check(&owner)?;
+    let most = new.settings.per_user;
+    if store::of_user(connection, new.owner)?.len() >= most {
+        return Err(KeyError::TooMany(most));
     }
+    let expires = new.request.expires;
     let inserted = NewKey {
         key: &new.key,
-        user: parties.owner,
-        name: &request.name.0,
-        scopes: &request.scopes,
-        expires: request.expires,
-        notice_due: request.expires.map(|end| notice_due(end, settings.notice)),
-        created_by: parties.own_epoch.is_none().then_some(parties.caller),
+        user: new.owner,
+        request: &new.request,
+        notice_due: expires.map(|end| notice_due(end, new.settings.notice)),
+        created_by: new.own_epoch.is_none().then_some(new.caller),
     };
     let key = store::insert(connection, &inserted, entry)?;
-    if !parties.is_for_person(&owner) {
-        return Ok((key, Vec::new()));
+    if !new.has_mail || !new.is_for_person(&owner) {
+        return Ok((key, None));
     }
-    let mails = notices::queue(
-        connection,
-        Notice::KeyCreated,
-        parties.owner,
-        &key,
-        new.has_mail,
-    )?;
-    Ok((key, mails))
+    let (notice, name) = (Notice::KeyCreated, &key.name);
+    let mail = notices::insert(connection, notice, new.owner, name, key.expires)?;
+    Ok((key, Some(mail)))
 }
 
 /// When a mail is to say that a key ends then: so long before, but not in the first half of its life.

@@ -10,7 +10,6 @@ use crate::back_off::TooManyAttempts;
 /// Why a key was not made, ended, confirmed or exchanged.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum KeyError {
-    /// There is no such user.
     #[error("the user does not exist")]
     NoUser,
     /// There is no such key, or it is another user's.
@@ -86,7 +85,6 @@ http_kit::problem_responses! {
     pub(super) OwnKeyProblems: OwnKeysProblems {
         KeyError::NoKey,
     }
-    /// Problems of making a key of one's own.
     pub(super) CreateKeyProblems: OwnKeysProblems, BodyProblems {
         KeyError::TooMany(50),
     }
@@ -100,13 +98,11 @@ http_kit::problem_responses! {
         KeyError::NoUser,
         KeyError::NoKey,
     }
-    /// Problems of making a key for a user.
     pub(super) CreateUserKeyProblems: UserKeysProblems, BodyProblems {
         KeyError::NoUser,
         KeyError::Inactive,
         KeyError::TooMany(50),
     }
-    /// Problems of the list of all keys.
     pub(super) AllKeysProblems: UserKeysProblems, http_kit::QueryProblems {
     }
 }

@@ -1,14 +1,16 @@
 use audit_log::RequestMeta;
-use auth::{ApiKey, ExchangedKey};
+use auth::{ApiKey, ExchangedKey, KeyScope};
 use database::{Connection, Error};
+use values::Names as _;
 
 use super::error::KeyError;
+use super::record_event;
 use super::store::{self, ValidKey};
-use super::{TOKEN_LIFETIME, known_scopes, record_event};
-use crate::accounts::sign_token_for_key;
+use crate::accounts::signed_subject;
 use crate::back_off::{self, AttemptKey, name_hash};
 use crate::client_network::ClientNetwork;
 use crate::context::Context;
+use crate::credentials::TOKEN_LIFETIME;
 use crate::sign_in::record_refusal;
 
 /// What failed tries of keys are counted by, beside their network. It is no e-mail address.
@@ -20,7 +22,6 @@ const FAILURES: &str = "api-keys";
 pub(super) async fn exchange(
     context: &Context,
     key: ApiKey,
-    client: ClientNetwork,
     meta: RequestMeta,
 ) -> Result<ExchangedKey, KeyError> {
     let (id, wanted) = (key.id(), key.clone());
@@ -32,7 +33,7 @@ pub(super) async fn exchange(
         Ok::<_, Error>(found)
     };
     let Some(found) = context.database.run(find).await? else {
-        return Err(refuse(context, &key, client, meta).await);
+        return Err(refuse(context, &key, meta).await);
     };
     record_event("exchanged");
     grant(context, &key, &found)
@@ -40,24 +41,24 @@ pub(super) async fn exchange(
 
 fn grant(context: &Context, key: &ApiKey, found: &ValidKey) -> Result<ExchangedKey, KeyError> {
     let lifetime = found.lifetime(TOKEN_LIFETIME);
-    let scopes = known_scopes(&found.scopes);
-    let token = sign_token_for_key(context, &found.subject, key.id(), &scopes, lifetime)?;
+    // A scope that a later version gave counts for nothing.
+    let scopes = found.scopes.iter();
+    let scopes: Vec<_> = scopes
+        .filter_map(|name| KeyScope::from_name(name))
+        .collect();
+    let (signer, subject) = (&context.signer, signed_subject(context, &found.subject));
+    let token = signer.sign_for_key(subject, key.id(), &scopes, lifetime)?;
     Ok(ExchangedKey {
         token: token.expose().to_owned(),
-        seconds: context.signer.lifetime().min(lifetime).as_secs(),
+        seconds: signer.lifetime().min(lifetime).as_secs(),
     })
 }
 
 /// Records a failed try, and counts it, unless its network must wait. A key that has ended guesses nothing, and does not
 /// count.
-async fn refuse(
-    context: &Context,
-    key: &ApiKey,
-    client: ClientNetwork,
-    meta: RequestMeta,
-) -> KeyError {
+async fn refuse(context: &Context, key: &ApiKey, meta: RequestMeta) -> KeyError {
     record_event("refused");
-    let (id, network) = (key.id(), client.clone());
+    let (id, network) = (key.id(), ClientNetwork::of(&meta));
     let count = move |connection: &mut Connection| {
         if !store::has_ended(connection, id)? {
             let key = AttemptKey::of_network(name_hash(FAILURES), &network);
@@ -69,7 +70,7 @@ async fn refuse(
         Ok(user) => user,
         Err(error) => return error,
     };
-    match record_refusal(context, user, &client, meta, "invalid-key").await {
+    match record_refusal(context, user, meta, "invalid-key").await {
         Ok(()) => KeyError::Invalid,
         Err(error) => error.into(),
     }

@@ -26,12 +26,6 @@ pub(super) async fn list_all(
     context: &Context,
     query: AllKeysQuery,
 ) -> Result<Vec<(Key, String)>, Error> {
-    let AllKeysQuery {
-        limit,
-        offset,
-        confirmed,
-    } = query;
-    let load =
-        move |connection: &mut Connection| store::of_all(connection, confirmed, limit, offset);
+    let load = move |connection: &mut Connection| store::of_all(connection, query);
     context.database.run(load).await
 }

@@ -13,9 +13,8 @@
 //!
 //! Deliberately absent: keys that make keys, and the text of a key after its creation.
 
-mod confirm;
+mod change;
 mod create;
-mod end;
 mod error;
 mod exchange;
 mod list;
@@ -25,25 +24,13 @@ mod responses;
 pub(crate) mod routes;
 mod store;
 
-use std::time::Duration;
-
 use auth::KeyScope;
-use values::Names as _;
 
 pub(crate) use notices::{can_mail, send_notices};
-
-/// How long a token that is issued for a key is valid at most.
-const TOKEN_LIFETIME: Duration = Duration::from_secs(300);
 
 /// What a key may do that names no scopes.
 const DEFAULT_SCOPES: [KeyScope; 2] = [KeyScope::TasksRead, KeyScope::TasksWrite];
 
 fn record_event(event: &'static str) {
     metrics::counter!("key_events_total", "event" => event).increment(1);
-}
-
-/// The scopes of a row. One that a later version gave counts for nothing.
-fn known_scopes(names: &[String]) -> Vec<KeyScope> {
-    let known = names.iter().filter_map(|name| KeyScope::from_name(name));
-    known.collect()
 }

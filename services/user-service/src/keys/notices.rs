@@ -9,7 +9,7 @@ use telemetry::{Outage, RequestContext};
 use tokio_util::sync::CancellationToken;
 use values::UserId;
 
-use super::store::{self, Key};
+use super::store;
 use crate::context::Context;
 use crate::notifications::store::{KeyFacts, insert_notice};
 use crate::notifications::{Channel, Notice};
@@ -24,21 +24,8 @@ pub(crate) fn can_mail(context: &Context) -> bool {
     Channel::configured(&context.channels).contains(&Channel::Mail)
 }
 
-/// Stores a mail about a key in the transaction that causes it. The caller sends the messages after its commit.
-pub(super) fn queue(
-    connection: &mut Connection,
-    notice: Notice,
-    to: UserId,
-    key: &Key,
-    has_mail: bool,
-) -> Result<Vec<Message>, Error> {
-    if !has_mail {
-        return Ok(Vec::new());
-    }
-    insert(connection, notice, to, &key.name, key.expires).map(|message| vec![message])
-}
-
-fn insert(
+/// Stores a mail about a key in the transaction that causes it. The caller sends the message after its commit.
+pub(super) fn insert(
     connection: &mut Connection,
     notice: Notice,
     to: UserId,

@@ -9,13 +9,12 @@ use std::borrow::Cow;
 
 use auth::KeyScope;
 use chrono::{DateTime, Datelike as _, Utc};
-use http_kit::{FieldValue, Fields, Problem, Query, path_id};
-use serde::Deserialize;
+use http_kit::{FieldValue, Fields, Problem, Query};
 use serde_json::Value;
 use utoipa::openapi::schema::{ArrayBuilder, ObjectBuilder, Type};
 use utoipa::openapi::{RefOr, Schema, SchemaFormat};
-use utoipa::{IntoParams, PartialSchema, ToSchema};
-use values::{CredentialId, FromText, Invalid, Names as _, UserId, visible_text};
+use utoipa::{PartialSchema, ToSchema};
+use values::{FromText, Invalid, Names as _, visible_text};
 
 use super::DEFAULT_SCOPES;
 
@@ -144,41 +143,6 @@ impl FromText for Expiry {
 
 http_kit::text_fields! {
     Expiry;
-}
-
-/// The path of a key of one's own.
-#[derive(Deserialize, IntoParams)]
-#[serde(rename_all = "camelCase")]
-#[into_params(parameter_in = Path)]
-pub(super) struct KeyPath {
-    /// The key's id: 24 lower-case hexadecimal digits.
-    key_id: String,
-}
-
-impl KeyPath {
-    pub(super) fn parse(&self) -> Result<CredentialId, Problem> {
-        path_id(&self.key_id, "key")
-    }
-}
-
-/// The path of a user's key.
-#[derive(Deserialize, IntoParams)]
-#[serde(rename_all = "camelCase")]
-#[into_params(parameter_in = Path)]
-pub(super) struct UserKeyPath {
-    /// The user's id: 24 lower-case hexadecimal digits.
-    user_id: String,
-    /// The key's id: 24 lower-case hexadecimal digits.
-    key_id: String,
-}
-
-impl UserKeyPath {
-    pub(super) fn parse(&self) -> Result<(UserId, CredentialId), Problem> {
-        Ok((
-            path_id(&self.user_id, "user")?,
-            path_id(&self.key_id, "key")?,
-        ))
-    }
 }
 
 /// Which keys of all users are listed.

@@ -25,17 +25,9 @@ pub(super) struct KeyResponse {
     #[schema(required = true, value_type = Option<String>, format = DateTime)]
     last_used: Option<Timestamp>,
     /// `false` if the key is off, because the database was restored and no administrator has confirmed the key since.
-    #[serde(skip_serializing_if = "is_true")]
-    #[schema(required = false)]
-    confirmed: bool,
-}
-
-#[expect(
-    clippy::trivially_copy_pass_by_ref,
-    reason = "serde passes a reference"
-)]
-fn is_true(value: &bool) -> bool {
-    *value
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = bool, required = false)]
+    confirmed: Option<bool>,
 }
 
 impl From<Key> for KeyResponse {
@@ -47,7 +39,7 @@ impl From<Key> for KeyResponse {
             created: key.created.into(),
             expires: key.expires.map(Timestamp::from),
             last_used: key.used.map(Timestamp::from),
-            confirmed: key.is_confirmed,
+            confirmed: (!key.is_confirmed).then_some(false),
         }
     }
 }

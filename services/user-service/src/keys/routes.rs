@@ -8,30 +8,26 @@ use database::database_problem;
 use http_kit::{JsonBody, Problem, Query, path_id};
 use values::{Secret, UserId};
 
-use super::confirm::{confirm, confirm_all};
+use super::change::{confirm, confirm_all, end};
 use super::create::create;
-use super::end::end;
 use super::error::{
     AllKeysProblems, CreateKeyProblems, CreateUserKeyProblems, KeyError, OwnKeyProblems,
     OwnKeysProblems, UserKeyProblems, UserKeysProblems,
 };
 use super::exchange::exchange;
 use super::list::{list, list_all, list_of};
-use super::requests::{AllKeysQuery, CreateKeyRequest, KeyPath, UserKeyPath};
+use super::requests::{AllKeysQuery, CreateKeyRequest};
 use super::responses::{ConfirmedResponse, KeyResponse, NewKeyResponse, UserKeyResponse};
 use crate::accounts::EmptyResponse;
 use crate::audit::RequestActor;
-use crate::client_network::ClientNetwork;
 use crate::context::Context;
 
 /// Get your API keys
 ///
 /// The newest first, without their texts.
 #[utoipa::path(
-    operation_id = "listKeys",
     tag = "api-keys",
-    responses((status = 200, description = "The keys.", body = Vec<KeyResponse>), OwnKeysProblems),
-    security(("bearer" = []))
+    responses((status = 200, description = "The keys.", body = Vec<KeyResponse>), OwnKeysProblems)
 )]
 #[get("/user/keys")]
 pub(crate) async fn list_keys(
@@ -49,11 +45,9 @@ pub(crate) async fn list_keys(
 /// A key with which programs act for you: send it in place of a token. The response tells its text, which no later one does. A
 /// user has at most `KEYS_PER_USER` keys. A change of your password does not end your keys, but setting a new one by a code does.
 #[utoipa::path(
-    operation_id = "createKey",
     tag = "api-keys",
     request_body = CreateKeyRequest,
-    responses((status = 200, description = "The key.", body = NewKeyResponse), CreateKeyProblems),
-    security(("bearer" = []))
+    responses((status = 200, description = "The key.", body = NewKeyResponse), CreateKeyProblems)
 )]
 #[post("/user/keys")]
 pub(crate) async fn create_key(
@@ -71,20 +65,19 @@ pub(crate) async fn create_key(
 ///
 /// Ends a key of yours. It is refused within a second.
 #[utoipa::path(
-    operation_id = "endKey",
     tag = "api-keys",
-    params(KeyPath),
-    responses((status = 200, description = "The key has ended.", body = EmptyResponse), OwnKeyProblems),
-    security(("bearer" = []))
+    params(("keyId" = String, Path, description = "The key's id: 24 lower-case hexadecimal digits.")),
+    responses((status = 200, description = "The key has ended.", body = EmptyResponse), OwnKeyProblems)
 )]
 #[delete("/user/keys/{keyId}")]
 pub(crate) async fn end_key(
     caller: Caller,
     context: Data<Context>,
     meta: RequestMeta,
-    path: Path<KeyPath>,
+    id: Path<String>,
 ) -> Result<Json<EmptyResponse>, Problem> {
-    end(&context, caller.id(), path.parse()?, &caller, meta).await?;
+    let id = path_id(&id, "key")?;
+    end(&context, caller.id(), id, RequestActor::new(&caller, meta)).await?;
     Ok(Json(EmptyResponse {}))
 }
 
@@ -92,15 +85,13 @@ pub(crate) async fn end_key(
 ///
 /// The newest first. With `confirmed=false` only those that are off since the database was restored.
 #[utoipa::path(
-    operation_id = "listAllKeys",
     tag = "api-keys",
     params(
         ("limit" = Option<i64>, Query, description = "The number of keys of the page, 1 to 1000; 100 by default.", minimum = 1, maximum = 1000),
         ("offset" = Option<i64>, Query, description = "The number of keys before the page.", minimum = 0, maximum = 1_000_000),
         ("confirmed" = Option<bool>, Query, description = "Only keys that are confirmed, or only those that are not."),
     ),
-    responses((status = 200, description = "The keys.", body = Vec<UserKeyResponse>), AllKeysProblems),
-    security(("bearer" = []))
+    responses((status = 200, description = "The keys.", body = Vec<UserKeyResponse>), AllKeysProblems)
 )]
 #[get("/users/keys")]
 pub(crate) async fn list_all_keys(
@@ -120,10 +111,8 @@ pub(crate) async fn list_all_keys(
 /// Turns the keys of all users on again that are off since the database was restored. A key that was ended after the backup is
 /// among them: look at `GET /users/keys?confirmed=false` first.
 #[utoipa::path(
-    operation_id = "confirmAllKeys",
     tag = "api-keys",
-    responses((status = 200, description = "The keys are on.", body = ConfirmedResponse), UserKeysProblems),
-    security(("bearer" = []))
+    responses((status = 200, description = "The keys are on.", body = ConfirmedResponse), UserKeysProblems)
 )]
 #[post("/users/keys/confirm")]
 pub(crate) async fn confirm_all_keys(
@@ -140,11 +129,9 @@ pub(crate) async fn confirm_all_keys(
 ///
 /// The newest first, without their texts.
 #[utoipa::path(
-    operation_id = "listUserKeys",
     tag = "api-keys",
     params(("userId" = String, Path, description = "The user's id: 24 lower-case hexadecimal digits.")),
-    responses((status = 200, description = "The keys.", body = Vec<KeyResponse>), UserKeyProblems),
-    security(("bearer" = []))
+    responses((status = 200, description = "The keys.", body = Vec<KeyResponse>), UserKeyProblems)
 )]
 #[get("/users/{userId}/keys")]
 pub(crate) async fn list_user_keys(
@@ -161,12 +148,10 @@ pub(crate) async fn list_user_keys(
 ///
 /// For a service account, or for a person, who is mailed and whose key decides nothing: `tasks:decide` is refused.
 #[utoipa::path(
-    operation_id = "createUserKey",
     tag = "api-keys",
     params(("userId" = String, Path, description = "The user's id: 24 lower-case hexadecimal digits.")),
     request_body = CreateKeyRequest,
-    responses((status = 200, description = "The key.", body = NewKeyResponse), CreateUserKeyProblems),
-    security(("bearer" = []))
+    responses((status = 200, description = "The key.", body = NewKeyResponse), CreateUserKeyProblems)
 )]
 #[post("/users/{userId}/keys")]
 pub(crate) async fn create_user_key(
@@ -186,21 +171,22 @@ pub(crate) async fn create_user_key(
 ///
 /// It is refused within a second.
 #[utoipa::path(
-    operation_id = "endUserKey",
     tag = "api-keys",
-    params(UserKeyPath),
-    responses((status = 200, description = "The key has ended.", body = EmptyResponse), UserKeyProblems),
-    security(("bearer" = []))
+    params(
+        ("userId" = String, Path, description = "The user's id: 24 lower-case hexadecimal digits."),
+        ("keyId" = String, Path, description = "The key's id: 24 lower-case hexadecimal digits."),
+    ),
+    responses((status = 200, description = "The key has ended.", body = EmptyResponse), UserKeyProblems)
 )]
 #[delete("/users/{userId}/keys/{keyId}")]
 pub(crate) async fn end_user_key(
     admin: AdminCaller,
     context: Data<Context>,
     meta: RequestMeta,
-    path: Path<UserKeyPath>,
+    path: Path<(String, String)>,
 ) -> Result<Json<EmptyResponse>, Problem> {
-    let (user, id) = path.parse()?;
-    end(&context, user, id, &admin, meta).await?;
+    let (user, id) = (path_id(&path.0, "user")?, path_id(&path.1, "key")?);
+    end(&context, user, id, RequestActor::new(&admin, meta)).await?;
     Ok(Json(EmptyResponse {}))
 }
 
@@ -208,20 +194,21 @@ pub(crate) async fn end_user_key(
 ///
 /// Turns a key on again that is off since the database was restored.
 #[utoipa::path(
-    operation_id = "confirmUserKey",
     tag = "api-keys",
-    params(UserKeyPath),
-    responses((status = 200, description = "The key is on.", body = EmptyResponse), UserKeyProblems),
-    security(("bearer" = []))
+    params(
+        ("userId" = String, Path, description = "The user's id: 24 lower-case hexadecimal digits."),
+        ("keyId" = String, Path, description = "The key's id: 24 lower-case hexadecimal digits."),
+    ),
+    responses((status = 200, description = "The key is on.", body = EmptyResponse), UserKeyProblems)
 )]
 #[post("/users/{userId}/keys/{keyId}/confirm")]
 pub(crate) async fn confirm_user_key(
     admin: AdminCaller,
     context: Data<Context>,
     meta: RequestMeta,
-    path: Path<UserKeyPath>,
+    path: Path<(String, String)>,
 ) -> Result<Json<EmptyResponse>, Problem> {
-    let (user, id) = path.parse()?;
+    let (user, id) = (path_id(&path.0, "user")?, path_id(&path.1, "key")?);
     confirm(&context, user, id, RequestActor::new(&admin, meta)).await?;
     Ok(Json(EmptyResponse {}))
 }
@@ -232,12 +219,11 @@ pub(crate) async fn confirm_user_key(
 pub(crate) async fn exchange_key(
     context: Data<Context>,
     meta: RequestMeta,
-    client: ClientNetwork,
     body: JsonBody,
 ) -> Result<Json<ExchangedKey>, Problem> {
     let mut fields = body.0;
     let key = fields.required::<Secret>("key");
     let key = fields.finish_with(key)?;
     let key = ApiKey::parse(key.expose()).ok_or(KeyError::Invalid)?;
-    Ok(Json(exchange(&context, key, client, meta).await?))
+    Ok(Json(exchange(&context, key, meta).await?))
 }

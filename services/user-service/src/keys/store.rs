@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use audit_log::Entry;
-use auth::{ApiKey, KeyScope};
+use auth::ApiKey;
 use chrono::{DateTime, Utc};
 use database::{Connection, Error};
 use diesel::dsl::{AssumeNotNull, exists, now, sql};
@@ -12,6 +12,7 @@ use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Bool, Nullable, Timestamptz};
 use values::{CredentialId, Names as _, UserId};
 
+use super::requests::{AllKeysQuery, CreateKeyRequest};
 use crate::accounts::TokenSubject;
 use crate::credentials::CredentialKind;
 use crate::credentials::store::valid;
@@ -75,20 +76,11 @@ pub(super) fn lock_owner(
         .optional()?)
 }
 
-pub(super) fn count(connection: &mut Connection, user: UserId) -> Result<i64, Error> {
-    Ok(unexpired!()
-        .filter(credentials::user_id.eq(user))
-        .count()
-        .get_result(connection)?)
-}
-
 /// A key to be inserted.
 pub(super) struct NewKey<'a> {
     pub(super) key: &'a ApiKey,
     pub(super) user: UserId,
-    pub(super) name: &'a str,
-    pub(super) scopes: &'a [KeyScope],
-    pub(super) expires: Option<DateTime<Utc>>,
+    pub(super) request: &'a CreateKeyRequest,
     /// When a mail is to say that it expires.
     pub(super) notice_due: Option<DateTime<Utc>>,
     /// The administrator who makes it for the user.
@@ -100,10 +92,11 @@ pub(super) fn insert(
     new: &NewKey<'_>,
     entry: Entry,
 ) -> Result<Key, Error> {
-    let scopes: Vec<_> = new.scopes.iter().map(|scope| scope.name()).collect();
+    let request = new.request;
+    let scopes: Vec<_> = request.scopes.iter().map(|scope| scope.name()).collect();
     // The DSL has no `infinity`.
     let expires = sql::<Timestamptz>("coalesce(")
-        .bind::<Nullable<Timestamptz>, _>(new.expires)
+        .bind::<Nullable<Timestamptz>, _>(request.expires)
         .sql(", 'infinity')");
     let fingerprint = new.key.fingerprint();
     let insert = diesel::insert_into(credentials::table)
@@ -117,19 +110,13 @@ pub(super) fn insert(
             // Of sessions only.
             credentials::client_network.eq(""),
             credentials::program.eq(""),
-            credentials::name.eq(new.name),
+            credentials::name.eq(&request.name.0),
             credentials::scopes.eq(scopes),
             credentials::created_by.eq(new.created_by),
             credentials::notice_due.eq(new.notice_due),
         ))
-        .returning(credentials::id);
-    let id = entry
-        .record_with(insert)
-        .get_result::<CredentialId>(connection)?;
-    Ok(unexpired!()
-        .filter(credentials::id.eq(id))
-        .select(Key::as_select())
-        .first(connection)?)
+        .returning(Key::as_returning());
+    Ok(entry.record_with(insert).get_result(connection)?)
 }
 
 /// The keys of a user, the newest first.
@@ -144,18 +131,16 @@ pub(super) fn of_user(connection: &mut Connection, user: UserId) -> Result<Vec<K
 /// A page of the keys of all users, the newest first, with the usernames.
 pub(super) fn of_all(
     connection: &mut Connection,
-    confirmed: Option<bool>,
-    limit: i64,
-    offset: i64,
+    query: AllKeysQuery,
 ) -> Result<Vec<(Key, String)>, Error> {
     let mut keys = unexpired!()
         .inner_join(users::table)
         .order((credentials::created.desc(), credentials::id.desc()))
-        .limit(limit)
-        .offset(offset)
+        .limit(query.limit)
+        .offset(query.offset)
         .select((Key::as_select(), users::username))
         .into_boxed();
-    if let Some(confirmed) = confirmed {
+    if let Some(confirmed) = query.confirmed {
         let is_confirmed = credentials::incarnation.eq(database_incarnation());
         keys = keys.filter(is_confirmed.eq(confirmed));
     }
@@ -260,22 +245,17 @@ pub(super) fn confirm(
     Ok(exists.is_some())
 }
 
-/// Keys that wait to be confirmed, after `after` in the order of their identifiers.
+/// Keys that wait to be confirmed.
 pub(super) fn unconfirmed(
     connection: &mut Connection,
-    after: Option<CredentialId>,
     limit: i64,
 ) -> Result<Vec<(CredentialId, UserId)>, Error> {
-    let mut keys = unexpired!()
+    Ok(unexpired!()
         .filter(credentials::incarnation.ne(database_incarnation()))
         .order(credentials::id)
         .limit(limit)
         .select((credentials::id, credentials::user_id))
-        .into_boxed();
-    if let Some(after) = after {
-        keys = keys.filter(credentials::id.gt(after));
-    }
-    Ok(keys.load(connection)?)
+        .load(connection)?)
 }
 
 /// A key about which a mail is due.

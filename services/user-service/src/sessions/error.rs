@@ -13,13 +13,10 @@ pub(super) enum SessionError {
     /// There is no session, or it has ended.
     #[error("the session has ended")]
     Ended,
-    /// Another exchange of the session was under way.
     #[error("another exchange of the session was under way")]
     Busy,
-    /// Signing the token failed.
     #[error(transparent)]
     Sign(#[from] auth::SignError),
-    /// The database failed.
     #[error(transparent)]
     Database(#[from] database::Error),
 }
@@ -58,13 +55,11 @@ fn session_busy() -> Problem {
 }
 
 http_kit::problem_responses! {
-    /// Problems of exchanging a session.
     pub(super) ExchangeProblems: BodyProblems, DatabaseProblems {
         cross_site_request(),
         session_ended(),
         session_busy(),
     }
-    /// Problems of starting a session.
     pub(super) StartProblems: BodyProblems, SignInProblems {
         cross_site_request(),
     }
@@ -72,7 +67,6 @@ http_kit::problem_responses! {
     pub(super) BrowserProblems: DatabaseProblems {
         cross_site_request(),
     }
-    /// Problems of a user's sessions.
     pub(super) UserSessionProblems: auth::TokenProblems, DatabaseProblems {
         Problem::not_found("session"),
     }

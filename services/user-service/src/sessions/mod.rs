@@ -16,23 +16,17 @@
 mod end;
 mod error;
 mod exchange;
-mod list;
 mod requests;
 mod responses;
 pub(crate) mod routes;
 mod start;
 mod store;
 
-use std::time::Duration;
-
 use audit_log::{Actor, Entry, RequestMeta};
 use serde_json::json;
 use values::{CredentialId, UserId};
 
 use crate::audit::AuditAction;
-
-/// How long a token that is issued for a session is valid at most.
-const TOKEN_LIFETIME: Duration = Duration::from_secs(300);
 
 fn record_event(event: &'static str) {
     metrics::counter!("session_events_total", "event" => event).increment(1);

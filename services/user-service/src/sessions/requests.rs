@@ -4,9 +4,8 @@ pub(super) mod browser;
 pub(super) mod cookie;
 
 use http_kit::{Fields, Problem};
-use serde::Deserialize;
-use utoipa::{IntoParams, ToSchema};
-use values::{CredentialId, Fingerprint, Invalid, Secret};
+use utoipa::ToSchema;
+use values::{Fingerprint, Invalid, Secret};
 
 /// The digits of an attempt's name.
 const MIN_ATTEMPT: usize = 32;
@@ -33,20 +32,5 @@ impl ExchangeRequest {
         Ok(Self {
             attempt: attempt.map(|attempt| attempt.fingerprint()),
         })
-    }
-}
-
-/// The path of a session.
-#[derive(Deserialize, IntoParams)]
-#[serde(rename_all = "camelCase")]
-#[into_params(parameter_in = Path)]
-pub(super) struct SessionPath {
-    /// The session's id: 24 lower-case hexadecimal digits.
-    session_id: String,
-}
-
-impl SessionPath {
-    pub(super) fn parse(&self) -> Result<CredentialId, Problem> {
-        http_kit::path_id(&self.session_id, "session")
     }
 }

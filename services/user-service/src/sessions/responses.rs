@@ -2,7 +2,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 use values::{CredentialId, Timestamp};
 
-use crate::credentials::store::Credential;
+use super::store::Session;
 
 /// A browser that stays signed in.
 #[derive(Debug, Serialize, ToSchema)]
@@ -30,7 +30,7 @@ pub(super) struct SessionResponse {
 }
 
 impl SessionResponse {
-    pub(super) fn new(session: Credential, current: Option<CredentialId>) -> Self {
+    pub(super) fn new(session: Session, current: Option<CredentialId>) -> Self {
         Self {
             id: session.id,
             created: session.created.into(),

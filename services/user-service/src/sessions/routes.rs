@@ -5,18 +5,18 @@ use actix_web::web::{Data, Json, Path};
 use actix_web::{HttpResponse, delete, get, post};
 use audit_log::RequestMeta;
 use auth::{Caller, TokenProblems};
-use database::{DatabaseProblems, database_problem};
-use http_kit::{JsonBody, Problem};
+use database::{Connection, DatabaseProblems, database_problem};
+use http_kit::{JsonBody, Problem, path_id};
 
 use super::end::{end_one, end_own};
 use super::error::{BrowserProblems, ExchangeProblems, StartProblems, UserSessionProblems};
 use super::exchange::exchange;
-use super::list::list;
+use super::requests::ExchangeRequest;
 use super::requests::browser::Browser;
 use super::requests::cookie;
-use super::requests::{ExchangeRequest, SessionPath};
 use super::responses::SessionResponse;
 use super::start::{Granted, start};
+use super::store;
 use crate::accounts::{EmptyResponse, SignInResponse};
 use crate::audit::RequestActor;
 use crate::back_off::BackOffProblems;
@@ -30,7 +30,6 @@ use crate::sign_in::SignInRequest;
 /// paths below `/session` get, and its token is valid for five minutes. A user has at most `SESSIONS_PER_USER` sessions:
 /// another one ends the one that was not used for longest.
 #[utoipa::path(
-    operation_id = "startSession",
     tag = "sessions",
     request_body = SignInRequest,
     responses(
@@ -60,7 +59,6 @@ pub(crate) async fn start_session(
 /// cookie: a value that was replaced and comes back ends the session, unless `attempt` says that the response to its exchange
 /// was lost.
 #[utoipa::path(
-    operation_id = "exchangeSession",
     tag = "sessions",
     request_body = ExchangeRequest,
     responses(
@@ -89,7 +87,6 @@ pub(crate) async fn exchange_session(
 /// For the pages of this server. Ends the session of the cookie, if there is one, and removes the cookie. Tokens of the session
 /// are refused within a second.
 #[utoipa::path(
-    operation_id = "endSession",
     tag = "sessions",
     responses(
         (status = 200, description = "There is no session.", body = EmptyResponse,
@@ -118,22 +115,23 @@ pub(crate) async fn end_session(
 ///
 /// The one that was used last comes first. Tokens that were issued for a password alone are in no list.
 #[utoipa::path(
-    operation_id = "listSessions",
     tag = "sessions",
     responses(
         (status = 200, description = "The sessions.", body = Vec<SessionResponse>),
         TokenProblems, DatabaseProblems
-    ),
-    security(("bearer" = []))
+    )
 )]
 #[get("/user/sessions")]
 pub(crate) async fn list_sessions(
     caller: Caller,
     context: Data<Context>,
 ) -> Result<Json<Vec<SessionResponse>>, Problem> {
-    let sessions = list(&context, caller.id()).await;
-    let sessions = sessions.map_err(database_problem)?.into_iter();
-    let shown = sessions.map(|session| SessionResponse::new(session, caller.credential()));
+    let user = caller.id();
+    let load = move |connection: &mut Connection| store::of_user(connection, user);
+    let sessions = context.database.run(load).await.map_err(database_problem)?;
+    let shown = sessions
+        .into_iter()
+        .map(|session| SessionResponse::new(session, caller.credential()));
     Ok(Json(shown.collect()))
 }
 
@@ -141,23 +139,21 @@ pub(crate) async fn list_sessions(
 ///
 /// Ends a session of yours. Its tokens are refused within a second.
 #[utoipa::path(
-    operation_id = "endUserSession",
     tag = "sessions",
-    params(SessionPath),
+    params(("sessionId" = String, Path, description = "The session's id: 24 lower-case hexadecimal digits.")),
     responses(
         (status = 200, description = "The session has ended.", body = EmptyResponse),
         UserSessionProblems
-    ),
-    security(("bearer" = []))
+    )
 )]
 #[delete("/user/sessions/{sessionId}")]
 pub(crate) async fn end_user_session(
     caller: Caller,
     context: Data<Context>,
     meta: RequestMeta,
-    path: Path<SessionPath>,
+    id: Path<String>,
 ) -> Result<Json<EmptyResponse>, Problem> {
-    let id = path.parse()?;
+    let id = path_id(&id, "session")?;
     let actor = RequestActor::new(&caller, meta);
     let ended = end_one(&context, caller.id(), id, actor).await;
     if ended.map_err(database_problem)? {

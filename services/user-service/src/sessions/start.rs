@@ -6,13 +6,14 @@ use values::{CredentialId, Secret, UserId};
 
 use super::requests::browser::Browser;
 use super::requests::cookie::CookieValues;
-use super::{TOKEN_LIFETIME, end, entry, record_event, store};
-use crate::accounts::{TokenSubject, User, sign_token_for_credential};
+use super::store::NewSession;
+use super::{end, entry, record_event, store};
+use crate::accounts::{self, TokenSubject, User, signed_subject};
 use crate::audit::AuditAction;
 use crate::context::Context;
-use crate::credentials::CredentialKind;
-use crate::credentials::store::{NewCredential, insert, of_user};
-use crate::sign_in::{Attempt, SignInError, SignInRequest, authenticate};
+use crate::credentials::store as credentials;
+use crate::credentials::{CredentialKind, TOKEN_LIFETIME};
+use crate::sign_in::{SignInError, SignInRequest, authenticate};
 
 /// What a browser gets for a session.
 pub(super) struct Granted {
@@ -23,16 +24,6 @@ pub(super) struct Granted {
     pub(super) lifetime: Duration,
 }
 
-/// A session to be inserted.
-struct Beginning {
-    id: CredentialId,
-    cookie: CookieValues,
-    browser: Browser,
-    lifetime: Duration,
-    per_user: usize,
-    meta: RequestMeta,
-}
-
 /// Signs in by password and starts a session. It takes the place of the one that the browser has.
 #[tracing::instrument(skip_all)]
 pub(super) async fn start(
@@ -41,23 +32,18 @@ pub(super) async fn start(
     request: SignInRequest,
     meta: RequestMeta,
 ) -> Result<Granted, SignInError> {
-    let attempt = Attempt {
-        name: request.name,
-        client: browser.network.clone(),
-        meta: meta.clone(),
-    };
-    let checked = authenticate(context, attempt, request.password).await?;
+    let checked = authenticate(context, request, meta.clone()).await?;
     let (id, cookie) = (CredentialId::generate(), CookieValues::random());
     let lifetime = context.sessions.unused.min(context.sessions.longest);
-    let beginning = Beginning {
+    let new = NewSession {
         id,
         cookie: cookie.clone(),
         browser,
         lifetime,
-        per_user: context.sessions.per_user,
-        meta,
     };
-    let begin = move |connection: &mut Connection| begin(connection, &checked, &beginning);
+    let per_user = context.sessions.per_user;
+    let begin =
+        move |connection: &mut Connection| begin(connection, &checked, &new, per_user, &meta);
     let (subject, ended) = context.database.transaction(begin).await?;
     end::note_ended(context, ended);
     record_event("started");
@@ -68,30 +54,19 @@ pub(super) async fn start(
 fn begin(
     connection: &mut Connection,
     checked: &TokenSubject,
-    beginning: &Beginning,
+    new: &NewSession,
+    per_user: usize,
+    meta: &RequestMeta,
 ) -> Result<(TokenSubject, Vec<CredentialId>), SignInError> {
-    let Beginning { browser, meta, .. } = beginning;
-    let subject = store::lock_subject(connection, checked)?;
+    let checked = &checked.user;
+    let subject = accounts::store::lock_unchanged(connection, checked.id, checked.epoch)?;
     let subject = subject.ok_or(SignInError::InvalidCredentials)?;
     let user = subject.user.id;
-    let mut ended = end::end_earlier(connection, browser, meta)?;
-    let new = NewCredential {
-        id: beginning.id,
-        user,
-        kind: CredentialKind::Session,
-        fingerprint: beginning.cookie.fingerprint(),
-        secret: Some(beginning.cookie.secret()),
-        lifetime: beginning.lifetime,
-        network: &browser.network,
-        program: &browser.program,
-    };
+    let mut ended = end::end_earlier(connection, &new.browser, meta)?;
     let entry = entry(AuditAction::SessionStarted, user, new.id, meta);
-    insert(
-        connection,
-        &new,
-        entry.authenticated_by(AuthMethod::Password),
-    )?;
-    ended.extend(end_excess(connection, user, beginning.per_user, meta)?);
+    let entry = entry.authenticated_by(AuthMethod::Password);
+    store::insert(connection, user, new, entry)?;
+    ended.extend(end_excess(connection, user, per_user, meta)?);
     Ok((subject, ended))
 }
 
@@ -103,7 +78,10 @@ pub(super) fn grant(
     cookie: CookieValues,
     lifetime: Duration,
 ) -> Result<Granted, auth::SignError> {
-    let token = sign_token_for_credential(context, &subject, id, TOKEN_LIFETIME.min(lifetime))?;
+    let signed = signed_subject(context, &subject);
+    let token = context
+        .signer
+        .sign_for_credential(signed, id, TOKEN_LIFETIME.min(lifetime))?;
     Ok(Granted {
         user: subject.user,
         token,
@@ -119,13 +97,12 @@ fn end_excess(
     per_user: usize,
     meta: &RequestMeta,
 ) -> Result<Vec<CredentialId>, database::Error> {
-    let sessions = of_user(connection, user, CredentialKind::Session)?;
+    let sessions = store::of_user(connection, user)?;
     let excess = sessions.into_iter().skip(per_user);
     let excess: Vec<_> = excess.map(|session| session.id).collect();
     for id in &excess {
         let entry = entry(AuditAction::SessionEnded, user, *id, meta);
-        let kind = CredentialKind::Session;
-        crate::credentials::store::end(connection, user, kind, *id, entry)?;
+        credentials::end(connection, user, CredentialKind::Session, *id, entry)?;
     }
     Ok(excess)
 }

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use audit_log::Entry;
+use chrono::{DateTime, Utc};
 use database::{Connection, Error, interval};
 use diesel::dsl::{now, sql};
 use diesel::prelude::*;
@@ -9,10 +11,67 @@ use diesel::sql_types::{BigInt, Timestamptz};
 use values::{CredentialId, Fingerprint, Names as _, UserId};
 
 use super::requests::browser::Browser;
+use super::requests::cookie::CookieValues;
 use crate::accounts::TokenSubject;
 use crate::credentials::CredentialKind;
 use crate::credentials::store::valid;
 use crate::schema::{clock_timestamp, credentials, database_incarnation, users};
+
+/// A session as its user sees it.
+#[derive(Debug, Queryable, Selectable)]
+#[diesel(table_name = credentials, check_for_backend(diesel::pg::Pg))]
+pub(super) struct Session {
+    pub(super) id: CredentialId,
+    pub(super) created: DateTime<Utc>,
+    pub(super) last_used: DateTime<Utc>,
+    pub(super) expires: DateTime<Utc>,
+    pub(super) client_network: String,
+    pub(super) program: String,
+}
+
+/// The valid sessions of a user, the one that was used last first.
+pub(super) fn of_user(connection: &mut Connection, user: UserId) -> Result<Vec<Session>, Error> {
+    Ok(valid!(CredentialKind::Session)
+        .filter(credentials::user_id.eq(user))
+        .order((credentials::last_used.desc(), credentials::id))
+        .select(Session::as_select())
+        .load(connection)?)
+}
+
+/// A session to be inserted.
+pub(super) struct NewSession {
+    pub(super) id: CredentialId,
+    pub(super) cookie: CookieValues,
+    pub(super) browser: Browser,
+    pub(super) lifetime: Duration,
+}
+
+/// Inserts a session and its audit entry. Its user must be locked, so that what revokes the user's tokens does not miss it.
+pub(super) fn insert(
+    connection: &mut Connection,
+    user: UserId,
+    new: &NewSession,
+    entry: Entry,
+) -> Result<(), Error> {
+    let (fingerprint, secret) = (new.cookie.fingerprint(), new.cookie.secret());
+    let insert = diesel::insert_into(credentials::table)
+        .values((
+            credentials::id.eq(new.id),
+            credentials::user_id.eq(user),
+            credentials::kind.eq(CredentialKind::Session.name()),
+            credentials::fingerprint.eq(fingerprint.as_bytes().as_slice()),
+            credentials::secret.eq(secret.as_bytes().as_slice()),
+            credentials::incarnation.eq(database_incarnation()),
+            credentials::expires.eq(now.into_sql::<Timestamptz>() + interval(new.lifetime)),
+            credentials::client_network.eq(new.browser.network.as_str()),
+            credentials::program.eq(&new.browser.program),
+        ))
+        .returning(credentials::id);
+    entry
+        .record_with(insert)
+        .get_result::<CredentialId>(connection)?;
+    Ok(())
+}
 
 /// A session that is locked until the transaction ends.
 #[derive(Debug, Queryable)]
@@ -118,21 +177,6 @@ pub(super) fn find_subject(
         .find(user)
         .filter(users::is_active)
         .select(TokenSubject::as_select())
-        .first(connection)
-        .optional()?)
-}
-
-/// Locks a user whose password was checked, unless the user's tokens were revoked since.
-pub(super) fn lock_subject(
-    connection: &mut Connection,
-    checked: &TokenSubject,
-) -> Result<Option<TokenSubject>, Error> {
-    Ok(users::table
-        .find(checked.user.id)
-        .filter(users::epoch.eq(checked.user.epoch))
-        .filter(users::is_active)
-        .select(TokenSubject::as_select())
-        .for_no_key_update()
         .first(connection)
         .optional()?)
 }

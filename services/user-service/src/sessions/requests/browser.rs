@@ -8,6 +8,7 @@ use actix_web::dev::Payload;
 use actix_web::http::StatusCode;
 use actix_web::http::header::{HeaderValue, ORIGIN, USER_AGENT};
 use actix_web::{FromRequest, HttpRequest};
+use audit_log::RequestMeta;
 use http_kit::Problem;
 use http_kit::forwarded_for::{TrustedProxies, forwarded};
 
@@ -50,7 +51,7 @@ impl FromRequest for Browser {
         ready(Ok(Self {
             is_secure,
             cookie: CookieValues::of(request, is_secure),
-            network: ClientNetwork::of(request),
+            network: ClientNetwork::of(&RequestMeta::of(request)),
             program: program(request),
         }))
     }

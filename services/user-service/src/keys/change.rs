@@ -1,4 +1,4 @@
-//! Keys are off after a restore, until an administrator confirms them.
+//! Ends keys, and confirms them: after a restore they are off, until an administrator turns them on again.
 
 use database::{Connection, Error};
 use serde_json::json;
@@ -8,11 +8,33 @@ use super::error::KeyError;
 use super::{record_event, store};
 use crate::audit::{AuditAction, RequestActor};
 use crate::context::Context;
+use crate::credentials::CredentialKind;
+use crate::credentials::store as credentials;
 
 /// Keys that one transaction confirms.
 const BATCH: i64 = 200;
 
-/// Confirms a key of a user.
+/// Ends a key of a user. Its tokens are refused within a second.
+#[tracing::instrument(skip_all, fields(user.id = %user))]
+pub(super) async fn end(
+    context: &Context,
+    user: UserId,
+    id: CredentialId,
+    actor: RequestActor,
+) -> Result<(), KeyError> {
+    let entry = actor.entry(AuditAction::KeyEnded, user);
+    let entry = entry.detail(json!({"endedKey": id}));
+    let end = move |connection: &mut Connection| {
+        credentials::end(connection, user, CredentialKind::Key, id, entry)
+    };
+    if !context.database.transaction(end).await? {
+        return Err(KeyError::NoKey);
+    }
+    context.verifier.revocations().end([id]);
+    record_event("ended");
+    Ok(())
+}
+
 pub(super) async fn confirm(
     context: &Context,
     user: UserId,
@@ -29,23 +51,22 @@ pub(super) async fn confirm(
 
 /// Confirms the keys of all users, and returns their number. If it fails on the way, some are confirmed.
 pub(super) async fn confirm_all(context: &Context, actor: RequestActor) -> Result<usize, Error> {
-    let (mut total, mut after) = (0, None);
+    let mut total = 0;
     loop {
         let actor = actor.clone();
         let confirm = move |connection: &mut Connection| {
-            let keys = store::unconfirmed(connection, after, BATCH)?;
+            let keys = store::unconfirmed(connection, BATCH)?;
             for (id, user) in &keys {
                 confirm_one(connection, *user, *id, actor.clone())?;
             }
-            Ok::<_, Error>(keys)
+            Ok::<_, Error>(keys.len())
         };
         let confirmed = context.database.transaction(confirm).await?;
-        let Some((last, _)) = confirmed.last() else {
+        if confirmed == 0 {
             return Ok(total);
-        };
-        after = Some(*last);
-        total += confirmed.len();
-        confirmed.iter().for_each(|_| record_event("confirmed"));
+        }
+        total += confirmed;
+        (0..confirmed).for_each(|_| record_event("confirmed"));
     }
 }
 
