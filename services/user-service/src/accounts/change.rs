@@ -4,7 +4,7 @@ use serde_json::Value;
 use values::EmailAddress;
 
 use super::requests::{Scopes, UpdateUserRequest};
-use super::store::user::User;
+use super::store::{ChangedColumns, User};
 
 impl UpdateUserRequest {
     /// Whether it can remove the administrator's role.
@@ -15,11 +15,11 @@ impl UpdateUserRequest {
 }
 
 /// The difference between an account and what was requested.
-#[derive(Debug)]
 pub(super) struct UserChange {
-    /// The fields that differ. The password is in `password_hash`.
-    pub(super) fields: UpdateUserRequest,
-    pub(super) password_hash: Option<String>,
+    /// The columns that differ.
+    pub(super) columns: ChangedColumns,
+    /// Whether the user's mail goes to another mailbox after the change.
+    pub(super) moves_email: bool,
     /// Whether earlier tokens contain or depend on an outdated value.
     pub(super) revokes_tokens: bool,
     /// Whether earlier codes went to an outdated address or would replace an outdated password.
@@ -34,78 +34,72 @@ impl UserChange {
         request: UpdateUserRequest,
         password_hash: Option<String>,
     ) -> Self {
+        let moves_email = request.email.as_ref().is_some_and(|new| *new != user.email);
+        let password_changes = password_hash.is_some();
+        let revokes_tokens = moves_email || password_changes || outdates_tokens(user, &request);
         let differs = |new: &EmailAddress, old: &EmailAddress| new.as_str() != old.as_str();
-        let email_moves = request.email.as_ref().is_some_and(|new| *new != user.email);
-        let renamed = request
-            .username
-            .as_ref()
-            .is_some_and(|new| *new != user.username);
-        let same_scopes = |new: &Scopes| {
-            new.0.iter().collect::<BTreeSet<_>>() == user.scope.iter().collect::<BTreeSet<_>>()
-        };
-        let scope_changes = request.scope.as_ref().is_some_and(|new| !same_scopes(new));
-        let is_active = request.is_active.filter(|new| *new != user.is_active);
-        let revokes_tokens = email_moves
-            || renamed
-            || scope_changes
-            || is_active.is_some()
-            || password_hash.is_some();
-        let fields = UpdateUserRequest {
-            username: request.username.filter(|new| differs(new, &user.username)),
-            email: request.email.filter(|new| differs(new, &user.email)),
-            password: None,
-            is_active,
-            plan: request.plan.filter(|new| new.0 != user.plan),
-            scope: request.scope.filter(|new| new.0 != user.scope),
-            vendor: request
-                .vendor
-                .filter(|new| new.as_ref().map(|new| &new.0) != user.vendor.as_ref()),
-            allowed_private_components: request
-                .allowed_private_components
-                .filter(|new| new.0 != user.allowed_private_components),
-            metadata: request
-                .metadata
-                .filter(|new| Value::Object(new.0.clone()) != user.metadata),
-        };
+        let username = request.username.filter(|new| differs(new, &user.username));
+        let email = request.email.filter(|new| differs(new, &user.email));
+        let stored = |name: &EmailAddress| name.as_str().to_owned();
+        let key = |name: &EmailAddress| name.normalized().to_owned();
+        let plan = request.plan.map(|new| new.0);
+        let scope = request.scope.map(|new| new.0);
+        let vendor = request.vendor.map(|new| new.map(|new| new.0));
+        let components = request.allowed_private_components.map(|new| new.0);
+        let metadata = request.metadata.map(|new| Value::Object(new.0));
         Self {
+            moves_email,
             revokes_tokens,
-            revokes_codes: email_moves || password_hash.is_some(),
-            fields,
-            password_hash,
+            revokes_codes: moves_email || password_changes,
+            columns: ChangedColumns {
+                username: username.as_ref().map(stored),
+                username_key: username.as_ref().map(key),
+                email: email.as_ref().map(stored),
+                email_key: email.as_ref().map(key),
+                password_hash,
+                is_active: request.is_active.filter(|new| *new != user.is_active),
+                plan: plan.filter(|new| *new != user.plan),
+                scope: scope.filter(|new| *new != user.scope),
+                vendor: vendor.filter(|new| *new != user.vendor),
+                allowed_private_components: components
+                    .filter(|new| *new != user.allowed_private_components),
+                metadata: metadata.filter(|new| *new != user.metadata),
+            },
         }
     }
 
     /// The names of the changed fields in the API.
     pub(super) fn field_names(&self) -> Vec<&'static str> {
-        let fields = &self.fields;
+        let columns = &self.columns;
+        let components = &columns.allowed_private_components;
         let changes = [
-            ("username", fields.username.is_some()),
-            ("email", fields.email.is_some()),
-            ("password", self.password_hash.is_some()),
-            ("isActive", fields.is_active.is_some()),
-            ("plan", fields.plan.is_some()),
-            ("scope", fields.scope.is_some()),
-            ("vendor", fields.vendor.is_some()),
-            (
-                "allowedPrivateComponents",
-                fields.allowed_private_components.is_some(),
-            ),
-            ("metadata", fields.metadata.is_some()),
+            ("username", columns.username.is_some()),
+            ("email", columns.email.is_some()),
+            ("password", columns.password_hash.is_some()),
+            ("isActive", columns.is_active.is_some()),
+            ("plan", columns.plan.is_some()),
+            ("scope", columns.scope.is_some()),
+            ("vendor", columns.vendor.is_some()),
+            ("allowedPrivateComponents", components.is_some()),
+            ("metadata", columns.metadata.is_some()),
         ];
         let changed = changes.into_iter().filter(|(_, changes)| *changes);
         changed.map(|(name, _)| name).collect()
     }
 
-    /// Whether the user's mail goes to another mailbox after the change.
-    pub(super) fn moves_email(&self, user: &User) -> bool {
-        let email = self.fields.email.as_ref();
-        email.is_some_and(|new| *new != user.email)
-    }
-
-    /// Whether there is nothing to write.
     pub(super) fn is_empty(&self) -> bool {
         self.field_names().is_empty()
     }
+}
+
+/// Whether a request changes the username, the scopes or whether the user is active. The case of a name and the order of scopes
+/// do not count.
+fn outdates_tokens(user: &User, request: &UpdateUserRequest) -> bool {
+    let set = |scopes: &[String]| scopes.iter().cloned().collect::<BTreeSet<_>>();
+    let (username, scope) = (request.username.as_ref(), request.scope.as_ref());
+    username.is_some_and(|new| *new != user.username)
+        || scope.is_some_and(|new| set(&new.0) != set(&user.scope))
+        || request.is_active.is_some_and(|new| new != user.is_active)
 }
 
 #[cfg(test)]
@@ -172,7 +166,7 @@ mod tests {
         };
         let change = UserChange::between(&ada(), update, None);
         assert!(!change.is_empty() && !change.revokes_tokens && !change.revokes_codes);
-        assert_eq!(change.fields.email.unwrap().as_str(), "Ada@example.com");
+        assert_eq!(change.columns.email.unwrap(), "Ada@example.com");
     }
 
     fn changes(update: UpdateUserRequest) -> UserChange {

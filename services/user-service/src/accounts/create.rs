@@ -23,7 +23,6 @@ pub(super) const USER_SCOPE: &str = "user";
 #[tracing::instrument(skip_all)]
 pub(super) async fn create(
     context: &Context,
-    client: &ClientNetwork,
     request: CreateUserRequest,
     caller: Option<Caller>,
     meta: RequestMeta,
@@ -33,16 +32,15 @@ pub(super) async fn create(
     if by_key && new_scopes.is_some_and(|scopes| scopes.0.iter().any(|one| one == ADMIN_SCOPE)) {
         return Err(AccountError::KeyNotAccepted);
     }
-    let password_hash = context
-        .hasher
-        .hash(client, request.password.clone())
-        .await?;
+    let client = ClientNetwork::of(&meta);
+    let password_hash = context.hasher.hash(&client, request.password.clone());
+    let password_hash = password_hash.await?;
     let is_service = request.by_admin.service == Some(true);
     let confirmation = Confirmation::required(context).filter(|_| !is_service);
     let fields = request.by_admin.names();
     let new = new_user(context, request, password_hash);
     // Someone else's token creates an account for another person.
-    let own_client = caller.is_none().then(|| client.clone());
+    let own_client = caller.is_none().then_some(client);
     let entry = match caller {
         Some(caller) => RequestActor::new(&caller, meta).entry(AuditAction::UserCreated, new.id),
         None => AuditAction::UserCreated.entry(Actor::Anonymous, new.id, meta),

@@ -12,7 +12,6 @@ use crate::hashing::HashError;
 pub(crate) enum AccountError {
     #[error("the user does not exist")]
     NotFound,
-    /// The user of the token was deleted.
     #[error("the token's user was deleted")]
     CallerGone,
     /// The username is another user's username or e-mail address.
@@ -21,7 +20,6 @@ pub(crate) enum AccountError {
     /// The e-mail address is another user's e-mail address or username.
     #[error("the e-mail address is taken")]
     EmailTaken,
-    /// The change would leave the system without an administrator.
     #[error("the user is the last active administrator")]
     LastAdmin,
     #[error("a deletion of the user is in progress")]
@@ -29,13 +27,10 @@ pub(crate) enum AccountError {
     /// The code is unknown, used or expired, or was sent to another address.
     #[error("the code is invalid")]
     InvalidCode,
-    /// A password for a service account.
     #[error("a service account has no password")]
     ServicePassword,
-    /// An API key acts, and no key may do that.
     #[error("an API key cannot do that")]
     KeyNotAccepted,
-    /// The page is too far in a list with a pattern.
     #[error("the offset is too high")]
     OffsetTooHigh,
     #[error(transparent)]
@@ -108,18 +103,15 @@ pub(super) fn service_password() -> Invalid {
 }
 
 http_kit::problem_responses! {
-    /// Problems of operations on one user.
     pub(crate) UserProblems {
         AccountError::NotFound,
     }
-    /// Problems of sign-up.
     pub(crate) SignUpProblems: TokenProblems {
         auth::insufficient_scope("admin")
             => "API_USER_CREATE_SCOPE is set and the token has none of its scopes.",
         AccountError::UsernameTaken,
         AccountError::EmailTaken,
     }
-    /// Problems of changing a user.
     pub(crate) UpdateProblems: DeletionProblems {
         AccountError::UsernameTaken,
         AccountError::EmailTaken,
@@ -129,7 +121,6 @@ http_kit::problem_responses! {
     pub(crate) DeletionProblems {
         AccountError::DeletionInProgress,
     }
-    /// Problems of operations that take a code.
     pub(crate) CodeProblems: BodyProblems {
         AccountError::InvalidCode,
     }

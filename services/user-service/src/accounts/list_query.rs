@@ -1,13 +1,10 @@
 use listing::{Conditions, Filter, ListQuery};
 use values::Invalid;
 
-/// The query of the list of users.
 pub(crate) type UserListQuery = ListQuery<UserSort, UserFilter>;
-/// The query of the count of users.
 pub(crate) type UserConditions = Conditions<UserFilter>;
 
 values::names! {
-    /// The fields that users can be sorted by.
     pub(crate) enum UserSort {
         Created = "created",
         Mtime = "mtime",
@@ -18,7 +15,6 @@ values::names! {
         LastSignIn = "lastSignIn",
     }
 
-    /// The fields that users can be filtered by.
     pub(crate) enum UserFilter {
         Username = "username",
         Email = "email",

@@ -13,7 +13,6 @@ mod list_query;
 mod read;
 mod requests;
 mod responses;
-mod revoke_tokens;
 pub(crate) mod routes;
 pub(crate) mod store;
 mod token;
@@ -24,7 +23,5 @@ pub(crate) use first_admin::create_first_admin;
 pub(crate) use read::user_lookups;
 pub(crate) use responses::{EmptyResponse, SignInResponse};
 pub(crate) use store::{TokenSubject, User};
-pub(crate) use token::{
-    revoke_earlier_tokens, sign_token, sign_token_for_credential, sign_token_for_key,
-};
+pub(crate) use token::{revoke_earlier_tokens, sign_token, signed_subject};
 pub(crate) use update::check_not_last_admin;

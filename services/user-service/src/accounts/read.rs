@@ -11,12 +11,10 @@ use super::store::{self, User};
 /// Finds accounts by their identifiers, without locking them.
 pub(super) type UserLookups = Lookups<UserId, User>;
 
-/// Starts [`UserLookups`].
 pub(crate) fn user_lookups(database: Database, limits: BatchLimits) -> UserLookups {
     database::lookups(database, limits, store::find_all)
 }
 
-/// The user of a token.
 pub(super) async fn read_current(lookups: &UserLookups, id: UserId) -> Result<User, AccountError> {
     read(lookups, id).await.map_err(|error| match error {
         AccountError::NotFound => AccountError::CallerGone,

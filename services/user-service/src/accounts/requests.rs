@@ -16,7 +16,7 @@ use actix_web::http::StatusCode;
 use actix_web::web::Data;
 use actix_web::{FromRequest, HttpRequest, ResponseError as _};
 use app_config::Csv;
-use auth::{AdminCaller, Caller, MaybeCaller};
+use auth::{Caller, MaybeCaller};
 use http_kit::{Fields, Problem};
 use utoipa::openapi::schema::{AnyOfBuilder, ObjectBuilder, OneOfBuilder, SchemaType, Type};
 use utoipa::openapi::{RefOr, Schema};
@@ -318,24 +318,13 @@ impl FromRequest for SignUpCaller {
 /// mistake as if by a stranger.
 fn admin_or_key(caller: Result<MaybeCaller, Problem>) -> Result<Option<Caller>, Problem> {
     match caller {
-        Ok(MaybeCaller(Some(caller))) if caller.is_admin() => {
-            ignore_others(Ok(AdminCaller(caller)))
-        }
+        Ok(MaybeCaller(Some(caller))) if caller.is_admin() => Ok(Some(caller)),
         Ok(MaybeCaller(Some(caller))) if caller.key().is_some() => {
             Err(auth::insufficient_scope(auth::ADMIN_SCOPE))
         }
         Ok(_) => Ok(None),
-        // Only a key lacks the scope of a call.
-        Err(problem) if problem.status_code() == StatusCode::FORBIDDEN => Err(problem),
-        Err(problem) => ignore_others(Err(problem)),
-    }
-}
-
-/// A token that was not checked may be an administrator's, so its request is not treated as anonymous.
-fn ignore_others(admin: Result<AdminCaller, Problem>) -> Result<Option<Caller>, Problem> {
-    match admin {
-        Ok(admin) => Ok(Some(admin.0)),
-        Err(problem) if [401, 403].contains(&problem.status_code().as_u16()) => Ok(None),
+        Err(problem) if problem.status_code() == StatusCode::UNAUTHORIZED => Ok(None),
+        // Only a key lacks the scope of a call, and a token that was not checked may be an administrator's.
         Err(problem) => Err(problem),
     }
 }
@@ -350,10 +339,10 @@ mod tests {
     fn only_a_token_that_was_checked_is_ignored() {
         for (status, is_ignored) in [
             (StatusCode::UNAUTHORIZED, true),
-            (StatusCode::FORBIDDEN, true),
+            (StatusCode::FORBIDDEN, false),
             (StatusCode::SERVICE_UNAVAILABLE, false),
         ] {
-            let caller = ignore_others(Err(Problem::new(status, "code", "Detail.")));
+            let caller = admin_or_key(Err(Problem::new(status, "code", "Detail.")));
             assert_eq!(caller.is_ok_and(|caller| caller.is_none()), is_ignored);
         }
     }

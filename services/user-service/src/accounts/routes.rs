@@ -15,10 +15,8 @@ use super::list_query::{UserConditions, UserListQuery, UserSort};
 use super::read::{UserLookups, count, list, read, read_current};
 use super::requests::{CreateUserRequest, SignUpCaller, SignUpRules, UpdateUserRequest};
 use super::responses::{CreatedResponse, CurrentUserResponse, UserResponse};
-use super::revoke_tokens::revoke_tokens;
-use super::update::update;
+use super::update::{revoke_tokens, update};
 use crate::audit::RequestActor;
-use crate::client_network::ClientNetwork;
 use crate::context::Context;
 use crate::hashing::HashProblems;
 
@@ -31,8 +29,6 @@ use crate::hashing::HashProblems;
 /// and acts only with API keys that administrators make for it; the response then has no `token`. While `EMAIL_VERIFICATION` is `required`, only an administrator can give a
 /// `username` that differs from `email`, unless `SIGN_UP_USERNAMES` is `any`.
 #[utoipa::path(
-    operation_id = "createUser",
-    tag = "users",
     request_body = CreateUserRequest,
     responses(
         (status = 200, description = "The user was created.", body = CreatedResponse),
@@ -45,12 +41,11 @@ pub(crate) async fn create_user(
     SignUpCaller(caller): SignUpCaller,
     context: Data<Context>,
     meta: RequestMeta,
-    client: ClientNetwork,
     body: JsonBody,
 ) -> Result<Json<CreatedResponse>, Problem> {
     let rules = SignUpRules::of(&context, caller.as_ref());
     let request = CreateUserRequest::parse(body.0, rules)?;
-    let (user, token) = create(&context, &client, request, caller, meta).await?;
+    let (user, token) = create(&context, request, caller, meta).await?;
     Ok(Json(CreatedResponse::new(user, token.as_ref())))
 }
 
@@ -58,10 +53,7 @@ pub(crate) async fn create_user(
 ///
 /// The current state of the token's user.
 #[utoipa::path(
-    operation_id = "currentUser",
-    tag = "users",
-    responses((status = 200, description = "The user.", body = CurrentUserResponse), TokenProblems, DatabaseProblems),
-    security(("bearer" = []))
+    responses((status = 200, description = "The user.", body = CurrentUserResponse), TokenProblems, DatabaseProblems)
 )]
 #[get("/user")]
 pub(crate) async fn current_user(
@@ -74,14 +66,11 @@ pub(crate) async fn current_user(
 
 /// Get a user by id
 #[utoipa::path(
-    operation_id = "getUser",
-    tag = "users",
     params(("userId" = String, Path, description = "The user's id: 24 lower-case hexadecimal digits.")),
     responses(
         (status = 200, description = "The user.", body = UserResponse),
         AdminProblems, UserProblems, DatabaseProblems
-    ),
-    security(("bearer" = []))
+    )
 )]
 #[get("/users/{userId}")]
 pub(crate) async fn get_user(
@@ -101,15 +90,12 @@ pub(crate) async fn get_user(
 /// `pattern` is a substring of the username. With a pattern and more than 100,000 users, `offset` is
 /// at most 1,000, unless `sort` is `username`.
 #[utoipa::path(
-    operation_id = "listUsers",
-    tag = "users",
     params(UserListQuery),
     responses(
         (status = 200, description = "The users of the page.", body = Vec<UserResponse>,
             headers(("Link" = String, description = "`<…>; rel=\"next\"` if there is a next page."))),
         AdminProblems, QueryProblems, DatabaseProblems
-    ),
-    security(("bearer" = []))
+    )
 )]
 #[get("/users")]
 pub(crate) async fn list_users(
@@ -129,14 +115,11 @@ pub(crate) async fn list_users(
 
 /// Get the number of users
 #[utoipa::path(
-    operation_id = "countUsers",
-    tag = "users",
     params(UserConditions),
     responses(
         (status = 200, description = "The number of users that match all conditions.", body = CountResponse),
         AdminProblems, QueryProblems, DatabaseProblems
-    ),
-    security(("bearer" = []))
+    )
 )]
 #[get("/users/count")]
 pub(crate) async fn count_users(
@@ -155,22 +138,18 @@ pub(crate) async fn count_users(
 /// Changing the e-mail address, username, scope, password or `isActive` revokes the user's tokens; sending
 /// the same value does not. Unknown fields are ignored, so a whole user can be sent back.
 #[utoipa::path(
-    operation_id = "updateUser",
-    tag = "users",
     params(("userId" = String, Path, description = "The user's id: 24 lower-case hexadecimal digits.")),
     request_body = UpdateUserRequest,
     responses(
         (status = 200, description = "The updated user.", body = UserResponse),
         AdminProblems, BodyProblems, UserProblems, UpdateProblems, HashProblems
-    ),
-    security(("bearer" = []))
+    )
 )]
 #[put("/users/{userId}")]
 pub(crate) async fn update_user(
     admin: AdminCaller,
     context: Data<Context>,
     meta: RequestMeta,
-    client: ClientNetwork,
     id: Path<String>,
     body: JsonBody,
 ) -> Result<Json<UserResponse>, Problem> {
@@ -179,7 +158,7 @@ pub(crate) async fn update_user(
         path_id::<UserId>(&id, "user")?,
         RequestActor::new(&admin, meta),
     );
-    let user = update(&context, id, &client, request, actor).await?;
+    let user = update(&context, id, request, actor).await?;
     Ok(Json(user.into()))
 }
 
@@ -189,13 +168,11 @@ pub(crate) async fn update_user(
 /// keys end. The user can sign in again. The keys of a service account go on: end them one by one, or deactivate it.
 #[utoipa::path(
     operation_id = "revokeTokens",
-    tag = "users",
     params(("userId" = String, Path, description = "The user's id: 24 lower-case hexadecimal digits.")),
     responses(
         (status = 200, description = "The user.", body = UserResponse),
         AdminProblems, UserProblems, DatabaseProblems
-    ),
-    security(("bearer" = []))
+    )
 )]
 #[post("/users/{userId}/revoke-tokens")]
 pub(crate) async fn revoke_user_tokens(

@@ -21,7 +21,7 @@ use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Binary, Timestamptz};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
-use values::{EmailAddress, UserId};
+use values::UserId;
 
 use super::change::UserChange;
 use crate::client_network::ClientNetwork;
@@ -137,6 +137,22 @@ pub(crate) fn lock(connection: &mut Connection, id: UserId) -> Result<Option<Use
         .optional()?)
 }
 
+/// Locks a user whose password was checked, unless the user was deactivated or the user's tokens were revoked since.
+pub(crate) fn lock_unchanged(
+    connection: &mut Connection,
+    id: UserId,
+    epoch: i64,
+) -> Result<Option<TokenSubject>, Error> {
+    Ok(users::table
+        .find(id)
+        .filter(users::epoch.eq(epoch))
+        .filter(users::is_active)
+        .select(TokenSubject::as_select())
+        .for_no_key_update()
+        .first(connection)
+        .optional()?)
+}
+
 /// Locks an account against deletion until the transaction ends, so that a concurrent deletion sees the rows
 /// about the user that the transaction writes. `None` if the user does not exist.
 pub(crate) fn lock_against_deletion(
@@ -185,43 +201,18 @@ pub(super) fn has_admin(connection: &mut Connection) -> Result<bool, Error> {
 /// The columns that a change sets to values of the request. `None` leaves a column as it is.
 #[derive(AsChangeset)]
 #[diesel(table_name = users)]
-struct ChangedColumns<'a> {
-    username: Option<&'a str>,
-    username_key: Option<&'a str>,
-    email: Option<&'a str>,
-    email_key: Option<&'a str>,
-    password_hash: Option<&'a str>,
-    is_active: Option<bool>,
-    plan: Option<&'a str>,
-    scope: Option<&'a [String]>,
-    vendor: Option<Option<&'a Value>>,
-    allowed_private_components: Option<&'a [String]>,
-    metadata: Option<Value>,
-}
-
-impl<'a> From<&'a UserChange> for ChangedColumns<'a> {
-    fn from(change: &'a UserChange) -> Self {
-        let fields = &change.fields;
-        let (username, email) = (fields.username.as_ref(), fields.email.as_ref());
-        let components = fields.allowed_private_components.as_ref();
-        let metadata = fields.metadata.as_ref();
-        Self {
-            username: username.map(EmailAddress::as_str),
-            username_key: username.map(EmailAddress::normalized),
-            email: email.map(EmailAddress::as_str),
-            email_key: email.map(EmailAddress::normalized),
-            password_hash: change.password_hash.as_deref(),
-            is_active: fields.is_active,
-            plan: fields.plan.as_ref().map(|plan| plan.0.as_str()),
-            scope: fields.scope.as_ref().map(|scope| scope.0.as_slice()),
-            vendor: fields
-                .vendor
-                .as_ref()
-                .map(|vendor| vendor.as_ref().map(|vendor| &vendor.0)),
-            allowed_private_components: components.map(|types| types.0.as_slice()),
-            metadata: metadata.map(|metadata| Value::Object(metadata.0.clone())),
-        }
-    }
+pub(super) struct ChangedColumns {
+    pub(super) username: Option<String>,
+    pub(super) username_key: Option<String>,
+    pub(super) email: Option<String>,
+    pub(super) email_key: Option<String>,
+    pub(super) password_hash: Option<String>,
+    pub(super) is_active: Option<bool>,
+    pub(super) plan: Option<String>,
+    pub(super) scope: Option<Vec<String>>,
+    pub(super) vendor: Option<Option<Value>>,
+    pub(super) allowed_private_components: Option<Vec<String>>,
+    pub(super) metadata: Option<Value>,
 }
 
 /// Writes a change and its audit entry. Raises the epoch and the generation of codes if the change
@@ -230,12 +221,13 @@ pub(super) fn update(
     connection: &mut Connection,
     id: UserId,
     change: &UserChange,
-    (moves_email, is_service): (bool, bool),
+    is_service: bool,
     entry: Entry,
 ) -> Result<User, Error> {
-    let is_reactivated = change.fields.is_active == Some(true);
+    let moves_email = change.moves_email;
+    let is_reactivated = change.columns.is_active == Some(true);
     let columns = (
-        ChangedColumns::from(change),
+        &change.columns,
         is_reactivated.then(|| users::reactivated.eq(clock_timestamp().nullable())),
         // The administrator vouches for the address of a service account, which gets no codes.
         (moves_email && !is_service).then(|| users::email_confirmed.eq(None::<DateTime<Utc>>)),

@@ -1,43 +1,16 @@
-use std::time::Duration;
-
-use auth::{KeyScope, SignError, Subject};
-use values::{CredentialId, Secret};
+use auth::{SignError, Subject};
+use values::Secret;
 
 use super::confirmation;
 use super::store::{TokenSubject, User};
 use crate::context::Context;
 
-/// Signs an access token for a user.
 pub(crate) fn sign_token(context: &Context, subject: &TokenSubject) -> Result<Secret, SignError> {
     context.signer.sign(signed_subject(context, subject))
 }
 
-/// Signs an access token that ends with a credential of its user, and is valid for `lifetime` at most.
-pub(crate) fn sign_token_for_credential(
-    context: &Context,
-    subject: &TokenSubject,
-    credential: CredentialId,
-    lifetime: Duration,
-) -> Result<Secret, SignError> {
-    let subject = signed_subject(context, subject);
-    context
-        .signer
-        .sign_for_credential(subject, credential, lifetime)
-}
-
-/// Signs an access token for an API key of a user, which ends with the key and is valid for `lifetime` at most.
-pub(crate) fn sign_token_for_key(
-    context: &Context,
-    subject: &TokenSubject,
-    key: CredentialId,
-    scopes: &[KeyScope],
-    lifetime: Duration,
-) -> Result<Secret, SignError> {
-    let subject = signed_subject(context, subject);
-    context.signer.sign_for_key(subject, key, scopes, lifetime)
-}
-
-fn signed_subject(context: &Context, subject: &TokenSubject) -> Subject {
+/// What a token says of its user.
+pub(crate) fn signed_subject(context: &Context, subject: &TokenSubject) -> Subject {
     let TokenSubject {
         user,
         incarnation,

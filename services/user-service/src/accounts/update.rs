@@ -6,7 +6,7 @@ use values::UserId;
 use super::change::UserChange;
 use super::confirmation::Confirmation;
 use super::error::AccountError;
-use super::requests::{Scopes, UpdateUserRequest};
+use super::requests::UpdateUserRequest;
 use super::store::{self, User};
 use super::token::revoke_earlier_tokens;
 use crate::audit::{AuditAction, RequestActor};
@@ -21,7 +21,6 @@ use crate::password_rules::{NewPassword, Password};
 pub(super) async fn update(
     context: &Context,
     id: UserId,
-    client: &ClientNetwork,
     mut request: UpdateUserRequest,
     actor: RequestActor,
 ) -> Result<User, AccountError> {
@@ -29,7 +28,7 @@ pub(super) async fn update(
         return Err(AccountError::KeyNotAccepted);
     }
     let password_hash = match request.password.take() {
-        Some(password) => hash_if_new(context, id, client, password).await?,
+        Some(password) => hash_if_new(context, id, &actor.client(), password).await?,
         None => None,
     };
     let confirmation = Confirmation::required(context);
@@ -41,7 +40,8 @@ pub(super) async fn update(
             id,
             request,
             password_hash,
-            (confirmation, by_key),
+            confirmation,
+            by_key,
             entry,
         )
     };
@@ -75,7 +75,8 @@ fn apply(
     id: UserId,
     request: UpdateUserRequest,
     password_hash: Option<String>,
-    (confirmation, by_key): (Option<Confirmation>, bool),
+    confirmation: Option<Confirmation>,
+    by_key: bool,
     entry: Entry,
 ) -> Result<(User, Vec<Message>), AccountError> {
     let can_demote = request.can_demote();
@@ -96,16 +97,14 @@ fn apply(
         return Ok((user, Vec::new()));
     }
     check_change(&user, &change, by_key)?;
-    let moves_email = change.moves_email(&user);
     let was_trusted = user.email_confirmed.is_some() || confirmation.is_none();
-    if moves_email && was_trusted {
+    if change.moves_email && was_trusted {
         store::former_emails::insert_present(connection, id)?;
     }
-    let confirmation = confirmation.filter(|_| moves_email && !user.is_service);
+    let confirmation = confirmation.filter(|_| change.moves_email && !user.is_service);
     let entry = entry.fields(&change.field_names());
-    let is_service = user.is_service;
-    let user = store::update(connection, id, &change, (moves_email, is_service), entry)?;
-    if change.password_hash.is_some() {
+    let user = store::update(connection, id, &change, user.is_service, entry)?;
+    if change.columns.password_hash.is_some() {
         credentials::end_keys(connection, id)?;
         end_back_off(connection, id, [&user.username, &user.email], None)?;
     }
@@ -115,17 +114,13 @@ fn apply(
 
 /// Refuses a password for a service account, and what no API key may change: names, and who is an administrator.
 fn check_change(user: &User, change: &UserChange, by_key: bool) -> Result<(), AccountError> {
-    let fields = &change.fields;
-    if user.is_service && change.password_hash.is_some() {
+    let columns = &change.columns;
+    if user.is_service && columns.password_hash.is_some() {
         return Err(AccountError::ServicePassword);
     }
-    let makes_admin = |scopes: &Scopes| {
-        let has_admin = |scopes: &[String]| scopes.iter().any(|scope| scope == auth::ADMIN_SCOPE);
-        has_admin(&scopes.0) && !has_admin(&user.scope)
-    };
-    let is_beyond_keys = fields.username.is_some()
-        || fields.email.is_some()
-        || fields.scope.as_ref().is_some_and(makes_admin);
+    let has_admin = |scopes: &Vec<String>| scopes.iter().any(|scope| scope == auth::ADMIN_SCOPE);
+    let makes_admin = columns.scope.as_ref().is_some_and(has_admin) && !has_admin(&user.scope);
+    let is_beyond_keys = columns.username.is_some() || columns.email.is_some() || makes_admin;
     if by_key && is_beyond_keys {
         return Err(AccountError::KeyNotAccepted);
     }
@@ -139,4 +134,26 @@ pub(crate) fn check_not_last_admin(user: &User, admins: &[UserId]) -> Result<(),
         return Err(AccountError::LastAdmin);
     }
     Ok(())
+}
+
+/// Revokes the access tokens of a user, who can sign in again, and ends a person's API keys. Those of a service account have
+/// to be ended one by one: it has nothing else.
+#[tracing::instrument(skip_all, fields(user.id = %id))]
+pub(super) async fn revoke_tokens(
+    context: &Context,
+    id: UserId,
+    actor: RequestActor,
+) -> Result<User, AccountError> {
+    let entry = actor.entry(AuditAction::TokensRevoked, id);
+    let revoke = move |connection: &mut Connection| {
+        let user = store::revoke_tokens(connection, id, entry)?.ok_or(AccountError::NotFound)?;
+        if !user.is_service {
+            credentials::end_keys(connection, id)?;
+        }
+        Ok::<_, AccountError>(user)
+    };
+    let user = context.database.transaction(revoke).await?;
+    revoke_earlier_tokens(context, &user);
+    tracing::info!("a user's tokens were revoked");
+    Ok(user)
 }

@@ -7,7 +7,6 @@ use values::{EmailAddress, UserId};
 
 use crate::schema::{former_emails, users};
 
-/// An address that the user gave up.
 #[derive(Debug, Clone, Queryable, Selectable)]
 #[diesel(table_name = former_emails)]
 pub(crate) struct FormerEmail {
@@ -35,7 +34,6 @@ pub(crate) fn insert_present(connection: &mut Connection, user: UserId) -> Resul
     Ok(())
 }
 
-/// Loads at most `limit` former addresses of a user.
 pub(crate) fn load(
     connection: &mut Connection,
     user: UserId,
@@ -49,7 +47,6 @@ pub(crate) fn load(
         .load(connection)?)
 }
 
-/// Deletes former addresses of a user.
 pub(crate) fn delete(
     connection: &mut Connection,
     user: UserId,

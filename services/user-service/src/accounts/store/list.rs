@@ -33,7 +33,6 @@ const FIRST: i64 = 2_000;
 /// Patterns of at least this many characters usually match so few users that they are found fastest by their trigrams.
 const LONG_PATTERN: usize = 6;
 
-/// Loads the users of one page.
 pub(crate) fn list(
     connection: &mut Connection,
     list: &UserListQuery,
@@ -62,12 +61,10 @@ pub(crate) fn list(
     })
 }
 
-/// The number of all accounts.
 pub(crate) fn count_all(connection: &mut Connection) -> Result<i64, Error> {
     Ok(Segments::load(connection, &ListConditions::default())?.users)
 }
 
-/// The number of accounts that match.
 pub(crate) fn count(
     connection: &mut Connection,
     conditions: &UserConditions,

@@ -48,7 +48,6 @@ impl ListConditions {
         sql
     }
 
-    /// Whether all users match.
     pub(super) fn is_empty(&self) -> bool {
         self.of_segments.is_empty() && self.of_users.is_empty()
     }
@@ -77,7 +76,6 @@ pub(super) struct Segments {
 }
 
 impl Segments {
-    /// Loads the segments that match.
     pub(super) fn load(
         connection: &mut Connection,
         conditions: &ListConditions,
@@ -112,7 +110,6 @@ impl Segments {
     }
 }
 
-/// All of the conditions.
 pub(super) fn and(conditions: &[String]) -> String {
     if conditions.is_empty() {
         return "true".to_owned();

@@ -59,7 +59,6 @@ impl User {
     }
 }
 
-/// An account to be inserted.
 #[derive(Debug, Clone)]
 pub(crate) struct NewUser {
     pub(crate) id: UserId,
