@@ -98,9 +98,7 @@ impl Caller {
     pub fn normalized_email(&self) -> Option<String> {
         self.email().map(str::to_ascii_lowercase)
     }
-}
 
-impl Caller {
     /// The user of a token that came with a request, or of one that a key of the request was exchanged for.
     ///
     /// # Errors

@@ -2,7 +2,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use app_config::{Reader, Settings};
+use app_config::Reader;
 use reqwest::Response;
 use telemetry::{CallOutcome, CertificateFault, Outage};
 use tokio::sync::{Notify, Semaphore, watch};
@@ -22,15 +22,16 @@ const MIN_KEYS_INTERVAL: Duration = Duration::from_millis(250);
 const MAX_KEYS_WAIT: Duration = Duration::from_secs(3);
 const MAX_KEYS_WAITERS: usize = 256;
 
-/// The issuer of tokens and their audience.
-#[derive(Debug, Clone)]
-pub struct RemoteSettings {
-    /// The user service, which publishes keys and raised epochs.
-    pub user_service_url: Url,
-    /// The `iss` of valid tokens.
-    pub issuer: String,
-    /// The `aud` of valid tokens.
-    pub audience: String,
+app_config::settings! {
+    /// The issuer of tokens and their audience.
+    pub struct RemoteSettings {
+        /// The user service, which publishes keys and raised epochs.
+        pub user_service_url: Url = required("USER_SERVICE_URL", "the URL of the user service."),
+        /// The `iss` of valid tokens.
+        pub issuer: String = by(read_issuer),
+        /// The `aud` of valid tokens.
+        pub audience: String = by(read_audience),
+    }
 }
 
 /// Reads `TOKEN_ISSUER`.
@@ -47,17 +48,6 @@ pub fn read_issuer(reader: &mut Reader) -> Result<String, app_config::Error> {
 /// The setting is invalid.
 pub fn read_audience(reader: &mut Reader) -> Result<String, app_config::Error> {
     reader.or_default("TOKEN_AUDIENCE", "countersign", "The `aud` of tokens.")
-}
-
-impl Settings for RemoteSettings {
-    fn read(reader: &mut Reader) -> Result<Self, app_config::Error> {
-        Ok(Self {
-            user_service_url: reader
-                .required("USER_SERVICE_URL", "the URL of the user service.")?,
-            issuer: read_issuer(reader)?,
-            audience: read_audience(reader)?,
-        })
-    }
 }
 
 /// Keeps a [`Verifier`] up to date with the user service's keys and raised epochs.

@@ -13,13 +13,10 @@ const IDLE_CONNECTIONS_PER_HOST: usize = 8;
 /// Why a call failed. It contains no address and no token, because callers of the API see it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum CallError {
-    /// No response in time.
     #[error("did not respond within {} s", CALL_TIMEOUT.as_secs())]
     Timeout,
-    /// No connection.
     #[error("could not be reached")]
     Unreachable,
-    /// TLS, with a certificate that was refused.
     #[error("has a certificate that was refused: {0}")]
     Certificate(CertificateFault),
     /// The connection ended, or the response was not HTTP.

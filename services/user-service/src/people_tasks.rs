@@ -13,7 +13,6 @@ use crate::calls::{CallError, append_path, send};
 /// The subject of the token with which the worker authenticates.
 const SUBJECT: &str = "deletion-worker";
 
-/// A client of the people-task service.
 #[derive(Debug, Clone)]
 pub(crate) struct PeopleTasks {
     client: Client,
@@ -54,11 +53,9 @@ pub(crate) struct FormerAddress {
     pub(crate) until: Timestamp,
 }
 
-/// The result of one call.
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Erased {
-    /// The number of deleted tasks.
     pub(crate) deleted_tasks: u32,
     /// Whether the user has more tasks.
     pub(crate) more: bool,

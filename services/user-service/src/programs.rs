@@ -19,7 +19,6 @@ pub const PROGRAMS: [Program; 3] = [
     ("notification-worker", notification_worker),
 ];
 
-/// The HTTP service of user accounts.
 fn user_service() -> ExitCode {
     // The command `migrate` runs the pending migrations of the schema as its owner, and exits.
     server::command("migrate", async |owner: OwnerSettings| {

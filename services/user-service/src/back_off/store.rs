@@ -1,8 +1,6 @@
 //! Failed attempts, and the client networks from which users have signed in. Of these only hashes are stored, so that a dump
 //! of the database shows no addresses. Every transaction that changes a user's networks locks the user first.
 
-use std::time::Duration;
-
 use chrono::{DateTime, Utc};
 use database::{Connection, Error, interval};
 use diesel::dsl::{exists, not, now};
@@ -34,8 +32,8 @@ pub(crate) fn count(
     let mut wait = None;
     for scope in key.scopes() {
         match count_in(connection, &key, *scope)? {
-            Count::Waits(time) => wait = wait.max(Some(time)),
-            Count::Counted(pause) => pauses.extend(pause.map(|until| (*scope, until))),
+            Err(TooManyAttempts(time)) => wait = wait.max(Some(time)),
+            Ok(pause) => pauses.extend(pause.map(|until| (*scope, until))),
         }
     }
     Ok(match wait {
@@ -44,18 +42,12 @@ pub(crate) fn count(
     })
 }
 
-enum Count {
-    Waits(Duration),
-    /// The attempt counts, and starts a pause that ends at this time.
-    Counted(Option<DateTime<Utc>>),
-}
-
-/// Times are by the database's clock.
+/// Counts an attempt in one scope. Returns until when it starts a pause, if it does. Times are by the database's clock.
 fn count_in(
     connection: &mut Connection,
     key: &AttemptKey,
     scope: FailureScope,
-) -> Result<Count, Error> {
+) -> Result<Result<Option<DateTime<Utc>>, TooManyAttempts>, Error> {
     // RETURNING reads under the row's lock, so it includes every other attempt.
     let (failures, blocked_until, clock) = diesel::insert_into(sign_in_failures::table)
         .values((
@@ -80,17 +72,17 @@ fn count_in(
         ))
         .get_result::<(i32, Option<DateTime<Utc>>, DateTime<Utc>)>(connection)?;
     if let Some(wait) = blocked_until.and_then(|until| (until - clock).to_std().ok()) {
-        return Ok(Count::Waits(wait));
+        return Ok(Err(TooManyAttempts(wait)));
     }
     let Some(pause) = scope.pause_after(failures) else {
-        return Ok(Count::Counted(None));
+        return Ok(Ok(None));
     };
     let until = now.into_sql::<Timestamptz>() + interval(pause);
     let until = diesel::update(row!(key, scope))
         .set(sign_in_failures::blocked_until.eq(until.nullable()))
         .returning(sign_in_failures::blocked_until)
         .get_result(connection)?;
-    Ok(Count::Counted(until))
+    Ok(Ok(until))
 }
 
 /// Takes back an attempt whose password could not be checked. Ends only the pauses that it started itself:
@@ -123,7 +115,6 @@ pub(crate) fn delete_failures(
     Ok(())
 }
 
-/// Deletes all failures of these names.
 pub(crate) fn delete_all_failures(
     connection: &mut Connection,
     name_hashes: &[[u8; 32]],
@@ -185,7 +176,6 @@ pub(crate) fn is_known_network(
     Ok(diesel::select(exists(row)).get_result(connection)?)
 }
 
-/// Records a sign-in from a network.
 pub(crate) fn record_network(
     connection: &mut Connection,
     user: UserId,

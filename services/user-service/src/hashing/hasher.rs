@@ -3,9 +3,10 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-use bcrypt::{BcryptError, BcryptResult};
+use bcrypt::BcryptError;
 use fairness::{FairQueue, Refused};
 use tokio::sync::oneshot;
+use values::Secret;
 
 use super::error::HashError;
 use super::work;
@@ -16,7 +17,8 @@ use crate::password_rules::{NewPassword, Password};
 const QUEUE_PER_THREAD: usize = 16;
 
 /// Runs bcrypt on its own threads, one for each core, behind a short queue in which client networks take
-/// turns. A burst of sign-ins neither starves other work nor other networks.
+/// turns. A burst of sign-ins neither starves other work nor other networks. When the queue is full, work is
+/// [`HashError::Refused`].
 #[derive(Debug, Clone)]
 pub(crate) struct Hasher {
     queue: Arc<Mutex<FairQueue<ClientNetwork, Job>>>,
@@ -31,9 +33,7 @@ type Job = Box<dyn FnOnce(Result<(), HashError>) + Send>;
 /// What a comparison with a hash found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Verdict {
-    /// The password is wrong.
     Wrong,
-    /// The password is right.
     Right,
     /// The password is right, but the hash was made of another form than NFC and should be replaced.
     RightInOtherForm,
@@ -61,10 +61,6 @@ impl Hasher {
         }
     }
 
-    /// Hashes a new password.
-    ///
-    /// # Errors
-    /// [`HashError::Refused`] when the queue is full.
     pub(crate) async fn hash(
         &self,
         client: &ClientNetwork,
@@ -76,29 +72,21 @@ impl Hasher {
         self.run(client, hash).await
     }
 
-    /// Checks a password against a hash.
-    ///
-    /// # Errors
-    /// [`HashError::Refused`] when the queue is full.
     pub(crate) async fn verify(
         &self,
         client: &ClientNetwork,
         password: Password,
         hash: String,
     ) -> Result<bool, HashError> {
-        let compare = move |text: Option<&str>| match text {
-            Some(text) => bcrypt::verify(text, &hash),
-            None => Ok(false),
-        };
-        let verdict = self.compare(client, &password, compare).await?;
-        Ok(verdict != Verdict::Wrong)
+        let verdict = self.verify_in_equal_time(client, password, Some(hash), None);
+        Ok(verdict.await? != Verdict::Wrong)
     }
 
     /// Checks a password against a hash, if there is one. It takes the same time without a hash and for hashes
     /// of every cost up to `highest_cost`, the highest one of all stored hashes.
     ///
-    /// # Errors
-    /// [`HashError::Refused`] when the queue is full.
+    /// Each form of the password takes a turn of its own in the queue until one is right, so a password with three forms takes
+    /// three turns of its network's share.
     pub(crate) async fn verify_in_equal_time(
         &self,
         client: &ClientNetwork,
@@ -107,28 +95,19 @@ impl Hasher {
         highest_cost: Option<u32>,
     ) -> Result<Verdict, HashError> {
         let total = highest_cost.map_or(self.cost, |highest| highest.max(self.cost));
-        let compare =
-            move |text: Option<&str>| work::check(text, hash.as_deref(), total, work::decoy);
-        self.compare(client, &password, compare).await
-    }
-
-    /// Compares each form of a password until one is right. Each comparison takes a turn of its own in the queue, so a
-    /// password with three forms takes three turns of its network's share.
-    async fn compare(
-        &self,
-        client: &ClientNetwork,
-        password: &Password,
-        compare: impl Fn(Option<&str>) -> BcryptResult<bool> + Clone + Send + 'static,
-    ) -> Result<Verdict, HashError> {
+        let check = |text: Option<Secret>| {
+            let hash = hash.clone();
+            move || {
+                let text = text.as_ref().map(Secret::expose);
+                work::check(text, hash.as_deref(), total, work::decoy)
+            }
+        };
         let forms = password.forms();
         if forms.is_empty() {
-            self.run(client, move || compare(None)).await?;
-            return Ok(Verdict::Wrong);
+            self.run(client, check(None)).await?;
         }
         for form in forms {
-            let (compare, text) = (compare.clone(), form.text);
-            let compare = move || compare(Some(text.expose()));
-            if self.run(client, compare).await? {
+            if self.run(client, check(Some(form.text))).await? {
                 return Ok(if form.is_normal {
                     Verdict::Right
                 } else {
@@ -144,7 +123,6 @@ impl Hasher {
         work::cost_of(hash) != Some(self.cost)
     }
 
-    /// Sets the gauge of the queue.
     pub(crate) fn record_gauges(&self) {
         let waiting = u32::try_from(lock(&self.queue).total()).unwrap_or(u32::MAX);
         metrics::gauge!("password_hash_queue").set(waiting);

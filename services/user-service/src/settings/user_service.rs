@@ -10,7 +10,7 @@ use values::{EmailAddress, Secret};
 
 use auth::EmailVerification;
 
-use super::{ChannelSettings, KeySettings, SessionSettings};
+use super::ChannelSettings;
 
 app_config::settings! {
     /// Settings of the HTTP service.
@@ -102,12 +102,44 @@ app_config::settings! {
         /// has.
         pub usernames: SignUpUsernames = or_default("SIGN_UP_USERNAMES", "email"),
     }
+
+    /// How long browsers stay signed in, and how many of one user.
+    #[derive(Copy)]
+    pub struct SessionSettings {
+        /// How long a browser stays signed in after its last use, if its user chose to stay signed in.
+        pub unused: Duration = in_range("SESSION_IDLE_TTL", "30d", LIFETIMES, is_lifetime),
+        /// How long a browser stays signed in after the sign-in, however often it is used.
+        pub longest: Duration = in_range("SESSION_TTL", "180d", LIFETIMES, is_lifetime),
+        /// The browsers in which a user can stay signed in. Another one signs out the one that was not used for longest.
+        pub per_user: usize = in_range("SESSIONS_PER_USER", "20", PER_USER, is_number_for_a_user),
+    }
+
+    /// API keys.
+    #[derive(Copy)]
+    pub struct KeySettings {
+        /// The API keys that a user can have.
+        pub per_user: usize = in_range("KEYS_PER_USER", "50", PER_USER, is_number_for_a_user),
+        /// How long before an API key expires its user is mailed, but not in the first half of its life.
+        pub notice: Duration = in_range("KEY_EXPIRY_NOTICE", "7d", LIFETIMES, is_lifetime),
+    }
 }
 
 const CODES: &str = "a whole number from 0 to 1000000";
 
 fn is_number_of_codes(number: &u32) -> bool {
     *number <= 1_000_000
+}
+
+const LIFETIMES: &str = "a duration from 1m to 365d";
+
+fn is_lifetime(lifetime: &Duration) -> bool {
+    (Duration::from_mins(1)..=Duration::from_hours(365 * 24)).contains(lifetime)
+}
+
+const PER_USER: &str = "a whole number from 1 to 1000";
+
+fn is_number_for_a_user(number: &usize) -> bool {
+    (1..=1_000).contains(number)
 }
 
 values::names! {
