@@ -94,8 +94,10 @@ async fn update(
     let entry = actor.entry(AuditAction::PasswordChanged, id);
     let entry = entry.authenticated_by(AuthMethod::Password);
     let update = move |connection: &mut Connection| {
-        let subject = store::update_password(connection, id, Some(epoch), &hash, entry)?
-            .ok_or(AccountError::CallerGone)?;
+        let unchanged = accounts::store::lock_unchanged(connection, id, epoch)?;
+        unchanged.ok_or(AccountError::CallerGone)?;
+        let subject = store::update_password(connection, id, &hash, entry)?;
+        let subject = subject.ok_or(AccountError::CallerGone)?;
         back_off::forget_networks(connection, id, Some(&client))?;
         back_off::record_network(connection, id, &client)?;
         back_off::delete_failures(connection, &attempt)?;

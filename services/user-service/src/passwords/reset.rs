@@ -38,7 +38,7 @@ pub(super) async fn reset(
     let hash = context.hasher.hash(&actor.client(), password).await?;
     let entry = actor.entry(AuditAction::PasswordReset, id);
     let update = move |connection: &mut Connection| {
-        let user = store::update_password(connection, id, None, &hash, entry)?
+        let user = store::update_password(connection, id, &hash, entry)?
             .ok_or(AccountError::NotFound)?
             .user;
         credentials::end_keys(connection, id)?;
@@ -96,7 +96,7 @@ fn redeem(
         })
     };
     let reset = entry(AuditAction::PasswordReset);
-    let user = store::update_password(connection, id, None, hash, reset)?
+    let user = store::update_password(connection, id, hash, reset)?
         .ok_or(PasswordError::InvalidCode)?
         .user;
     // The code was sent to the user's address, because a change of the address invalidates codes.

@@ -63,20 +63,14 @@ pub(super) fn find_user_by_email(
         .optional()?)
 }
 
-/// Updates a password and revokes all earlier tokens and codes. With `epoch`, only if it is still the
-/// user's.
+/// Updates a password and revokes all earlier tokens and codes.
 pub(super) fn update_password(
     connection: &mut Connection,
     id: UserId,
-    epoch: Option<i64>,
     hash: &str,
     entry: Entry,
 ) -> Result<Option<TokenSubject>, Error> {
-    let mut update = diesel::update(users::table.find(id)).into_boxed();
-    if let Some(epoch) = epoch {
-        update = update.filter(users::epoch.eq(epoch));
-    }
-    let update = update
+    let update = diesel::update(users::table.find(id))
         .set((
             users::password_hash.eq(hash),
             users::epoch.eq(users::epoch + 1),

@@ -41,7 +41,7 @@ pub(super) async fn exchange(
     };
     let next = given.replaced();
     let secrets = (given.secret(), next.secret());
-    let lifetimes = (context.sessions.unused, context.sessions.longest);
+    let settings = context.sessions;
     let run = move |connection: &mut Connection| {
         let Some(session) = store::lock(connection, given.fingerprint())? else {
             return Ok(Outcome::Unknown);
@@ -50,7 +50,7 @@ pub(super) async fn exchange(
             secrets,
             attempt,
             browser: &browser,
-            lifetimes,
+            settings,
         };
         exchange_locked(connection, &session, &exchange, &meta)
     };

@@ -16,6 +16,7 @@ use crate::accounts::TokenSubject;
 use crate::credentials::CredentialKind;
 use crate::credentials::store::valid;
 use crate::schema::{clock_timestamp, credentials, database_incarnation, users};
+use crate::settings::SessionSettings;
 
 /// A session as its user sees it.
 #[derive(Debug, Queryable, Selectable)]
@@ -129,8 +130,7 @@ pub(super) struct Exchange<'a> {
     pub(super) secrets: (Fingerprint, Fingerprint),
     pub(super) attempt: Option<Fingerprint>,
     pub(super) browser: &'a Browser,
-    /// From now on, and from the beginning of the session on.
-    pub(super) lifetimes: (Duration, Duration),
+    pub(super) settings: SessionSettings,
 }
 
 #[diesel::declare_sql_function]
@@ -146,10 +146,9 @@ pub(super) fn exchange(
 ) -> Result<i64, Error> {
     let (given, next) = &exchange.secrets;
     let attempt = exchange.attempt.as_ref().map(Fingerprint::as_bytes);
-    let (unused, longest) = exchange.lifetimes;
     let expires = least(
-        now.into_sql::<Timestamptz>() + interval(unused),
-        credentials::created + interval(longest),
+        now.into_sql::<Timestamptz>() + interval(exchange.settings.unused),
+        credentials::created + interval(exchange.settings.longest),
     );
     // The DSL has no `extract`.
     let remaining = sql::<BigInt>("extract(epoch FROM expires - clock_timestamp())::bigint");
