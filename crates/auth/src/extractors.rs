@@ -286,8 +286,9 @@ pub(crate) fn unauthenticated(rejection: Rejection) -> Problem {
     challenge(Problem::new(StatusCode::UNAUTHORIZED, code, detail), &error)
 }
 
-/// Adds `WWW-Authenticate` (RFC 6750 section 3) with these parameters.
-fn challenge(problem: Problem, parameters: &str) -> Problem {
+/// Adds `WWW-Authenticate` (RFC 6750 section 3) with these parameters, each after a comma.
+#[must_use]
+pub fn challenge(problem: Problem, parameters: &str) -> Problem {
     match HeaderValue::try_from(format!(r#"Bearer realm="countersign"{parameters}"#)) {
         Ok(challenge) => problem.header(WWW_AUTHENTICATE, challenge),
         Err(_) => problem,

@@ -33,7 +33,7 @@ pub use api_key::{ApiKey, ExchangedKey};
 pub use claims::{ADMIN_SCOPE, Claims, Rejection, ServiceClaims, Subject};
 pub use email_verification::EmailVerification;
 pub use extractors::{
-    AdminCaller, AdminProblems, Caller, MaybeCaller, ServiceCaller, TokenProblems,
+    AdminCaller, AdminProblems, Caller, MaybeCaller, ServiceCaller, TokenProblems, challenge,
     insufficient_scope, invalid_key, presented_key, token_missing, token_revoked,
 };
 pub use feed_reader::{FeedReader, FeedSource};

@@ -51,10 +51,9 @@ pub async fn run(settings: UserServiceSettings) -> anyhow::Result<Running> {
     let (listener, address) = server::bind(address)?;
     running.address = Some(address);
     let verifier = Data::from(Arc::clone(&context.verifier));
-    let lookups = Data::new(accounts::user_lookups(
-        context.database.clone(),
-        BatchLimits::SERVICE,
-    ));
+    let database = context.database.clone();
+    let lookups = database::lookups(database, BatchLimits::SERVICE, accounts::store::find_all);
+    let lookups = Data::new(lookups);
     let revocations = Data::new(revocations);
     let (context, health) = (Data::new(context), Data::new(running.health.clone()));
     let document = Data::new(Document::new(&openapi())?);

@@ -20,7 +20,6 @@ mod update;
 
 pub(crate) use error::{AccountError, CodeProblems, DeletionProblems, UserProblems};
 pub(crate) use first_admin::create_first_admin;
-pub(crate) use read::user_lookups;
 pub(crate) use responses::{EmptyResponse, SignInResponse};
 pub(crate) use store::{TokenSubject, User};
 pub(crate) use token::{revoke_earlier_tokens, sign_token, signed_subject};

@@ -1,6 +1,6 @@
 //! Accounts as they are: one, a page of a list, or how many there are.
 
-use database::{BatchLimits, Connection, Database, Lookups};
+use database::{Connection, Database, Lookups};
 use listing::{Page, PageLimits};
 use values::UserId;
 
@@ -10,10 +10,6 @@ use super::store::{self, User};
 
 /// Finds accounts by their identifiers, without locking them.
 pub(super) type UserLookups = Lookups<UserId, User>;
-
-pub(crate) fn user_lookups(database: Database, limits: BatchLimits) -> UserLookups {
-    database::lookups(database, limits, store::find_all)
-}
 
 pub(super) async fn read_current(lookups: &UserLookups, id: UserId) -> Result<User, AccountError> {
     read(lookups, id).await.map_err(|error| match error {

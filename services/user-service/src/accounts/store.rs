@@ -5,28 +5,93 @@ mod list;
 mod list_conditions;
 #[cfg(test)]
 mod list_tests;
-pub(crate) mod user;
 
 pub(super) use list::{count, count_all, list};
-pub(super) use user::NewUser;
-pub(crate) use user::{TokenSubject, User};
 
 use std::collections::HashMap;
 
 use audit_log::Entry;
+use auth::ADMIN_SCOPE;
 use chrono::{DateTime, Utc};
 use database::{Connection, Error};
-use diesel::dsl::{not, now};
+use diesel::dsl::{not, now, sql};
+use diesel::expression::SqlLiteral;
 use diesel::prelude::*;
-use diesel::sql_types::{BigInt, Binary, Timestamptz};
-use serde_json::Value;
+use diesel::sql_types::{BigInt, Binary, Nullable, Timestamptz};
+use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
-use values::UserId;
+use values::{EmailAddress, UserId};
 
 use super::change::UserChange;
 use crate::client_network::ClientNetwork;
 use crate::notifications::code_store::VALID_REQUESTS;
-use crate::schema::{clock_timestamp, sign_up_networks, users};
+use crate::schema::{clock_timestamp, database_incarnation, sign_up_networks, users};
+
+/// The time of the last sign-in of a row of `users`. It is in a table of its own.
+const LAST_SIGN_IN: &str = "(SELECT at FROM last_sign_ins WHERE user_id = users.id)";
+
+/// An account, without its password.
+#[derive(Debug, Clone, Queryable, QueryableByName, Selectable)]
+#[diesel(table_name = users, check_for_backend(diesel::pg::Pg))]
+pub(crate) struct User {
+    pub(crate) id: UserId,
+    pub(crate) username: EmailAddress,
+    pub(crate) email: EmailAddress,
+    pub(crate) is_active: bool,
+    pub(crate) plan: String,
+    pub(crate) scope: Vec<String>,
+    pub(crate) vendor: Option<Value>,
+    pub(crate) allowed_private_components: Vec<String>,
+    pub(crate) metadata: Value,
+    /// When the present address was confirmed by a code.
+    pub(crate) email_confirmed: Option<DateTime<Utc>>,
+    pub(crate) epoch: i64,
+    pub(crate) created: DateTime<Utc>,
+    pub(crate) mtime: DateTime<Utc>,
+    #[diesel(select_expression = sql::<Nullable<Timestamptz>>(LAST_SIGN_IN))]
+    #[diesel(select_expression_type = SqlLiteral<Nullable<Timestamptz>>)]
+    #[diesel(sql_type = Nullable<Timestamptz>)]
+    pub(crate) last_sign_in: Option<DateTime<Utc>>,
+    pub(crate) deletion_in_progress: bool,
+    /// Whether it is a service account: it has no password, and acts only with API keys.
+    pub(crate) is_service: bool,
+}
+
+/// An account for which a token is issued, with the incarnation of the database: both must come from the same
+/// statement.
+#[derive(Debug, Clone, Queryable, Selectable)]
+#[diesel(table_name = users, check_for_backend(diesel::pg::Pg))]
+pub(crate) struct TokenSubject {
+    #[diesel(embed)]
+    pub(crate) user: User,
+    #[diesel(select_expression = database_incarnation())]
+    pub(crate) incarnation: String,
+    /// What the accounts have in common that strangers made from one client network.
+    pub(crate) account_group: Option<Vec<u8>>,
+}
+
+impl User {
+    /// Whether the user is one of the administrators who can sign in, of whom at least one must remain.
+    pub(crate) fn is_active_admin(&self) -> bool {
+        self.is_active && !self.is_service && self.scope.iter().any(|scope| scope == ADMIN_SCOPE)
+    }
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct NewUser {
+    pub(crate) id: UserId,
+    pub(crate) username: EmailAddress,
+    pub(crate) email: EmailAddress,
+    pub(crate) password_hash: String,
+    pub(crate) is_active: bool,
+    pub(crate) plan: String,
+    pub(crate) scope: Vec<String>,
+    pub(crate) vendor: Option<Value>,
+    pub(crate) metadata: Map<String, Value>,
+    /// Whether the address needs no code, because the operator chose it.
+    pub(crate) email_confirmed: bool,
+    pub(crate) is_service: bool,
+}
 
 /// The group of the accounts that strangers make from a client network.
 pub(super) fn group_of_network(
@@ -171,7 +236,7 @@ pub(crate) fn lock_against_deletion(
 /// locks an account calls this first, so that two of them cannot deadlock.
 pub(crate) fn lock_active_admins(connection: &mut Connection) -> Result<Vec<UserId>, Error> {
     Ok(users::table
-        .filter(users::scope.contains(vec![auth::ADMIN_SCOPE]))
+        .filter(users::scope.contains(vec![ADMIN_SCOPE]))
         .filter(users::is_active)
         .filter(not(users::is_service))
         .select(users::id)
@@ -193,7 +258,7 @@ pub(super) fn lock_first_admin(connection: &mut Connection) -> Result<(), Error>
 /// Whether there is an administrator who can sign in, active or not.
 pub(super) fn has_admin(connection: &mut Connection) -> Result<bool, Error> {
     let admins = users::table
-        .filter(users::scope.contains(vec![auth::ADMIN_SCOPE]))
+        .filter(users::scope.contains(vec![ADMIN_SCOPE]))
         .filter(not(users::is_service));
     Ok(diesel::select(diesel::dsl::exists(admins)).get_result(connection)?)
 }

@@ -1,5 +1,5 @@
 use actix_web::http::StatusCode;
-use actix_web::http::header::{HeaderValue, SET_COOKIE, WWW_AUTHENTICATE};
+use actix_web::http::header::SET_COOKIE;
 use database::{DatabaseProblems, database_problem};
 use http_kit::{BodyProblems, Problem};
 
@@ -37,13 +37,9 @@ impl SessionError {
 }
 
 fn session_ended() -> Problem {
-    let problem = Problem::new(
-        StatusCode::UNAUTHORIZED,
-        "session-ended",
-        "The session has ended, or there is none. Sign in again.",
-    );
-    let challenge = HeaderValue::from_static(r#"Bearer realm="countersign""#);
-    problem.header(WWW_AUTHENTICATE, challenge)
+    let detail = "The session has ended, or there is none. Sign in again.";
+    let problem = Problem::new(StatusCode::UNAUTHORIZED, "session-ended", detail);
+    auth::challenge(problem, "")
 }
 
 fn session_busy() -> Problem {

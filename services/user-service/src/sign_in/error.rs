@@ -1,5 +1,4 @@
 use actix_web::http::StatusCode;
-use actix_web::http::header::{HeaderValue, WWW_AUTHENTICATE};
 use database::database_problem;
 use http_kit::Problem;
 
@@ -49,11 +48,11 @@ fn invalid_credentials(status: StatusCode) -> Problem {
         "invalid-credentials",
         "The username or the password is wrong.",
     );
-    if status != StatusCode::UNAUTHORIZED {
-        return problem;
+    if status == StatusCode::UNAUTHORIZED {
+        auth::challenge(problem, "")
+    } else {
+        problem
     }
-    let challenge = HeaderValue::from_static(r#"Bearer realm="countersign""#);
-    problem.header(WWW_AUTHENTICATE, challenge)
 }
 
 http_kit::problem_responses! {

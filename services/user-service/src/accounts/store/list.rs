@@ -9,8 +9,8 @@ use database::{Connection, Error};
 use diesel::connection::SimpleConnection as _;
 use listing::{AccessPaths, Few, First, Order, Page, PageLimits, Paging, Sort, Source, Table};
 
+use super::User;
 use super::list_conditions::{ListConditions, Segments, and};
-use super::user::User;
 use crate::accounts::list_query::{
     MAX_OFFSET_WITH_PATTERN, UserConditions, UserListQuery, UserSort,
 };
