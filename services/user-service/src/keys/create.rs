@@ -10,8 +10,9 @@ use values::{CredentialId, Names as _, UserId};
 
 use super::error::KeyError;
 use super::requests::CreateKeyRequest;
-use super::store::{self, Key, NewKey, Owner};
+use super::store::{self, Key, NewKey};
 use super::{notices, record_event};
+use crate::accounts::{self, User};
 use crate::audit::{AuditAction, RequestActor};
 use crate::context::Context;
 use crate::notifications::Notice;
@@ -66,7 +67,7 @@ struct Making {
 
 impl Making {
     /// Whether the user may have the key.
-    fn check(&self, owner: &Owner) -> Result<(), KeyError> {
+    fn check(&self, owner: &User) -> Result<(), KeyError> {
         let scopes = &self.request.scopes;
         if self.own_epoch.is_some_and(|epoch| epoch != owner.epoch) {
             return Err(KeyError::CallerGone);
@@ -85,7 +86,7 @@ impl Making {
     }
 
     /// Whether an administrator makes the key for a person.
-    fn is_for_person(&self, owner: &Owner) -> bool {
+    fn is_for_person(&self, owner: &User) -> bool {
         self.own_epoch.is_none() && !owner.is_service
     }
 }
@@ -95,7 +96,7 @@ fn insert(
     new: &Making,
     entry: Entry,
 ) -> Result<(Key, Option<Message>), KeyError> {
-    let owner = store::lock_owner(connection, new.owner)?.ok_or(KeyError::NoUser)?;
+    let owner = accounts::store::lock(connection, new.owner)?.ok_or(KeyError::NoUser)?;
     new.check(&owner)?;
     let most = new.settings.per_user;
     if store::of_user(connection, new.owner)?.len() >= most {

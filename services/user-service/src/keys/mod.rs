@@ -17,7 +17,6 @@ mod change;
 mod create;
 mod error;
 mod exchange;
-mod list;
 mod notices;
 mod requests;
 mod responses;

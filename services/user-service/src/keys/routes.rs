@@ -4,7 +4,7 @@ use actix_web::web::{Data, Json, Path};
 use actix_web::{delete, get, post};
 use audit_log::RequestMeta;
 use auth::{AdminCaller, ApiKey, Caller, ExchangedKey};
-use database::database_problem;
+use database::{Connection, database_problem};
 use http_kit::{JsonBody, Problem, Query, path_id};
 use values::{Secret, UserId};
 
@@ -15,9 +15,9 @@ use super::error::{
     OwnKeysProblems, UserKeyProblems, UserKeysProblems,
 };
 use super::exchange::exchange;
-use super::list::{list, list_all, list_of};
 use super::requests::{AllKeysQuery, CreateKeyRequest};
 use super::responses::{ConfirmedResponse, KeyResponse, NewKeyResponse, UserKeyResponse};
+use super::store;
 use crate::accounts::EmptyResponse;
 use crate::audit::RequestActor;
 use crate::context::Context;
@@ -34,9 +34,9 @@ pub(crate) async fn list_keys(
     caller: Caller,
     context: Data<Context>,
 ) -> Result<Json<Vec<KeyResponse>>, Problem> {
-    let keys = list(&context, caller.id())
-        .await
-        .map_err(database_problem)?;
+    let user = caller.id();
+    let load = move |connection: &mut Connection| store::of_user(connection, user);
+    let keys = context.database.run(load).await.map_err(database_problem)?;
     Ok(Json(keys.into_iter().map(KeyResponse::from).collect()))
 }
 
@@ -100,7 +100,8 @@ pub(crate) async fn list_all_keys(
     query: Query,
 ) -> Result<Json<Vec<UserKeyResponse>>, Problem> {
     let query = AllKeysQuery::parse(&query)?;
-    let keys = list_all(&context, query).await.map_err(database_problem)?;
+    let load = move |connection: &mut Connection| store::of_all(connection, query);
+    let keys = context.database.run(load).await.map_err(database_problem)?;
     let keys = keys.into_iter();
     let shown = keys.map(|(key, username)| UserKeyResponse::new(key, username));
     Ok(Json(shown.collect()))
@@ -139,8 +140,10 @@ pub(crate) async fn list_user_keys(
     context: Data<Context>,
     id: Path<String>,
 ) -> Result<Json<Vec<KeyResponse>>, Problem> {
-    let keys = list_of(&context, path_id::<UserId>(&id, "user")?).await;
-    let keys = keys.map_err(database_problem)?.ok_or(KeyError::NoUser)?;
+    let user = path_id::<UserId>(&id, "user")?;
+    let load = move |connection: &mut Connection| store::of_existing_user(connection, user);
+    let keys = context.database.run(load).await.map_err(database_problem)?;
+    let keys = keys.ok_or(KeyError::NoUser)?;
     Ok(Json(keys.into_iter().map(KeyResponse::from).collect()))
 }
 

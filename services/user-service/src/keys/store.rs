@@ -13,7 +13,7 @@ use diesel::sql_types::{BigInt, Bool, Nullable, Timestamptz};
 use values::{CredentialId, Names as _, UserId};
 
 use super::requests::{AllKeysQuery, CreateKeyRequest};
-use crate::accounts::TokenSubject;
+use crate::accounts::{self, TokenSubject};
 use crate::credentials::CredentialKind;
 use crate::credentials::store::valid;
 use crate::schema::{credentials, database_incarnation, ended_credentials, users};
@@ -53,29 +53,6 @@ macro_rules! unexpired {
     };
 }
 
-/// The user whom a key is made for, locked until the transaction ends, so that what ends the user's keys does not miss it.
-#[derive(Debug, Queryable, Selectable)]
-#[diesel(table_name = users, check_for_backend(diesel::pg::Pg))]
-pub(super) struct Owner {
-    pub(super) is_active: bool,
-    pub(super) is_service: bool,
-    pub(super) scope: Vec<String>,
-    pub(super) epoch: i64,
-    pub(super) deletion_in_progress: bool,
-}
-
-pub(super) fn lock_owner(
-    connection: &mut Connection,
-    user: UserId,
-) -> Result<Option<Owner>, Error> {
-    Ok(users::table
-        .find(user)
-        .select(Owner::as_select())
-        .for_no_key_update()
-        .first(connection)
-        .optional()?)
-}
-
 /// A key to be inserted.
 pub(super) struct NewKey<'a> {
     pub(super) key: &'a ApiKey,
@@ -87,6 +64,7 @@ pub(super) struct NewKey<'a> {
     pub(super) created_by: Option<UserId>,
 }
 
+/// Inserts a key and its audit entry. Its user must be locked, so that what ends the user's keys does not miss it.
 pub(super) fn insert(
     connection: &mut Connection,
     new: &NewKey<'_>,
@@ -126,6 +104,15 @@ pub(super) fn of_user(connection: &mut Connection, user: UserId) -> Result<Vec<K
         .order((credentials::created.desc(), credentials::id.desc()))
         .select(Key::as_select())
         .load(connection)?)
+}
+
+/// The keys of a user, if the user exists.
+pub(super) fn of_existing_user(
+    connection: &mut Connection,
+    user: UserId,
+) -> Result<Option<Vec<Key>>, Error> {
+    let exists = accounts::store::find(connection, user)?.is_some();
+    exists.then(|| of_user(connection, user)).transpose()
 }
 
 /// A page of the keys of all users, the newest first, with the usernames.
