@@ -6,6 +6,7 @@ use actix_web::dev::Payload;
 use actix_web::{FromRequest, HttpRequest};
 use auth::Caller;
 use http_kit::forwarded_for::{TrustedProxies, client_address};
+use serde::Serialize;
 use serde_json::{Value, json};
 use telemetry::RequestContext;
 use values::{CredentialId, Names as _, TaskId, UserId};
@@ -32,30 +33,17 @@ pub enum Actor {
 }
 
 impl Actor {
-    fn kind(self) -> &'static str {
+    /// The kind of actor, the user, and the API key by which the user acted.
+    fn parts(self) -> (&'static str, Option<UserId>, Option<CredentialId>) {
         match self {
-            Self::User(_) | Self::UserKey(..) => "user",
-            Self::Admin(_) | Self::AdminKey(..) => "admin",
-            Self::Service => "service",
-            Self::ApproverSecret => "approver-secret",
-            Self::RequesterSecret => "requester-secret",
-            Self::Anonymous => "anonymous",
-        }
-    }
-
-    fn id(self) -> Option<UserId> {
-        match self {
-            Self::User(id) | Self::Admin(id) | Self::UserKey(id, _) | Self::AdminKey(id, _) => {
-                Some(id)
-            }
-            _ => None,
-        }
-    }
-
-    fn key(self) -> Option<CredentialId> {
-        match self {
-            Self::UserKey(_, key) | Self::AdminKey(_, key) => Some(key),
-            _ => None,
+            Self::User(id) => ("user", Some(id), None),
+            Self::Admin(id) => ("admin", Some(id), None),
+            Self::UserKey(id, key) => ("user", Some(id), Some(key)),
+            Self::AdminKey(id, key) => ("admin", Some(id), Some(key)),
+            Self::Service => ("service", None, None),
+            Self::ApproverSecret => ("approver-secret", None, None),
+            Self::RequesterSecret => ("requester-secret", None, None),
+            Self::Anonymous => ("anonymous", None, None),
         }
     }
 }
@@ -142,17 +130,19 @@ impl FromRequest for RequestMeta {
 }
 
 /// A row to insert into the audit log.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Entry {
-    pub(crate) action: &'static str,
-    pub(crate) actor_kind: &'static str,
-    pub(crate) actor_id: Option<Vec<u8>>,
-    pub(crate) subject_kind: Option<&'static str>,
-    pub(crate) subject_id: Option<Vec<u8>>,
-    pub(crate) auth_method: Option<&'static str>,
-    pub(crate) client_address: Option<String>,
-    pub(crate) request_id: String,
-    pub(crate) detail: Option<Value>,
+    action: &'static str,
+    actor_kind: &'static str,
+    actor_id: Option<UserId>,
+    subject_kind: Option<&'static str>,
+    subject_id: Option<String>,
+    #[serde(rename = "proof")]
+    auth_method: Option<&'static str>,
+    client_address: Option<String>,
+    request_id: String,
+    detail: Option<Value>,
+    #[serde(skip)]
     key: Option<CredentialId>,
 }
 
@@ -161,17 +151,18 @@ impl Entry {
     /// name it as `key`.
     #[must_use]
     pub fn new(action: &'static str, actor: Actor, request: RequestMeta) -> Self {
+        let (actor_kind, actor_id, key) = actor.parts();
         Self {
             action,
-            actor_kind: actor.kind(),
-            actor_id: actor.id().map(|id| id.as_bytes().to_vec()),
+            actor_kind,
+            actor_id,
             subject_kind: None,
             subject_id: None,
             auth_method: None,
             client_address: request.client_address.map(|address| address.to_string()),
             request_id: request.request_id,
-            detail: actor.key().map(|key| json!({ "key": key })),
-            key: actor.key(),
+            detail: key.map(|key| json!({ "key": key })),
+            key,
         }
     }
 
@@ -186,11 +177,11 @@ impl Entry {
     #[must_use]
     pub fn on(mut self, subject: Subject) -> Self {
         let (kind, id) = match subject {
-            Subject::User(id) => ("user", *id.as_bytes()),
-            Subject::Task(id) => ("task", *id.as_bytes()),
+            Subject::User(id) => ("user", id.to_string()),
+            Subject::Task(id) => ("task", id.to_string()),
         };
         self.subject_kind = Some(kind);
-        self.subject_id = Some(id.to_vec());
+        self.subject_id = Some(id);
         self
     }
 
@@ -208,6 +199,12 @@ impl Entry {
         }
         self.detail = Some(detail);
         self
+    }
+
+    /// The entry as JSON, for [`insert_entries!`](crate::insert_entries).
+    #[must_use]
+    pub fn to_json(&self) -> Value {
+        json!(self)
     }
 }
 

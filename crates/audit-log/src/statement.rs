@@ -1,16 +1,32 @@
-//! The statements that insert rows. They are written by hand, because the DSL has no common table
-//! expressions. Addresses are bound as text, because the DSL knows `inet` only with another crate.
+//! The statements that insert rows. They are written by hand, because the DSL has no common table expressions.
 
 use diesel::pg::Pg;
 use diesel::query_builder::{AstPass, Query, QueryFragment, QueryId};
-use diesel::sql_types::{Binary, Bool, Jsonb, Nullable, Text};
+use diesel::sql_types::{Bool, Jsonb};
 use diesel::{IntoSql as _, PgConnection, QueryResult, RunQueryDsl};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::Entry;
 
-const INSERT: &str = "INSERT INTO audit_log (action, actor_kind, actor_id, subject_kind, subject_id, \
-                      proof, client_address, request_id, detail) ";
+/// The text of a statement that inserts the entries that `$select` returns, in the column `entry`, in the form of
+/// [`Entry::to_json`].
+#[macro_export]
+macro_rules! insert_entries {
+    ($select:literal) => {
+        concat!(
+            "INSERT INTO audit_log (action, actor_kind, actor_id, subject_kind, subject_id, proof, client_address,
+                request_id, detail)
+            SELECT field.action, field.actor_kind, decode(field.actor_id, 'hex'), field.subject_kind,
+                decode(field.subject_id, 'hex'), field.proof, field.client_address, field.request_id,
+                nullif(field.detail, 'null')
+            FROM (",
+            $select,
+            ") AS changed CROSS JOIN jsonb_to_record(changed.entry) AS field (action text, actor_kind text,
+                actor_id text, subject_kind text, subject_id text, proof text, client_address inet, request_id text,
+                detail jsonb)"
+        )
+    };
+}
 
 impl Entry {
     /// Inserts the row. Call it in the transaction that makes the change.
@@ -18,8 +34,11 @@ impl Entry {
     /// # Errors
     /// The database fails.
     pub fn record(&self, connection: &mut PgConnection) -> QueryResult<()> {
-        let no_change = diesel::select(true.into_sql::<Bool>());
-        self.clone().record_with(no_change).execute(connection)?;
+        let insert = RecordWith {
+            statement: diesel::select(true.into_sql::<Bool>()),
+            entry: self.to_json(),
+        };
+        insert.execute(connection)?;
         Ok(())
     }
 
@@ -28,46 +47,8 @@ impl Entry {
     pub fn record_with<Statement>(self, statement: Statement) -> RecordWith<Statement> {
         RecordWith {
             statement,
-            entry: self,
+            entry: self.to_json(),
         }
-    }
-
-    /// The entry as JSON, for a statement that has several changes and so cannot be wrapped by
-    /// [`Entry::record_with`].
-    #[must_use]
-    pub fn to_json(&self) -> Value {
-        json!({
-            "action": self.action,
-            "actor_kind": self.actor_kind,
-            "actor_id": self.actor_id.as_ref().map(hex::encode),
-            "subject_kind": self.subject_kind,
-            "subject_id": self.subject_id.as_ref().map(hex::encode),
-            "proof": self.auth_method,
-            "client_address": self.client_address,
-            "request_id": self.request_id,
-            "detail": self.detail,
-        })
-    }
-
-    /// The row's values, in the order of [`INSERT`].
-    fn push_values<'b>(&'b self, out: &mut AstPass<'_, 'b, Pg>) -> QueryResult<()> {
-        out.push_bind_param::<Text, _>(&self.action)?;
-        out.push_sql(", ");
-        out.push_bind_param::<Text, _>(&self.actor_kind)?;
-        out.push_sql(", ");
-        out.push_bind_param::<Nullable<Binary>, _>(&self.actor_id)?;
-        out.push_sql(", ");
-        out.push_bind_param::<Nullable<Text>, _>(&self.subject_kind)?;
-        out.push_sql(", ");
-        out.push_bind_param::<Nullable<Binary>, _>(&self.subject_id)?;
-        out.push_sql(", ");
-        out.push_bind_param::<Nullable<Text>, _>(&self.auth_method)?;
-        out.push_sql(", CAST(");
-        out.push_bind_param::<Nullable<Text>, _>(&self.client_address)?;
-        out.push_sql(" AS inet), ");
-        out.push_bind_param::<Text, _>(&self.request_id)?;
-        out.push_sql(", ");
-        out.push_bind_param::<Nullable<Jsonb>, _>(&self.detail)
     }
 }
 
@@ -75,18 +56,20 @@ impl Entry {
 #[derive(Debug, QueryId)]
 pub struct RecordWith<Statement> {
     statement: Statement,
-    entry: Entry,
+    entry: Value,
 }
 
 impl<Statement: QueryFragment<Pg>> QueryFragment<Pg> for RecordWith<Statement> {
     fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Pg>) -> QueryResult<()> {
         out.push_sql("WITH changed AS (");
         self.statement.walk_ast(out.reborrow())?;
-        out.push_sql("), logged AS (");
-        out.push_sql(INSERT);
-        out.push_sql("SELECT ");
-        self.entry.push_values(&mut out)?;
-        out.push_sql(" FROM changed LIMIT 1) SELECT * FROM changed");
+        out.push_sql("), given AS (SELECT ");
+        out.push_bind_param::<Jsonb, _>(&self.entry)?;
+        out.push_sql(concat!(
+            " AS entry), logged AS (",
+            insert_entries!("SELECT entry FROM given WHERE EXISTS (SELECT FROM changed)"),
+            ") SELECT * FROM changed"
+        ));
         Ok(())
     }
 }

@@ -1,15 +1,9 @@
 use chrono::{DateTime, TimeDelta, Utc};
-use database::{Error, transaction};
-use diesel::connection::SimpleConnection as _;
 use diesel::dsl::exists;
 use diesel::prelude::*;
-use diesel::sql_types::{Array, Binary, Integer, Nullable, Text};
-use listing::{Bind, Binds, ListQuery, Page, PageLimits, Statement};
-use serde_json::Value;
+use diesel::sql_types::{Array, Binary, Integer};
 use sha2::{Digest as _, Sha256};
 use values::{TaskId, UserId};
-
-use crate::query::{AuditFilter, AuditSort, parse_time};
 
 // The table that the migration creates in the schema of each service. Names are unqualified: the search path of the role
 // selects the schema.
@@ -34,102 +28,10 @@ pub(crate) const BATCH: i32 = 5_000;
 /// The clock of the database may have been set back, or be ahead, by as much.
 const CLOCK_MARGIN: TimeDelta = TimeDelta::days(1);
 
-/// A row of the audit log.
-#[derive(Debug, Clone, QueryableByName)]
-#[diesel(table_name = audit_log, check_for_backend(diesel::pg::Pg))]
-pub(crate) struct Row {
-    pub(crate) id: i64,
-    pub(crate) at: DateTime<Utc>,
-    pub(crate) action: String,
-    pub(crate) actor_kind: String,
-    pub(crate) actor_id: Option<Vec<u8>>,
-    pub(crate) subject_kind: Option<String>,
-    pub(crate) subject_id: Option<Vec<u8>>,
-    pub(crate) proof: Option<String>,
-    #[diesel(sql_type = Nullable<Text>)]
-    pub(crate) client_address: Option<String>,
-    pub(crate) request_id: String,
-    pub(crate) detail: Option<Value>,
-}
-
-const SELECT: &str = "SELECT id, at, action, actor_kind, actor_id, subject_kind, subject_id, proof, \
-                      host(client_address) AS client_address, request_id, detail FROM audit_log";
-/// The size of a row in bytes, approximately.
-const SIZE: &str = "octet_length(request_id) + coalesce(octet_length(detail::text), 0) + 512";
-
-/// The planner's settings for filters that only the BRIN index serves. For values without an order, the planner
-/// expects to find every page by such an index, and prefers to scan the table. The best plan for an action depends on
-/// how frequent it is.
-const BRIN: &str = "SET LOCAL enable_seqscan = off; SET LOCAL plan_cache_mode = force_custom_plan";
-
-/// Loads the rows of a page.
-pub(crate) fn load_page(
-    connection: &mut PgConnection,
-    list: &ListQuery<AuditSort, AuditFilter>,
-    limits: PageLimits,
-) -> Result<Page<Row>, Error> {
-    let mut filters = list.conditions.filters.iter();
-    let by_brin =
-        filters.any(|(field, _)| matches!(field, AuditFilter::Action | AuditFilter::RequestId));
-    if !by_brin {
-        return select(connection, list, limits)?.load(connection, limits);
-    }
-    transaction(connection, |connection| {
-        connection.batch_execute(BRIN)?;
-        select(connection, list, limits)?.load(connection, limits)
-    })
-}
-
-fn select(
-    connection: &mut PgConnection,
-    list: &ListQuery<AuditSort, AuditFilter>,
-    limits: PageLimits,
-) -> Result<Statement, Error> {
-    let mut binds = Binds::default();
-    let mut conditions = vec!["true".to_owned()];
-    for (field, value) in &list.conditions.filters {
-        conditions.push(match field {
-            AuditFilter::Action => format!("action = {}", binds.text(value)),
-            AuditFilter::RequestId => format!("request_id = {}", binds.text(value)),
-            AuditFilter::Actor | AuditFilter::Subject => {
-                let ids = identities(connection, value)?;
-                let ids = ids.into_iter().map(|id| binds.add(Bind::Bytes(id)));
-                let ids = ids.collect::<Vec<_>>().join(", ");
-                let is_actor = *field == AuditFilter::Actor;
-                format!(
-                    "{} IN ({ids})",
-                    if is_actor { "actor_id" } else { "subject_id" }
-                )
-            }
-            AuditFilter::After => format!("at >= {}", time(&mut binds, value)),
-            AuditFilter::Before => format!("at < {}", time(&mut binds, value)),
-        });
-    }
-    let (direction, page) = (list.sort.direction.keyword(), binds.page(limits.paging));
-    let first = match list.sort.by {
-        AuditSort::At => String::new(),
-        AuditSort::Action => format!("action {direction}, "),
-    };
-    let conditions = conditions.join(" AND ");
-    Ok(Statement {
-        query: format!(
-            "{SELECT} WHERE {conditions} ORDER BY {first}at {direction}, id {direction} {page}"
-        ),
-        binds,
-        size: SIZE,
-        is_cached: list.conditions.filters.len() < 2,
-    })
-}
-
-/// The placeholder of a time that was validated when it was parsed.
-fn time(binds: &mut Binds, text: &str) -> String {
-    binds.add(Bind::Time(parse_time(text).unwrap_or_default()))
-}
-
 /// The bytes of an identifier that was validated when it was parsed, and its pseudonym if the log has it.
 ///
 /// The log of a user who was not deleted is read in the order of its index, which a second value would prevent.
-fn identities(connection: &mut PgConnection, id: &str) -> QueryResult<Vec<Vec<u8>>> {
+pub(crate) fn identities(connection: &mut PgConnection, id: &str) -> QueryResult<Vec<Vec<u8>>> {
     let id = hex::decode(id).unwrap_or_default();
     let hash = Sha256::digest(&id);
     let pseudonym: Vec<u8> = hash.iter().take(id.len()).copied().collect();

@@ -62,27 +62,6 @@ impl AuditAction {
     }
 }
 
-/// The text of a statement that inserts the audit entries that `$select` returns, in the column `entry`, in the form of
-/// [`Entry::to_json`](audit_log::Entry::to_json).
-macro_rules! insert_entries {
-    ($select:literal) => {
-        concat!(
-            "INSERT INTO audit_log (action, actor_kind, actor_id, subject_kind, subject_id, proof, client_address,
-                request_id, detail)
-            SELECT field.action, field.actor_kind, decode(field.actor_id, 'hex'), field.subject_kind,
-                decode(field.subject_id, 'hex'), field.proof, field.client_address, field.request_id,
-                nullif(field.detail, 'null')
-            FROM (",
-            $select,
-            ") AS changed CROSS JOIN jsonb_to_record(changed.entry) AS field (action text, actor_kind text,
-                actor_id text, subject_kind text, subject_id text, proof text, client_address inet, request_id text,
-                detail jsonb)"
-        )
-    };
-}
-
-pub(crate) use insert_entries;
-
 #[cfg(test)]
 mod tests {
     use testkit::{TestDatabase, assert_allowed_texts};

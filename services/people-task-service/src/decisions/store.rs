@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use audit_log::Entry;
+use audit_log::{Entry, insert_entries};
 use chrono::{DateTime, Utc};
 use database::{Error, column, prepared};
 use diesel::sql_types::{Array, BigInt, Binary, Integer, Jsonb, Nullable, Text, Timestamptz};
@@ -14,7 +14,6 @@ use telemetry::RequestContext;
 use utoipa::ToSchema;
 use values::{DeliveryId, Names as _, TaskId, UserId};
 
-use crate::audit::insert_entries;
 use crate::schema::allowed_users;
 use crate::status::TaskStatus;
 

@@ -1,6 +1,7 @@
 //! Changes of many deliveries of a host. They wait for no lock: what another transaction has locked is left to the next
 //! call.
 
+use audit_log::insert_entries;
 use database::{Error, prepared};
 use diesel::dsl::sql;
 use diesel::prelude::*;
@@ -8,7 +9,6 @@ use diesel::sql_types::{Array, BigInt, Bool, Jsonb, Text};
 use serde_json::Value;
 use values::{DeliveryId, TaskId, WebhookId};
 
-use crate::audit::insert_entries;
 use crate::schema::{deliveries, finished_deliveries, webhooks};
 
 /// Deliveries and their tasks.

@@ -1,7 +1,7 @@
 //! The statement that creates tasks. It is raw SQL because it inserts any number of rows into several tables in one
 //! round trip, which diesel's query builder cannot express.
 
-use audit_log::Entry;
+use audit_log::{Entry, insert_entries};
 use auth::Caller;
 use chrono::{DateTime, Utc};
 use database::{Error, column, prepared};
@@ -9,7 +9,6 @@ use diesel::sql_types::{Array, Binary, Bool, Double, Jsonb, Nullable, Text, Time
 use diesel::{PgConnection, QueryableByName, RunQueryDsl as _};
 use values::{Fingerprint, Names as _, TaskId};
 
-use crate::audit::insert_entries;
 use crate::mailing::MailPlan;
 use crate::mails::planned_reminders;
 use crate::schema::allowed_users;

@@ -3,14 +3,13 @@
 
 use std::collections::HashMap;
 
-use audit_log::Entry;
+use audit_log::{Entry, insert_entries};
 use database::{Error, prepared};
 use diesel::sql_types::{Array, BigInt, Binary, Bool, Integer, Jsonb, Nullable, Text};
 use diesel::{PgConnection, QueryableByName, RunQueryDsl as _};
 use telemetry::RequestContext;
 use values::{DeliveryId, Fingerprint, TaskId, UserId, WebhookId};
 
-use crate::audit::insert_entries;
 use crate::deliveries::DueDelivery;
 use crate::schema::allowed_users;
 use crate::status::shown_status;
