@@ -5,6 +5,7 @@ use crate::{FromText, Invalid};
 
 /// A point in time, written as RFC 3339 in UTC with milliseconds: `2026-01-31T09:30:00.000Z`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[cfg_attr(feature = "diesel", derive(diesel::deserialize::FromSqlRow))]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(
     value_type = String,
     description = "RFC 3339 in UTC with milliseconds.",
@@ -44,6 +45,13 @@ impl std::fmt::Display for Timestamp {
 impl Serialize for Timestamp {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(self)
+    }
+}
+
+#[cfg(feature = "diesel")]
+impl diesel::deserialize::FromSql<diesel::sql_types::Timestamptz, diesel::pg::Pg> for Timestamp {
+    fn from_sql(value: diesel::pg::PgValue<'_>) -> diesel::deserialize::Result<Self> {
+        DateTime::<Utc>::from_sql(value).map(Self)
     }
 }
 

@@ -1,3 +1,5 @@
+use std::convert;
+
 use actix_web::http::header::LOCATION;
 use actix_web::web::{Data, Json, Path};
 use actix_web::{HttpRequest, HttpResponse, delete, get, post};
@@ -9,7 +11,8 @@ use listing::Paging;
 
 use super::error::{CancelProblems, DeleteProblems, TicketProblems};
 use super::requests::{TicketPath, UserPath};
-use super::responses::{DeletionResponse, RetryResponse, StatusResponse, TicketResponse};
+use super::responses::{RetryResponse, TicketResponse};
+use super::store::{Deletion, DeletionProgress};
 use super::tickets;
 use crate::audit::RequestActor;
 use crate::context::Context;
@@ -55,7 +58,7 @@ pub(crate) async fn delete_user(
     operation_id = "getDeletionStatus",
     params(TicketPath),
     responses(
-        (status = 200, description = "The progress of the deletion.", body = StatusResponse),
+        (status = 200, description = "The progress of the deletion.", body = DeletionProgress),
         AdminProblems, TicketProblems, DatabaseProblems
     ),
     security(("bearer" = []))
@@ -65,9 +68,9 @@ pub(crate) async fn delete_status(
     _admin: AdminCaller,
     context: Data<Context>,
     path: Path<TicketPath>,
-) -> Result<Json<StatusResponse>, Problem> {
+) -> Result<Json<DeletionProgress>, Problem> {
     let (user, ticket) = path.parse()?;
-    Ok(Json(tickets::status(&context, user, ticket).await?.into()))
+    Ok(Json(tickets::status(&context, user, ticket).await?))
 }
 
 /// Cancel a deletion
@@ -79,7 +82,7 @@ pub(crate) async fn delete_status(
     operation_id = "cancelDeletion",
     params(TicketPath),
     responses(
-        (status = 200, description = "The deletion is cancelled.", body = StatusResponse),
+        (status = 200, description = "The deletion is cancelled.", body = DeletionProgress),
         AdminProblems, CancelProblems, DatabaseProblems
     ),
     security(("bearer" = []))
@@ -90,11 +93,10 @@ pub(crate) async fn cancel_deletion(
     context: Data<Context>,
     meta: RequestMeta,
     path: Path<TicketPath>,
-) -> Result<Json<StatusResponse>, Problem> {
+) -> Result<Json<DeletionProgress>, Problem> {
     let (user, ticket) = path.parse()?;
     let actor = RequestActor::new(&admin, meta);
-    let cancelled = tickets::cancel(&context, user, ticket, actor).await?;
-    Ok(Json(cancelled.into()))
+    Ok(Json(tickets::cancel(&context, user, ticket, actor).await?))
 }
 
 /// Start failed deletions again
@@ -129,7 +131,7 @@ pub(crate) async fn retry_deletions(
     operation_id = "listDeletions",
     params(Paging),
     responses(
-        (status = 200, description = "The deletions of the page.", body = Vec<DeletionResponse>,
+        (status = 200, description = "The deletions of the page.", body = Vec<Deletion>,
             headers(("Link" = String, description = "`<…>; rel=\"next\"` when there are more."))),
         AdminProblems, QueryProblems, DatabaseProblems
     ),
@@ -146,7 +148,7 @@ pub(crate) async fn list_deletions(
     let load = move |database, max_bytes| tickets::list(database, paging, max_bytes);
     let lists = &context.lists;
     let page = lists
-        .page(Some(admin.id()), load, DeletionResponse::from)
+        .page(Some(admin.id()), load, convert::identity)
         .await?;
     Ok(page.respond(request.path(), request.query_string()))
 }

@@ -3,14 +3,18 @@
 use audit_log::Entry;
 use chrono::{DateTime, Utc};
 use database::{Connection, Error, interval};
-use diesel::dsl::{exists, not, now};
+use diesel::dsl::{exists, not, now, sql};
+use diesel::expression::SqlLiteral;
+use diesel::pg::Pg;
 use diesel::prelude::*;
-use diesel::sql_types::{Bool, Timestamptz};
+use diesel::sql_types::{BigInt, Bool, Nullable, Timestamptz};
 use jobs::REPUBLISH_GRACE;
 use listing::{Binds, Page, PageLimits, Statement};
+use serde::Serialize;
 use serde_json::Value;
 use telemetry::RequestContext;
-use values::{DeletionId, Names as _, Secret, UserId};
+use utoipa::ToSchema;
+use values::{DeletionId, Names as _, Secret, Timestamp, UserId};
 
 use super::steps::Step;
 use crate::schema::{deletion_settings, deletion_steps, deletions, users};
@@ -25,19 +29,51 @@ values::names! {
     }
 }
 
-/// A deletion as its ticket shows it.
-#[derive(Debug, Clone, Queryable, QueryableByName, Selectable)]
-#[diesel(table_name = deletions, check_for_backend(diesel::pg::Pg))]
+/// The progress of a deletion.
+#[derive(Debug, Queryable, QueryableByName, Selectable, Serialize, ToSchema)]
+#[diesel(table_name = deletions, check_for_backend(Pg))]
+#[serde(rename_all = "camelCase")]
+#[schema(as = DeletionStatus)]
+pub(super) struct DeletionProgress {
+    /// `in-progress`, `completed`, `failed` or `cancelled`.
+    #[schema(example = "in-progress")]
+    status: String,
+    /// The number of finished steps. It never decreases.
+    #[schema(example = 3)]
+    steps_done: i32,
+    /// The number of all steps. It never changes.
+    #[schema(example = 8)]
+    steps_total: i32,
+    /// The problem that ended a failed deletion: which step failed, and why.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Object>)]
+    failure: Option<Value>,
+    /// While the deletion is in progress, and once there are some: how many of the user's tasks it has deleted.
+    #[diesel(sql_type = Nullable<BigInt>)]
+    #[diesel(select_expression = sql(DELETED_TASKS), select_expression_type = SqlLiteral<Nullable<BigInt>>)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    deleted_tasks: Option<i64>,
+}
+
+const DELETED_TASKS: &str = "CASE status WHEN 'in-progress' THEN nullif(deleted_tasks, 0) END";
+
+/// A deletion in the list of all deletions.
+#[derive(Debug, QueryableByName, Serialize, ToSchema)]
+#[diesel(table_name = deletions, check_for_backend(Pg))]
+#[serde(rename_all = "camelCase")]
+#[schema(as = Deletion)]
 pub(super) struct Deletion {
-    pub(super) ticket: String,
-    pub(super) user_id: UserId,
-    pub(super) status: String,
-    pub(super) steps_done: i32,
-    pub(super) steps_total: i32,
-    pub(super) failure: Option<Value>,
-    pub(super) created: DateTime<Utc>,
-    pub(super) finished: Option<DateTime<Utc>>,
-    pub(super) deleted_tasks: i64,
+    ticket: String,
+    #[schema(value_type = String, example = "65b8f0a2c3d4e5f601234567")]
+    user_id: UserId,
+    #[diesel(embed)]
+    #[serde(flatten)]
+    status: DeletionProgress,
+    #[schema(value_type = String, format = DateTime)]
+    created: Timestamp,
+    /// Null while the deletion is in progress.
+    #[schema(value_type = Option<String>, format = DateTime)]
+    finished: Option<Timestamp>,
 }
 
 /// Finds the ticket of the user's deletion that is in progress. There is at most one.
@@ -100,11 +136,11 @@ pub(super) fn find(
     connection: &mut Connection,
     user: UserId,
     ticket: &Secret,
-) -> Result<Option<Deletion>, Error> {
+) -> Result<Option<DeletionProgress>, Error> {
     let found = deletions::table
         .filter(deletions::ticket.eq(ticket.expose()))
         .filter(deletions::user_id.eq(user))
-        .select(Deletion::as_select())
+        .select(DeletionProgress::as_select())
         .first(connection)
         .optional();
     Ok(found?)
@@ -116,7 +152,7 @@ pub(super) fn update_to_cancelled(
     user: UserId,
     ticket: &Secret,
     entry: Entry,
-) -> Result<Option<Deletion>, Error> {
+) -> Result<Option<DeletionProgress>, Error> {
     let running = deletions::table
         .filter(deletions::ticket.eq(ticket.expose()))
         .filter(deletions::user_id.eq(user))
@@ -127,7 +163,7 @@ pub(super) fn update_to_cancelled(
             deletions::finished.eq(now),
             deletions::lease_until.eq(None::<DateTime<Utc>>),
         ))
-        .returning(Deletion::as_returning());
+        .returning(DeletionProgress::as_returning());
     Ok(entry
         .record_with(cancel)
         .get_result(connection)
@@ -244,8 +280,8 @@ pub(super) fn load_page(
     let page = binds.page(limits.paging);
     let statement = Statement {
         query: format!(
-            "SELECT ticket, user_id, status, steps_done, steps_total, failure, created, finished, deleted_tasks \
-             FROM deletions ORDER BY created DESC, id DESC {page}"
+            "SELECT ticket, user_id, status, steps_done, steps_total, failure, {DELETED_TASKS} AS deleted_tasks, \
+                created, finished FROM deletions ORDER BY created DESC, id DESC {page}"
         ),
         binds,
         size: "coalesce(octet_length(failure::text), 0) + 512",

@@ -11,7 +11,7 @@ use values::{DeletionId, Secret, UserId};
 use super::error::DeletionError;
 use super::responses::RetryResponse;
 use super::steps::Step;
-use super::store::{self, Deletion};
+use super::store::{self, Deletion, DeletionProgress};
 use crate::accounts::confirmation::is_trusted;
 use crate::accounts::{self, AccountError, User, check_not_last_admin, revoke_earlier_tokens};
 use crate::audit::{AuditAction, RequestActor};
@@ -90,7 +90,7 @@ pub(super) async fn status(
     context: &Context,
     user: UserId,
     ticket: Secret,
-) -> Result<Deletion, DeletionError> {
+) -> Result<DeletionProgress, DeletionError> {
     let find = move |connection: &mut Connection| {
         store::find(connection, user, &ticket)?.ok_or(DeletionError::UnknownTicket)
     };
@@ -104,7 +104,7 @@ pub(super) async fn cancel(
     user: UserId,
     ticket: Secret,
     actor: RequestActor,
-) -> Result<Deletion, DeletionError> {
+) -> Result<DeletionProgress, DeletionError> {
     let entry = actor.entry(AuditAction::DeletionCancelled, user);
     let cancel = move |connection: &mut Connection| {
         // Every transaction that locks a user and its deletion locks the user first.

@@ -29,6 +29,7 @@ const LAYERS: [Layer; 2] = [
             // Types of columns.
             "crates/values/src/email.rs",
             "crates/values/src/id.rs",
+            "crates/values/src/timestamp.rs",
             "services/people-task-service/src/status.rs",
             "services/people-task-service/src/tasks/metadata.rs",
         ],
