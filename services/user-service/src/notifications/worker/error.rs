@@ -22,6 +22,8 @@ pub(super) enum SendError {
     Webhook(String),
     #[error("every attempt ended without a result")]
     TooManyAttempts,
+    #[error("this version does not know the notification's kind or channel")]
+    Unknown,
     #[error("the mail could not be written")]
     Template,
     /// The mail library does not accept the address.

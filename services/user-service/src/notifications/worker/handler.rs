@@ -3,11 +3,11 @@ use std::sync::Arc;
 use database::{Connection, Database, Error};
 use jobs::{Claim, JobTable, Lease, Outcome, RetryPolicy, Worker};
 use messaging::Queue;
-use values::{Names as _, NotificationId, Secret, UserId};
+use values::{Names as _, NotificationId};
 
 use super::channels::Channels;
-use super::key_mail::KeyMail;
-use super::notification::{CodeSettings, Notification};
+use super::error::SendError;
+use super::notification::{AboutKey, CodeSettings, Content, Notification};
 use super::store::{self, ClaimedRow, Recipient};
 use crate::notifications::{Channel, JOBS, Kind, Notice, QUEUE};
 
@@ -23,40 +23,8 @@ pub(super) struct NotificationWorker {
 /// A claimed notification.
 pub(super) struct Attempt {
     lease: Lease<NotificationId>,
-    content: Result<Content, Undeliverable>,
-}
-
-/// What is sent.
-enum Content {
-    /// A code, through a channel.
-    Code(Channel, Notification),
-    /// A mail about an API key.
-    Key(KeyMail),
-}
-
-impl Content {
-    fn user(&self) -> UserId {
-        match self {
-            Self::Code(_, notification) => notification.user,
-            Self::Key(mail) => mail.user,
-        }
-    }
-
-    fn channel(&self) -> Channel {
-        match self {
-            Self::Code(channel, _) => *channel,
-            Self::Key(_) => Channel::Mail,
-        }
-    }
-}
-
-/// Why a notification is given up without an attempt.
-#[derive(Debug, Clone, Copy, thiserror::Error)]
-enum Undeliverable {
-    #[error("every attempt ended without a result")]
-    TooManyAttempts,
-    #[error("this version does not know the notification's kind or channel")]
-    Unknown,
+    /// What is sent, or why it is given up without an attempt.
+    notification: Result<Notification, SendError>,
 }
 
 impl Worker for NotificationWorker {
@@ -75,24 +43,28 @@ impl Worker for NotificationWorker {
         claim: Claim<NotificationId>,
     ) -> Result<Option<Attempt>, Error> {
         let recipient = store::lock_recipient(connection, claim.id)?;
-        let Some(row) = store::claim(connection, claim)? else {
+        let Some((lease, row)) = store::claim(connection, claim)? else {
             return Ok(None);
         };
         let Some(recipient) = recipient else {
-            store::close(connection, row.lease, None)?;
+            store::close(connection, lease, None)?;
             return Ok(None);
         };
         if row.is_superseded(&recipient) {
-            tracing::info!(notification.id = %row.lease.id, "notification superseded");
-            store::close(connection, row.lease, Some("superseded"))?;
+            tracing::info!(notification.id = %lease.id, "notification superseded");
+            store::close(connection, lease, Some("superseded"))?;
             return Ok(None);
         }
-        let content = self.prepare(&row, &recipient);
-        if let Ok(Content::Code(_, notification)) = &content {
-            store::insert_code(connection, &row, &recipient, notification)?;
+        let notification = self.prepare(lease, &row, &recipient);
+        if let Ok(notification) = &notification
+            && let Content::Code(code) = &notification.content
+        {
+            store::insert_code(connection, &row, &recipient, code)?;
         }
-        let lease = row.lease;
-        Ok(Some(Attempt { lease, content }))
+        Ok(Some(Attempt {
+            lease,
+            notification,
+        }))
     }
 
     fn lease(attempt: &Attempt) -> Lease<NotificationId> {
@@ -100,8 +72,8 @@ impl Worker for NotificationWorker {
     }
 
     async fn handle(&self, attempt: &Attempt) -> Result<Outcome, Error> {
-        match &attempt.content {
-            Ok(content) => self.send(attempt.lease, content).await?,
+        match &attempt.notification {
+            Ok(notification) => self.send(attempt.lease, notification).await?,
             Err(reason) => self.give_up(attempt.lease, reason.to_string()).await?,
         }
         Ok(Outcome::Settled)
@@ -109,51 +81,47 @@ impl Worker for NotificationWorker {
 }
 
 impl NotificationWorker {
-    fn prepare(&self, row: &ClaimedRow, recipient: &Recipient) -> Result<Content, Undeliverable> {
-        if row.lease.number > i64::from(self.retry.max_attempts()) {
-            return Err(Undeliverable::TooManyAttempts);
+    fn prepare(
+        &self,
+        lease: Lease<NotificationId>,
+        row: &ClaimedRow,
+        recipient: &Recipient,
+    ) -> Result<Notification, SendError> {
+        if lease.number > i64::from(self.retry.max_attempts()) {
+            return Err(SendError::TooManyAttempts);
         }
-        if let Some(notice) = Notice::from_name(&row.kind) {
-            return Ok(Content::Key(self.key_mail(notice, row, recipient)));
-        }
-        let known = Kind::from_name(&row.kind).zip(Channel::from_name(&row.channel));
-        let (kind, channel) = known.ok_or(Undeliverable::Unknown)?;
-        let code = Secret::random();
-        let notification = Notification {
-            id: row.lease.id,
-            kind,
+        let (channel, content) = if let Some(notice) = Notice::from_name(&row.kind) {
+            let about_key = AboutKey {
+                notice,
+                name: row.key_name.clone().unwrap_or_default(),
+                expires: row.key_expires,
+                link: self.codes.keys.clone(),
+            };
+            (Channel::Mail, Content::Key(about_key))
+        } else {
+            let known = Kind::from_name(&row.kind).zip(Channel::from_name(&row.channel));
+            let (kind, channel) = known.ok_or(SendError::Unknown)?;
+            (channel, Content::Code(self.codes.generate(kind)))
+        };
+        Ok(Notification {
+            id: lease.id,
+            channel,
             user: recipient.user,
             email: recipient.email.clone(),
             created: row.created,
-            link: self.codes.link(kind, &code),
-            code,
-            lifetime: self.codes.lifetime,
-        };
-        Ok(Content::Code(channel, notification))
+            content,
+        })
     }
 
-    fn key_mail(&self, notice: Notice, row: &ClaimedRow, recipient: &Recipient) -> KeyMail {
-        let (name, expires) = row.key.clone();
-        KeyMail {
-            id: row.lease.id,
-            notice,
-            user: recipient.user,
-            email: recipient.email.clone(),
-            name: name.unwrap_or_default(),
-            expires,
-            link: self.codes.keys.clone(),
-        }
-    }
-
-    #[tracing::instrument(skip_all, fields(notification.id = %lease.id, user.id = %content.user(), channel = content.channel().name()))]
-    async fn send(&self, lease: Lease<NotificationId>, content: &Content) -> Result<(), Error> {
-        let channel = content.channel();
-        let sent = match content {
-            Content::Code(channel, code) => self.channels.send(*channel, code).await,
-            Content::Key(mail) => self.channels.send_about_key(mail).await,
-        };
+    #[tracing::instrument(skip_all, fields(notification.id = %lease.id, user.id = %notification.user, channel = notification.channel.name()))]
+    async fn send(
+        &self,
+        lease: Lease<NotificationId>,
+        notification: &Notification,
+    ) -> Result<(), Error> {
+        let sent = self.channels.send(notification).await;
         let outcome = if sent.is_ok() { "sent" } else { "failed" };
-        metrics::counter!("notification_attempts_total", "channel" => channel.name(), "outcome" => outcome)
+        metrics::counter!("notification_attempts_total", "channel" => notification.channel.name(), "outcome" => outcome)
             .increment(1);
         let attempt = lease.number;
         let Err(error) = sent else {

@@ -14,7 +14,6 @@ mod channels;
 mod emails;
 mod error;
 mod handler;
-mod key_mail;
 mod notification;
 mod store;
 mod task_mail;

@@ -3,7 +3,7 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 use values::{NotificationId, Secret, UserId};
 
-use crate::notifications::Kind;
+use crate::notifications::{Channel, Kind, Notice};
 
 const CODE: &str = "{{code}}";
 
@@ -20,25 +20,54 @@ pub(super) struct CodeSettings {
 }
 
 impl CodeSettings {
-    pub(super) fn link(&self, kind: Kind, code: &Secret) -> Secret {
+    pub(super) fn generate(&self, kind: Kind) -> Code {
         let template = match kind {
             Kind::ForgotPassword => &self.forgot_password,
             Kind::VerifyEmail => &self.verify_email,
         };
-        Secret::new(template.replace(CODE, code.expose()))
+        let code = Secret::random();
+        Code {
+            kind,
+            link: Secret::new(template.replace(CODE, code.expose())),
+            code,
+            lifetime: self.lifetime,
+        }
     }
 }
 
 /// A notification that is ready to be sent.
 pub(super) struct Notification {
     pub(super) id: NotificationId,
-    pub(super) kind: Kind,
+    pub(super) channel: Channel,
     pub(super) user: UserId,
     pub(super) email: String,
     /// When the notification was requested.
     pub(super) created: DateTime<Utc>,
+    pub(super) content: Content,
+}
+
+/// What is sent.
+pub(super) enum Content {
+    Code(Code),
+    Key(AboutKey),
+}
+
+/// A code, and the link that contains it.
+pub(super) struct Code {
+    pub(super) kind: Kind,
     pub(super) code: Secret,
     pub(super) link: Secret,
     /// How long the code is valid.
     pub(super) lifetime: Duration,
+}
+
+/// What a mail about an API key says.
+pub(super) struct AboutKey {
+    pub(super) notice: Notice,
+    /// What the key is called.
+    pub(super) name: String,
+    /// When it ends; `None` if never.
+    pub(super) expires: Option<DateTime<Utc>>,
+    /// The page with the keys of the user.
+    pub(super) link: String,
 }

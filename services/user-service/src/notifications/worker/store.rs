@@ -3,44 +3,48 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 use database::{Connection, Error, interval};
 use diesel::dsl::now;
+use diesel::pg::Pg;
 use diesel::prelude::*;
 use diesel::sql_types::Timestamptz;
 use jobs::{Claim, Lease};
 use values::{Names as _, NotificationId, UserId};
 
-use super::notification::Notification;
+use super::notification::Code;
 use crate::notifications::JOBS;
 use crate::notifications::Kind;
 use crate::notifications::code_store::VALID_REQUESTS;
 use crate::schema::{codes, notifications, users};
 
-/// A claimed notification. The lease's number is the number of the attempt.
-#[derive(Debug, Clone)]
+/// A claimed notification.
+#[derive(Debug, Clone, Queryable, Selectable)]
+#[diesel(table_name = notifications, check_for_backend(Pg))]
 pub(super) struct ClaimedRow {
-    pub(super) lease: Lease<NotificationId>,
     pub(super) kind: String,
     pub(super) channel: String,
     pub(super) created: DateTime<Utc>,
-    generation: Option<i64>,
+    code_generation: Option<i64>,
     /// What a mail about an API key says of it.
-    pub(super) key: (Option<String>, Option<DateTime<Utc>>),
+    pub(super) key_name: Option<String>,
+    pub(super) key_expires: Option<DateTime<Utc>>,
 }
 
 impl ClaimedRow {
     /// Whether the code would be invalid already: newer ones were requested, or the password or the address was changed.
     pub(super) fn is_superseded(&self, recipient: &Recipient) -> bool {
-        self.generation
-            .is_some_and(|generation| generation <= recipient.generation - VALID_REQUESTS)
+        self.code_generation
+            .is_some_and(|generation| generation <= recipient.code_generation - VALID_REQUESTS)
     }
 }
 
 /// The user whom a notification is for.
-#[derive(Clone)]
+#[derive(Clone, Queryable, Selectable)]
+#[diesel(table_name = users, check_for_backend(Pg))]
 pub(super) struct Recipient {
+    #[diesel(column_name = id)]
     pub(super) user: UserId,
     pub(super) email: String,
     email_key: String,
-    generation: i64,
+    code_generation: i64,
 }
 
 /// Loads the user of a notification, if it has a user who still exists.
@@ -51,52 +55,28 @@ pub(super) fn lock_recipient(
     connection: &mut Connection,
     id: NotificationId,
 ) -> Result<Option<Recipient>, Error> {
-    let user = notifications::table
-        .find(id)
-        .select(notifications::user_id)
-        .first::<Option<UserId>>(connection)
-        .optional()?
-        .flatten();
-    let Some(user) = user else { return Ok(None) };
-    let found = users::table
-        .find(user)
-        .select((users::email, users::email_key, users::code_generation))
+    let notification = notifications::table.find(id);
+    let user = notification.select(notifications::user_id).single_value();
+    let recipient = users::table
+        .filter(users::id.nullable().eq(user))
+        .select(Recipient::as_select())
         .for_key_share()
-        .first::<(String, String, i64)>(connection)
-        .optional()?;
-    Ok(found.map(|(email, email_key, generation)| Recipient {
-        user,
-        email,
-        email_key,
-        generation,
-    }))
+        .first(connection)
+        .optional();
+    Ok(recipient?)
 }
 
+/// Claims a notification. The number of the lease is the number of the attempt.
 pub(super) fn claim(
     connection: &mut Connection,
     claim: Claim<NotificationId>,
-) -> Result<Option<ClaimedRow>, Error> {
+) -> Result<Option<(Lease<NotificationId>, ClaimedRow)>, Error> {
     let Some(lease) = JOBS.claim(connection, claim)? else {
         return Ok(None);
     };
-    let (kind, channel, created, generation, key) = notifications::table
-        .find(lease.id)
-        .select((
-            notifications::kind,
-            notifications::channel,
-            notifications::created,
-            notifications::code_generation,
-            (notifications::key_name, notifications::key_expires),
-        ))
-        .first(connection)?;
-    Ok(Some(ClaimedRow {
-        lease,
-        kind,
-        channel,
-        created,
-        generation,
-        key,
-    }))
+    let claimed = notifications::table.find(lease.id);
+    let row = claimed.select(ClaimedRow::as_select()).first(connection)?;
+    Ok(Some((lease, row)))
 }
 
 /// Stores the hash of a notification's code. It is valid at the generation that the request raised. Only a code of
@@ -105,18 +85,18 @@ pub(super) fn insert_code(
     connection: &mut Connection,
     row: &ClaimedRow,
     recipient: &Recipient,
-    notification: &Notification,
+    code: &Code,
 ) -> Result<(), Error> {
-    let fingerprint = notification.code.fingerprint();
-    let for_address = notification.kind == Kind::VerifyEmail;
+    let fingerprint = code.code.fingerprint();
+    let for_address = code.kind == Kind::VerifyEmail;
     diesel::insert_into(codes::table)
         .values((
             codes::fingerprint.eq(fingerprint.as_bytes().as_slice()),
             codes::user_id.eq(recipient.user),
-            codes::purpose.eq(notification.kind.name()),
-            codes::code_generation.eq(row.generation.unwrap_or(recipient.generation)),
+            codes::purpose.eq(code.kind.name()),
+            codes::code_generation.eq(row.code_generation.unwrap_or(recipient.code_generation)),
             codes::email_key.eq(for_address.then_some(recipient.email_key.as_str())),
-            codes::expires.eq(now.into_sql::<Timestamptz>() + interval(notification.lifetime)),
+            codes::expires.eq(now.into_sql::<Timestamptz>() + interval(code.lifetime)),
         ))
         .execute(connection)?;
     Ok(())

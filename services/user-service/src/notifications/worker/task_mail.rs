@@ -1,6 +1,6 @@
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Deserializer};
-use values::{FromText, Language, MailId, Names, Secret, TaskId};
+use values::{Language, MailId, Names, Secret, TaskId};
 
 values::names! {
     /// Why a mail is sent, with the name that the people-task service uses.
@@ -22,14 +22,12 @@ values::names! {
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct TaskMail {
-    #[serde(deserialize_with = "text")]
     pub(super) id: MailId,
     pub(super) attempt: u32,
     #[serde(deserialize_with = "name")]
     pub(super) kind: MailKind,
     #[serde(deserialize_with = "name")]
     pub(super) language: Language,
-    #[serde(deserialize_with = "text")]
     pub(super) task_id: TaskId,
     /// The creator of the task. The version before does not say it.
     pub(super) creator: Option<String>,
@@ -51,11 +49,6 @@ pub(super) struct TaskMail {
     pub(super) reject_link: Option<Secret>,
     #[serde(deserialize_with = "optional_secret")]
     pub(super) unsubscribe_link: Option<Secret>,
-}
-
-fn text<'de, T: FromText, D: Deserializer<'de>>(deserializer: D) -> Result<T, D::Error> {
-    let text = String::deserialize(deserializer)?;
-    T::from_text(&text).map_err(serde::de::Error::custom)
 }
 
 fn name<'de, T: Names, D: Deserializer<'de>>(deserializer: D) -> Result<T, D::Error> {

@@ -4,11 +4,10 @@ mod mail;
 mod webhook;
 
 use anyhow::Context as _;
-use values::Names as _;
+use values::{Names as _, UserId};
 
 use super::error::SendError;
-use super::key_mail::KeyMail;
-use super::notification::Notification;
+use super::notification::{Code, Content, Notification};
 use super::task_mail::TaskMail;
 use crate::notifications::Channel;
 use crate::settings::NotificationWorkerSettings;
@@ -46,30 +45,28 @@ impl Channels {
     ///
     /// # Errors
     /// It was not sent, or it is unknown whether it was.
-    pub(super) async fn send(
-        &self,
-        channel: Channel,
-        notification: &Notification,
-    ) -> Result<(), SendError> {
-        match (channel, &self.webhook, &self.mail) {
-            (Channel::Webhook, Some(webhook), _) => webhook.send(notification).await,
-            (Channel::Mail, _, Some(mail)) => mail.send(notification).await,
-            (Channel::Log, ..) if self.log => {
-                log_link(notification);
+    pub(super) async fn send(&self, notification: &Notification) -> Result<(), SendError> {
+        match (notification.channel, &notification.content, self) {
+            (
+                Channel::Mail,
+                _,
+                Self {
+                    mail: Some(mail), ..
+                },
+            ) => mail.send(notification).await,
+            (
+                Channel::Webhook,
+                Content::Code(code),
+                Self {
+                    webhook: Some(webhook),
+                    ..
+                },
+            ) => webhook.send(notification, code).await,
+            (Channel::Log, Content::Code(code), Self { log: true, .. }) => {
+                log_link(notification.user, code);
                 Ok(())
             }
             _ => Err(SendError::NotConfigured),
-        }
-    }
-
-    /// Sends a mail about an API key.
-    ///
-    /// # Errors
-    /// It was not sent, or it is unknown whether it was.
-    pub(super) async fn send_about_key(&self, mail: &KeyMail) -> Result<(), SendError> {
-        match &self.mail {
-            Some(channel) => channel.send_about_key(mail).await,
-            None => Err(SendError::NotConfigured),
         }
     }
 
@@ -86,11 +83,11 @@ impl Channels {
 }
 
 /// Logs the link. This is the only place where a code is logged, and for development only.
-fn log_link(notification: &Notification) {
+fn log_link(user: UserId, code: &Code) {
     tracing::info!(
-        user.id = %notification.user,
-        kind = notification.kind.name(),
-        link = notification.link.expose(),
+        user.id = %user,
+        kind = code.kind.name(),
+        link = code.link.expose(),
         "link with a code (FORGOT_PASSWORD_LOG is on)"
     );
 }

@@ -11,7 +11,7 @@ use values::{Names as _, Timestamp, UserId};
 
 use crate::notifications::Kind;
 use crate::notifications::worker::error::SendError;
-use crate::notifications::worker::notification::Notification;
+use crate::notifications::worker::notification::{Code, Notification};
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
@@ -45,14 +45,18 @@ impl Webhook {
         Ok(Self { client, url })
     }
 
-    pub(super) async fn send(&self, notification: &Notification) -> Result<(), SendError> {
+    pub(super) async fn send(
+        &self,
+        notification: &Notification,
+        code: &Code,
+    ) -> Result<(), SendError> {
         let body = Body {
-            code: notification.code.expose(),
+            code: code.code.expose(),
             email: &notification.email,
             user_id: notification.user,
             created: notification.created.into(),
-            link: notification.link.expose(),
-            kind: (notification.kind != Kind::ForgotPassword).then(|| notification.kind.name()),
+            link: code.link.expose(),
+            kind: (code.kind != Kind::ForgotPassword).then(|| code.kind.name()),
         };
         let failed = |error: &dyn std::fmt::Display| SendError::Webhook(format!("failed: {error}"));
         let body = serde_json::to_vec(&body).map_err(|error| failed(&error))?;

@@ -4,7 +4,7 @@ use super::Email;
 use super::layout::{Button, Content, Fact, Link};
 use super::texts::Texts;
 use crate::notifications::Kind;
-use crate::notifications::worker::notification::Notification;
+use crate::notifications::worker::notification::Code;
 
 impl Email {
     /// A mail with a code.
@@ -12,37 +12,38 @@ impl Email {
     /// # Errors
     /// None in practice: the templates write to memory.
     pub(in crate::notifications::worker) fn with_code(
-        notification: &Notification,
-        texts: &Texts,
+        code: &Code,
+        address: &str,
+        all: &Texts,
     ) -> askama::Result<Self> {
-        let code = match notification.kind {
-            Kind::ForgotPassword => &texts.forgot_password,
-            Kind::VerifyEmail => &texts.verify_email,
+        let texts = match code.kind {
+            Kind::ForgotPassword => &all.forgot_password,
+            Kind::VerifyEmail => &all.verify_email,
         };
-        let link = notification.link.expose();
-        let validity = texts.validity(notification.lifetime);
+        let link = code.link.expose();
+        let validity = all.validity(code.lifetime);
         let content = Content {
-            subject: code.subject.to_owned(),
-            heading: code.subject.to_owned(),
-            paragraphs: vec![code.reason],
+            subject: texts.subject.to_owned(),
+            heading: texts.subject.to_owned(),
+            paragraphs: vec![texts.reason],
             // The username may be one that the recipient does not know.
             facts: vec![Fact {
-                label: texts.account,
-                value: notification.email.clone(),
+                label: all.account,
+                value: address.to_owned(),
             }],
             buttons: vec![Button {
-                label: code.button,
-                prompt: code.prompt,
+                label: texts.button,
+                prompt: texts.prompt,
                 link,
                 is_main: true,
             }],
             copied: Some(Link {
-                label: texts.copy_link,
+                label: all.copy_link,
                 link,
             }),
-            notes: vec![validity, code.otherwise.to_owned()],
+            notes: vec![validity, texts.otherwise.to_owned()],
             ..Content::default()
         };
-        content.render(texts.language)
+        content.render(all.language)
     }
 }

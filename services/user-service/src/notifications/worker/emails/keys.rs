@@ -5,7 +5,7 @@ use super::foreign_text::one_line;
 use super::layout::{Button, Content, Fact};
 use super::texts::Texts;
 use crate::notifications::Notice;
-use crate::notifications::worker::key_mail::KeyMail;
+use crate::notifications::worker::notification::AboutKey;
 
 const MAX_NAME: usize = 100;
 
@@ -15,17 +15,17 @@ impl Email {
     /// # Errors
     /// None in practice: the templates write to memory.
     pub(in crate::notifications::worker) fn about_key(
-        mail: &KeyMail,
+        key: &AboutKey,
         all: &Texts,
     ) -> askama::Result<Self> {
         let texts = &all.key;
-        let kind = match mail.notice {
+        let kind = match key.notice {
             Notice::KeyCreated => &texts.created,
             Notice::KeyExpires => &texts.expires,
         };
         let fact = |label, value| Fact { label, value };
-        let name = fact(texts.name, one_line(&mail.name, MAX_NAME));
-        let end = mail.expires.map(|end| fact(texts.end, all.moment(end)));
+        let name = fact(texts.name, one_line(&key.name, MAX_NAME));
+        let end = key.expires.map(|end| fact(texts.end, all.moment(end)));
         let content = Content {
             subject: kind.subject.to_owned(),
             heading: kind.subject.to_owned(),
@@ -34,7 +34,7 @@ impl Email {
             buttons: vec![Button {
                 label: texts.open,
                 prompt: texts.open,
-                link: &mail.link,
+                link: &key.link,
                 is_main: true,
             }],
             notes: vec![kind.advice.to_owned()],

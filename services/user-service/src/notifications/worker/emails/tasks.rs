@@ -60,33 +60,29 @@ fn kind_texts<'a>(mail: &TaskMail, texts: &'a TaskTexts) -> &'a KindTexts {
 
 fn facts<'a>(mail: &TaskMail, all: &'a Texts) -> Vec<Fact<'a>> {
     let texts = &all.task;
-    let fact = |label, value| Fact { label, value };
-    let (of_person, of_comment, person) = match mail.kind {
-        MailKind::Decided => (texts.decided_by, texts.comment, Some(&mail.approver)),
-        MailKind::Cancelled => (texts.cancelled_by, texts.reason, None),
-        MailKind::Asked | MailKind::Reminder | MailKind::Due => return open_facts(mail, all),
-    };
-    let person = mail.decided_by.as_ref().or(person);
-    let person = person.map(|person| fact(of_person, one_line(person, MAX_TITLE)));
+    let person = |person: &String| one_line(person, MAX_TITLE);
     let comment = mail.comment.as_deref();
-    let comment = comment.map(|comment| fact(of_comment, excerpt(comment, MAX_COMMENT)));
-    person.into_iter().chain(comment).collect()
-}
-
-/// What is said about a task that waits for a decision.
-fn open_facts<'a>(mail: &TaskMail, all: &'a Texts) -> Vec<Fact<'a>> {
-    let texts = &all.task;
-    let fact = |label, value| Fact { label, value };
-    let due = mail
-        .decision_by
-        .map(|at| fact(texts.decide_by, all.moment(at)));
-    [fact(
-        texts.requested_by,
-        one_line(&mail.requester, MAX_TITLE),
-    )]
-    .into_iter()
-    .chain(due)
-    .collect()
+    let comment = comment.map(|comment| excerpt(comment, MAX_COMMENT));
+    let facts = match mail.kind {
+        MailKind::Decided => [
+            (
+                texts.decided_by,
+                Some(person(mail.decided_by.as_ref().unwrap_or(&mail.approver))),
+            ),
+            (texts.comment, comment),
+        ],
+        MailKind::Cancelled => [
+            (texts.cancelled_by, mail.decided_by.as_ref().map(person)),
+            (texts.reason, comment),
+        ],
+        MailKind::Asked | MailKind::Reminder | MailKind::Due => [
+            (texts.requested_by, Some(person(&mail.requester))),
+            (texts.decide_by, mail.decision_by.map(|at| all.moment(at))),
+        ],
+    };
+    let facts = facts.into_iter();
+    let known = facts.filter_map(|(label, value)| value.map(|value| Fact { label, value }));
+    known.collect()
 }
 
 fn buttons<'a>(mail: &'a TaskMail, texts: &'a TaskTexts) -> Vec<Button<'a>> {

@@ -1,42 +1,33 @@
 use std::time::Duration;
 
-use chrono::Utc;
 use serde_json::{Value, json};
-use values::{Language, Names as _, NotificationId, Secret, UserId};
+use values::{Language, Names as _, Secret};
 
 use super::{AllTexts, Email};
-use crate::notifications::worker::key_mail::KeyMail;
-use crate::notifications::worker::notification::Notification;
+use crate::notifications::worker::notification::{AboutKey, Code};
 use crate::notifications::worker::task_mail::{MailKind, TaskMail};
 use crate::notifications::{Kind, Notice};
 
 fn with_code(kind: Kind, language: Language, link: &str) -> Email {
-    let notification = Notification {
-        id: NotificationId::generate(),
+    let code = Code {
         kind,
-        user: UserId::generate(),
-        email: "ada@example.com".to_owned(),
-        created: Utc::now(),
         code: Secret::new("c0de"),
         link: Secret::new(link),
         lifetime: Duration::from_secs(3_600),
     };
     let texts = AllTexts::load().unwrap();
-    Email::with_code(&notification, texts.of(language)).unwrap()
+    Email::with_code(&code, "ada@example.com", texts.of(language)).unwrap()
 }
 
 fn about_key(notice: Notice, language: Language, name: &str) -> Email {
-    let mail = KeyMail {
-        id: NotificationId::generate(),
+    let key = AboutKey {
         notice,
-        user: UserId::generate(),
-        email: "ada@example.com".to_owned(),
         name: name.to_owned(),
         expires: (notice == Notice::KeyExpires).then(|| "2026-12-31T17:00:00Z".parse().unwrap()),
         link: "https://example.com/keys".to_owned(),
     };
     let texts = AllTexts::load().unwrap();
-    Email::about_key(&mail, texts.of(language)).unwrap()
+    Email::about_key(&key, texts.of(language)).unwrap()
 }
 
 fn about_task(kind: MailKind, language: Language, changes: &Value) -> Email {

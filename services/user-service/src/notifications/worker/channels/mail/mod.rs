@@ -15,8 +15,7 @@ use values::Language;
 
 use crate::notifications::worker::emails::{AllTexts, Email};
 use crate::notifications::worker::error::SendError;
-use crate::notifications::worker::key_mail::KeyMail;
-use crate::notifications::worker::notification::Notification;
+use crate::notifications::worker::notification::{Content, Notification};
 use crate::notifications::worker::task_mail::TaskMail;
 use crate::settings::MailSettings;
 use smtp::{MailServer, NO_RESPONSE};
@@ -39,7 +38,7 @@ pub(super) struct Mail {
     server: MailServer,
     from: Mailbox,
     texts: Arc<AllTexts>,
-    /// The language of codes.
+    /// The language of notifications.
     language: Language,
 }
 
@@ -53,36 +52,35 @@ impl Mail {
         })
     }
 
-    /// Sends a code.
+    /// Sends a notification.
     pub(super) async fn send(&self, notification: &Notification) -> Result<(), SendError> {
-        let email = Email::with_code(notification, self.texts.of(self.language));
-        let email = email.map_err(|_| SendError::Template)?;
+        let texts = self.texts.of(self.language);
+        let email = match &notification.content {
+            Content::Code(code) => Email::with_code(code, &notification.email, texts),
+            Content::Key(key) => Email::about_key(key, texts),
+        };
         let message = self.builder(&notification.email, &notification.id)?;
-        self.send_message(compose(message, email)?).await
-    }
-
-    /// Sends a mail about an API key.
-    pub(super) async fn send_about_key(&self, mail: &KeyMail) -> Result<(), SendError> {
-        let email = Email::about_key(mail, self.texts.of(self.language));
-        let email = email.map_err(|_| SendError::Template)?;
-        let message = self.builder(&mail.email, &mail.id)?;
-        self.send_message(compose(message, email)?).await
+        self.send_message(message, email).await
     }
 
     /// Sends a mail about a task.
     pub(super) async fn send_about_task(&self, mail: &TaskMail) -> Result<(), SendError> {
         let email = Email::about_task(mail, self.texts.of(mail.language));
-        let email = email.map_err(|_| SendError::Template)?;
         let mut message = self.builder(&mail.to, &mail.id)?;
         if let Some(link) = &mail.unsubscribe_link {
             message = message
                 .raw_header(header(LIST_UNSUBSCRIBE, format!("<{}>", link.expose())))
                 .raw_header(header(LIST_UNSUBSCRIBE_POST, ONE_CLICK.to_owned()));
         }
-        self.send_message(compose(message, email)?).await
+        self.send_message(message, email).await
     }
 
-    async fn send_message(&self, message: Message) -> Result<(), SendError> {
+    async fn send_message(
+        &self,
+        message: MessageBuilder,
+        email: askama::Result<Email>,
+    ) -> Result<(), SendError> {
+        let message = compose(message, email.map_err(|_| SendError::Template)?)?;
         let sent = tokio::time::timeout(SEND_TIMEOUT, self.server.send(&message));
         let outcome = |sent: &Result<Result<_, _>, _>| match sent {
             Ok(Ok(_)) => CallOutcome::Success,

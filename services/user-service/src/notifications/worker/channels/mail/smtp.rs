@@ -111,20 +111,17 @@ impl MailServer {
     async fn close_idle(self) {
         loop {
             tokio::time::sleep(IDLE_TIMEOUT).await;
-            let (expired, is_empty) = {
-                let mut idle = self.idle();
-                let expired = idle
-                    .connections
-                    .extract_if(.., |(since, _)| since.elapsed() >= IDLE_TIMEOUT)
-                    .collect::<Vec<_>>();
-                let is_empty = idle.connections.is_empty();
-                idle.is_watched = !is_empty;
-                (expired, is_empty)
+            let expired: Vec<_> = {
+                let connections = &mut self.idle().connections;
+                let is_expired = |(since, _): &mut (Instant, _)| since.elapsed() >= IDLE_TIMEOUT;
+                connections.extract_if(.., is_expired).collect()
             };
             for (_, mut connection) in expired {
                 connection.abort().await;
             }
-            if is_empty {
+            let mut idle = self.idle();
+            idle.is_watched = !idle.connections.is_empty();
+            if !idle.is_watched {
                 return;
             }
         }
