@@ -1,7 +1,6 @@
 use std::future::Future;
 use std::time::{Duration, Instant};
 
-use app_config::{Reader, Settings};
 use futures_util::Stream;
 use lapin::uri::AMQPUri;
 use lapin::{Channel, Connection, ConnectionProperties, Event};
@@ -21,21 +20,14 @@ const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 /// buffers for 64 frames of this size, and longer messages are sent in several frames.
 const FRAME_MAX: u32 = 8 * 1024;
 
-/// The address of the broker.
-#[derive(Debug, Clone)]
-pub struct BrokerSettings {
-    /// The AMQP URL.
-    pub url: Secret,
-}
-
-impl Settings for BrokerSettings {
-    fn read(reader: &mut Reader) -> Result<Self, app_config::Error> {
-        Ok(Self {
-            url: reader.required(
-                "AMQP_URL",
-                "RabbitMQ's URL, `amqp://user:password@host:5672/%2f`, or `amqps://…:5671/%2f` for TLS.",
-            )?,
-        })
+app_config::settings! {
+    /// The address of the broker.
+    pub struct BrokerSettings {
+        /// The AMQP URL.
+        pub url: Secret = required(
+            "AMQP_URL",
+            "RabbitMQ's URL, `amqp://user:password@host:5672/%2f`, or `amqps://…:5671/%2f` for TLS."
+        ),
     }
 }
 

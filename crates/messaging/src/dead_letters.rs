@@ -90,15 +90,8 @@ impl DeadLetters {
     /// # Errors
     /// The broker is unavailable, or refuses a copy because the queue is full.
     pub async fn replay(&self, limit: usize) -> Result<usize, Error> {
-        let mut replayed = 0;
-        while replayed < limit
-            && let Some(message) = self.next().await?
-        {
-            self.publish_copy(&message.delivery).await?;
-            with_timeout(message.delivery.ack(BasicAckOptions::default())).await?;
-            replayed += 1;
-        }
-        Ok(replayed)
+        self.remove(limit, async |delivery| self.publish_copy(delivery).await)
+            .await
     }
 
     /// Removes the first `limit` dead letters and returns how many.
@@ -106,14 +99,24 @@ impl DeadLetters {
     /// # Errors
     /// The broker is unavailable.
     pub async fn discard(&self, limit: usize) -> Result<usize, Error> {
-        let mut discarded = 0;
-        while discarded < limit
+        self.remove(limit, async |_| Ok(())).await
+    }
+
+    /// Removes each of the first `limit` dead letters after `prepare`, and returns how many.
+    async fn remove(
+        &self,
+        limit: usize,
+        prepare: impl AsyncFn(&Delivery) -> Result<(), Error>,
+    ) -> Result<usize, Error> {
+        let mut removed = 0;
+        while removed < limit
             && let Some(message) = self.next().await?
         {
+            prepare(&message.delivery).await?;
             with_timeout(message.delivery.ack(BasicAckOptions::default())).await?;
-            discarded += 1;
+            removed += 1;
         }
-        Ok(discarded)
+        Ok(removed)
     }
 
     async fn publish_copy(&self, delivery: &Delivery) -> Result<(), Error> {

@@ -4,6 +4,7 @@ use std::io::Write as _;
 use std::process::ExitCode;
 
 use app_config::{Reader, Settings as _};
+use values::Names as _;
 
 use crate::connection::BrokerSettings;
 use crate::dead_letters::DeadLetters;
@@ -14,11 +15,12 @@ const USAGE: &str = "usage: dead-letters list | replay | discard [LIMIT]";
 /// The limit when none is given.
 const DEFAULT_LIMIT: usize = 100;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Action {
-    List,
-    Replay,
-    Discard,
+values::names! {
+    enum Action {
+        List = "list",
+        Replay = "replay",
+        Discard = "discard",
+    }
 }
 
 /// The subcommand `dead-letters` of a worker: `list`, `replay` or `discard`, and an optional limit (100 by
@@ -46,18 +48,13 @@ pub fn dead_letters_command(queue: Queue) -> Option<ExitCode> {
 }
 
 fn parse(arguments: &[OsString]) -> Result<(Action, usize), String> {
-    let mut arguments = arguments.iter().map(|argument| argument.to_str());
-    let action = match arguments.next().flatten() {
-        Some("list") => Action::List,
-        Some("replay") => Action::Replay,
-        Some("discard") => Action::Discard,
+    let arguments: Option<Vec<&str>> = arguments.iter().map(|text| text.to_str()).collect();
+    let (action, limit) = match arguments.as_deref() {
+        Some([action]) => (action, Some(DEFAULT_LIMIT)),
+        Some([action, limit]) => (action, limit.parse().ok()),
         _ => return Err(USAGE.to_owned()),
     };
-    let limit = match (arguments.next(), arguments.next()) {
-        (None, _) => Some(DEFAULT_LIMIT),
-        (Some(limit), None) => limit.and_then(|text| text.parse().ok()),
-        _ => None,
-    };
+    let action = Action::from_name(action).ok_or(USAGE)?;
     let limit = limit.ok_or_else(|| format!("{USAGE}; LIMIT is a whole number"))?;
     Ok((action, limit))
 }

@@ -26,7 +26,6 @@ mod error;
 mod message;
 mod publisher;
 mod queue;
-mod queue_status;
 mod relay;
 
 pub use connection::BrokerSettings;
@@ -35,7 +34,6 @@ pub use dead_letters::{DeadLetter, DeadLetters};
 pub use dead_letters_command::dead_letters_command;
 pub use error::Error;
 pub use message::Message;
-pub use publisher::Publisher;
+pub use publisher::{Publisher, QueueStatus};
 pub use queue::Queue;
-pub use queue_status::QueueStatus;
 pub use relay::{RelaySettings, relay};

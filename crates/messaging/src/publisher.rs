@@ -8,10 +8,12 @@ use futures_util::stream::FuturesUnordered;
 use futures_util::{Stream, StreamExt as _};
 use lapin::options::ConfirmSelectOptions;
 use lapin::{Channel, Confirmation, Event, PublisherConfirm};
+use serde::Serialize;
 use telemetry::Outage;
 use tokio::sync::{Mutex, mpsc, watch};
 use tokio::time::{Instant, interval_at};
 use tokio_util::sync::CancellationToken;
+use utoipa::ToSchema;
 
 use crate::connection::{BrokerSettings, supervise};
 use crate::error::{Error, with_timeout};
@@ -128,11 +130,34 @@ impl Publisher {
     pub fn dead_letters(&self) -> u32 {
         self.state.dead_letters.load(Ordering::Acquire)
     }
+}
 
-    /// The queue to which it publishes.
-    #[must_use]
-    pub fn queue(&self) -> Queue {
-        self.queue
+/// A queue of messages about rows that are due, as it was at most five seconds ago.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = Queue)]
+pub struct QueueStatus {
+    /// The queue's name.
+    #[schema(example = "webhook.due-deliveries")]
+    name: &'static str,
+    /// Whether the service is connected to the broker. If not, the numbers are old.
+    connected: bool,
+    /// How many messages wait for a worker.
+    #[schema(example = 12)]
+    messages: u32,
+    /// How many messages no worker could process.
+    #[schema(example = 0)]
+    dead_letters: u32,
+}
+
+impl From<&Publisher> for QueueStatus {
+    fn from(publisher: &Publisher) -> Self {
+        Self {
+            name: publisher.queue.name(),
+            connected: publisher.is_connected(),
+            messages: publisher.depth(),
+            dead_letters: publisher.dead_letters(),
+        }
     }
 }
 
@@ -186,7 +211,8 @@ async fn session(
     shutdown: &CancellationToken,
 ) -> Result<(), Error> {
     with_timeout(channel.confirm_select(ConfirmSelectOptions::default())).await?;
-    let mut check = DepthCheck::start(channel, queue, state).await?;
+    let mut check = DepthCheck::default();
+    check.tick(channel, queue, state).await?;
     state.connected.store(true, Ordering::Release);
     let mut unconfirmed = FuturesUnordered::new();
     let mut batch = Vec::with_capacity(BATCH);
@@ -211,7 +237,7 @@ async fn session(
                 }
             }
             _ = interval.tick() => tokio::select! {
-                checked = check.tick(state) => checked?,
+                checked = check.tick(channel, queue, state) => checked?,
                 _ = blocked.wait_for(|blocked| *blocked) => {}
             },
             () = shutdown.cancelled() => break,
@@ -252,48 +278,25 @@ async fn publish_unblocked(
 }
 
 /// Reads the depths of a queue as often as they may matter.
-struct DepthCheck<'a> {
-    channel: &'a Channel,
-    queue: Queue,
+#[derive(Default)]
+struct DepthCheck {
     has_published: bool,
     intervals: u32,
 }
 
-impl<'a> DepthCheck<'a> {
-    async fn start(channel: &'a Channel, queue: Queue, state: &State) -> Result<Self, Error> {
-        let mut check = Self {
-            channel,
-            queue,
-            has_published: false,
-            intervals: 0,
-        };
-        check.read(state).await?;
-        check.read_dead_letters(state).await?;
-        Ok(check)
-    }
-
-    async fn tick(&mut self, state: &State) -> Result<(), Error> {
-        self.intervals = (self.intervals + 1) % IDLE_INTERVALS;
-        let is_full = self.intervals == 0;
+impl DepthCheck {
+    async fn tick(&mut self, channel: &Channel, queue: Queue, state: &State) -> Result<(), Error> {
+        let is_full = self.intervals.is_multiple_of(IDLE_INTERVALS);
+        self.intervals = self.intervals.wrapping_add(1);
         if is_full || self.has_published || state.depth.load(Ordering::Acquire) > 0 {
-            self.read(state).await?;
+            self.has_published = false;
+            let depth = queue.depth(channel).await?;
+            state.depth.store(depth, Ordering::Release);
         }
         if is_full {
-            self.read_dead_letters(state).await?;
+            let depth = queue.dead_letter_depth(channel).await?;
+            state.dead_letters.store(depth, Ordering::Release);
         }
-        Ok(())
-    }
-
-    async fn read(&mut self, state: &State) -> Result<(), Error> {
-        self.has_published = false;
-        let depth = self.queue.depth(self.channel).await?;
-        state.depth.store(depth, Ordering::Release);
-        Ok(())
-    }
-
-    async fn read_dead_letters(&self, state: &State) -> Result<(), Error> {
-        let depth = self.queue.dead_letter_depth(self.channel).await?;
-        state.dead_letters.store(depth, Ordering::Release);
         Ok(())
     }
 }

@@ -116,11 +116,7 @@ impl Queue {
         arguments.insert("x-dead-letter-exchange".into(), text(""));
         let dead = self.dead_letter_name();
         arguments.insert("x-dead-letter-routing-key".into(), text(&dead));
-        let own = QueueDeclareOptions {
-            exclusive: true,
-            auto_delete: true,
-            ..QueueDeclareOptions::default()
-        };
+        let own = QueueDeclareOptions::exclusive().auto_delete();
         let declared = with_timeout(channel.queue_declare("".into(), own, arguments)).await?;
         let name = declared.name().to_string();
         let bound = channel.queue_bind(
@@ -160,37 +156,37 @@ impl Queue {
 }
 
 async fn depth(channel: &Channel, queue: &str) -> Result<u32, Error> {
-    let passive = QueueDeclareOptions {
-        passive: true,
-        ..QueueDeclareOptions::default()
-    };
+    let passive = QueueDeclareOptions::default().passive();
     let declared = channel.queue_declare(queue.into(), passive, FieldTable::default());
     Ok(with_timeout(declared).await?.message_count())
 }
 
 async fn declare_exchange(connection: &Connection, name: &str) -> Result<(), Error> {
-    let channel = with_timeout(connection.create_channel()).await?;
     let options = ExchangeDeclareOptions {
         durable: true,
         ..ExchangeDeclareOptions::default()
     };
-    let arguments = FieldTable::default();
-    let declared = channel.exchange_declare(name.into(), ExchangeKind::Fanout, options, arguments);
-    with_timeout(declared).await?;
-    with_timeout(channel.close(REPLY_SUCCESS, "done".into())).await
+    on_new_channel(connection, async |channel| {
+        let fanout = ExchangeKind::Fanout;
+        channel
+            .exchange_declare(name.into(), fanout, options, FieldTable::default())
+            .await
+    })
+    .await
 }
 
 /// Deletes the queue that earlier versions shared, unless one of their processes consumes it.
 async fn delete_unused(connection: &Connection, name: &str) -> Result<(), Error> {
-    let channel = with_timeout(connection.create_channel()).await?;
     let options = QueueDeleteOptions {
         if_unused: true,
         ..QueueDeleteOptions::default()
     };
-    match with_timeout(channel.queue_delete(name.into(), options)).await {
-        Ok(_) => with_timeout(channel.close(REPLY_SUCCESS, "done".into())).await,
+    let deleted = on_new_channel(connection, async |channel| {
+        channel.queue_delete(name.into(), options).await
+    });
+    match deleted.await {
         Err(Error::Broker(error)) if is_precondition_failed(&error) => Ok(()),
-        Err(error) => Err(error),
+        deleted => deleted,
     }
 }
 
@@ -205,11 +201,11 @@ fn text(value: &str) -> AMQPValue {
 }
 
 async fn declare(connection: &Connection, name: &str, arguments: FieldTable) -> Result<(), Error> {
-    // The broker closes the channel on which it refuses a declaration.
-    let channel = with_timeout(connection.create_channel()).await?;
-    let declared = channel.queue_declare(name.into(), QueueDeclareOptions::durable(), arguments);
-    match with_timeout(declared).await {
-        Ok(_) => with_timeout(channel.close(REPLY_SUCCESS, "done".into())).await,
+    let declared = on_new_channel(connection, async |channel| {
+        let options = QueueDeclareOptions::durable();
+        channel.queue_declare(name.into(), options, arguments).await
+    });
+    match declared.await {
         Err(Error::Broker(error)) if is_precondition_failed(&error) => {
             tracing::warn!(
                 queue = name,
@@ -217,8 +213,18 @@ async fn declare(connection: &Connection, name: &str, arguments: FieldTable) -> 
             );
             Ok(())
         }
-        Err(error) => Err(error),
+        declared => declared,
     }
+}
+
+/// Makes a request on a channel of its own, because the broker closes the channel on which it refuses one.
+async fn on_new_channel<T>(
+    connection: &Connection,
+    request: impl AsyncFnOnce(&Channel) -> lapin::Result<T>,
+) -> Result<(), Error> {
+    let channel = with_timeout(connection.create_channel()).await?;
+    with_timeout(request(&channel)).await?;
+    with_timeout(channel.close(REPLY_SUCCESS, "done".into())).await
 }
 
 fn is_precondition_failed(error: &lapin::Error) -> bool {

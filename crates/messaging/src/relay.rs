@@ -3,6 +3,7 @@ use std::future::Future;
 use std::time::Duration;
 
 use telemetry::Outage;
+use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
 use crate::message::Message;
@@ -53,13 +54,9 @@ pub async fn relay<F, R, E>(
                         pause = pause.min(PAUSE_AFTER_FULL_BATCH);
                     }
                 }
-                Err(_) => {
-                    pause = PAUSE_AFTER_FAILURE;
-                }
+                Err(_) => pause = PAUSE_AFTER_FAILURE,
             }
         }
-        shutdown
-            .run_until_cancelled(tokio::time::sleep(pause))
-            .await;
+        shutdown.run_until_cancelled(sleep(pause)).await;
     }
 }
