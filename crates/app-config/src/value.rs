@@ -41,6 +41,7 @@ from_str_values! {
     u32, "a whole number", "1";
     u64, "a whole number", "1";
     usize, "a whole number", "1";
+    f64, "a number", "1";
     SocketAddr, "an address and a port such as 127.0.0.1:8080", "127.0.0.1:8080";
 }
 

@@ -45,12 +45,13 @@ impl RequestContext {
     #[must_use]
     pub fn continued(request_id: Option<&str>, traceparent: Option<&str>) -> Self {
         let trace = traceparent.and_then(TraceContext::parse);
+        let has_span = trace.is_some();
         Self {
             request_id: request_id
                 .filter(|id| is_request_id(id))
                 .map_or_else(|| hex::encode(rand::random::<[u8; 16]>()), str::to_owned),
-            trace: trace.unwrap_or_default(),
-            has_span: trace.is_some(),
+            trace: trace.unwrap_or_else(TraceContext::root),
+            has_span,
         }
     }
 
@@ -107,15 +108,15 @@ impl RequestContext {
             otel.name = name,
             otel.kind = is_exporting.then(|| kind.name()),
             request_id = %self.request_id,
-            trace_id = (!is_exporting).then(|| display(self.trace.trace_id)),
+            trace_id = (!is_exporting).then(|| display(self.trace.0.trace_id())),
         );
         if !is_exporting {
             return (self, span);
         }
-        let parent = self.has_span.then(|| self.trace.to_remote());
+        let parent = self.has_span.then(|| self.trace.0.clone());
         traces::set_parent(&span, parent);
         let context = self.at(&span);
-        span.record("trace_id", display(context.trace.trace_id));
+        span.record("trace_id", display(context.trace.0.trace_id()));
         (context, span)
     }
 
@@ -130,7 +131,7 @@ impl RequestContext {
     /// This context at the position of a span, if that is exported.
     fn at(mut self, span: &Span) -> Self {
         if let Some(position) = traces::position(span) {
-            self.trace = TraceContext::of(&position);
+            self.trace = TraceContext(position);
             self.has_span = true;
         }
         self
@@ -145,22 +146,15 @@ fn is_request_id(text: &str) -> bool {
 }
 
 /// A position in a distributed trace (W3C Trace Context, level 1).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct TraceContext {
-    trace_id: TraceId,
-    span_id: SpanId,
-    flags: TraceFlags,
-}
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TraceContext(SpanContext);
 
 impl TraceContext {
     /// The root of a new, sampled trace.
-    #[must_use]
-    pub fn new() -> Self {
-        Self {
-            trace_id: TraceId::from_bytes(rand::random()),
-            span_id: SpanId::from_bytes(rand::random()),
-            flags: TraceFlags::SAMPLED,
-        }
+    fn root() -> Self {
+        let trace = TraceId::from_bytes(rand::random());
+        let span = SpanId::from_bytes(rand::random());
+        Self::at(trace, span, TraceFlags::SAMPLED)
     }
 
     /// Parses a `traceparent` header; `None` if it is invalid.
@@ -173,42 +167,24 @@ impl TraceContext {
             return None;
         }
         let lower_case = !header.bytes().any(|b| b.is_ascii_uppercase());
-        let context = Self {
-            trace_id: TraceId::from_bytes(decode(trace)?),
-            span_id: SpanId::from_bytes(decode(span)?),
-            flags: TraceFlags::new(decode::<1>(flags)?[0]),
-        };
-        let valid = lower_case
-            && decode::<1>(version).is_some()
-            && context.trace_id != TraceId::INVALID
-            && context.span_id != SpanId::INVALID;
+        let context = Self::at(
+            TraceId::from_bytes(decode(trace)?),
+            SpanId::from_bytes(decode(span)?),
+            TraceFlags::new(decode::<1>(flags)?[0]),
+        );
+        let valid = lower_case && decode::<1>(version).is_some() && context.0.is_valid();
         valid.then_some(context)
     }
 
-    fn of(position: &SpanContext) -> Self {
-        Self {
-            trace_id: position.trace_id(),
-            span_id: position.span_id(),
-            flags: position.trace_flags(),
-        }
-    }
-
-    /// This position as that of a span of another process.
-    fn to_remote(self) -> SpanContext {
-        let state = TraceState::NONE;
-        SpanContext::new(self.trace_id, self.span_id, self.flags, true, state)
+    /// A position in another process.
+    fn at(trace: TraceId, span: SpanId, flags: TraceFlags) -> Self {
+        Self(SpanContext::new(trace, span, flags, true, TraceState::NONE))
     }
 
     /// The trace's 32 hexadecimal digits.
     #[must_use]
     pub fn trace_id(&self) -> String {
-        self.trace_id.to_string()
-    }
-}
-
-impl Default for TraceContext {
-    fn default() -> Self {
-        Self::new()
+        self.0.trace_id().to_string()
     }
 }
 
@@ -221,8 +197,8 @@ fn decode<const N: usize>(text: &str) -> Option<[u8; N]> {
 impl fmt::Display for TraceContext {
     /// The value of the `traceparent` header.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (trace, span) = (self.trace_id, self.span_id);
-        write!(f, "00-{trace}-{span}-{:02x}", self.flags)
+        let (trace, span) = (self.0.trace_id(), self.0.span_id());
+        write!(f, "00-{trace}-{span}-{:02x}", self.0.trace_flags())
     }
 }
 

@@ -22,7 +22,7 @@ const MAX_FLUSH_TIME: Duration = Duration::from_millis(1_500);
 #[must_use = "the log is no longer written once this is dropped"]
 pub struct LogWriter {
     guard: Option<WorkerGuard>,
-    dropped: ErrorCounter,
+    pub(crate) dropped: ErrorCounter,
 }
 
 /// Starts the thread. It writes the lines that it is given to standard output.
@@ -52,14 +52,6 @@ impl<W: Write> Write for Paced<W> {
         self.0.flush()?;
         thread::sleep(PAUSE);
         Ok(())
-    }
-}
-
-impl LogWriter {
-    /// Counts the lines that were dropped since the process started, because the log was not read fast enough.
-    pub(crate) fn dropped_lines(&self) -> impl Fn() -> u64 + Send + use<> {
-        let dropped = self.dropped.clone();
-        move || u64::try_from(dropped.dropped_lines()).unwrap_or(u64::MAX)
     }
 }
 

@@ -4,7 +4,6 @@ use std::panic::PanicHookInfo;
 use std::sync::OnceLock;
 
 use anyhow::Context as _;
-use app_config::{Reader, Settings};
 use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
 use tracing::Metadata;
 use tracing_subscriber::filter::{EnvFilter, FilterExt as _, filter_fn};
@@ -17,13 +16,19 @@ use crate::json_lines::JsonLines;
 use crate::log_writer::{self, LogWriter};
 use crate::traces::{EXPORT_ONLY, TraceExport, TraceSettings};
 
-/// The filter and format of logs.
-#[derive(Debug, Clone)]
-pub struct LogSettings {
-    /// A filter of `tracing-subscriber`, such as `info,lapin=warn`.
-    pub filter: String,
-    /// JSON for machines or text for people.
-    pub format: LogFormat,
+app_config::settings! {
+    /// The filter and format of logs.
+    pub struct LogSettings {
+        /// What to log.
+        pub filter: String = in_range(
+            "LOG",
+            "info",
+            "a level (`error`, `warn`, `info`, `debug`, `trace`) or a filter such as `info,lapin=warn`",
+            |filter: &String| EnvFilter::try_new(filter).is_ok()
+        ),
+        /// The format of a log line.
+        pub format: LogFormat = or_default("LOG_FORMAT", "json"),
+    }
 }
 
 values::names! {
@@ -40,21 +45,6 @@ app_config::named_settings! {
     LogFormat, "`json` or `text`", "json";
 }
 
-impl Settings for LogSettings {
-    fn read(reader: &mut Reader) -> Result<Self, app_config::Error> {
-        Ok(Self {
-            filter: reader.in_range(
-                "LOG",
-                "info",
-                "a level (`error`, `warn`, `info`, `debug`, `trace`) or a filter such as `info,lapin=warn`",
-                "What to log.",
-                |filter: &String| EnvFilter::try_new(filter).is_ok(),
-            )?,
-            format: reader.or_default("LOG_FORMAT", "json", "The format of a log line.")?,
-        })
-    }
-}
-
 /// The log and the export of traces of a process. Keep it until the end of the process: what is not written yet is
 /// written when it is dropped.
 #[derive(Debug)]
@@ -65,9 +55,10 @@ pub struct Telemetry {
 }
 
 impl Telemetry {
-    /// Counts the log lines that were dropped.
+    /// Counts the log lines that were dropped since the process started, because the log was not read fast enough.
     pub fn dropped_lines(&self) -> impl Fn() -> u64 + Send + use<> {
-        self.log.dropped_lines()
+        let dropped = self.log.dropped.clone();
+        move || u64::try_from(dropped.dropped_lines()).unwrap_or(u64::MAX)
     }
 }
 

@@ -8,7 +8,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use anyhow::Context as _;
-use app_config::{Reader, Settings};
 use opentelemetry::trace::{SpanContext, Status, TraceContextExt as _, TracerProvider as _};
 use opentelemetry::{Context, KeyValue, Value};
 use opentelemetry_http::{Bytes, HttpClient, HttpError, Request, Response};
@@ -31,16 +30,19 @@ const EXPORT_TIMEOUT: Duration = Duration::from_secs(5);
 
 static EXPORTING: AtomicBool = AtomicBool::new(false);
 
-/// Where traces are exported to, and how many of them. The names and meanings are those of the OpenTelemetry
-/// specification, "Environment Variable Specification".
-#[derive(Debug, Clone)]
-pub struct TraceSettings {
-    /// The collector; without one nothing is exported.
-    pub endpoint: Option<Url>,
-    /// Which new traces are exported.
-    pub sampler: TraceSampler,
-    /// The share of traces that a sampler by ratio exports, from 0 to 1.
-    pub ratio: f64,
+app_config::settings! {
+    /// Where traces are exported to, and how many of them. The names and meanings are those of the OpenTelemetry
+    /// specification, "Environment Variable Specification".
+    pub struct TraceSettings {
+        /// The OpenTelemetry collector that traces are sent to, by OTLP over HTTP. Without it nothing is traced.
+        pub endpoint: Option<Url> = optional("OTEL_EXPORTER_OTLP_ENDPOINT"),
+        /// Which traces are exported. The ones that begin with `parentbased_` do what the caller's `traceparent` says.
+        pub sampler: TraceSampler = or_default("OTEL_TRACES_SAMPLER", "parentbased_always_on"),
+        /// The share of traces that a sampler by ratio exports.
+        pub ratio: f64 = in_range("OTEL_TRACES_SAMPLER_ARG", "1.0", "a number from 0 to 1", |ratio| {
+            (0.0..=1.0).contains(ratio)
+        }),
+    }
 }
 
 values::names! {
@@ -65,33 +67,6 @@ app_config::named_settings! {
     TraceSampler,
     "`always_on`, `always_off`, `traceidratio`, `parentbased_always_on`, `parentbased_always_off` or `parentbased_traceidratio`",
     "parentbased_always_on";
-}
-
-impl Settings for TraceSettings {
-    fn read(reader: &mut Reader) -> Result<Self, app_config::Error> {
-        let is_ratio = |text: &String| text.parse().is_ok_and(|r: f64| (0.0..=1.0).contains(&r));
-        let endpoint = reader.optional(
-            "OTEL_EXPORTER_OTLP_ENDPOINT",
-            "The OpenTelemetry collector that traces are sent to, by OTLP over HTTP. Without it nothing is traced.",
-        )?;
-        let sampler = reader.or_default(
-            "OTEL_TRACES_SAMPLER",
-            "parentbased_always_on",
-            "Which traces are exported. The ones that begin with `parentbased_` do what the caller's `traceparent` says.",
-        )?;
-        let ratio = reader.in_range(
-            "OTEL_TRACES_SAMPLER_ARG",
-            "1.0",
-            "a number from 0 to 1",
-            "The share of traces that a sampler by ratio exports.",
-            is_ratio,
-        )?;
-        Ok(Self {
-            endpoint,
-            sampler,
-            ratio: ratio.parse().unwrap_or(1.0),
-        })
-    }
 }
 
 impl TraceSettings {
