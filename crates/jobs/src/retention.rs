@@ -1,6 +1,7 @@
 use std::time::Duration;
 
 use database::Database;
+use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
 use crate::store;
@@ -31,9 +32,7 @@ pub async fn retain(database: Database, rules: Vec<RetentionRule>, shutdown: Can
         for rule in &rules {
             apply(&database, *rule, &shutdown).await;
         }
-        shutdown
-            .run_until_cancelled(tokio::time::sleep(pause))
-            .await;
+        shutdown.run_until_cancelled(sleep(pause)).await;
     }
 }
 
@@ -59,9 +58,7 @@ async fn apply(database: &Database, rule: RetentionRule, shutdown: &Cancellation
                 break;
             }
         }
-        shutdown
-            .run_until_cancelled(tokio::time::sleep(BATCH_PAUSE))
-            .await;
+        shutdown.run_until_cancelled(sleep(BATCH_PAUSE)).await;
     }
     metrics::counter!("retention_deleted_total", "table" => table)
         .increment(u64::try_from(total).unwrap_or(u64::MAX));

@@ -11,7 +11,9 @@ use diesel::serialize::ToSql;
 use diesel::sql_types::{BigInt, Binary, Bool, Double, Interval, Text};
 use diesel::{OptionalExtension as _, QueryableByName, RunQueryDsl as _, sql_query};
 use messaging::Message;
+use serde::Serialize;
 use telemetry::RequestContext;
+use utoipa::ToSchema;
 use values::FromText;
 
 /// The identifier of a job: one of the types in `values`.
@@ -75,15 +77,23 @@ struct DueRow {
     traceparent: String,
 }
 
-/// The jobs that have not ended.
-#[derive(Debug, Clone, Copy, QueryableByName)]
+/// The jobs of one kind that have not ended.
+#[derive(Debug, QueryableByName, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = JobBacklog)]
 pub struct Backlog {
-    /// How many there are.
+    /// `deletions` or `notifications`.
+    #[diesel(sql_type = Text)]
+    #[schema(example = "deletions")]
+    name: String,
+    /// How many jobs have not ended.
     #[diesel(sql_type = BigInt)]
-    pub open: i64,
-    /// How long the oldest one has been due.
+    #[schema(example = 2)]
+    pub(crate) open: i64,
+    /// How long the oldest due job has waited for a worker, in seconds.
     #[diesel(sql_type = Double)]
-    pub overdue_seconds: f64,
+    #[schema(example = 0.4)]
+    pub(crate) overdue_seconds: f64,
 }
 
 impl<Id: JobId> JobTable<Id> {
@@ -210,7 +220,7 @@ impl<Id: JobId> JobTable<Id> {
     /// The database fails.
     pub fn backlog(self, connection: &mut Connection) -> Result<Backlog, Error> {
         let backlog = sql_query(format!(
-            "SELECT count(*) AS open,
+            "SELECT '{table}' AS name, count(*) AS open,
                 greatest(coalesce(extract(epoch FROM now() - min(next_attempt)), 0), 0)::double precision
                     AS overdue_seconds
              FROM {table} WHERE finished IS NULL",

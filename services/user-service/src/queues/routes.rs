@@ -11,32 +11,6 @@ use utoipa::ToSchema;
 use crate::context::Context;
 use crate::{deletions, notifications};
 
-/// The jobs of one kind that have not ended.
-#[derive(Debug, Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-#[schema(as = JobBacklog)]
-pub(crate) struct BacklogResponse {
-    /// `deletions` or `notifications`.
-    #[schema(example = "deletions")]
-    name: &'static str,
-    /// How many jobs have not ended.
-    #[schema(example = 2)]
-    open: i64,
-    /// How long the oldest due job has waited for a worker, in seconds.
-    #[schema(example = 0.4)]
-    overdue_seconds: f64,
-}
-
-impl BacklogResponse {
-    fn new(name: &'static str, backlog: Backlog) -> Self {
-        Self {
-            name,
-            open: backlog.open,
-            overdue_seconds: backlog.overdue_seconds,
-        }
-    }
-}
-
 /// The jobs that wait for workers.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = UserQueues)]
@@ -44,7 +18,7 @@ pub(crate) struct QueuesResponse {
     /// The queues of messages. The work itself is in the database.
     queues: Vec<QueueStatus>,
     /// The jobs that have not ended.
-    jobs: Vec<BacklogResponse>,
+    jobs: Vec<Backlog>,
 }
 
 /// Get the queues
@@ -67,17 +41,14 @@ pub(crate) async fn user_queues(
     let load = |database: Database| async move {
         let load = |connection: &mut Connection| {
             let deletions = deletions::JOBS.backlog(connection)?;
-            Ok((deletions, notifications::JOBS.backlog(connection)?))
+            Ok(vec![deletions, notifications::JOBS.backlog(connection)?])
         };
         database.run(load).await.map_err(database_problem)
     };
-    let (deletions, notifications) = context.lists.query(Some(admin.id()), load).await?;
+    let jobs = context.lists.query(Some(admin.id()), load).await?;
     let queues = [&context.deletions, &context.notifications];
     Ok(Json(QueuesResponse {
         queues: queues.map(QueueStatus::from).into(),
-        jobs: vec![
-            BacklogResponse::new(deletions::JOBS.name(), deletions),
-            BacklogResponse::new(notifications::JOBS.name(), notifications),
-        ],
+        jobs,
     }))
 }
