@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use reqwest::{Client, Method, StatusCode};
-use url::Url;
-use values::{Secret, UserId};
+use values::UserId;
 
+use super::steps::Progress;
 use crate::calls::{CallError, append_path, send};
 use crate::settings::EngineSettings;
 
@@ -14,54 +14,34 @@ const DEFAULT_PAUSE: Duration = Duration::from_secs(5);
 const MIN_PAUSE: Duration = Duration::from_secs(1);
 const MAX_PAUSE: Duration = Duration::from_secs(3_600);
 
-/// The progress of the engine.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum EngineResponse {
-    /// The data is deleted.
-    Done,
-    /// The engine is still deleting; repeat the call after this pause.
-    Working(Duration),
-}
-
 /// A client of the flow engine.
 #[derive(Debug, Clone)]
-pub(crate) struct Engine {
-    client: Client,
-    base: Url,
-    token: Option<Secret>,
+pub(super) struct Engine {
+    pub(super) client: Client,
+    pub(super) settings: EngineSettings,
 }
 
 impl Engine {
-    pub(crate) fn new(client: Client, settings: &EngineSettings) -> Self {
-        Self {
-            client,
-            base: settings.url.clone(),
-            token: settings.token.clone(),
-        }
-    }
-
     /// Makes one call, which can be repeated without harm. `path` follows that of the user.
     ///
     /// # Errors
     /// Any response but "done" and "still working".
-    pub(crate) async fn erase(
+    pub(super) async fn erase(
         &self,
         user: UserId,
         (method, path): (Method, &[&str]),
-    ) -> Result<EngineResponse, CallError> {
-        let url = append_path(&self.base, &["users", &user.to_string()], path);
+    ) -> Result<Progress, CallError> {
+        let url = append_path(&self.settings.url, &["users", &user.to_string()], path);
         let mut request = self.client.request(method, url);
-        if let Some(token) = &self.token {
+        if let Some(token) = &self.settings.token {
             request = request.bearer_auth(token.expose());
         }
         let response = send("flow-engine", request).await?;
         match response.status() {
-            StatusCode::OK | StatusCode::NO_CONTENT | StatusCode::NOT_FOUND => {
-                Ok(EngineResponse::Done)
-            }
+            StatusCode::OK | StatusCode::NO_CONTENT | StatusCode::NOT_FOUND => Ok(Progress::Done),
             StatusCode::ACCEPTED => {
                 let pause = outbound::retry_after(response.headers()).unwrap_or(DEFAULT_PAUSE);
-                Ok(EngineResponse::Working(pause.clamp(MIN_PAUSE, MAX_PAUSE)))
+                Ok(Progress::Waiting(pause.clamp(MIN_PAUSE, MAX_PAUSE)))
             }
             status => Err(CallError::Status(status.as_u16())),
         }

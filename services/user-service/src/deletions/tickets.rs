@@ -23,17 +23,6 @@ const BATCH: usize = 100;
 /// Deletions that one call starts again.
 const MAX_PER_CALL: usize = 1_000;
 
-enum Started {
-    /// A deletion was in progress before.
-    Before(Secret),
-    /// A new deletion; its user is inactive from now on.
-    Now {
-        id: DeletionId,
-        ticket: Secret,
-        user: Box<User>,
-    },
-}
-
 /// Deactivates a user, revokes its tokens and stores the deletion. While a deletion of the user is in
 /// progress, its ticket is returned again.
 #[tracing::instrument(skip_all, fields(user.id = %id))]
@@ -46,23 +35,21 @@ pub(super) async fn start(
     let steps = Step::for_new_deletion(context.has_engine);
     let (row_request, verification) = (request.clone(), context.email_verification);
     let entry = actor.entry(AuditAction::DeletionRequested, id);
-    let started = context
+    let (ticket, new) = context
         .database
         .transaction(move |connection| {
             insert(connection, id, &steps, verification, &row_request, entry)
         })
         .await?;
-    match started {
-        Started::Before(ticket) => Ok(ticket),
-        Started::Now { id, ticket, user } => {
-            revoke_earlier_tokens(context, &user);
-            context.deletions.send([Message::new(id, request)]);
-            metrics::counter!("deletions_started_total").increment(1);
-            Ok(ticket)
-        }
+    if let Some((id, user)) = new {
+        revoke_earlier_tokens(context, &user);
+        context.deletions.send([Message::new(id, request)]);
+        metrics::counter!("deletions_started_total").increment(1);
     }
+    Ok(ticket)
 }
 
+/// The ticket and, if the deletion was not in progress before, its identifier and its user, who is inactive from now on.
 fn insert(
     connection: &mut Connection,
     id: UserId,
@@ -70,19 +57,19 @@ fn insert(
     verification: EmailVerification,
     request: &RequestContext,
     entry: Entry,
-) -> Result<Started, DeletionError> {
+) -> Result<(Secret, Option<(DeletionId, User)>), DeletionError> {
     let admins = accounts::store::lock_active_admins(connection)?;
     let user = accounts::store::lock(connection, id)?;
     if let Some(ticket) = store::find_ticket_in_progress(connection, id)? {
-        return Ok(Started::Before(Secret::new(ticket)));
+        return Ok((Secret::new(ticket), None));
     }
     let user = user.ok_or(AccountError::NotFound)?;
     check_not_last_admin(&user, &admins)?;
     let email_trusted = is_trusted(verification, &user);
-    let user = Box::new(accounts::store::deactivate(connection, user.id, entry)?);
+    let user = accounts::store::deactivate(connection, user.id, entry)?;
     let ticket = Secret::random();
     let id = store::insert(connection, user.id, &ticket, steps, email_trusted, request)?;
-    Ok(Started::Now { id, ticket, user })
+    Ok((ticket, Some((id, user))))
 }
 
 /// The progress of a deletion.

@@ -11,7 +11,7 @@ use super::store::{self, Job};
 use crate::accounts::store::former_emails::FormerEmail;
 use crate::audit::AuditAction;
 use crate::back_off::name_hash;
-use crate::deletions::engine::{Engine, EngineResponse};
+use crate::deletions::engine::Engine;
 use crate::deletions::steps::{Progress, Step};
 use crate::notifications::Kind;
 use crate::passwords::mailbox_hash;
@@ -65,11 +65,8 @@ impl StepExecutor {
         path: &[&str],
     ) -> Result<Progress, StepError> {
         let engine = self.engine.as_ref().ok_or(StepError::NoEngine)?;
-        let response = engine.erase(job.user, (method, path)).await;
-        match response.map_err(StepError::Engine)? {
-            EngineResponse::Done => Ok(Progress::Done),
-            EngineResponse::Working(pause) => Ok(Progress::Waiting(pause)),
-        }
+        let erased = engine.erase(job.user, (method, path)).await;
+        erased.map_err(StepError::Engine)
     }
 
     async fn delete_people_tasks(&self, job: Job) -> Result<Progress, StepError> {
@@ -91,8 +88,11 @@ impl StepExecutor {
         if erased.blocked {
             return Ok(Progress::BLOCKED);
         }
-        if erased.more || former.is_empty() {
-            return Ok(more_or_done(erased.more));
+        if erased.more {
+            return Ok(Progress::More);
+        }
+        if former.is_empty() {
+            return Ok(Progress::Done);
         }
         // There may be former addresses beyond these.
         let delete = move |connection: &mut _| {
@@ -160,10 +160,6 @@ impl StepExecutor {
             mailboxes: mailboxes.collect(),
         })
     }
-}
-
-fn more_or_done(more: bool) -> Progress {
-    if more { Progress::More } else { Progress::Done }
 }
 
 /// The hashes by which the service counts things about a user.

@@ -11,7 +11,7 @@ use values::{DeletionId, Names};
 
 use super::error::StepError;
 use super::executor::StepExecutor;
-use super::store::{self, Job, NextStep, PendingStep};
+use super::store::{self, Job, PendingStep};
 use crate::audit::AuditAction;
 use crate::deletions::steps::{Progress, Step};
 use crate::deletions::{JOBS, QUEUE};
@@ -51,25 +51,15 @@ impl Worker for DeletionWorker {
         let (job, lease, max_age) = (*job, self.lease, self.max_age);
         let database = &self.executor.database;
         let renew = move |connection: &mut _| store::renew(connection, job, lease, max_age);
-        match database.transaction(renew).await? {
-            NextStep::Pending(pending) => {
-                let progress = match Step::from_name(&pending.name) {
-                    Some(step) => {
-                        catch_panic(self.executor.execute(job, step, pending.position)).await
-                    }
-                    None => Err(StepError::UnknownStep),
-                };
-                self.record(job, pending, progress).await
-            }
-            NextStep::Lost => {
-                tracing::info!("the deletion was cancelled or claimed by another worker");
-                Ok(Outcome::Settled)
-            }
-            NextStep::None => {
-                tracing::error!("a deletion without an unfinished step is still in progress");
-                Ok(Outcome::Settled)
-            }
-        }
+        let Some(pending) = database.transaction(renew).await? else {
+            tracing::info!("the deletion was cancelled or claimed by another worker");
+            return Ok(Outcome::Settled);
+        };
+        let progress = match Step::from_name(&pending.name) {
+            Some(step) => catch_panic(self.executor.execute(job, step, pending.position)).await,
+            None => Err(StepError::UnknownStep),
+        };
+        self.record(job, pending, progress).await
     }
 }
 

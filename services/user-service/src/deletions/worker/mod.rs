@@ -54,11 +54,11 @@ pub async fn run_deletion_worker(settings: DeletionWorkerSettings) -> anyhow::Re
     let people_tasks = PeopleTasks::new(client.clone(), service, signer);
     let sender = UserChangeSender::new(database.clone(), people_tasks.clone(), settings.lease);
     running.spawn(sender.run(running.shutdown()));
-    let engine = settings.engine.as_ref();
+    let engine = settings.engine.clone();
     let worker = DeletionWorker {
         executor: StepExecutor {
             database: database.clone(),
-            engine: engine.map(|engine| Engine::new(client, engine)),
+            engine: engine.map(|settings| Engine { client, settings }),
             people_tasks,
             settle_time: settings.settle_time,
         },

@@ -38,16 +38,6 @@ pub(super) struct PendingStep {
     pub(super) overdue: bool,
 }
 
-/// The next action for a job.
-#[derive(Debug, Clone)]
-pub(super) enum NextStep {
-    /// The claim was lost: the job was cancelled, has ended, or was claimed by another worker.
-    Lost,
-    Pending(PendingStep),
-    /// Every step is finished.
-    None,
-}
-
 pub(super) fn claim(
     connection: &mut Connection,
     claim: Claim<DeletionId>,
@@ -81,15 +71,16 @@ macro_rules! claimed {
 }
 
 /// Extends the claim and loads the next step, so that a cancelled job stops before its next step. The step is overdue
-/// if the job was started longer ago than `max_age`.
+/// if the job was started longer ago than `max_age`. `None` when the claim was lost: the job was cancelled, has ended, or
+/// was claimed by another worker.
 pub(super) fn renew(
     connection: &mut Connection,
     job: Job,
     duration: Duration,
     max_age: Duration,
-) -> Result<NextStep, Error> {
+) -> Result<Option<PendingStep>, Error> {
     if !JOBS.renew(connection, job.lease, duration)? {
-        return Ok(NextStep::Lost);
+        return Ok(None);
     }
     let step = deletion_steps::table
         .inner_join(deletions::table)
@@ -102,9 +93,8 @@ pub(super) fn renew(
             deletion_steps::attempts,
             (deletions::started + interval(max_age)).lt(now.into_sql::<Timestamptz>()),
         ))
-        .first(connection)
-        .optional()?;
-    Ok(step.map_or(NextStep::None, NextStep::Pending))
+        .first(connection)?;
+    Ok(Some(step))
 }
 
 /// Records that a step is finished and, if it is the last one, that the job is completed. `false` when the claim was lost;
@@ -162,7 +152,7 @@ pub(super) fn forget_failures(
     Ok(())
 }
 
-/// Records a failed attempt; the job is due again after `pause`. `false` when the claim was lost.
+/// Records a failed attempt; the job is due again after `pause`. Nothing is written if the claim was lost.
 ///
 /// Must run in a transaction.
 pub(super) fn retry_step(
@@ -171,12 +161,11 @@ pub(super) fn retry_step(
     step: &PendingStep,
     error: &str,
     pause: Duration,
-) -> Result<bool, Error> {
-    let released = JOBS.release(connection, job.lease, pause)?;
-    if released {
+) -> Result<(), Error> {
+    if JOBS.release(connection, job.lease, pause)? {
         record_failure(connection, job, step, error)?;
     }
-    Ok(released)
+    Ok(())
 }
 
 /// Records the last failed attempt and ends the job. `false` when the claim was lost.
