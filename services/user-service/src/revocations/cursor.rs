@@ -1,4 +1,4 @@
-use values::{FromText, Invalid, RevocableId};
+use values::{FromText, Invalid, Names as _, RevocableId};
 
 /// Where a page of the feed starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -12,13 +12,14 @@ pub(super) struct FeedCursor {
     pub(super) resume: Option<i64>,
 }
 
-/// The order in which entries are read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Scan {
-    /// Everything, by the time of the raise in microseconds since 1970.
-    All,
-    /// Changes, by the number of their transaction.
-    Changes,
+values::names! {
+    /// The order in which entries are read.
+    pub(super) enum Scan {
+        /// Everything, by the time of the raise in microseconds since 1970.
+        All = "all",
+        /// Changes, by the number of their transaction.
+        Changes = "changes",
+    }
 }
 
 impl FeedCursor {
@@ -41,38 +42,29 @@ impl FeedCursor {
 
     /// The text of a cursor inside of a scan, from which the scan continues.
     pub(super) fn continued(scan: Scan, at: i64, id: RevocableId, resume: i64) -> String {
-        let scan = match scan {
-            Scan::All => "all",
-            Scan::Changes => "changes",
-        };
-        format!("{scan}.{at}.{id}.{resume}")
+        format!("{}.{at}.{id}.{resume}", scan.name())
     }
 }
 
 impl FromText for FeedCursor {
     fn from_text(text: &str) -> Result<Self, Invalid> {
-        let invalid = || Invalid::new("invalid-cursor", "Must be a cursor of an earlier page.");
-        let number = |text: &str| text.parse().ok().filter(|number: &i64| *number >= 0);
-        let parts: Vec<&str> = text.split('.').collect();
-        let (scan, at, id, resume) = match *parts {
-            [transaction] => {
-                return number(transaction)
-                    .map(Self::changes_since)
-                    .ok_or_else(invalid);
-            }
-            ["all", at, id, resume] => (Scan::All, at, id, resume),
-            ["changes", at, id, resume] => (Scan::Changes, at, id, resume),
-            _ => return Err(invalid()),
-        };
-        let at = number(at).ok_or_else(invalid)?;
-        let resume = number(resume).ok_or_else(invalid)?;
-        let id = RevocableId::from_text(id).map_err(|_| invalid())?;
-        Ok(Self {
-            scan,
-            at,
-            id: Some(id),
-            resume: Some(resume),
-        })
+        parse(text)
+            .ok_or_else(|| Invalid::new("invalid-cursor", "Must be a cursor of an earlier page."))
+    }
+}
+
+fn parse(text: &str) -> Option<FeedCursor> {
+    let number = |text: &str| text.parse().ok().filter(|number: &i64| *number >= 0);
+    let parts: Vec<&str> = text.split('.').collect();
+    match *parts {
+        [transaction] => number(transaction).map(FeedCursor::changes_since),
+        [scan, at, id, resume] => Some(FeedCursor {
+            scan: Scan::from_name(scan)?,
+            at: number(at)?,
+            id: Some(RevocableId::from_text(id).ok()?),
+            resume: Some(number(resume)?),
+        }),
+        _ => None,
     }
 }
 

@@ -4,7 +4,7 @@ use auth::RevocationFeed;
 use database::{Connection, Database, Error};
 
 use super::cursor::FeedCursor;
-use super::store::{self, Page};
+use super::store;
 use super::watched::Watching;
 
 /// One page of at most `limit` epochs.
@@ -14,7 +14,26 @@ pub(super) async fn read_feed(
     limit: u32,
 ) -> Result<RevocationFeed, Error> {
     let load = move |connection: &mut Connection| store::load_page(connection, cursor, limit);
-    Ok(feed(cursor, limit, database.run(load).await?))
+    let page = database.run(load).await?;
+    let resume = cursor.resume.unwrap_or(page.resume);
+    let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+    let (next, more) = match page.entries.get(limit) {
+        Some(entry) => (
+            FeedCursor::continued(cursor.scan, entry.at, entry.id, resume),
+            true,
+        ),
+        // The pages of one scan come from different snapshots. What has changed since the first one follows.
+        None => (resume.to_string(), cursor.resume.is_some()),
+    };
+    let entries = page.entries.iter().take(limit);
+    Ok(RevocationFeed {
+        cursor: resume,
+        epochs: entries.map(|entry| (entry.id, entry.epoch)).collect(),
+        next,
+        more,
+        incarnation: page.incarnation,
+        max_token_lifetime: page.max_token_lifetime,
+    })
 }
 
 /// Waits until the page at the cursor may have epochs, at most for `wait`. Returns a page without epochs if the poller
@@ -34,26 +53,4 @@ pub(super) async fn wait_for_epochs(
     let watched = watching.borrow();
     let page = watched.page_without_epochs(cursor)?;
     (watched.reads > reads).then(|| page.clone())
-}
-
-fn feed(cursor: FeedCursor, limit: u32, page: Page) -> RevocationFeed {
-    let resume = cursor.resume.unwrap_or(page.resume);
-    let limit = usize::try_from(limit).unwrap_or(usize::MAX);
-    let (next, more) = match page.entries.get(limit) {
-        Some(entry) => (
-            FeedCursor::continued(cursor.scan, entry.at, entry.id, resume),
-            true,
-        ),
-        // The pages of one scan come from different snapshots. What has changed since the first one follows.
-        None => (resume.to_string(), cursor.resume.is_some()),
-    };
-    let entries = page.entries.iter().take(limit);
-    RevocationFeed {
-        cursor: resume,
-        epochs: entries.map(|entry| (entry.id, entry.epoch)).collect(),
-        next,
-        more,
-        incarnation: page.incarnation,
-        max_token_lifetime: page.max_token_lifetime,
-    }
 }
