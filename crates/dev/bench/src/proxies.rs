@@ -4,25 +4,17 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, anyhow, ensure};
-use base64::Engine as _;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use anyhow::ensure;
 use local_stack::packages::{self, Need};
 use local_stack::ports;
 use local_stack::process::{Detached, Identity, tail};
-use rcgen::KeyPair;
-use rig::instance;
-use rig::instance::MARKER;
+use rig::instance::{self, MARKER};
 use rig::output::say;
 use rig::workspace::Workspace;
-use ring::rand::SystemRandom;
-use ring::signature::{ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair};
-use serde_json::json;
 
-use crate::http::connection::Connection;
-use crate::http::connection::request;
+use crate::http::connection::{Connection, request};
 
 /// The name of HAProxy's process.
 pub(crate) const HAPROXY: &str = "haproxy";
@@ -31,11 +23,23 @@ pub(crate) const NGINX: &str = "nginx";
 const READY_LIMIT: Duration = Duration::from_secs(10);
 const UNAUTHORIZED: u16 = 401;
 
+/// A token that is signed with ES256 and valid until 2100. It has about as many claims as a token of the system.
+pub(crate) const TOKEN: &str = "eyJhbGciOiJFUzI1NiIsInR5cCI6IkpXVCIsImtpZCI6IjAxMjM0NTY3ODlhYmNk\
+    ZWYwMTIzNDU2Nzg5YWJjZGVmIn0.eyJpc3MiOiJiZW5jaCIsImF1ZCI6ImJlbmNoIiwic3ViIjoiMDEyMzQ1Njc4OWF\
+    iY2RlZjAxMjM0NTY3Iiwic2NvcGUiOlsidXNlciJdLCJlcG9jaCI6MCwiaWF0IjoxNzY3MjI1NjAwLCJleHAiOjQxMDI\
+    0NDQ4MDB9.8IrQ3LKAXGyNbOmKrKhsuzvIQO_SNepSgCxX886jaIDgOaMPAFLvINML_qa8VQR3g4M5uDNTfsvpbEEWsGbYtg";
+/// The key that verifies it. The key that signed it was not kept.
+const PUBLIC_KEY: &str = "-----BEGIN PUBLIC KEY-----
+MFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAEEMkjdoldPvYyJA3xaFAbM7uz7ScO
+TFECtn74vjma/LOdUzpV/JDm35lGpne7c0Q0FS/Q7n5lsG1tGacv32cE/A==
+-----END PUBLIC KEY-----
+";
+/// As many as the gateway has on two cores.
+const THREADS: usize = 2;
+
 /// The running proxies. Dropping it ends them.
 pub(crate) struct Proxies {
     pub(crate) addresses: Addresses,
-    /// A token that the verifying HAProxy accepts.
-    pub(crate) token: String,
     nginx: Process,
     haproxy: Process,
 }
@@ -68,16 +72,13 @@ impl Proxies {
             haproxy,
             verifying,
         };
-        let signed = SignedToken::create()?;
-        fs::write(folder.join("token.pem"), &signed.public_key)?;
+        fs::write(folder.join("token.pem"), PUBLIC_KEY)?;
         let nginx_file = folder.join("nginx.conf");
         fs::write(&nginx_file, nginx_configuration(&folder, addresses))?;
         let haproxy_file = folder.join("haproxy.cfg");
-        let haproxy_text = haproxy_configuration(&folder, addresses, ISSUER);
-        fs::write(&haproxy_file, haproxy_text)?;
+        fs::write(&haproxy_file, haproxy_configuration(&folder, addresses))?;
         let proxies = Self {
             addresses,
-            token: signed.token.clone(),
             nginx: start(workspace, NGINX, &["-c"], &nginx_file)?,
             haproxy: start(workspace, HAPROXY, &["-db", "-f"], &haproxy_file)?,
         };
@@ -89,10 +90,7 @@ impl Proxies {
         ] {
             wait_until_listening(address, &folder.join(format!("{name}.log"))).await?;
         }
-        for refused in [None, Some(signed.forged())] {
-            let status = status(verifying, refused.as_deref()).await?;
-            ensure!(status == UNAUTHORIZED, "HAProxy verifies no tokens");
-        }
+        ensure_verifying(verifying).await?;
         Ok(proxies)
     }
 
@@ -105,10 +103,17 @@ impl Proxies {
     }
 }
 
-async fn status(address: SocketAddr, token: Option<&str>) -> anyhow::Result<u16> {
-    let mut connection = Connection::open(address).await?;
-    let response = connection.call(&request("GET", "/", token, None)).await?;
-    Ok(response.status)
+/// Fails unless a request without a token is refused, and one whose token has another signature.
+async fn ensure_verifying(address: SocketAddr) -> anyhow::Result<()> {
+    let (message, _) = TOKEN.rsplit_once('.').unwrap_or_default();
+    let forged = format!("{message}.{}AQ", "AQEB".repeat(21));
+    for token in [None, Some(forged.as_str())] {
+        let mut connection = Connection::open(address).await?;
+        let response = connection.call(&request("GET", "/", token, None)).await?;
+        let is_refused = response.status == UNAUTHORIZED;
+        ensure!(is_refused, "HAProxy verifies no tokens");
+    }
+    Ok(())
 }
 
 fn start(
@@ -136,9 +141,6 @@ async fn wait_until_listening(address: SocketAddr, log: &Path) -> anyhow::Result
     Ok(())
 }
 
-/// As many as the gateway has on two cores.
-const THREADS: usize = 2;
-
 /// Where the origin and the proxies to it listen.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Addresses {
@@ -152,11 +154,8 @@ pub(crate) struct Addresses {
 
 /// The origin and a proxy to it. Only root may name a user, and without one nginx would drop to another.
 fn nginx_configuration(folder: &Path, addresses: Addresses) -> String {
-    let user = if nix::unistd::geteuid().is_root() {
-        "user root;"
-    } else {
-        ""
-    };
+    let is_root = nix::unistd::geteuid().is_root();
+    let user = if is_root { "user root;" } else { "" };
     let folder = folder.display();
     let Addresses { origin, nginx, .. } = addresses;
     format!(
@@ -190,7 +189,7 @@ http {{
 
 /// A frontend that only proxies, and one that refuses requests without a valid ES256 token. HAProxy 2.6 verifies no
 /// Ed25519.
-fn haproxy_configuration(folder: &Path, addresses: Addresses, issuer: &str) -> String {
+fn haproxy_configuration(folder: &Path, addresses: Addresses) -> String {
     let folder = folder.display();
     let Addresses {
         origin,
@@ -219,7 +218,7 @@ frontend verifying
     http-request set-var(txn.exp) var(txn.bearer),jwt_payload_query('$.exp','int')
     http-request set-var(txn.now) date()
     http-request deny deny_status 401 unless {{ var(txn.alg) -m str ES256 }}
-    http-request deny deny_status 401 unless {{ var(txn.iss) -m str {issuer} }}
+    http-request deny deny_status 401 unless {{ var(txn.iss) -m str bench }}
     http-request deny deny_status 401 if {{ var(txn.exp),sub(txn.now) -m int lt 0 }}
     http-request deny deny_status 401 unless {{ var(txn.bearer),jwt_verify(txn.alg,"{folder}/token.pem") -m int 1 }}
     default_backend origin
@@ -227,54 +226,4 @@ backend origin
     server origin {origin}
 "#
     )
-}
-
-/// The issuer of the token.
-const ISSUER: &str = "bench";
-const LIFETIME: Duration = Duration::from_secs(24 * 3600);
-
-/// A token that is signed with ES256, and the public key of its signature.
-#[derive(Debug)]
-struct SignedToken {
-    token: String,
-    /// In PEM format.
-    public_key: String,
-}
-
-impl SignedToken {
-    /// Signs about as many claims as a token of the system has.
-    fn create() -> anyhow::Result<Self> {
-        let random = SystemRandom::new();
-        let pair = KeyPair::generate().context("creating a key")?;
-        let algorithm = &ECDSA_P256_SHA256_FIXED_SIGNING;
-        let key = EcdsaKeyPair::from_pkcs8(algorithm, &pair.serialize_der(), &random)
-            .map_err(|error| anyhow!("reading a key: {error}"))?;
-        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH)?;
-        let header =
-            json!({"alg": "ES256", "typ": "JWT", "kid": "0123456789abcdef0123456789abcdef"});
-        let claims = json!({
-            "iss": ISSUER,
-            "aud": ISSUER,
-            "sub": "0123456789abcdef01234567",
-            "scope": ["user"],
-            "epoch": 0,
-            "iat": now.as_secs(),
-            "exp": (now + LIFETIME).as_secs(),
-        });
-        let parts = [header, claims].map(|part| URL_SAFE_NO_PAD.encode(part.to_string()));
-        let message = parts.join(".");
-        let signature = key
-            .sign(&random, message.as_bytes())
-            .map_err(|error| anyhow!("signing a token: {error}"))?;
-        Ok(Self {
-            token: format!("{message}.{}", URL_SAFE_NO_PAD.encode(signature.as_ref())),
-            public_key: pair.public_key_pem(),
-        })
-    }
-
-    /// The same claims with another signature.
-    fn forged(&self) -> String {
-        let (message, _) = self.token.rsplit_once('.').unwrap_or_default();
-        format!("{message}.{}", URL_SAFE_NO_PAD.encode([1; 64]))
-    }
 }

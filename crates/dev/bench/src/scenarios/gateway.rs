@@ -10,7 +10,7 @@ use crate::context::{Context, fitting};
 use crate::decisions::{prepare, start_afresh};
 use crate::http::connection::request;
 use crate::http::load::{Call, Pace, send};
-use crate::proxies::{Addresses, HAPROXY, NGINX, Proxies};
+use crate::proxies::{Addresses, HAPROXY, NGINX, Proxies, TOKEN};
 use crate::report::{Figures, Limit};
 use crate::report::{Spread, rate};
 use crate::system::database::READ;
@@ -116,7 +116,7 @@ fn ways(proxies: &Proxies, gateway: SocketAddr, user: &Person) -> [Way; 5] {
     [
         way("nginx without a proxy", NGINX, origin, token),
         way("HAProxy in front of nginx", HAPROXY, haproxy, token),
-        way(VERIFYING, HAPROXY, verifying, &proxies.token),
+        way(VERIFYING, HAPROXY, verifying, TOKEN),
         way("nginx in front of nginx", NGINX, nginx, token),
         way(GATEWAY_ALONE, SECOND_GATEWAY, gateway, token),
     ]
@@ -143,25 +143,16 @@ fn report(ways: &[Way], figures: &mut Figures) {
         .map(|way| Limit::new(way.name, way.measured.rate()))
         .collect();
     for Way { name, measured, .. } in ways {
-        let beside = |name| {
-            if name == GATEWAY_ALONE {
-                limits.as_slice()
-            } else {
-                &[]
-            }
-        };
-        let limits = beside(*name);
+        let is_alone = *name == GATEWAY_ALONE;
+        let limits = if is_alone { limits.as_slice() } else { &[] };
         figures.add_beside(*name, measured.rate(), "/s", limits);
         let durations = Spread::of(measured.latencies.iter().copied());
         figures.add_spread(&format!("{name}, duration"), durations);
         let each = measured.proxy / measured.requests * 1e6;
         figures.add(format!("{name}, processor of the proxy"), each, "µs");
         let share = measured.client / measured.seconds * 100.0;
-        figures.add(
-            format!("{name}, processor of the client"),
-            share,
-            "% of a core",
-        );
+        let name = format!("{name}, processor of the client");
+        figures.add(name, share, "% of a core");
     }
 }
 

@@ -16,8 +16,7 @@ use tokio::time::{Instant, interval_at, timeout_at};
 
 use super::{ANONYMOUS, SIGNED_IN};
 use crate::context::Context;
-use crate::http::connection::request;
-use crate::http::connection::{Connection, connect};
+use crate::http::connection::{Connection, Response, connect, request};
 
 /// Usually attackers have a machine of their own, and here their work must not take the cores from the system.
 const NICENESS: i32 = 15;
@@ -30,32 +29,12 @@ const WEBHOOKS_PER_TASK: usize = 10;
 const TASKS: &str = "/people-task/tasks";
 /// The rest of a request line, and the header that each request needs.
 const HOST: &str = "HTTP/1.1\r\nHost: gateway\r\n";
+/// How much of a response is read at most.
+const MAX_RESPONSE: u64 = 4096;
 
-/// One attack: its name, the parallel loops, and the shortest time from one round of a loop to the next in milliseconds.
-type Attack = (&'static str, usize, u64);
-
-/// Attacks without credentials.
-static ANONYMOUS_ATTACKS: [Attack; 8] = [
-    ("stalled bodies", 400, 2_000),
-    ("unfinished heads", 200, 2_000),
-    ("pipelined requests", 50, 2_000),
-    ("tiny chunks", 200, 2_000),
-    ("long methods", 4, 100),
-    ("wrong passwords", 20, 50),
-    ("unknown paths", 4, 20),
-    ("documents", 4, 20),
-];
-/// Attacks with a token.
-static SIGNED_IN_ATTACKS: [Attack; 8] = [
-    ("unread responses", 50, 2_000),
-    ("large lists", 8, 20),
-    ("long filters", 4, 50),
-    ("searches", 8, 20),
-    ("deep offsets", 4, 20),
-    ("wrong old passwords", 8, 50),
-    ("large tasks", 4, 100),
-    ("webhooks to nowhere", 16, 100),
-];
+/// One attack: its name, the parallel loops, the shortest time from one round of a loop to the next in milliseconds, and what
+/// the attacker sends in a round.
+type Attack = (&'static str, usize, u64, fn(&Person, usize) -> Payload);
 
 /// What is sent in one round.
 enum Payload {
@@ -63,8 +42,99 @@ enum Payload {
     Request(Vec<u8>),
     /// Bytes that no HTTP library sends, on a new connection, whose response is read to its end.
     Bytes(String),
-    /// The same, but the response is left unread.
-    Unread(String),
+    /// Bytes on a new connection, whose response is left unread.
+    Unread(Vec<u8>),
+    /// The next step of a task with webhooks.
+    Webhooks,
+}
+
+/// Attacks without credentials.
+static ANONYMOUS_ATTACKS: [Attack; 8] = [
+    ("stalled bodies", 400, 2_000, |_, _| {
+        let head = format!("POST /user/auth {HOST}Content-Type: application/json\r\n");
+        let body = "x".repeat(STALLED_BODY - 1);
+        Payload::Bytes(format!(
+            "{head}Content-Length: {STALLED_BODY}\r\n\r\n{body}"
+        ))
+    }),
+    ("unfinished heads", 200, 2_000, |_, _| {
+        Payload::Bytes(format!("GET /user {HOST}X-Wait"))
+    }),
+    ("pipelined requests", 50, 2_000, |_, _| {
+        Payload::Unread(b"GET / HTTP/1.1\r\nHost:a\r\n\r\n".repeat(5_000))
+    }),
+    ("tiny chunks", 200, 2_000, |_, _| {
+        let path = format!("{TASKS}/{:024x}/approve?secret={:064x}", 1, 1);
+        let chunks = "1\r\nx\r\n".repeat(20_000);
+        let head = format!("PUT {path} {HOST}Transfer-Encoding: chunked\r\n\r\n");
+        Payload::Bytes(head + &chunks)
+    }),
+    ("long methods", 4, 100, |_, _| {
+        let method = "M".repeat(60_000);
+        Payload::Bytes(format!("{method} / {HOST}Connection: close\r\n\r\n"))
+    }),
+    ("wrong passwords", 20, 50, |_, round| {
+        let account = json!({"username": format!("{round}@example.com"), "password": "wrong"});
+        Payload::Request(request("POST", "/user/auth", None, Some(&account)))
+    }),
+    ("unknown paths", 4, 20, |_, round| {
+        Payload::Request(request("GET", &format!("/unknown-{round}"), None, None))
+    }),
+    ("documents", 4, 20, |_, round| {
+        let is_even = round.is_multiple_of(2);
+        let path = if is_even { "/openapi.json" } else { "/readyz" };
+        Payload::Request(request("GET", path, None, None))
+    }),
+];
+/// Attacks with a token.
+static SIGNED_IN_ATTACKS: [Attack; 8] = [
+    ("unread responses", 50, 2_000, |attacker, _| {
+        Payload::Unread(list(attacker, "?limit=1000"))
+    }),
+    ("large lists", 8, 20, |attacker, _| {
+        Payload::Request(list(attacker, "?limit=1000"))
+    }),
+    ("long filters", 4, 50, |attacker, _| {
+        let filter = "a,".repeat(6_000);
+        Payload::Request(list(attacker, &format!("?filter={filter}")))
+    }),
+    ("searches", 8, 20, |attacker, round| {
+        Payload::Request(list(attacker, &format!("-count?pattern=arge%20{round}")))
+    }),
+    ("deep offsets", 4, 20, |attacker, round| {
+        let offset = 9_000_000 + round;
+        Payload::Request(list(attacker, &format!("?limit=1&offset={offset}")))
+    }),
+    ("wrong old passwords", 8, 50, |attacker, _| {
+        let passwords = json!({"oldPassword": "wrong", "newPassword": "another password"});
+        let (path, token) = ("/user/change-password", Some(&*attacker.token));
+        Payload::Request(request("POST", path, token, Some(&passwords)))
+    }),
+    ("large tasks", 4, 100, |attacker, _| {
+        let (token, task) = (Some(&*attacker.token), large_task(attacker));
+        Payload::Request(request("POST", TASKS, token, Some(&task)))
+    }),
+    ("webhooks to nowhere", 16, 100, |_, _| Payload::Webhooks),
+];
+
+/// A request for tasks of the attacker.
+fn list(attacker: &Person, query: &str) -> Vec<u8> {
+    let path = format!("{TASKS}{query}");
+    request("GET", &path, Some(&attacker.token), None)
+}
+
+fn large_task(attacker: &Person) -> Value {
+    let (email, description) = (&attacker.email, "\u{1F4A3}".repeat(LONGEST));
+    json!({"title": "Large", "description": description, "requester": email, "approver": email})
+}
+
+/// Creates the tasks that the signed-in attacker lists.
+pub(super) fn prepare(context: &Context, attacker: &Person) -> anyhow::Result<()> {
+    let client = context.system.rig.client();
+    for _ in 0..LARGE_TASKS {
+        client.post(TASKS, &attacker.token, large_task(attacker))?;
+    }
+    Ok(())
 }
 
 /// How often each attack met each outcome.
@@ -95,9 +165,9 @@ impl Attackers {
             .build()?;
         let outcomes = Outcomes::default();
         let end = Instant::now() + duration;
-        let anonymous = ANONYMOUS_ATTACKS.map(|attack| (ANONYMOUS, attack));
-        let signed_in = SIGNED_IN_ATTACKS.map(|attack| (SIGNED_IN, attack));
-        for (from, attack) in anonymous.into_iter().chain(signed_in) {
+        let anonymous = ANONYMOUS_ATTACKS.iter().map(|attack| (ANONYMOUS, attack));
+        let signed_in = SIGNED_IN_ATTACKS.iter().map(|attack| (SIGNED_IN, attack));
+        for (from, attack) in anonymous.chain(signed_in) {
             for number in 0..attack.1 {
                 let round = Round {
                     gateway,
@@ -109,11 +179,8 @@ impl Attackers {
                     task: None,
                 };
                 let outcomes = Arc::clone(&outcomes);
-                let work = async move {
-                    // A round that is still waiting at the end is given up.
-                    let _ = timeout_at(end, round.repeat(&outcomes)).await;
-                };
-                runtime.spawn(work);
+                // A round that is still waiting at the end is given up.
+                runtime.spawn(async move { timeout_at(end, round.repeat(&outcomes)).await });
             }
         }
         Ok(Self {
@@ -142,7 +209,7 @@ impl Drop for Attackers {
 struct Round {
     gateway: SocketAddr,
     from: Ipv4Addr,
-    attack: Attack,
+    attack: &'static Attack,
     attacker: Person,
     number: usize,
     connection: Option<Connection>,
@@ -152,10 +219,10 @@ struct Round {
 
 impl Round {
     async fn repeat(mut self, outcomes: &Outcomes) {
-        let (name, loops, interval) = self.attack;
-        let interval = Duration::from_millis(interval);
+        let (name, loops, interval, _) = self.attack;
+        let interval = Duration::from_millis(*interval);
         // The loops start one after the other, because the burst of all of them would keep this machine busy.
-        let offset = interval.mul_f64(self.number as f64 / loops as f64);
+        let offset = interval.mul_f64(self.number as f64 / *loops as f64);
         let mut tick = interval_at(Instant::now() + offset, interval);
         for round in 0.. {
             tick.tick().await;
@@ -167,47 +234,39 @@ impl Round {
     }
 
     async fn run(&mut self, round: usize) -> anyhow::Result<String> {
-        let (name, ..) = self.attack;
-        if name == "webhooks to nowhere" {
-            return self.use_webhooks(round).await;
-        }
-        match payload(name, &self.attacker, self.number + round) {
-            Payload::Request(bytes) => Ok(self.call(&bytes).await?.0.to_string()),
-            Payload::Bytes(text) => self.exchange(&text, true).await,
-            Payload::Unread(text) => self.exchange(&text, false).await,
+        let (.., payload) = self.attack;
+        match payload(&self.attacker, self.number + round) {
+            Payload::Request(bytes) => Ok(self.call(&bytes).await?.status.to_string()),
+            Payload::Bytes(text) => self.exchange(text.as_bytes(), true).await,
+            Payload::Unread(bytes) => self.exchange(&bytes, false).await,
+            Payload::Webhooks => self.use_webhooks(round).await,
         }
     }
 
-    async fn call(&mut self, bytes: &[u8]) -> anyhow::Result<(u16, Vec<u8>)> {
+    async fn call(&mut self, bytes: &[u8]) -> anyhow::Result<Response> {
         let mut connection = match self.connection.take() {
             Some(connection) => connection,
             None => Connection::open_from(self.from, self.gateway).await?,
         };
         let response = connection.call(bytes).await?;
         self.connection = Some(connection);
-        Ok((response.status, response.body))
+        Ok(response)
     }
 
     /// Sends `request` and waits for the end of the connection. Returns the first line of the response.
-    async fn exchange(&self, request: &str, read: bool) -> anyhow::Result<String> {
+    async fn exchange(&self, request: &[u8], read: bool) -> anyhow::Result<String> {
         let mut stream = connect(self.from, self.gateway).await?;
-        stream.write_all(request.as_bytes()).await?;
-        let mut response = vec![0; 4096];
-        let mut length = stream.read(&mut response).await?;
-        if !read {
+        stream.write_all(request).await?;
+        let mut response = Vec::with_capacity(4096);
+        stream.read_buf(&mut response).await?;
+        if read {
+            // What arrived before an error counts, too.
+            let _ = stream.take(MAX_RESPONSE).read_to_end(&mut response).await;
+        } else {
             // One part of the response has arrived, and the rest is left unread.
             tokio::time::sleep(Duration::from_secs(20)).await;
         }
-        while let Some(rest) = response.get_mut(length..)
-            && !rest.is_empty()
-            && read
-        {
-            match stream.read(rest).await {
-                Ok(0) | Err(_) => break,
-                Ok(count) => length += count,
-            }
-        }
-        let text = String::from_utf8_lossy(response.get(..length).unwrap_or_default());
+        let text = String::from_utf8_lossy(&response);
         let line = text.lines().next();
         Ok(line.unwrap_or("closed without a response").to_owned())
     }
@@ -235,83 +294,12 @@ impl Round {
             }
         };
         let bytes = request(method, &path, Some(&token), body.as_ref());
-        let (status, body) = self.call(&bytes).await?;
+        let response = self.call(&bytes).await?;
         if what == "create" {
-            let body: Value = serde_json::from_slice(&body).unwrap_or_default();
+            let body: Value = serde_json::from_slice(&response.body).unwrap_or_default();
             let id = body.get("id").and_then(Value::as_str);
             self.task = id.map(|id| (id.to_owned(), 0));
         }
-        Ok(format!("{what}: {status}"))
+        Ok(format!("{what}: {}", response.status))
     }
-}
-
-fn payload(attack: &str, attacker: &Person, round: usize) -> Payload {
-    let list = || signed_in(attacker, "GET", "?limit=1000", None);
-    match attack {
-        "stalled bodies" => {
-            let head = format!("POST /user/auth {HOST}Content-Type: application/json\r\n");
-            let body = "x".repeat(STALLED_BODY - 1);
-            Payload::Bytes(format!(
-                "{head}Content-Length: {STALLED_BODY}\r\n\r\n{body}"
-            ))
-        }
-        "unfinished heads" => Payload::Bytes(format!("GET /user {HOST}X-Wait")),
-        "pipelined requests" => Payload::Unread("GET / HTTP/1.1\r\nHost:a\r\n\r\n".repeat(5_000)),
-        "tiny chunks" => {
-            let path = format!("{TASKS}/{:024x}/approve?secret={:064x}", 1, 1);
-            let chunks = "1\r\nx\r\n".repeat(20_000);
-            let head = format!("PUT {path} {HOST}Transfer-Encoding: chunked\r\n\r\n");
-            Payload::Bytes(head + &chunks)
-        }
-        "long methods" => {
-            let method = "M".repeat(60_000);
-            Payload::Bytes(format!("{method} / {HOST}Connection: close\r\n\r\n"))
-        }
-        "unread responses" => Payload::Unread(String::from_utf8_lossy(&list()).into_owned()),
-        "large lists" => Payload::Request(list()),
-        other => Payload::Request(allowed(other, attacker, round)),
-    }
-}
-
-/// A request about the tasks of the attacker.
-fn signed_in(attacker: &Person, method: &str, query: &str, body: Option<&Value>) -> Vec<u8> {
-    let path = format!("{TASKS}{query}");
-    request(method, &path, Some(&attacker.token), body)
-}
-
-fn allowed(attack: &str, attacker: &Person, round: usize) -> Vec<u8> {
-    let anonymous = |method, path: &str, body| request(method, path, None, body);
-    let list = |query: &str| signed_in(attacker, "GET", query, None);
-    match attack {
-        "wrong passwords" => {
-            let account = json!({"username": format!("{round}@example.com"), "password": "wrong"});
-            anonymous("POST", "/user/auth", Some(&account))
-        }
-        "unknown paths" => anonymous("GET", &format!("/unknown-{round}"), None),
-        "documents" if round.is_multiple_of(2) => anonymous("GET", "/openapi.json", None),
-        "documents" => anonymous("GET", "/readyz", None),
-        "long filters" => list(&format!("?filter={}", "a,".repeat(6_000))),
-        "searches" => list(&format!("-count?pattern=arge%20{round}")),
-        "deep offsets" => list(&format!("?limit=1&offset={}", 9_000_000 + round)),
-        "wrong old passwords" => {
-            let passwords = json!({"oldPassword": "wrong", "newPassword": "another password"});
-            let path = "/user/change-password";
-            request("POST", path, Some(&attacker.token), Some(&passwords))
-        }
-        _ => signed_in(attacker, "POST", "", Some(&large(attacker))),
-    }
-}
-
-fn large(attacker: &Person) -> Value {
-    let (email, description) = (&attacker.email, "\u{1F4A3}".repeat(LONGEST));
-    json!({"title": "Large", "description": description, "requester": email, "approver": email})
-}
-
-/// Creates the tasks that the signed-in attacker lists.
-pub(super) fn prepare(context: &Context, attacker: &Person) -> anyhow::Result<()> {
-    let client = context.system.rig.client();
-    for _ in 0..LARGE_TASKS {
-        client.post(TASKS, &attacker.token, large(attacker))?;
-    }
-    Ok(())
 }

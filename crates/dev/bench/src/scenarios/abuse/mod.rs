@@ -17,10 +17,9 @@ use rig::output::say;
 use self::attacks::Attackers;
 use self::normal_user::{NormalUser, Observed, SIGN_IN};
 use crate::context::Context;
-use crate::report::Figures;
-use crate::report::Spread;
+use crate::report::{Figures, Spread};
 use crate::system::GATEWAY;
-use crate::system::usage::memory_of;
+use crate::system::usage::{Memory, memory_of};
 
 const NORMAL: Ipv4Addr = Ipv4Addr::LOCALHOST;
 const ANONYMOUS: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 2);
@@ -92,11 +91,10 @@ fn check_memory(context: &Context, figures: &mut Figures) -> anyhow::Result<()> 
         let resident = format!("{name}: resident set size, highest");
         figures.add(resident, memory.highest, "MiB");
     }
-    let grown = memory
-        .iter()
-        .find(|(_, memory)| memory.highest > MEMORY_LIMIT);
-    let grown = grown.map(|(name, memory)| format!("{name} grew to {:.0} MiB", memory.highest));
-    grown.map_or(Ok(()), |grown| Err(anyhow::anyhow!(grown)))
+    for (name, Memory { highest, .. }) in memory {
+        ensure!(highest <= MEMORY_LIMIT, "{name} grew to {highest:.0} MiB");
+    }
+    Ok(())
 }
 
 impl Observed {

@@ -8,8 +8,7 @@ use rig::client::Person;
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep_until};
 
-use crate::http::connection::Connection;
-use crate::http::connection::request;
+use crate::http::connection::{Connection, request};
 
 /// 20 calls a second, one after the other.
 const CALL_INTERVAL: Duration = Duration::from_millis(50);
@@ -69,9 +68,31 @@ impl NormalUser {
         let credentials = json!({"username": self.person.email, "password": self.person.password});
         let sign_in = request("POST", "/user/auth", None, Some(&credentials));
         let (person, working, task) = (&self.person, &mut self.working, &mut self.task);
+        let names = ["create", "account", "read", "list", "approve"];
+        let mut names = names.into_iter().cycle();
+        let work = async || {
+            let name = names.next()?;
+            // The failed creation is already counted.
+            let bytes = call(name, person, task.as_deref())?;
+            let body = working
+                .call(&bytes)
+                .await
+                .and_then(|response| response.json());
+            if name == "create" {
+                let id = |body: &Value| Some(body.get("id")?.as_str()?.to_owned());
+                *task = body.as_ref().ok().and_then(id);
+            }
+            Some((name, body.map(drop)))
+        };
+        let signing_in = &mut self.signing_in;
+        let sign_in_again = async || {
+            let response = signing_in.call(&sign_in).await.context("signing in");
+            let signed_in = response.and_then(|response| response.json());
+            Some((SIGN_IN, signed_in.map(drop)))
+        };
         let (mut observed, signed_in) = tokio::join!(
-            make_calls(person, working, task, duration),
-            sign_in_again(&mut self.signing_in, &sign_in, duration)
+            repeat("work", CALL_INTERVAL, duration, work),
+            repeat(SIGN_IN, SIGN_IN_INTERVAL, duration, sign_in_again)
         );
         observed.calls.extend(signed_in.calls);
         observed.failures.extend(signed_in.failures);
@@ -79,30 +100,21 @@ impl NormalUser {
     }
 }
 
-async fn make_calls(
-    person: &Person,
-    connection: &mut Connection,
-    task: &mut Option<String>,
+/// Makes calls until `duration` has passed. `call` returns its name and its result, or nothing if it cannot be made.
+async fn repeat(
+    missed: &'static str,
+    interval: Duration,
     duration: Duration,
+    mut call: impl AsyncFnMut() -> Option<(&'static str, anyhow::Result<()>)>,
 ) -> Observed {
     let mut observed = Observed::default();
-    let mut schedule = Schedule::new(CALL_INTERVAL, duration);
-    let names = ["create", "account", "read", "list", "approve"];
-    let mut names = names.into_iter().cycle();
-    while let (Some(due), Some(name)) = (schedule.next().await, names.next()) {
-        let Some(bytes) = call(name, person, task.as_deref()) else {
-            // The failed creation is already counted.
-            continue;
-        };
-        let response = connection.call(&bytes).await;
-        let body = response.and_then(|response| response.json());
-        if name == "create" {
-            let id = |body: &Value| Some(body.get("id")?.as_str()?.to_owned());
-            *task = body.as_ref().ok().and_then(id);
+    let mut schedule = Schedule::new(interval, duration);
+    while let Some(due) = schedule.next().await {
+        if let Some((name, result)) = call().await {
+            observed.record(name, due.elapsed(), result);
         }
-        observed.record(name, due.elapsed(), body.map(drop));
     }
-    schedule.record_missed("work", &mut observed);
+    schedule.record_missed(missed, &mut observed);
     observed
 }
 
@@ -120,22 +132,6 @@ fn call(name: &str, person: &Person, task: Option<&str>) -> Option<Vec<u8>> {
         _ => ("PUT", format!("{TASKS}/{}/approve", task?), None),
     };
     Some(request(method, &path, Some(&person.token), body.as_ref()))
-}
-
-async fn sign_in_again(
-    connection: &mut Connection,
-    request: &[u8],
-    duration: Duration,
-) -> Observed {
-    let mut observed = Observed::default();
-    let mut schedule = Schedule::new(SIGN_IN_INTERVAL, duration);
-    while let Some(due) = schedule.next().await {
-        let response = connection.call(request).await.context("signing in");
-        let signed_in = response.and_then(|response| response.json());
-        observed.record(SIGN_IN, due.elapsed(), signed_in.map(drop));
-    }
-    schedule.record_missed(SIGN_IN, &mut observed);
-    observed
 }
 
 /// The times at which calls are due. A slow call delays the next ones and does not cancel them. Because durations
