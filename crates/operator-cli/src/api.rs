@@ -17,6 +17,8 @@ use crate::failure::Failure;
 use crate::output::Output;
 
 const TIMEOUT: Duration = Duration::from_secs(30);
+/// As many rows as most lists return at once.
+const PAGE: usize = 1_000;
 
 /// Options of every command.
 #[derive(Args)]
@@ -104,7 +106,7 @@ impl Api {
     }
 
     pub(crate) fn get(&self, path: &[&str]) -> Result<Value, Failure> {
-        self.call(Method::GET, path, |request| request)
+        self.get_with(path, &[])
     }
 
     pub(crate) fn get_with(
@@ -123,6 +125,39 @@ impl Api {
     ) -> Result<Vec<Value>, Failure> {
         let rows = self.get_with(path, query)?;
         Ok(rows.as_array().cloned().unwrap_or_default())
+    }
+
+    /// The rows of a list up to a limit, which may be more than a page has.
+    pub(crate) fn rows(
+        &self,
+        path: &[&str],
+        filters: &[(&str, String)],
+        limit: usize,
+    ) -> Result<Vec<Value>, Failure> {
+        let offset = |found: &[Value]| ("offset", found.len().to_string());
+        self.pages(path, filters, PAGE, limit, offset)
+    }
+
+    /// The same with `page` rows at once. `next` is the parameter that leads to the rows after those that were found.
+    pub(crate) fn pages(
+        &self,
+        path: &[&str],
+        filters: &[(&str, String)],
+        page: usize,
+        limit: usize,
+        next: fn(&[Value]) -> (&str, String),
+    ) -> Result<Vec<Value>, Failure> {
+        let mut found = Vec::new();
+        while found.len() < limit {
+            let rows = page.min(limit - found.len()).to_string();
+            let query = [filters, &[("limit", rows), next(&found)]].concat();
+            let rows = self.list(path, &query)?;
+            if rows.is_empty() {
+                break;
+            }
+            found.extend(rows);
+        }
+        Ok(found)
     }
 
     pub(crate) fn post(&self, path: &[&str], body: Option<&Value>) -> Result<Value, Failure> {

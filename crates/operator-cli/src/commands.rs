@@ -20,7 +20,7 @@ use app_config::{Reader, Settings};
 use clap::Args;
 use tokio::runtime::Runtime;
 
-#[derive(Args, Clone)]
+#[derive(Args)]
 struct Secrets {
     /// The folder of secrets.
     #[arg(

@@ -21,36 +21,32 @@ pub(crate) struct Output {
 pub(crate) type Column = (&'static str, &'static str);
 
 impl Output {
-    /// Shows a list, with these columns if it is a table.
-    pub(crate) fn list(self, columns: &[Column], items: &[Value]) {
-        if self.json {
-            return print(&pretty(&Value::from(items.to_vec())));
-        }
+    /// Ends a command with a list, with these columns if it is a table.
+    pub(crate) fn list(self, columns: &[Column], items: Vec<Value>) -> Outcome {
         let rows = items.iter().map(|item| {
             let cells = columns.iter().map(|(_, pointer)| cell(item, pointer));
             cells.collect()
         });
         let heads: Vec<_> = columns.iter().map(|(head, _)| *head).collect();
-        print(&table(&heads, rows));
+        let text = table(&heads, rows);
+        self.done(&text, &Value::from(items))
     }
 
-    /// Shows one thing: its members, or as JSON what they are made from.
-    pub(crate) fn one(self, item: &Value) {
-        if self.json {
-            return print(&pretty(item));
-        }
+    /// Ends a command with one thing: its members, or as JSON what they are made from.
+    pub(crate) fn one(self, item: &Value) -> Outcome {
         let members = item.as_object().into_iter().flatten();
         let rows = members.map(|(name, value)| vec![name.clone(), shown(value)]);
-        print(&table(&[], rows));
+        self.done(&table(&[], rows), item)
     }
 
-    /// Says what was done; as JSON, its result.
-    pub(crate) fn done(self, sentence: &str, result: &Value) {
+    /// Ends a command with a text that says what was done; as JSON, with its result.
+    pub(crate) fn done(self, text: &str, result: &Value) -> Outcome {
         if self.json {
-            print(&pretty(result));
+            print(&format!("{result:#}"));
         } else {
-            print(sentence);
+            print(text);
         }
+        Ok(())
     }
 
     /// Says what happens meanwhile, unless a program reads the output.
@@ -148,12 +144,8 @@ fn without_control_characters(text: &str) -> String {
     text.replace(char::is_control, "\u{fffd}")
 }
 
-fn pretty(value: &Value) -> String {
-    format!("{value:#}")
-}
-
 /// Prints a text and the end of a line. The reader may be gone, as in a pipe to `head`.
-pub(crate) fn print(text: &str) {
+fn print(text: &str) {
     let _ = writeln!(std::io::stdout(), "{text}");
 }
 

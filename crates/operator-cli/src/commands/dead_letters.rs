@@ -74,7 +74,7 @@ pub(crate) fn run(command: &Command, output: Output) -> Outcome {
         opened.close().await;
         done
     });
-    Ok(done.context("the dead letters cannot be reached")?)
+    done.context("the dead letters cannot be reached")?
 }
 
 async fn act(
@@ -82,24 +82,17 @@ async fn act(
     letters: &DeadLetters,
     limit: usize,
     output: Output,
-) -> Result<(), messaging::Error> {
-    match command {
+) -> Result<Outcome, messaging::Error> {
+    let (done, number) = match command {
         Command::List(_) => {
-            let listed: Vec<_> = letters.list(limit).await?.iter().map(describe).collect();
-            output.list(&COLUMNS, &listed);
+            let listed = letters.list(limit).await?;
+            return Ok(output.list(&COLUMNS, listed.iter().map(describe).collect()));
         }
-        Command::Replay(_) => {
-            let replayed = letters.replay(limit).await?;
-            let sentence = format!("{replayed} messages of {} were replayed.", letters.name());
-            output.done(&sentence, &json!({"replayed": replayed}));
-        }
-        Command::Discard(_) => {
-            let discarded = letters.discard(limit).await?;
-            let sentence = format!("{discarded} messages of {} were discarded.", letters.name());
-            output.done(&sentence, &json!({"discarded": discarded}));
-        }
-    }
-    Ok(())
+        Command::Replay(_) => ("replayed", letters.replay(limit).await?),
+        Command::Discard(_) => ("discarded", letters.discard(limit).await?),
+    };
+    let sentence = format!("{number} messages of {} were {done}.", letters.name());
+    Ok(output.done(&sentence, &json!({ done: number })))
 }
 
 fn describe(letter: &DeadLetter) -> Value {

@@ -60,14 +60,12 @@ pub(crate) fn run(command: &Command, global: &Global, output: Output) -> Outcome
         Command::Status(ticket) => {
             let user = user_id(&ticket.user, |name| users::find(&api, name))?;
             let path = ["users", &user, "delete-status", &ticket.ticket];
-            output.one(&api.get(&path)?);
-            Ok(())
+            output.one(&api.get(&path)?)
         }
         Command::Retry => {
             let retried = api.post(&["users", "deletions", "retry"], None)?;
             let sentence = format!("{} deletions are repeated.", member(&retried, "retried"));
-            output.done(&sentence, &retried);
-            Ok(())
+            output.done(&sentence, &retried)
         }
         Command::Cancel(ticket) => {
             let user = user_id(&ticket.user, |name| {
@@ -75,8 +73,7 @@ pub(crate) fn run(command: &Command, global: &Global, output: Output) -> Outcome
             })?;
             output.confirm("Cancel the deletion?")?;
             let cancelled = api.delete(&["users", &user, "delete-status", &ticket.ticket])?;
-            output.done("The deletion is cancelled.", &cancelled);
-            Ok(())
+            output.done("The deletion is cancelled.", &cancelled)
         }
     }
 }
@@ -85,8 +82,7 @@ fn list(arguments: &List, api: &Api, output: Output) -> Outcome {
     let mut query = vec![("limit", arguments.limit.to_string())];
     let filters = arguments.filter.iter().cloned();
     query.extend(filters.map(|filter| ("filter", filter)));
-    output.list(&COLUMNS, &api.list(&["users", "deletions"], &query)?);
-    Ok(())
+    output.list(&COLUMNS, api.list(&["users", "deletions"], &query)?)
 }
 
 /// The identifier of a user, who may not exist any more.

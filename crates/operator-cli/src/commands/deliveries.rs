@@ -31,7 +31,6 @@ const HOST_COLUMNS: [Column; 6] = [
     ("failed", "/failed"),
     ("next attempt", "/nextAttempt"),
 ];
-const PAGE: usize = 1_000;
 const HOSTS_PAGE: usize = 200;
 const DELIVERIES: [&str; 2] = ["people-task", "deliveries"];
 const PENDING: &str = "pending";
@@ -140,8 +139,7 @@ fn list(arguments: &List, api: &Api, output: Output) -> Outcome {
         None => of_all_tasks(api, status, host, limit)?,
     };
     found.truncate(limit);
-    output.list(&COLUMNS, &found);
-    Ok(())
+    output.list(&COLUMNS, found)
 }
 
 fn of_all_tasks(
@@ -162,7 +160,7 @@ fn of_all_tasks(
         let filters = status.into_iter().chain(host.clone());
         let filters: Vec<_> = filters.map(|filter| ("filter", filter)).collect();
         let left = limit - found.len();
-        found.extend(pages(api, &DELIVERIES, &filters, PAGE, left, offset)?);
+        found.extend(api.rows(&DELIVERIES, &filters, left)?);
     }
     Ok(found)
 }
@@ -174,39 +172,13 @@ fn of_task(
     host: Option<&str>,
 ) -> Result<Vec<Value>, Failure> {
     let path = ["people-task", "tasks", task, "deliveries"];
-    let mut found = pages(api, &path, &[], PAGE, usize::MAX, offset)?;
+    let mut found = api.rows(&path, &[], usize::MAX)?;
     found.retain(|delivery| {
         let url = Url::parse(text(delivery, "url")).ok();
         let has_host = |host| url.as_ref().and_then(Url::host_str) == Some(host);
         status.is_none_or(|status| text(delivery, "status") == status) && host.is_none_or(has_host)
     });
     Ok(found)
-}
-
-/// The rows of a list, up to a limit. `next` is the parameter that leads to those after the ones that were found.
-fn pages(
-    api: &Api,
-    path: &[&str],
-    filters: &[(&str, String)],
-    page: usize,
-    limit: usize,
-    next: fn(&[Value]) -> (&str, String),
-) -> Result<Vec<Value>, Failure> {
-    let mut found = Vec::new();
-    while found.len() < limit {
-        let rows = page.min(limit - found.len()).to_string();
-        let query = [filters, &[("limit", rows), next(&found)]].concat();
-        let rows = api.list(path, &query)?;
-        if rows.is_empty() {
-            break;
-        }
-        found.extend(rows);
-    }
-    Ok(found)
-}
-
-fn offset(found: &[Value]) -> (&str, String) {
-    ("offset", found.len().to_string())
 }
 
 fn after(hosts: &[Value]) -> (&str, String) {
@@ -224,8 +196,7 @@ fn retry(arguments: &Retry, api: &Api, output: Output) -> Outcome {
             change_each(api, "redeliver", &ids_of(&found))?
         }
     };
-    output.done(&format!("{sent} deliveries are sent again."), &result);
-    Ok(())
+    output.done(&format!("{sent} deliveries are sent again."), &result)
 }
 
 fn cancel(arguments: &Cancel, api: &Api, output: Output) -> Outcome {
@@ -253,16 +224,14 @@ fn cancel(arguments: &Cancel, api: &Api, output: Output) -> Outcome {
             change_each(api, "cancel", &ids)?
         }
     };
-    output.done(&format!("{cancelled} deliveries are cancelled."), &result);
-    Ok(())
+    output.done(&format!("{cancelled} deliveries are cancelled."), &result)
 }
 
 fn hosts(arguments: &Hosts, api: &Api, output: Output) -> Outcome {
     let path = [&DELIVERIES[..], &["hosts"]].concat();
     let status = [("status", arguments.status.clone().unwrap_or_default())];
-    let found = pages(api, &path, &status, HOSTS_PAGE, arguments.limit, after)?;
-    output.list(&HOST_COLUMNS, &found);
-    Ok(())
+    let found = api.pages(&path, &status, HOSTS_PAGE, arguments.limit, after)?;
+    output.list(&HOST_COLUMNS, found)
 }
 
 fn pause(arguments: &Pause, api: &Api, output: Output, what: &str, done: &str) -> Outcome {
@@ -273,8 +242,7 @@ fn pause(arguments: &Pause, api: &Api, output: Output, what: &str, done: &str) -
     }
     let hosts = arguments.hosts.join(", ");
     let sentence = format!("Deliveries to {hosts} are {done}.");
-    output.done(&sentence, &Value::from(changed));
-    Ok(())
+    output.done(&sentence, &Value::from(changed))
 }
 
 fn ids_of(deliveries: &[Value]) -> Vec<String> {

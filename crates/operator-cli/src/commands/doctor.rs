@@ -3,7 +3,7 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::Path;
 
-use anyhow::{Context as _, anyhow};
+use anyhow::{Context as _, anyhow, ensure};
 use app_config::{PublicUrl, Reader, Settings as _};
 use clap::{Args, ValueEnum as _};
 use database::check_schema;
@@ -54,82 +54,51 @@ pub(crate) struct Arguments {
     processes: status::Arguments,
 }
 
-/// What was found, as a line of the report.
-struct Finding {
-    about: String,
-    state: State,
-    /// What there is; or what is missing, and what to do.
-    detail: String,
+const OK: &str = "ok";
+/// It works without it.
+const NOT_SET: &str = "not set";
+const MISSING: &str = "missing";
+/// The members of what was found, which is a line of the report. `detail` is what there is; or what is missing, and what to
+/// do.
+const MEMBERS: [&str; 3] = ["state", "about", "detail"];
+
+fn finding(about: &str, state: &str, detail: impl Into<String>) -> Value {
+    json!({"about": about, "state": state, "detail": detail.into()})
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum State {
-    Ok,
-    /// It works without it.
-    NotSet,
-    Missing,
-}
-
-impl State {
-    const fn name(self) -> &'static str {
-        match self {
-            Self::Ok => "ok",
-            Self::NotSet => "not set",
-            Self::Missing => "missing",
-        }
-    }
-}
-
-impl Finding {
-    fn new(about: &str, state: State, detail: impl Into<String>) -> Self {
-        Self {
-            about: about.to_owned(),
-            state,
-            detail: detail.into(),
-        }
-    }
-
-    /// A check that returns what there is. `remedy` says what to do if it fails.
-    fn of(about: &str, checked: anyhow::Result<String>, remedy: &str) -> Self {
-        match checked {
-            Ok(detail) => Self::new(about, State::Ok, detail),
-            Err(error) => {
-                // Libraries report several lines.
-                let error = format!("{error:#}").replace('\n', " ");
-                let error = error.trim_end_matches(['.', ' ']);
-                Self::new(about, State::Missing, format!("{error}. {remedy}"))
-            }
+/// A check that returns what there is. `remedy` says what to do if it fails.
+fn checked(about: &str, found: anyhow::Result<String>, remedy: &str) -> Value {
+    match found {
+        Ok(detail) => finding(about, OK, detail),
+        Err(error) => {
+            // Libraries report several lines.
+            let error = format!("{error:#}").replace('\n', " ");
+            let error = error.trim_end_matches(['.', ' ']);
+            finding(about, MISSING, format!("{error}. {remedy}"))
         }
     }
 }
 
 pub(crate) fn run(arguments: &Arguments, global: &Global, output: Output) -> Outcome {
     let findings = examine(arguments, global)?;
-    let rows = findings.iter().map(|finding| {
-        let (state, detail) = (finding.state.name().to_owned(), finding.detail.clone());
-        vec![state, finding.about.clone(), detail]
-    });
-    let result = findings.iter().map(|finding| {
-        let (state, detail) = (finding.state.name(), &finding.detail);
-        json!({"about": finding.about, "state": state, "detail": detail})
-    });
-    output.done(&table(&[], rows), &result.collect());
-    let is_missing = |finding: &&Finding| finding.state == State::Missing;
-    let missing = findings.iter().filter(is_missing).count();
+    let cells = |finding| MEMBERS.map(|name| text(finding, name).to_owned()).into();
+    let rows = table(&[], findings.iter().map(cells));
+    let is_missing = |finding: &&Value| text(finding, "state") == MISSING;
+    let (missing, all) = (findings.iter().filter(is_missing).count(), findings.len());
+    output.done(&rows, &findings.into())?;
     if missing == 0 {
         return Ok(());
     }
-    let failure = anyhow!("{missing} of {} checks failed", findings.len());
-    Err(Failure::Failed(failure))
+    Err(anyhow!("{missing} of {all} checks failed").into())
 }
 
-fn examine(arguments: &Arguments, global: &Global) -> Result<Vec<Finding>, Failure> {
+fn examine(arguments: &Arguments, global: &Global) -> Result<Vec<Value>, Failure> {
     let folder = &arguments.secrets.folder;
     if fs::read_dir(folder).is_err_and(|error| error.kind() == ErrorKind::PermissionDenied) {
         // Nothing else could be checked.
         let found = Err(anyhow!("{} cannot be read", folder.display()));
         let remedy = "Run this as root or as a member of the group countersign";
-        return Ok(vec![Finding::of("secrets", found, remedy)]);
+        return Ok(vec![checked("secrets", found, remedy)]);
     }
     let runtime = super::runtime()?;
     let mut findings = vec![secrets(folder)];
@@ -147,22 +116,19 @@ fn examine(arguments: &Arguments, global: &Global) -> Result<Vec<Finding>, Failu
     Ok(findings)
 }
 
-fn secrets(folder: &Path) -> Finding {
+fn secrets(folder: &Path) -> Value {
     let remedy = "`dpkg-reconfigure countersign` makes the files that are missing";
-    for name in SECRETS {
-        let found = match read(folder, name) {
-            Ok(secret) if secret.expose().is_empty() => Err(anyhow!("{name} is empty: remove it")),
-            found => found.map(|_| String::new()),
-        };
-        if found.is_err() {
-            return Finding::of("secrets", found, remedy);
-        }
-    }
-    Finding::new("secrets", State::Ok, folder.display().to_string())
+    let found = SECRETS.iter().try_for_each(|name| {
+        let is_empty = read(folder, name)?.expose().is_empty();
+        ensure!(!is_empty, "{name} is empty: remove it");
+        Ok(())
+    });
+    let found = found.map(|()| folder.display().to_string());
+    checked("secrets", found, remedy)
 }
 
 /// The settings of all processes: a line for each fault, or one that says that they are valid.
-fn settings() -> Vec<Finding> {
+fn settings() -> Vec<Value> {
     let file = std::env::var("CONFIG_FILE").unwrap_or_else(|_| "the environment".to_owned());
     let mut faults = BTreeMap::<String, Vec<String>>::new();
     for process in config::Process::value_variants() {
@@ -173,12 +139,12 @@ fn settings() -> Vec<Finding> {
         }
     }
     if faults.is_empty() {
-        return vec![Finding::new("settings", State::Ok, file)];
+        return vec![finding("settings", OK, file)];
     }
     let finding = |(error, processes): (String, Vec<String>)| {
         let found = Err(anyhow!("{error}")).context(processes.join(", "));
         let remedy = format!("Correct it in {file}, and restart countersign.target");
-        Finding::of("settings", found, &remedy)
+        checked("settings", found, &remedy)
     };
     faults.into_iter().map(finding).collect()
 }
@@ -190,7 +156,7 @@ fn read(folder: &Path, name: &str) -> anyhow::Result<Secret> {
     Ok(Secret::new(text.trim()))
 }
 
-fn databases(runtime: &Runtime, folder: &Path) -> Vec<Finding> {
+fn databases(runtime: &Runtime, folder: &Path) -> Vec<Value> {
     let remedy = format!(
         "Install and start Postgres on this machine (`apt install postgresql`), or name another one in {}/*_database_url",
         folder.display()
@@ -204,17 +170,17 @@ fn databases(runtime: &Runtime, folder: &Path) -> Vec<Finding> {
         ),
     ];
     let check = |(name, schema, migrations)| {
-        let checked = read(folder, name).and_then(|url| {
+        let found = read(folder, name).and_then(|url| {
             let version = runtime.block_on(check_schema(&url, schema, migrations))?;
             Ok(format!("reached and migrated, Postgres {version}"))
         });
-        Finding::of(&format!("database {schema}"), checked, &remedy)
+        checked(&format!("database {schema}"), found, &remedy)
     };
     schemas.map(check).into()
 }
 
-fn broker(runtime: &Runtime, folder: &Path) -> Finding {
-    let checked = read(folder, AMQP_URL).and_then(|url| {
+fn broker(runtime: &Runtime, folder: &Path) -> Value {
+    let found = read(folder, AMQP_URL).and_then(|url| {
         let settings = BrokerSettings { url };
         runtime.block_on(async {
             let queue = people_task_service::deliveries::QUEUE;
@@ -226,14 +192,14 @@ fn broker(runtime: &Runtime, folder: &Path) -> Finding {
         "Install and start RabbitMQ on this machine (`apt install rabbitmq-server`), or name another one in {}/{AMQP_URL}",
         folder.display()
     );
-    Finding::of("broker", checked, &remedy)
+    checked("broker", found, &remedy)
 }
 
-fn process(state: &Value) -> Finding {
+fn process(state: &Value) -> Value {
     let (name, version) = (text(state, "name"), text(state, "version"));
     let row = status::process_row(state);
     let failing = row.last().map_or("", String::as_str);
-    let checked = if member(state, "ready") != true {
+    let found = if member(state, "ready") != true {
         Err(anyhow!("it is not ready: {failing}"))
     } else if version != env!("CARGO_PKG_VERSION") {
         Err(anyhow!("version {version} still runs"))
@@ -242,60 +208,54 @@ fn process(state: &Value) -> Finding {
     };
     let remedy =
         format!("See `journalctl --unit countersign-{name}`, and restart countersign.target");
-    Finding::of(name, checked, &remedy)
+    checked(name, found, &remedy)
 }
 
-fn administrator(global: &Global, folder: &Path) -> Finding {
+fn administrator(global: &Global, folder: &Path) -> Value {
     let about = "administrator";
-    match Api::open(global) {
-        Ok(_) => Finding::new(about, State::Ok, "can sign in"),
+    let found = match Api::open(global) {
+        Ok(_) => Ok("can sign in".to_owned()),
         // The password may have been changed on the pages.
-        Err(Failure::Refused(said)) => Finding::new(
-            about,
-            State::NotSet,
-            format!(
+        Err(Failure::Refused(said)) => {
+            let detail = format!(
                 "the command line cannot sign in: {said} Write the current password to {}/admin_password",
                 folder.display()
-            ),
-        ),
-        Err(failure) => Finding::of(
-            about,
-            Err(anyhow!("{failure}")),
-            "The user-service creates the first administrator once it is ready",
-        ),
-    }
+            );
+            return finding(about, NOT_SET, detail);
+        }
+        Err(failure) => Err(anyhow!("{failure}")),
+    };
+    let remedy = "The user-service creates the first administrator once it is ready";
+    checked(about, found, remedy)
 }
 
-fn public_url(reader: &mut Reader) -> Option<Finding> {
+fn public_url(reader: &mut Reader) -> Option<Value> {
     let url = PublicUrl::read(reader).ok()?.to_string();
     let parsed = Url::parse(&url).ok()?;
-    Some(
-        if matches!(parsed.host_str(), Some("localhost" | "127.0.0.1" | "[::1]")) {
-            let detail =
-                format!("links begin with {url} and work on this machine only. Set PUBLIC_URL");
-            Finding::new("public URL", State::NotSet, detail)
-        } else {
-            Finding::new("public URL", State::Ok, url)
-        },
-    )
+    let is_local = matches!(parsed.host_str(), Some("localhost" | "127.0.0.1" | "[::1]"));
+    let advice = format!("links begin with {url} and work on this machine only. Set PUBLIC_URL");
+    let (state, detail) = if is_local {
+        (NOT_SET, advice)
+    } else {
+        (OK, url)
+    };
+    Some(finding("public URL", state, detail))
 }
 
-fn mail(reader: &mut Reader, folder: &Path) -> Option<Finding> {
+fn mail(reader: &mut Reader, folder: &Path) -> Option<Value> {
     let smtp: Option<Secret> = reader.optional("SMTP_URL", "The mail server.").ok()?;
     let webhook: Option<Url> = reader
         .optional("WEBHOOK_USER_FORGOT_PASSWORD", "The webhook for codes.")
         .ok()?;
     let host = smtp.and_then(|url| Url::parse(url.expose()).ok()?.host_str().map(str::to_owned));
-    Some(match (host, webhook) {
-        (Some(host), _) => Finding::new("mail", State::Ok, format!("through {host}")),
-        (None, Some(_)) => Finding::new("mail", State::Ok, "codes go to a webhook"),
-        (None, None) => Finding::new(
-            "mail",
-            State::NotSet,
-            format!(
-                "no mail is sent. Write the mail server's URL to {}/smtp_url, and set MAIL_FROM",
-                folder.display()
-            ),
-        ),
-    })
+    let advice = format!(
+        "no mail is sent. Write the mail server's URL to {}/smtp_url, and set MAIL_FROM",
+        folder.display()
+    );
+    let (state, detail) = match (host, webhook) {
+        (Some(host), _) => (OK, format!("through {host}")),
+        (None, Some(_)) => (OK, "codes go to a webhook".to_owned()),
+        (None, None) => (NOT_SET, advice),
+    };
+    Some(finding("mail", state, detail))
 }

@@ -56,12 +56,9 @@ pub(crate) fn run(arguments: &Arguments, global: &Global, output: Output) -> Out
     } else {
         api.put(&["people-task", "tasks", id, "approve"], &json!({}))?
     };
-    let sentence = format!("The decision is: {}.", text(&decided, "status"));
-    output.done(
-        &sentence,
-        &json!({"link": link, "status": text(&decided, "status")}),
-    );
-    Ok(())
+    let status = text(&decided, "status");
+    let sentence = format!("The decision is: {status}.");
+    output.done(&sentence, &json!({"link": link, "status": status}))
 }
 
 fn wait_until_ready(gateway: &Url) -> Outcome {
@@ -74,9 +71,8 @@ fn wait_until_ready(gateway: &Url) -> Outcome {
             return Ok(());
         }
         if started.elapsed() > MAX_START {
-            let failure =
-                anyhow!("the gateway at {gateway} is not ready: `countersign doctor` says why");
-            return Err(Failure::Failed(failure));
+            let why = "`countersign doctor` says why";
+            return Err(anyhow!("the gateway at {gateway} is not ready: {why}").into());
         }
         thread::sleep(PAUSE);
     }
@@ -90,5 +86,5 @@ fn wait_for_decision(api: &Api, id: &str) -> Result<Value, Failure> {
             return Ok(task);
         }
     }
-    Err(Failure::Failed(anyhow!("there is no decision yet")))
+    Err(anyhow!("there is no decision yet").into())
 }

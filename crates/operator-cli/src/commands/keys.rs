@@ -1,5 +1,5 @@
 use clap::{Args, Subcommand};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::{signing_keys, users};
 use crate::api::{Api, Global};
@@ -33,7 +33,7 @@ const COLUMNS_OF_ALL: [Column; 6] = [
 ];
 
 #[derive(Subcommand)]
-#[command(after_help = EXAMPLES)]
+#[command(after_help = EXAMPLES, mut_subcommands = hide_signing)]
 pub(crate) enum Command {
     /// List the API keys of a user, or of all users.
     List(List),
@@ -43,23 +43,14 @@ pub(crate) enum Command {
     End(UserKey),
     /// Turn API keys on again that are off since the database was restored.
     Confirm(Confirm),
+    // What the commands of `signing-keys` were called before there were API keys.
     #[command(flatten)]
-    Signing(SigningCommand),
+    Signing(signing_keys::Command),
 }
 
-/// What the commands of `signing-keys` were called before there were API keys.
-#[derive(Subcommand)]
-pub(crate) enum SigningCommand {
-    #[command(hide = true)]
-    Status(signing_keys::Key),
-    #[command(hide = true)]
-    Prepare(signing_keys::Key),
-    #[command(hide = true)]
-    Switch(signing_keys::Key),
-    #[command(hide = true)]
-    Rotate(signing_keys::Key),
-    #[command(hide = true)]
-    Drop(signing_keys::Key),
+fn hide_signing(command: clap::Command) -> clap::Command {
+    let is_signing = signing_keys::Command::has_subcommand(command.get_name());
+    command.hide(is_signing)
 }
 
 #[derive(Args)]
@@ -116,19 +107,7 @@ pub(crate) fn run(command: &Command, global: &Global, output: Output) -> Outcome
         Command::Create(arguments) => create(arguments, &Api::open(global)?, output),
         Command::End(key) => end(key, &Api::open(global)?, output),
         Command::Confirm(arguments) => confirm(arguments, &Api::open(global)?, output),
-        Command::Signing(command) => signing_keys::run(&command.renamed(), output),
-    }
-}
-
-impl SigningCommand {
-    fn renamed(&self) -> signing_keys::Command {
-        match self {
-            Self::Status(key) => signing_keys::Command::Status(key.clone()),
-            Self::Prepare(key) => signing_keys::Command::Prepare(key.clone()),
-            Self::Switch(key) => signing_keys::Command::Switch(key.clone()),
-            Self::Rotate(key) => signing_keys::Command::Rotate(key.clone()),
-            Self::Drop(key) => signing_keys::Command::Drop(key.clone()),
-        }
+        Command::Signing(command) => signing_keys::run(command, output),
     }
 }
 
@@ -136,8 +115,7 @@ fn list(arguments: &List, api: &Api, output: Output) -> Outcome {
     if let Some(user) = &arguments.user {
         let user = users::find(api, user)?;
         let keys = api.list(&["users", users::id(&user), "keys"], &[])?;
-        output.list(&COLUMNS, &keys);
-        return Ok(());
+        return output.list(&COLUMNS, keys);
     }
     let mut query = vec![
         ("limit", arguments.limit.to_string()),
@@ -146,8 +124,7 @@ fn list(arguments: &List, api: &Api, output: Output) -> Outcome {
     if arguments.unconfirmed {
         query.push(("confirmed", "false".to_owned()));
     }
-    output.list(&COLUMNS_OF_ALL, &api.list(&["users", "keys"], &query)?);
-    Ok(())
+    output.list(&COLUMNS_OF_ALL, api.list(&["users", "keys"], &query)?)
 }
 
 fn create(arguments: &Create, api: &Api, output: Output) -> Outcome {
@@ -166,15 +143,13 @@ fn create(arguments: &Create, api: &Api, output: Output) -> Outcome {
         users::name(&user),
         text(&made, "key")
     );
-    output.done(&sentence, &made);
-    Ok(())
+    output.done(&sentence, &made)
 }
 
 fn end(key: &UserKey, api: &Api, output: Output) -> Outcome {
     let user = users::find(api, &key.user)?;
     let ended = api.delete(&["users", users::id(&user), "keys", &key.key])?;
-    output.done("The key has ended. It is refused within a second.", &ended);
-    Ok(())
+    output.done("The key has ended. It is refused within a second.", &ended)
 }
 
 fn confirm(arguments: &Confirm, api: &Api, output: Output) -> Outcome {
@@ -183,48 +158,21 @@ fn confirm(arguments: &Confirm, api: &Api, output: Output) -> Outcome {
             "Turn on all keys that are off since the database was restored? Keys that were ended after the backup are among them.",
         )?;
         let confirmed = api.post(&["users", "keys", "confirm"], None)?;
-        let sentence = format!(
-            "Keys that are on again: {}.",
-            member(&confirmed, "confirmed")
-        );
-        output.done(&sentence, &confirmed);
-        return Ok(());
+        let number = member(&confirmed, "confirmed");
+        let sentence = format!("Keys that are on again: {number}.");
+        return output.done(&sentence, &confirmed);
     }
-    let waiting = unconfirmed(api)?;
+    let unconfirmed = [("confirmed", "false".to_owned())];
+    let waiting = api.rows(&["users", "keys"], &unconfirmed, usize::MAX)?;
     for key in &arguments.keys {
         let found = waiting.iter().find(|waiting| text(waiting, "id") == key);
-        let found = found.ok_or_else(|| {
-            Failure::NotFound(format!(
-                "There is no key {key:?} that waits to be confirmed."
-            ))
-        })?;
-        let _ = api.post(
-            &["users", text(found, "userId"), "keys", key, "confirm"],
-            None,
-        )?;
+        let Some(found) = found else {
+            let said = format!("There is no key {key:?} that waits to be confirmed.");
+            return Err(Failure::NotFound(said));
+        };
+        let path = ["users", text(found, "userId"), "keys", key, "confirm"];
+        let _ = api.post(&path, None)?;
     }
-    output.done(
-        "The keys are on again.",
-        &json!({"confirmed": arguments.keys.len()}),
-    );
-    Ok(())
-}
-
-/// The keys of all users that wait to be confirmed.
-fn unconfirmed(api: &Api) -> Result<Vec<Value>, Failure> {
-    const PAGE: usize = 1_000;
-    let mut all = Vec::new();
-    loop {
-        let query = [
-            ("confirmed", "false".to_owned()),
-            ("limit", PAGE.to_string()),
-            ("offset", all.len().to_string()),
-        ];
-        let page = api.list(&["users", "keys"], &query)?;
-        let is_last = page.len() < PAGE;
-        all.extend(page);
-        if is_last {
-            return Ok(all);
-        }
-    }
+    let result = json!({"confirmed": arguments.keys.len()});
+    output.done("The keys are on again.", &result)
 }

@@ -36,6 +36,5 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Outcome {
     let migrated = super::runtime()?.block_on(migrate(&owner.url, schema, migrations));
     migrated.with_context(|| format!("the schema {schema} could not be migrated"))?;
     let sentence = format!("The schema {schema} is up to date.");
-    output.done(&sentence, &json!({"schema": schema}));
-    Ok(())
+    output.done(&sentence, &json!({"schema": schema}))
 }

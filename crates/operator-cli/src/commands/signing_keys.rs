@@ -37,7 +37,7 @@ pub(crate) enum Command {
     Drop(Key),
 }
 
-#[derive(Args, Clone)]
+#[derive(Args)]
 pub(crate) struct Key {
     /// The key.
     #[arg(value_enum)]
@@ -71,8 +71,7 @@ pub(crate) fn run(command: &Command, output: Output) -> Outcome {
         ))?;
     }
     let state = run_script(key.key, step, &key.secrets.folder)?;
-    output.done(state.trim_end(), &describe(key, step, &state));
-    Ok(())
+    output.done(state.trim_end(), &describe(key, step, &state))
 }
 
 /// Returns what the script prints: the state after the step.

@@ -1,6 +1,7 @@
 use std::thread;
 use std::time::Duration;
 
+use anyhow::anyhow;
 use clap::Args;
 use reqwest::blocking::Client;
 use serde_json::{Value, json};
@@ -76,17 +77,17 @@ pub(crate) struct Arguments {
 
 pub(crate) fn run(arguments: &Arguments, output: Output) -> Outcome {
     let states = states(arguments)?;
-    output.done(&report(&states), &Value::from(states.clone()));
-    let failing = states
-        .iter()
-        .filter(|state| member(state, "ready") != true)
-        .count();
-    if failing == 0 && states.len() == arguments.processes.len() {
+    output.done(&report(&states), &Value::from(states.clone()))?;
+    let is_ready = |state: &&Value| member(state, "ready") == true;
+    let (ready, all) = (
+        states.iter().filter(is_ready).count(),
+        arguments.processes.len(),
+    );
+    if ready == all {
         return Ok(());
     }
-    let all = arguments.processes.len();
-    let failure = anyhow::anyhow!("{failing} of {all} processes are not ready");
-    Err(Failure::Failed(failure))
+    let failing = all - ready;
+    Err(anyhow!("{failing} of {all} processes are not ready").into())
 }
 
 /// What each process says of itself.

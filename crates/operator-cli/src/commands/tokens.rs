@@ -42,8 +42,7 @@ fn revoke(user: &str, global: &Global, output: Output) -> Outcome {
         "The access tokens of {} are revoked. Every gateway and service refuses them within a second.",
         users::name(&revoked)
     );
-    output.done(&sentence, &revoked);
-    Ok(())
+    output.done(&sentence, &revoked)
 }
 
 fn revoke_all(output: Output) -> Outcome {
@@ -53,6 +52,5 @@ fn revoke_all(output: Output) -> Outcome {
     revoked.context("the tokens could not be revoked")?;
     let sentence =
         "All access tokens are revoked. Every gateway and service refuses them within a second.";
-    output.done(sentence, &json!({"revoked": "all"}));
-    Ok(())
+    output.done(sentence, &json!({"revoked": "all"}))
 }

@@ -109,34 +109,31 @@ pub(crate) struct PasswordSource {
     password_stdin: bool,
 }
 
-/// A new password.
-struct NewPassword {
-    text: String,
-    /// Whether it must be shown, because no one knows it yet.
-    is_generated: bool,
-}
-
 impl PasswordSource {
-    fn read(&self) -> Result<NewPassword, Failure> {
+    fn read(&self) -> Result<String, Failure> {
         if !self.password_stdin {
             let characters = rand::rng().sample_iter(Alphanumeric);
-            return Ok(NewPassword {
-                text: characters.take(GENERATED_LENGTH).map(char::from).collect(),
-                is_generated: true,
-            });
+            return Ok(characters.take(GENERATED_LENGTH).map(char::from).collect());
         }
         let mut line = String::new();
         stdin()
             .read_line(&mut line)
             .context("standard input cannot be read")?;
-        let text = line.trim_end_matches(['\r', '\n']).to_owned();
-        if text.is_empty() {
+        let password = line.trim_end_matches(['\r', '\n']).to_owned();
+        if password.is_empty() {
             return Err(Failure::Usage("standard input has no password".to_owned()));
         }
-        Ok(NewPassword {
-            text,
-            is_generated: false,
-        })
+        Ok(password)
+    }
+
+    /// Says what happened to a user, and a generated password, because no one knows it yet.
+    fn done(&self, user: &Value, what: &str, password: &str, output: Output) -> Outcome {
+        let (mut result, mut sentence) = (user.clone(), format!("{} {what}.", name(user)));
+        if !self.password_stdin {
+            set(&mut result, "password", json!(password));
+            sentence += &format!(" The password, which is not shown again: {password}");
+        }
+        output.done(&sentence, &result)
     }
 }
 
@@ -144,10 +141,7 @@ pub(crate) fn run(command: &Command, global: &Global, output: Output) -> Outcome
     let api = Api::open(global)?;
     match command {
         Command::List(arguments) => list(arguments, &api, output),
-        Command::Show(user) => {
-            output.one(&find(&api, &user.user)?);
-            Ok(())
-        }
+        Command::Show(user) => output.one(&find(&api, &user.user)?),
         Command::Create(arguments) => create(arguments, &api, output),
         Command::Disable(user) => set_active(&user.user, false, &api, output),
         Command::Enable(user) => set_active(&user.user, true, &api, output),
@@ -166,8 +160,7 @@ fn list(arguments: &List, api: &Api, output: Output) -> Outcome {
     query.extend(arguments.filter.iter().map(named("filter")));
     query.extend(arguments.pattern.iter().map(named("pattern")));
     query.extend(arguments.sort.iter().map(named("sort")));
-    output.list(&COLUMNS, &api.list(&["users"], &query)?);
-    Ok(())
+    output.list(&COLUMNS, api.list(&["users"], &query)?)
 }
 
 fn create(arguments: &Create, api: &Api, output: Output) -> Outcome {
@@ -181,36 +174,23 @@ fn create(arguments: &Create, api: &Api, output: Output) -> Outcome {
         let created = api.post(&["user"], Some(&body))?;
         let user = member(&created, "user");
         let sentence = format!("The service account {} was created.", name(user));
-        output.done(&sentence, user);
-        return Ok(());
+        return output.done(&sentence, user);
     }
     let password = arguments.password.read()?;
-    set(&mut body, "password", json!(password.text));
+    set(&mut body, "password", json!(password));
     let created = api.post(&["user"], Some(&body))?;
     // The response has a token, too, which no one asked for.
-    let user = created.get("user").cloned().unwrap_or(Value::Null);
-    show_password(&user, "was created", &password, output);
-    Ok(())
+    let user = member(&created, "user");
+    let source = &arguments.password;
+    source.done(user, "was created", &password, output)
 }
 
 fn reset_password(arguments: &ResetPassword, api: &Api, output: Output) -> Outcome {
     let user = find_to_change(api, &arguments.user.user, output)?;
     let password = arguments.password.read()?;
-    let changed = change(api, &user, &json!({"password": password.text}))?;
-    show_password(&changed, "has a new password", &password, output);
-    Ok(())
-}
-
-fn show_password(user: &Value, what: &str, password: &NewPassword, output: Output) {
-    let (mut result, mut sentence) = (user.clone(), format!("{} {what}.", name(user)));
-    if password.is_generated {
-        set(&mut result, "password", json!(password.text));
-        sentence = format!(
-            "{sentence} The password, which is not shown again: {}",
-            password.text
-        );
-    }
-    output.done(&sentence, &result);
+    let changed = change(api, &user, &json!({"password": password}))?;
+    let source = &arguments.password;
+    source.done(&changed, "has a new password", &password, output)
 }
 
 fn set_active(user: &str, active: bool, api: &Api, output: Output) -> Outcome {
@@ -221,8 +201,7 @@ fn set_active(user: &str, active: bool, api: &Api, output: Output) -> Outcome {
     } else {
         "is disabled, and all access tokens are revoked."
     };
-    output.done(&format!("{} {what}", name(&changed)), &changed);
-    Ok(())
+    output.done(&format!("{} {what}", name(&changed)), &changed)
 }
 
 fn make_admin(user: &str, api: &Api, output: Output) -> Outcome {
@@ -237,8 +216,7 @@ fn make_admin(user: &str, api: &Api, output: Output) -> Outcome {
         "{} is an administrator, after signing in again.",
         name(&changed)
     );
-    output.done(&sentence, &changed);
-    Ok(())
+    output.done(&sentence, &changed)
 }
 
 fn delete(user: &str, api: &Api, output: Output) -> Outcome {
@@ -254,8 +232,7 @@ fn delete(user: &str, api: &Api, output: Output) -> Outcome {
         id(&user),
         text(&ticket, "ticket")
     );
-    output.done(&sentence, &ticket);
-    Ok(())
+    output.done(&sentence, &ticket)
 }
 
 fn change(api: &Api, user: &Value, body: &Value) -> Result<Value, Failure> {
