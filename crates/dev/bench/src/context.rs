@@ -8,7 +8,7 @@ use rig::client::Person;
 use crate::http::load::{Pace, send};
 use crate::report::{self, Limit};
 use crate::system::System;
-use crate::system::tables::{self, Generated};
+use crate::system::tables::{self, Roles};
 
 pub(crate) const PASSWORD: &str = "a long enough password for a benchmark";
 /// How many requests first show how many fit into a time.
@@ -20,7 +20,7 @@ const SAMPLES: usize = 1_000;
 pub(crate) struct Context {
     pub(crate) system: System,
     pub(crate) user: Person,
-    pub(crate) quick: bool,
+    quick: bool,
     has_pgbench: bool,
     /// The number of the next webhook.
     pub(crate) next_seq: u64,
@@ -42,8 +42,8 @@ impl Context {
         Ok(context)
     }
 
-    /// The size of a scenario.
-    pub(crate) fn size(&self, full: usize, quick: usize) -> usize {
+    /// The size or the duration of a scenario.
+    pub(crate) fn pick<T>(&self, full: T, quick: T) -> T {
         if self.quick { quick } else { full }
     }
 
@@ -52,11 +52,18 @@ impl Context {
         Ok(self.system.rig.sign_in_admin()?.token)
     }
 
-    /// Replaces all tasks by generated ones.
-    pub(crate) async fn add_tasks(&self, generated: Generated<'_>) -> anyhow::Result<()> {
+    /// Replaces all tasks by generated ones with descriptions of this length.
+    pub(crate) async fn add_tasks(
+        &self,
+        count: usize,
+        user: &Person,
+        roles: Roles,
+        description: usize,
+    ) -> anyhow::Result<()> {
         self.system.reset().await?;
         let database = &self.system.database;
-        database.execute(&tables::add_tasks(generated)).await?;
+        let tasks = tables::add_tasks(count, user, roles, description);
+        database.execute(&tasks).await?;
         database.execute(tables::VACUUM_TASKS).await?;
         // The checkpoint after so many writes is not a part of what is measured.
         database.execute("CHECKPOINT").await
@@ -92,7 +99,7 @@ impl Context {
             self.has_pgbench = true;
         }
         database
-            .pgbench_rate(script, clients, self.size(10, 3))
+            .pgbench_rate(script, clients, self.pick(10, 3))
             .await
     }
 }
@@ -109,17 +116,9 @@ pub(crate) async fn fitting(
     // The first requests open connections, so the rate is that of more, if they are fast.
     for largest in [SAMPLES, most] {
         let calls = send(address, &vec![request; count], pace).await?;
-        let fitting = whole(report::rate(&calls) * time.as_secs_f64());
+        let each = Duration::from_secs_f64(1.0 / report::rate(&calls));
+        let fitting = usize::try_from(time.as_nanos() / each.as_nanos().max(1))?;
         count = fitting.clamp(SAMPLE, largest.max(SAMPLE));
     }
     Ok(count)
-}
-
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "a rate times a duration is not negative, and a number of requests fits"
-)]
-fn whole(count: f64) -> usize {
-    count as usize
 }

@@ -12,7 +12,7 @@ use crate::http::load::{Call, Pace, send};
 use crate::http::receiver::{Behaviour, Receiver};
 use crate::report::{self, Figures, Spread, per_second};
 use crate::system::database::DatabaseState;
-use crate::system::usage::{Shares, Usage};
+use crate::system::usage::Usage;
 
 /// The run fails if webhooks are missing and none arrives for this time. A killed worker's leases end sooner.
 const MAX_SILENCE: Duration = Duration::from_secs(90);
@@ -228,9 +228,9 @@ impl Decided {
         Spread::of(times.map(|(due, arrival)| arrival.saturating_duration_since(*due)))
     }
 
-    /// How the machine's processor time was used meanwhile.
-    pub(crate) fn shares(&self) -> Shares {
-        self.after.0.shares_since(&self.before.0)
+    /// Adds how the machine's processor time was used meanwhile.
+    pub(crate) fn add_shares(&self, figures: &mut Figures) {
+        figures.add_shares("decisions and webhooks", &self.before.0, &self.after.0);
     }
 
     /// Adds how many webhooks arrived more than once.
@@ -260,7 +260,7 @@ pub(crate) async fn burst(
     pace: Pace,
 ) -> anyhow::Result<Decided> {
     let receiver = Receiver::start(0, 1, Behaviour::Respond)?;
-    let count = context.size(count.0, count.1);
+    let count = context.pick(count.0, count.1);
     let tasks = prepare(context, count, webhooks, |seq| receiver.url(seq)).await?;
     decide(context, &tasks, &receiver, pace).await
 }

@@ -1,10 +1,10 @@
 //! The machine and the versions.
 
-use std::fs;
-use std::path::Path;
+use std::ffi::OsStr;
 use std::process::Command;
 
 use local_stack::packages;
+use procfs::{CpuInfo, Current as _, Meminfo};
 
 use crate::context::Context;
 use crate::proxies::{HAPROXY, NGINX};
@@ -13,69 +13,51 @@ use crate::proxies::{HAPROXY, NGINX};
 pub(crate) async fn describe(context: &Context) -> anyhow::Result<Vec<(String, String)>> {
     let postgres = context.system.database.version().await?;
     let commit = first_line("git", &["rev-parse", "--short=12", "HEAD"]);
-    let mut environment = vec![
+    let environment = [
         ("commit", commit),
-        ("processor", processor()),
+        ("processor", Some(processor())),
         ("memory", memory()),
         ("kernel", first_line("uname", &["-sr"])),
         ("compiler", first_line("rustc", &["--version"])),
-        ("Postgres", postgres),
+        ("Postgres", Some(postgres)),
         ("RabbitMQ", rabbitmq()),
+        ("proxy", proxy_version(HAPROXY)),
+        ("proxy", proxy_version(NGINX)),
     ];
-    environment.extend([HAPROXY, NGINX].map(|name| ("proxy", proxy_version(name))));
-    environment.retain(|(_, value)| !value.is_empty());
-    let named = environment.into_iter();
-    Ok(named
-        .map(|(name, value)| (name.to_owned(), value))
-        .collect())
+    let known = environment.into_iter();
+    let known = known.filter_map(|(name, value)| Some((name.to_owned(), value?)));
+    Ok(known.collect())
 }
 
 fn processor() -> String {
     let cores = std::thread::available_parallelism().map_or(0, usize::from);
-    let text = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    let model = field(&text, "model name");
-    format!("{model}, {cores} cores")
-        .trim_start_matches(", ")
-        .to_owned()
+    let info = CpuInfo::current().ok();
+    match info.as_ref().and_then(|info| info.model_name(0)) {
+        Some(model) => format!("{model}, {cores} cores"),
+        None => format!("{cores} cores"),
+    }
 }
 
-fn memory() -> String {
-    let text = fs::read_to_string("/proc/meminfo").unwrap_or_default();
-    let kibibytes = field(&text, "MemTotal").replace(" kB", "").parse::<u64>();
-    kibibytes.map_or_else(|_| String::new(), |size| format!("{} MiB", size / 1024))
+fn memory() -> Option<String> {
+    let bytes = Meminfo::current().ok()?.mem_total;
+    Some(format!("{} MiB", bytes / 1024 / 1024))
 }
 
-fn field(text: &str, name: &str) -> String {
-    let mut lines = text.lines().filter_map(|line| line.split_once(':'));
-    let value = lines.find(|(key, _)| key.trim() == name);
-    value.map_or_else(String::new, |(_, value)| value.trim().to_owned())
+/// The first line that a program prints. nginx prints its version as an error.
+fn first_line(program: impl AsRef<OsStr>, arguments: &[&str]) -> Option<String> {
+    let output = Command::new(program).args(arguments).output().ok()?;
+    let printed = [output.stdout, output.stderr].concat();
+    let line = String::from_utf8_lossy(&printed).lines().next()?.to_owned();
+    output.status.success().then_some(line)
 }
 
-fn first_line(program: &str, arguments: &[&str]) -> String {
-    let output = Command::new(program).args(arguments).output();
-    let text = output.map_or_else(|_| Vec::new(), |output| output.stdout);
-    let text = String::from_utf8_lossy(&text);
-    text.lines().next().unwrap_or_default().to_owned()
-}
-
-/// nginx prints it as an error.
-fn proxy_version(name: &str) -> String {
-    let program = packages::system_program(name).unwrap_or_else(|_| name.into());
-    let output = Command::new(program).arg("-v").output();
-    let text = output.map_or_else(
-        |_| Vec::new(),
-        |output| [output.stdout, output.stderr].concat(),
-    );
-    let text = String::from_utf8_lossy(&text);
-    text.lines().next().unwrap_or_default().to_owned()
+fn proxy_version(name: &str) -> Option<String> {
+    first_line(packages::system_program(name).ok()?, &["-v"])
 }
 
 /// The version that the server's folder names, because asking the server takes seconds.
-fn rabbitmq() -> String {
-    let Ok(script) = packages::rabbitmq_server() else {
-        return String::new();
-    };
-    let folder = script.ancestors().nth(2).and_then(Path::file_name);
-    let name = folder.map_or_else(String::new, |name| name.to_string_lossy().into_owned());
-    name.trim_start_matches("rabbitmq_server-").to_owned()
+fn rabbitmq() -> Option<String> {
+    let script = packages::rabbitmq_server().ok()?;
+    let folder = script.ancestors().nth(2)?.file_name()?.to_str()?;
+    Some(folder.trim_start_matches("rabbitmq_server-").to_owned())
 }

@@ -2,23 +2,22 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::ensure;
 use local_stack::packages::{self, Need};
 use local_stack::ports;
 use local_stack::process::{Detached, Identity, tail};
 use rig::instance::{self, MARKER};
+use rig::interrupt;
 use rig::output::say;
 use rig::workspace::Workspace;
 
 use crate::http::connection::{Connection, request};
 
-/// The name of HAProxy's process.
 pub(crate) const HAPROXY: &str = "haproxy";
-/// The name of nginx's processes.
 pub(crate) const NGINX: &str = "nginx";
 const READY_LIMIT: Duration = Duration::from_secs(10);
 const UNAUTHORIZED: u16 = 401;
@@ -88,7 +87,10 @@ impl Proxies {
             (haproxy, HAPROXY),
             (verifying, HAPROXY),
         ] {
-            wait_until_listening(address, &folder.join(format!("{name}.log"))).await?;
+            let connect = || TcpStream::connect(address).ok();
+            let listens = interrupt::wait_until(READY_LIMIT, connect)?.is_some();
+            let log = || tail(&folder.join(format!("{name}.log")), 10);
+            ensure!(listens, "no proxy listens: {}", log());
         }
         ensure_verifying(verifying).await?;
         Ok(proxies)
@@ -129,16 +131,6 @@ fn start(
     command.args(options).arg(file);
     command.env(MARKER, instance::mark(workspace)?);
     Ok(Process(detached.spawn()?))
-}
-
-async fn wait_until_listening(address: SocketAddr, log: &Path) -> anyhow::Result<()> {
-    let end = Instant::now() + READY_LIMIT;
-    while tokio::net::TcpStream::connect(address).await.is_err() {
-        let log = || tail(log, 10);
-        ensure!(Instant::now() < end, "no proxy listens: {}", log());
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
-    Ok(())
 }
 
 /// Where the origin and the proxies to it listen.

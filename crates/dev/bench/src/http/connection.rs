@@ -11,7 +11,6 @@ use tokio::net::{TcpSocket, TcpStream};
 /// How long a call may take.
 const TIMEOUT: Duration = Duration::from_secs(60);
 const MAX_HEADERS: usize = 64;
-const LOCALHOST: Ipv4Addr = Ipv4Addr::LOCALHOST;
 
 /// A connection that stays open between calls.
 pub(crate) struct Connection {
@@ -22,7 +21,6 @@ pub(crate) struct Connection {
     received: Vec<u8>,
 }
 
-/// A response.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Response {
     pub(crate) status: u16,
@@ -41,12 +39,11 @@ impl Response {
 }
 
 impl Connection {
-    /// Connects to a server.
     pub(crate) async fn open(address: SocketAddr) -> anyhow::Result<Self> {
-        Self::open_from(LOCALHOST, address).await
+        Self::open_from(Ipv4Addr::LOCALHOST, address).await
     }
 
-    /// Connects to a server from one of this machine's addresses.
+    /// Connects from one of this machine's addresses.
     pub(crate) async fn open_from(local: Ipv4Addr, address: SocketAddr) -> anyhow::Result<Self> {
         Ok(Self {
             local,
@@ -56,7 +53,6 @@ impl Connection {
         })
     }
 
-    /// Sends a request and returns its response.
     pub(crate) async fn call(&mut self, request: &[u8]) -> anyhow::Result<Response> {
         let response = tokio::time::timeout(TIMEOUT, self.exchange(request))
             .await
@@ -91,12 +87,6 @@ pub(crate) async fn connect(local: Ipv4Addr, address: SocketAddr) -> anyhow::Res
     Ok(stream)
 }
 
-/// The length of a body.
-enum Length {
-    Bytes(usize),
-    Chunked,
-}
-
 /// Returns the response at the start of `received` and its length, or `None` if it is not complete.
 fn parse(received: &[u8]) -> anyhow::Result<Option<(Response, usize)>> {
     let mut headers = [httparse::EMPTY_HEADER; MAX_HEADERS];
@@ -105,21 +95,22 @@ fn parse(received: &[u8]) -> anyhow::Result<Option<(Response, usize)>> {
         return Ok(None);
     };
     let status = head.code.context("a response without a status")?;
-    let (mut length, mut closes) = (Length::Bytes(0), false);
+    // A body without a length is in chunks.
+    let (mut length, mut closes) = (Some(0), false);
     for header in head.headers.iter() {
         let value = header.value;
         if header.name.eq_ignore_ascii_case("content-length") {
-            length = Length::Bytes(std::str::from_utf8(value)?.trim().parse()?);
+            length = Some(std::str::from_utf8(value)?.trim().parse()?);
         } else if header.name.eq_ignore_ascii_case("transfer-encoding") {
-            length = Length::Chunked;
+            length = None;
         } else if header.name.eq_ignore_ascii_case("connection") {
             closes = value.eq_ignore_ascii_case(b"close");
         }
     }
     let after = received.get(start..).unwrap_or_default();
     let body = match length {
-        Length::Bytes(length) => after.get(..length).map(|body| (body.to_vec(), length)),
-        Length::Chunked => chunks(after)?,
+        Some(length) => after.get(..length).map(|body| (body.to_vec(), length)),
+        None => chunks(after)?,
     };
     Ok(body.map(|(body, length)| {
         let response = Response {
@@ -154,7 +145,6 @@ fn chunks(encoded: &[u8]) -> anyhow::Result<Option<(Vec<u8>, usize)>> {
     }
 }
 
-/// Returns the bytes of a request.
 pub(crate) fn request(
     method: &str,
     path: &str,

@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, ensure};
+use anyhow::ensure;
 use futures_util::stream::{FuturesUnordered, TryStreamExt as _};
 use tokio::sync::{Mutex, mpsc};
 
@@ -17,10 +17,7 @@ pub(crate) const CONNECTIONS: usize = 32;
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Pace {
     /// Each connection sends its next request when it has the response to the last one.
-    Closed {
-        /// The number of connections.
-        connections: usize,
-    },
+    Closed { connections: usize },
     /// Requests are due at fixed times, however long the responses take.
     Open {
         /// Requests per second.
@@ -66,7 +63,12 @@ pub(crate) async fn send<R: AsRef<[u8]>>(
     for _ in 0..connections.min(requests.len()) {
         open.push(Connection::open(address).await?);
     }
-    let source = Source::new(requests.len(), pace);
+    let clock = match pace {
+        Pace::Closed { .. } => None,
+        Pace::Open { rate } => Some(Mutex::new(start_clock(requests.len(), rate))),
+    };
+    let next = Cell::new(0);
+    let source = Source { next, clock };
     let senders: FuturesUnordered<_> = open
         .into_iter()
         .map(|connection| send_each(connection, requests, &source))
@@ -83,8 +85,9 @@ async fn send_each<R: AsRef<[u8]>>(
     source: &Source,
 ) -> anyhow::Result<Vec<(usize, Call)>> {
     let mut calls = Vec::new();
-    while let Some((index, due)) = source.next().await {
-        let request = requests.get(index).context("a request that is not there")?;
+    while let Some((index, due)) = source.next().await
+        && let Some(request) = requests.get(index)
+    {
         let request = request.as_ref();
         let response = connection.call(request).await?;
         let end = Instant::now();
@@ -107,35 +110,25 @@ fn first_line(request: &[u8]) -> String {
 }
 
 /// Tells connections which request is next, and when it is due.
-enum Source {
-    Closed { next: Cell<usize>, count: usize },
-    Open(Mutex<mpsc::UnboundedReceiver<(usize, Instant)>>),
+struct Source {
+    next: Cell<usize>,
+    /// When requests are due. Without it, each is due when it is asked for.
+    clock: Option<Mutex<mpsc::UnboundedReceiver<Instant>>>,
 }
 
 impl Source {
-    fn new(count: usize, pace: Pace) -> Self {
-        match pace {
-            Pace::Closed { .. } => Self::Closed {
-                next: Cell::new(0),
-                count,
-            },
-            Pace::Open { rate } => Self::Open(Mutex::new(start_clock(count, rate))),
-        }
-    }
-
     async fn next(&self) -> Option<(usize, Instant)> {
-        match self {
-            Self::Closed { next, count } => {
-                let index = next.replace(next.get() + 1);
-                (index < *count).then(|| (index, Instant::now()))
-            }
-            Self::Open(due) => due.lock().await.recv().await,
-        }
+        let due = match &self.clock {
+            Some(clock) => clock.lock().await.recv().await?,
+            None => Instant::now(),
+        };
+        Some((self.next.replace(self.next.get() + 1), due))
     }
 }
 
-/// Sends each index when it is due. A thread does this, because the timers of the runtime are up to a millisecond late.
-fn start_clock(count: usize, rate: f64) -> mpsc::UnboundedReceiver<(usize, Instant)> {
+/// Sends the time at which each request is due when it has come. A thread does this, because the timers of the runtime are
+/// up to a millisecond late.
+fn start_clock(count: usize, rate: f64) -> mpsc::UnboundedReceiver<Instant> {
     let (due, receiver) = mpsc::unbounded_channel();
     let interval = Duration::from_secs_f64(1.0 / rate.max(0.001));
     std::thread::spawn(move || {
@@ -144,7 +137,7 @@ fn start_clock(count: usize, rate: f64) -> mpsc::UnboundedReceiver<(usize, Insta
             let at = start + interval.mul_f64(index as f64);
             std::thread::sleep(at.saturating_duration_since(Instant::now()));
             // The load was cancelled.
-            if due.send((index, at)).is_err() {
+            if due.send(at).is_err() {
                 return;
             }
         }

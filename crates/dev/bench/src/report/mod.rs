@@ -12,17 +12,15 @@ use anyhow::Context as _;
 use serde::{Deserialize, Serialize};
 
 use crate::http::load::Call;
-use crate::system::usage::Shares;
+use crate::system::usage::Usage;
 
 /// All that a run measured.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Report {
-    /// The command.
     pub(crate) command: String,
     /// The machine and the versions, each with its name.
     pub(crate) environment: Vec<(String, String)>,
-    /// The figures in the order in which they were measured.
     pub(crate) figures: Vec<Figure>,
     /// What the plots show.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -33,9 +31,7 @@ pub(crate) struct Report {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Figure {
-    /// The scenario's name.
     pub(crate) scenario: String,
-    /// What was measured.
     pub(crate) name: String,
     pub(crate) value: f64,
     pub(crate) unit: String,
@@ -48,7 +44,6 @@ pub(crate) struct Figure {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Limit {
-    /// What was measured.
     pub(crate) name: String,
     pub(crate) value: f64,
 }
@@ -88,7 +83,6 @@ pub(crate) enum Plot {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Point {
     pub(crate) plot: Plot,
-    /// The name of the line.
     pub(crate) series: String,
     pub(crate) x: f64,
     pub(crate) y: f64,
@@ -111,7 +105,6 @@ impl Figures {
         }
     }
 
-    /// Adds a point of a plot.
     pub(crate) fn point(&mut self, plot: Plot, series: &str, x: f64, y: f64) {
         self.points.push(Point {
             plot,
@@ -121,12 +114,10 @@ impl Figures {
         });
     }
 
-    /// Adds a value without a limit.
     pub(crate) fn add(&mut self, name: impl Into<String>, value: f64, unit: &str) {
         self.add_beside(name, value, unit, &[]);
     }
 
-    /// Adds a value beside its limits.
     pub(crate) fn add_beside(
         &mut self,
         name: impl Into<String>,
@@ -144,14 +135,13 @@ impl Figures {
     }
 
     /// Adds how the machine's processor time was used, which tells whether the processor was the limit.
-    pub(crate) fn add_shares(&mut self, name: &str, shares: Shares) {
+    pub(crate) fn add_shares(&mut self, name: &str, before: &Usage, after: &Usage) {
+        let [used, idle] = after.shares_since(before);
         let unit = "% of the machine";
-        let together = format!("{name}: processor, all together");
-        self.add(together, shares.system, unit);
-        self.add(format!("{name}: idle processor"), shares.idle, unit);
+        self.add(format!("{name}: processor, all together"), used, unit);
+        self.add(format!("{name}: idle processor"), idle, unit);
     }
 
-    /// Adds a median and a 99th percentile.
     pub(crate) fn add_spread(&mut self, name: &str, spread: Spread) {
         self.add(format!("{name}, p50"), spread.p50, "ms");
         self.add(format!("{name}, p99"), spread.p99, "ms");
@@ -186,7 +176,6 @@ impl Report {
         fs::write(path, text).with_context(|| format!("writing {}", path.display()))
     }
 
-    /// The figure of the same scenario and name.
     pub(crate) fn find(&self, figure: &Figure) -> Option<&Figure> {
         let key = |of: &Figure| (of.scenario.clone(), of.name.clone(), of.unit.clone());
         let mut figures = self.figures.iter();
@@ -216,11 +205,12 @@ pub(crate) fn number(value: f64) -> String {
     grouped
 }
 
-/// The median and the 99th percentile, in milliseconds.
+/// The median, the 99th percentile and the maximum, in milliseconds.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(crate) struct Spread {
     pub(crate) p50: f64,
     pub(crate) p99: f64,
+    pub(crate) longest: f64,
 }
 
 impl Spread {
@@ -235,6 +225,7 @@ impl Spread {
         Self {
             p50: at(50),
             p99: at(99),
+            longest: at(100),
         }
     }
 }

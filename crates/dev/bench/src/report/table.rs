@@ -1,5 +1,6 @@
 //! Tables for a terminal.
 
+use comfy_table::{CellAlignment, Table, presets};
 use rig::outln;
 
 use super::{Figure, Report, number};
@@ -7,7 +8,7 @@ use super::{Figure, Report, number};
 /// Prints figures, each with its limit.
 pub(crate) fn print(figures: &[Figure]) {
     let head = ["scenario", "figure", "value", "unit", "limit", "ratio"];
-    print_rows(&head, figures.iter().map(row).collect());
+    print_rows(head, figures.iter().map(row), 1);
 }
 
 /// Prints the figures of two reports and how they changed.
@@ -15,21 +16,18 @@ pub(crate) fn print_comparison(old: &Report, new: &Report) {
     let head = ["scenario", "figure", "old", "new", "unit", "change"];
     let rows = new.figures.iter().filter_map(|figure| {
         let before = old.find(figure)?.value;
-        let change = format!("{:+.1} %", (figure.value / before - 1.0) * 100.0);
+        let change = Some((figure.value / before - 1.0) * 100.0);
+        let change = change.filter(|change| change.is_finite());
         Some([
             figure.scenario.clone(),
             figure.name.clone(),
             number(before),
             number(figure.value),
             figure.unit.clone(),
-            if before.abs() > 0.0 {
-                change
-            } else {
-                String::new()
-            },
+            change.map_or_else(String::new, |change| format!("{change:+.1} %")),
         ])
     });
-    print_rows(&head, rows.collect());
+    print_rows(head, rows, 2);
 }
 
 /// The cells of a figure.
@@ -49,25 +47,16 @@ pub(crate) fn row(figure: &Figure) -> [String; 6] {
     ]
 }
 
-fn print_rows(head: &[&str; 6], mut rows: Vec<[String; 6]>) {
-    rows.insert(0, head.map(str::to_owned));
-    let width = |column: usize| {
-        let cells = rows.iter().filter_map(|row| row.get(column));
-        cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
-    };
-    let widths: Vec<usize> = (0..head.len()).map(width).collect();
-    for row in &rows {
-        let cells = row.iter().zip(&widths).enumerate();
-        let cells = cells.map(|(column, (cell, width))| match column {
-            // Numbers are compared from the right.
-            2 | 3 if is_number(cell) => format!("{cell:>width$}"),
-            _ => format!("{cell:<width$}"),
-        });
-        let line: Vec<String> = cells.collect();
-        outln!("{}", line.join("  ").trim_end());
+/// `values` columns after the first two have numbers, which are compared from the right.
+fn print_rows(head: [&str; 6], rows: impl Iterator<Item = [String; 6]>, values: usize) {
+    let mut table = Table::new();
+    table.load_preset(presets::NOTHING);
+    table.set_header(head).add_rows(rows);
+    for column in table.column_iter_mut() {
+        column.set_padding((0, 2));
     }
-}
-
-fn is_number(cell: &str) -> bool {
-    cell.starts_with(|first: char| first.is_ascii_digit() || first == '-')
+    for column in table.column_iter_mut().skip(2).take(values) {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+    outln!("{}", table.trim_fmt());
 }

@@ -5,59 +5,55 @@ use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, ensure};
+use futures_util::FutureExt as _;
 use rig::client::Person;
 use rig::output::say;
 use serde_json::Value;
 
 use crate::context::Context;
-use crate::http::connection::Connection;
-use crate::http::connection::request;
+use crate::http::connection::{Connection, request};
 use crate::http::load::{Call, Pace, send};
-use crate::report::Spread;
-use crate::report::{Figures, Limit};
-use crate::system::tables::{self, Generated, Roles};
+use crate::report::{Figures, Limit, Spread};
+use crate::system::tables::{self, Roles};
 
 const RATE: f64 = 50.0;
 /// Reads of a second at this rate.
 const BATCH: usize = 50;
+const ALONE: Duration = Duration::from_secs(5);
 const POLL: Duration = Duration::from_millis(20);
 const LIMIT: Duration = Duration::from_secs(15 * 60);
 const DESCRIPTION: usize = 42;
 
 /// Deletes the same tasks by a statement and by the API.
 pub(crate) async fn run(context: &mut Context, figures: &mut Figures) -> anyhow::Result<()> {
-    let count = context.size(200_000, 10_000);
+    let count = context.pick(200_000, 10_000);
     let leaver = context.sign_up()?;
     let admin = context.sign_in_admin()?;
-    let done = Cell::new(false);
-    let alone = tokio::try_join!(read_until(context, &done), stop_soon(&done))?.0;
-    let tasks = Generated {
-        count,
-        user: &leaver,
-        roles: Roles::Creator,
-        description: DESCRIPTION,
-    };
-    let by_hand = delete_by_hand(context, tasks).await?;
+    let pause = tokio::time::sleep(ALONE).map(Ok);
+    let (alone, ()) = read_beside(context, pause).await?;
+    let by_hand = delete_by_hand(context, &leaver, count).await?;
     say(&format!("deletion: adding {count} tasks"));
-    context.add_tasks(tasks).await?;
-    let done = Cell::new(false);
-    let (beside, deleted) = tokio::try_join!(
-        read_until(context, &done),
-        delete_by_api(context, &leaver, &admin, &done)
-    )?;
+    let added = context.add_tasks(count, &leaver, Roles::Creator, DESCRIPTION);
+    added.await?;
+    let deletion = delete_by_api(context, &leaver, &admin);
+    let (beside, [seconds, statuses]) = read_beside(context, deletion).await?;
     let name = format!("a user with {count} tasks, duration");
-    figures.add_beside(name, deleted.seconds, "s", &by_hand);
-    figures.add("different statuses meanwhile", deleted.statuses as f64, "");
+    figures.add_beside(name, seconds, "s", &by_hand);
+    figures.add("different statuses meanwhile", statuses, "");
     let name = "GET /user, 50 a second beside it: duration";
     figures.add_spread_beside(name, beside, "without a deletion", alone);
     context.system.reset().await
 }
 
 /// Returns the seconds of a statement that deletes the tasks, and of two that also delete their states.
-async fn delete_by_hand(context: &Context, generated: Generated<'_>) -> anyhow::Result<[Limit; 2]> {
-    let Generated { count, user, .. } = generated;
+async fn delete_by_hand(
+    context: &Context,
+    user: &Person,
+    count: usize,
+) -> anyhow::Result<[Limit; 2]> {
     say(&format!("deletion: adding {count} tasks to delete by hand"));
-    context.add_tasks(generated).await?;
+    let added = context.add_tasks(count, user, Roles::Creator, DESCRIPTION);
+    added.await?;
     let database = &context.system.database;
     let start = Instant::now();
     database.execute(&tables::delete_states(&user.id)).await?;
@@ -71,19 +67,8 @@ async fn delete_by_hand(context: &Context, generated: Generated<'_>) -> anyhow::
     ])
 }
 
-/// What a deletion by the API took.
-struct Deleted {
-    seconds: f64,
-    /// How many different statuses it had until it ended.
-    statuses: usize,
-}
-
-async fn delete_by_api(
-    context: &Context,
-    user: &Person,
-    admin: &str,
-    done: &Cell<bool>,
-) -> anyhow::Result<Deleted> {
+/// Returns the seconds of the deletion, and how many different statuses it had until it ended.
+async fn delete_by_api(context: &Context, user: &Person, admin: &str) -> anyhow::Result<[f64; 2]> {
     let mut connection = Connection::open(context.system.gateway).await?;
     let path = format!("/users/{}", user.id);
     let delete = request("DELETE", &path, Some(admin), None);
@@ -103,11 +88,7 @@ async fn delete_by_api(
         ensure!(start.elapsed() < LIMIT, "the deletion takes too long");
         tokio::time::sleep(POLL).await;
     }
-    done.set(true);
-    Ok(Deleted {
-        seconds: start.elapsed().as_secs_f64(),
-        statuses: statuses.len(),
-    })
+    Ok([start.elapsed().as_secs_f64(), statuses.len() as f64])
 }
 
 fn text(body: &Value, field: &str) -> anyhow::Result<String> {
@@ -116,20 +97,22 @@ fn text(body: &Value, field: &str) -> anyhow::Result<String> {
     Ok(value.to_owned())
 }
 
-/// Reads a user at a fixed rate, a second at a time, until `done`.
-async fn read_until(context: &Context, done: &Cell<bool>) -> anyhow::Result<Spread> {
+/// Reads a user at a fixed rate, a second at a time, until `work` has ended.
+async fn read_beside<T>(
+    context: &Context,
+    work: impl Future<Output = anyhow::Result<T>>,
+) -> anyhow::Result<(Spread, T)> {
     let bytes = request("GET", "/user", Some(&context.user.token), None);
-    let (start, mut latencies) = (Instant::now(), Vec::new());
-    while !done.get() && start.elapsed() < LIMIT {
-        let pace = Pace::Open { rate: RATE };
-        let calls = send(context.system.gateway, &[&bytes; BATCH], pace).await?;
-        latencies.extend(calls.iter().map(Call::latency));
-    }
-    Ok(Spread::of(latencies.into_iter()))
-}
-
-async fn stop_soon(done: &Cell<bool>) -> anyhow::Result<()> {
-    tokio::time::sleep(Duration::from_secs(5)).await;
-    done.set(true);
-    Ok(())
+    let done = Cell::new(false);
+    let work = work.inspect(|_| done.set(true));
+    let read = async {
+        let mut latencies = Vec::new();
+        while !done.get() {
+            let pace = Pace::Open { rate: RATE };
+            let calls = send(context.system.gateway, &[&bytes; BATCH], pace).await?;
+            latencies.extend(calls.iter().map(Call::latency));
+        }
+        anyhow::Ok(Spread::of(latencies.into_iter()))
+    };
+    tokio::try_join!(read, work)
 }

@@ -8,8 +8,7 @@ use crate::context::Context;
 use crate::decisions::{Decided, approve, burst, finish, measure, prepare, start_afresh};
 use crate::http::load::{Call, Pace};
 use crate::http::receiver::{Behaviour, Receiver};
-use crate::report::{Figures, Limit};
-use crate::report::{Spread, per_second, rate};
+use crate::report::{Figures, Limit, Spread, per_second, rate};
 use crate::system::WORKER;
 use crate::system::database::WRITE;
 
@@ -22,7 +21,7 @@ const SNAPSHOT: &str = "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ; SELECT 
 /// Decisions as fast as possible, with what they cost.
 pub(super) async fn decisions(context: &mut Context, figures: &mut Figures) -> anyhow::Result<()> {
     start_afresh(context).await?;
-    let count = context.size(10_000, 2_000);
+    let count = context.pick(10_000, 2_000);
     let receiver = Receiver::start(0, 1, Behaviour::Respond)?;
     let (_, before) = measure(context).await?;
     let tasks = prepare(context, count, 1, |seq| receiver.url(seq)).await?;
@@ -33,7 +32,7 @@ pub(super) async fn decisions(context: &mut Context, figures: &mut Figures) -> a
     figures.add_beside("webhooks, end to end", decided.delivered(), "/s", &limit);
     figures.add_spread("duration of a call", decided.calls());
     figures.add_spread("decision to receiver", decided.latencies());
-    figures.add_shares("decisions and webhooks", decided.shares());
+    decided.add_shares(figures);
     decided.add_repeated(figures);
     let wal = (prepared.wal - before.wal) / count as f64;
     figures.add("log of a task with a webhook", wal, "bytes");
@@ -55,14 +54,13 @@ fn add_processor_time(decided: &Decided, figures: &mut Figures) {
     }
 }
 
-/// Decisions with ten webhooks each.
 pub(super) async fn fan_out(context: &mut Context, figures: &mut Figures) -> anyhow::Result<()> {
     start_afresh(context).await?;
     let decided = burst(context, (2_000, 300), FAN_OUT, Pace::FULL).await?;
     let limit = [context.limit(WRITE).await?];
     figures.add_beside("webhooks, end to end", decided.delivered(), "/s", &limit);
     figures.add_beside("decisions accepted", decided.accepted(), "/s", &limit);
-    figures.add_shares("decisions and webhooks", decided.shares());
+    decided.add_shares(figures);
     decided.add_repeated(figures);
     add_processor_time(&decided, figures);
     Ok(())
@@ -86,25 +84,22 @@ pub(super) async fn measure_steady(context: &mut Context) -> anyhow::Result<Deci
     burst(context, (1_200, 200), 1, Pace::Open { rate: RATE }).await
 }
 
-/// Tasks that are created.
 pub(super) async fn create(context: &mut Context, figures: &mut Figures) -> anyhow::Result<()> {
     start_afresh(context).await?;
-    let count = context.size(10_000, 2_000);
+    let count = context.pick(10_000, 2_000);
     let before = context.system.usage();
     let tasks = prepare(context, count, 0, |_| String::new()).await?;
-    figures.add_shares("tasks", context.system.usage().shares_since(&before));
+    figures.add_shares("tasks", &before, &context.system.usage());
     add_writes(context, figures, "tasks created", &tasks.created).await
 }
 
-/// Webhooks that are registered.
 pub(super) async fn register(context: &mut Context, figures: &mut Figures) -> anyhow::Result<()> {
     start_afresh(context).await?;
     let receiver = Receiver::start(0, 1, Behaviour::Respond)?;
-    let count = context.size(10_000, 2_000);
+    let count = context.pick(10_000, 2_000);
     let before = context.system.usage();
     let tasks = prepare(context, count, 1, |seq| receiver.url(seq)).await?;
-    let shares = context.system.usage().shares_since(&before);
-    figures.add_shares("tasks, then webhooks", shares);
+    figures.add_shares("tasks, then webhooks", &before, &context.system.usage());
     add_writes(context, figures, "webhooks registered", &tasks.registered).await
 }
 
@@ -125,7 +120,7 @@ async fn add_writes(
 pub(super) async fn backlog(context: &mut Context, figures: &mut Figures) -> anyhow::Result<()> {
     start_afresh(context).await?;
     let receiver = Receiver::start(0, 1, Behaviour::Respond)?;
-    let count = context.size(10_000, 2_000);
+    let count = context.pick(10_000, 2_000);
     let tasks = prepare(context, count, 1, |seq| receiver.url(seq)).await?;
     receiver.expect(tasks.seqs.clone());
     context.system.stop(WORKER)?;

@@ -11,8 +11,7 @@ use crate::decisions::{prepare, start_afresh};
 use crate::http::connection::request;
 use crate::http::load::{Call, Pace, send};
 use crate::proxies::{Addresses, HAPROXY, NGINX, Proxies, TOKEN};
-use crate::report::{Figures, Limit};
-use crate::report::{Spread, rate};
+use crate::report::{Figures, Limit, Spread, rate};
 use crate::system::database::READ;
 use crate::system::usage::CLIENT;
 use crate::system::{GATEWAY, SECOND_GATEWAY};
@@ -21,11 +20,9 @@ use crate::system::{GATEWAY, SECOND_GATEWAY};
 const PATH: &str = "/people-task/tasks/0123456789abcdef01234567";
 /// The proxies take turns, so that what else the machine does affects all of them.
 const ROUNDS: usize = 3;
-const FULL: Duration = Duration::from_secs(3);
-const QUICK: Duration = Duration::from_millis(500);
 const MOST: usize = 1_000_000;
-const GATEWAY_ALONE: &str = "gateway in front of nginx";
 const VERIFYING: &str = "HAProxy with ES256 in front of nginx";
+const GATEWAY_ALONE: &str = "gateway in front of nginx";
 
 const TASKS: usize = 100;
 /// The requests and how many times fewer of them are sent. A user may have two lists at a time, so lists wait for
@@ -83,7 +80,7 @@ async fn measure_proxies(context: &Context, figures: &mut Figures) -> anyhow::Re
     rig.start_process_with(SECOND_GATEWAY, &[("PEOPLE_TASK_SERVICE_URL", &service)])?;
     let gateway = rig.process(SECOND_GATEWAY)?.address()?.parse()?;
     let mut ways = ways(&proxies, gateway, &context.user);
-    let time = if context.quick { QUICK } else { FULL };
+    let time = Duration::from_millis(context.pick(3_000, 500));
     for way in &mut ways {
         way.count = fitting(way.address, &way.bytes, Pace::FULL, time, MOST).await?;
     }
@@ -159,7 +156,7 @@ fn report(ways: &[Way], figures: &mut Figures) {
 async fn measure_reads(context: &mut Context, figures: &mut Figures) -> anyhow::Result<()> {
     start_afresh(context).await?;
     let tasks = prepare(context, TASKS, 0, |_| String::new()).await?;
-    let count = context.size(30_000, 5_000);
+    let count = context.pick(30_000, 5_000);
     let limits = [context.limit(READ).await?];
     for (name, path, fewer) in READS {
         let path = path.replace(":id", tasks.ids.first().map_or("", String::as_str));
@@ -173,7 +170,7 @@ async fn measure_reads(context: &mut Context, figures: &mut Figures) -> anyhow::
         figures.add_spread(&format!("{name}, duration"), durations);
         let each = after.cpu_of(GATEWAY, &before) / calls.len() as f64 * 1e6;
         figures.add(format!("{name}, processor of the gateway"), each, "µs");
-        figures.add_shares(name, after.shares_since(&before));
+        figures.add_shares(name, &before, &after);
     }
     Ok(())
 }

@@ -18,8 +18,6 @@ const FOR_EACH: usize = 32;
 const DEAD: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 99);
 /// Nothing listens at the port for discarded data.
 const DEAD_PORT: u16 = 9;
-const FULL_IDLE: Duration = Duration::from_secs(10);
-const QUICK_IDLE: Duration = Duration::from_secs(3);
 const SLOW: u8 = 4;
 const PAUSE: Duration = Duration::from_millis(50);
 /// The default of `WEBHOOK_MAX_IN_FLIGHT_PER_HOST`.
@@ -59,7 +57,7 @@ pub(super) async fn dead_host(context: &mut Context, figures: &mut Figures) -> a
     start_afresh(context).await?;
     let idle = postgres_idle(context).await;
     let steady = measure_steady(context).await?;
-    let count = context.size(10_000, 1_000);
+    let count = context.pick(10_000, 1_000);
     let url = |_| format!("http://{DEAD}:{DEAD_PORT}/");
     let tasks = prepare(context, count, WEBHOOKS, url).await?;
     approve(context, &tasks, Pace::FULL).await?;
@@ -89,7 +87,7 @@ fn postgres(decided: &Decided) -> f64 {
 }
 
 async fn postgres_idle(context: &Context) -> f64 {
-    let time = if context.quick { QUICK_IDLE } else { FULL_IDLE };
+    let time = Duration::from_secs(context.pick(10, 3));
     let before = context.system.usage();
     tokio::time::sleep(time).await;
     let used = context.system.usage().cpu_of("postgres", &before);
@@ -121,7 +119,7 @@ pub(super) async fn two_workers(
 
 async fn measure_slow(context: &mut Context) -> anyhow::Result<Decided> {
     let receiver = Receiver::start(2, SLOW, Behaviour::RespondAfter(PAUSE))?;
-    let count = context.size(10_000, 2_000);
+    let count = context.pick(10_000, 2_000);
     let tasks = prepare(context, count, 1, |seq| receiver.url(seq)).await?;
     decide(context, &tasks, &receiver, Pace::FULL).await
 }

@@ -9,10 +9,6 @@ use crate::report::Figures;
 use crate::system::usage::{CLIENT, MEBIBYTE};
 use crate::system::{ENGINE, REST};
 
-/// Long enough that work which is repeated every few seconds counts as often as it should.
-const FULL: Duration = Duration::from_secs(30);
-const QUICK: Duration = Duration::from_secs(10);
-
 /// Measures the start, then after decisions.
 pub(crate) async fn run(context: &mut Context, figures: &mut Figures) -> anyhow::Result<()> {
     tokio::time::sleep(REST).await;
@@ -26,7 +22,8 @@ pub(crate) async fn run(context: &mut Context, figures: &mut Figures) -> anyhow:
 }
 
 async fn observe(context: &Context, figures: &mut Figures, when: &str) {
-    let time = if context.quick { QUICK } else { FULL };
+    // Long enough that work which is repeated every few seconds counts as often as it should.
+    let time = Duration::from_secs(context.pick(30, 10));
     let before = context.system.usage();
     tokio::time::sleep(time).await;
     let after = context.system.usage();

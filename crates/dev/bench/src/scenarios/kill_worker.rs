@@ -15,7 +15,7 @@ const PAUSE: Duration = Duration::from_millis(10);
 /// Kills the first worker when a quarter of the webhooks has arrived, several times: how long the host waits depends on
 /// how many of its places the killed worker had.
 pub(crate) async fn run(context: &mut Context, figures: &mut Figures) -> anyhow::Result<()> {
-    let rounds = context.size(5, 1);
+    let rounds = context.pick(5, 1);
     let mut pauses = Vec::new();
     for _ in 0..rounds {
         pauses.push(kill_once(context).await?);
@@ -50,7 +50,7 @@ async fn kill_once(context: &mut Context) -> anyhow::Result<Pauses> {
     context.system.rig.start_process(SECOND_WORKER)?;
     warm_up(context).await?;
     let receiver = Receiver::start(0, 1, Behaviour::RespondAfter(PAUSE))?;
-    let count = context.size(4_000, 2_000);
+    let count = context.pick(4_000, 2_000);
     let tasks = prepare(context, count, 1, |seq| receiver.url(seq)).await?;
     receiver.expect(tasks.seqs.clone());
     let before = measure(context).await?;
@@ -83,10 +83,9 @@ fn pauses(decided: &Decided, killed: Instant, count: usize) -> Pauses {
     let mut after: Vec<f64> = after.collect();
     after.sort_unstable_by(f64::total_cmp);
     let next = after.first().copied().unwrap_or_default();
-    let gaps = after.windows(2).filter_map(|pair| match pair {
-        [one, following] => Some(following - one),
-        _ => None,
-    });
+    let gaps = after
+        .array_windows()
+        .map(|[one, following]| following - one);
     Pauses {
         next,
         longest: gaps.fold(next, f64::max),

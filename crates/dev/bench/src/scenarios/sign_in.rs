@@ -8,13 +8,10 @@ use serde_json::json;
 use crate::context::{Context, PASSWORD};
 use crate::http::connection::request;
 use crate::http::load::{Call, Pace, send};
-use crate::report::{Figures, Limit};
-use crate::report::{Spread, rate};
+use crate::report::{Figures, Limit, Spread, rate};
 
 /// Users who sign in at the same time, each over a connection.
 const USERS: usize = 8;
-const FULL: Duration = Duration::from_secs(15);
-const QUICK: Duration = Duration::from_secs(4);
 const PACE: Pace = Pace::Closed { connections: USERS };
 /// How often a user is read beside the sign-ins.
 const READS: Pace = Pace::Open { rate: 200.0 };
@@ -23,9 +20,9 @@ const MORE: usize = 100;
 
 /// Measures sign-ins beside bcrypt alone, and reads beside sign-ins.
 pub(crate) async fn run(context: &mut Context, figures: &mut Figures) -> anyhow::Result<()> {
-    let count = context.size(160, 32);
+    let count = context.pick(160, 32);
     let requests = sign_ins(context, count).await?;
-    let time = if context.quick { QUICK } else { FULL };
+    let time = Duration::from_secs(context.pick(15, 4));
     let hashes = hashes_per_second(time).await?;
     let calls = send(context.system.gateway, &requests, PACE).await?;
     let name = format!("bcrypt of cost {COST} on {THREADS} threads");
@@ -70,7 +67,7 @@ async fn measure_reads(
 }
 
 async fn read(context: &Context) -> anyhow::Result<Spread> {
-    let count = context.size(3_000, 800);
+    let count = context.pick(3_000, 800);
     let bytes = request("GET", "/user", Some(&context.user.token), None);
     let calls = send(context.system.gateway, &vec![&bytes; count], READS).await?;
     Ok(Spread::of(calls.iter().map(Call::latency)))

@@ -10,9 +10,8 @@ use crate::context::Context;
 use crate::decisions::burst;
 use crate::http::connection::request;
 use crate::http::load::{Pace, send};
-use crate::report::Spread;
-use crate::report::{Figures, Plot};
-use crate::system::tables::{Generated, Roles};
+use crate::report::{Figures, Plot, Spread};
+use crate::system::tables::Roles;
 use crate::system::usage::{MEBIBYTE, Memory, memory_of, memory_sum};
 use crate::system::{PROCESSES, REST};
 
@@ -25,24 +24,18 @@ const DELETED: usize = 5;
 const LISTS: Pace = Pace::Closed { connections: 2 };
 /// Fewer than one client address may have in flight.
 const FLOOD: Pace = Pace::Closed { connections: 128 };
-const FULL_REST: Duration = Duration::from_secs(60);
-const QUICK_REST: Duration = Duration::from_secs(10);
 const INTERVAL: Duration = Duration::from_millis(500);
 
 /// Starts all processes, then loads them.
 pub(crate) async fn run(context: &mut Context, figures: &mut Figures) -> anyhow::Result<()> {
-    let tasks = Generated {
-        count: TASKS,
-        user: &context.user,
-        roles: Roles::Creator,
-        description: DESCRIPTION,
-    };
-    context.add_tasks(tasks).await?;
+    let user = &context.user;
+    let added = context.add_tasks(TASKS, user, Roles::Creator, DESCRIPTION);
+    added.await?;
     measure_starts(context, figures).await?;
     tokio::time::sleep(REST).await;
     let processes = context.system.processes();
     add_memory(figures, "just started", &memory_of(&processes));
-    let rest = if context.quick { QUICK_REST } else { FULL_REST };
+    let rest = Duration::from_secs(context.pick(60, 10));
     let work = async {
         let size = load(context).await?;
         tokio::time::sleep(rest).await;
@@ -61,7 +54,7 @@ pub(crate) async fn run(context: &mut Context, figures: &mut Figures) -> anyhow:
 /// Starts the processes in the order of their dependencies, each when the one before it is ready.
 async fn measure_starts(context: &mut Context, figures: &mut Figures) -> anyhow::Result<()> {
     let mut times: BTreeMap<&str, Vec<Duration>> = BTreeMap::new();
-    for _ in 0..context.size(5, 2) {
+    for _ in 0..context.pick(5, 2) {
         for name in PROCESSES.iter().rev() {
             context.system.stop(name)?;
         }
@@ -94,8 +87,8 @@ async fn load(context: &mut Context) -> anyhow::Result<f64> {
     let token = Some(context.user.token.clone());
     let size = ask_for_lists(context).await?;
     let user = request("GET", "/user", token.as_deref(), None);
-    send(gateway, &vec![user; context.size(200_000, 20_000)], FLOOD).await?;
-    let forgotten = forgotten_passwords(context.size(1_000, 100));
+    send(gateway, &vec![user; context.pick(200_000, 20_000)], FLOOD).await?;
+    let forgotten = forgotten_passwords(context.pick(1_000, 100));
     send(gateway, &forgotten, Pace::FULL).await?;
     delete_users(context).await?;
     burst(context, (5_000, 1_000), 1, Pace::FULL).await?;
@@ -106,7 +99,7 @@ async fn load(context: &mut Context) -> anyhow::Result<f64> {
 /// page in MiB.
 async fn ask_for_lists(context: &Context) -> anyhow::Result<f64> {
     let admin = context.sign_in_admin()?;
-    let count = context.size(50, 10);
+    let count = context.pick(50, 10);
     let path = "/people-task/tasks?limit=1000";
     let own = vec![request("GET", path, Some(&context.user.token), None); count];
     let path = format!("{path}&role=any");

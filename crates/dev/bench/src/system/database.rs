@@ -38,7 +38,6 @@ impl Database {
         Self { url }
     }
 
-    /// Runs statements that return nothing.
     pub(crate) async fn execute(&self, sql: &str) -> anyhow::Result<()> {
         self.query(sql).await.map(drop)
     }
@@ -81,7 +80,6 @@ impl Database {
         on_thread(move || client::pgbench(&url, &options)).await
     }
 
-    /// Reads the state of the deliveries and of the log.
     pub(crate) async fn state(&self) -> anyhow::Result<DatabaseState> {
         let row = self.query(tables::STATE).await?;
         let (waiting, wal) = row
@@ -93,7 +91,6 @@ impl Database {
         })
     }
 
-    /// The version of the server.
     pub(crate) async fn version(&self) -> anyhow::Result<String> {
         self.query("SHOW server_version").await
     }

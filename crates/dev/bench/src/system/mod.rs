@@ -22,7 +22,6 @@ use self::usage::Usage;
 pub(crate) const WORKER: &str = "webhook-worker";
 /// Another one, which only some scenarios start.
 pub(crate) const SECOND_WORKER: &str = "webhook-worker-2";
-/// The gateway of the system.
 pub(crate) const GATEWAY: &str = "gateway";
 /// A gateway that only some scenarios start, with another service behind it.
 pub(crate) const SECOND_GATEWAY: &str = "gateway-2";
@@ -40,12 +39,9 @@ pub(crate) const PROCESSES: [&str; 6] = [
 /// Until processes that were just started have come to rest.
 pub(crate) const REST: Duration = Duration::from_secs(2);
 
-/// The running system.
 pub(crate) struct System {
     pub(crate) rig: system::System,
-    /// The gateway.
     pub(crate) gateway: SocketAddr,
-    /// The database of the services.
     pub(crate) database: Database,
 }
 

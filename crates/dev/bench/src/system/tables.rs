@@ -40,18 +40,6 @@ pub(crate) const REMOVE_USERS: &str = concat!(
 pub(crate) const VACUUM_USERS: &str = "VACUUM (ANALYZE) users.users, users.last_sign_ins, \
     users.user_segments, users.sign_in_names";
 
-/// Generated tasks.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Generated<'people> {
-    /// How many.
-    pub(crate) count: usize,
-    /// The user whose tasks are measured.
-    pub(crate) user: &'people Person,
-    pub(crate) roles: Roles,
-    /// The length of each description.
-    pub(crate) description: usize,
-}
-
 /// What the user is to generated tasks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Roles {
@@ -61,10 +49,10 @@ pub(crate) enum Roles {
     Shared,
 }
 
-/// Returns the statement that adds tasks. Half are pending, one in a thousand is rejected, and the others are approved.
-/// Half are to be decided by a certain time.
-pub(crate) fn add_tasks(generated: Generated<'_>) -> String {
-    let rows = task_rows(generated);
+/// Returns the statement that adds tasks with descriptions of this length. Half are pending, one in a thousand is rejected,
+/// and the others are approved. Half are to be decided by a certain time.
+pub(crate) fn add_tasks(count: usize, user: &Person, roles: Roles, description: usize) -> String {
+    let rows = task_rows(count, user, roles, description);
     // The columns of each table stand only here.
     format!(
         "WITH rows AS MATERIALIZED ({rows}), added AS (
@@ -81,13 +69,7 @@ pub(crate) fn add_tasks(generated: Generated<'_>) -> String {
     )
 }
 
-fn task_rows(generated: Generated<'_>) -> String {
-    let Generated {
-        count,
-        user,
-        roles,
-        description,
-    } = generated;
+fn task_rows(count: usize, user: &Person, roles: Roles, description: usize) -> String {
     let other = "other@example.com";
     let stranger = "ffffffffffffffffffffffff";
     let role = |role: usize, own: &str, other: &str| match roles {

@@ -21,15 +21,6 @@ pub(crate) struct Used {
     started: u64,
 }
 
-/// Shares of the machine's processor time, in percent. The rest went to the kernel and to other programs.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Shares {
-    /// What the system, its servers and this process used.
-    pub(crate) system: f64,
-    /// What nothing used.
-    pub(crate) idle: f64,
-}
-
 /// The use of all processes at one moment.
 #[derive(Debug, Clone)]
 pub(crate) struct Usage {
@@ -61,16 +52,13 @@ impl Usage {
         }
     }
 
-    /// How the machine's processor time since `earlier` was used.
-    pub(crate) fn shares_since(&self, earlier: &Self) -> Shares {
+    /// Shares of the machine's processor time since `earlier`, in percent: what the system, its servers and this process
+    /// used, and what nothing used. The rest went to the kernel and to other programs.
+    pub(crate) fn shares_since(&self, earlier: &Self) -> [f64; 2] {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let time = self.at.saturating_duration_since(earlier.at).as_secs_f64();
-        let all = time * cores as f64;
-        let system: f64 = self.cpu_since(earlier).values().sum();
-        Shares {
-            system: system / all * 100.0,
-            idle: (self.idle - earlier.idle) / all * 100.0,
-        }
+        let used: f64 = self.cpu_since(earlier).values().sum();
+        [used, self.idle - earlier.idle].map(|cpu| cpu / (time * cores as f64) * 100.0)
     }
 
     /// The processor time of each process since `earlier`.

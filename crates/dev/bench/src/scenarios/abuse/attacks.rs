@@ -32,8 +32,8 @@ const HOST: &str = "HTTP/1.1\r\nHost: gateway\r\n";
 /// How much of a response is read at most.
 const MAX_RESPONSE: u64 = 4096;
 
-/// One attack: its name, the parallel loops, the shortest time from one round of a loop to the next in milliseconds, and what
-/// the attacker sends in a round.
+/// One attack: its name, the parallel loops, the shortest time from one round of a loop to the next in milliseconds, and
+/// what the attacker sends in a round.
 type Attack = (&'static str, usize, u64, fn(&Person, usize) -> Payload);
 
 /// What is sent in one round.
@@ -140,7 +140,6 @@ pub(super) fn prepare(context: &Context, attacker: &Person) -> anyhow::Result<()
 /// How often each attack met each outcome.
 type Outcomes = Arc<Mutex<BTreeMap<(&'static str, String), u64>>>;
 
-/// The running attacks.
 pub(super) struct Attackers {
     /// `None` at the end.
     runtime: Option<Runtime>,

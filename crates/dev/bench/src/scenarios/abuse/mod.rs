@@ -24,9 +24,6 @@ use crate::system::usage::{Memory, memory_of};
 const NORMAL: Ipv4Addr = Ipv4Addr::LOCALHOST;
 const ANONYMOUS: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 2);
 const SIGNED_IN: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 3);
-/// How long the attacks last, and how long the normal user is alone before and after them.
-const FULL: [Duration; 2] = [Duration::from_secs(60), Duration::from_secs(30)];
-const QUICK: [Duration; 2] = [Duration::from_secs(15); 2];
 const WARM_UP: Duration = Duration::from_secs(3);
 /// MiB that no process may exceed.
 const MEMORY_LIMIT: f64 = 512.0;
@@ -51,7 +48,8 @@ async fn measure(
     user: Person,
     attacker: &Person,
 ) -> anyhow::Result<()> {
-    let [attacked, alone] = if context.quick { QUICK } else { FULL };
+    let attacked = Duration::from_secs(context.pick(60, 15));
+    let alone = Duration::from_secs(context.pick(30, 15));
     let gateway = context.system.gateway;
     let mut user = NormalUser::connect(gateway, NORMAL, user).await?;
     user.work(WARM_UP).await.ensure_none_failed("warming up")?;
@@ -66,12 +64,12 @@ async fn measure(
     for call in [None, Some(SIGN_IN)] {
         let name = call.unwrap_or("other calls");
         let [before, under, after] = [&before, &under, &after].map(|phase| phase.spread(call));
-        figures.add_spread(&format!("{name}, alone"), before.0);
-        figures.add(format!("{name}, alone, longest"), before.1, "ms");
-        for (phase, (spread, longest)) in [("under attack", under), ("after it", after)] {
+        figures.add_spread(&format!("{name}, alone"), before);
+        figures.add(format!("{name}, alone, longest"), before.longest, "ms");
+        for (phase, spread) in [("under attack", under), ("after it", after)] {
             let name = format!("{name}, {phase}");
-            figures.add_spread_beside(&name, spread, "alone", before.0);
-            figures.add(format!("{name}, longest"), longest, "ms");
+            figures.add_spread_beside(&name, spread, "alone", before);
+            figures.add(format!("{name}, longest"), spread.longest, "ms");
         }
     }
     for (phase, observed) in [
@@ -98,13 +96,11 @@ fn check_memory(context: &Context, figures: &mut Figures) -> anyhow::Result<()> 
 }
 
 impl Observed {
-    /// How long calls of a kind took, or all but signing in, and the longest of them in milliseconds.
-    fn spread(&self, call: Option<&str>) -> (Spread, f64) {
+    /// How long calls of a kind took, or all but signing in.
+    fn spread(&self, call: Option<&str>) -> Spread {
         let is_wanted = |name: &str| call.map_or(name != SIGN_IN, |call| name == call);
-        let calls = || self.calls.iter().filter(|(name, _)| is_wanted(name));
-        let longest = calls().map(|(_, took)| *took).max().unwrap_or_default();
-        let spread = Spread::of(calls().map(|(_, took)| *took));
-        (spread, longest.as_secs_f64() * 1e3)
+        let calls = self.calls.iter().filter(|(name, _)| is_wanted(name));
+        Spread::of(calls.map(|(_, took)| *took))
     }
 
     fn ensure_none_failed(&self, phase: &str) -> anyhow::Result<()> {
@@ -131,8 +127,8 @@ mod tests {
         observed.record("read", ms, Ok(()));
         observed.record("read", 60_000 * ms, Err(anyhow::anyhow!("no response")));
         observed.record(SIGN_IN, 300 * ms, Ok(()));
-        let (spread, longest) = observed.spread(None);
-        assert!((spread.p50 - 1.0).abs() < 1e-9 && (longest - 1.0).abs() < 1e-9);
+        let spread = observed.spread(None);
+        assert!((spread.p50 - 1.0).abs() < 1e-9 && (spread.longest - 1.0).abs() < 1e-9);
         let error = observed
             .ensure_none_failed("after")
             .unwrap_err()

@@ -74,10 +74,8 @@ impl NormalUser {
             let name = names.next()?;
             // The failed creation is already counted.
             let bytes = call(name, person, task.as_deref())?;
-            let body = working
-                .call(&bytes)
-                .await
-                .and_then(|response| response.json());
+            let response = working.call(&bytes).await;
+            let body = response.and_then(|response| response.json());
             if name == "create" {
                 let id = |body: &Value| Some(body.get("id")?.as_str()?.to_owned());
                 *task = body.as_ref().ok().and_then(id);
@@ -91,8 +89,8 @@ impl NormalUser {
             Some((SIGN_IN, signed_in.map(drop)))
         };
         let (mut observed, signed_in) = tokio::join!(
-            repeat("work", CALL_INTERVAL, duration, work),
-            repeat(SIGN_IN, SIGN_IN_INTERVAL, duration, sign_in_again)
+            repeat(CALL_INTERVAL, duration, MAX_DELAY, work),
+            repeat(SIGN_IN_INTERVAL, duration, MAX_DELAY, sign_in_again)
         );
         observed.calls.extend(signed_in.calls);
         observed.failures.extend(signed_in.failures);
@@ -100,21 +98,32 @@ impl NormalUser {
     }
 }
 
-/// Makes calls until `duration` has passed. `call` returns its name and its result, or nothing if it cannot be made.
+/// Makes a call every `interval` until `duration` has passed, one after the other. `call` returns its name and its result,
+/// or nothing if it cannot be made.
+///
+/// A slow call delays the next ones and does not cancel them. Because durations count from the due time, a stall shows in
+/// every call that it delays. Calls that would be made more than `max_delay` after the end have failed.
 async fn repeat(
-    missed: &'static str,
     interval: Duration,
     duration: Duration,
+    max_delay: Duration,
     mut call: impl AsyncFnMut() -> Option<(&'static str, anyhow::Result<()>)>,
 ) -> Observed {
     let mut observed = Observed::default();
-    let mut schedule = Schedule::new(interval, duration);
-    while let Some(due) = schedule.next().await {
-        if let Some((name, result)) = call().await {
-            observed.record(name, due.elapsed(), result);
+    let mut due = Instant::now();
+    let end = due + duration;
+    while due < end {
+        if Instant::now() < end + max_delay {
+            sleep_until(due).await;
+            if let Some((name, result)) = call().await {
+                observed.record(name, due.elapsed(), result);
+            }
+        } else {
+            let missed = anyhow::anyhow!("not made, because earlier calls took too long");
+            observed.record("a call", Duration::ZERO, Err(missed));
         }
+        due += interval;
     }
-    schedule.record_missed(missed, &mut observed);
     observed
 }
 
@@ -134,78 +143,37 @@ fn call(name: &str, person: &Person, task: Option<&str>) -> Option<Vec<u8>> {
     Some(request(method, &path, Some(&person.token), body.as_ref()))
 }
 
-/// The times at which calls are due. A slow call delays the next ones and does not cancel them. Because durations
-/// count from the due time, a stall shows in every call that it delays.
-struct Schedule {
-    next: Instant,
-    interval: Duration,
-    end: Instant,
-}
-
-impl Schedule {
-    fn new(interval: Duration, duration: Duration) -> Self {
-        let next = Instant::now();
-        Self {
-            next,
-            interval,
-            end: next + duration,
-        }
-    }
-
-    /// Waits for the next due time, and returns it. `None` at the end, or if the calls are too late.
-    async fn next(&mut self) -> Option<Instant> {
-        let due = self.due(Instant::now())?;
-        sleep_until(due).await;
-        Some(due)
-    }
-
-    fn due(&mut self, now: Instant) -> Option<Instant> {
-        let due = self.next;
-        if due >= self.end || now >= self.end + MAX_DELAY {
-            return None;
-        }
-        self.next += self.interval;
-        Some(due)
-    }
-
-    /// Counts the calls that were never made as failed.
-    fn record_missed(&self, call: &'static str, observed: &mut Observed) {
-        let mut due = self.next;
-        while due < self.end {
-            let missed = anyhow::anyhow!("not made, because earlier calls took too long");
-            observed.record(call, Duration::ZERO, Err(missed));
-            due += self.interval;
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::time::Duration;
 
-    use super::{CALL_INTERVAL, MAX_DELAY, Observed, Schedule};
+    use super::{Observed, repeat};
 
-    const PHASE: Duration = Duration::from_secs(1);
+    const INTERVAL: Duration = Duration::from_millis(5);
+    const PHASE: Duration = Duration::from_millis(100);
 
-    #[test]
-    fn a_stall_delays_calls_and_cancels_none() {
-        let mut schedule = Schedule::new(CALL_INTERVAL, PHASE);
-        let start = schedule.next;
-        assert_eq!(schedule.due(start), Some(start));
-        let late = start + PHASE;
-        let due = std::iter::from_fn(|| schedule.due(late));
-        let expected = (1..20).map(|n| start + n * CALL_INTERVAL);
-        assert!(due.eq(expected));
+    /// Makes twenty calls, the first of which takes longer than the phase.
+    async fn stall(max_delay: Duration) -> Observed {
+        let mut stalls = [2 * PHASE].into_iter();
+        let call = async || {
+            tokio::time::sleep(stalls.next().unwrap_or_default()).await;
+            Some(("read", Ok(())))
+        };
+        repeat(INTERVAL, PHASE, max_delay, call).await
     }
 
-    #[test]
-    fn calls_that_are_never_made_have_failed() {
-        let mut schedule = Schedule::new(CALL_INTERVAL, PHASE);
-        let start = schedule.next;
-        assert_eq!(schedule.due(start), Some(start));
-        assert_eq!(schedule.due(start + PHASE + MAX_DELAY), None);
-        let mut observed = Observed::default();
-        schedule.record_missed("work", &mut observed);
-        assert_eq!(observed.failures.len(), 19);
+    #[tokio::test]
+    async fn a_stall_delays_calls_and_cancels_none() {
+        let observed = stall(100 * PHASE).await;
+        assert_eq!((observed.calls.len(), observed.failures.len()), (20, 0));
+        for (number, (_, took)) in (0..).zip(&observed.calls) {
+            assert!(*took >= 2 * PHASE - number * INTERVAL, "{number}: {took:?}");
+        }
+    }
+
+    #[tokio::test]
+    async fn calls_that_are_never_made_have_failed() {
+        let observed = stall(Duration::ZERO).await;
+        assert_eq!((observed.calls.len(), observed.failures.len()), (1, 19));
     }
 }

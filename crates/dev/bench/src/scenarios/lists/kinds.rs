@@ -25,32 +25,20 @@ const ROLES: [(&str, &str); 4] = [
     ("to decide", "&role=approver"),
     ("asked by me", "&role=requester"),
 ];
-/// Queries of pages, and whether counts accept them, too. `{deep}` is nearly the number of rows that the list has.
-const TASK_QUERIES: [(&str, &str, bool); 12] = [
-    ("oldest first", "&sort=created:1", false),
-    ("by decision time", "&sort=decisionBy:1", false),
-    ("by title", "&sort=title:1", false),
-    ("by status", "&sort=status:1", false),
-    ("by change", "&sort=mtime:-1", false),
-    (
-        "pending by change",
-        "&sort=mtime:-1&filter=status:pending",
-        false,
-    ),
-    ("few: rejected", "&filter=status:rejected", true),
-    (
-        "few: of an approver",
-        "&filter=approver:nobody@example.com",
-        true,
-    ),
-    ("with a pattern", "&pattern=purchase%2012", true),
-    ("deep", "&offset={deep}", false),
-    (
-        "pending, deep",
-        "&filter=status:pending&offset={half}",
-        false,
-    ),
-    ("of 1000", "&limit=1000", false),
+/// `{deep}` is nearly the number of rows that the list has.
+const TASK_QUERIES: [(&str, &str); 12] = [
+    ("oldest first", "&sort=created:1"),
+    ("by decision time", "&sort=decisionBy:1"),
+    ("by title", "&sort=title:1"),
+    ("by status", "&sort=status:1"),
+    ("by change", "&sort=mtime:-1"),
+    ("pending by change", "&sort=mtime:-1&filter=status:pending"),
+    ("few: rejected", "&filter=status:rejected"),
+    ("few: of an approver", "&filter=approver:nobody@example.com"),
+    ("with a pattern", "&pattern=purchase%2012"),
+    ("deep", "&offset={deep}"),
+    ("pending, deep", "&filter=status:pending&offset={half}"),
+    ("of 1000", "&limit=1000"),
 ];
 const USER_SORTS: [&str; 7] = [
     "created:-1",
@@ -61,21 +49,16 @@ const USER_SORTS: [&str; 7] = [
     "isActive:1",
     "lastSignIn:-1",
 ];
-/// Queries of pages, and whether counts accept them, too.
-const USER_QUERIES: [(&str, &str, bool); 9] = [
-    (
-        "of a username",
-        "&filter=username:person77@example.org",
-        true,
-    ),
-    ("of an address", "&filter=email:person77@example.org", true),
-    ("few: of a scope", "&filter=scope:auditor", true),
-    ("of a rare plan", "&filter=plan:pro", true),
-    ("of a vendor", "&filter=vendor:acme", true),
-    ("inactive", "&filter=isActive:false", true),
-    ("with a pattern", "&pattern=person12", true),
-    ("deep", "&offset={deep}", false),
-    ("of 1000", "&limit=1000", false),
+const USER_QUERIES: [(&str, &str); 9] = [
+    ("of a username", "&filter=username:person77@example.org"),
+    ("of an address", "&filter=email:person77@example.org"),
+    ("few: of a scope", "&filter=scope:auditor"),
+    ("of a rare plan", "&filter=plan:pro"),
+    ("of a vendor", "&filter=vendor:acme"),
+    ("inactive", "&filter=isActive:false"),
+    ("with a pattern", "&pattern=person12"),
+    ("deep", "&offset={deep}"),
+    ("of 1000", "&limit=1000"),
 ];
 
 /// A list and its count.
@@ -105,19 +88,21 @@ const USERS: Rows = Rows {
 
 impl Rows {
     /// A page, and its count if that accepts the query, too.
-    fn kinds(&self, name: &str, query: &str, is_counted: bool, is_drawn: bool) -> Vec<Kind> {
-        let limit = if query.contains("&limit=") {
-            ""
-        } else {
-            "&limit=20"
-        };
-        let kind = |what: &str, base: &str, limit: &str, plot: Plot| Kind {
-            name: format!("{what}{name}"),
-            path: path(base, &format!("{limit}{query}")),
-            caller: self.caller,
-            plot: is_drawn.then_some(plot),
+    fn kinds(&self, name: &str, query: &str, is_drawn: bool) -> Vec<Kind> {
+        let has_limit = query.contains("&limit=");
+        let limit = if has_limit { "" } else { "&limit=20" };
+        let kind = |what: &str, base: &str, limit: &str, plot: Plot| {
+            let query = format!("{limit}{query}");
+            Kind {
+                name: format!("{what}{name}"),
+                path: format!("{base}?{}", query.trim_start_matches('&')),
+                caller: self.caller,
+                plot: is_drawn.then_some(plot),
+            }
         };
         let [page, count] = self.plots;
+        let of_pages = ["&sort=", "&offset=", "&limit="];
+        let is_counted = !of_pages.iter().any(|one| query.contains(one));
         let mut kinds = vec![kind("page", self.page, limit, page)];
         kinds.extend(is_counted.then(|| kind("count", self.count, "", count)));
         kinds
@@ -131,52 +116,40 @@ pub(super) fn tasks(count: usize) -> Vec<Kind> {
     for (name, role) in ROLES {
         for (state, filter) in states {
             let (name, query) = (format!("{state}, {name}"), format!("{role}{filter}"));
-            kinds.extend(TASKS.kinds(&name, &query, true, true));
+            kinds.extend(TASKS.kinds(&name, &query, true));
         }
     }
-    for (name, query, is_counted) in TASK_QUERIES {
+    for (name, query) in TASK_QUERIES {
         let deep = (count / 3).saturating_sub(30);
         let query = query
             .replace("{deep}", &deep.to_string())
             .replace("{half}", &(deep / 2).to_string());
         let (name, query) = (format!(" {name}, mine"), format!("&role=creator{query}"));
-        kinds.extend(TASKS.kinds(&name, &query, is_counted, false));
+        kinds.extend(TASKS.kinds(&name, &query, false));
     }
     for (state, filter) in states {
         let (name, query) = (format!("{state}, everyone's"), format!("&role=any{filter}"));
-        kinds.extend(EVERYONES_TASKS.kinds(&name, &query, true, false));
+        kinds.extend(EVERYONES_TASKS.kinds(&name, &query, false));
     }
     kinds
 }
 
 /// Pages and counts of users.
 pub(super) fn users(count: usize) -> Vec<Kind> {
-    let mut kinds = USERS.kinds("", "", true, true);
-    kinds.extend(USERS.kinds(" of a plan", "&filter=plan:free", true, true));
+    let mut kinds = USERS.kinds("", "", true);
+    kinds.extend(USERS.kinds(" of a plan", "&filter=plan:free", true));
     for sort in USER_SORTS {
-        let (field, _) = sort.split_once(':').unwrap_or((sort, ""));
+        let field = sort.trim_end_matches(":1").trim_end_matches(":-1");
         for (name, filter) in [("", ""), (" of a plan", "&filter=plan:free")] {
-            let (name, query) = (
-                format!("{name} by {field}"),
-                format!("&sort={sort}{filter}"),
-            );
-            kinds.extend(USERS.kinds(&name, &query, false, false));
+            let query = format!("&sort={sort}{filter}");
+            kinds.extend(USERS.kinds(&format!("{name} by {field}"), &query, false));
         }
     }
-    for (name, query, is_counted) in USER_QUERIES {
+    for (name, query) in USER_QUERIES {
         let query = query.replace("{deep}", &count.saturating_sub(30).to_string());
-        kinds.extend(USERS.kinds(&format!(" {name}"), &query, is_counted, false));
+        kinds.extend(USERS.kinds(&format!(" {name}"), &query, false));
     }
     kinds
-}
-
-fn path(base: &str, query: &str) -> String {
-    let query = query.trim_start_matches('&');
-    if query.is_empty() {
-        base.to_owned()
-    } else {
-        format!("{base}?{query}")
-    }
 }
 
 #[cfg(test)]

@@ -12,18 +12,15 @@ use self::kinds::{Caller, Kind};
 use crate::context::{Context, fitting};
 use crate::http::connection::request;
 use crate::http::load::{Call, Pace, send};
-use crate::report::{Figures, Limit};
-use crate::report::{Spread, rate};
+use crate::report::{Figures, Limit, Spread, rate};
 use crate::system::database::READ;
-use crate::system::tables::{self, Generated, Roles};
+use crate::system::tables::{self, Roles};
 
 const FEW: usize = 1_000;
 /// Between few and many rows, only what people open all the time is measured.
 const BETWEEN: [usize; 2] = [10_000, 100_000];
 /// As many lists as a user may have at a time.
 const PACE: Pace = Pace::Closed { connections: 2 };
-const FULL: Duration = Duration::from_secs(2);
-const QUICK: Duration = Duration::from_millis(200);
 const MOST: usize = 2_000;
 const DESCRIPTION: usize = 42;
 
@@ -33,6 +30,8 @@ struct Lists<'run> {
     figures: &'run mut Figures,
     admin: String,
     reads: Limit,
+    /// The largest number of rows.
+    many: usize,
     /// Durations with few rows, by name, which those with many rows are read beside.
     few: HashMap<String, Limit>,
     failed: Vec<String>,
@@ -42,7 +41,7 @@ struct Lists<'run> {
 pub(crate) async fn run(context: &mut Context, figures: &mut Figures) -> anyhow::Result<()> {
     let reads = context.limit(READ).await?;
     let admin = context.sign_in_admin()?;
-    let many = context.size(1_000_000, 100_000);
+    let many = context.pick(1_000_000, 100_000);
     let between = BETWEEN.into_iter().filter(|count| *count < many);
     let counts: Vec<usize> = [FEW].into_iter().chain(between).chain([many]).collect();
     let mut lists = Lists {
@@ -50,26 +49,21 @@ pub(crate) async fn run(context: &mut Context, figures: &mut Figures) -> anyhow:
         figures,
         admin,
         reads,
+        many,
         few: HashMap::new(),
         failed: Vec::new(),
     };
     for count in counts.iter().copied() {
-        say(&format!("lists: adding {count} tasks"));
         lists.add_tasks(count).await?;
-        let every = [FEW, many].contains(&count);
-        lists
-            .measure_all(kinds::tasks(count), count, "tasks", every)
-            .await;
+        let kinds = kinds::tasks(count);
+        lists.measure_all(kinds, count, "tasks").await;
     }
     lists.context.system.reset().await?;
     lists.few.clear();
     for count in counts {
-        say(&format!("lists: adding {count} users"));
         lists.add_users(count).await?;
-        let every = [FEW, many].contains(&count);
-        lists
-            .measure_all(kinds::users(count), count, "users", every)
-            .await;
+        let kinds = kinds::users(count);
+        lists.measure_all(kinds, count, "users").await;
     }
     lists.remove_users().await?;
     if !lists.failed.is_empty() {
@@ -80,16 +74,16 @@ pub(crate) async fn run(context: &mut Context, figures: &mut Figures) -> anyhow:
 
 impl Lists<'_> {
     async fn add_tasks(&self, count: usize) -> anyhow::Result<()> {
-        let tasks = Generated {
-            count,
-            user: &self.context.user,
-            roles: Roles::Shared,
-            description: DESCRIPTION,
-        };
-        self.context.add_tasks(tasks).await
+        say(&format!("lists: adding {count} tasks"));
+        let user = &self.context.user;
+        let added = self
+            .context
+            .add_tasks(count, user, Roles::Shared, DESCRIPTION);
+        added.await
     }
 
     async fn add_users(&self, count: usize) -> anyhow::Result<()> {
+        say(&format!("lists: adding {count} users"));
         self.remove_users().await?;
         let database = &self.context.system.database;
         database.execute(&tables::add_users(count)).await?;
@@ -104,7 +98,8 @@ impl Lists<'_> {
     }
 
     /// A list that fails does not end the measurement of the others.
-    async fn measure_all(&mut self, kinds: Vec<Kind>, count: usize, rows: &str, every: bool) {
+    async fn measure_all(&mut self, kinds: Vec<Kind>, count: usize, rows: &str) {
+        let every = [FEW, self.many].contains(&count);
         for kind in kinds.iter().filter(|kind| every || kind.plot.is_some()) {
             let rows = format!("of {count} {rows}");
             match self.measure(kind).await {
@@ -125,7 +120,7 @@ impl Lists<'_> {
         };
         let bytes = request("GET", &kind.path, Some(token), None);
         let gateway = self.context.system.gateway;
-        let time = if self.context.quick { QUICK } else { FULL };
+        let time = Duration::from_millis(self.context.pick(2_000, 200));
         let count = fitting(gateway, &bytes, PACE, time, MOST).await?;
         send(gateway, &vec![bytes; count], PACE).await
     }
