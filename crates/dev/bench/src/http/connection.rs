@@ -95,7 +95,7 @@ fn parse(received: &[u8]) -> anyhow::Result<Option<(Response, usize)>> {
         return Ok(None);
     };
     let status = head.code.context("a response without a status")?;
-    // A body without a length is in chunks.
+    // `None` is the length of a body in chunks.
     let (mut length, mut closes) = (Some(0), false);
     for header in head.headers.iter() {
         let value = header.value;
