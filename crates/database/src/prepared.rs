@@ -21,6 +21,7 @@ pub fn prepared(sql: &'static str) -> Prepared<()> {
         sql: Cow::Borrowed(sql),
         values: (),
         is_cached: true,
+        columns: PhantomData,
     }
 }
 
@@ -31,16 +32,18 @@ pub fn composed<Values>(sql: String, values: Values, is_cached: bool) -> Prepare
         sql: Cow::Owned(sql),
         values,
         is_cached,
+        columns: PhantomData,
     }
 }
 
-/// See [`prepared`].
+/// See [`prepared`]. Its rows are read by the names of their columns, unless it is [`Prepared::returning`] some.
 #[derive(Debug, Clone)]
 #[must_use = "a statement does nothing until it is executed"]
-pub struct Prepared<Values> {
+pub struct Prepared<Values, Columns = Untyped> {
     sql: Cow<'static, str>,
     values: Values,
     is_cached: bool,
+    columns: PhantomData<Columns>,
 }
 
 /// A list of values, and one more.
@@ -62,6 +65,17 @@ impl<Values> Prepared<Values> {
                 sql_type: PhantomData,
             },
             is_cached: self.is_cached,
+            columns: PhantomData,
+        }
+    }
+
+    /// Reads rows in the order of their columns, which have these types: a single value, or a tuple.
+    pub fn returning<Columns>(self) -> Prepared<Values, Columns> {
+        Prepared {
+            sql: self.sql,
+            values: self.values,
+            is_cached: self.is_cached,
+            columns: PhantomData,
         }
     }
 }
@@ -78,7 +92,7 @@ where
     }
 }
 
-impl<Values: QueryFragment<Pg>> QueryFragment<Pg> for Prepared<Values> {
+impl<Values: QueryFragment<Pg>, Columns> QueryFragment<Pg> for Prepared<Values, Columns> {
     fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Pg>) -> QueryResult<()> {
         // diesel writes a placeholder for every bound value. The placeholders go into a comment, so that the
         // statement itself can use its parameters in any order and more than once.
@@ -93,17 +107,17 @@ impl<Values: QueryFragment<Pg>> QueryFragment<Pg> for Prepared<Values> {
     }
 }
 
-impl<Values> QueryId for Prepared<Values> {
+impl<Values, Columns> QueryId for Prepared<Values, Columns> {
     type QueryId = ();
 
     const HAS_STATIC_QUERY_ID: bool = false;
 }
 
-impl<Values> Query for Prepared<Values> {
-    type SqlType = Untyped;
+impl<Values, Columns> Query for Prepared<Values, Columns> {
+    type SqlType = Columns;
 }
 
-impl<Values> RunQueryDsl<PgConnection> for Prepared<Values> {}
+impl<Values, Columns> RunQueryDsl<PgConnection> for Prepared<Values, Columns> {}
 
 /// A duration as an SQL interval, to be added to the database's clock, which all replicas share.
 #[must_use]

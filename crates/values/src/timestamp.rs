@@ -42,6 +42,13 @@ impl std::fmt::Display for Timestamp {
     }
 }
 
+#[cfg(feature = "diesel")]
+impl diesel::deserialize::FromSql<diesel::sql_types::Timestamptz, diesel::pg::Pg> for Timestamp {
+    fn from_sql(value: diesel::pg::PgValue<'_>) -> diesel::deserialize::Result<Self> {
+        DateTime::from_sql(value).map(Self)
+    }
+}
+
 impl Serialize for Timestamp {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(self)

@@ -204,7 +204,7 @@ fn routes(config: &mut ServiceConfig<'_>) {
         .service(deliveries::routes::cancel_deliveries)
         .service(deliveries::routes::redeliver_deliveries)
         .service(deliveries::routes::cancel_delivery)
-        .service(deliveries::queues::routes::delivery_queues)
+        .service(deliveries::routes::delivery_queues)
         .service(mails::routes::unsubscribe_page)
         .service(mails::routes::unsubscribe_recipient)
         .service(audit::routes::list_audit)

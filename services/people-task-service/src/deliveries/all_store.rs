@@ -71,22 +71,14 @@ pub(crate) fn lock(connection: &mut PgConnection, id: DeliveryId) -> Result<bool
     Ok(locked.is_some())
 }
 
-#[derive(QueryableByName)]
-struct Id {
-    #[diesel(sql_type = Binary)]
-    id: DeliveryId,
-}
-
 /// Ends waiting deliveries, which the transaction has locked, as failed. If one is being sent at this moment, the result
 /// will not count. Returns those that it ended.
 pub(crate) fn cancel(
     connection: &mut PgConnection,
     ids: &[DeliveryId],
 ) -> Result<Vec<DeliveryId>, Error> {
-    let cancelled: Vec<Id> = prepared(CANCEL)
-        .bind::<Array<Binary>, _>(ids)
-        .load(connection)?;
-    Ok(cancelled.into_iter().map(|row| row.id).collect())
+    let cancel = prepared(CANCEL).bind::<Array<Binary>, _>(ids);
+    Ok(cancel.returning::<Binary>().load(connection)?)
 }
 
 // The API shows the newest 100 attempts. The status of a webhook is about its newest event.

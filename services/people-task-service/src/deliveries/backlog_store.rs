@@ -1,36 +1,46 @@
 use database::{Error, prepared};
-use diesel::sql_types::BigInt;
+use diesel::sql_types::{BigInt, Double};
 use diesel::{PgConnection, QueryableByName, RunQueryDsl as _};
+use serde::Serialize;
+use utoipa::ToSchema;
 
-/// The size and age of the backlog.
-#[derive(Debug, Clone, Copy, QueryableByName)]
+/// The deliveries that have not ended.
+#[derive(Debug, QueryableByName, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = DeliveryBacklog)]
 pub(crate) struct Backlog {
-    /// The number of unfinished deliveries, counted up to the limit.
+    /// How many deliveries are pending, counted up to 100,000.
     #[diesel(sql_type = BigInt)]
+    #[schema(example = 120)]
     pub(crate) pending: i64,
-    /// The number of due deliveries that are neither parked nor paused, counted up to the limit.
+    /// How many should be under way now.
     #[diesel(sql_type = BigInt)]
+    #[schema(example = 3)]
     pub(crate) due: i64,
-    /// The number of deliveries that are not tried any more, because they end workers.
+    /// How long the oldest of them has waited, in seconds.
+    #[diesel(sql_type = Double)]
+    #[schema(example = 0.4)]
+    pub(crate) oldest_due_seconds: f64,
+    /// How many are not tried any more, because they ended workers, until they are sent again.
     #[diesel(sql_type = BigInt)]
+    #[schema(example = 0)]
     pub(crate) parked: i64,
-    /// The number of deliveries that wait for a paused host, counted up to the limit.
+    /// How many wait for a paused host, counted up to 100,000.
     #[diesel(sql_type = BigInt)]
+    #[schema(example = 80)]
     pub(crate) paused: i64,
-    /// The number of paused hosts.
+    /// How many hosts are paused.
     #[diesel(sql_type = BigInt)]
+    #[schema(example = 1)]
     pub(crate) paused_hosts: i64,
-    /// How long the oldest one that is neither parked nor paused has been due, in milliseconds.
-    #[diesel(sql_type = BigInt)]
-    pub(crate) oldest: i64,
 }
 
 /// The backlog is counted up to this number. No alarm needs the exact size of a larger one.
-pub(crate) const MAX_COUNTED: i64 = 100_000;
+const MAX_COUNTED: i64 = 100_000;
 
-/// Reads the backlog. It counts at most `limit` deliveries, and looks for the oldest one of at most 10,000 hosts.
-pub(crate) fn load_backlog(connection: &mut PgConnection, limit: i64) -> Result<Backlog, Error> {
-    let backlog = prepared(BACKLOG).bind::<BigInt, _>(limit);
+/// Reads the backlog. It looks for the oldest delivery of at most 10,000 hosts.
+pub(crate) fn load_backlog(connection: &mut PgConnection) -> Result<Backlog, Error> {
+    let backlog = prepared(BACKLOG).bind::<BigInt, _>(MAX_COUNTED);
     Ok(backlog.get_result(connection)?)
 }
 
@@ -66,5 +76,5 @@ SELECT count(*) AS pending,
     ) AS held) AS paused,
     (SELECT count(*) FROM paused_hosts) AS paused_hosts,
     coalesce(greatest(0, extract(epoch FROM now() - (SELECT min(next_attempt) FROM hosts)) * 1000), 0)::bigint
-        AS oldest
+        / 1000::double precision AS oldest_due_seconds
 FROM counted";

@@ -4,15 +4,16 @@ use std::collections::HashMap;
 
 use audit_log::{AuthMethod, RequestMeta};
 use auth::Caller;
-use database::{Connection, Database};
+use database::{Connection, Database, Error};
 use messaging::Publisher;
 use serde_json::json;
 use telemetry::RequestContext;
 use values::{DeliveryId, TaskId};
 
 use crate::audit::{AuditAction, AuditIdentity};
+use crate::deliveries::bulk_store::{self, FAILED, PENDING};
 use crate::deliveries::requests::Host;
-use crate::deliveries::{DueDelivery, all_store, bulk_store, due_message, store};
+use crate::deliveries::{DueDelivery, all_store, due_message, store};
 use crate::tasks::store as task_store;
 
 /// How many deliveries one transaction changes at most.
@@ -49,7 +50,7 @@ impl Cause {
         connection: &mut Connection,
         action: AuditAction,
         changed: &[(DeliveryId, TaskId)],
-    ) -> Result<(), database::Error> {
+    ) -> Result<(), Error> {
         let entry = |(id, task): &(DeliveryId, TaskId)| {
             let entry = action.on_task(*task, self.identity, self.meta.clone());
             entry.detail(json!({ "deliveryId": id })).to_json()
@@ -68,28 +69,11 @@ pub(crate) async fn cancel(
     database: &Database,
     host: Host,
     cause: Cause,
-) -> Result<Changed, database::Error> {
-    let mut changed = 0;
-    for _ in 0..BATCHES {
-        let (host, cause) = (host.clone(), cause.clone());
-        let cancel = move |connection: &mut Connection| {
-            let locked = bulk_store::lock_pending(connection, host.as_str(), BATCH)?;
-            let ids: Vec<_> = locked.iter().map(|(id, _)| *id).collect();
-            let cancelled = all_store::cancel(connection, &ids)?;
-            cause.record(connection, AuditAction::DeliveryCancelled, &locked)?;
-            Ok::<_, database::Error>(cancelled.len())
-        };
-        match database.transaction(cancel).await? {
-            0 => break,
-            cancelled => changed += cancelled,
-        }
-    }
-    let count = move |connection: &mut Connection| {
-        bulk_store::count_pending(connection, host.as_str(), MAX_COUNTED)
-    };
-    let remaining = database.run(count).await?;
+) -> Result<Changed, Error> {
+    let cancelled = in_batches(database, host, cause, cancel_pending, drop, PENDING).await?;
+    let Changed { changed, remaining } = cancelled;
     tracing::info!(changed, remaining, "deliveries of a host were cancelled");
-    Ok(Changed { changed, remaining })
+    Ok(cancelled)
 }
 
 /// Sends failed deliveries of a host again.
@@ -102,33 +86,65 @@ pub(crate) async fn redeliver(
     publisher: &Publisher,
     host: Host,
     cause: Cause,
-) -> Result<Changed, database::Error> {
-    let mut changed = 0;
-    for _ in 0..BATCHES {
-        let (of_host, cause) = (host.clone(), cause.clone());
-        let restart =
-            move |connection: &mut Connection| restart_failed(connection, &of_host, cause);
-        let restarted = database.transaction(restart).await?;
-        if restarted.is_empty() {
-            break;
-        }
-        changed += restarted.len();
+) -> Result<Changed, Error> {
+    let publish = |restarted: Vec<DueDelivery>| {
         let cause = RequestContext::current_or_fresh();
         publisher.send(due_message(&restarted, cause));
+    };
+    let restarted = in_batches(database, host, cause, restart_failed, publish, FAILED).await?;
+    let Changed { changed, remaining } = restarted;
+    tracing::info!(changed, remaining, "deliveries of a host were restarted");
+    Ok(restarted)
+}
+
+/// Changes deliveries of a host in transactions of their own, until there are none or there were enough. What each has
+/// changed goes to `then`, and what is `left` is counted.
+async fn in_batches<T: Send + 'static>(
+    database: &Database,
+    host: Host,
+    cause: Cause,
+    change: fn(&mut Connection, &Host, Cause) -> Result<Vec<T>, Error>,
+    then: impl Fn(Vec<T>),
+    left: &'static str,
+) -> Result<Changed, Error> {
+    let mut number = 0;
+    for _ in 0..BATCHES {
+        let (host, cause) = (host.clone(), cause.clone());
+        let change = move |connection: &mut Connection| change(connection, &host, cause);
+        let changed = database.transaction(change).await?;
+        if changed.is_empty() {
+            break;
+        }
+        number += changed.len();
+        then(changed);
     }
     let count = move |connection: &mut Connection| {
-        bulk_store::count_failed(connection, host.as_str(), MAX_COUNTED)
+        bulk_store::count(connection, left, host.as_str(), MAX_COUNTED)
     };
     let remaining = database.run(count).await?;
-    tracing::info!(changed, remaining, "deliveries of a host were restarted");
-    Ok(Changed { changed, remaining })
+    Ok(Changed {
+        changed: number,
+        remaining,
+    })
+}
+
+fn cancel_pending(
+    connection: &mut Connection,
+    host: &Host,
+    cause: Cause,
+) -> Result<Vec<DeliveryId>, Error> {
+    let locked = bulk_store::lock_pending(connection, host.as_str(), BATCH)?;
+    let ids: Vec<_> = locked.iter().map(|(id, _)| *id).collect();
+    let cancelled = all_store::cancel(connection, &ids)?;
+    cause.record(connection, AuditAction::DeliveryCancelled, &locked)?;
+    Ok(cancelled)
 }
 
 fn restart_failed(
     connection: &mut Connection,
     host: &Host,
     cause: Cause,
-) -> Result<Vec<DueDelivery>, database::Error> {
+) -> Result<Vec<DueDelivery>, Error> {
     let mut failed = bulk_store::lock_failed(connection, host.as_str(), BATCH)?;
     let tasks: Vec<_> = failed.iter().map(|(_, task)| *task).collect();
     // Their webhooks are not deleted meanwhile.

@@ -72,50 +72,22 @@ pub(crate) fn record(connection: &mut PgConnection, entries: &[Value]) -> Result
     Ok(())
 }
 
-#[derive(QueryableByName)]
-struct Count {
-    #[diesel(sql_type = BigInt)]
-    count: i64,
-}
+/// What [`count`] counts: pending deliveries of a host.
+pub(crate) const PENDING: &str =
+    "SELECT count(*) FROM (SELECT FROM deliveries WHERE host = $1 LIMIT $2) AS counted";
+/// Failed deliveries of a host.
+pub(crate) const FAILED: &str = "SELECT count(*) FROM (
+    SELECT FROM finished_deliveries WHERE status = 'fail' AND host = $1 LIMIT $2) AS counted";
 
-/// Counts pending deliveries of a host, up to a limit.
-pub(crate) fn count_pending(
+/// Counts deliveries of a host, up to a limit.
+pub(crate) fn count(
     connection: &mut PgConnection,
+    deliveries: &'static str,
     host: &str,
     limit: i64,
 ) -> Result<i64, Error> {
-    count(
-        connection,
-        "SELECT count(*) AS count FROM (SELECT FROM deliveries WHERE host = $1 LIMIT $2) AS counted",
-        host,
-        limit,
-    )
-}
-
-/// Counts failed deliveries of a host, up to a limit.
-pub(crate) fn count_failed(
-    connection: &mut PgConnection,
-    host: &str,
-    limit: i64,
-) -> Result<i64, Error> {
-    count(
-        connection,
-        "SELECT count(*) AS count FROM (
-            SELECT FROM finished_deliveries WHERE status = 'fail' AND host = $1 LIMIT $2) AS counted",
-        host,
-        limit,
-    )
-}
-
-fn count(
-    connection: &mut PgConnection,
-    statement: &'static str,
-    host: &str,
-    limit: i64,
-) -> Result<i64, Error> {
-    let counted: Count = prepared(statement)
+    let count = prepared(deliveries)
         .bind::<Text, _>(host)
-        .bind::<BigInt, _>(limit)
-        .get_result(connection)?;
-    Ok(counted.count)
+        .bind::<BigInt, _>(limit);
+    Ok(count.returning::<BigInt>().get_result(connection)?)
 }

@@ -10,7 +10,6 @@ mod error;
 pub(crate) mod hosts;
 mod lane;
 mod list;
-pub(crate) mod queues;
 mod redeliver;
 mod requests;
 mod responses;

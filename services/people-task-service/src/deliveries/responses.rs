@@ -1,42 +1,9 @@
+use messaging::QueueStatus;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 use utoipa::ToSchema;
-use values::{DeliveryId, Timestamp, WebhookId};
+use values::Timestamp;
 
-use crate::deliveries::store::Delivery;
-use crate::status::{DeliveryStatus, WebhookEvent};
-
-/// A decision, or a due date that has passed, on its way to one webhook.
-#[derive(Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct DeliveryResponse {
-    /// The delivery's identifier: the `webhook-id` header of every attempt.
-    #[schema(value_type = String, example = "665f1c2ab3d4e5f60718293c")]
-    id: DeliveryId,
-    /// The webhook's identifier.
-    #[schema(value_type = String, example = "665f1c2ab3d4e5f60718293b")]
-    webhook_id: WebhookId,
-    /// The URL that is called.
-    #[schema(example = "https://engine.example.com/flows/1?correlationId=42")]
-    url: String,
-    /// The decision; `due` if the due date has passed.
-    task_status: WebhookEvent,
-    /// `pending` until the last attempt ends, then `sent` or `fail`.
-    status: DeliveryStatus,
-    /// When the task was decided or the due date passed, or the webhook was registered if that was later.
-    #[schema(value_type = String, format = DateTime)]
-    created: Timestamp,
-    /// When the next attempt is due; null if there is none.
-    #[schema(value_type = Option<String>, format = DateTime, required = true)]
-    next_attempt: Option<Timestamp>,
-    /// It waits, because the user who registered the webhook has no right to the task now. Absent otherwise.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    #[schema(required = false)]
-    suspended: bool,
-    /// The newest 100 attempts, oldest first.
-    #[schema(value_type = Vec<Attempt>)]
-    attempts: Value,
-}
+use crate::deliveries::backlog_store::Backlog;
 
 /// One attempt of a delivery. The database has it in this form.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
@@ -104,18 +71,12 @@ pub(crate) struct CancelledResponse {
     pub(crate) remaining: i64,
 }
 
-impl From<Delivery> for DeliveryResponse {
-    fn from(delivery: Delivery) -> Self {
-        Self {
-            id: delivery.id,
-            webhook_id: delivery.webhook_id,
-            url: delivery.url,
-            task_status: delivery.task_status,
-            status: delivery.status,
-            created: Timestamp(delivery.created),
-            next_attempt: delivery.next_attempt.map(Timestamp),
-            suspended: delivery.suspended,
-            attempts: delivery.attempt_log,
-        }
-    }
+/// What waits to be delivered.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = DeliveryQueues)]
+pub(crate) struct QueuesResponse {
+    /// The queues of messages. The work itself is in the database.
+    pub(crate) queues: Vec<QueueStatus>,
+    /// The deliveries that have not ended.
+    pub(crate) deliveries: Backlog,
 }

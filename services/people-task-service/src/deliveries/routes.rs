@@ -1,16 +1,21 @@
+use std::convert::identity;
+
 use actix_web::web::{Data, Json, Path};
 use actix_web::{HttpRequest, HttpResponse, get, post};
 use audit_log::RequestMeta;
 use auth::{AdminCaller, AdminProblems, TokenProblems};
-use database::{DatabaseProblems, database_problem};
+use database::{Database, DatabaseProblems, database_problem};
 use http_kit::{BodyProblems, JsonBody, Problem, Query, QueryProblems, path_id};
 use listing::Paging;
+use messaging::QueueStatus;
 
 use crate::context::Context;
+use crate::deliveries::backlog_store::load_backlog;
 use crate::deliveries::bulk::{self, Cause, Changed};
 use crate::deliveries::error::{NoDelivery, NoPendingDelivery};
 use crate::deliveries::requests::{DeliveryQuery, HostRequest};
-use crate::deliveries::responses::{CancelledResponse, DeliveryResponse, RedeliveredResponse};
+use crate::deliveries::responses::{CancelledResponse, QueuesResponse, RedeliveredResponse};
+use crate::deliveries::store::Delivery;
 use crate::deliveries::{cancel, list, redeliver};
 use crate::tasks::credentials::AuthenticatedUser;
 use crate::tasks::error::{Forbidden, NoTask};
@@ -22,7 +27,7 @@ use crate::tasks::error::{Forbidden, NoTask};
     params(("id" = String, Path, description = "The task's id."), Paging),
     security(("bearer" = [])),
     responses(
-        (status = 200, description = "One page of deliveries. `Link` leads to the next one.", body = [DeliveryResponse]),
+        (status = 200, description = "One page of deliveries. `Link` leads to the next one.", body = [Delivery]),
         QueryProblems, TokenProblems, Forbidden, NoTask, DatabaseProblems,
     ),
 )]
@@ -40,9 +45,7 @@ pub(crate) async fn list_task_deliveries(
     let load =
         move |database, max_bytes| list::list(database, actor.clone(), id, paging, max_bytes);
     let lists = &context.lists;
-    let page = lists
-        .page(Some(caller), load, DeliveryResponse::from)
-        .await?;
+    let page = lists.page(Some(caller), load, identity::<Delivery>).await?;
     Ok(page.respond(request.path(), request.query_string()))
 }
 
@@ -54,7 +57,7 @@ pub(crate) async fn list_task_deliveries(
     params(("id" = String, Path, description = "The delivery's id.")),
     security(("bearer" = [])),
     responses(
-        (status = 200, description = "The delivery.", body = DeliveryResponse),
+        (status = 200, description = "The delivery.", body = Delivery),
         TokenProblems, Forbidden, NoDelivery, DatabaseProblems,
     ),
 )]
@@ -64,11 +67,11 @@ pub(crate) async fn redeliver_delivery(
     meta: RequestMeta,
     id: Path<String>,
     context: Data<Context>,
-) -> Result<Json<DeliveryResponse>, Problem> {
+) -> Result<Json<Delivery>, Problem> {
     let id = path_id(&id, "delivery")?;
     let (database, publisher) = (&context.database, &context.deliveries);
     let delivery = redeliver::redeliver(database, publisher, user.actor, id, meta).await?;
-    Ok(Json(delivery.into()))
+    Ok(Json(delivery))
 }
 
 /// All deliveries, newest first. For administrators.
@@ -82,7 +85,7 @@ pub(crate) async fn redeliver_delivery(
     params(DeliveryQuery),
     security(("bearer" = [])),
     responses(
-        (status = 200, description = "One page of deliveries. `Link` leads to the next one.", body = [DeliveryResponse]),
+        (status = 200, description = "One page of deliveries. `Link` leads to the next one.", body = [Delivery]),
         QueryProblems, AdminProblems, DatabaseProblems,
     ),
 )]
@@ -97,7 +100,7 @@ pub(crate) async fn list_deliveries(
     let load = move |database, max_bytes| list::list_all(database, query.clone(), max_bytes);
     let lists = &context.lists;
     let page = lists
-        .page(Some(admin.id()), load, DeliveryResponse::from)
+        .page(Some(admin.id()), load, identity::<Delivery>)
         .await?;
     Ok(page.respond(request.path(), request.query_string()))
 }
@@ -110,7 +113,7 @@ pub(crate) async fn list_deliveries(
     params(("id" = String, Path, description = "The delivery's id.")),
     security(("bearer" = [])),
     responses(
-        (status = 200, description = "The delivery.", body = DeliveryResponse),
+        (status = 200, description = "The delivery.", body = Delivery),
         AdminProblems, NoPendingDelivery, DatabaseProblems,
     ),
 )]
@@ -120,10 +123,10 @@ pub(crate) async fn cancel_delivery(
     meta: RequestMeta,
     id: Path<String>,
     context: Data<Context>,
-) -> Result<Json<DeliveryResponse>, Problem> {
+) -> Result<Json<Delivery>, Problem> {
     let id = path_id(&id, "delivery")?;
     let delivery = cancel::cancel(&context.database, &admin, id, meta).await?;
-    Ok(Json(delivery.into()))
+    Ok(Json(delivery))
 }
 
 /// Cancels pending deliveries of a host, at most 1,000 in one call, those first whose next attempt comes first. For
@@ -179,5 +182,30 @@ pub(crate) async fn redeliver_deliveries(
     Ok(Json(RedeliveredResponse {
         redelivered: changed,
         remaining,
+    }))
+}
+
+/// What waits to be delivered: the queue of messages, and the deliveries that have not ended. For administrators.
+#[utoipa::path(
+    tag = "people-task",
+    operation_id = "getDeliveryQueues",
+    security(("bearer" = [])),
+    responses(
+        (status = 200, description = "The queue and the deliveries.", body = QueuesResponse),
+        AdminProblems, DatabaseProblems,
+    ),
+)]
+#[get("/people-task/queues")]
+pub(crate) async fn delivery_queues(
+    admin: AdminCaller,
+    context: Data<Context>,
+) -> Result<Json<QueuesResponse>, Problem> {
+    let load = |database: Database| async move {
+        database.run(load_backlog).await.map_err(database_problem)
+    };
+    let backlog = context.lists.query(Some(admin.id()), load).await?;
+    Ok(Json(QueuesResponse {
+        queues: vec![QueueStatus::from(&context.deliveries)],
+        deliveries: backlog,
     }))
 }

@@ -1,12 +1,14 @@
-use chrono::{DateTime, Utc};
 use database::{Error, composed, prepared};
 use diesel::prelude::*;
 use diesel::sql_types::{Array, Binary, Text};
 use listing::{Bind, Binds, Page, PageLimits, Statement};
+use serde::Serialize;
 use serde_json::Value;
-use values::{DeliveryId, TaskId, WebhookId};
+use utoipa::ToSchema;
+use values::{DeliveryId, TaskId, Timestamp, WebhookId};
 
 use crate::deliveries::DueDelivery;
+use crate::deliveries::responses::Attempt;
 use crate::free_rows::lock_free_rows;
 use crate::schema::{deliveries, webhooks};
 use crate::status::{DeliveryStatus, WebhookEvent, shown_status};
@@ -26,21 +28,41 @@ diesel::table! {
     }
 }
 
-/// A delivery, with what responses show of its webhook and task.
-#[derive(Debug, Clone, QueryableByName)]
+/// A decision, or a due date that has passed, on its way to one webhook.
+#[derive(Debug, QueryableByName, Serialize, ToSchema)]
 #[diesel(table_name = all_deliveries, check_for_backend(diesel::pg::Pg))]
+#[serde(rename_all = "camelCase")]
+#[schema(as = DeliveryResponse)]
 pub(crate) struct Delivery {
-    pub(crate) id: DeliveryId,
-    pub(crate) webhook_id: WebhookId,
+    /// The delivery's identifier: the `webhook-id` header of every attempt.
+    #[schema(value_type = String, example = "665f1c2ab3d4e5f60718293c")]
+    id: DeliveryId,
+    /// The webhook's identifier.
+    #[schema(value_type = String, example = "665f1c2ab3d4e5f60718293b")]
+    webhook_id: WebhookId,
+    /// The URL that is called.
     #[diesel(sql_type = Text)]
-    pub(crate) url: String,
+    #[schema(example = "https://engine.example.com/flows/1?correlationId=42")]
+    url: String,
+    /// The decision; `due` if the due date has passed.
     #[diesel(sql_type = Text)]
-    pub(crate) task_status: WebhookEvent,
-    pub(crate) status: DeliveryStatus,
-    pub(crate) created: DateTime<Utc>,
-    pub(crate) next_attempt: Option<DateTime<Utc>>,
-    pub(crate) attempt_log: Value,
-    pub(crate) suspended: bool,
+    task_status: WebhookEvent,
+    /// `pending` until the last attempt ends, then `sent` or `fail`.
+    status: DeliveryStatus,
+    /// When the task was decided or the due date passed, or the webhook was registered if that was later.
+    #[schema(value_type = String, format = DateTime)]
+    created: Timestamp,
+    /// When the next attempt is due; null if there is none.
+    #[schema(value_type = Option<String>, format = DateTime, required = true)]
+    next_attempt: Option<Timestamp>,
+    /// It waits, because the user who registered the webhook has no right to the task now. Absent otherwise.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    #[schema(required = false)]
+    suspended: bool,
+    /// The newest 100 attempts, oldest first.
+    #[serde(rename = "attempts")]
+    #[schema(value_type = Vec<Attempt>)]
+    attempt_log: Value,
 }
 
 /// The statement that selects deliveries.
@@ -105,28 +127,19 @@ pub(crate) fn find_task(
     Ok(found?)
 }
 
-#[derive(QueryableByName)]
-struct Restarted {
-    #[diesel(sql_type = Binary)]
-    id: DeliveryId,
-    #[diesel(sql_type = Text)]
-    lane: String,
-}
-
 /// Makes deliveries due now and their webhooks pending if the deliveries are of their newest events, inside a transaction
 /// that has locked their tasks.
 pub(crate) fn restart(
     connection: &mut PgConnection,
     ids: &[DeliveryId],
 ) -> Result<Vec<DueDelivery>, Error> {
-    let restarted: Vec<Restarted> = prepared(RESTART)
-        .bind::<Array<Binary>, _>(ids)
-        .load(connection)?;
-    let restarted = restarted.into_iter().map(|row| DueDelivery {
-        id: row.id,
-        lane: row.lane,
-    });
-    Ok(restarted.collect())
+    let restart = prepared(RESTART).bind::<Array<Binary>, _>(ids);
+    let restarted: Vec<(DeliveryId, String)> =
+        restart.returning::<(Binary, Text)>().load(connection)?;
+    let restarted = restarted.into_iter();
+    Ok(restarted
+        .map(|(id, lane)| DueDelivery { id, lane })
+        .collect())
 }
 
 // The schedule starts again. The status of a webhook is about its newest event. If a waiting delivery is being sent at

@@ -73,21 +73,17 @@ pub(crate) fn insert(
     Ok(())
 }
 
-#[derive(QueryableByName)]
-struct Found {
-    #[diesel(sql_type = Nullable<Jsonb>)]
-    result: Option<Value>,
-}
-
 /// The result of a call, if it is known.
 pub(crate) fn find_result(
     connection: &mut PgConnection,
     id: DeliveryId,
 ) -> Result<Option<TestResult>, Error> {
     let find = prepared("SELECT result FROM webhook_tests WHERE id = $1").bind::<Binary, _>(id);
-    let found: Option<Found> = find.get_result(connection).optional()?;
-    let result = found.and_then(|row| row.result);
-    Ok(result.and_then(|result| serde_json::from_value(result).ok()))
+    let find = find.returning::<Nullable<Jsonb>>();
+    let result: Option<Option<Value>> = find.get_result(connection).optional()?;
+    Ok(result
+        .flatten()
+        .and_then(|result| serde_json::from_value(result).ok()))
 }
 
 /// Lets no worker take a call any more.
@@ -106,12 +102,6 @@ pub(crate) fn delete_of(connection: &mut PgConnection, user: UserId) -> Result<(
     Ok(())
 }
 
-#[derive(QueryableByName)]
-struct Id {
-    #[diesel(sql_type = Binary)]
-    id: DeliveryId,
-}
-
 /// Takes calls that wait. No other worker gets them, and one that was forgotten is not made late.
 pub(crate) fn take(connection: &mut PgConnection, limit: i64) -> Result<Vec<DeliveryId>, Error> {
     let take = prepared(
@@ -120,8 +110,8 @@ pub(crate) fn take(connection: &mut PgConnection, limit: i64) -> Result<Vec<Deli
             ORDER BY requested LIMIT $1 FOR UPDATE SKIP LOCKED))
         RETURNING id",
     );
-    let taken: Vec<Id> = take.bind::<BigInt, _>(limit).load(connection)?;
-    Ok(taken.into_iter().map(|row| row.id).collect())
+    let take = take.bind::<BigInt, _>(limit).returning::<Binary>();
+    Ok(take.load(connection)?)
 }
 
 /// Records results.

@@ -6,6 +6,5 @@
 mod list;
 mod pause;
 mod requests;
-mod responses;
 pub(crate) mod routes;
 mod store;

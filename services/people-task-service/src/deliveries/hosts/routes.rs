@@ -10,7 +10,7 @@ use listing::next_link;
 use crate::context::Context;
 use crate::deliveries::error::TooManyPausedHosts;
 use crate::deliveries::hosts::requests::HostQuery;
-use crate::deliveries::hosts::responses::HostResponse;
+use crate::deliveries::hosts::store::HostRow;
 use crate::deliveries::hosts::{list, pause};
 use crate::deliveries::requests::HostRequest;
 
@@ -22,7 +22,7 @@ use crate::deliveries::requests::HostRequest;
     params(HostQuery),
     security(("bearer" = [])),
     responses(
-        (status = 200, description = "One page of hosts. `Link` leads to the next one.", body = [HostResponse]),
+        (status = 200, description = "One page of hosts. `Link` leads to the next one.", body = [HostRow]),
         QueryProblems, AdminProblems, DatabaseProblems,
     ),
 )]
@@ -36,9 +36,8 @@ pub(crate) async fn list_delivery_hosts(
     let query = HostQuery::parse(&query)?;
     let load = |database| async { list::list(database, query).await.map_err(database_problem) };
     let page = context.lists.query(Some(admin.id()), load).await?;
-    let hosts: Vec<_> = page.hosts.into_iter().map(HostResponse::from).collect();
     let mut response = HttpResponse::Ok();
-    if let Some(last) = hosts.last().filter(|_| page.has_more)
+    if let Some(last) = page.hosts.last().filter(|_| page.has_more)
         && let Some(link) = next_link(
             request.path(),
             request.query_string(),
@@ -47,7 +46,7 @@ pub(crate) async fn list_delivery_hosts(
     {
         response.insert_header((LINK, link));
     }
-    Ok(response.json(hosts))
+    Ok(response.json(page.hosts))
 }
 
 /// Pauses the deliveries to a host. They wait until it is resumed, and no attempts are counted. Requests that are under
@@ -58,7 +57,7 @@ pub(crate) async fn list_delivery_hosts(
     request_body = HostRequest,
     security(("bearer" = [])),
     responses(
-        (status = 200, description = "The host.", body = HostResponse),
+        (status = 200, description = "The host.", body = HostRow),
         BodyProblems, AdminProblems, TooManyPausedHosts, DatabaseProblems,
     ),
 )]
@@ -68,10 +67,10 @@ pub(crate) async fn pause_deliveries(
     meta: RequestMeta,
     JsonBody(body): JsonBody,
     context: Data<Context>,
-) -> Result<Json<HostResponse>, Problem> {
+) -> Result<Json<HostRow>, Problem> {
     let host = HostRequest::parse(body)?.host;
     let paused = pause::pause(&context.database, &admin, host, meta).await?;
-    Ok(Json(paused.into()))
+    Ok(Json(paused))
 }
 
 /// Sends the deliveries to a paused host again. For administrators.
@@ -81,7 +80,7 @@ pub(crate) async fn pause_deliveries(
     request_body = HostRequest,
     security(("bearer" = [])),
     responses(
-        (status = 200, description = "The host.", body = HostResponse),
+        (status = 200, description = "The host.", body = HostRow),
         BodyProblems, AdminProblems, DatabaseProblems,
     ),
 )]
@@ -91,8 +90,8 @@ pub(crate) async fn resume_deliveries(
     meta: RequestMeta,
     JsonBody(body): JsonBody,
     context: Data<Context>,
-) -> Result<Json<HostResponse>, Problem> {
+) -> Result<Json<HostRow>, Problem> {
     let host = HostRequest::parse(body)?.host;
     let resumed = pause::resume(&context.database, &admin, host, meta).await?;
-    Ok(Json(resumed.into()))
+    Ok(Json(resumed))
 }

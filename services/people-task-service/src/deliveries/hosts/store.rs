@@ -1,30 +1,45 @@
 //! Statements on hosts. Those that read are raw SQL, because each host takes one step in an index (`LATERAL`, recursion).
 
-use chrono::{DateTime, Utc};
 use database::{Error, composed, prepared};
 use diesel::dsl::count_star;
 use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Nullable, Text, Timestamptz};
+use serde::Serialize;
+use utoipa::ToSchema;
+use values::Timestamp;
 
 use crate::deliveries::hosts::requests::HostStatus;
 use crate::schema::paused_hosts;
 
-/// A host with its deliveries.
-#[derive(Debug, QueryableByName)]
+/// A host with deliveries.
+#[derive(Debug, QueryableByName, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = DeliveryHost)]
 pub(crate) struct HostRow {
+    /// The host of the webhooks' URLs, without scheme and port.
     #[diesel(sql_type = Text)]
-    pub(crate) host: String,
+    #[schema(example = "engine.example.com")]
+    pub(super) host: String,
+    /// Since when its deliveries are paused; null if they are not.
     #[diesel(sql_type = Nullable<Timestamptz>)]
-    pub(crate) paused: Option<DateTime<Utc>>,
-    /// The numbers are counted up to 1,000.
+    #[schema(value_type = Option<String>, format = DateTime, required = true)]
+    paused: Option<Timestamp>,
+    /// How many deliveries are pending, counted up to 1,000.
     #[diesel(sql_type = BigInt)]
-    pub(crate) pending: i64,
+    #[schema(example = 12)]
+    pending: i64,
+    /// How many of them had failed attempts.
     #[diesel(sql_type = BigInt)]
-    pub(crate) retrying: i64,
+    #[schema(example = 3)]
+    retrying: i64,
+    /// How many deliveries have failed and were not sent again, counted up to 1,000.
     #[diesel(sql_type = BigInt)]
-    pub(crate) failed: i64,
+    #[schema(example = 7)]
+    failed: i64,
+    /// When the next attempt of a pending delivery is due; null if there is none.
     #[diesel(sql_type = Nullable<Timestamptz>)]
-    pub(crate) next_attempt: Option<DateTime<Utc>>,
+    #[schema(value_type = Option<String>, format = DateTime, required = true)]
+    next_attempt: Option<Timestamp>,
 }
 
 /// The statement that loads the hosts of `page` with their deliveries.

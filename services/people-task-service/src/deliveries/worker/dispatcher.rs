@@ -74,6 +74,8 @@ struct Dispatching {
     without_room: HashMap<Arc<str>, VecDeque<Arc<str>>>,
     paused: PausedHosts,
     attempts: JoinSet<AttemptResult>,
+    /// How many ends are not recorded yet. It is limited by the number of deliveries under way.
+    unrecorded: usize,
     /// A delivery that is tried apart from others.
     trial: Option<(DeliveryId, Instant)>,
     /// This worker, as the ownership was last told.
@@ -99,6 +101,7 @@ impl Dispatcher {
             without_room: HashMap::new(),
             paused: PausedHosts::default(),
             attempts: JoinSet::new(),
+            unrecorded: 0,
             trial: None,
             member: None,
             given_up: Shards::default(),
@@ -317,7 +320,13 @@ impl Dispatching {
     /// Records that these deliveries, as far as they are marked, were not sent.
     fn give_back_marks(&mut self, rows: impl IntoIterator<Item = DueRow>) {
         for row in rows.into_iter().filter(|row| row.is_marked) {
-            self.dispatcher.ends.send(End::NotSent(Lease::of(&row)));
+            self.record(End::NotSent(Lease::of(&row)));
         }
+    }
+
+    fn record(&mut self, end: End) {
+        self.unrecorded += 1;
+        // Without the recorder the whole process stops.
+        let _ = self.dispatcher.ends.send(end);
     }
 }

@@ -2,33 +2,17 @@
 
 use database::{Error, prepared};
 use diesel::sql_types::{Array, BigInt, Binary, Bool, Nullable, Text};
-use diesel::{PgConnection, QueryableByName, RunQueryDsl as _};
+use diesel::{PgConnection, RunQueryDsl as _};
 use telemetry::RequestContext;
 use values::DeliveryId;
 
 use super::ownership_store::KNOWS_DUE_DATES;
 use crate::deliveries::DueDelivery;
 
-#[derive(QueryableByName)]
-struct Passed {
-    #[diesel(sql_type = Bool)]
-    passed: bool,
-}
-
 /// Whether a due date has passed that a webhook waits for.
 pub(super) fn has_passed(connection: &mut PgConnection) -> Result<bool, Error> {
-    let found: Passed =
-        prepared("SELECT EXISTS (SELECT FROM due_dates WHERE due_at <= now()) AS passed")
-            .get_result(connection)?;
-    Ok(found.passed)
-}
-
-#[derive(QueryableByName)]
-struct Handled {
-    #[diesel(sql_type = Nullable<Binary>)]
-    delivery_id: Option<DeliveryId>,
-    #[diesel(sql_type = Nullable<Text>)]
-    lane: Option<String>,
+    let find = prepared("SELECT EXISTS (SELECT FROM due_dates WHERE due_at <= now())");
+    Ok(find.returning::<Bool>().get_result(connection)?)
 }
 
 /// Handles the webhooks whose due date passed first, inside a transaction, at most one for each context: each gets a
@@ -43,19 +27,17 @@ pub(super) fn handle_passed(
     prepared("SET LOCAL synchronous_commit = on").execute(connection)?;
     let requests: Vec<_> = contexts.iter().map(|c| c.request_id.as_str()).collect();
     let traces: Vec<_> = contexts.iter().map(|c| c.trace.to_string()).collect();
-    let handled: Vec<Handled> = prepared(HANDLE_PASSED)
+    let handled: Vec<(Option<DeliveryId>, Option<String>)> = prepared(HANDLE_PASSED)
         .bind::<Array<Text>, _>(requests)
         .bind::<Array<Text>, _>(traces)
         .bind::<BigInt, _>(i64::try_from(contexts.len()).unwrap_or(i64::MAX))
         .bind::<BigInt, _>(KNOWS_DUE_DATES)
+        .returning::<(Nullable<Binary>, Nullable<Text>)>()
         .load(connection)?;
-    let handled = handled.into_iter().map(|row| {
-        Some(DueDelivery {
-            id: row.delivery_id?,
-            lane: row.lane?,
-        })
-    });
-    Ok(handled.collect())
+    let handled = handled.into_iter().map(|(id, lane)| id.zip(lane));
+    Ok(handled
+        .map(|due| due.map(|(id, lane)| DueDelivery { id, lane }))
+        .collect())
 }
 
 // It never waits for a lock, so it takes part in no deadlock. What it finds locked is still there the next time. The

@@ -166,14 +166,6 @@ const LOAD_OF_LANES: &str = load!(
     ) AS next"
 );
 
-#[derive(QueryableByName)]
-struct LaneRow {
-    #[diesel(sql_type = Text)]
-    lane: String,
-    #[diesel(sql_type = Bool)]
-    due: bool,
-}
-
 /// What a scan found.
 #[derive(Default)]
 pub(super) struct ScannedLanes {
@@ -196,18 +188,19 @@ pub(super) fn scan_lanes(
 ) -> QueryResult<ScannedLanes> {
     let paused = paused_hosts::table.select(paused_hosts::host);
     let paused = paused.load(connection)?;
-    let lanes: Vec<LaneRow> = prepared(SCAN_LANES)
+    let lanes: Vec<(String, bool)> = prepared(SCAN_LANES)
         .bind::<Text, _>(after)
         .bind::<BigInt, _>(limit)
+        .returning::<(Text, Bool)>()
         .load(connection)?;
     let is_full = i64::try_from(lanes.len()).is_ok_and(|found| found >= limit);
     let last = lanes.last().filter(|_| is_full);
-    let last = last.map(|row| row.lane.clone()).unwrap_or_default();
+    let last = last.map(|(lane, _)| lane.clone()).unwrap_or_default();
     let found = !lanes.is_empty();
-    let due = lanes.into_iter().filter(|row| row.due);
+    let due = lanes.into_iter().filter(|(_, is_due)| *is_due);
     Ok(ScannedLanes {
         found,
-        due: due.map(|row| row.lane).collect(),
+        due: due.map(|(lane, _)| lane).collect(),
         last,
         paused: Some(paused),
     })

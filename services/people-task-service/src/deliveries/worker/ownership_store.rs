@@ -15,22 +15,14 @@ pub(super) const KNOWS_DUE_DATES: i64 = 1;
 /// Hosts are owned. Workers before claimed single deliveries, so only one of both kinds may be at work.
 const OWNS_SHARDS: i64 = 2;
 
-#[derive(QueryableByName)]
-struct Id {
-    #[diesel(sql_type = Integer)]
-    id: i32,
-}
-
 /// Inserts a worker, and returns its number. The commit waits for the disk: after a crash of the database no other worker
 /// may get the same number.
 pub(super) fn join(connection: &mut PgConnection) -> Result<i32, Error> {
     prepared("SET LOCAL synchronous_commit = on").execute(connection)?;
     let insert =
         "INSERT INTO delivery_workers (protocol, sends_due) VALUES ($1, true) RETURNING id";
-    let id: Id = prepared(insert)
-        .bind::<BigInt, _>(PROTOCOL)
-        .get_result(connection)?;
-    Ok(id.id)
+    let insert = prepared(insert).bind::<BigInt, _>(PROTOCOL);
+    Ok(insert.returning::<Integer>().get_result(connection)?)
 }
 
 /// The workers and shards, as one worker sees them.

@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 use values::DeliveryId;
 
 use crate::deliveries::TestResult;
-use crate::deliveries::backlog_store::{self, Backlog, MAX_COUNTED};
+use crate::deliveries::backlog_store::{Backlog, load_backlog};
 use crate::deliveries::worker::attempt::AttemptResult;
 use crate::deliveries::worker::ownership_store::Taken;
 use crate::deliveries::worker::results_store::End;
@@ -169,8 +169,7 @@ pub(super) fn in_flight(attempts: usize) {
 /// Keeps the gauges of the backlog up to date until it is cancelled.
 pub(super) async fn watch_backlog(database: Database, shutdown: CancellationToken) {
     loop {
-        let load = |connection: &mut _| backlog_store::load_backlog(connection, MAX_COUNTED);
-        match database.run(load).await {
+        match database.run(load_backlog).await {
             Ok(backlog) => set_gauges(&backlog),
             Err(error) => tracing::debug!(error = ?error, "the backlog could not be read"),
         }
@@ -191,5 +190,5 @@ fn set_gauges(backlog: &Backlog) {
     metrics::gauge!("webhook_deliveries_parked").set(backlog.parked as f64);
     metrics::gauge!("webhook_deliveries_paused").set(backlog.paused as f64);
     metrics::gauge!("webhook_hosts_paused").set(backlog.paused_hosts as f64);
-    metrics::gauge!("webhook_deliveries_oldest_due_seconds").set(backlog.oldest as f64 / 1000.0);
+    metrics::gauge!("webhook_deliveries_oldest_due_seconds").set(backlog.oldest_due_seconds);
 }

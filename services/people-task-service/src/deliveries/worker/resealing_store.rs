@@ -48,18 +48,12 @@ pub(super) fn replace(
     Ok(replaced > 0)
 }
 
-#[derive(QueryableByName)]
-struct Count {
-    #[diesel(sql_type = BigInt)]
-    count: i64,
-}
-
 /// How many webhooks have headers that another key sealed, counted up to 10,000 before and after it.
 pub(super) fn count_of_others(connection: &mut PgConnection, key: &str) -> Result<i64, Error> {
     let count = prepared(
         "SELECT (SELECT count(*) FROM (SELECT FROM webhooks WHERE header_key < $1 LIMIT 10000) AS before)
-            + (SELECT count(*) FROM (SELECT FROM webhooks WHERE header_key > $1 LIMIT 10000) AS after) AS count",
+            + (SELECT count(*) FROM (SELECT FROM webhooks WHERE header_key > $1 LIMIT 10000) AS after)",
     );
-    let count: Count = count.bind::<Text, _>(key).get_result(connection)?;
-    Ok(count.count)
+    let count = count.bind::<Text, _>(key).returning::<BigInt>();
+    Ok(count.get_result(connection)?)
 }

@@ -1,11 +1,11 @@
 //! The statement that records results. It is raw SQL for the reasons that [`due_store`](super::due_store) gives.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::time::Duration;
 
-use database::prepared;
-use diesel::sql_types::{Array, BigInt, Binary, Integer, Jsonb, Nullable, Text};
-use diesel::{PgConnection, QueryResult, QueryableByName, RunQueryDsl as _};
+use database::{Error, prepared};
+use diesel::sql_types::{Array, BigInt, Binary, Bool, Integer, Jsonb, Nullable, Text};
+use diesel::{PgConnection, RunQueryDsl as _};
 use serde_json::{Value, json};
 use values::{DeliveryId, Names as _, UserId, WebhookId};
 
@@ -44,21 +44,16 @@ impl End {
     }
 }
 
-#[derive(Debug, QueryableByName)]
-struct Id {
-    #[diesel(sql_type = Binary)]
-    delivery_id: DeliveryId,
-}
-
 /// Records the ends of deliveries: finished ones move to `finished_deliveries`, the others wait again. An end changes
 /// nothing if the row is of another version than the one that was loaded, or deleted. Locked rows are skipped, so this
-/// neither waits for the deletion of a task nor deadlocks with it. Returns the deliveries that were recorded.
+/// neither waits for the deletion of a task nor deadlocks with it. Returns the deliveries that were recorded, and, as `false`,
+/// those that are as they were loaded and whose row was locked.
 pub(super) fn record_ends(
     connection: &mut PgConnection,
     ends: &[End],
-) -> QueryResult<HashSet<DeliveryId>> {
+) -> Result<HashMap<DeliveryId, bool>, Error> {
     let column = Columns::of(ends);
-    let recorded: Vec<Id> = prepared(RECORD_ENDS)
+    let found: Vec<(DeliveryId, bool)> = prepared(RECORD_ENDS)
         .bind::<Array<Binary>, _>(column.ids)
         .bind::<Array<Integer>, _>(column.versions)
         .bind::<Array<Binary>, _>(column.webhooks)
@@ -66,25 +61,9 @@ pub(super) fn record_ends(
         .bind::<Array<BigInt>, _>(column.pauses)
         .bind::<Array<Jsonb>, _>(column.logs)
         .bind::<Array<Nullable<Binary>>, _>(column.suspended_for)
+        .returning::<(Binary, Bool)>()
         .load(connection)?;
-    Ok(recorded.into_iter().map(|row| row.delivery_id).collect())
-}
-
-/// Those of these deliveries that are as they were loaded. One that was not recorded met a locked row.
-pub(super) fn load_held(
-    connection: &mut PgConnection,
-    leases: &[&Lease],
-) -> QueryResult<HashSet<DeliveryId>> {
-    let versions: Vec<_> = leases.iter().map(|lease| lease.version).collect();
-    let ids: Vec<_> = leases.iter().map(|lease| lease.delivery).collect();
-    let held: Vec<Id> = prepared(
-        "SELECT deliveries.id AS delivery_id FROM unnest($1, $2) AS given (id, lease)
-        JOIN deliveries ON deliveries.id = ANY(ARRAY[given.id]) AND deliveries.lease = given.lease",
-    )
-    .bind::<Array<Binary>, _>(ids)
-    .bind::<Array<Integer>, _>(versions)
-    .load(connection)?;
-    Ok(held.into_iter().map(|row| row.delivery_id).collect())
+    Ok(found.into_iter().collect())
 }
 
 // The API shows the newest 100 attempts, and the status of a webhook is about its newest event. No two of the named queries are joined, which would take quadratic time.
@@ -126,7 +105,10 @@ WITH given AS (
     FROM accepted
     WHERE deliveries.id = ANY(ARRAY[accepted.id]) AND accepted.status = 'pending'
 )
-SELECT id AS delivery_id FROM accepted";
+SELECT id, true FROM accepted
+UNION ALL
+SELECT id, false FROM given WHERE id NOT IN (SELECT id FROM accepted) AND EXISTS (
+    SELECT FROM deliveries WHERE deliveries.id = ANY(ARRAY[given.id]) AND deliveries.lease = given.lease)";
 
 /// The pause of a delivery that was not sent: it stays due when it was.
 const UNCHANGED: i64 = -1;

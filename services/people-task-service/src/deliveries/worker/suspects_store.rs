@@ -7,7 +7,7 @@
 use chrono::{DateTime, Utc};
 use database::prepared;
 use diesel::sql_types::{Array, Binary, Bool, Integer, Text};
-use diesel::{PgConnection, QueryResult, QueryableByName, RunQueryDsl as _};
+use diesel::{PgConnection, QueryResult, RunQueryDsl as _};
 use values::DeliveryId;
 
 use crate::deliveries::worker::due_store::{DueRow, load_trial};
@@ -39,16 +39,6 @@ pub(super) fn mark(
     Ok(())
 }
 
-#[derive(QueryableByName)]
-struct Suspect {
-    #[diesel(sql_type = Binary)]
-    id: DeliveryId,
-    #[diesel(sql_type = Text)]
-    host: String,
-    #[diesel(sql_type = Bool)]
-    on_trial: bool,
-}
-
 /// What became of the suspects that were looked at.
 #[derive(Default)]
 pub(super) struct Trial {
@@ -67,30 +57,32 @@ pub(super) fn begin_trial(
     shards: Shards,
     under_way: &[DeliveryId],
 ) -> QueryResult<Trial> {
-    let suspects: Vec<Suspect> = prepared(SUSPECTS)
+    let suspects: Vec<(DeliveryId, String, bool)> = prepared(SUSPECTS)
         .bind::<Array<Binary>, _>(under_way)
         .bind::<Integer, _>(MAX_TRIALS)
+        .returning::<(Binary, Text, Bool)>()
         .load(connection)?;
     let mut trial = Trial::default();
-    for suspect in suspects {
-        if !shards.contain(&suspect.host) {
+    for (id, host, on_trial) in suspects {
+        if !shards.contain(&host) {
             continue;
         }
-        if suspect.on_trial {
-            let lost: Lost = prepared(END_LOST_TRIAL)
-                .bind::<Binary, _>(suspect.id)
+        if on_trial {
+            let is_parked: bool = prepared(END_LOST_TRIAL)
+                .bind::<Binary, _>(id)
                 .bind::<Integer, _>(MAX_TRIALS)
+                .returning::<Bool>()
                 .get_result(connection)?;
             trial.lost += 1;
-            trial.parked += usize::from(lost.parked);
+            trial.parked += usize::from(is_parked);
             continue;
         }
         prepared(
             "UPDATE deliveries SET on_trial = true, lost_trials = lost_trials + 1 WHERE id = $1",
         )
-        .bind::<Binary, _>(suspect.id)
+        .bind::<Binary, _>(id)
         .execute(connection)?;
-        trial.row = load_trial(connection, suspect.id)?.map(Box::new);
+        trial.row = load_trial(connection, id)?.map(Box::new);
         break;
     }
     Ok(trial)
@@ -111,12 +103,6 @@ SELECT id, host, on_trial FROM (
 ) AS suspects
 ORDER BY next_attempt LIMIT 256";
 
-#[derive(QueryableByName)]
-struct Lost {
-    #[diesel(sql_type = Bool)]
-    parked: bool,
-}
-
 const END_LOST_TRIAL: &str = "
 UPDATE deliveries SET on_trial = false,
     next_attempt = now() + least(interval '5 minutes', interval '4 seconds' * power(2, lost_trials)),
@@ -125,4 +111,4 @@ UPDATE deliveries SET on_trial = false,
             'at', to_char(now() AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS.MS\"Z\"'), 'durationMs', 0,
             'statusCode', NULL, 'response', NULL,
             'error', 'parked: three workers ended while they sent this delivery; redeliver it to try again')) END
-WHERE id = $1 RETURNING lost_trials >= $2 AS parked";
+WHERE id = $1 RETURNING lost_trials >= $2";

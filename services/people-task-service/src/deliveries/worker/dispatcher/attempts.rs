@@ -171,7 +171,7 @@ impl Dispatching {
             self.make_room(&owner, 1);
             self.give_back(surplus);
         }
-        self.dispatcher.ends.send(End::Attempted(result));
+        self.record(End::Attempted(result));
         self.enqueue_ready(&name);
         self.queue(&name);
         self.start_at(&name);

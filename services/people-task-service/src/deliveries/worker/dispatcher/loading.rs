@@ -17,7 +17,7 @@ impl Dispatching {
     /// Loads deliveries for the lanes that can start them soon, in turn by owner.
     pub(super) fn load(&mut self) {
         if !self.dispatcher.loads.has_capacity()
-            || self.dispatcher.ends.unrecorded() > MAX_UNRECORDED
+            || self.unrecorded > MAX_UNRECORDED
             || self.to_load.total() == 0
         {
             return;
@@ -123,6 +123,7 @@ impl Dispatching {
 
     /// The ends of these deliveries are recorded.
     pub(super) fn settle(&mut self, settled: Vec<(Arc<str>, DeliveryId)>) {
+        self.unrecorded = self.unrecorded.saturating_sub(settled.len());
         for (name, id) in settled {
             if let Some(lane) = self.lanes.get_mut(&name) {
                 lane.under_way.remove(&id);
