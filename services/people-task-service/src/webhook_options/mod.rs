@@ -15,13 +15,13 @@ use utoipa::ToSchema;
 use values::{Names as _, WebhookId};
 
 pub(crate) use self::header_rules::{MAX_HEADER_BYTES, MAX_HEADERS};
-pub(crate) use self::requests::{BodyTemplate, Include, NewHeaders, NewOptions};
+pub(crate) use self::requests::{BodyTemplate, Include, NewHeaders};
 pub(crate) use self::success::Success;
 use crate::header_keys::{HeaderKeys, HeaderPairs, SealedHeaders};
 use crate::tasks::projection::TaskField;
 
 /// The form of the document. A worker that does not know the form of one sends nothing.
-const VERSION: u32 = 1;
+pub(crate) const VERSION: u32 = 1;
 
 values::names! {
     /// The method of the calls of a webhook.
@@ -40,7 +40,7 @@ values::names! {
 /// How the calls of a webhook differ from others.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct WebhookOptions {
-    version: u32,
+    pub(crate) version: u32,
     /// Names of fields that the body has beside the usual ones.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) include: Vec<String>,
@@ -68,39 +68,6 @@ pub(crate) enum OptionsError {
 }
 
 impl WebhookOptions {
-    /// The options of a new webhook; `None` if it has none.
-    ///
-    /// # Errors
-    /// It has headers, and there is no key to seal them with.
-    pub(crate) fn new(
-        new: &NewOptions<'_>,
-        keys: &HeaderKeys,
-        webhook: WebhookId,
-    ) -> Result<Option<Self>, OptionsError> {
-        if new.is_empty() {
-            return Ok(None);
-        }
-        let seal = |headers: &NewHeaders| {
-            let sealed = keys.seal(webhook, &headers.0);
-            sealed.ok_or(OptionsError::Sealed)
-        };
-        let include = new
-            .include
-            .map(|include| include.0.as_slice())
-            .unwrap_or_default();
-        Ok(Some(Self {
-            version: VERSION,
-            include: include
-                .iter()
-                .map(|field| field.name().to_owned())
-                .collect(),
-            headers: new.headers.map(seal).transpose()?,
-            method: new.method,
-            body: new.body.map(|body| body.0.clone()),
-            success: new.success.cloned(),
-        }))
-    }
-
     /// The document of a row.
     ///
     /// # Errors

@@ -33,49 +33,9 @@ const ANY_BUT_NULL: [Type; 5] = [
 /// Statuses that mean the same for every webhook: it is gone, or overloaded.
 const FIXED_STATUSES: [u16; 3] = [410, 429, 503];
 
-/// The options of a registration.
-#[derive(Debug, Default)]
-pub(crate) struct NewOptions<'a> {
-    pub(crate) include: Option<&'a Include>,
-    pub(crate) headers: Option<&'a NewHeaders>,
-    pub(crate) method: Option<CallMethod>,
-    pub(crate) body: Option<&'a BodyTemplate>,
-    pub(crate) success: Option<&'a Success>,
-}
-
-impl NewOptions<'_> {
-    pub(super) fn is_empty(&self) -> bool {
-        self.include.is_none() && self.success.is_none() && self.shaping().next().is_none()
-    }
-
-    /// The names of the fields by which a caller shapes the request itself.
-    pub(crate) fn shaping(&self) -> impl Iterator<Item = &'static str> {
-        let given = [
-            ("headers", self.headers.is_some()),
-            ("method", self.method.is_some()),
-            ("body", self.body.is_some()),
-        ];
-        given
-            .into_iter()
-            .filter(|(_, given)| *given)
-            .map(|(name, _)| name)
-    }
-
-    /// The name of the field by which calls tell the task's metadata.
-    pub(crate) fn telling_metadata(&self) -> Option<&'static str> {
-        let includes = |include: &Include| include.0.contains(&TaskField::Metadata);
-        let has = |body: &BodyTemplate| template::names_metadata(&body.0);
-        if self.include.is_some_and(includes) {
-            Some("include")
-        } else {
-            self.body.is_some_and(has).then_some("body")
-        }
-    }
-}
-
 /// Fields that the body of calls has beside the usual ones.
 #[derive(Debug, Clone)]
-pub(crate) struct Include(pub(super) Vec<TaskField>);
+pub(crate) struct Include(pub(crate) Vec<TaskField>);
 
 impl FieldValue for Include {
     fn from_json(value: &Value) -> Result<Self, Invalid> {
@@ -112,7 +72,7 @@ impl ToSchema for Include {}
 
 /// Headers that calls have, with names in lower case.
 #[derive(Debug, Clone)]
-pub(crate) struct NewHeaders(pub(super) HeaderPairs);
+pub(crate) struct NewHeaders(pub(crate) HeaderPairs);
 
 impl FieldValue for NewHeaders {
     fn from_json(value: &Value) -> Result<Self, Invalid> {
@@ -169,16 +129,20 @@ impl ToSchema for NewHeaders {}
 
 impl FieldValue for CallMethod {
     fn from_json(value: &Value) -> Result<Self, Invalid> {
-        Self::from_name(json_text(value)?).ok_or_else(|| {
-            let message = format!("Must be one of {}.", Self::list());
-            Invalid::new("unknown-value", message)
-        })
+        Self::parse_name(json_text(value)?)
     }
 }
 
 /// A body with placeholders.
 #[derive(Debug, Clone)]
-pub(crate) struct BodyTemplate(pub(super) Value);
+pub(crate) struct BodyTemplate(pub(crate) Value);
+
+impl BodyTemplate {
+    /// Whether it has the task's metadata, or a part of it.
+    pub(crate) fn names_metadata(&self) -> bool {
+        template::names_metadata(&self.0)
+    }
+}
 
 impl FieldValue for BodyTemplate {
     const IS_KEPT: bool = true;

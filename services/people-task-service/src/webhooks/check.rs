@@ -2,14 +2,12 @@
 
 use database::Connection;
 use outbound::AddressPolicy;
-use url::Url;
 
 use crate::context::Context;
 use crate::deliveries::{group_of, owner_of};
 use crate::tasks::access::Permission;
 use crate::tasks::credentials::AuthenticatedUser;
 use crate::tasks::find_permitted;
-use crate::webhook_options::NewOptions;
 use crate::webhooks::error::WebhookError;
 use crate::webhooks::requests::RegisterWebhookRequest;
 
@@ -60,33 +58,31 @@ pub(crate) async fn check_request(
     new: &RegisterWebhookRequest,
 ) -> Result<(), WebhookError> {
     let owner = owner_of(user.caller.id(), user.caller.group());
-    let options = new.options();
-    if options.headers.is_some() && context.header_keys.ids().is_empty() {
+    if new.headers.is_some() && context.header_keys.ids().is_empty() {
         return Err(WebhookError::NoHeaderKeys);
     }
-    let check = check_addresses(context, new.url.parsed(), &options);
+    let check = check_addresses(context, new);
     outbound::for_owner(group_of(&owner), check).await
 }
 
 async fn check_addresses(
     context: &Context,
-    url: &Url,
-    options: &NewOptions<'_>,
+    new: &RegisterWebhookRequest,
 ) -> Result<(), WebhookError> {
-    let resolver = &context.resolver;
+    let (url, resolver) = (new.url.parsed(), &context.resolver);
     let allowed = context.address_policy.check_registration(url, resolver);
     allowed.await.map_err(|refusal| {
         tracing::info!(%refusal, "a webhook was refused");
         WebhookError::AddressRefused
     })?;
-    let shaping: Vec<_> = options.shaping().collect();
+    let shaping: Vec<_> = new.shaping().collect();
     if shaping.is_empty() || context.engine_origins.contain(url) {
         return Ok(());
     }
     let public = AddressPolicy::default();
     let public = public.check_registration(url, resolver).await;
     public.map_err(|_| WebhookError::NotAnEngine(shaping))?;
-    if options.headers.is_some() && url.scheme() != "https" {
+    if new.headers.is_some() && url.scheme() != "https" {
         return Err(WebhookError::NotHttps);
     }
     Ok(())

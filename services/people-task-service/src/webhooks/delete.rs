@@ -30,7 +30,7 @@ pub(crate) async fn delete(
     Ok(())
 }
 
-/// Whether the user may manage a webhook.
+/// Whether the user may manage a webhook: `what` is to `delete` or to `try` it.
 ///
 /// # Errors
 /// [`WebhookError::NotFound`], or `forbidden` for a user who may read the task.
@@ -38,14 +38,14 @@ pub(super) fn check_manager(
     user: &AuthenticatedUser,
     webhook: &Webhook,
     task: &Task,
-    forbidden: WebhookError,
+    what: &'static str,
 ) -> Result<(), WebhookError> {
     let mut relations = user.actor.relations_to(task);
     relations.registrant = webhook.registered_by == user.caller.id();
     let checked = relations.check(Permission::DeleteWebhook);
     checked.map_err(|denied| match denied {
         AccessDenied::Hidden => WebhookError::NotFound,
-        AccessDenied::Forbidden => forbidden,
+        AccessDenied::Forbidden => WebhookError::Forbidden(what),
     })
 }
 
@@ -57,7 +57,7 @@ fn delete_in_transaction(
 ) -> Result<(), WebhookError> {
     let webhook = store::find(connection, id)?.ok_or(WebhookError::NotFound)?;
     let task = task_store::lock(connection, webhook.task_id)?.ok_or(WebhookError::NotFound)?;
-    check_manager(user, &webhook, &task, WebhookError::Forbidden)?;
+    check_manager(user, &webhook, &task, "delete")?;
     let actor = &user.actor;
     // The worker locks a delivery before its webhook. Locking in the same order here avoids deadlocks.
     delivery_store::lock_of_webhooks(connection, task.id, &[id])?;

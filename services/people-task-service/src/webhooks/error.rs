@@ -10,18 +10,21 @@ use crate::quotas::{QuotaError, QuotaExceeded};
 use crate::tasks::TaskError;
 use crate::tasks::error::AlreadyResolved;
 
+/// The limits of tests, in words.
+pub(super) const TESTS_OF_USER: &str =
+    "You may try 10 webhooks within a minute. Try again after `Retry-After`.";
+pub(super) const TESTS_OF_ALL: &str =
+    "All users together may try 60 webhooks within a minute. Try again after `Retry-After`.";
+
 /// Why an operation on webhooks failed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum WebhookError {
     /// The webhook does not exist, or the caller may not know of it.
     #[error("the webhook does not exist")]
     NotFound,
-    /// The caller may read the task, but may not delete the webhook.
-    #[error("the caller may not delete the webhook")]
-    Forbidden,
-    /// The caller may read the task, but may not try the webhook.
-    #[error("the caller may not try the webhook")]
-    ForbiddenTest,
+    /// The caller may read the task, but may not do this with the webhook: `delete` or `try` it.
+    #[error("the caller may not {0} the webhook")]
+    Forbidden(&'static str),
     /// The URL's host is not public, and the operator has not allowed its network.
     #[error("the webhook's address is not allowed")]
     AddressRefused,
@@ -38,9 +41,9 @@ pub(crate) enum WebhookError {
     /// This field would tell the task's metadata to a user who may not see it.
     #[error("the caller may not see the metadata")]
     HidesMetadata(&'static str),
-    /// Too many webhooks were tried within a minute: by the user or by all, and how long to wait.
+    /// Too many webhooks were tried within a minute: [`TESTS_OF_USER`] or [`TESTS_OF_ALL`], and how long to wait.
     #[error("too many webhooks were tried")]
-    TooManyTests(Tester, Duration),
+    TooManyTests(&'static str, Duration),
     /// Deliveries to the webhook's host are paused.
     #[error("the host is paused")]
     Paused,
@@ -63,12 +66,9 @@ impl From<WebhookError> for Problem {
     fn from(error: WebhookError) -> Self {
         match error {
             WebhookError::NotFound => Self::not_found("webhook"),
-            WebhookError::Forbidden => Self::forbidden(
-                "Only the user who registered the webhook, the task's creator and administrators may delete it.",
-            ),
-            WebhookError::ForbiddenTest => Self::forbidden(
-                "Only the user who registered the webhook, the task's creator and administrators may try it.",
-            ),
+            WebhookError::Forbidden(what) => Self::forbidden(format!(
+                "Only the user who registered the webhook, the task's creator and administrators may {what} it.",
+            )),
             WebhookError::AddressRefused => address_refused(),
             WebhookError::NotAnEngine(fields) => Self::validation(
                 fields.into_iter().map(|field| FieldError::new(field, not_an_engine())).collect(),
@@ -76,7 +76,9 @@ impl From<WebhookError> for Problem {
             WebhookError::NotHttps => Self::invalid_field("headers", not_https()),
             WebhookError::NoHeaderKeys => Self::invalid_field("headers", no_header_keys()),
             WebhookError::HidesMetadata(field) => Self::invalid_field(field, hides_metadata()),
-            WebhookError::TooManyTests(tester, wait) => too_many_tests(tester, wait),
+            WebhookError::TooManyTests(limit, wait) => {
+                Self::new(StatusCode::TOO_MANY_REQUESTS, "rate-limited", limit).retry_after(wait)
+            }
             WebhookError::Paused => Self::new(
                 StatusCode::CONFLICT,
                 "deliveries-paused",
@@ -130,23 +132,6 @@ fn hides_metadata() -> Invalid {
     Invalid::new("hidden-field", message)
 }
 
-/// Whose limit of tests it is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Tester {
-    User,
-    All,
-}
-
-fn too_many_tests(tester: Tester, wait: Duration) -> Problem {
-    let message = match tester {
-        Tester::User => "You may try 10 webhooks within a minute. Try again after `Retry-After`.",
-        Tester::All => {
-            "All users together may try 60 webhooks within a minute. Try again after `Retry-After`."
-        }
-    };
-    Problem::new(StatusCode::TOO_MANY_REQUESTS, "rate-limited", message).retry_after(wait)
-}
-
 problem_responses! {
     /// Problems of a registration's body.
     pub(crate) InvalidWebhook: BodyProblems {
@@ -157,7 +142,7 @@ problem_responses! {
     /// Problems of trying a webhook.
     pub(crate) NoTest {
         WebhookError::Paused => "Deliveries to the host are paused.",
-        WebhookError::TooManyTests(Tester::User, Duration::from_secs(30)) => "The user, or all together, try too many webhooks.",
+        WebhookError::TooManyTests(TESTS_OF_USER, Duration::from_secs(30)) => "The user, or all together, try too many webhooks.",
         WebhookError::NoResult => "There was no result in time.",
     }
     /// Problems of operations on one webhook.

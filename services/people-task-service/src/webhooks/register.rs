@@ -20,7 +20,7 @@ use crate::tasks::{Task, TaskError, change_in_round};
 use crate::webhook_options::WebhookOptions;
 use crate::webhooks::check::check_for_user;
 use crate::webhooks::error::WebhookError;
-use crate::webhooks::registration_store::{self as store, NewWebhook, Registered, TaskWithCount};
+use crate::webhooks::registration_store::{self as store, NewWebhook, TaskWithCount};
 use crate::webhooks::requests::{Events, RegisterWebhookRequest, SigningSecret};
 use crate::webhooks::responses::WebhookResponse;
 use crate::webhooks::store::Webhook;
@@ -200,15 +200,15 @@ fn register_all(
         }
         outcomes.push(judged.err().map(Err));
     }
-    let registered = store::insert(connection, &new)?;
+    let mut registered = store::insert(connection, &new)?;
     let inserted = registrations
         .iter()
         .filter(|r| registered.contains_key(&r.id));
     let answers: Vec<_> = inserted.filter_map(Registration::answer).collect();
     idempotency::store::insert(connection, &answers)?;
     for (registration, outcome) in registrations.iter().zip(&mut outcomes) {
-        if let Some(row) = registered.get(&registration.id) {
-            *outcome = Some(Ok(registration.registered(row)));
+        if let Some(due) = registered.remove(&registration.id) {
+            *outcome = Some(Ok(RegisteredWebhook::New(registration.webhook(), due)));
         }
     }
     Ok(outcomes)
@@ -247,7 +247,7 @@ impl Registration {
         meta: RequestMeta,
     ) -> Result<Self, WebhookError> {
         let id = WebhookId::generate();
-        let options = WebhookOptions::new(&new.options(), keys, id);
+        let options = new.options(keys, id);
         Ok(Self {
             id,
             user,
@@ -281,7 +281,7 @@ impl Registration {
         let relations = self.user.actor.relations_to(&found.task);
         let allowed = relations.check(Permission::RegisterWebhook);
         allowed.map_err(TaskError::from)?;
-        if let Some(field) = self.new.options().telling_metadata()
+        if let Some(field) = self.new.telling_metadata()
             && !relations.allow(Permission::Metadata)
         {
             return Err(WebhookError::HidesMetadata(field));
@@ -346,10 +346,6 @@ impl Registration {
             status: DeliveryStatus::Pending,
             options: self.options.as_ref().map(WebhookOptions::to_text),
         }
-    }
-
-    fn registered(&self, row: &Registered) -> RegisteredWebhook {
-        RegisteredWebhook::New(self.webhook(), row.due())
     }
 
     /// What repeats of the request get.

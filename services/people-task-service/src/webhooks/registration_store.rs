@@ -72,39 +72,20 @@ pub(super) struct NewWebhook<'a> {
     pub(super) entry: Entry,
 }
 
-/// A webhook that was inserted.
-#[derive(QueryableByName)]
-pub(super) struct Registered {
-    #[diesel(sql_type = Binary)]
-    id: WebhookId,
-    #[diesel(sql_type = Nullable<Binary>)]
-    delivery_id: Option<DeliveryId>,
-    #[diesel(sql_type = Text)]
-    lane: String,
-}
-
-impl Registered {
-    /// The delivery of a decision that was made before.
-    pub(super) fn due(&self) -> Option<DueDelivery> {
-        let lane = self.lane.clone();
-        self.delivery_id.map(|id| DueDelivery { id, lane })
-    }
-}
-
 /// Inserts webhooks, with their audit entries, and with deliveries if their task is decided and they want the decision.
-/// The webhooks of erased users are not inserted.
+/// The webhooks of erased users are not inserted. Returns the deliveries of those that are.
 ///
 /// As for decisions, nothing is inserted for a task that another transaction is changing, or has changed since the
 /// webhooks were judged.
 pub(super) fn insert(
     connection: &mut PgConnection,
     new: &[NewWebhook<'_>],
-) -> Result<HashMap<WebhookId, Registered>, Error> {
+) -> Result<HashMap<WebhookId, Option<DueDelivery>>, Error> {
     if new.is_empty() {
         return Ok(HashMap::new());
     }
     let traces = new.iter().map(|n| n.cause.trace.to_string());
-    let registered: Vec<Registered> = prepared(INSERT)
+    let inserted: Vec<(WebhookId, Option<DeliveryId>, String)> = prepared(INSERT)
         .bind::<Array<Binary>, _>(column(new, |n| n.id))
         .bind::<Array<Binary>, _>(column(new, |n| n.task))
         .bind::<Array<Integer>, _>(column(new, |n| n.version))
@@ -131,8 +112,13 @@ pub(super) fn insert(
         .bind::<Array<Nullable<Text>>, _>(column(new, |n| n.options.as_deref()))
         .bind::<Array<Nullable<Text>>, _>(column(new, |n| n.header_key))
         .bind::<Array<Bool>, _>(column(new, |n| n.events.cancelled))
+        .returning::<(Binary, Nullable<Binary>, Text)>()
         .load(connection)?;
-    Ok(registered.into_iter().map(|row| (row.id, row)).collect())
+    let inserted = inserted.into_iter().map(|(webhook, delivery, lane)| {
+        let due = delivery.map(|id| DueDelivery { id, lane });
+        (webhook, due)
+    });
+    Ok(inserted.collect())
 }
 
 const INSERT: &str = concat!(
@@ -173,6 +159,6 @@ const INSERT: &str = concat!(
 ), recorded AS (",
     insert_entries!("SELECT entry FROM judged"),
     ")
-SELECT judged.id, delivered.id AS delivery_id, judged.lane
+SELECT judged.id, delivered.id, judged.lane
 FROM judged LEFT JOIN delivered ON delivered.webhook_id = judged.id"
 );

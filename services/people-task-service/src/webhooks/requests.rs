@@ -8,13 +8,17 @@ use http_kit::{FieldValue, Fields, Problem};
 use outbound::{InvalidUrl, TargetUrl};
 use serde_json::Value;
 use url::Url;
-use utoipa::openapi::schema::{ArrayBuilder, ObjectBuilder, SchemaFormat, Type};
+use utoipa::openapi::schema::{ArrayBuilder, ObjectBuilder, SchemaFormat};
 use utoipa::openapi::{RefOr, Schema};
 use utoipa::{PartialSchema, ToSchema};
-use values::{FromText, Invalid, Secret, TaskId, bounded_text};
+use values::{FromText, Invalid, Names as _, Secret, TaskId, WebhookId, bounded_text};
 
+use crate::header_keys::HeaderKeys;
 use crate::status::WebhookEvent;
-use crate::webhook_options::{BodyTemplate, CallMethod, Include, NewHeaders, NewOptions, Success};
+use crate::tasks::projection::TaskField;
+use crate::webhook_options::{
+    self, BodyTemplate, CallMethod, Include, NewHeaders, OptionsError, Success, WebhookOptions,
+};
 use crate::webhook_signature::WebhookSecret;
 
 const MAX_URL: usize = 2_048;
@@ -96,15 +100,53 @@ impl RegisterWebhookRequest {
         })
     }
 
-    /// How the calls differ from others.
-    pub(crate) fn options(&self) -> NewOptions<'_> {
-        NewOptions {
-            include: self.include.as_ref(),
-            headers: self.headers.as_ref(),
-            method: self.method,
-            body: self.body.as_ref(),
-            success: self.success.as_ref(),
+    /// The names of the fields by which a caller shapes the request itself.
+    pub(crate) fn shaping(&self) -> impl Iterator<Item = &'static str> {
+        let given = [
+            ("headers", self.headers.is_some()),
+            ("method", self.method.is_some()),
+            ("body", self.body.is_some()),
+        ];
+        let given = given.into_iter().filter(|(_, given)| *given);
+        given.map(|(name, _)| name)
+    }
+
+    /// The name of the field by which calls tell the task's metadata.
+    pub(crate) fn telling_metadata(&self) -> Option<&'static str> {
+        let includes = |include: &Include| include.0.contains(&TaskField::Metadata);
+        if self.include.as_ref().is_some_and(includes) {
+            return Some("include");
         }
+        let body = self.body.as_ref();
+        body.is_some_and(BodyTemplate::names_metadata)
+            .then_some("body")
+    }
+
+    /// How the calls of the webhook differ from others; `None` if they do not.
+    ///
+    /// # Errors
+    /// It has headers, and there is no key to seal them with.
+    pub(crate) fn options(
+        &self,
+        keys: &HeaderKeys,
+        webhook: WebhookId,
+    ) -> Result<Option<WebhookOptions>, OptionsError> {
+        if self.include.is_none() && self.success.is_none() && self.shaping().next().is_none() {
+            return Ok(None);
+        }
+        let seal = |headers: &NewHeaders| {
+            let sealed = keys.seal(webhook, &headers.0);
+            sealed.ok_or(OptionsError::Sealed)
+        };
+        let include = self.include.iter().flat_map(|include| &include.0);
+        Ok(Some(WebhookOptions {
+            version: webhook_options::VERSION,
+            include: include.map(|field| field.name().to_owned()).collect(),
+            headers: self.headers.as_ref().map(seal).transpose()?,
+            method: self.method,
+            body: self.body.as_ref().map(|body| body.0.clone()),
+            success: self.success.clone(),
+        }))
     }
 }
 
@@ -157,6 +199,7 @@ http_kit::text_fields! {
         .format(Some(SchemaFormat::Custom("uri".to_owned())))
         .max_length(Some(MAX_URL))
         .examples(["https://engine.example.com/flows/1?correlationId=42"]);
+    SigningSecret = ObjectBuilder::new().pattern(Some(SECRET_PATTERN));
 }
 
 /// The events that a webhook is called for, at least one.
@@ -220,21 +263,12 @@ impl SigningSecret {
     }
 }
 
-impl FieldValue for SigningSecret {
-    fn from_json(value: &Value) -> Result<Self, Invalid> {
-        let secret = Secret::from_json(value)?;
+impl FromText for SigningSecret {
+    fn from_text(text: &str) -> Result<Self, Invalid> {
+        let secret = Secret::new(String::from_text(text)?);
         WebhookSecret::from_text(secret.expose()).map(|_| Self(secret))
     }
 }
-
-impl PartialSchema for SigningSecret {
-    fn schema() -> RefOr<Schema> {
-        let schema = ObjectBuilder::new().schema_type(Type::String);
-        schema.pattern(Some(SECRET_PATTERN)).into()
-    }
-}
-
-impl ToSchema for SigningSecret {}
 
 #[cfg(test)]
 mod tests {

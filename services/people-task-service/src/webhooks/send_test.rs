@@ -12,7 +12,7 @@ use crate::tasks::access::Permission;
 use crate::tasks::credentials::AuthenticatedUser;
 use crate::tasks::store as task_store;
 use crate::webhooks::delete::check_manager;
-use crate::webhooks::error::{Tester, WebhookError};
+use crate::webhooks::error::{TESTS_OF_ALL, TESTS_OF_USER, WebhookError};
 use crate::webhooks::store;
 
 /// How many webhooks may be tried within a minute.
@@ -63,18 +63,18 @@ fn request(
 ) -> Result<(), WebhookError> {
     let found = store::find(connection, webhook)?.ok_or(WebhookError::NotFound)?;
     let task = task_store::find(connection, found.task_id)?.ok_or(WebhookError::NotFound)?;
-    check_manager(user, &found, &task, WebhookError::ForbiddenTest)?;
+    check_manager(user, &found, &task, "try")?;
     let caller = user.caller.id();
     let lately = test_store::count_lately(connection, caller, &host_of(&found.url))?;
     if lately.is_paused {
         return Err(WebhookError::Paused);
     }
-    for (tester, number, limit) in [
-        (Tester::User, lately.own, PER_USER),
-        (Tester::All, lately.all, OF_ALL),
+    for (limit, number, most) in [
+        (TESTS_OF_USER, lately.own, PER_USER),
+        (TESTS_OF_ALL, lately.all, OF_ALL),
     ] {
-        if number >= limit {
-            return Err(WebhookError::TooManyTests(tester, lately.wait()));
+        if number >= most {
+            return Err(WebhookError::TooManyTests(limit, lately.wait()));
         }
     }
     test_store::insert(connection, id, webhook, caller, cause)?;
