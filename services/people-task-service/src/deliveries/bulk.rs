@@ -11,9 +11,10 @@ use telemetry::RequestContext;
 use values::{DeliveryId, TaskId};
 
 use crate::audit::{AuditAction, AuditIdentity};
-use crate::deliveries::bulk_store::{self, FAILED, PENDING};
+use crate::deliveries::all_store::{self, FAILED, PENDING};
 use crate::deliveries::requests::Host;
-use crate::deliveries::{DueDelivery, all_store, due_message, store};
+use crate::deliveries::responses::{CancelledResponse, RedeliveredResponse};
+use crate::deliveries::{DueDelivery, due_message, store};
 use crate::tasks::store as task_store;
 
 /// How many deliveries one transaction changes at most.
@@ -22,15 +23,6 @@ const BATCH: i64 = 250;
 const BATCHES: usize = 4;
 /// What remains is counted up to this number.
 const MAX_COUNTED: i64 = 100_000;
-
-/// The result of one call.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Changed {
-    /// How many deliveries were changed.
-    pub(crate) changed: usize,
-    /// How many are left, counted up to [`MAX_COUNTED`].
-    pub(crate) remaining: i64,
-}
 
 /// An administrator's request.
 #[derive(Debug, Clone)]
@@ -56,7 +48,7 @@ impl Cause {
             entry.detail(json!({ "deliveryId": id })).to_json()
         };
         let entries: Vec<_> = changed.iter().map(entry).collect();
-        bulk_store::record(connection, &entries)
+        all_store::record(connection, &entries)
     }
 }
 
@@ -69,11 +61,18 @@ pub(crate) async fn cancel(
     database: &Database,
     host: Host,
     cause: Cause,
-) -> Result<Changed, Error> {
-    let cancelled = in_batches(database, host, cause, cancel_pending, drop, PENDING).await?;
-    let Changed { changed, remaining } = cancelled;
-    tracing::info!(changed, remaining, "deliveries of a host were cancelled");
-    Ok(cancelled)
+) -> Result<CancelledResponse, Error> {
+    let changed = in_batches(database, host, cause, cancel_pending, drop, PENDING).await?;
+    let (cancelled, remaining) = changed;
+    tracing::info!(
+        changed = cancelled,
+        remaining,
+        "deliveries of a host were cancelled"
+    );
+    Ok(CancelledResponse {
+        cancelled,
+        remaining,
+    })
 }
 
 /// Sends failed deliveries of a host again.
@@ -86,19 +85,26 @@ pub(crate) async fn redeliver(
     publisher: &Publisher,
     host: Host,
     cause: Cause,
-) -> Result<Changed, Error> {
+) -> Result<RedeliveredResponse, Error> {
     let publish = |restarted: Vec<DueDelivery>| {
         let cause = RequestContext::current_or_fresh();
         publisher.send(due_message(&restarted, cause));
     };
-    let restarted = in_batches(database, host, cause, restart_failed, publish, FAILED).await?;
-    let Changed { changed, remaining } = restarted;
-    tracing::info!(changed, remaining, "deliveries of a host were restarted");
-    Ok(restarted)
+    let changed = in_batches(database, host, cause, restart_failed, publish, FAILED).await?;
+    let (redelivered, remaining) = changed;
+    tracing::info!(
+        changed = redelivered,
+        remaining,
+        "deliveries of a host were restarted"
+    );
+    Ok(RedeliveredResponse {
+        redelivered,
+        remaining,
+    })
 }
 
 /// Changes deliveries of a host in transactions of their own, until there are none or there were enough. What each has
-/// changed goes to `then`, and what is `left` is counted.
+/// changed goes to `then`. Returns how many were changed, and how many are `left`, counted up to [`MAX_COUNTED`].
 async fn in_batches<T: Send + 'static>(
     database: &Database,
     host: Host,
@@ -106,7 +112,7 @@ async fn in_batches<T: Send + 'static>(
     change: fn(&mut Connection, &Host, Cause) -> Result<Vec<T>, Error>,
     then: impl Fn(Vec<T>),
     left: &'static str,
-) -> Result<Changed, Error> {
+) -> Result<(usize, i64), Error> {
     let mut number = 0;
     for _ in 0..BATCHES {
         let (host, cause) = (host.clone(), cause.clone());
@@ -119,13 +125,9 @@ async fn in_batches<T: Send + 'static>(
         then(changed);
     }
     let count = move |connection: &mut Connection| {
-        bulk_store::count(connection, left, host.as_str(), MAX_COUNTED)
+        all_store::count(connection, left, host.as_str(), MAX_COUNTED)
     };
-    let remaining = database.run(count).await?;
-    Ok(Changed {
-        changed: number,
-        remaining,
-    })
+    Ok((number, database.run(count).await?))
 }
 
 fn cancel_pending(
@@ -133,7 +135,7 @@ fn cancel_pending(
     host: &Host,
     cause: Cause,
 ) -> Result<Vec<DeliveryId>, Error> {
-    let locked = bulk_store::lock_pending(connection, host.as_str(), BATCH)?;
+    let locked = all_store::lock_pending(connection, host.as_str(), BATCH)?;
     let ids: Vec<_> = locked.iter().map(|(id, _)| *id).collect();
     let cancelled = all_store::cancel(connection, &ids)?;
     cause.record(connection, AuditAction::DeliveryCancelled, &locked)?;
@@ -145,7 +147,7 @@ fn restart_failed(
     host: &Host,
     cause: Cause,
 ) -> Result<Vec<DueDelivery>, Error> {
-    let mut failed = bulk_store::lock_failed(connection, host.as_str(), BATCH)?;
+    let mut failed = all_store::lock_failed(connection, host.as_str(), BATCH)?;
     let tasks: Vec<_> = failed.iter().map(|(_, task)| *task).collect();
     // Their webhooks are not deleted meanwhile.
     let tasks = task_store::lock_free(connection, &tasks)?;

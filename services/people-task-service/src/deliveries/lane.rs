@@ -6,11 +6,9 @@ use values::UserId;
 /// turn.
 pub(crate) fn lane_of(url: &str, owner: &str) -> String {
     // Every URL was parsed at registration.
-    let parsed = Url::parse(url).ok();
-    let port = parsed.as_ref().and_then(Url::port_or_known_default);
-    let scheme = parsed.as_ref().map_or("http", Url::scheme);
-    let host = host_of(url);
-    format!("{scheme}://{host}:{} {owner}", port.unwrap_or_default())
+    let port = Url::parse(url).map(|url| url.port_or_known_default());
+    let port = port.ok().flatten().unwrap_or_default();
+    format!("{}:{port} {owner}", scheme_and_host(url))
 }
 
 /// The unit that limits concurrent requests: the host of a webhook's URL, whatever its scheme and port. It is never empty

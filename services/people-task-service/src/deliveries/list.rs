@@ -42,11 +42,8 @@ pub(crate) async fn list_all(
 ) -> Result<Page<Delivery>, DeliveryError> {
     let load = move |connection: &mut Connection| {
         let paging = query.paging;
-        Ok(all_store::load_page(
-            connection,
-            &query.chosen,
-            PageLimits { paging, bytes },
-        )?)
+        let limits = PageLimits { paging, bytes };
+        Ok(all_store::load_page(connection, &query, limits)?)
     };
     database.run(load).await
 }

@@ -3,7 +3,6 @@
 mod all_store;
 mod backlog_store;
 mod bulk;
-mod bulk_store;
 mod cancel;
 mod due;
 mod error;

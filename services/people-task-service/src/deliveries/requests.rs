@@ -60,19 +60,12 @@ http_kit::text_fields! {
     Host = ObjectBuilder::new().min_length(Some(1)).max_length(Some(253));
 }
 
-/// Which deliveries a list has.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum ChosenDeliveries {
-    All,
-    Pending(Option<Host>),
-    Failed(Option<Host>),
-    Sent,
-}
-
 /// The parameters of the list of all deliveries.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct DeliveryQuery {
-    pub(crate) chosen: ChosenDeliveries,
+    pub(crate) status: Option<DeliveryStatus>,
+    /// Only of deliveries that are pending or have failed.
+    pub(crate) host: Option<Host>,
     pub(crate) paging: Paging,
 }
 
@@ -84,12 +77,18 @@ impl DeliveryQuery {
     pub(crate) fn parse(query: &Query) -> Result<Self, Problem> {
         let conditions = Conditions::<DeliveryFilter>::parse(query);
         let chosen = conditions.and_then(|conditions| choose(&conditions));
-        let (paging, chosen) = combine_errors(Paging::parse(query), chosen)?;
-        Ok(Self { chosen, paging })
+        let (paging, (status, host)) = combine_errors(Paging::parse(query), chosen)?;
+        Ok(Self {
+            status,
+            host,
+            paging,
+        })
     }
 }
 
-fn choose(conditions: &Conditions<DeliveryFilter>) -> Result<ChosenDeliveries, Problem> {
+fn choose(
+    conditions: &Conditions<DeliveryFilter>,
+) -> Result<(Option<DeliveryStatus>, Option<Host>), Problem> {
     if conditions.pattern.is_some() {
         let message = "Deliveries cannot be searched by a pattern. Use `filter`.";
         let invalid = Invalid::new("unknown-parameter", message);
@@ -106,22 +105,16 @@ fn choose(conditions: &Conditions<DeliveryFilter>) -> Result<ChosenDeliveries, P
             return Err(Problem::invalid_field("filter", invalid));
         }
     }
-    let invalid = |invalid| Problem::invalid_field("filter", invalid);
-    let status = status.map(|text| DeliveryStatus::from_text(text));
-    let status = status.transpose().map_err(invalid)?;
-    let host = host.map(|text| Host::from_text(text));
-    let host = host.transpose().map_err(invalid)?;
-    match (status, host) {
-        (None, None) => Ok(ChosenDeliveries::All),
-        (Some(DeliveryStatus::Pending), host) => Ok(ChosenDeliveries::Pending(host)),
-        (Some(DeliveryStatus::Fail), host) => Ok(ChosenDeliveries::Failed(host)),
-        (Some(DeliveryStatus::Sent), None) => Ok(ChosenDeliveries::Sent),
-        // No index has the hosts of deliveries that were sent, of which there may be billions.
-        (_, Some(_)) => Err(invalid(Invalid::new(
-            "status-required",
-            "Filter by a host together with status:pending or status:fail.",
-        ))),
+    // The filters were checked.
+    let status = status.and_then(|text| DeliveryStatus::from_text(text).ok());
+    let host = host.and_then(|text| Host::from_text(text).ok());
+    // No index has the hosts of deliveries that were sent, of which there may be billions.
+    if host.is_some() && matches!(status, None | Some(DeliveryStatus::Sent)) {
+        let message = "Filter by a host together with status:pending or status:fail.";
+        let invalid = Invalid::new("status-required", message);
+        return Err(Problem::invalid_field("filter", invalid));
     }
+    Ok((status, host))
 }
 
 impl IntoParams for DeliveryQuery {
@@ -158,27 +151,28 @@ mod tests {
     use http_kit::Query;
     use values::FromText as _;
 
-    use super::{ChosenDeliveries, DeliveryQuery, Host};
+    use super::{DeliveryQuery, Host};
+    use crate::status::DeliveryStatus;
 
-    fn chosen(query: &str) -> Option<ChosenDeliveries> {
+    fn chosen(query: &str) -> Option<(Option<DeliveryStatus>, Option<Host>)> {
         let parsed = DeliveryQuery::parse(&Query::parse(query)).ok()?;
-        Some(parsed.chosen)
+        Some((parsed.status, parsed.host))
     }
 
     #[test]
     fn a_list_is_chosen_by_status_and_host() {
         let host = || Some(Host::from_text("a.example").unwrap());
         for (query, expected) in [
-            ("", ChosenDeliveries::All),
-            ("filter=status:sent", ChosenDeliveries::Sent),
-            ("filter=status:fail", ChosenDeliveries::Failed(None)),
+            ("", (None, None)),
+            ("filter=status:sent", (Some(DeliveryStatus::Sent), None)),
+            ("filter=status:fail", (Some(DeliveryStatus::Fail), None)),
             (
                 "filter=status:fail,host:A.example.",
-                ChosenDeliveries::Failed(host()),
+                (Some(DeliveryStatus::Fail), host()),
             ),
             (
                 "filter=host:a.example&filter=status:pending",
-                ChosenDeliveries::Pending(host()),
+                (Some(DeliveryStatus::Pending), host()),
             ),
         ] {
             assert_eq!(chosen(query), Some(expected), "{query}");

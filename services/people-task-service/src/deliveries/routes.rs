@@ -11,7 +11,7 @@ use messaging::QueueStatus;
 
 use crate::context::Context;
 use crate::deliveries::backlog_store::load_backlog;
-use crate::deliveries::bulk::{self, Cause, Changed};
+use crate::deliveries::bulk::{self, Cause};
 use crate::deliveries::error::{NoDelivery, NoPendingDelivery};
 use crate::deliveries::requests::{DeliveryQuery, HostRequest};
 use crate::deliveries::responses::{CancelledResponse, QueuesResponse, RedeliveredResponse};
@@ -150,11 +150,7 @@ pub(crate) async fn cancel_deliveries(
 ) -> Result<Json<CancelledResponse>, Problem> {
     let host = HostRequest::parse(body)?.host;
     let cancelled = bulk::cancel(&context.database, host, Cause::new(&admin, meta)).await;
-    let Changed { changed, remaining } = cancelled.map_err(database_problem)?;
-    Ok(Json(CancelledResponse {
-        cancelled: changed,
-        remaining,
-    }))
+    Ok(Json(cancelled.map_err(database_problem)?))
 }
 
 /// Sends failed deliveries of a host again, at most 1,000 in one call, the oldest first. For administrators.
@@ -178,11 +174,7 @@ pub(crate) async fn redeliver_deliveries(
     let host = HostRequest::parse(body)?.host;
     let (database, publisher) = (&context.database, &context.deliveries);
     let redelivered = bulk::redeliver(database, publisher, host, Cause::new(&admin, meta)).await;
-    let Changed { changed, remaining } = redelivered.map_err(database_problem)?;
-    Ok(Json(RedeliveredResponse {
-        redelivered: changed,
-        remaining,
-    }))
+    Ok(Json(redelivered.map_err(database_problem)?))
 }
 
 /// What waits to be delivered: the queue of messages, and the deliveries that have not ended. For administrators.

@@ -4,7 +4,7 @@ use database::{Connection, Database};
 
 use crate::audit::AuditAction;
 use crate::deliveries::error::DeliveryError;
-use crate::deliveries::hosts::store::{self, HostRow, Inserted};
+use crate::deliveries::hosts::store::{self, HostRow};
 use crate::deliveries::requests::Host;
 
 /// How many hosts may be paused. Workers read all of them several times a second.
@@ -22,19 +22,14 @@ pub(crate) async fn pause(
     host: Host,
     meta: RequestMeta,
 ) -> Result<HostRow, DeliveryError> {
-    let identity = (admin.into(), AuthMethod::Token);
-    let pause = move |connection: &mut Connection| {
-        match store::insert_paused(connection, host.as_str(), MAX_PAUSED)? {
-            Inserted::Full => return Err(DeliveryError::TooManyPausedHosts),
-            Inserted::Exists => {}
-            Inserted::New => {
-                let entry = AuditAction::DeliveriesPaused.on_host(host.as_str(), identity, meta);
-                entry.record(connection).map_err(database::Error::from)?;
-            }
+    let pause = |connection: &mut Connection, host: &str| {
+        if store::count_other_paused(connection, host)? >= MAX_PAUSED {
+            return Err(DeliveryError::TooManyPausedHosts);
         }
-        Ok(store::load(connection, host.as_str())?)
+        Ok(store::insert_paused(connection, host)?)
     };
-    let paused = database.transaction(pause).await?;
+    let action = AuditAction::DeliveriesPaused;
+    let paused = change(database, admin, host, meta, action, pause).await?;
     tracing::info!("the deliveries to a host are paused");
     Ok(paused)
 }
@@ -50,15 +45,30 @@ pub(crate) async fn resume(
     host: Host,
     meta: RequestMeta,
 ) -> Result<HostRow, DeliveryError> {
-    let identity = (admin.into(), AuthMethod::Token);
-    let resume = move |connection: &mut Connection| {
-        if store::delete_paused(connection, host.as_str())? {
-            let entry = AuditAction::DeliveriesResumed.on_host(host.as_str(), identity, meta);
-            entry.record(connection).map_err(database::Error::from)?;
-        }
-        Ok::<_, DeliveryError>(store::load(connection, host.as_str())?)
-    };
-    let resumed = database.transaction(resume).await?;
+    let resume =
+        |connection: &mut Connection, host: &str| Ok(store::delete_paused(connection, host)?);
+    let action = AuditAction::DeliveriesResumed;
+    let resumed = change(database, admin, host, meta, action, resume).await?;
     tracing::info!("the deliveries to a host are resumed");
     Ok(resumed)
+}
+
+/// Changes whether a host is paused, with an audit entry if `change` says that it was not so before.
+async fn change(
+    database: &Database,
+    admin: &Caller,
+    host: Host,
+    meta: RequestMeta,
+    action: AuditAction,
+    change: impl FnOnce(&mut Connection, &str) -> Result<bool, DeliveryError> + Send + 'static,
+) -> Result<HostRow, DeliveryError> {
+    let identity = (admin.into(), AuthMethod::Token);
+    let change = move |connection: &mut Connection| {
+        if change(connection, host.as_str())? {
+            let entry = action.on_host(host.as_str(), identity, meta);
+            entry.record(connection).map_err(database::Error::from)?;
+        }
+        Ok(store::load(connection, host.as_str())?)
+    };
+    database.transaction(change).await
 }

@@ -112,41 +112,21 @@ pub(crate) fn load(connection: &mut PgConnection, host: &str) -> Result<HostRow,
     Ok(row.get_result(connection)?)
 }
 
-/// What became of a host that was to be paused.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Inserted {
-    New,
-    /// It was paused already.
-    Exists,
-    /// As many are paused as may be.
-    Full,
-}
-
-/// Inserts a paused host, unless `most` others are paused. It must be run in a transaction.
-pub(crate) fn insert_paused(
-    connection: &mut PgConnection,
-    host: &str,
-    most: i64,
-) -> Result<Inserted, Error> {
-    // Those that are inserted at the same time are counted.
+/// Counts the other hosts that are paused, in a transaction that pauses this one: no other counts before it has ended.
+pub(crate) fn count_other_paused(connection: &mut PgConnection, host: &str) -> Result<i64, Error> {
     prepared("SELECT pg_advisory_xact_lock(hashtextextended('paused_hosts', 0))")
         .execute(connection)?;
-    let others: i64 = paused_hosts::table
-        .filter(paused_hosts::host.ne(host))
-        .select(count_star())
-        .first(connection)?;
-    if others >= most {
-        return Ok(Inserted::Full);
-    }
+    let others = paused_hosts::table.filter(paused_hosts::host.ne(host));
+    Ok(others.select(count_star()).first(connection)?)
+}
+
+/// Inserts a paused host. Returns whether it was not paused before.
+pub(crate) fn insert_paused(connection: &mut PgConnection, host: &str) -> Result<bool, Error> {
     let inserted = diesel::insert_into(paused_hosts::table)
         .values(paused_hosts::host.eq(host))
         .on_conflict_do_nothing()
         .execute(connection)?;
-    Ok(if inserted == 0 {
-        Inserted::Exists
-    } else {
-        Inserted::New
-    })
+    Ok(inserted > 0)
 }
 
 /// Deletes a paused host. Returns whether there was one.
