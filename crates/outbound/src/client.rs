@@ -1,12 +1,12 @@
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use bytes::Bytes;
 use http::header::{ACCEPT, AUTHORIZATION, USER_AGENT};
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
 use http_body_util::{BodyExt as _, Full};
 use hyper::body::Incoming;
-use hyper_util::client::legacy::{Client, Error};
+use hyper_util::client::legacy::Client;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 
 use crate::connector::{Connector, GuardedResolver};
@@ -129,25 +129,20 @@ impl GuardedClient {
     pub async fn send(&self, url: &TargetUrl, call: Call) -> Result<TruncatedResponse, SendError> {
         // The resolver is not asked for a literal address.
         self.policy.check_url(url.parsed())?;
-        let started = Instant::now();
         let body_bytes = call.body_bytes;
+        let Limits {
+            timeout,
+            connect_timeout,
+            ..
+        } = self.limits;
         let sent = self.client.request(request(url, call));
-        let response = match tokio::time::timeout(self.limits.timeout, sent).await {
+        let response = match tokio::time::timeout(timeout, sent).await {
             Ok(Ok(response)) => response,
-            Ok(Err(error)) => return Err(self.explain(&error, started)),
-            Err(_) => return Err(SendError::TimedOut(self.limits.timeout)),
+            // Only connecting has a limit of its own.
+            Ok(Err(error)) => return Err(SendError::of(&error, connect_timeout.min(timeout))),
+            Err(_) => return Err(SendError::TimedOut(timeout)),
         };
         Ok(read_beginning(response, body_bytes).await)
-    }
-
-    fn explain(&self, error: &Error, started: Instant) -> SendError {
-        match SendError::of(error, self.limits.timeout) {
-            // The connection timeout is the shorter one.
-            SendError::TimedOut(limit) if started.elapsed() < limit => {
-                SendError::TimedOut(self.limits.connect_timeout.min(limit))
-            }
-            reason => reason,
-        }
     }
 }
 
