@@ -12,7 +12,7 @@ use values::{DeliveryId, Timestamp, UserId, WebhookId};
 
 use crate::deliveries::TestResult;
 use crate::deliveries::responses::Attempt;
-use crate::deliveries::worker::call::{KEPT_BYTES, Options, Sender, judge, not_sent};
+use crate::deliveries::worker::call::{KEPT_BYTES, Options, Prepared, Sender, judge, not_sent};
 use crate::deliveries::worker::due_store::DueRow;
 use crate::deliveries::worker::lane::Health;
 use crate::deliveries::worker::schedule::{RetryDecision, RetrySchedule, jitter};
@@ -75,6 +75,8 @@ fn suspended(row: &DueRow, lease: Lease) -> AttemptResult {
             at,
             Duration::ZERO,
             Err(SendError::Broken("suspended".to_owned())),
+            None,
+            &Ok(None),
         ),
         lease,
     }
@@ -110,8 +112,8 @@ impl Sender {
             lease,
             duration,
             decision,
-            health: health_of(&response, judged.as_ref()),
-            attempt: describe_judged(at, duration, response, judged, &options),
+            health: health(&response, judged.as_ref()),
+            attempt: describe(at, duration, response, judged, &options),
         }
     }
 
@@ -131,7 +133,7 @@ impl Sender {
         let judged = judged(&options, &response);
         let usual = matches!(&response, Ok(response) if response.status.is_success());
         let success = judged.as_ref().map_or(usual, Result::is_ok);
-        let attempt = describe_judged(at, started.elapsed(), response, judged, &options);
+        let attempt = describe(at, started.elapsed(), response, judged, &options);
         TestResult {
             success,
             at: attempt.at.to_string(),
@@ -171,14 +173,9 @@ impl Sender {
         registrant: Relations,
     ) -> Result<TruncatedResponse, SendError> {
         let (lane, host) = (row.lane.clone(), row.host.clone());
-        let prepared = self.prepare(row, options, occasion, registrant)?;
-        let client = if prepared.is_public {
-            &self.public_client
-        } else {
-            &self.client
-        };
+        let Prepared { client, url, call } = self.prepare(row, options, occasion, registrant)?;
         let group = group_of(LaneParts::of(&lane).owner);
-        let response = for_owner(group, client.send(&prepared.url, prepared.call)).await;
+        let response = for_owner(group, client.send(&url, call)).await;
         let span = Span::current();
         telemetry::set_attribute(&span, "server.address", host);
         match &response {
@@ -201,60 +198,34 @@ fn judged(
     judge(options, response.status, &response.beginning)
 }
 
-/// What a judged response says about the receiver. One of 2xx that is no success, such as a page that says that the engine
-/// is starting, says that it cannot work now.
-fn health_of(
+/// What a response says about the receiver. One that refuses a request responds. One of 2xx that is no success, such as a
+/// page that says that the engine is starting, says that it cannot work now.
+fn health(
     response: &Result<TruncatedResponse, SendError>,
     judged: Option<&Result<(), String>>,
 ) -> Health {
     match (response, judged) {
         (_, Some(Ok(()))) => Health::Responds,
         (Ok(response), Some(Err(_))) if response.status.is_success() => Health::Fails,
-        _ => health(response),
+        (Ok(response), _) if response.status.is_server_error() => Health::Fails,
+        (Ok(response), _) if response.status == StatusCode::TOO_MANY_REQUESTS => Health::Fails,
+        (Ok(_), _) => Health::Responds,
+        (Err(SendError::Refused(_) | SendError::NotSent(_)), _) => Health::Unknown,
+        (Err(SendError::Unresolved(Unresolved::NotAsked)), _) => Health::Unknown,
+        (Err(_), _) => Health::Unreachable,
     }
 }
 
-/// The attempt with the reason why the response is no success. A receiver may repeat what it got, so nothing is kept of an
-/// answer to a call with headers.
-fn describe_judged(
+/// The attempt as the API shows it, with the reason why the response is no success. A receiver may repeat what it got, so
+/// nothing is kept of an answer to a call with headers.
+fn describe(
     at: DateTime<Utc>,
     duration: Duration,
     response: Result<TruncatedResponse, SendError>,
     judged: Option<Result<(), String>>,
     options: &Options,
 ) -> Attempt {
-    let mut attempt = describe(at, duration, response);
-    if let Some(Err(reason)) = judged {
-        attempt.error = Some(reason);
-    }
-    if matches!(options, Ok(Some(options)) if options.headers.is_some()) {
-        attempt.response = None;
-    }
-    attempt
-}
-
-/// What a response says about the receiver. One that refuses a request responds.
-fn health(response: &Result<TruncatedResponse, SendError>) -> Health {
-    match response {
-        Ok(response) if response.status.is_server_error() => Health::Fails,
-        Ok(response) if response.status == StatusCode::TOO_MANY_REQUESTS => Health::Fails,
-        Ok(_) => Health::Responds,
-        Err(
-            SendError::Refused(_)
-            | SendError::NotSent(_)
-            | SendError::Unresolved(Unresolved::NotAsked),
-        ) => Health::Unknown,
-        Err(_) => Health::Unreachable,
-    }
-}
-
-/// The attempt as the API shows it.
-fn describe(
-    at: DateTime<Utc>,
-    duration: Duration,
-    response: Result<TruncatedResponse, SendError>,
-) -> Attempt {
-    let (status_code, error, response) = match response {
+    let (status_code, error, answer) = match response {
         Ok(response) => {
             let redirect = response.status.is_redirection();
             let error = redirect.then(|| "redirects are not followed".to_owned());
@@ -266,12 +237,13 @@ fn describe(
         }
         Err(error) => (None, Some(without_nul(&error.to_string())), None),
     };
+    let has_headers = matches!(options, Ok(Some(options)) if options.headers.is_some());
     Attempt {
         at: Timestamp(at),
         duration_ms: i32::try_from(duration.as_millis()).unwrap_or(i32::MAX),
         status_code,
-        error,
-        response,
+        error: judged.and_then(Result::err).or(error),
+        response: answer.filter(|_| !has_headers),
     }
 }
 

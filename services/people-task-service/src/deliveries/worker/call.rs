@@ -39,11 +39,10 @@ pub(super) struct Sender {
 }
 
 /// A prepared call.
-pub(super) struct Prepared {
+pub(super) struct Prepared<'a> {
+    pub(super) client: &'a GuardedClient,
     pub(super) url: TargetUrl,
     pub(super) call: Call,
-    /// Only public addresses may be called.
-    pub(super) is_public: bool,
 }
 
 /// Nothing is sent, for this reason.
@@ -76,7 +75,7 @@ impl Sender {
         options: &Options,
         occasion: Occasion,
         registrant: Relations,
-    ) -> Result<Prepared, SendError> {
+    ) -> Result<Prepared<'_>, SendError> {
         let url = TargetUrl::parse(&row.url).map_err(|_| not_sent("the URL is invalid"))?;
         let options = options.as_ref().map_err(in_words)?.as_ref();
         let mut headers = self.own_headers(&row, &url, options)?;
@@ -103,24 +102,24 @@ impl Sender {
             let yes = HeaderValue::from_static("true");
             headers.insert(HeaderName::from_static("webhook-test"), yes);
         }
-        let (is_public, body_bytes) = (self.only_public(&url, options), body_bytes(options));
         let call = Call {
             method: method(options),
             headers,
             body: body.into(),
-            body_bytes,
+            body_bytes: body_bytes(options),
         };
-        Ok(Prepared {
-            url,
-            call,
-            is_public,
-        })
+        let client = self.client_for(&url, options);
+        Ok(Prepared { client, url, call })
     }
 
-    /// Whether the call may go to public addresses only: its request is shaped by a user, and not for a flow engine.
-    fn only_public(&self, url: &TargetUrl, options: Option<&WebhookOptions>) -> bool {
+    /// The call may go to public addresses only if its request is shaped by a user, and not for a flow engine.
+    fn client_for(&self, url: &TargetUrl, options: Option<&WebhookOptions>) -> &GuardedClient {
         let shapes = options.is_some_and(WebhookOptions::shape_the_request);
-        shapes && !self.engine_origins.contain(url.parsed())
+        if shapes && !self.engine_origins.contain(url.parsed()) {
+            &self.public_client
+        } else {
+            &self.client
+        }
     }
 
     /// The headers of the registration.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tokio::sync::{mpsc, watch};
-use tokio::task::JoinSet;
+use tokio::task::{JoinError, JoinSet};
 use tokio::time::MissedTickBehavior;
 use tokio_util::sync::CancellationToken;
 use values::DeliveryId;
@@ -40,6 +40,16 @@ const TRIAL: Duration = Duration::from_secs(1);
 
 /// The messages that a worker receives.
 pub(super) type Incoming = mpsc::Receiver<Vec<DueDelivery>>;
+
+/// What a part of the worker returned. Its panic stops the process, and another worker takes the shards.
+pub(super) fn pass_on_panic<T>(ended: Result<T, JoinError>) -> Option<T> {
+    match ended.map_err(JoinError::try_into_panic) {
+        Ok(result) => Some(result),
+        Err(Ok(panic)) => std::panic::resume_unwind(panic),
+        // Nothing cancels it.
+        Err(Err(_)) => None,
+    }
+}
 
 /// Decides which delivery is started next. It is the only one that knows what is under way, and it waits for nothing:
 /// loads, attempts and results run beside it.
@@ -267,9 +277,8 @@ impl Dispatching {
         }
         self.give_up_shards();
         self.start_everywhere();
-        report::in_flight(self.attempts.len());
         let failing = self.lanes.values().filter(|lane| lane.is_failing(now));
-        report::circuits_open(failing.count());
+        report::under_way(self.attempts.len(), failing.count());
     }
 
     fn forget_idle(&mut self) {

@@ -8,6 +8,7 @@ use std::time::Duration;
 use database::{Connection, Database, Error};
 use telemetry::RequestContext;
 use tokio::sync::mpsc;
+use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
 use crate::deliveries::DueDelivery;
@@ -32,12 +33,8 @@ pub(super) async fn watch(
             0
         });
         // There may be more.
-        if handled > 0 {
-            continue;
-        }
-        tokio::select! {
-            () = tokio::time::sleep(PAUSE) => {}
-            () = shutdown.cancelled() => return,
+        if handled == 0 {
+            shutdown.run_until_cancelled(sleep(PAUSE)).await;
         }
     }
 }

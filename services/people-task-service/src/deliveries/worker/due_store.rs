@@ -7,8 +7,8 @@
 use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
-use database::prepared;
-use diesel::sql_types::{Array, BigInt, Binary, Bool, Integer, Nullable, Text, Timestamptz};
+use database::{column, prepared};
+use diesel::sql_types::{Array, BigInt, Binary, Bool, Nullable, Text, Timestamptz};
 use diesel::{
     OptionalExtension as _, PgConnection, QueryDsl as _, QueryResult, QueryableByName,
     RunQueryDsl as _,
@@ -16,7 +16,7 @@ use diesel::{
 use values::{DeliveryId, UserId, WebhookId};
 
 use crate::planning::planning;
-use crate::schema::paused_hosts;
+use crate::schema::{deliveries, paused_hosts, webhooks};
 use crate::tasks::{Task, task_columns};
 
 /// No commit waits for the disk: a crash of the database may undo a result that was just committed, and then the delivery
@@ -25,31 +25,24 @@ pub(super) const ON_CONNECT: &str = concat!(planning!(), "SET synchronous_commit
 
 /// A delivery to be sent.
 #[derive(QueryableByName)]
+#[diesel(table_name = deliveries)]
 pub(super) struct DueRow {
     #[diesel(sql_type = Binary)]
     pub(super) delivery_id: DeliveryId,
-    #[diesel(sql_type = Binary)]
     pub(super) webhook_id: WebhookId,
-    #[diesel(sql_type = Text)]
     pub(super) lane: String,
-    #[diesel(sql_type = Text)]
     pub(super) host: String,
     /// The version of the row. A result counts only if the row still has it.
-    #[diesel(sql_type = Integer)]
     pub(super) lease: i32,
     /// It is marked, because it may end workers.
     #[diesel(sql_type = Bool)]
     pub(super) is_marked: bool,
-    #[diesel(sql_type = Integer)]
     pub(super) attempts: i32,
-    #[diesel(sql_type = Text)]
     pub(super) request_id: String,
-    #[diesel(sql_type = Text)]
     pub(super) traceparent: String,
     #[diesel(sql_type = Timestamptz)]
     pub(super) delivery_created: DateTime<Utc>,
     /// The due date that has passed; `None` for a decision.
-    #[diesel(sql_type = Nullable<Timestamptz>)]
     pub(super) due_at: Option<DateTime<Utc>>,
     /// It has waited for its webhook's registrant to have a right to the task again.
     #[diesel(sql_type = Bool)]
@@ -71,17 +64,14 @@ pub(super) struct DueRow {
 
 /// The user who registered a webhook: what gave the right to do so, and what is known of changes since then.
 #[derive(QueryableByName)]
+#[diesel(table_name = webhooks)]
 pub(super) struct Registrant {
-    #[diesel(sql_type = Binary)]
     pub(super) registered_by: UserId,
     /// `None` for webhooks of versions before 0.3.0.
-    #[diesel(sql_type = Nullable<Text>)]
     pub(super) registered_as: Option<String>,
     /// The address that was the approver's or the requester's.
-    #[diesel(sql_type = Nullable<Text>)]
     pub(super) registrant_email: Option<String>,
     /// The hash of the secret that was the approver's or the requester's.
-    #[diesel(sql_type = Nullable<Binary>)]
     pub(super) registrant_secret: Option<Vec<u8>>,
     /// `None`, like the next two, if the user has not changed.
     #[diesel(sql_type = Nullable<Bool>)]
@@ -132,25 +122,16 @@ const LOAD_KNOWN: &str = load!(
         AND host NOT IN (SELECT host FROM paused_hosts)"
 );
 
-/// How many deliveries of a lane to load.
-#[derive(Debug, Clone)]
-pub(super) struct LaneLoad {
-    pub(super) lane: Arc<str>,
-    pub(super) number: usize,
-}
-
-/// Loads the deliveries of lanes that have been due longest, except these.
+/// Loads of each of these lanes so many of the deliveries that have been due longest, except these.
 pub(super) fn load_of_lanes(
     connection: &mut PgConnection,
-    lanes: &[LaneLoad],
+    lanes: &[(Arc<str>, usize)],
     except: &[DeliveryId],
 ) -> QueryResult<Vec<DueRow>> {
-    let names: Vec<&str> = lanes.iter().map(|load| &*load.lane).collect();
-    let numbers = lanes.iter().map(|load| i64::try_from(load.number));
-    let numbers: Vec<i64> = numbers.map(|n| n.unwrap_or(i64::MAX)).collect();
+    let number = |(_, number): &(_, usize)| i64::try_from(*number).unwrap_or(i64::MAX);
     prepared(LOAD_OF_LANES)
-        .bind::<Array<Text>, _>(names)
-        .bind::<Array<BigInt>, _>(numbers)
+        .bind::<Array<Text>, _>(column(lanes, |(lane, _)| &**lane))
+        .bind::<Array<BigInt>, _>(column(lanes, number))
         .bind::<Array<Binary>, _>(except)
         .load(connection)
 }

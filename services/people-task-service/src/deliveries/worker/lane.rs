@@ -20,6 +20,7 @@ const REMEMBERED: Duration = Duration::from_mins(1);
 const SLOW: (Duration, Duration) = (Duration::from_secs(1), Duration::from_mins(10));
 
 /// The due deliveries of one owner to one origin.
+#[derive(Default)]
 pub(super) struct Lane {
     pub(super) origin: Arc<str>,
     pub(super) host: Arc<str>,
@@ -82,19 +83,7 @@ impl Lane {
             origin: parts.origin.into(),
             host: parts.host.into(),
             owner: parts.owner.into(),
-            known: VecDeque::new(),
-            ready: VecDeque::new(),
-            under_way: HashSet::new(),
-            backlog: false,
-            retry_at: None,
-            loading: 0,
-            in_flight: 0,
-            circuit: Circuit::default(),
-            responses: 0,
-            response_time: Duration::ZERO,
-            slow_until: None,
-            is_queued: false,
-            is_waiting: false,
+            ..Self::default()
         }
     }
 
@@ -242,27 +231,18 @@ impl Lane {
         self.backlog |= failed;
     }
 
-    /// A delivery was loaded. Returns it, if it is under way already.
-    pub(super) fn push_ready(&mut self, row: DueRow) -> Option<DueRow> {
-        if !self.under_way.insert(row.delivery_id) {
-            return Some(row);
+    /// A delivery was loaded. Returns whether it was not under way before.
+    pub(super) fn push_ready(&mut self, row: DueRow) -> bool {
+        let is_new = self.under_way.insert(row.delivery_id);
+        if is_new {
+            self.ready.push_back(row);
         }
-        self.ready.push_back(row);
-        None
+        is_new
     }
 
     /// Takes the next delivery to start.
-    pub(super) fn start_next(&mut self) -> Option<DueRow> {
-        let next = self.ready.pop_front()?;
-        self.in_flight += 1;
-        Some(next)
-    }
-
-    /// Takes the delivery that was loaded last.
-    pub(super) fn start_newest(&mut self) -> Option<DueRow> {
-        let newest = self.ready.pop_back()?;
-        self.in_flight += 1;
-        Some(newest)
+    pub(super) fn take_next(&mut self) -> Option<DueRow> {
+        self.ready.pop_front()
     }
 
     /// A request ended. Returns whether the lane gets one request at a time from now on.

@@ -8,7 +8,7 @@ use database::{Connection, Database, Error};
 use tokio::sync::mpsc;
 use values::DeliveryId;
 
-use crate::deliveries::worker::due_store::{self as store, DueRow, LaneLoad, ScannedLanes};
+use crate::deliveries::worker::due_store::{self as store, DueRow, ScannedLanes};
 use crate::deliveries::worker::lane::Wanted;
 use crate::deliveries::worker::shards::Shards;
 use crate::deliveries::worker::suspects_store::{self, Trial};
@@ -28,7 +28,8 @@ const PAUSE: Duration = Duration::from_millis(300);
 #[derive(Debug, Default)]
 pub(super) struct LoadRequest {
     ids: Vec<DeliveryId>,
-    lanes: Vec<LaneLoad>,
+    /// Of these lanes, the next so many.
+    lanes: Vec<(Arc<str>, usize)>,
     /// Deliveries of these lanes that are not to be loaded: they are under way, or named in `ids`.
     except: Vec<DeliveryId>,
     asked: Vec<(Arc<str>, usize)>,
@@ -60,8 +61,7 @@ impl LoadRequest {
         self.number += number;
         self.asked.push((Arc::clone(lane), number));
         if wanted.more > 0 {
-            let (lane, number) = (Arc::clone(lane), wanted.more);
-            self.lanes.push(LaneLoad { lane, number });
+            self.lanes.push((Arc::clone(lane), wanted.more));
             self.except.extend(under_way);
             self.except.extend(&wanted.known);
         }
@@ -242,10 +242,10 @@ fn load(connection: &mut Connection, request: &LoadRequest) -> Result<Loaded, Er
     }
     if !request.lanes.is_empty() {
         let rows = store::load_of_lanes(connection, &request.lanes, &request.except)?;
-        for load in &request.lanes {
-            let found = rows.iter().filter(|row| *row.lane == *load.lane).count();
-            if found < load.number {
-                loaded.without_more.push(Arc::clone(&load.lane));
+        for (lane, number) in &request.lanes {
+            let found = rows.iter().filter(|row| *row.lane == **lane).count();
+            if found < *number {
+                loaded.without_more.push(Arc::clone(lane));
             }
         }
         loaded.rows.extend(rows);
@@ -273,6 +273,6 @@ mod tests {
         request.add(&lane, Wanted { known, more: 1 }, [under_way].iter());
         assert_eq!(request.ids, [named]);
         assert_eq!(request.except, [under_way, named]);
-        assert_eq!(request.lanes[0].number, 1);
+        assert_eq!(request.lanes[0].1, 1);
     }
 }

@@ -33,7 +33,6 @@ mod due_store;
 mod judgement;
 mod lane;
 mod loads;
-mod message;
 mod ownership;
 mod ownership_store;
 mod paused;
@@ -56,20 +55,19 @@ use std::sync::atomic::Ordering;
 
 use anyhow::Context as _;
 use database::{Database, DatabaseSettings, PoolOptions, StatementLimits};
-use messaging::{BrokerSettings, ConsumerConfig};
+use messaging::{BrokerSettings, ConsumerConfig, Disposition, Message};
 use outbound::{AddressPolicy, GuardedClient, Limits, Resolve, SystemResolver};
 use server::Running;
 use tokio::sync::mpsc;
-use tokio::task::JoinError;
 use tokio_util::sync::CancellationToken;
 
 use self::call::Sender;
-use self::dispatcher::{Dispatcher, Incoming};
+use self::dispatcher::{Dispatcher, Incoming, pass_on_panic};
 use self::loads::Loads;
-use self::message::handle_message;
 use self::ownership::Ownership;
 use self::recorder::Recorder;
 use self::schedule::RetrySchedule;
+use crate::deliveries::due::parse_due_message;
 use crate::deliveries::{DueDelivery, QUEUE};
 use crate::schema::{MIGRATIONS, SCHEMA};
 use crate::settings::WebhookWorkerSettings;
@@ -175,23 +173,14 @@ async fn deliver(
     tokio::select! {
         biased;
         // Neither of them ends before the dispatcher unless it panics.
-        ended = &mut beating => return pass_on_panic(ended.map(drop)),
-        ended = &mut recording => return pass_on_panic(ended),
+        ended = &mut beating => return pass_on_panic(ended.map(drop)).unwrap_or_default(),
+        ended = &mut recording => return pass_on_panic(ended).unwrap_or_default(),
         () = dispatcher.run(shutdown) => {}
     }
     pass_on_panic(recording.await);
     leaving.cancel();
-    ownership::leave(&database, pass_on_panic(beating.await)).await;
-}
-
-/// A panic of a part stops the process. Another worker then takes its shards.
-fn pass_on_panic<T: Default>(ended: Result<T, JoinError>) -> T {
-    match ended.map_err(JoinError::try_into_panic) {
-        Ok(result) => result,
-        Err(Ok(panic)) => std::panic::resume_unwind(panic),
-        // Nothing cancels it.
-        Err(Err(_)) => T::default(),
-    }
+    let worker = pass_on_panic(beating.await).flatten();
+    ownership::leave(&database, worker).await;
 }
 
 /// Starts the consumer of messages, and sets the readiness checks.
@@ -209,6 +198,17 @@ fn start_consumer(
         move |message| handle_message(due.clone(), message),
     ));
     running.health = jobs::health(database, move || connected.load(Ordering::Acquire));
+}
+
+/// Passes a message to the dispatcher. The rows do not depend on it, so it is done when it is received.
+async fn handle_message(due: mpsc::Sender<Vec<DueDelivery>>, message: Message) -> Disposition {
+    match parse_due_message(&message.body) {
+        None => Disposition::Reject,
+        Some(deliveries) => match due.send(deliveries).await {
+            Ok(()) => Disposition::Done,
+            Err(_) => Disposition::Requeue,
+        },
+    }
 }
 
 fn sender(settings: &WebhookWorkerSettings) -> anyhow::Result<Sender> {

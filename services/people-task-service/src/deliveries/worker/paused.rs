@@ -3,7 +3,7 @@ use std::sync::Arc;
 
 /// The hosts to which deliveries are paused, as the last scan found them.
 ///
-/// No claim takes deliveries to a paused host, whatever the worker knows. What it has claimed before, it releases when it
+/// No load takes deliveries to a paused host, whatever the worker knows. What it has loaded before, it gives back when it
 /// learns of the pause.
 #[derive(Default)]
 pub(super) struct PausedHosts(HashSet<Arc<str>>);

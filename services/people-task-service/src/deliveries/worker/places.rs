@@ -155,18 +155,17 @@ impl Origin {
 
 /// What owners may have loaded and under way in this worker.
 pub(super) struct Owners {
-    capacity: u64,
-    total: u64,
-    max_lanes: u64,
-    lanes: u64,
-    owners: HashMap<Arc<str>, Owned>,
-    groups: HashMap<Arc<str>, Owned>,
+    /// What all together may have, and have.
+    most: Held,
+    all: Held,
+    /// What owners and groups have. An owner without a group is its own.
+    held: HashMap<Arc<str>, Held>,
     /// Which groups had deliveries lately.
     recent: Recent<Arc<str>>,
 }
 
-#[derive(Default)]
-struct Owned {
+#[derive(Clone, Copy, Default)]
+struct Held {
     deliveries: u64,
     lanes: u64,
 }
@@ -174,96 +173,87 @@ struct Owned {
 impl Owners {
     /// For this many deliveries and lanes of all owners together.
     pub(super) fn new(capacity: usize, max_lanes: usize) -> Self {
-        let number = |number| u64::try_from(number).unwrap_or(u64::MAX);
         Self {
-            capacity: number(capacity),
-            total: 0,
-            max_lanes: number(max_lanes),
-            lanes: 0,
-            owners: HashMap::new(),
-            groups: HashMap::new(),
+            most: Held {
+                deliveries: u64::try_from(capacity).unwrap_or(u64::MAX),
+                lanes: u64::try_from(max_lanes).unwrap_or(u64::MAX),
+            },
+            all: Held::default(),
+            held: HashMap::new(),
             recent: Recent::new(RECENT),
         }
+    }
+
+    fn held(&self, name: &str) -> Held {
+        self.held.get(name).copied().unwrap_or_default()
     }
 
     /// How many more deliveries of an owner may be loaded, of this number. A group that is alone leaves a quarter of the
     /// capacity for others; one that is not may have a third as much as remains free.
     pub(super) fn room(&self, owner: &Arc<str>, number: usize, now: Instant) -> usize {
-        let of_group = deliveries(self.groups.get(group_of(owner)));
-        let group = group_key(&self.groups, owner);
+        let (capacity, total) = (self.most.deliveries, self.all.deliveries);
+        let group = group_key(&self.held, owner);
         let room = if self.recent.has_other_than(&group, now.into()) {
-            Remainder(self.capacity).room(of_group, self.total)
+            Remainder(capacity).room(self.held(&group).deliveries, total)
         } else {
-            (self.capacity - self.capacity / 4).saturating_sub(self.total)
+            (capacity - capacity / 4).saturating_sub(total)
         };
         let (few, _) = ALWAYS;
-        let few = few.saturating_sub(deliveries(self.owners.get(owner)));
-        let left = (self.capacity - self.capacity / 8).saturating_sub(self.total);
+        let few = few.saturating_sub(self.held(owner).deliveries);
+        let left = (capacity - capacity / 8).saturating_sub(total);
         let room = room.max(few.min(left));
         usize::try_from(room).unwrap_or(usize::MAX).min(number)
     }
 
     pub(super) fn add(&mut self, owner: &Arc<str>, number: usize, now: Instant) {
+        let group = group_key(&self.held, owner);
+        self.recent.record(group, now.into());
         let number = u64::try_from(number).unwrap_or(u64::MAX);
-        self.total += number;
-        let group = group_key(&self.groups, owner);
-        self.recent.record(Arc::clone(&group), now.into());
-        self.groups.entry(group).or_default().deliveries += number;
-        self.owners.entry(Arc::clone(owner)).or_default().deliveries += number;
+        self.change(owner, |held| held.deliveries += number);
     }
 
     pub(super) fn remove(&mut self, owner: &Arc<str>, number: usize) {
         let number = u64::try_from(number).unwrap_or(u64::MAX);
-        self.total = self.total.saturating_sub(number);
-        self.update(owner, |owned| {
-            owned.deliveries = owned.deliveries.saturating_sub(number);
+        self.change(owner, |held| {
+            held.deliveries = held.deliveries.saturating_sub(number);
         });
     }
 
     /// Adds a lane of an owner, unless the group has its share of them. The scan finds the deliveries later.
     pub(super) fn add_lane(&mut self, owner: &Arc<str>) -> bool {
-        let lanes = |owned: Option<&Owned>| owned.map_or(0, |owned| owned.lanes);
+        let (most, total) = (self.most.lanes, self.all.lanes);
         let demand = Demand {
             units: 1,
-            own: lanes(self.groups.get(group_of(owner))),
-            total: self.lanes,
+            own: self.held(group_of(owner)).lanes,
+            total,
         };
         let (_, few) = ALWAYS;
-        let has_few = lanes(self.owners.get(owner)) < few;
-        let allowed = Remainder(self.max_lanes).check(owner, demand).is_ok()
-            || has_few && self.lanes < self.max_lanes - self.max_lanes / 8;
+        let has_few = self.held(owner).lanes < few;
+        let allowed =
+            Remainder(most).check(owner, demand).is_ok() || has_few && total < most - most / 8;
         if allowed {
-            self.lanes += 1;
-            let group = group_key(&self.groups, owner);
-            self.groups.entry(group).or_default().lanes += 1;
-            self.owners.entry(Arc::clone(owner)).or_default().lanes += 1;
+            self.change(owner, |held| held.lanes += 1);
         }
         allowed
     }
 
     pub(super) fn remove_lane(&mut self, owner: &Arc<str>) {
-        self.lanes = self.lanes.saturating_sub(1);
-        self.update(owner, |owned| owned.lanes = owned.lanes.saturating_sub(1));
+        self.change(owner, |held| held.lanes = held.lanes.saturating_sub(1));
     }
 
-    fn update(&mut self, owner: &Arc<str>, change: impl Fn(&mut Owned)) {
-        let both = [
-            (&mut self.owners, &**owner),
-            (&mut self.groups, group_of(owner)),
-        ];
-        for (all, key) in both {
-            if let Some(owned) = all.get_mut(key) {
-                change(owned);
-                if owned.deliveries == 0 && owned.lanes == 0 {
-                    all.remove(key);
-                }
+    /// Changes what an owner, its group and all together have.
+    fn change(&mut self, owner: &Arc<str>, change: impl Fn(&mut Held)) {
+        change(&mut self.all);
+        let group = group_key(&self.held, owner);
+        let member = (group != *owner).then(|| Arc::clone(owner));
+        for name in member.into_iter().chain([group]) {
+            let held = self.held.entry(Arc::clone(&name)).or_default();
+            change(held);
+            if held.deliveries == 0 && held.lanes == 0 {
+                self.held.remove(&name);
             }
         }
     }
-}
-
-fn deliveries(owned: Option<&Owned>) -> u64 {
-    owned.map_or(0, |owned| owned.deliveries)
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ use chrono::Utc;
 use database::Database;
 use std::time::Duration;
 use telemetry::RequestContext;
+use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 use values::DeliveryId;
 
@@ -39,7 +40,16 @@ pub(super) fn attempt_recorded(result: &AttemptResult) {
         metrics::histogram!("webhook_decision_to_delivery_seconds")
             .record(since.unwrap_or_default().as_secs_f64());
     }
-    log(result, outcome);
+    tracing::info!(
+        request_id = %result.lease.context.request_id,
+        trace_id = %result.lease.context.trace.trace_id(),
+        delivery.id = %result.lease.delivery,
+        outcome,
+        status_code = result.attempt.status_code,
+        error = result.attempt.error,
+        duration_ms = result.attempt.duration_ms,
+        "a webhook was called"
+    );
 }
 
 fn not_called(result: &AttemptResult, outcome: &'static str, pause: Duration) {
@@ -51,19 +61,6 @@ fn not_called(result: &AttemptResult, outcome: &'static str, pause: Duration) {
         error = result.attempt.error,
         pause_ms = pause.as_millis(),
         "a webhook was not called"
-    );
-}
-
-fn log(result: &AttemptResult, outcome: &'static str) {
-    tracing::info!(
-        request_id = %result.lease.context.request_id,
-        trace_id = %result.lease.context.trace.trace_id(),
-        delivery.id = %result.lease.delivery,
-        outcome,
-        status_code = result.attempt.status_code,
-        error = result.attempt.error,
-        duration_ms = result.attempt.duration_ms,
-        "a webhook was called"
     );
 }
 
@@ -151,32 +148,21 @@ fn number(number: usize) -> u64 {
     u64::try_from(number).unwrap_or(u64::MAX)
 }
 
-/// A lane gets one request at a time until it is answered again.
-pub(super) fn circuit_opened() {
-    metrics::counter!("webhook_circuits_opened_total").increment(1);
-}
-
-/// The number of lanes whose circuit is open.
-pub(super) fn circuits_open(lanes: usize) {
-    metrics::gauge!("webhook_circuits_open").set(u32::try_from(lanes).unwrap_or(u32::MAX));
-}
-
-/// The number of attempts in flight.
-pub(super) fn in_flight(attempts: usize) {
-    metrics::gauge!("webhook_attempts_in_flight").set(u32::try_from(attempts).unwrap_or(u32::MAX));
+/// The number of attempts in flight, and of lanes whose circuit is open.
+pub(super) fn under_way(attempts: usize, open_circuits: usize) {
+    let number = |number| u32::try_from(number).unwrap_or(u32::MAX);
+    metrics::gauge!("webhook_attempts_in_flight").set(number(attempts));
+    metrics::gauge!("webhook_circuits_open").set(number(open_circuits));
 }
 
 /// Keeps the gauges of the backlog up to date until it is cancelled.
 pub(super) async fn watch_backlog(database: Database, shutdown: CancellationToken) {
-    loop {
+    while !shutdown.is_cancelled() {
         match database.run(load_backlog).await {
             Ok(backlog) => set_gauges(&backlog),
             Err(error) => tracing::debug!(error = ?error, "the backlog could not be read"),
         }
-        tokio::select! {
-            () = tokio::time::sleep(INTERVAL) => {}
-            () = shutdown.cancelled() => return,
-        }
+        shutdown.run_until_cancelled(sleep(INTERVAL)).await;
     }
 }
 

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use database::{Connection, Database, Error};
+use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
 use crate::deliveries::worker::report;
@@ -29,10 +30,7 @@ pub(super) async fn watch(database: Database, keys: HeaderKeys, shutdown: Cancel
             );
             continue;
         }
-        tokio::select! {
-            () = tokio::time::sleep(PAUSE) => {}
-            () = shutdown.cancelled() => return,
-        }
+        shutdown.run_until_cancelled(sleep(PAUSE)).await;
     }
 }
 

@@ -3,11 +3,11 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use database::{Error, prepared};
+use database::{Error, column, prepared};
 use diesel::sql_types::{Array, BigInt, Binary, Bool, Integer, Jsonb, Nullable, Text};
 use diesel::{PgConnection, RunQueryDsl as _};
 use serde_json::{Value, json};
-use values::{DeliveryId, Names as _, UserId, WebhookId};
+use values::{DeliveryId, Names as _, UserId};
 
 use crate::deliveries::worker::attempt::{AttemptResult, Lease};
 use crate::deliveries::worker::schedule::RetryDecision;
@@ -30,8 +30,33 @@ impl End {
         }
     }
 
-    fn is_suspended(&self) -> bool {
-        matches!(self, Self::Attempted(result) if matches!(result.decision, RetryDecision::Suspend(_)))
+    /// Who has no right to the task, so that it waits.
+    fn suspended_for(&self) -> Option<UserId> {
+        let is_suspended = matches!(
+            self,
+            Self::Attempted(AttemptResult {
+                decision: RetryDecision::Suspend(_),
+                ..
+            })
+        );
+        is_suspended.then_some(self.lease().registrant)
+    }
+
+    /// The status and the pause of the delivery, and an array of its attempt, or of none.
+    fn outcome(&self) -> (DeliveryStatus, i64, Value) {
+        let Self::Attempted(result) = self else {
+            return (DeliveryStatus::Pending, UNCHANGED, json!([]));
+        };
+        let log = json!([result.attempt]);
+        match result.decision {
+            RetryDecision::Sent => (DeliveryStatus::Sent, 0, log),
+            RetryDecision::Fail => (DeliveryStatus::Fail, 0, log),
+            RetryDecision::Retry(pause) => (DeliveryStatus::Pending, milliseconds(pause), log),
+            // It was no attempt.
+            RetryDecision::Postpone(pause) | RetryDecision::Suspend(pause) => {
+                (DeliveryStatus::Pending, milliseconds(pause), json!([]))
+            }
+        }
     }
 
     /// The same end without the texts of the receiver, which the database may refuse.
@@ -52,15 +77,15 @@ pub(super) fn record_ends(
     connection: &mut PgConnection,
     ends: &[End],
 ) -> Result<HashMap<DeliveryId, bool>, Error> {
-    let column = Columns::of(ends);
+    let outcomes = column(ends, End::outcome);
     let found: Vec<(DeliveryId, bool)> = prepared(RECORD_ENDS)
-        .bind::<Array<Binary>, _>(column.ids)
-        .bind::<Array<Integer>, _>(column.versions)
-        .bind::<Array<Binary>, _>(column.webhooks)
-        .bind::<Array<Text>, _>(column.statuses)
-        .bind::<Array<BigInt>, _>(column.pauses)
-        .bind::<Array<Jsonb>, _>(column.logs)
-        .bind::<Array<Nullable<Binary>>, _>(column.suspended_for)
+        .bind::<Array<Binary>, _>(column(ends, |end| end.lease().delivery))
+        .bind::<Array<Integer>, _>(column(ends, |end| end.lease().version))
+        .bind::<Array<Binary>, _>(column(ends, |end| end.lease().webhook))
+        .bind::<Array<Text>, _>(column(&outcomes, |(status, _, _)| status.name()))
+        .bind::<Array<BigInt>, _>(column(&outcomes, |(_, pause, _)| *pause))
+        .bind::<Array<Jsonb>, _>(column(&outcomes, |(_, _, log)| log))
+        .bind::<Array<Nullable<Binary>>, _>(column(ends, End::suspended_for))
         .returning::<(Binary, Bool)>()
         .load(connection)?;
     Ok(found.into_iter().collect())
@@ -112,55 +137,6 @@ SELECT id, false FROM given WHERE id NOT IN (SELECT id FROM accepted) AND EXISTS
 
 /// The pause of a delivery that was not sent: it stays due when it was.
 const UNCHANGED: i64 = -1;
-
-/// The columns of ends.
-#[derive(Default)]
-struct Columns {
-    ids: Vec<DeliveryId>,
-    versions: Vec<i32>,
-    webhooks: Vec<WebhookId>,
-    statuses: Vec<&'static str>,
-    pauses: Vec<i64>,
-    /// Arrays of one attempt, or none.
-    logs: Vec<Value>,
-    suspended_for: Vec<Option<UserId>>,
-}
-
-impl Columns {
-    fn of(ends: &[End]) -> Self {
-        let mut columns = Self::default();
-        for end in ends {
-            let (status, pause, log) = match end {
-                End::Attempted(result) => outcome(result),
-                End::NotSent(_) => (DeliveryStatus::Pending, UNCHANGED, json!([])),
-            };
-            let lease = end.lease();
-            columns.ids.push(lease.delivery);
-            columns.versions.push(lease.version);
-            columns.webhooks.push(lease.webhook);
-            columns.statuses.push(status.name());
-            columns.pauses.push(pause);
-            columns.logs.push(log);
-            columns
-                .suspended_for
-                .push(end.is_suspended().then_some(lease.registrant));
-        }
-        columns
-    }
-}
-
-fn outcome(result: &AttemptResult) -> (DeliveryStatus, i64, Value) {
-    let log = json!([result.attempt]);
-    match result.decision {
-        RetryDecision::Sent => (DeliveryStatus::Sent, 0, log),
-        RetryDecision::Fail => (DeliveryStatus::Fail, 0, log),
-        RetryDecision::Retry(pause) => (DeliveryStatus::Pending, milliseconds(pause), log),
-        // It was no attempt.
-        RetryDecision::Postpone(pause) | RetryDecision::Suspend(pause) => {
-            (DeliveryStatus::Pending, milliseconds(pause), json!([]))
-        }
-    }
-}
 
 fn milliseconds(duration: Duration) -> i64 {
     i64::try_from(duration.as_millis()).unwrap_or(i64::MAX)

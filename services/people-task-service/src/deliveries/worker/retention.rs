@@ -1,6 +1,7 @@
 use std::time::Duration;
 
 use database::{Connection, Database, Error};
+use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
 use crate::deliveries::worker::retention_store as store;
@@ -12,16 +13,13 @@ const PAUSE_AFTER_FAILURE: Duration = Duration::from_secs(60);
 /// Keeps the partitions of `finished_deliveries` until it is cancelled: those of the next two weeks exist, and those
 /// whose deliveries have all been finished for longer than `keep` are dropped.
 pub(super) async fn maintain(database: Database, keep: Duration, shutdown: CancellationToken) {
-    loop {
+    while !shutdown.is_cancelled() {
         let mut pause = PAUSE;
         if let Err(error) = maintain_once(&database, keep).await {
             error.warn("the partitions of deliveries could not be maintained");
             pause = PAUSE_AFTER_FAILURE;
         }
-        tokio::select! {
-            () = tokio::time::sleep(pause) => {}
-            () = shutdown.cancelled() => return,
-        }
+        shutdown.run_until_cancelled(sleep(pause)).await;
     }
 }
 

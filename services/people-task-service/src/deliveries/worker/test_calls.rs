@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use database::{Connection, Database, Error};
 use telemetry::RequestContext;
+use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
 use crate::deliveries::test_store;
@@ -29,10 +30,7 @@ pub(super) async fn watch(database: Database, sender: Arc<Sender>, shutdown: Can
             }
             Err(error) => error.warn("calls that try webhooks could not be looked for"),
         }
-        tokio::select! {
-            () = tokio::time::sleep(PAUSE) => {}
-            () = shutdown.cancelled() => return,
-        }
+        shutdown.run_until_cancelled(sleep(PAUSE)).await;
     }
 }
 

@@ -5,11 +5,10 @@ use std::time::Instant;
 
 use tokio::task::JoinError;
 
-use super::Dispatching;
+use super::{Dispatching, pass_on_panic};
 use crate::deliveries::worker::attempt::AttemptResult;
 use crate::deliveries::worker::due_store::DueRow;
-use crate::deliveries::worker::lane::{Health, Lane};
-use crate::deliveries::worker::report;
+use crate::deliveries::worker::lane::Health;
 use crate::deliveries::worker::results_store::End;
 use crate::deliveries::worker::schedule::RetryDecision;
 
@@ -72,24 +71,17 @@ impl Dispatching {
         let is_allowed = lane.in_flight < lane.limit(limit, now)
             && origin.permits(lane, now)
             && host.has_place(&lane.owner, lane.is_slow(now), limit, now);
-        if is_allowed {
-            self.start(name, Lane::start_next, now);
+        if is_allowed && let Some(row) = lane.take_next().map(Box::new) {
+            self.start(row, now);
             self.enqueue_ready(name);
         }
     }
 
-    fn start(
-        &mut self,
-        name: &Arc<str>,
-        next: impl FnOnce(&mut Lane) -> Option<DueRow>,
-        now: Instant,
-    ) {
-        let Some(lane) = self.lanes.get_mut(name) else {
+    fn start(&mut self, row: Box<DueRow>, now: Instant) {
+        let Some(lane) = self.lanes.get_mut(row.lane.as_str()) else {
             return;
         };
-        let Some(row) = next(lane).map(Box::new) else {
-            return;
-        };
+        lane.in_flight += 1;
         let host = self.hosts.entry(Arc::clone(&lane.host)).or_default();
         host.started(&lane.owner, now);
         let origin = self.origins.entry(Arc::clone(&lane.origin)).or_default();
@@ -100,7 +92,7 @@ impl Dispatching {
     }
 
     /// Starts a delivery that may end this worker, beside the limits of its lane.
-    pub(super) fn start_trial(&mut self, row: DueRow) {
+    pub(super) fn start_trial(&mut self, row: Box<DueRow>) {
         let id = row.delivery_id;
         let name: Arc<str> = row.lane.as_str().into();
         let limit = self.dispatcher.max_in_flight_per_host;
@@ -115,15 +107,15 @@ impl Dispatching {
             None => false,
         };
         let Some(lane) = self.lanes.get_mut(&name).filter(|_| is_free) else {
-            return self.give_back_marks(vec![row]);
+            return self.give_back_marks([*row]);
         };
-        if let Some(row) = lane.push_ready(row) {
-            return self.give_back_marks(vec![row]);
+        if !lane.under_way.insert(id) {
+            return self.give_back_marks([*row]);
         }
         tracing::warn!(delivery.id = %id, "trying a delivery on suspicion that it ends workers");
         self.trial = Some((id, now));
         self.owners.add(&lane.owner, 1, now);
-        self.start(&name, Lane::start_newest, now);
+        self.start(row, now);
     }
 
     /// Takes every attempt that has already ended.
@@ -134,14 +126,9 @@ impl Dispatching {
     }
 
     pub(super) fn finish(&mut self, ended: Result<AttemptResult, JoinError>) {
-        let result = match ended {
-            Ok(result) => result,
-            // A panic of a receiver's call is a result, so this one is the worker's own. It stops the process, and another
-            // worker takes its shards.
-            Err(error) => match error.try_into_panic() {
-                Ok(panic) => std::panic::resume_unwind(panic),
-                Err(_) => return,
-            },
+        // A panic of a receiver's call is a result, so another one is the worker's own.
+        let Some(result) = pass_on_panic(ended) else {
+            return;
         };
         let now = Instant::now();
         let name = Arc::clone(&result.lease.lane);
@@ -153,7 +140,7 @@ impl Dispatching {
         }
         if let Some(lane) = self.lanes.get_mut(&name) {
             if lane.request_ended(result.health, result.duration, now) {
-                report::circuit_opened();
+                metrics::counter!("webhook_circuits_opened_total").increment(1);
             }
             if let RetryDecision::Retry(pause) | RetryDecision::Postpone(pause) = result.decision {
                 lane.retry_after(pause, now);

@@ -71,7 +71,7 @@ impl Dispatching {
             Ended::Trial(trial) => {
                 report::lost_trials(&trial);
                 if let Some(row) = trial.row {
-                    self.start_trial(*row);
+                    self.start_trial(row);
                 }
             }
             Ended::Scan(found) => {
@@ -97,7 +97,7 @@ impl Dispatching {
             if !is_served {
                 refused.push(row);
             } else if let Some(lane) = self.lanes.get_mut(&name)
-                && lane.push_ready(row).is_none()
+                && lane.push_ready(row)
             {
                 *found.entry(name).or_default() += 1;
             }
