@@ -55,13 +55,6 @@ impl Serialize for Timestamp {
     }
 }
 
-#[cfg(feature = "diesel")]
-impl diesel::deserialize::FromSql<diesel::sql_types::Timestamptz, diesel::pg::Pg> for Timestamp {
-    fn from_sql(value: diesel::pg::PgValue<'_>) -> diesel::deserialize::Result<Self> {
-        DateTime::<Utc>::from_sql(value).map(Self)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::Timestamp;

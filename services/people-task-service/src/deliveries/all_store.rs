@@ -1,6 +1,7 @@
 //! The list of all deliveries, and changes of some, for administrators. With every filter, the list reads an index in its
 //! order. Changes of many wait for no lock: what another transaction has locked is left to the next call.
 
+use audit_log::insert_entries;
 use database::{Error, prepared};
 use diesel::dsl::sql;
 use diesel::prelude::*;
@@ -9,7 +10,6 @@ use listing::{Binds, Page, PageLimits};
 use serde_json::Value;
 use values::{DeliveryId, TaskId, WebhookId};
 
-use crate::audit::insert_entries;
 use crate::deliveries::requests::DeliveryQuery;
 use crate::deliveries::store::{Delivery, select};
 use crate::schema::{deliveries, finished_deliveries, webhooks};

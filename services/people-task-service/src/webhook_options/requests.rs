@@ -11,7 +11,7 @@ use utoipa::openapi::schema::{
 };
 use utoipa::openapi::{RefOr, Schema};
 use utoipa::{PartialSchema, ToSchema};
-use values::{Invalid, Names, Secret, bounded_text};
+use values::{FromText as _, Invalid, Names, Secret, bounded_text};
 
 use crate::header_keys::HeaderPairs;
 use crate::tasks::projection::TaskField;
@@ -129,7 +129,7 @@ impl ToSchema for NewHeaders {}
 
 impl FieldValue for CallMethod {
     fn from_json(value: &Value) -> Result<Self, Invalid> {
-        Self::parse_name(json_text(value)?)
+        Self::from_text(json_text(value)?)
     }
 }
 

@@ -4,7 +4,7 @@ use serde_json::Value;
 use values::EmailAddress;
 
 use super::requests::{Scopes, UpdateUserRequest};
-use super::store::{ChangedColumns, User};
+use super::store::{ChangedColumns, User, UserChange};
 
 impl UpdateUserRequest {
     /// Whether it can remove the administrator's role.
@@ -12,18 +12,6 @@ impl UpdateUserRequest {
         let is_admin = |scopes: &Scopes| scopes.0.iter().any(|scope| scope == auth::ADMIN_SCOPE);
         self.is_active == Some(false) || self.scope.as_ref().is_some_and(|scope| !is_admin(scope))
     }
-}
-
-/// The difference between an account and what was requested.
-pub(super) struct UserChange {
-    /// The columns that differ.
-    pub(super) columns: ChangedColumns,
-    /// Whether the user's mail goes to another mailbox after the change.
-    pub(super) moves_email: bool,
-    /// Whether earlier tokens contain or depend on an outdated value.
-    pub(super) revokes_tokens: bool,
-    /// Whether earlier codes went to an outdated address or would replace an outdated password.
-    pub(super) revokes_codes: bool,
 }
 
 impl UserChange {

@@ -22,7 +22,6 @@ use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
 use values::{EmailAddress, UserId};
 
-use super::change::UserChange;
 use crate::client_network::ClientNetwork;
 use crate::notifications::code_store::VALID_REQUESTS;
 use crate::schema::{clock_timestamp, database_incarnation, sign_up_networks, users};
@@ -261,6 +260,18 @@ pub(super) fn has_admin(connection: &mut Connection) -> Result<bool, Error> {
         .filter(users::scope.contains(vec![ADMIN_SCOPE]))
         .filter(not(users::is_service));
     Ok(diesel::select(diesel::dsl::exists(admins)).get_result(connection)?)
+}
+
+/// The difference between an account and what was requested.
+pub(super) struct UserChange {
+    /// The columns that differ.
+    pub(super) columns: ChangedColumns,
+    /// Whether the user's mail goes to another mailbox after the change.
+    pub(super) moves_email: bool,
+    /// Whether earlier tokens contain or depend on an outdated value.
+    pub(super) revokes_tokens: bool,
+    /// Whether earlier codes went to an outdated address or would replace an outdated password.
+    pub(super) revokes_codes: bool,
 }
 
 /// The columns that a change sets to values of the request. `None` leaves a column as it is.

@@ -3,11 +3,10 @@ use database::Connection;
 use messaging::Message;
 use values::UserId;
 
-use super::change::UserChange;
 use super::confirmation::Confirmation;
 use super::error::AccountError;
 use super::requests::UpdateUserRequest;
-use super::store::{self, User};
+use super::store::{self, User, UserChange};
 use super::token::revoke_earlier_tokens;
 use crate::audit::{AuditAction, RequestActor};
 use crate::back_off::end_back_off;
