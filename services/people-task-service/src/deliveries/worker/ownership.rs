@@ -115,7 +115,7 @@ impl Ownership {
 
     async fn beat(&mut self, started: Instant) -> Result<(), Error> {
         let id = self.join().await?;
-        self.give_up(id).await?;
+        let gave_up = self.give_up(id).await?;
         let silence = self.silence;
         let is_stopping = self.given_up.is_stopping.load(Ordering::Acquire);
         let beat =
@@ -138,7 +138,8 @@ impl Ownership {
         if workers.claiming > 0 {
             // Workers that claim single deliveries would claim those that this one sends.
             shards = Shards::default();
-        } else if shards.number() < share {
+        } else if gave_up == Shards::default() && shards.number() < share {
+            // The dispatcher serves a shard that was given up and taken again only if it saw that it was gone.
             shards.0 |= self.take(id, share - shards.number()).await?.0;
         }
         self.member.send_replace(Some(Member {
@@ -161,17 +162,18 @@ impl Ownership {
         Ok(id)
     }
 
-    async fn give_up(&self, worker: i32) -> Result<(), Error> {
+    /// Gives up what the dispatcher has done with, and returns it.
+    async fn give_up(&self, worker: i32) -> Result<Shards, Error> {
         let shards = self.given_up.take();
         if shards == Shards::default() {
-            return Ok(());
+            return Ok(shards);
         }
         let give_up =
             move |connection: &mut Connection| store::give_up(connection, worker, &shards.ids());
         let given_up = self.database.run(give_up).await;
         // The next beat tries again.
         given_up
-            .map(drop)
+            .map(|_| shards)
             .inspect_err(|_| self.given_up.add(shards))
     }
 
@@ -217,7 +219,34 @@ fn share(workers: &Workers) -> u32 {
 
 #[cfg(test)]
 mod tests {
-    use super::{Workers, share};
+    use std::time::{Duration, Instant};
+
+    use database::{Database, DatabaseSettings};
+    use testkit::TestDatabase;
+
+    use super::{Ownership, Shards, Workers, share};
+
+    #[tokio::test]
+    async fn shards_that_were_given_up_are_gone_before_they_are_taken_again() {
+        let test = TestDatabase::people_task(crate::MIGRATIONS);
+        let database = Database::connect(&DatabaseSettings {
+            url: test.people_task_url(),
+            owner_url: None,
+            pool_size: 1,
+            timeout: Duration::from_secs(5),
+        });
+        let (mut ownership, member, given_up) = Ownership::new(database, Duration::from_mins(1));
+        let mut shards = async || {
+            ownership.beat(Instant::now()).await.unwrap();
+            member.borrow().unwrap().shards
+        };
+        let all = Shards(u64::MAX);
+        assert_eq!(shards().await, all);
+        let some = Shards(0b1010);
+        given_up.add(some);
+        assert_eq!(shards().await, all.without(some));
+        assert_eq!(shards().await, all);
+    }
 
     #[test]
     fn the_shares_of_all_workers_are_all_shards() {
