@@ -185,7 +185,7 @@ async fn one_click_in_a_mail_program_ends_reminders() {
     let _ = create(
         &system,
         &token,
-        json!({"title": "First", "decisionBy": in_seconds(1)}),
+        json!({"title": "First", "decisionBy": in_seconds(3)}),
     )
     .await;
     let reminder = wait_for(&server, "Due now: First").await;
