@@ -162,7 +162,8 @@ fn health(context: &Context, authority: &Arc<RemoteAuthority>) -> Health {
 #[must_use]
 pub fn openapi() -> OpenApi {
     let app = App::new().into_utoipa_app().openapi(Base::openapi());
-    let (_, mut document) = app.configure(routes).split_for_parts();
+    let document = app.configure(routes).split_for_parts().1;
+    let mut document = http_kit::complete(document, "people-task");
     plugin_paths::document(&mut document);
     document
 }

@@ -14,7 +14,6 @@ use crate::context::Context;
 /// `user-erased`. A decision's `proof` says whether a token or the approver's secret made it. A deleted user is shown by a
 /// pseudonym. The filters `after` (inclusive) and `before` (exclusive) take a time in RFC 3339 format.
 #[utoipa::path(
-    tag = "people-task",
     operation_id = "listTaskAudit",
     params(AuditQuery),
     security(("bearer" = [])),

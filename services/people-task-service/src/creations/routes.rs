@@ -23,8 +23,6 @@ use crate::webhooks::error::InvalidWebhook;
 /// A request with an `Idempotency-Key` can be repeated: within 24 hours the same user gets the same answer for the same
 /// key and body, and nothing is created again.
 #[utoipa::path(
-    tag = "people-task",
-    operation_id = "createTask",
     params(FieldSelection, IdempotencyKeyHeader),
     request_body = NewTaskRequest,
     security(("bearer" = [])),

@@ -17,8 +17,6 @@ use crate::tasks::responses::TaskResponse;
 
 /// Approves a pending task and triggers its webhooks. If several decisions arrive at once, one succeeds.
 #[utoipa::path(
-    tag = "people-task",
-    operation_id = "approveTask",
     params(("id" = String, Path, description = "The task's id."), FieldSelection, IfMatch),
     request_body = Option<DecisionRequest>,
     security(("bearer" = []), ("taskSecret" = []), ("taskSecretInQuery" = []), ()),
@@ -35,8 +33,6 @@ pub(crate) async fn approve_task(input: DecisionInput) -> Result<TaskResponse, P
 /// Rejects a pending task and triggers its webhooks. If several decisions arrive at once, one succeeds. A task with
 /// `commentRequired` is rejected only with a `comment`.
 #[utoipa::path(
-    tag = "people-task",
-    operation_id = "rejectTask",
     params(("id" = String, Path, description = "The task's id."), FieldSelection, IfMatch),
     request_body = Option<DecisionRequest>,
     security(("bearer" = []), ("taskSecret" = []), ("taskSecretInQuery" = []), ()),
@@ -66,8 +62,6 @@ type DecisionInput = (
 /// Webhooks whose `events` have `cancelled` are called; others hear nothing. An approver who was asked by mail gets a mail
 /// that says so, and no reminders.
 #[utoipa::path(
-    tag = "people-task",
-    operation_id = "cancelTask",
     params(("id" = String, Path, description = "The task's id."), FieldSelection, IfMatch),
     request_body = Option<CancelRequest>,
     security(("bearer" = []), ("taskSecret" = []), ("taskSecretInQuery" = []), ()),
@@ -83,8 +77,6 @@ pub(crate) async fn cancel_task(input: DecisionInput) -> Result<TaskResponse, Pr
 
 /// Who would hear of it if the caller withdrew the task now. For those who may withdraw it.
 #[utoipa::path(
-    tag = "people-task",
-    operation_id = "previewCancel",
     params(("id" = String, Path, description = "The task's id.")),
     security(("bearer" = []), ("taskSecret" = []), ("taskSecretInQuery" = [])),
     responses(

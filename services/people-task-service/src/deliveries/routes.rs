@@ -22,8 +22,6 @@ use crate::tasks::error::{Forbidden, NoTask};
 
 /// The deliveries of a task's decision, one for each webhook, and of due dates that have passed. For the task's creator and administrators.
 #[utoipa::path(
-    tag = "people-task",
-    operation_id = "listTaskDeliveries",
     params(("id" = String, Path, description = "The task's id."), Paging),
     security(("bearer" = [])),
     responses(
@@ -52,7 +50,6 @@ pub(crate) async fn list_task_deliveries(
 /// Sends a delivery again now, whatever its status. A delivery that is being sent at this moment is not
 /// sent a second time. For the task's creator and administrators.
 #[utoipa::path(
-    tag = "people-task",
     operation_id = "redeliver",
     params(("id" = String, Path, description = "The delivery's id.")),
     security(("bearer" = [])),
@@ -80,8 +77,6 @@ pub(crate) async fn redeliver_delivery(
 /// host of the webhook's URL, without scheme and port. Pending deliveries of a host are sorted by their next attempt, the
 /// latest first. Those that were sent are found among the newest 100,000 that have ended.
 #[utoipa::path(
-    tag = "people-task",
-    operation_id = "listDeliveries",
     params(DeliveryQuery),
     security(("bearer" = [])),
     responses(
@@ -108,8 +103,6 @@ pub(crate) async fn list_deliveries(
 /// Cancels a pending delivery, which then has failed. If it is being sent at this moment, the receiver may get it, but it
 /// is not tried again. For administrators.
 #[utoipa::path(
-    tag = "people-task",
-    operation_id = "cancelDelivery",
     params(("id" = String, Path, description = "The delivery's id.")),
     security(("bearer" = [])),
     responses(
@@ -132,8 +125,6 @@ pub(crate) async fn cancel_delivery(
 /// Cancels pending deliveries of a host, at most 1,000 in one call, those first whose next attempt comes first. For
 /// administrators.
 #[utoipa::path(
-    tag = "people-task",
-    operation_id = "cancelDeliveries",
     request_body = HostRequest,
     security(("bearer" = [])),
     responses(
@@ -155,8 +146,6 @@ pub(crate) async fn cancel_deliveries(
 
 /// Sends failed deliveries of a host again, at most 1,000 in one call, the oldest first. For administrators.
 #[utoipa::path(
-    tag = "people-task",
-    operation_id = "redeliverDeliveries",
     request_body = HostRequest,
     security(("bearer" = [])),
     responses(
@@ -179,7 +168,6 @@ pub(crate) async fn redeliver_deliveries(
 
 /// What waits to be delivered: the queue of messages, and the deliveries that have not ended. For administrators.
 #[utoipa::path(
-    tag = "people-task",
     operation_id = "getDeliveryQueues",
     security(("bearer" = [])),
     responses(

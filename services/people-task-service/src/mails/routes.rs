@@ -59,7 +59,6 @@ async fn report_mail(
 /// The page of the link in reminders with which their recipient turns them off. It changes nothing, because mail
 /// scanners open links.
 #[utoipa::path(
-    tag = "people-task",
     operation_id = "showUnsubscribePage",
     params(UnsubscribeQuery),
     security(()),
@@ -82,7 +81,6 @@ pub(crate) async fn unsubscribe_page(
 /// Turns reminders off for the recipient of the link, as one click in a mail program does (RFC 8058), or on again. The
 /// body is ignored.
 #[utoipa::path(
-    tag = "people-task",
     operation_id = "unsubscribe",
     params(UnsubscribeQuery),
     security(()),

@@ -29,8 +29,6 @@ use crate::tasks::responses::{ListedTaskResponse, TaskResponse};
 /// `approver`, `requester`, `title`, `public` or `text`; `pattern` searches the title, and the filter `text` the title and
 /// the addresses of approver and requester, without regard to accents. If more than 100,000 tasks match, `offset` is at most 10,000 in an order other than `created`.
 #[utoipa::path(
-    tag = "people-task",
-    operation_id = "listTasks",
     params(TaskListQuery, Role, Projection),
     security(("bearer" = []), ("taskSecret" = []), ("taskSecretInQuery" = [])),
     responses(
@@ -60,8 +58,6 @@ pub(crate) async fn list_tasks(
 
 /// The number of tasks in the list, regardless of `limit`.
 #[utoipa::path(
-    tag = "people-task",
-    operation_id = "countTasks",
     params(TaskConditions, Role),
     security(("bearer" = []), ("taskSecret" = []), ("taskSecretInQuery" = [])),
     responses(
@@ -89,8 +85,6 @@ pub(crate) async fn count_tasks(
 /// With `wait`, the response to a pending task comes as soon as the task is no longer pending, and after that many seconds
 /// at the latest, with the task as it is then. The rights of the caller are judged again.
 #[utoipa::path(
-    tag = "people-task",
-    operation_id = "getTask",
     params(
         ("id" = String, Path, description = "The task's id."), FieldSelection,
         ("wait" = Option<u8>, Query, minimum = 0, maximum = 50, description = "How long to wait while the task is pending, in seconds."),
@@ -131,8 +125,6 @@ const MAY_WAIT: &str = "x-may-wait";
 /// decision over; a requester cannot become the approver. A new approver or requester gets a new secret, and
 /// the old one stops working. The response has it only for the task's creator and administrators.
 #[utoipa::path(
-    tag = "people-task",
-    operation_id = "editTask",
     params(("id" = String, Path, description = "The task's id."), FieldSelection, IfMatch),
     request_body = EditTaskRequest,
     security(("bearer" = []), ("taskSecret" = []), ("taskSecretInQuery" = [])),

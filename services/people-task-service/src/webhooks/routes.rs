@@ -33,8 +33,6 @@ use crate::webhooks::{delete, list, register, send_test};
 /// `include`, `headers`, `method`, `body` and `success` make calls that flow engines take as they are. `headers`, `method` and
 /// `body` to an address that is not public are only for origins that the operator lists in `WEBHOOK_ENGINE_ORIGINS`.
 #[utoipa::path(
-    tag = "people-task",
-    operation_id = "registerWebhook",
     params(IdempotencyKeyHeader),
     request_body = RegisterWebhookRequest,
     security(("bearer" = [])),
@@ -84,8 +82,6 @@ pub(crate) async fn register_webhook(
 /// The webhooks of a task, oldest first. The task's creator, the user who registered a webhook and administrators see its
 /// whole URL, others the scheme and the host.
 #[utoipa::path(
-    tag = "people-task",
-    operation_id = "listTaskWebhooks",
     params(("id" = String, Path, description = "The task's id.")),
     security(("bearer" = [])),
     responses(
@@ -107,8 +103,6 @@ pub(crate) async fn list_task_webhooks(
 
 /// Deletes a webhook. Prefer `DELETE`, which does the same.
 #[utoipa::path(
-    tag = "people-task",
-    operation_id = "deleteWebhookByGet",
     params(("id" = String, Path, description = "The webhook's id.")),
     security(("bearer" = [])),
     responses(
@@ -124,8 +118,6 @@ pub(crate) async fn delete_webhook_by_get(input: DeleteInput) -> Result<HttpResp
 /// Deletes a webhook with its delivery. For the user who registered it, the task's creator and
 /// administrators.
 #[utoipa::path(
-    tag = "people-task",
-    operation_id = "deleteWebhook",
     params(("id" = String, Path, description = "The webhook's id.")),
     security(("bearer" = [])),
     responses(
@@ -153,8 +145,6 @@ async fn delete_by_id((user, meta, id, context): DeleteInput) -> Result<HttpResp
 /// An engine that looks at neither acts as at a decision: a paused flow goes on. For the user who registered the webhook,
 /// the task's creator and administrators: 10 within a minute for each, 60 for all together.
 #[utoipa::path(
-    tag = "people-task",
-    operation_id = "testWebhook",
     params(("id" = String, Path, description = "The webhook's id.")),
     security(("bearer" = [])),
     responses(
@@ -177,9 +167,8 @@ pub(crate) async fn test_webhook(
 /// The public keys for `v1a` signatures, as a JWK set. Each key also has the `whpk_…` form of Standard
 /// Webhooks in `whpk`.
 #[utoipa::path(
-    tag = "people-task",
-    operation_id = "webhookKeys",
     responses((status = 200, description = "The keys, the one in use first.", body = Object)),
+    security(())
 )]
 #[get("/.well-known/webhook-keys.json")]
 pub(crate) async fn webhook_keys(context: Data<Context>) -> Json<JwkSet> {

@@ -22,15 +22,12 @@ use crate::context::Context;
 /// Deactivates the account and revokes its tokens at once. A worker does the rest, which takes a while. While
 /// the deletion is in progress, repeating the request returns the same ticket.
 #[utoipa::path(
-    tag = "users",
-    operation_id = "deleteUser",
     params(UserPath),
     responses(
         (status = 200, description = "The deletion is in progress.", body = TicketResponse,
             headers(("Location" = String, description = "The path of the delete status."))),
         AdminProblems, DeleteProblems, DatabaseProblems
-    ),
-    security(("bearer" = []))
+    )
 )]
 #[delete("/users/{userId}")]
 pub(crate) async fn delete_user(
@@ -54,14 +51,12 @@ pub(crate) async fn delete_user(
 /// Available for 30 days after the deletion has ended (`DELETE_TICKET_RETENTION`), although the user no
 /// longer exists.
 #[utoipa::path(
-    tag = "users",
     operation_id = "getDeletionStatus",
     params(TicketPath),
     responses(
         (status = 200, description = "The progress of the deletion.", body = DeletionProgress),
         AdminProblems, TicketProblems, DatabaseProblems
-    ),
-    security(("bearer" = []))
+    )
 )]
 #[get("/users/{userId}/delete-status/{ticket}")]
 pub(crate) async fn delete_status(
@@ -78,14 +73,11 @@ pub(crate) async fn delete_status(
 /// The worker stops before its next step. What was deleted stays deleted, and the account stays inactive
 /// until an administrator reactivates it.
 #[utoipa::path(
-    tag = "users",
-    operation_id = "cancelDeletion",
     params(TicketPath),
     responses(
         (status = 200, description = "The deletion is cancelled.", body = DeletionProgress),
         AdminProblems, CancelProblems, DatabaseProblems
-    ),
-    security(("bearer" = []))
+    )
 )]
 #[delete("/users/{userId}/delete-status/{ticket}")]
 pub(crate) async fn cancel_deletion(
@@ -105,13 +97,10 @@ pub(crate) async fn cancel_deletion(
 /// reactivated after the failure are left as they are, and so are those that would skip the flow engine's steps: delete
 /// these users again.
 #[utoipa::path(
-    tag = "users",
-    operation_id = "retryDeletions",
     responses(
         (status = 200, description = "The deletions are in progress again.", body = RetryResponse),
         AdminProblems, DatabaseProblems
-    ),
-    security(("bearer" = []))
+    )
 )]
 #[post("/users/deletions/retry")]
 pub(crate) async fn retry_deletions(
@@ -127,15 +116,12 @@ pub(crate) async fn retry_deletions(
 ///
 /// Newest first.
 #[utoipa::path(
-    tag = "users",
-    operation_id = "listDeletions",
     params(Paging),
     responses(
         (status = 200, description = "The deletions of the page.", body = Vec<Deletion>,
             headers(("Link" = String, description = "`<…>; rel=\"next\"` when there are more."))),
         AdminProblems, QueryProblems, DatabaseProblems
-    ),
-    security(("bearer" = []))
+    )
 )]
 #[get("/users/deletions")]
 pub(crate) async fn list_deletions(

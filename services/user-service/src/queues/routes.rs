@@ -25,13 +25,11 @@ pub(crate) struct QueuesResponse {
 ///
 /// The deletions and notifications that wait for workers, and the queues of messages about them.
 #[utoipa::path(
-    tag = "users",
     operation_id = "getUserQueues",
     responses(
         (status = 200, description = "The queues and jobs.", body = QueuesResponse),
         AdminProblems, DatabaseProblems
-    ),
-    security(("bearer" = []))
+    )
 )]
 #[get("/users/queues")]
 pub(crate) async fn user_queues(

@@ -30,7 +30,6 @@ pub(crate) struct KeySetResponse {
 ///
 /// Two keys can be published at once, so that they can be rotated without signing users out.
 #[utoipa::path(
-    operation_id = "keys",
     tag = "keys",
     responses((status = 200, description = "The keys.", body = KeySetResponse)),
     security(())

@@ -17,8 +17,6 @@ use crate::deliveries::requests::HostRequest;
 /// The hosts with deliveries that are pending or have failed, and those that are paused, in alphabetical order. For
 /// administrators.
 #[utoipa::path(
-    tag = "people-task",
-    operation_id = "listDeliveryHosts",
     params(HostQuery),
     security(("bearer" = [])),
     responses(
@@ -52,8 +50,6 @@ pub(crate) async fn list_delivery_hosts(
 /// Pauses the deliveries to a host. They wait until it is resumed, and no attempts are counted. Requests that are under
 /// way end; workers start no others within a second. For administrators.
 #[utoipa::path(
-    tag = "people-task",
-    operation_id = "pauseDeliveries",
     request_body = HostRequest,
     security(("bearer" = [])),
     responses(
@@ -75,8 +71,6 @@ pub(crate) async fn pause_deliveries(
 
 /// Sends the deliveries to a paused host again. For administrators.
 #[utoipa::path(
-    tag = "people-task",
-    operation_id = "resumeDeliveries",
     request_body = HostRequest,
     security(("bearer" = [])),
     responses(
