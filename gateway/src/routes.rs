@@ -233,7 +233,7 @@ pub static ROUTES: &[Route] = &[
     task(Method::GET, "/plugins/appmixer/utils/tasks/dashboard-url", Token),
 ];
 
-/// The routes of each path.
+/// The routes of each path, in the order in which they are tried: `{` comes after every character of a literal.
 type Paths = BTreeMap<&'static str, Vec<&'static Route>>;
 
 /// The paths grouped by what is before their first parameter. Those without one are in the first group, `None`, because a literal
@@ -268,6 +268,17 @@ mod tests {
         let position = |wanted| paths.iter().position(|path| **path == wanted).unwrap();
         assert!(position("/users/count") < position("/users/{userId}"));
         assert!(position("/users/deletions") < position("/users/{userId}"));
+        let hides = |first: &str, second: &str| {
+            let (first, second) = (first.split('/'), second.split('/'));
+            first.clone().count() == second.clone().count()
+                && first.zip(second).all(|(a, b)| a == b || a.starts_with('{'))
+        };
+        for paths in prefixes.values() {
+            for (number, first) in paths.keys().enumerate() {
+                let mut later = paths.keys().skip(number + 1);
+                assert!(!later.any(|second| hides(first, second)), "{first}");
+            }
+        }
     }
 
     #[test]

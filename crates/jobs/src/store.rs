@@ -106,9 +106,7 @@ impl<Id: JobId> JobTable<Id> {
         }
     }
 
-    /// The table's name.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
+    pub(crate) const fn name(self) -> &'static str {
         self.name
     }
 

@@ -245,8 +245,9 @@ impl AccessPaths {
                 )
             })
             .collect();
-        let sql = format!("SELECT ARRAY[{}]::bigint[] AS sizes", counts.join(", "));
-        let Sizes { sizes } = composed(sql, self.binds.clone(), false).get_result(connection)?;
+        let sql = format!("SELECT ARRAY[{}]::bigint[]", counts.join(", "));
+        let sizes = composed(sql, self.binds.clone(), false).returning::<Array<BigInt>>();
+        let sizes: Vec<i64> = sizes.get_result(connection)?;
         // Rows that are inserted meanwhile may exceed the limit.
         let smallest = queries(self.max_few * 2)
             .zip(sizes)
@@ -272,18 +273,6 @@ impl First {
     }
 }
 
-#[derive(QueryableByName)]
-struct Sizes {
-    #[diesel(sql_type = Array<BigInt>)]
-    sizes: Vec<i64>,
-}
-
-#[derive(QueryableByName)]
-struct Count {
-    #[diesel(sql_type = BigInt)]
-    count: i64,
-}
-
 /// Counts rows: `rows` is what follows `FROM`. For `is_cached`, see [`Statement::is_cached`].
 ///
 /// # Errors
@@ -294,7 +283,7 @@ pub fn count(
     binds: Binds,
     is_cached: bool,
 ) -> Result<i64, Error> {
-    let sql = format!("SELECT count(*) AS count FROM {rows}");
-    let Count { count } = composed(sql, binds, is_cached).get_result(connection)?;
-    Ok(count)
+    let sql = format!("SELECT count(*) FROM {rows}");
+    let count = composed(sql, binds, is_cached).returning::<BigInt>();
+    Ok(count.get_result(connection)?)
 }

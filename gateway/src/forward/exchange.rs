@@ -12,6 +12,7 @@ use hyper_util::client::legacy::{Error, ResponseFuture};
 use tokio::time::{sleep, timeout};
 
 use super::error::{no_response, upstream_timeout};
+
 /// The pause before the one retry of a request that could not reach its service.
 const RETRY_PAUSE: Duration = Duration::from_millis(50);
 

@@ -49,7 +49,7 @@ const MAX_WAIT: Duration = Duration::from_secs(10);
 /// Handles a request of a route: checks rate, token, path and size in this order, then asks the service.
 ///
 /// # Errors
-/// A problem of the gateway. Those of the service come as its response.
+/// `429` if too many requests came. Every other problem is the response.
 pub(crate) async fn forward(
     route: &'static Route,
     request: HttpRequest,

@@ -101,7 +101,7 @@ impl RateLimits {
         limits.is_some_and(|limits| !limits.exempt.contains(client))
     }
 
-    /// Counts a request, by its API key if there is one; `None` when there is no limit.
+    /// Counts a request, by its API key if there is one and it is no try of a password; `None` when there is no limit.
     ///
     /// # Errors
     /// `429 rate-limited` with `Retry-After` when the limit is exceeded, usually after [`REFUSAL_PAUSE`].
@@ -139,6 +139,7 @@ impl RateLimits {
             (Some(limits), RateClass::Normal) if self.apply_to(client) => &limits.normal,
             _ => return Ok(None),
         };
+        let key = key.filter(|_| rate == RateClass::Normal);
         let network = || Counted::Network(client_network(client));
         limit
             .count(key.map_or_else(network, Counted::Key))

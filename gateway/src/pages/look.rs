@@ -50,11 +50,11 @@ impl Look {
             color: settings.color,
             version: String::new(),
         };
-        look.version = look.version()?;
+        look.version = look.compute_version()?;
         Ok(look)
     }
 
-    fn version(&self) -> anyhow::Result<String> {
+    fn compute_version(&self) -> anyhow::Result<String> {
         let mut hash = Context::new(&SHA256);
         let mut add = |part: &[u8]| {
             hash.update(&part.len().to_be_bytes());

@@ -136,9 +136,6 @@ pub(crate) struct DashboardResponse {
 
 /// The page on which people see their tasks.
 #[utoipa::path(
-    tag = "people-task",
-    operation_id = "dashboardUrl",
-    security(("bearer" = [])),
     responses((status = 200, description = "The page.", body = DashboardResponse), TokenProblems),
 )]
 #[get("/plugins/appmixer/utils/tasks/dashboard-url")]

@@ -19,7 +19,7 @@ const DELETE_RETRY_PAUSE: &str = "250ms";
 /// The longest pause, with 20 % of jitter.
 pub(crate) const LONGEST_PAUSE: Duration = Duration::from_secs(LAST_PAUSE + LAST_PAUSE / 5);
 
-/// Has so many pauses that no delivery is given up during a run.
+/// Enough pauses that no delivery is given up during a run.
 fn retry_schedule(duration: Duration) -> String {
     let seconds = (duration + RECOVERY_LIMIT).as_secs();
     // Jitter shortens a pause by at most 20 %.

@@ -16,7 +16,6 @@ use crate::context::Context;
 #[utoipa::path(
     operation_id = "listTaskAudit",
     params(AuditQuery),
-    security(("bearer" = [])),
     responses(
         (status = 200, description = "One page of rows. `Link` leads to the next one.", body = [AuditEntry]),
         QueryProblems, AdminProblems, DatabaseProblems,

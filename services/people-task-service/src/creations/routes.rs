@@ -25,7 +25,6 @@ use crate::webhooks::error::InvalidWebhook;
 #[utoipa::path(
     params(FieldSelection, IdempotencyKeyHeader),
     request_body = NewTaskRequest,
-    security(("bearer" = [])),
     responses(
         (status = 200, description = "The task with `public` and its two secrets.", body = NewTaskResponse, headers(("ETag" = String, description = "The task's version."), ("Idempotent-Replayed" = String, description = "`true` if an earlier request with this key got this answer."))),
         InvalidWebhook, TokenProblems, CreationProblems, DatabaseProblems,

@@ -105,9 +105,11 @@ fn choose(
             return Err(Problem::invalid_field("filter", invalid));
         }
     }
-    // The filters were checked.
-    let status = status.and_then(|text| DeliveryStatus::from_text(text).ok());
-    let host = host.and_then(|text| Host::from_text(text).ok());
+    let invalid = |invalid| Problem::invalid_field("filter", invalid);
+    let status = status.map(|text| DeliveryStatus::from_text(text));
+    let status = status.transpose().map_err(invalid)?;
+    let host = host.map(|text| Host::from_text(text));
+    let host = host.transpose().map_err(invalid)?;
     // No index has the hosts of deliveries that were sent, of which there may be billions.
     if host.is_some() && matches!(status, None | Some(DeliveryStatus::Sent)) {
         let message = "Filter by a host together with status:pending or status:fail.";

@@ -23,7 +23,6 @@ use crate::tasks::error::{Forbidden, NoTask};
 /// The deliveries of a task's decision, one for each webhook, and of due dates that have passed. For the task's creator and administrators.
 #[utoipa::path(
     params(("id" = String, Path, description = "The task's id."), Paging),
-    security(("bearer" = [])),
     responses(
         (status = 200, description = "One page of deliveries. `Link` leads to the next one.", body = [Delivery]),
         QueryProblems, TokenProblems, Forbidden, NoTask, DatabaseProblems,
@@ -52,7 +51,6 @@ pub(crate) async fn list_task_deliveries(
 #[utoipa::path(
     operation_id = "redeliver",
     params(("id" = String, Path, description = "The delivery's id.")),
-    security(("bearer" = [])),
     responses(
         (status = 200, description = "The delivery.", body = Delivery),
         TokenProblems, Forbidden, NoDelivery, DatabaseProblems,
@@ -78,7 +76,6 @@ pub(crate) async fn redeliver_delivery(
 /// latest first. Those that were sent are found among the newest 100,000 that have ended.
 #[utoipa::path(
     params(DeliveryQuery),
-    security(("bearer" = [])),
     responses(
         (status = 200, description = "One page of deliveries. `Link` leads to the next one.", body = [Delivery]),
         QueryProblems, AdminProblems, DatabaseProblems,
@@ -104,7 +101,6 @@ pub(crate) async fn list_deliveries(
 /// is not tried again. For administrators.
 #[utoipa::path(
     params(("id" = String, Path, description = "The delivery's id.")),
-    security(("bearer" = [])),
     responses(
         (status = 200, description = "The delivery.", body = Delivery),
         AdminProblems, NoPendingDelivery, DatabaseProblems,
@@ -126,7 +122,6 @@ pub(crate) async fn cancel_delivery(
 /// administrators.
 #[utoipa::path(
     request_body = HostRequest,
-    security(("bearer" = [])),
     responses(
         (status = 200, description = "How many were cancelled, and how many are left.", body = CancelledResponse),
         BodyProblems, AdminProblems, DatabaseProblems,
@@ -147,7 +142,6 @@ pub(crate) async fn cancel_deliveries(
 /// Sends failed deliveries of a host again, at most 1,000 in one call, the oldest first. For administrators.
 #[utoipa::path(
     request_body = HostRequest,
-    security(("bearer" = [])),
     responses(
         (status = 200, description = "How many are sent again, and how many are left.", body = RedeliveredResponse),
         BodyProblems, AdminProblems, DatabaseProblems,
@@ -169,7 +163,6 @@ pub(crate) async fn redeliver_deliveries(
 /// What waits to be delivered: the queue of messages, and the deliveries that have not ended. For administrators.
 #[utoipa::path(
     operation_id = "getDeliveryQueues",
-    security(("bearer" = [])),
     responses(
         (status = 200, description = "The queue and the deliveries.", body = QueuesResponse),
         AdminProblems, DatabaseProblems,

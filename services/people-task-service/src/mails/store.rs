@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use database::{Connection, Error, interval};
-use diesel::dsl::{exists, now, sql};
+use database::{Connection, Error, interval, prepared};
+use diesel::dsl::{exists, now};
 use diesel::prelude::*;
 use diesel::sql_types::{Double, Timestamptz};
 use sha2::{Digest as _, Sha256};
@@ -23,7 +23,9 @@ impl From<&EmailAddress> for RecipientHash {
 
 /// How many seconds ago the mail that has been due for longest should have been claimed; 0 without one.
 pub(crate) fn oldest_due(connection: &mut Connection) -> Result<f64, Error> {
-    Ok(sql::<Double>(OLDEST_DUE).get_result(connection)?)
+    Ok(prepared(OLDEST_DUE)
+        .returning::<Double>()
+        .get_result(connection)?)
 }
 
 const OLDEST_DUE: &str =

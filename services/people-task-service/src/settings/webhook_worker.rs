@@ -44,8 +44,8 @@ app_config::settings! {
         pub retention: Duration = or_default("WEBHOOK_RETENTION", "30d"),
         /// The number of concurrent attempts, over all hosts. Operators cannot set it.
         pub max_in_flight: usize = by(fixed(2_048)),
-        /// After this long without a sign of life a worker is taken for dead, and its claims are released. Operators cannot
-        /// set it.
+        /// After this long without a sign of life a worker is taken for dead, and others take its hosts. Operators cannot set
+        /// it.
         pub silence: Duration = by(fixed(Duration::from_secs(2))),
         /// How long a worker must run before it tries deliveries that may end workers. One that is ended by something else
         /// soon after its start must not be evidence against them. Operators cannot set it.

@@ -110,7 +110,7 @@ impl PartialCredentials {
         }
     }
 
-    /// Adds the secret of the body. An invalid body is reported only to a caller who has already sent a
+    /// Adds the secret of the body, and returns both. An invalid body is reported only to a caller who has already sent a
     /// token or a secret.
     ///
     /// # Errors
@@ -118,14 +118,17 @@ impl PartialCredentials {
     pub(crate) fn with_body<Body>(
         self,
         body: Result<Body, Problem>,
-        secret: impl Fn(&Body) -> Option<&Secret>,
+        secret: impl FnOnce(&Body) -> Option<&Secret>,
     ) -> Result<(Credentials, Body), Problem> {
         match body {
             Ok(body) => {
                 let actor = self.0.with_secret(secret(&body).map(PresentedSecret::from));
                 Ok((Self(actor).complete()?, body))
             }
-            Err(problem) => Err(self.complete().err().unwrap_or(problem)),
+            Err(problem) => {
+                self.complete()?;
+                Err(problem)
+            }
         }
     }
 }

@@ -114,8 +114,11 @@ impl FieldSelection {
     /// # Errors
     /// `400` if `include` names another one.
     pub(crate) fn of(request: &HttpRequest) -> Result<Self, Problem> {
-        let query = Query::parse(request.query_string());
-        let included = parse_fields(&query, "include", "", OPTIONAL_FIELDS)?;
+        Self::parse(request, &Query::parse(request.query_string()))
+    }
+
+    fn parse(request: &HttpRequest, query: &Query) -> Result<Self, Problem> {
+        let included = parse_fields(query, "include", "", OPTIONAL_FIELDS)?;
         let selection = Self::new(plugin_paths::is_plugin_request(request));
         Ok(included.into_iter().fold(selection, Self::with))
     }
@@ -198,7 +201,8 @@ impl Projection {
     pub(crate) fn of(request: &HttpRequest) -> Result<FieldSelection, Problem> {
         let query = Query::parse(request.query_string());
         let left_out = parse_fields(&query, "projection", "-", TaskField::ALL);
-        let (mut selection, left_out) = combine_errors(FieldSelection::of(request), left_out)?;
+        let (mut selection, left_out) =
+            combine_errors(FieldSelection::parse(request, &query), left_out)?;
         selection.fields.retain(|field| !left_out.contains(field));
         Ok(selection)
     }

@@ -35,7 +35,6 @@ use crate::webhooks::{delete, list, register, send_test};
 #[utoipa::path(
     params(IdempotencyKeyHeader),
     request_body = RegisterWebhookRequest,
-    security(("bearer" = [])),
     responses(
         (status = 200, description = "The webhook.", body = WebhookResponse, headers(("Idempotent-Replayed" = String, description = "`true` if an earlier request with this key got this answer."))),
         InvalidWebhook, TokenProblems, Forbidden, NoTask, NoMoreWebhooks, DatabaseProblems,
@@ -83,7 +82,6 @@ pub(crate) async fn register_webhook(
 /// whole URL, others the scheme and the host.
 #[utoipa::path(
     params(("id" = String, Path, description = "The task's id.")),
-    security(("bearer" = [])),
     responses(
         (status = 200, description = "At most 20 webhooks.", body = [WebhookResponse]),
         TokenProblems, NoTask, DatabaseProblems,
@@ -104,7 +102,6 @@ pub(crate) async fn list_task_webhooks(
 /// Deletes a webhook. Prefer `DELETE`, which does the same.
 #[utoipa::path(
     params(("id" = String, Path, description = "The webhook's id.")),
-    security(("bearer" = [])),
     responses(
         (status = 200, description = "The webhook is deleted: `{}`.", body = Object),
         TokenProblems, Forbidden, NoWebhook, DatabaseProblems,
@@ -119,7 +116,6 @@ pub(crate) async fn delete_webhook_by_get(input: DeleteInput) -> Result<HttpResp
 /// administrators.
 #[utoipa::path(
     params(("id" = String, Path, description = "The webhook's id.")),
-    security(("bearer" = [])),
     responses(
         (status = 200, description = "The webhook is deleted: `{}`.", body = Object),
         TokenProblems, Forbidden, NoWebhook, DatabaseProblems,
@@ -146,7 +142,6 @@ async fn delete_by_id((user, meta, id, context): DeleteInput) -> Result<HttpResp
 /// the task's creator and administrators: 10 within a minute for each, 60 for all together.
 #[utoipa::path(
     params(("id" = String, Path, description = "The webhook's id.")),
-    security(("bearer" = [])),
     responses(
         (status = 200, description = "What the receiver answered.", body = WebhookTestResponse),
         TokenProblems, Forbidden, NoWebhook, NoTest, DatabaseProblems,

@@ -72,6 +72,7 @@ impl Hasher {
         self.run(client, hash).await
     }
 
+    /// Checks a password against a hash, in the time that a hash of the configured cost takes at least.
     pub(crate) async fn verify(
         &self,
         client: &ClientNetwork,

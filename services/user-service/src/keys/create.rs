@@ -99,7 +99,8 @@ fn insert(
     let owner = accounts::store::lock(connection, new.owner)?.ok_or(KeyError::NoUser)?;
     new.check(&owner)?;
     let most = new.settings.per_user;
-    if store::of_user(connection, new.owner)?.len() >= most {
+    let count = store::count(connection, new.owner)?;
+    if usize::try_from(count).is_ok_and(|count| count >= most) {
         return Err(KeyError::TooMany(most));
     }
     let expires = new.request.expires;

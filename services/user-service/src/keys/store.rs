@@ -97,6 +97,13 @@ pub(super) fn insert(
     Ok(entry.record_with(insert).get_result(connection)?)
 }
 
+pub(super) fn count(connection: &mut Connection, user: UserId) -> Result<i64, Error> {
+    Ok(unexpired!()
+        .filter(credentials::user_id.eq(user))
+        .count()
+        .get_result(connection)?)
+}
+
 /// The keys of a user, the newest first.
 pub(super) fn of_user(connection: &mut Connection, user: UserId) -> Result<Vec<Key>, Error> {
     Ok(unexpired!()
@@ -232,17 +239,22 @@ pub(super) fn confirm(
     Ok(exists.is_some())
 }
 
-/// Keys that wait to be confirmed.
+/// Keys that wait to be confirmed, after `after` in the order of their identifiers.
 pub(super) fn unconfirmed(
     connection: &mut Connection,
+    after: Option<CredentialId>,
     limit: i64,
 ) -> Result<Vec<(CredentialId, UserId)>, Error> {
-    Ok(unexpired!()
+    let mut keys = unexpired!()
         .filter(credentials::incarnation.ne(database_incarnation()))
         .order(credentials::id)
         .limit(limit)
         .select((credentials::id, credentials::user_id))
-        .load(connection)?)
+        .into_boxed();
+    if let Some(after) = after {
+        keys = keys.filter(credentials::id.gt(after));
+    }
+    Ok(keys.load(connection)?)
 }
 
 /// A key about which a mail is due.

@@ -119,10 +119,10 @@ mod tests {
 
     #[test]
     fn packages_of_the_workspace_are_known_by_their_folders() {
-        let tree = "gateway v0.3.0 (/work/gateway)\nserde_derive v1.0.0 (proc-macro)\n\n\
-                    values v0.3.0 (/work/crates/values) (*)\n";
+        let tree = "gateway v0.3.0 (/folder/gateway)\nserde_derive v1.0.0 (proc-macro)\n\n\
+                    values v0.3.0 (/folder/crates/values) (*)\n";
         let expected = ["crates/values", "gateway", "serde_derive"];
-        assert!(parse(tree, "(/work/").iter().eq(&expected));
+        assert!(parse(tree, "(/folder/").iter().eq(&expected));
     }
 
     #[test]

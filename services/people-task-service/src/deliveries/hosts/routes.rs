@@ -18,7 +18,6 @@ use crate::deliveries::requests::HostRequest;
 /// administrators.
 #[utoipa::path(
     params(HostQuery),
-    security(("bearer" = [])),
     responses(
         (status = 200, description = "One page of hosts. `Link` leads to the next one.", body = [HostRow]),
         QueryProblems, AdminProblems, DatabaseProblems,
@@ -51,7 +50,6 @@ pub(crate) async fn list_delivery_hosts(
 /// way end; workers start no others within a second. For administrators.
 #[utoipa::path(
     request_body = HostRequest,
-    security(("bearer" = [])),
     responses(
         (status = 200, description = "The host.", body = HostRow),
         BodyProblems, AdminProblems, TooManyPausedHosts, DatabaseProblems,
@@ -72,7 +70,6 @@ pub(crate) async fn pause_deliveries(
 /// Sends the deliveries to a paused host again. For administrators.
 #[utoipa::path(
     request_body = HostRequest,
-    security(("bearer" = [])),
     responses(
         (status = 200, description = "The host.", body = HostRow),
         BodyProblems, AdminProblems, DatabaseProblems,

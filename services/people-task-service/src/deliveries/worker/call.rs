@@ -112,7 +112,7 @@ impl Sender {
         Ok(Prepared { client, url, call })
     }
 
-    /// The call may go to public addresses only if its request is shaped by a user, and not for a flow engine.
+    /// A call whose request a user shapes, and that is not for a flow engine, may go to public addresses only.
     fn client_for(&self, url: &TargetUrl, options: Option<&WebhookOptions>) -> &GuardedClient {
         let shapes = options.is_some_and(WebhookOptions::shape_the_request);
         if shapes && !self.engine_origins.contain(url.parsed()) {

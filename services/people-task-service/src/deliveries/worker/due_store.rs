@@ -122,7 +122,7 @@ const LOAD_KNOWN: &str = load!(
         AND host NOT IN (SELECT host FROM paused_hosts)"
 );
 
-/// Loads of each of these lanes so many of the deliveries that have been due longest, except these.
+/// Loads the deliveries of each lane that have been due longest, at most the number beside it, without those of `except`.
 pub(super) fn load_of_lanes(
     connection: &mut PgConnection,
     lanes: &[(Arc<str>, usize)],

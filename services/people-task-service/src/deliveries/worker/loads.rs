@@ -28,7 +28,7 @@ const PAUSE: Duration = Duration::from_millis(300);
 #[derive(Debug, Default)]
 pub(super) struct LoadRequest {
     ids: Vec<DeliveryId>,
-    /// Of these lanes, the next so many.
+    /// Lanes whose next deliveries are loaded, and at most how many.
     lanes: Vec<(Arc<str>, usize)>,
     /// Deliveries of these lanes that are not to be loaded: they are under way, or named in `ids`.
     except: Vec<DeliveryId>,

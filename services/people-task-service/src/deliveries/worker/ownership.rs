@@ -115,7 +115,7 @@ impl Ownership {
 
     async fn beat(&mut self, started: Instant) -> Result<(), Error> {
         let id = self.join().await?;
-        let gave_up = self.give_up(id).await?;
+        self.give_up(id).await?;
         let silence = self.silence;
         let is_stopping = self.given_up.is_stopping.load(Ordering::Acquire);
         let beat =
@@ -135,11 +135,13 @@ impl Ownership {
         }
         let share = if is_stopping { 0 } else { share(&workers) };
         let mut shards: Shards = workers.owned.iter().copied().collect();
+        let told = *self.member.borrow();
+        let knows_losses = told.is_none_or(|told| told.shards.without(shards) == Shards::default());
         if workers.claiming > 0 {
             // Workers that claim single deliveries would claim those that this one sends.
             shards = Shards::default();
-        } else if gave_up == Shards::default() && shards.number() < share {
-            // The dispatcher serves a shard that was given up and taken again only if it saw that it was gone.
+        } else if knows_losses && shards.number() < share {
+            // The dispatcher serves a shard that was given up and taken again only if it was told that it was gone.
             shards.0 |= self.take(id, share - shards.number()).await?.0;
         }
         self.member.send_replace(Some(Member {
@@ -162,18 +164,17 @@ impl Ownership {
         Ok(id)
     }
 
-    /// Gives up what the dispatcher has done with, and returns it.
-    async fn give_up(&self, worker: i32) -> Result<Shards, Error> {
+    async fn give_up(&self, worker: i32) -> Result<(), Error> {
         let shards = self.given_up.take();
         if shards == Shards::default() {
-            return Ok(shards);
+            return Ok(());
         }
         let give_up =
             move |connection: &mut Connection| store::give_up(connection, worker, &shards.ids());
         let given_up = self.database.run(give_up).await;
         // The next beat tries again.
         given_up
-            .map(|_| shards)
+            .map(drop)
             .inspect_err(|_| self.given_up.add(shards))
     }
 
@@ -236,16 +237,22 @@ mod tests {
             timeout: Duration::from_secs(5),
         });
         let (mut ownership, member, given_up) = Ownership::new(database, Duration::from_mins(1));
-        let mut shards = async || {
+        let beat = async |ownership: &mut Ownership| {
             ownership.beat(Instant::now()).await.unwrap();
             member.borrow().unwrap().shards
         };
         let all = Shards(u64::MAX);
-        assert_eq!(shards().await, all);
+        assert_eq!(beat(&mut ownership).await, all);
         let some = Shards(0b1010);
         given_up.add(some);
-        assert_eq!(shards().await, all.without(some));
-        assert_eq!(shards().await, all);
+        assert_eq!(beat(&mut ownership).await, all.without(some));
+        assert_eq!(beat(&mut ownership).await, all);
+        // As when the rest of a beat fails.
+        given_up.add(some);
+        let id = ownership.join().await.unwrap();
+        ownership.give_up(id).await.unwrap();
+        assert_eq!(beat(&mut ownership).await, all.without(some));
+        assert_eq!(beat(&mut ownership).await, all);
     }
 
     #[test]
