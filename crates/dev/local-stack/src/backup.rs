@@ -9,7 +9,7 @@ use std::{
 
 use anyhow::{Context as _, Result};
 
-use crate::{Postgres, client, private::failed};
+use crate::{Postgres, client, private::failed, process::output_of};
 
 /// How a server continues from a copy of its files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -73,11 +73,5 @@ fn copy(from: &Path, to: &Path) -> Result<()> {
     if to.exists() {
         fs::remove_dir_all(to).with_context(failed("removing", to))?;
     }
-    let output = Command::new("cp")
-        .arg("--archive")
-        .args([from, to])
-        .stdin(Stdio::null())
-        .output()
-        .context("running cp")?;
-    client::check("cp", output).map(drop)
+    output_of(Command::new("cp").arg("--archive").args([from, to])).map(drop)
 }

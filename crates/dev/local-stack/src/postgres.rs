@@ -21,7 +21,7 @@ use crate::{
     Durability, Stop, bootstrap, client, packages,
     pid_file::PidFile,
     private::{self, failed},
-    process::{Detached, Identity, succeeds, wait_until},
+    process::{Detached, Identity, output_of, succeeds, wait_until},
     random,
 };
 
@@ -237,12 +237,11 @@ impl Postgres {
             .arg(&password_file)
             .args(self.authentication())
             .args(["--username=postgres", "--encoding=UTF8", "--locale=C.UTF-8"])
-            .arg("--no-sync")
-            .stdin(Stdio::null());
+            .arg("--no-sync");
         self.as_user(&mut command);
-        let output = command.output().context("running initdb")?;
+        let made = output_of(&mut command);
         let _ = fs::remove_file(&password_file);
-        client::check("initdb", output).map(drop)
+        made.map(drop)
     }
 
     /// How roles authenticate. The server listens only on the loopback address.
@@ -323,7 +322,7 @@ fn run_as<'command>(command: &'command mut Command, user: Option<&User>) -> &'co
 fn data_folder(folder: &Path, user: Option<&User>, durability: Durability) -> Result<PathBuf> {
     let parent = if durability == Durability::Discardable && has_memory() {
         PathBuf::from(MEMORY)
-    } else if succeeds(run_as(Command::new("test").arg("-x").arg(folder), user)) {
+    } else if user.is_none() || succeeds(run_as(Command::new("test").arg("-x").arg(folder), user)) {
         return Ok(folder.join("data"));
     } else {
         std::env::temp_dir()

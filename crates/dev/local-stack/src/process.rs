@@ -26,7 +26,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::private::{self, failed};
 
-const POLL_INTERVAL: Duration = Duration::from_millis(25);
+/// The pause between two calls of a condition in [`wait_until`].
+pub const POLL_INTERVAL: Duration = Duration::from_millis(25);
 
 /// Identifies one process, even if another one gets the same pid later.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

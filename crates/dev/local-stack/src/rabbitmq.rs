@@ -4,7 +4,7 @@ use std::{
     io::{Read, Write},
     net::{Ipv4Addr, SocketAddr, TcpStream},
     path::PathBuf,
-    process::{Command, Stdio},
+    process::Command,
     time::Duration,
 };
 
@@ -13,12 +13,12 @@ use nix::sys::signal::Signal;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Durability, Stop, client,
+    Durability, Stop,
     description::RabbitMqDescription,
     packages,
     pid_file::PidFile,
     private,
-    process::{Detached, Identity, tail, wait_until},
+    process::{Detached, Identity, output_of, tail, wait_until},
 };
 
 const READY_LIMIT: Duration = Duration::from_secs(120);
@@ -167,16 +167,14 @@ impl RabbitMq {
     /// Runs `rabbitmqctl`.
     fn control(&self, arguments: &[&str]) -> Result<()> {
         let program = packages::rabbitmq_server()?.with_file_name("rabbitmqctl");
-        let output = Command::new(program)
+        let mut command = Command::new(program);
+        command
             .env_clear()
             .current_dir(&self.folder)
             .envs(self.environment())
             .args(["--node", &self.node])
-            .args(arguments)
-            .stdin(Stdio::null())
-            .output()
-            .context("running rabbitmqctl")?;
-        client::check("rabbitmqctl", output).map(drop)
+            .args(arguments);
+        output_of(&mut command).map(drop)
     }
 
     /// Starts a port mapper. Erlang would start one itself and never stop it. This one is stopped with the

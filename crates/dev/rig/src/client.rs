@@ -6,7 +6,6 @@ use std::{
 };
 
 use anyhow::{Context, anyhow, bail, ensure};
-use local_stack::process::poll;
 use serde_json::{Value, json};
 use ureq::{Agent, http::Request};
 
@@ -203,8 +202,8 @@ impl Client {
         items.context("the response of the demo engine has no items")
     }
 
-    /// Waits until a deletion is completed, and fails if it ends otherwise or a signal arrives. `path` is that of its status, and `watch` is given
-    /// each.
+    /// Waits until a deletion is completed, and fails if it ends otherwise or a signal arrives. `path` is that of its
+    /// status, and `watch` is given each.
     pub fn wait_deleted(
         &self,
         path: &str,
@@ -212,10 +211,7 @@ impl Client {
         limit: Duration,
         mut watch: impl FnMut(&Value),
     ) -> anyhow::Result<()> {
-        let ended = poll(limit, DELETION_POLL, || {
-            if let Err(interrupted) = interrupt::check() {
-                return Some(Err(interrupted));
-            }
+        let ended = interrupt::poll(limit, DELETION_POLL, || {
             let body = self.get(path, token).ok()?.body;
             watch(&body);
             match body.get("status").and_then(Value::as_str) {
@@ -224,7 +220,7 @@ impl Client {
                 _ => Some(Err(anyhow!("the deletion ended with {body}"))),
             }
         });
-        ended.context("the deletion was not completed")?
+        ended?.context("the deletion was not completed")?
     }
 
     /// Sends a `GET`, and fails unless the response is 200.

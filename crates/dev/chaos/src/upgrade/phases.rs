@@ -149,8 +149,8 @@ impl Test<'_> {
                 fleet.keys.rotate(key, step)?;
                 for program in replaced {
                     fleet.replace(program, Version::New)?;
-                    // Receivers know the second key before it signs.
-                    if step == "prepare" {
+                    // Receivers know the second key before a worker signs with it, too.
+                    if (*program, step) == ("people-task-service", "prepare") {
                         receivers.refresh(&fleet.system.gateway)?;
                     }
                 }

@@ -20,7 +20,12 @@ type Packages = BTreeSet<String>;
 
 /// The packages of the workspace.
 pub(super) fn all() -> Result<Packages, String> {
-    tree(&["--workspace", "--depth", "0"])
+    let packages = tree(&["--workspace", "--depth", "0"])?;
+    let has_manifest = |package: &&String| root().join(package).join("Cargo.toml").is_file();
+    match packages.iter().find(|package| !has_manifest(package)) {
+        Some(package) => Err(format!("cargo tree names no folder of {package}")),
+        None => Ok(packages),
+    }
 }
 
 /// Returns a message for each dependency of a program or a service that breaks a rule.

@@ -29,7 +29,7 @@ const WEBHOOKS_PER_TASK: usize = 10;
 const TASKS: &str = "/people-task/tasks";
 /// The rest of a request line, and the header that each request needs.
 const HOST: &str = "HTTP/1.1\r\nHost: gateway\r\n";
-/// How much of a response is read at most.
+/// How many bytes of a response are read at most, after its first part.
 const MAX_RESPONSE: u64 = 4096;
 
 /// One attack: its name, the parallel loops, the shortest time from one round of a loop to the next in milliseconds, and
