@@ -25,9 +25,10 @@ class Results:
         (self.failed if failed else self.skipped if skipped else self.passed)[name] += 1
 
     def count(self) -> str:
-        """How many there are, for people."""
+        """How many there are, and the names of those that failed, for people."""
         counted = {"passed": self.passed, "skipped": self.skipped, "failed": self.failed}
-        return ", ".join(f"{sum(tests.values())} {name}" for name, tests in counted.items() if tests or name == "passed")
+        numbers = ", ".join(f"{sum(tests.values())} {name}" for name, tests in counted.items() if tests or name == "passed")
+        return numbers + (f": {'; '.join(self.failed)}" if self.failed else "")
 
     def missing(self, tests: tuple[str, ...]) -> list[str]:
         """Those of the tests that did not pass. `test_x` also names `test_x[parameters]`."""
