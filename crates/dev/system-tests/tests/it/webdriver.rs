@@ -19,6 +19,9 @@ const READY: &str = "started successfully on port ";
 const STARTS: usize = 5;
 /// The key of an element's id in the WebDriver protocol.
 const ELEMENT: &str = "element-6066-11e4-a52e-4f735466cecf";
+/// Where Debian's package `chromium-headless-shell` has Chromium without a window: the same engine for a third less of the
+/// processor.
+const HEADLESS_SHELL: &str = "/usr/lib/chromium/chromium-headless-shell";
 const FLAGS: [&str; 10] = [
     "--headless",
     "--no-sandbox",
@@ -70,7 +73,7 @@ pub(crate) struct Browser {
     session: String,
     screen: Screen,
     // The last field, so that the folder is deleted after the browser has stopped.
-    profile: tempfile::TempDir,
+    _home: tempfile::TempDir,
 }
 
 impl Browser {
@@ -81,17 +84,17 @@ impl Browser {
 
     /// Starts a browser.
     pub(crate) async fn with(screen: Screen) -> Self {
-        let profile = tempfile::tempdir().unwrap();
-        let mut starts = (0..STARTS).filter_map(|_| start_driver(profile.path()));
+        let home = tempfile::tempdir().unwrap();
+        let mut starts = (0..STARTS).filter_map(|_| start_driver(home.path()));
         let (driver, port) = starts.next().expect("chromedriver must print its port");
         let mut browser = Self {
             driver,
             webdriver: Http::to(([127, 0, 0, 1], port).into()),
             session: String::new(),
             screen,
-            profile,
+            _home: home,
         };
-        let capabilities = browser.capabilities(screen);
+        let capabilities = Self::capabilities(screen);
         let reply = browser.webdriver.post("/session").json(&capabilities);
         let value = value_of(&reply.send().await.expect(200).json);
         browser.session = value["sessionId"].as_str().unwrap().to_owned();
@@ -99,16 +102,17 @@ impl Browser {
     }
 
     /// Chromium's windows are at least 500 pixels wide, so the screen is emulated.
-    fn capabilities(&self, screen: Screen) -> Value {
-        let folder = self.profile.path().join("profile");
-        let mut arguments = FLAGS.map(str::to_owned).to_vec();
-        arguments.push(format!("--user-data-dir={}", folder.display()));
+    fn capabilities(screen: Screen) -> Value {
         let metrics = json!({
             "width": screen.width, "height": screen.height, "pixelRatio": screen.pixel_ratio,
             "touch": screen.is_touched, "mobile": screen.is_touched,
         });
+        let mut options = json!({"args": FLAGS, "mobileEmulation": {"deviceMetrics": metrics}});
+        if Path::new(HEADLESS_SHELL).is_file() {
+            options["binary"] = json!(HEADLESS_SHELL);
+        }
         json!({"capabilities": {"alwaysMatch": {
-            "goog:chromeOptions": {"args": arguments, "mobileEmulation": {"deviceMetrics": metrics}},
+            "goog:chromeOptions": options,
             "goog:loggingPrefs": {"browser": "ALL"},
         }}})
     }
@@ -354,8 +358,9 @@ impl Drop for Browser {
 fn start_driver(home: &Path) -> Option<(Child, u16)> {
     let mut driver = Command::new(on_path("chromedriver").expect(ADVICE))
         .arg("--port=0")
-        // Files outside the profile are deleted with it.
+        // All files are deleted with the folder, the browser's profile too.
         .env("HOME", home)
+        .env("TMPDIR", home)
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
