@@ -37,6 +37,14 @@ impl TestDatabase {
         })
     }
 
+    /// Creates a database whose schemas are both migrated, like [`TestDatabase::users`].
+    pub fn migrated(users: EmbeddedMigrations, people_task: EmbeddedMigrations) -> Self {
+        Self::clone_of("migrated", |urls| {
+            migrate(&urls.users_owner, users);
+            migrate(&urls.people_task_owner, people_task);
+        })
+    }
+
     fn clone_of(kind: &str, migrate: impl FnOnce(&Roles)) -> Self {
         let mut admin = connect(&servers().postgres.admin_url);
         let template = template(&mut admin, kind, migrate);

@@ -53,7 +53,9 @@ impl System {
 
     /// Starts everything with additional settings.
     pub(crate) async fn start_with(settings: &[(&str, &str)]) -> Self {
-        let (database, broker) = (TestDatabase::empty(), TestBroker::new());
+        let database =
+            TestDatabase::migrated(user_service::MIGRATIONS, people_task_service::MIGRATIONS);
+        let broker = TestBroker::new();
         let engine = demo_engine::run(demo_engine::Settings::default())
             .await
             .unwrap();
