@@ -47,6 +47,4 @@ pub use schema::{MIGRATIONS, SCHEMA};
 pub use settings::{
     DeciderSettings, MailSettings, PeopleTaskServiceSettings, QuotaSettings, WebhookWorkerSettings,
 };
-#[doc(hidden)]
-pub use tasks::benchmarks;
 pub use webhook_signature::SigningSettings;
