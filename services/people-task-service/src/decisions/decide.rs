@@ -62,23 +62,17 @@ impl Decision {
     }
 }
 
-/// What someone decides, and says about it.
-#[derive(Debug)]
-pub(crate) struct Choice {
-    pub(crate) decision: Decision,
-    pub(crate) comment: Option<DecisionComment>,
-    /// The versions of the task that this is about.
-    pub(crate) precondition: Precondition,
-}
-
 /// A request to decide a task.
 #[derive(Debug)]
 pub(crate) struct DecisionAttempt {
-    actor: Actor,
-    task: TaskId,
-    choice: Choice,
-    cause: RequestContext,
-    meta: RequestMeta,
+    pub(super) actor: Actor,
+    pub(super) task: TaskId,
+    pub(super) decision: Decision,
+    pub(super) comment: Option<DecisionComment>,
+    /// The versions of the task that this is about.
+    pub(super) precondition: Precondition,
+    pub(super) cause: RequestContext,
+    pub(super) meta: RequestMeta,
 }
 
 /// A decided task, the actor's relations to it, and the deliveries for its webhooks.
@@ -89,18 +83,20 @@ pub(crate) type Decisions = Batches<DecisionAttempt, DecidedTask, TaskError>;
 
 /// Starts [`Decisions`]. Their deliveries are published when they are committed.
 pub(crate) fn decisions(database: Database, publisher: Publisher) -> Decisions {
-    Batches::new(
-        database,
-        BatchLimits::SERVICE,
-        move |connection, attempts: &[DecisionAttempt], round| {
-            let tasks = column(attempts, |attempt| attempt.task);
-            let outcomes = change_in_round(connection, round, &tasks, |connection| {
-                decide_together(connection, &tasks, attempts)
-            })?;
-            publish(&publisher, attempts, &outcomes);
-            Ok(outcomes)
-        },
-    )
+    let decide = move |connection: &mut _, attempts: &[DecisionAttempt], round| {
+        let tasks = column(attempts, |attempt| attempt.task);
+        let outcomes = change_in_round(connection, round, &tasks, |connection| {
+            decide_together(connection, &tasks, attempts)
+        })?;
+        let decided = outcomes.iter().flatten().flatten();
+        let due: Vec<_> = decided.flat_map(|(.., due)| due).cloned().collect();
+        // One message tells the workers about all deliveries, on behalf of the first request.
+        if let Some(first) = attempts.first() {
+            publisher.send(due_message(&due, first.cause.clone()));
+        }
+        Ok(outcomes)
+    };
+    Batches::new(database, BatchLimits::SERVICE, decide)
 }
 
 /// Decides or withdraws a pending task: the only way for a task to leave that state.
@@ -111,29 +107,19 @@ pub(crate) fn decisions(database: Database, publisher: Publisher) -> Decisions {
 /// # Errors
 /// [`TaskError::NotFound`], [`TaskError::Forbidden`], [`TaskError::AlreadyResolved`], [`TaskError::Changed`],
 /// [`TaskError::CommentRequired`].
-#[tracing::instrument(skip_all, fields(task.id = %id, decision = choice.decision.status().name()))]
-pub(crate) async fn decide(
+#[tracing::instrument(skip_all, fields(task.id = %attempt.task, decision = attempt.decision.status().name()))]
+pub(super) async fn decide(
     decisions: &Decisions,
-    actor: Actor,
-    id: TaskId,
-    choice: Choice,
-    meta: RequestMeta,
+    attempt: DecisionAttempt,
 ) -> Result<(Task, Relations), TaskError> {
-    let status = choice.decision.status().name();
-    let is_cancelled = choice.decision == Decision::Cancel;
-    let attempt = DecisionAttempt {
-        actor,
-        task: id,
-        choice,
-        cause: RequestContext::current_or_fresh(),
-        meta,
-    };
+    let decision = attempt.decision;
     let (task, relations, deliveries) = decisions.run(attempt).await?;
-    if is_cancelled {
+    if decision == Decision::Cancel {
         tracing::info!(deliveries = deliveries.len(), "a task was withdrawn");
         metrics::counter!("tasks_cancelled_total").increment(1);
     } else {
         tracing::info!(deliveries = deliveries.len(), "a task was decided");
+        let status = decision.status().name();
         metrics::counter!("task_decisions_total", "decision" => status).increment(1);
     }
     Ok((task, relations))
@@ -187,41 +173,22 @@ fn decide_together(
     Ok(outcomes)
 }
 
-/// Tells the workers about new deliveries, in one message on behalf of the first request.
-fn publish(
-    publisher: &Publisher,
-    attempts: &[DecisionAttempt],
-    outcomes: &BatchOutcomes<DecidedTask, TaskError>,
-) {
-    let decided = outcomes.iter().flatten().flatten();
-    let due: Vec<_> = decided.flat_map(|(.., due)| due).cloned().collect();
-    if let Some(first) = attempts.first() {
-        publisher.send(due_message(&due, first.cause.clone()));
-    }
-}
-
 impl DecisionAttempt {
     /// The task, if the actor may decide it now.
     fn judge<'a>(&self, tasks: &'a HashMap<TaskId, Task>) -> Result<&'a Task, TaskError> {
         let task = tasks.get(&self.task).ok_or(TaskError::NotFound)?;
-        let Choice {
-            decision,
-            comment,
-            precondition,
-        } = &self.choice;
         let relations = self.actor.relations_to(task);
-        relations.check(decision.permission())?;
-        task.check_pending(precondition)?;
-        if task.comment_required && *decision == Decision::Reject && comment.is_none() {
+        relations.check(self.decision.permission())?;
+        task.check_pending(&self.precondition)?;
+        let is_rejected = self.decision == Decision::Reject;
+        if task.comment_required && is_rejected && self.comment.is_none() {
             return Err(TaskError::CommentRequired);
         }
         Ok(task)
     }
 
     fn new_decision<'a>(&'a self, task: &'a Task) -> NewDecision<'a> {
-        let Choice {
-            decision, comment, ..
-        } = &self.choice;
+        let (decision, comment) = (self.decision, self.comment.as_ref());
         let identity = self.actor.audit_identity(task, decision.permission());
         let by_secret = identity.1 == AuthMethod::TaskSecret;
         let holder = match decision {
@@ -249,7 +216,7 @@ impl DecisionAttempt {
             version: task.version,
             status: decision.status(),
             decided_by: caller.and_then(Caller::email).or(holder),
-            comment: comment.as_ref().map(DecisionComment::as_str),
+            comment: comment.map(DecisionComment::as_str),
             via: serde_json::to_value(&via).unwrap_or_default(),
             user: caller.map(|caller| (caller.id(), caller.incarnation())),
             cause: &self.cause,
@@ -260,8 +227,8 @@ impl DecisionAttempt {
     /// Changes the task as the decision has changed it.
     fn apply(&self, tasks: &mut HashMap<TaskId, Task>, row: DecidedRow) -> Option<DecidedTask> {
         let task = tasks.get_mut(&self.task)?;
-        let comment = self.choice.comment.as_ref();
-        task.status = self.choice.decision.status();
+        let comment = self.comment.as_ref();
+        task.status = self.decision.status();
         task.mtime = row.decision_made;
         task.decision_made = Some(row.decision_made);
         task.decided_by = row.decided_by;

@@ -4,9 +4,10 @@ use audit_log::RequestMeta;
 use auth::TokenProblems;
 use database::DatabaseProblems;
 use http_kit::{BodyProblems, OptionalJsonBody, Problem, combine_errors, path_id};
+use telemetry::RequestContext;
 
 use crate::context::Context;
-use crate::decisions::decide::{self, Choice, Decision, Decisions};
+use crate::decisions::decide::{self, Decision, DecisionAttempt, Decisions};
 use crate::decisions::requests::{CancelRequest, DecisionRequest};
 use crate::decisions::store::CancelPreview;
 use crate::tasks::credentials::{Credentials, PartialCredentials};
@@ -103,12 +104,15 @@ async fn resolve_task(
     let conditions = combine_errors(Precondition::of(&request), FieldSelection::of(&request));
     let credentials = credentials.with_body(body, |body| body.secret.as_ref());
     let ((credentials, body), (precondition, fields)) = combine_errors(credentials, conditions)?;
-    let id = path_id(&id, "task")?;
-    let choice = Choice {
+    let attempt = DecisionAttempt {
+        actor: credentials.0,
+        task: path_id(&id, "task")?,
         decision,
         comment: body.comment,
         precondition: precondition.and(body.version),
+        cause: RequestContext::current_or_fresh(),
+        meta,
     };
-    let (task, relations) = decide::decide(&decisions, credentials.0, id, choice, meta).await?;
+    let (task, relations) = decide::decide(&decisions, attempt).await?;
     Ok(TaskResponse::new(task, relations, &fields))
 }

@@ -7,7 +7,7 @@ use audit_log::{Entry, insert_entries};
 use chrono::{DateTime, Utc};
 use database::{Error, column, prepared};
 use diesel::sql_types::{Array, BigInt, Binary, Integer, Jsonb, Nullable, Text, Timestamptz};
-use diesel::{PgConnection, QueryableByName, RunQueryDsl as _};
+use diesel::{PgConnection, Queryable, QueryableByName, RunQueryDsl as _};
 use serde::Serialize;
 use serde_json::Value;
 use telemetry::RequestContext;
@@ -34,21 +34,24 @@ pub(super) struct NewDecision<'a> {
     pub(super) entry: Entry,
 }
 
-/// What the database adds to a decision.
-#[derive(QueryableByName)]
+type Columns = (
+    Binary,
+    Timestamptz,
+    Nullable<Text>,
+    Jsonb,
+    Array<Binary>,
+    Array<Text>,
+);
+
+/// What the database adds to a decision: the [`Columns`] of [`DECIDE`].
+#[derive(Queryable)]
 pub(super) struct DecidedRow {
-    #[diesel(sql_type = Binary)]
     task_id: TaskId,
-    #[diesel(sql_type = Timestamptz)]
     pub(super) decision_made: DateTime<Utc>,
-    #[diesel(sql_type = Nullable<Text>)]
     pub(super) decided_by: Option<String>,
-    #[diesel(sql_type = Jsonb)]
     pub(super) decided_via: Value,
-    #[diesel(sql_type = Array<Binary>)]
     pub(super) deliveries: Vec<DeliveryId>,
     /// The lane of each delivery.
-    #[diesel(sql_type = Array<Text>)]
     pub(super) lanes: Vec<String>,
 }
 
@@ -79,6 +82,7 @@ pub(super) fn decide(
         .bind::<Array<Text>, _>(traces.collect::<Vec<_>>())
         .bind::<Array<Jsonb>, _>(column(decisions, |d| d.entry.to_json()))
         .bind::<Array<Jsonb>, _>(column(decisions, |d| d.via.clone()))
+        .returning::<Columns>()
         .load(connection)?;
     let decided = decided.into_iter().map(|row| (row.task_id, row));
     Ok(decided.collect())
