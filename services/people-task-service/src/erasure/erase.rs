@@ -179,10 +179,8 @@ fn erase_in_transaction(
 
 /// Deletes mails that are to be sent to the user about tasks of others.
 fn delete_mails(connection: &mut Connection, user: &EraseRequest) -> Result<Batch, Error> {
-    let present = user
-        .addresses
-        .iter()
-        .filter(|address| address.until.is_none());
+    let addresses = user.addresses.iter();
+    let present = addresses.filter(|address| address.until.is_none());
     let present: Vec<_> = present.map(|address| &address.email).collect();
     let deleted = mails::delete_of_recipients(connection, &present, MAILS)?;
     Ok(Batch {
@@ -228,15 +226,10 @@ fn delete_webhooks(connection: &mut Connection, user: &EraseRequest) -> Result<B
 /// # Errors
 /// The database fails, or a statement would have to wait for another transaction.
 fn delete_full_batch(connection: &mut Connection, user: &EraseRequest) -> Result<usize, Error> {
-    let tasks = own_tasks::load_tasks_of_user(
-        connection,
-        own_tasks::FIND,
-        user.id,
-        &user.addresses,
-        TASKS,
-    )?;
-    let ids: Vec<_> = tasks.iter().map(|task| task.id).collect();
-    let Some(oldest) = tasks.iter().map(|task| task.created).min() else {
+    let (id, addresses) = (user.id, &user.addresses);
+    let tasks = own_tasks::load_tasks_of_user(connection, own_tasks::FIND, id, addresses, TASKS)?;
+    let (ids, created): (Vec<_>, Vec<_>) = tasks.into_iter().unzip();
+    let Some(oldest) = created.into_iter().min() else {
         return Ok(0);
     };
     if ids.len() < TASKS
@@ -253,14 +246,9 @@ fn delete_full_batch(connection: &mut Connection, user: &EraseRequest) -> Result
 ///
 /// The worker locks a delivery before its webhook. Locking in the same order here avoids deadlocks.
 fn delete_free_tasks(connection: &mut Connection, user: &EraseRequest) -> Result<Batch, Error> {
-    let locked = own_tasks::load_tasks_of_user(
-        connection,
-        own_tasks::LOCK,
-        user.id,
-        &user.addresses,
-        TASKS,
-    )?;
-    let mut ids: Vec<_> = locked.iter().map(|task| task.id).collect();
+    let (id, addresses) = (user.id, &user.addresses);
+    let locked = own_tasks::load_tasks_of_user(connection, own_tasks::LOCK, id, addresses, TASKS)?;
+    let (mut ids, created): (Vec<_>, Vec<_>) = locked.into_iter().unzip();
     if webhooks::store::are_more_than(connection, WEBHOOKS_OF_TASKS, &ids)? {
         ids.truncate(TASKS_WITH_WEBHOOKS);
     }
@@ -269,24 +257,17 @@ fn delete_free_tasks(connection: &mut Connection, user: &EraseRequest) -> Result
         .chain(webhooks::store::lock_free_of_tasks(connection, &ids)?)
         .collect();
     ids.retain(|id| !held.contains(id));
-    let Some(oldest) = locked.iter().map(|task| task.created).min() else {
-        return Ok(Batch {
-            more: own_tasks::has_tasks_of_user(connection, user.id, &user.addresses)?,
-            ..Batch::default()
-        });
-    };
-    // The holder of a task's secret may have been the user. The tasks' ids are not known after this.
-    let entries = audit_log::forget_addresses(connection, &ids, oldest)?;
-    if entries.more {
-        return Ok(Batch {
-            progress: entries.rows > 0,
-            more: true,
-            ..Batch::default()
-        });
+    let mut batch = Batch::default();
+    if let Some(oldest) = created.into_iter().min() {
+        // The holder of a task's secret may have been the user. The tasks' ids are not known after this.
+        let entries = audit_log::forget_addresses(connection, &ids, oldest)?;
+        if entries.more {
+            batch.progress = entries.rows > 0;
+            batch.more = true;
+            return Ok(batch);
+        }
+        batch.tasks = own_tasks::delete(connection, &ids)?;
     }
-    Ok(Batch {
-        tasks: own_tasks::delete(connection, &ids)?,
-        more: own_tasks::has_tasks_of_user(connection, user.id, &user.addresses)?,
-        ..Batch::default()
-    })
+    batch.more = own_tasks::has_tasks_of_user(connection, id, addresses)?;
+    Ok(batch)
 }

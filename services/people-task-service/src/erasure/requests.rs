@@ -1,3 +1,4 @@
+use chrono::DateTime;
 use http_kit::{FieldValue, Fields, Problem};
 use serde_json::Value;
 use values::{EmailAddress, Invalid, Timestamp, UserId};
@@ -24,7 +25,7 @@ impl EraseRequest {
         let (List(present), incarnation) = fields.finish_with(required)?;
         let present = present.into_iter().map(|email| RequesterAddress {
             email,
-            since: None,
+            since: DateTime::UNIX_EPOCH,
             until: None,
         });
         let former = former.into_iter().flat_map(|List(former)| former);
@@ -46,7 +47,7 @@ impl<T: FieldValue> FieldValue for List<T> {
     }
 }
 
-/// An address that was the user's: `email`, `until` and, if it is known, `since`.
+/// An address that was the user's: `email`, `until` and, unless all earlier tasks are the user's, `since`.
 impl FieldValue for RequesterAddress {
     fn from_json(value: &Value) -> Result<Self, Invalid> {
         let field = |name| value.get(name).unwrap_or(&Value::Null);
@@ -54,7 +55,7 @@ impl FieldValue for RequesterAddress {
         let since = Some(field("since")).filter(|since| !since.is_null());
         Ok(Self {
             email: EmailAddress::from_json(field("email"))?,
-            since: since.map(time).transpose()?,
+            since: since.map_or(Ok(DateTime::UNIX_EPOCH), time)?,
             until: Some(time(field("until"))?),
         })
     }

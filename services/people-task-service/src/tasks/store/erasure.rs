@@ -12,34 +12,14 @@ use crate::schema::{self, tasks};
 #[derive(Debug, Clone)]
 pub(crate) struct RequesterAddress {
     pub(crate) email: EmailAddress,
-    /// Tasks that were created earlier are not the user's. `None` if all earlier ones are.
-    pub(crate) since: Option<DateTime<Utc>>,
+    /// Tasks that were created earlier are not the user's.
+    pub(crate) since: DateTime<Utc>,
     /// Tasks that were created later are not the user's. `None` if the user still has the address.
     pub(crate) until: Option<DateTime<Utc>>,
 }
 
-impl RequesterAddress {
-    /// The user's tasks were created at this time or later.
-    fn start(&self) -> DateTime<Utc> {
-        self.since.unwrap_or_default()
-    }
-
-    /// No task that was created at this time or later is the user's.
-    fn end(&self) -> DateTime<Utc> {
-        // Postgres cannot store the latest time of chrono.
-        let far_future = || DateTime::from_timestamp(253_402_300_799, 0);
-        self.until.or_else(far_future).unwrap_or_default()
-    }
-}
-
-/// A task of the user.
-#[derive(Debug, Clone, Copy, QueryableByName)]
-pub(crate) struct OwnTask {
-    #[diesel(sql_type = Binary)]
-    pub(crate) id: TaskId,
-    #[diesel(sql_type = Timestamptz)]
-    pub(crate) created: DateTime<Utc>,
-}
+/// A task of the user, and when it was created.
+pub(crate) type OwnTask = (TaskId, DateTime<Utc>);
 
 /// Raw SQL, because the builder cannot take an array from a subquery. A join would be planned for few rows.
 macro_rules! tasks_of_user {
@@ -83,10 +63,13 @@ pub(crate) fn load_tasks_of_user(
     addresses: &[RequesterAddress],
     limit: usize,
 ) -> Result<Vec<OwnTask>, Error> {
+    // Postgres cannot store the latest time of chrono.
+    let far_future = DateTime::from_timestamp(253_402_300_799, 0).unwrap_or_default();
     let rows = |found: usize| i64::try_from(limit.saturating_sub(found)).unwrap_or(i64::MAX);
     let mut tasks: Vec<OwnTask> = prepared(created)
         .bind::<Binary, _>(user)
         .bind::<BigInt, _>(rows(0))
+        .returning::<(Binary, Timestamptz)>()
         .load(connection)?;
     for address in addresses {
         if tasks.len() >= limit {
@@ -96,8 +79,9 @@ pub(crate) fn load_tasks_of_user(
             .bind::<Binary, _>(user)
             .bind::<BigInt, _>(rows(tasks.len()))
             .bind::<Text, _>(address.email.normalized())
-            .bind::<Timestamptz, _>(address.start())
-            .bind::<Timestamptz, _>(address.end())
+            .bind::<Timestamptz, _>(address.since)
+            .bind::<Timestamptz, _>(address.until.unwrap_or(far_future))
+            .returning::<(Binary, Timestamptz)>()
             .load(connection)?;
         tasks.extend(requested);
     }
