@@ -108,10 +108,8 @@ impl<const MINUTES: u64> Window<MINUTES> {
         if left.is_zero() {
             (self.began, self.added) = (Some(now), Amounts::default());
         }
-        match limits.exceeded_by(self.added, demand) {
-            Some(excess) => Err(Refusal::Rate(excess.resource, left)),
-            None => Ok(()),
-        }
+        let excess = limits.exceeded_by(self.added, demand);
+        excess.map_or(Ok(()), |excess| Err(Refusal::Rate(excess.resource, left)))
     }
 }
 
@@ -157,10 +155,8 @@ impl Usage {
         self.last_asked = Some(now);
         self.minute.check(limits.per_minute, demand, now)?;
         self.hour.check(limits.per_hour, demand, now)?;
-        match limits.stock.exceeded_by(self.stock(), demand) {
-            Some(excess) => Err(Refusal::Stock(excess)),
-            None => Ok(()),
-        }
+        let excess = limits.stock.exceeded_by(self.stock(), demand);
+        excess.map_or(Ok(()), |excess| Err(Refusal::Stock(excess)))
     }
 
     pub(super) fn add(&mut self, demand: Amounts) {

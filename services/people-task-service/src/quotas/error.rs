@@ -60,9 +60,8 @@ fn stock(excess: Excess, whose: Whose) -> Problem {
             "All users together have as many {what} as this system allows. Ask an administrator."
         ),
     };
-    let problem = Problem::new(StatusCode::CONFLICT, "quota-exceeded", message);
-    let problem = problem.with("resource", excess.resource.name());
-    problem
+    Problem::new(StatusCode::CONFLICT, "quota-exceeded", message)
+        .with("resource", excess.resource.name())
         .with("limit", excess.limit)
         .with("used", excess.used)
 }
@@ -81,24 +80,14 @@ fn rate(resource: Resource, wait: Duration, whose: Whose) -> Problem {
         .retry_after(wait)
 }
 
-const EXAMPLE_OF_STOCK: QuotaError = QuotaError {
-    refusal: Refusal::Stock(Excess {
-        resource: Resource::Tasks,
-        limit: 1_000_000,
-        used: 1_000_000,
-    }),
-    whose: Whose::User,
-};
-
-const EXAMPLE_OF_RATE: QuotaError = QuotaError {
-    refusal: Refusal::Rate(Resource::Tasks, Duration::from_secs(60)),
-    whose: Whose::User,
-};
-
 problem_responses! {
     /// Problems of operations that add something.
     pub(crate) QuotaExceeded {
-        EXAMPLE_OF_STOCK => "The user, or all together, have as much as they may have.",
-        EXAMPLE_OF_RATE => "The user, or all together, add too much at a time.",
+        stock(
+            Excess { resource: Resource::Tasks, limit: 1_000_000, used: 1_000_000 },
+            Whose::User,
+        ) => "The user, or all together, have as much as they may have.",
+        rate(Resource::Tasks, Duration::from_secs(60), Whose::User)
+            => "The user, or all together, add too much at a time.",
     }
 }

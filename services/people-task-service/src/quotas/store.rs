@@ -8,25 +8,16 @@ use values::UserId;
 use super::amounts::Amounts;
 use crate::schema::{SCHEMA, stored_bytes};
 
-#[derive(QueryableByName)]
-struct Counted {
-    #[diesel(sql_type = BigInt)]
-    tasks: i64,
-    #[diesel(sql_type = BigInt)]
-    webhooks: i64,
-    #[diesel(sql_type = BigInt)]
-    bytes: i64,
-}
+/// The columns of [`COUNT`] and [`COUNT_ALL`].
+type Counted = (BigInt, BigInt, BigInt);
 
-impl From<Counted> for Amounts {
-    fn from(counted: Counted) -> Self {
-        let number = |number| u64::try_from(number).unwrap_or_default();
-        Self {
-            tasks: number(counted.tasks),
-            webhooks: number(counted.webhooks),
-            bytes: number(counted.bytes),
-            mails: 0,
-        }
+fn amounts((tasks, webhooks, bytes): (i64, i64, i64)) -> Amounts {
+    let number = |number| u64::try_from(number).unwrap_or_default();
+    Amounts {
+        tasks: number(tasks),
+        webhooks: number(webhooks),
+        bytes: number(bytes),
+        mails: 0,
     }
 }
 
@@ -39,9 +30,9 @@ pub(super) fn count(
     let count = prepared(COUNT)
         .bind::<Binary, _>(user)
         .bind::<BigInt, _>(signed(limits.tasks))
-        .bind::<BigInt, _>(signed(limits.webhooks));
-    let counted: Counted = count.get_result(connection)?;
-    Ok(counted.into())
+        .bind::<BigInt, _>(signed(limits.webhooks))
+        .returning::<Counted>();
+    Ok(amounts(count.get_result(connection)?))
 }
 
 const COUNT: &str = "
@@ -60,9 +51,9 @@ SELECT
 pub(super) fn count_all(connection: &mut PgConnection, limits: Amounts) -> Result<Amounts, Error> {
     let count = prepared(COUNT_ALL)
         .bind::<BigInt, _>(signed(limits.tasks))
-        .bind::<Text, _>(SCHEMA);
-    let counted: Counted = count.get_result(connection)?;
-    Ok(counted.into())
+        .bind::<Text, _>(SCHEMA)
+        .returning::<Counted>();
+    Ok(amounts(count.get_result(connection)?))
 }
 
 const COUNT_ALL: &str = "

@@ -93,7 +93,9 @@ impl Quotas {
         let counted = self
             .count_one(database, |ledger| &mut ledger.all, count)
             .await?;
-        report(limits, counted);
+        for (resource, ratio) in limits.used_ratios(counted) {
+            metrics::gauge!("quota_used_ratio", "resource" => resource).set(ratio);
+        }
         Ok(())
     }
 
@@ -117,22 +119,15 @@ impl Quotas {
         let now = Instant::now();
         self.with(|ledger| {
             ledger.forget(now);
-            let waiting = ledger
+            let mut waiting: Vec<_> = ledger
                 .users
                 .iter()
-                .filter(|(_, usage)| usage.awaits_count(now));
-            let mut waiting: Vec<_> = waiting
+                .filter(|(_, usage)| usage.awaits_count(now))
                 .map(|(user, usage)| (usage.last_counted, *user))
                 .collect();
             waiting.sort_unstable_by_key(|(counted, _)| *counted);
             let users = waiting.into_iter().map(|(_, user)| user);
             users.take(USERS).collect()
         })
-    }
-}
-
-fn report(limits: Amounts, used: Amounts) {
-    for (resource, ratio) in limits.used_ratios(used) {
-        metrics::gauge!("quota_used_ratio", "resource" => resource).set(ratio);
     }
 }
