@@ -2,31 +2,29 @@ use std::time::Duration;
 
 use actix_web::http::StatusCode;
 use http_kit::{Problem, problem_responses};
+use values::Names as _;
 
 use crate::idempotency::Operation;
 
 /// How long callers wait before they ask again for an answer that is being made.
 const WAIT: Duration = Duration::from_secs(1);
 
-/// Why a request with an idempotency key is refused.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum RepeatError {
-    /// The user has sent another body with this key.
-    #[error("the idempotency key was used for another request")]
-    Reused,
-    /// Another request with this key is under way, or this replica cannot make the answer.
-    #[error("the idempotency key is in use")]
-    InUse,
+values::names! {
+    /// Why a request with an idempotency key is refused, with the name in metrics.
+    #[derive(thiserror::Error)]
+    pub(crate) enum RepeatError {
+        /// The user has sent another body with this key.
+        #[error("the idempotency key was used for another request")]
+        Reused = "reused",
+        /// Another request with this key is under way, or this replica cannot make the answer.
+        #[error("the idempotency key is in use")]
+        InUse = "in-use",
+    }
 }
 
 impl RepeatError {
-    /// Counts it.
     pub(crate) fn count(self, operation: Operation) {
-        let outcome = match self {
-            Self::Reused => "reused",
-            Self::InUse => "in-use",
-        };
-        super::count(operation, outcome);
+        super::count(operation, self.name());
     }
 }
 

@@ -36,7 +36,6 @@ pub(crate) fn repeat_keys(signing: &SigningSettings) -> MailKeys {
 }
 
 impl Repeatable {
-    /// The request of a user with a key that the user chose.
     pub(super) fn new(
         keys: &MailKeys,
         operation: Operation,

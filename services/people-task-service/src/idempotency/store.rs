@@ -37,14 +37,6 @@ struct Row {
     secrets: Option<Vec<u8>>,
 }
 
-#[derive(QueryableByName)]
-struct Locked {
-    #[diesel(sql_type = Binary)]
-    key: Vec<u8>,
-    #[diesel(sql_type = Bool)]
-    is_free: bool,
-}
-
 /// Looks for the answer of a request. Another one may be adding it.
 pub(crate) fn find(connection: &mut Connection, request: &Repeatable) -> Result<Found, Error> {
     let rows = load(connection, &keys(std::iter::once(request)))?;
@@ -62,11 +54,12 @@ pub(crate) fn claim(
     if keys.is_empty() {
         return Ok(requests.iter().map(|_| Ok(None)).collect());
     }
-    let locked: Vec<Locked> = prepared(LOCK)
+    let locked: Vec<(Vec<u8>, bool)> = prepared(LOCK)
         .bind::<Array<Binary>, _>(keys.as_slice())
+        .returning::<(Binary, Bool)>()
         .load(connection)?;
-    let held = locked.into_iter().filter(|locked| !locked.is_free);
-    let held: HashSet<_> = held.map(|locked| locked.key).collect();
+    let held = locked.into_iter().filter(|(_, is_free)| !is_free);
+    let held: HashSet<_> = held.map(|(key, _)| key).collect();
     // A statement of its own, which sees what the last holder of a lock has committed.
     let rows = load(connection, &keys)?;
     let mut claimed = HashSet::new();
@@ -167,18 +160,16 @@ pub(crate) fn insert(
         let seeds = [approver.as_bytes(), requester.as_bytes()].concat();
         Some((seeds, [of_approver.as_slice(), of_requester].concat()))
     };
+    let parts = rows.iter().map(|(.., answer)| parts(answer).unzip());
+    let (seeds, secrets): (Vec<_>, Vec<_>) = parts.unzip();
     prepared(INSERT)
         .bind::<Array<Binary>, _>(column(&rows, |(hashes, ..)| hashes.key.as_slice()))
         .bind::<Array<Binary>, _>(column(&rows, |(_, user, _)| *user))
         .bind::<Array<Binary>, _>(column(&rows, |(.., answer)| answer.task))
         .bind::<Array<Binary>, _>(column(&rows, |(hashes, ..)| hashes.body.as_slice()))
         .bind::<Array<Text>, _>(column(&rows, |(.., answer)| answer.body.as_str()))
-        .bind::<Array<Nullable<Binary>>, _>(column(&rows, |(.., answer)| {
-            parts(answer).map(|(seeds, _)| seeds)
-        }))
-        .bind::<Array<Nullable<Binary>>, _>(column(&rows, |(.., answer)| {
-            parts(answer).map(|(_, secrets)| secrets)
-        }))
+        .bind::<Array<Nullable<Binary>>, _>(seeds)
+        .bind::<Array<Nullable<Binary>>, _>(secrets)
         .execute(connection)?;
     Ok(())
 }
@@ -204,7 +195,6 @@ pub(crate) fn delete_of_user(
     Ok(diesel::delete(rows).execute(connection)?)
 }
 
-/// Whether there are answers of a user.
 pub(crate) fn has_of_user(connection: &mut Connection, user: UserId) -> Result<bool, Error> {
     let rows = idempotency_keys::table.filter(idempotency_keys::user_id.eq(user));
     Ok(diesel::select(diesel::dsl::exists(rows)).get_result(connection)?)
