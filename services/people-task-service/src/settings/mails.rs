@@ -6,6 +6,8 @@ use values::Language;
 
 /// More reminders of one task would be a nuisance.
 const MAX_REMINDERS: usize = 5;
+const MAX_LIMIT: u32 = 1_000_000;
+const LIMITS: &str = "a whole number from 0 to 1000000";
 const MAX_REMINDER: Duration = Duration::from_secs(365 * 24 * 3_600);
 
 /// Settings of mail about tasks.
@@ -53,33 +55,23 @@ impl MailSettings {
                 "en",
                 "The language of mails, unless a task is created with another one.",
             )?,
-            per_recipient: read_limit(
-                reader,
+            per_recipient: reader.in_range(
                 "TASK_MAIL_PER_RECIPIENT",
                 "30",
+                LIMITS,
                 "Mails about tasks that are sent to one address within an hour; 0 for no limit. Further ones are dropped.",
+                |limit| *limit <= MAX_LIMIT,
             )?,
-            per_creator: read_limit(
-                reader,
+            per_creator: reader.in_range(
                 "TASK_MAIL_PER_CREATOR",
                 "300",
+                LIMITS,
                 "Mails that are sent within an hour about the tasks of one user; 0 for no limit. Further ones are dropped.",
+                |limit| *limit <= MAX_LIMIT,
             )?,
             public_url,
         })
     }
-}
-
-fn read_limit(
-    reader: &mut Reader,
-    name: &'static str,
-    default: &'static str,
-    purpose: &'static str,
-) -> Result<u32, Error> {
-    let allowed = "a whole number from 0 to 1000000";
-    reader.in_range(name, default, allowed, purpose, |number| {
-        *number <= 1_000_000
-    })
 }
 
 fn read_reminders(reader: &mut Reader) -> Result<Vec<Duration>, Error> {
