@@ -10,7 +10,7 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 use database::{Connection, Database, Error};
 use futures_util::{Stream, stream};
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 use values::TaskId;
@@ -43,7 +43,7 @@ const MAX_LISTENERS: usize = 64;
 #[derive(Debug)]
 pub(crate) struct EndedTasks {
     database: Database,
-    listeners: Semaphore,
+    listeners: Arc<Semaphore>,
     stopping: CancellationToken,
 }
 
@@ -51,7 +51,7 @@ impl EndedTasks {
     pub(crate) fn new(database: Database, stopping: CancellationToken) -> Self {
         Self {
             database,
-            listeners: Semaphore::new(MAX_LISTENERS),
+            listeners: Arc::new(Semaphore::new(MAX_LISTENERS)),
             stopping,
         }
     }
@@ -60,6 +60,7 @@ impl EndedTasks {
 /// A gateway that reads the feed.
 pub(super) struct Listener {
     feed: Arc<EndedTasks>,
+    _permit: OwnedSemaphorePermit,
     since: Option<DateTime<Utc>>,
     /// The tasks of which it was told, and when, as long as reads can find them again.
     told: HashMap<TaskId, Instant>,
@@ -68,17 +69,11 @@ pub(super) struct Listener {
     next_long_read: Instant,
 }
 
-impl Drop for Listener {
-    fn drop(&mut self) {
-        self.feed.listeners.add_permits(1);
-    }
-}
-
 impl Listener {
     /// Starts to listen, from a cursor or from now on; `None` if too many gateways do.
     pub(super) fn new(feed: Arc<EndedTasks>, since: Option<DateTime<Utc>>) -> Option<Self> {
-        feed.listeners.try_acquire().ok()?.forget();
         Some(Self {
+            _permit: Arc::clone(&feed.listeners).try_acquire_owned().ok()?,
             feed,
             since,
             told: HashMap::new(),
@@ -100,13 +95,15 @@ impl Listener {
         let stopping = self.feed.stopping.clone();
         while Instant::now() < self.until {
             let started = Instant::now();
-            let line = stopping.run_until_cancelled(self.read()).await?;
-            let mut line = line
-                .inspect_err(|error| {
-                    tracing::warn!(?error, "the tasks that have ended could not be read");
-                })
-                .ok()?;
-            line.tasks = self.new_ones(line.tasks);
+            let read = stopping.run_until_cancelled(self.read()).await?;
+            let warn = |error: &Error| {
+                tracing::warn!(?error, "the tasks that have ended could not be read");
+            };
+            let mut line = read.inspect_err(warn).ok()?;
+            let now = Instant::now();
+            let told = &mut self.told;
+            told.retain(|_, at| now.duration_since(*at) < 2 * LONG_OVERLAP);
+            line.tasks.retain(|task| told.insert(*task, now).is_none());
             self.since = Some(line.cursor);
             let is_due = |last: Instant| last.elapsed() >= HEARTBEAT;
             if !line.tasks.is_empty() || self.last_line.is_none_or(is_due) {
@@ -130,13 +127,5 @@ impl Listener {
         let since = self.since;
         let load = move |connection: &mut Connection| ended_since(connection, since, overlap);
         self.feed.database.run(load).await
-    }
-
-    fn new_ones(&mut self, mut tasks: Vec<TaskId>) -> Vec<TaskId> {
-        let now = Instant::now();
-        self.told
-            .retain(|_, at| now.duration_since(*at) < 2 * LONG_OVERLAP);
-        tasks.retain(|task| self.told.insert(*task, now).is_none());
-        tasks
     }
 }

@@ -19,14 +19,11 @@ pub(crate) async fn list_ended_tasks(
     let since = since.map_err(|_| Problem::not_found("cursor"))?;
     let listener = Listener::new(feed.into_inner(), since);
     let too_many = || Problem::unavailable("overloaded", "Too many gateways listen.");
-    let lines = listener
-        .ok_or_else(too_many)?
-        .lines()
-        .map(|line| Ok::<_, Infallible>(encode(&line)));
-    let response = HttpResponse::Ok()
+    let lines = listener.ok_or_else(too_many)?.lines();
+    let lines = lines.map(|line| Ok::<_, Infallible>(encode(&line)));
+    Ok(HttpResponse::Ok()
         .content_type("application/x-ndjson")
-        .streaming(lines);
-    Ok(response)
+        .streaming(lines))
 }
 
 fn encode(line: &Line) -> Bytes {

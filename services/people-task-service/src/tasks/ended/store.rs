@@ -8,13 +8,11 @@ use serde::Serialize;
 use values::TaskId;
 
 /// A line of the feed.
-#[derive(QueryableByName, Serialize)]
+#[derive(Queryable, Serialize)]
 pub(super) struct Line {
     /// Where the next response continues, if it is asked for within a minute: when the database was asked.
-    #[diesel(sql_type = Timestamptz)]
     pub(super) cursor: DateTime<Utc>,
     /// Tasks that have ended. One may occur twice.
-    #[diesel(sql_type = Array<Binary>)]
     pub(super) tasks: Vec<TaskId>,
 }
 
@@ -28,6 +26,7 @@ pub(super) fn ended_since(
     Ok(prepared(ENDED_SINCE)
         .bind::<Nullable<Timestamptz>, _>(since)
         .bind::<BigInt, _>(overlap)
+        .returning::<(Timestamptz, Array<Binary>)>()
         .get_result(connection)?)
 }
 
