@@ -31,7 +31,6 @@ impl IntoParams for Role {
 }
 
 values::names! {
-    /// The fields that tasks can be sorted by.
     pub(crate) enum TaskSort {
         Created = "created",
         DecisionBy = "decisionBy",
@@ -40,7 +39,6 @@ values::names! {
         Mtime = "mtime",
     }
 
-    /// The fields that tasks can be filtered by.
     pub(crate) enum TaskFilter {
         Status = "status",
         Approver = "approver",
@@ -81,9 +79,3 @@ pub(crate) type TaskListQuery = ListQuery<TaskSort, TaskFilter>;
 pub(crate) const MAX_SORTED_OFFSET: i64 = 10_000;
 /// So many tasks are sorted for any offset.
 pub(crate) const MAX_SORTED_TASKS: i64 = 100_000;
-
-/// Whether very many tasks may have to be sorted for a page that is far in the list. Only `created` has an index for each
-/// role.
-pub(super) fn may_sort_many(list: &TaskListQuery) -> bool {
-    list.sort.by != TaskSort::Created && list.paging.offset > MAX_SORTED_OFFSET
-}

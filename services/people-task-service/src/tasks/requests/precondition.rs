@@ -104,14 +104,10 @@ impl FieldValue for TaskVersion {
     fn from_json(value: &Value) -> Result<Self, Invalid> {
         // JSON Schema counts `3.0` as an integer, and knows no largest one; a number that no task can have is none of its
         // versions, like one in `If-Match`.
-        let whole = || {
-            value
-                .as_f64()
-                .filter(|number| number.fract() == 0.0)
-                .map(|number| format!("{number:.0}").parse().unwrap_or(i64::MAX))
-        };
+        let whole = value.as_f64().filter(|number| number.fract() == 0.0);
+        let whole = whole.map(|number| format!("{number:.0}").parse().unwrap_or(i64::MAX));
         let wrong = || Invalid::new("invalid-type", "Must be a whole number.");
-        value.as_i64().or_else(whole).map(Self).ok_or_else(wrong)
+        value.as_i64().or(whole).map(Self).ok_or_else(wrong)
     }
 }
 

@@ -34,7 +34,6 @@ const TABLE: Table = Table {
            + coalesce(octet_length(metadata), 0) + 512",
 };
 
-/// Loads the tasks of one page.
 pub(crate) fn load_page(
     connection: &mut PgConnection,
     actor: &Actor,
@@ -49,7 +48,6 @@ pub(crate) fn load_page(
     access_paths(selection, query.sort).load(connection, limits)
 }
 
-/// Counts the tasks of a selection.
 pub(crate) fn count(
     connection: &mut PgConnection,
     actor: &Actor,

@@ -68,9 +68,6 @@ impl Selection {
             ..Self::default()
         };
         selection.add_own(actor, role);
-        if role.is_none() {
-            selection.add_read(actor);
-        }
         for (field, value) in &conditions.filters {
             selection.add_filter(*field, value);
         }
@@ -140,12 +137,10 @@ impl Selection {
                 self.add_secret(secret, presented);
             }
         }
-    }
-
-    /// The tasks that a secret only opens.
-    fn add_read(&mut self, actor: &Actor) {
-        for presented in actor.secrets() {
-            self.add_secret("reading_secret", presented);
+        if role.is_none() {
+            for presented in actor.secrets() {
+                self.add_secret("reading_secret", presented);
+            }
         }
     }
 
