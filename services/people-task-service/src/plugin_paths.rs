@@ -39,18 +39,14 @@ const ROUTES: [(Method, &str); 10] = [
 ];
 
 static PLUGIN_ROUTES: LazyLock<Routes> = LazyLock::new(|| {
-    ROUTES
-        .into_iter()
-        .fold(Routes::default(), |routes, (method, path)| {
-            routes.and(&format!("{PREFIX}{path}"), method)
-        })
+    let add = |routes: Routes, (method, path)| routes.and(&format!("{PREFIX}{path}"), method);
+    ROUTES.into_iter().fold(Routes::default(), add)
 });
 
 /// The path of a rewritten request before it was rewritten.
 #[derive(Clone)]
 struct OriginalPath(String);
 
-/// Whether the request came to a plugin path.
 pub(crate) fn is_plugin_request(request: &HttpRequest) -> bool {
     request.extensions().get::<OriginalPath>().is_some()
 }

@@ -262,6 +262,4 @@ diesel::define_sql_function! {
     fn record_erased_user(who: Binary, of_incarnation: Text);
 }
 
-diesel::joinable!(task_states -> tasks (task_id));
-diesel::joinable!(webhooks -> tasks (task_id));
-diesel::allow_tables_to_appear_in_same_query!(tasks, task_states, webhooks, deliveries);
+diesel::allow_tables_to_appear_in_same_query!(webhooks, deliveries);

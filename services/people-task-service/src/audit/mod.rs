@@ -8,7 +8,6 @@ use serde_json::json;
 use values::{Names as _, TaskId, UserId};
 
 values::names! {
-    /// An action of the audit log.
     pub(crate) enum AuditAction {
         TaskCreated = "task-created",
         TaskEdited = "task-edited",

@@ -14,7 +14,6 @@ pub(crate) struct ChangedUser {
 }
 
 impl ChangedUser {
-    /// Parses the body of a request.
     pub(crate) fn parse(mut fields: Fields) -> Result<Self, Problem> {
         let changed: Option<Timestamp> = fields.required("changed");
         let is_active = fields.required("isActive");

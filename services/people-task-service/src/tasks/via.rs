@@ -2,7 +2,6 @@ use audit_log::AuthMethod;
 use auth::Caller;
 use serde::Serialize;
 use utoipa::ToSchema;
-
 use values::CredentialId;
 
 use crate::tasks::access::{Actor, Permission};
@@ -39,10 +38,8 @@ impl DecidedVia {
     /// How an actor decides a task who has this permission on it.
     pub(crate) fn of(actor: &Actor, task: &Task, permission: Permission) -> Self {
         let (_, method) = actor.audit_identity(task, permission);
-        let key = actor
-            .caller()
-            .and_then(Caller::key)
-            .filter(|_| method == AuthMethod::Token);
+        let key = actor.caller().and_then(Caller::key);
+        let key = key.filter(|_| method == AuthMethod::Token);
         Self {
             r#type: match (method, key) {
                 (_, Some(_)) => Credential::Key,
