@@ -16,21 +16,20 @@ use crate::idempotency::{
 };
 use crate::quotas::Amounts;
 use crate::tasks::TaskError;
-use crate::tasks::create::demand;
 use crate::tasks::creation_store::NewTask;
 use crate::tasks::credentials::AuthenticatedUser;
+use crate::tasks::metadata::Metadata;
 use crate::tasks::projection::FieldSelection;
+use crate::tasks::requests::byte_length;
 use crate::webhooks::check::check_request;
 use crate::webhooks::register::{self, Registration};
 use crate::webhooks::requests::RegisterWebhookRequest;
 
-/// A request for a new task.
 pub(super) struct CreationRequest {
     pub(super) id: TaskId,
     pub(super) user: AuthenticatedUser,
     pub(super) body: NewTaskRequest,
     pub(super) fields: FieldSelection,
-    pub(super) is_plugin: bool,
     pub(super) repeat: Option<Repeatable>,
     pub(super) meta: RequestMeta,
 }
@@ -38,8 +37,8 @@ pub(super) struct CreationRequest {
 /// Creates a task for a signed-in user, with its webhooks. A repeat of a request gets the answer of that request.
 ///
 /// # Errors
-/// [`TaskError::MailOff`], [`TaskError::Deciders`], [`TaskError::CallerErased`], [`TaskError::Quota`],
-/// [`CreationError::Webhooks`], [`CreationError::Repeat`].
+/// [`TaskError::Unavailable`], [`TaskError::CallerErased`], [`TaskError::Quota`], [`CreationError::Webhooks`],
+/// [`CreationError::Repeat`].
 #[tracing::instrument(skip_all, fields(user.id = %request.user.caller.id(), task.id))]
 pub(super) async fn create(
     context: &Context,
@@ -115,32 +114,28 @@ fn replay(context: &Context, earlier: &StoredAnswer) -> Result<CreationAnswer, C
 async fn check(context: &Context, request: &CreationRequest) -> Result<Amounts, CreationError> {
     let task = &request.body.task;
     if task.notify == Some(true) && context.mailing.keys.is_none() {
-        return Err(TaskError::MailOff.into());
+        let message = "Must be false or absent, because mail about tasks is not set up.";
+        return Err(TaskError::Unavailable("notify", message).into());
     }
-    let restricted = task.check_deciders(context.deciders, &context.mailing, &request.user.caller);
-    restricted.map_err(|(field, message)| TaskError::Deciders(field, message))?;
+    task.check_deciders(context.deciders, &context.mailing, &request.user.caller)?;
     let new = request.body.webhooks.as_deref().unwrap_or_default();
-    check_webhooks(context, &request.user, new).await?;
-    Ok(Amounts {
-        webhooks: u64::try_from(new.len()).unwrap_or(u64::MAX),
-        ..demand(task)
-    })
-}
-
-async fn check_webhooks(
-    context: &Context,
-    user: &AuthenticatedUser,
-    webhooks: &[RegisterWebhookRequest],
-) -> Result<(), CreationError> {
-    let checks = webhooks.iter().map(|new| check_request(context, user, new));
+    let checks = new
+        .iter()
+        .map(|new| check_request(context, &request.user, new));
     let checked = join_all(checks).await.into_iter().enumerate();
     let refused = checked.filter_map(|(number, checked)| Some((number, checked.err()?)));
     let refused: Vec<_> = refused.collect();
-    if refused.is_empty() {
-        Ok(())
-    } else {
-        Err(CreationError::Webhooks(refused))
+    if !refused.is_empty() {
+        return Err(CreationError::Webhooks(refused));
     }
+    let (title, description) = (task.title.as_str(), task.description.as_str());
+    let metadata = task.metadata.as_ref().map(Metadata::as_str);
+    Ok(Amounts {
+        tasks: 1,
+        webhooks: u64::try_from(new.len()).unwrap_or(u64::MAX),
+        bytes: byte_length(title, description, metadata),
+        mails: u64::from(task.notify == Some(true)),
+    })
 }
 
 fn prepare(
@@ -148,10 +143,10 @@ fn prepare(
     request: CreationRequest,
 ) -> Result<(Creation, NewSecrets), CreationError> {
     let (id, user, body) = (request.id, request.user, request.body);
-    let (is_plugin, meta) = (request.is_plugin, request.meta);
+    let (fields, meta) = (request.fields, request.meta);
     let keys = request.repeat.as_ref().map(|_| &context.repeat_keys);
     let new = NewSecrets::new(id, &body.task, &context.mailing, keys);
-    let register = |webhooks| registrations(context, webhooks, &user, is_plugin, &meta);
+    let register = |webhooks| registrations(context, webhooks, &user, fields.is_plugin, &meta);
     let webhooks = body.webhooks.map(register).transpose()?;
     let by_creator = ((&user.caller).into(), AuthMethod::Token);
     let creation = Creation {
@@ -168,8 +163,7 @@ fn prepare(
             entry: AuditAction::TaskCreated.on_task(id, by_creator, meta),
         },
         actor: user.actor,
-        fields: request.fields,
-        is_plugin,
+        fields,
     };
     Ok((creation, new))
 }

@@ -1,7 +1,5 @@
 //! The answer to a new task.
 
-use std::borrow::Cow;
-
 use actix_web::body::BoxBody;
 use actix_web::http::header::ETAG;
 use actix_web::{HttpRequest, HttpResponse, Responder};
@@ -25,7 +23,6 @@ pub(crate) struct NewTaskResponse {
     pub(super) webhooks: Option<Vec<WebhookResponse>>,
 }
 
-/// The answer to a request for a new task.
 pub(super) enum CreationAnswer {
     New(Box<NewTaskResponse>),
     /// It is stored for repeats.
@@ -37,14 +34,9 @@ pub(super) enum CreationAnswer {
 
 impl NewTaskResponse {
     /// Adds the secrets: the approver's and the requester's.
-    pub(super) fn answer(mut self, [approver, requester]: &[Secret; 2]) -> CreationAnswer {
-        self.task = self.task.with_secrets(Some(approver), Some(requester));
+    pub(super) fn answer(mut self, secrets: &[Secret; 2]) -> CreationAnswer {
+        self.task = self.task.with_secrets(secrets.each_ref().map(Some));
         CreationAnswer::New(Box::new(self))
-    }
-
-    /// The response as it is stored.
-    pub(super) fn to_json(&self) -> String {
-        serde_json::to_string(self).unwrap_or_default()
     }
 }
 
@@ -95,10 +87,6 @@ impl PartialSchema for NewTaskResponse {
 }
 
 impl ToSchema for NewTaskResponse {
-    fn name() -> Cow<'static, str> {
-        Cow::Borrowed("NewTaskResponse")
-    }
-
     fn schemas(schemas: &mut Vec<(String, RefOr<Schema>)>) {
         TaskResponse::schemas(schemas);
         schemas.push((

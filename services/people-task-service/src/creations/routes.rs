@@ -12,7 +12,6 @@ use crate::creations::requests::NewTaskRequest;
 use crate::creations::responses::{CreationAnswer, NewTaskResponse};
 use crate::creations::write::Creations;
 use crate::idempotency::{IdempotencyKeyHeader, Operation, Repeated, repeatable};
-use crate::plugin_paths;
 use crate::quotas::QuotaExceeded;
 use crate::tasks::credentials::AuthenticatedUser;
 use crate::tasks::projection::{FieldSelection, TaskField};
@@ -38,14 +37,8 @@ pub(crate) async fn create_task(
     request: HttpRequest,
     (creations, context): (Data<Creations>, Data<Context>),
 ) -> Result<CreationAnswer, Problem> {
-    let (id, by) = (TaskId::generate(), user.caller.id());
-    let repeat = repeatable(
-        &request,
-        &body,
-        &context.repeat_keys,
-        Operation::CreateTask,
-        by,
-    );
+    let (id, by, keys) = (TaskId::generate(), user.caller.id(), &context.repeat_keys);
+    let repeat = repeatable(&request, &body, keys, Operation::CreateTask, by);
     let headers = combine_errors(FieldSelection::of(&request), repeat);
     let (body, (fields, repeat)) = combine_errors(NewTaskRequest::parse(body, id), headers)?;
     let request = CreationRequest {
@@ -53,7 +46,6 @@ pub(crate) async fn create_task(
         user,
         body,
         fields: fields.with(TaskField::Public),
-        is_plugin: plugin_paths::is_plugin_request(&request),
         repeat,
         meta,
     };

@@ -9,7 +9,6 @@ use crate::tasks::deciders::is_restricted;
 use crate::tasks::requests::{CreateTaskRequest, MailLanguage};
 use crate::tasks::secrets;
 
-/// The secrets of a new task.
 pub(super) struct NewSecrets {
     /// Those that the response tells: the approver's, or one that only opens the task, and the requester's.
     pub(super) told: [Secret; 2],

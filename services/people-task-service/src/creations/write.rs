@@ -30,7 +30,6 @@ pub(crate) struct Creation {
     /// Who asks, and what the response has.
     pub(super) actor: Actor,
     pub(super) fields: FieldSelection,
-    pub(super) is_plugin: bool,
 }
 
 /// What came of a request.
@@ -46,7 +45,6 @@ pub(crate) enum Created {
 /// Creates tasks. Those that wait for the database are created together.
 pub(crate) type Creations = Batches<Creation, Created, CreationError>;
 
-/// Starts [`Creations`].
 pub(crate) fn creations(database: Database, mailing: &Mailing) -> Creations {
     let reminders = mailing.reminders();
     let create = move |connection: &mut _, creations: &[_], _| {
@@ -82,10 +80,9 @@ fn create_all(
     let new = both().filter(|(_, earlier)| matches!(earlier, Ok(None)));
     let new: Vec<_> = new.map(|(creation, _)| &creation.new).collect();
     let inserted = creation_store::insert(connection, &new, reminders)?;
-    let inserted: HashMap<_, _> = inserted.into_iter().map(|row| (row.id, row)).collect();
-    let tasks = creations.iter().filter_map(|creation| {
-        let row = inserted.get(&creation.new.id)?;
-        Some((row.id, creation.new.task(row)))
+    let tasks = new.into_iter().filter_map(|new| {
+        let created = inserted.get(&new.id)?;
+        Some((new.id, new.task(*created)))
     });
     let mut tasks: HashMap<TaskId, Task> = tasks.collect();
     write_webhooks(connection, creations, &tasks)?;
@@ -152,8 +149,9 @@ impl Creation {
     }
 
     fn answer(&self, task: &Task) -> StoredAnswer {
+        let response = self.response(task.clone());
         StoredAnswer {
-            body: self.response(task.clone()).to_json(),
+            body: serde_json::to_string(&response).unwrap_or_default(),
             task: task.id,
             secrets: self.seeds.clone(),
         }
@@ -165,7 +163,7 @@ impl Creation {
         let webhooks = self.webhooks.as_ref().map(|webhooks| {
             let webhooks = webhooks.iter().map(Registration::webhook);
             webhooks
-                .map(|webhook| WebhookResponse::new(webhook, self.is_plugin))
+                .map(|webhook| WebhookResponse::new(webhook, self.fields.is_plugin))
                 .collect()
         });
         NewTaskResponse {

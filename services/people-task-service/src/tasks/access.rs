@@ -5,7 +5,7 @@ use auth::Caller;
 use values::UserId;
 
 use crate::audit::AuditIdentity;
-use crate::tasks::deciders::Claim;
+use crate::status::Deciders;
 use crate::tasks::secrets::PresentedSecret;
 use crate::tasks::store::Task;
 
@@ -83,11 +83,6 @@ impl Actor {
         }
     }
 
-    /// Whether the actor has neither a token nor a secret.
-    pub(crate) fn is_anonymous(&self) -> bool {
-        self.caller.is_none() && self.secrets.is_empty()
-    }
-
     /// The user of the token.
     pub(crate) fn user(&self) -> Option<UserId> {
         self.caller.as_ref().map(Caller::id)
@@ -103,7 +98,6 @@ impl Actor {
         self.caller.as_ref()?.normalized_email()
     }
 
-    /// The secrets that the request carries.
     pub(crate) fn secrets(&self) -> &[PresentedSecret] {
         &self.secrets
     }
@@ -111,11 +105,6 @@ impl Actor {
     /// Whether the token holds the scope `admin`.
     pub(crate) fn is_admin(&self) -> bool {
         self.caller.as_ref().is_some_and(Caller::is_admin)
-    }
-
-    /// Whether the token is that of a service account, whose address no one has confirmed.
-    fn is_service(&self) -> bool {
-        self.caller.as_ref().is_some_and(Caller::is_service)
     }
 
     /// Adds the secret of the body.
@@ -136,7 +125,6 @@ impl Actor {
         self.overrides && !usual.relations_to(task).allow(permission)
     }
 
-    /// How this actor is related to a task.
     pub(crate) fn relations_to(&self, task: &Task) -> Relations {
         self.relations_by(&self.secrets, task)
     }
@@ -145,30 +133,23 @@ impl Actor {
     /// that is enough, otherwise by a secret.
     pub(crate) fn audit_identity(&self, task: &Task, permission: Permission) -> AuditIdentity {
         let by_token = self.caller.is_some() && self.relations_by(&[], task).allow(permission);
-        let by_secret = !by_token && self.relations_to(task).allow(permission);
+        let relations = self.relations_to(task);
+        let by_secret = !by_token && relations.allow(permission);
         let method = if by_secret {
             AuthMethod::TaskSecret
         } else {
             AuthMethod::Token
         };
+        let as_approver = Relations {
+            approver: relations.approver,
+            ..Relations::default()
+        };
         let actor = match &self.caller {
             Some(caller) => caller.into(),
-            None if self.holds_approver_secret(task, permission) => {
-                audit_log::Actor::ApproverSecret
-            }
+            None if as_approver.allow(permission) => audit_log::Actor::ApproverSecret,
             None => audit_log::Actor::RequesterSecret,
         };
         (actor, method)
-    }
-
-    fn holds_approver_secret(&self, task: &Task, permission: Permission) -> bool {
-        let approver = Relations {
-            approver: true,
-            ..Relations::default()
-        };
-        let mut secrets = self.secrets.iter();
-        secrets.any(|secret| secret.fingerprint.matches(&task.approver_secret))
-            && approver.allow(permission)
     }
 
     fn relations_by(&self, secrets: &[PresentedSecret], task: &Task) -> Relations {
@@ -180,21 +161,27 @@ impl Actor {
                 .any(|secret| secret.fingerprint.matches(stored))
         };
         let creator = self.user() == Some(task.creator);
-        let claim = Claim {
-            address: has_email(&task.approver_key) && !self.is_service(),
-            link: holds(&task.approver_secret),
-            overrides: self.overrides && self.is_admin(),
-            is_own: creator || has_email(&task.requester_key),
-        };
+        let is_approver = has_email(&task.approver_key);
+        let is_requester = has_email(&task.requester_key);
+        let has_link = holds(&task.approver_secret);
         let opens = task.reading_secret.as_deref().is_some_and(holds);
+        let is_service = self.caller.as_ref().is_some_and(Caller::is_service);
+        let overrides = self.overrides && self.is_admin();
+        let is_decider = match task.deciders {
+            None => true,
+            // No one has confirmed the address of a service account.
+            Some(_) if overrides || (is_approver && !is_service) => true,
+            Some(Deciders::Approver) => has_link,
+            Some(Deciders::SignedIn) => false,
+        };
         Relations {
             creator,
-            approver: has_email(&task.approver_key) || claim.link,
-            requester: has_email(&task.requester_key) || holds(&task.requester_secret),
+            approver: is_approver || has_link,
+            requester: is_requester || holds(&task.requester_secret),
             admin: self.is_admin(),
             reader: opens || (task.public && self.caller.is_some()),
             registrant: false,
-            barred: task.bars(claim),
+            barred: !is_decider || ((creator || is_requester) && !task.self_approval),
         }
     }
 }
@@ -202,25 +189,16 @@ impl Actor {
 impl Relations {
     /// The table of rules: which relations grant a permission.
     pub(crate) fn allow(self, permission: Permission) -> bool {
-        let Self {
-            creator,
-            approver,
-            requester,
-            admin,
-            reader,
-            registrant,
-            barred,
-        } = self;
+        let manages = self.creator || self.admin;
+        let takes_part = manages || self.approver || self.requester;
         match permission {
-            Permission::Read => creator || approver || requester || admin || reader,
-            Permission::Edit | Permission::Cancel => creator || requester || admin,
-            Permission::Reassign | Permission::RegisterWebhook => {
-                creator || approver || requester || admin
-            }
-            Permission::Decide => (creator || approver || admin) && !barred,
-            Permission::DeleteWebhook | Permission::SeeWebhookUrl => creator || admin || registrant,
+            Permission::Read => takes_part || self.reader,
+            Permission::Edit | Permission::Cancel => manages || self.requester,
+            Permission::Reassign | Permission::RegisterWebhook => takes_part,
+            Permission::Decide => (manages || self.approver) && !self.barred,
+            Permission::DeleteWebhook | Permission::SeeWebhookUrl => manages || self.registrant,
             Permission::ViewDeliveries | Permission::SeeNewSecrets | Permission::Metadata => {
-                creator || admin
+                manages
             }
         }
     }

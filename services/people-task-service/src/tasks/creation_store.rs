@@ -1,20 +1,24 @@
 //! The statement that creates tasks. It is raw SQL because it inserts any number of rows into several tables in one
 //! round trip, which diesel's query builder cannot express.
 
+use std::collections::HashMap;
+
 use audit_log::{Entry, insert_entries};
 use auth::Caller;
 use chrono::{DateTime, Utc};
 use database::{Error, column, prepared};
 use diesel::sql_types::{Array, Binary, Bool, Double, Jsonb, Nullable, Text, Timestamptz};
-use diesel::{PgConnection, QueryableByName, RunQueryDsl as _};
+use diesel::{PgConnection, RunQueryDsl as _};
 use values::{Fingerprint, Names as _, TaskId};
 
 use crate::mailing::MailPlan;
 use crate::mails::planned_reminders;
 use crate::schema::allowed_users;
+use crate::status::TaskStatus;
+use crate::tasks::metadata::Metadata;
 use crate::tasks::requests::{CreateTaskRequest, DecisionBy};
+use crate::tasks::store::Task;
 
-/// A task to be inserted.
 pub(crate) struct NewTask {
     pub(crate) id: TaskId,
     pub(crate) creator: Caller,
@@ -39,30 +43,51 @@ impl NewTask {
             .map(|mail| mail.requester_seed.as_bytes())
     }
 
-    fn reading_secret(&self) -> Option<&[u8]> {
-        let hash = self.reading_secret.as_ref();
-        hash.map(|hash| hash.as_bytes().as_slice())
+    /// The task as it was inserted.
+    pub(crate) fn task(&self, created: DateTime<Utc>) -> Task {
+        let fields = &self.fields;
+        let [approver_secret, requester_secret] = self.secrets.map(|s| s.as_bytes().to_vec());
+        Task {
+            id: self.id,
+            creator: self.creator.id(),
+            requester: fields.requester.as_str().to_owned(),
+            approver: fields.approver.as_str().to_owned(),
+            requester_key: fields.requester.normalized().to_owned(),
+            approver_key: fields.approver.normalized().to_owned(),
+            title: fields.title.as_str().to_owned(),
+            description: fields.description.as_str().to_owned(),
+            decision_by: fields.decision_by.map(DecisionBy::moment),
+            public: fields.public,
+            approver_secret,
+            requester_secret,
+            created,
+            comment_required: fields.comment_required,
+            confirmation_required: fields.confirmation_required,
+            metadata: fields.metadata.as_ref().map(|m| m.as_str().to_owned()),
+            deciders: fields.deciders,
+            self_approval: fields.self_approval,
+            reading_secret: self.reading_secret.map(|hash| hash.as_bytes().to_vec()),
+            content_version: 1,
+            version: 0,
+            status: TaskStatus::Pending,
+            mtime: created,
+            decision_made: None,
+            decided_by: None,
+            comment: None,
+            decided_via: None,
+        }
     }
 }
 
-/// A task that was inserted.
-#[derive(QueryableByName)]
-pub(crate) struct Inserted {
-    #[diesel(sql_type = Binary)]
-    pub(crate) id: TaskId,
-    #[diesel(sql_type = Timestamptz)]
-    pub(crate) created: DateTime<Utc>,
-}
-
-/// Inserts tasks, with their audit entries and mails, except those of creators who were erased. `reminders` says how
-/// many seconds before the due date approvers are reminded.
+/// Inserts tasks, with their audit entries and mails, except those of creators who were erased, and returns when each was
+/// created. `reminders` says how many seconds before the due date approvers are reminded.
 pub(crate) fn insert(
     connection: &mut PgConnection,
     tasks: &[&NewTask],
     reminders: &[f64],
-) -> Result<Vec<Inserted>, Error> {
+) -> Result<HashMap<TaskId, DateTime<Utc>>, Error> {
     if tasks.is_empty() {
-        return Ok(Vec::new());
+        return Ok(HashMap::new());
     }
     let insert = prepared(INSERT)
         .bind::<Array<Binary>, _>(column(tasks, |task| task.id))
@@ -89,11 +114,17 @@ pub(crate) fn insert(
         .bind::<Array<Nullable<Binary>>, _>(column(tasks, |task| task.requester_seed()))
         .bind::<Array<Double>, _>(reminders)
         .bind::<Array<Bool>, _>(column(tasks, |task| task.fields.confirmation_required))
-        .bind::<Array<Nullable<Text>>, _>(column(tasks, |task| task.fields.metadata.as_ref()))
+        .bind::<Array<Nullable<Text>>, _>(column(tasks, |task| {
+            task.fields.metadata.as_ref().map(Metadata::as_str)
+        }))
         .bind::<Array<Nullable<Text>>, _>(column(tasks, |task| task.fields.deciders))
         .bind::<Array<Bool>, _>(column(tasks, |task| task.fields.self_approval))
-        .bind::<Array<Nullable<Binary>>, _>(column(tasks, |task| task.reading_secret()));
-    Ok(insert.load(connection)?)
+        .bind::<Array<Nullable<Binary>>, _>(column(tasks, |task| {
+            task.reading_secret.map(|hash| *hash.as_bytes())
+        }));
+    let insert = insert.returning::<(Binary, Timestamptz)>();
+    let inserted: Vec<(TaskId, DateTime<Utc>)> = insert.load(connection)?;
+    Ok(inserted.into_iter().collect())
 }
 
 const INSERT: &str = concat!(

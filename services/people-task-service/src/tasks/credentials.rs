@@ -12,9 +12,7 @@ use values::{Invalid, Secret};
 use crate::tasks::access::Actor;
 use crate::tasks::secrets::PresentedSecret;
 
-/// The header with a task's secret.
 const SECRET_HEADER: &str = "x-task-secret";
-/// The query parameter with a task's secret.
 const SECRET_PARAMETER: &str = "secret";
 
 /// A caller with a token, a secret, or both; `401` with neither.
@@ -103,7 +101,7 @@ impl FromRequest for AuthenticatedUser {
 
 impl PartialCredentials {
     fn complete(self) -> Result<Credentials, Problem> {
-        if self.0.is_anonymous() {
+        if self.0.caller().is_none() && self.0.secrets().is_empty() {
             Err(token_missing())
         } else {
             Ok(Credentials(self.0))

@@ -2,40 +2,28 @@ use std::sync::Arc;
 
 use audit_log::RequestMeta;
 use auth::MailKeys;
-use database::{Connection, Database};
+use database::Connection;
 use serde_json::json;
-use values::{EmailAddress, Fingerprint, FromText as _, Secret, TaskId};
+use values::{EmailAddress, FromText as _, Secret, TaskId};
 
 use crate::audit::AuditAction;
+use crate::context::Context;
 use crate::mailing::{Mailing, Part, Seed};
 use crate::mails::plan_store::{self, Replan};
 use crate::quotas::{Amounts, QuotaError, Quotas};
 use crate::tasks::access::{Actor, Permission, Relations};
-use crate::tasks::create::byte_length;
+use crate::tasks::deciders::is_restricted;
 use crate::tasks::error::TaskError;
 use crate::tasks::metadata::Metadata;
-use crate::tasks::requests::{DecisionBy, Description, EditTaskRequest, Precondition, TaskTitle};
+use crate::tasks::requests::{
+    DecisionBy, Description, EditTaskRequest, Precondition, TaskTitle, byte_length,
+};
 use crate::tasks::secrets;
 use crate::tasks::store::{self, Changes, Task};
 
-/// A task after an edit, with the new secrets that the editor may see.
-pub(crate) struct EditedTask {
-    pub(crate) task: Task,
-    pub(crate) relations: Relations,
-    pub(crate) approver_secret: Option<Secret>,
-    pub(crate) requester_secret: Option<Secret>,
-}
-
-impl EditedTask {
-    fn unchanged(task: Task, relations: Relations) -> Self {
-        Self {
-            task,
-            relations,
-            approver_secret: None,
-            requester_secret: None,
-        }
-    }
-}
+/// A task after an edit, the editor's relations to it, and the new secrets that the editor may see: the approver's and the
+/// requester's.
+pub(crate) type EditedTask = (Task, Relations, [Option<Secret>; 2]);
 
 impl EditTaskRequest {
     /// The fields that differ from the task's current values.
@@ -64,12 +52,13 @@ impl EditTaskRequest {
             confirmation_required: self
                 .confirmation_required
                 .filter(|required| *required != task.confirmation_required),
-            metadata: self.metadata.filter(|m| *m != task.metadata),
+            metadata: self
+                .metadata
+                .filter(|m| m.as_ref().map(Metadata::as_str) != task.metadata.as_deref()),
             version: self.version,
         }
     }
 
-    /// The names of the fields that are present.
     fn field_names(&self) -> Vec<&'static str> {
         let fields = [
             ("title", self.title.is_some()),
@@ -92,11 +81,6 @@ impl EditTaskRequest {
         self.renew_approver_secret == Some(true)
     }
 
-    /// Whether the approver is the only field.
-    fn only_reassigns(&self) -> bool {
-        self.field_names().iter().all(|name| *name == "approver")
-    }
-
     /// Whether the new approver is the actor or the task's requester, who may be the actor by a secret.
     fn names_self(&self, actor: &Actor, task: &Task) -> bool {
         let own = actor.normalized_email();
@@ -111,9 +95,8 @@ impl EditTaskRequest {
         approver.unwrap_or(&task.approver_key) == requester.unwrap_or(&task.requester_key)
     }
 
-    /// The permission that the edit needs.
     fn permission(&self) -> Permission {
-        if self.only_reassigns() {
+        if self.field_names().iter().all(|name| *name == "approver") {
             Permission::Reassign
         } else {
             Permission::Edit
@@ -128,39 +111,41 @@ impl EditTaskRequest {
 /// [`TaskError::AlreadyResolved`], [`TaskError::Changed`], [`TaskError::Quota`].
 #[tracing::instrument(skip_all, fields(task.id = %id))]
 pub(crate) async fn edit(
-    database: &Database,
-    (mailing, quotas): (Arc<Mailing>, Arc<Quotas>),
+    context: &Context,
     actor: Actor,
     id: TaskId,
-    (edit, precondition): (EditTaskRequest, Precondition),
+    edit: EditTaskRequest,
+    precondition: Precondition,
     meta: RequestMeta,
 ) -> Result<EditedTask, TaskError> {
     let precondition = precondition.and(edit.version);
-    database
-        .transaction(move |connection| {
-            let task = store::lock(connection, id)?.ok_or(TaskError::NotFound)?;
-            if edit.metadata.is_some() {
-                // Before it is compared, which would tell whether it is the same.
-                let relations = actor.relations_to(&task);
-                relations.check(Permission::Metadata)?;
-            }
-            let edit = edit.diff(&task);
-            judge(&actor, &task, &edit, &precondition)?;
-            count_bytes(&quotas, &task, &edit)?;
-            edit_in_transaction(connection, &mailing, &actor, task, &edit, meta)
-        })
-        .await
+    let (mailing, quotas) = (Arc::clone(&context.mailing), Arc::clone(&context.quotas));
+    let edit = move |connection: &mut Connection| {
+        let task = store::lock(connection, id)?.ok_or(TaskError::NotFound)?;
+        if edit.metadata.is_some() {
+            // Before it is compared, which would tell whether it is the same.
+            let relations = actor.relations_to(&task);
+            relations.check(Permission::Metadata)?;
+        }
+        let edit = edit.diff(&task);
+        judge(&actor, &task, &edit, &precondition)?;
+        count_bytes(&quotas, &task, &edit)?;
+        edit_in_transaction(connection, &mailing, &actor, task, &edit, meta)
+    };
+    context.database.transaction(edit).await
 }
 
 /// Counts the bytes by which the edit makes the task's texts longer or shorter for its creator.
 fn count_bytes(quotas: &Quotas, task: &Task, edit: &EditTaskRequest) -> Result<(), QuotaError> {
     let (title, description) = (edit.title.as_ref(), edit.description.as_ref());
+    let before = task.metadata.as_deref();
+    let metadata = edit.metadata.as_ref();
     let after = byte_length(
         title.map_or(&task.title, TaskTitle::as_str),
         description.map_or(&task.description, Description::as_str),
-        edit.metadata.as_ref().unwrap_or(&task.metadata).as_ref(),
+        metadata.map_or(before, |new| new.as_ref().map(Metadata::as_str)),
     );
-    let before = byte_length(&task.title, &task.description, task.metadata.as_ref());
+    let before = byte_length(&task.title, &task.description, before);
     if after > before {
         let demand = Amounts {
             bytes: after - before,
@@ -207,7 +192,7 @@ fn edit_in_transaction(
     let (id, before) = (task.id, actor.relations_to(&task));
     let fields = edit.field_names();
     if fields.is_empty() {
-        return Ok(EditedTask::unchanged(task, before));
+        return Ok((task, before, [None, None]));
     }
     let is_mailed = plan_store::is_mailed(connection, id)?;
     let mailing = Some(mailing).filter(|_| is_mailed);
@@ -219,11 +204,11 @@ fn edit_in_transaction(
     if edit.approver.is_some() && actor.is_overriding(&task, Permission::Decide) {
         entry = entry.detail(json!({ "fields": fields, "override": true }));
     }
-    let reading = approver.as_ref().filter(|_| task.is_restricted());
+    let is_restricted = is_restricted(task.deciders, task.self_approval);
+    let reading = approver.as_ref().filter(|_| is_restricted);
     let reading = reading.map(|_| secrets::generate(id));
-    let reading_hash = reading.as_ref().map(Secret::fingerprint);
     let people = [approver.as_ref(), requester.as_ref()];
-    let changes = changes(edit, people, reading_hash.as_ref());
+    let changes = changes(edit, people, reading.as_ref());
     let updated = store::update(connection, id, &changes, &entry)?;
     let task = updated.ok_or(TaskError::NotFound)?;
     if let Some(mailing) = mailing {
@@ -237,19 +222,15 @@ fn edit_in_transaction(
     }
     let may_see = before.allow(Permission::SeeNewSecrets);
     let shown = |new: Option<NewPerson<'_>>| new.filter(|_| may_see).map(|new| new.secret);
-    Ok(EditedTask {
-        relations: actor.relations_to(&task),
-        task,
-        approver_secret: reading.filter(|_| may_see).or(shown(approver)),
-        requester_secret: shown(requester),
-    })
+    let relations = actor.relations_to(&task);
+    let approver_secret = reading.filter(|_| may_see).or(shown(approver));
+    Ok((task, relations, [approver_secret, shown(requester)]))
 }
 
 /// A new approver or requester, who comes with a new secret.
 struct NewPerson<'a> {
     address: &'a EmailAddress,
     secret: Secret,
-    fingerprint: Fingerprint,
     /// What the secret is derived from, if mails are sent about the task.
     seed: Option<Seed>,
 }
@@ -272,7 +253,6 @@ impl<'a> NewPerson<'a> {
         };
         Some(Self {
             address,
-            fingerprint: secret.fingerprint(),
             secret,
             seed,
         })
@@ -282,9 +262,9 @@ impl<'a> NewPerson<'a> {
 fn changes<'a>(
     edit: &'a EditTaskRequest,
     [approver, requester]: [Option<&'a NewPerson<'a>>; 2],
-    reading_secret: Option<&'a Fingerprint>,
+    reading_secret: Option<&Secret>,
 ) -> Changes<'a> {
-    let bytes = |hash: &'a Fingerprint| hash.as_bytes().as_slice();
+    let hash = |secret: &Secret| secret.fingerprint().as_bytes().to_vec();
     let metadata = edit.metadata.as_ref();
     Changes {
         title: edit.title.as_ref().map(TaskTitle::as_str),
@@ -296,10 +276,10 @@ fn changes<'a>(
         metadata: metadata.map(|new| new.as_ref().map(Metadata::as_str)),
         approver: approver.map(|new| new.address.as_str()),
         approver_key: approver.map(|new| new.address.normalized()),
-        approver_secret: approver.map(|new| bytes(&new.fingerprint)),
-        reading_secret: reading_secret.map(bytes),
+        approver_secret: approver.map(|new| hash(&new.secret)),
+        reading_secret: reading_secret.map(hash),
         requester: requester.map(|new| new.address.as_str()),
         requester_key: requester.map(|new| new.address.normalized()),
-        requester_secret: requester.map(|new| bytes(&new.fingerprint)),
+        requester_secret: requester.map(|new| hash(&new.secret)),
     }
 }

@@ -8,7 +8,7 @@ use crate::quotas::QuotaError;
 use crate::status::TaskStatus;
 use crate::tasks::access::{AccessDenied, Relations};
 use crate::tasks::list_query::{MAX_SORTED_OFFSET, MAX_SORTED_TASKS};
-use crate::tasks::projection::FieldSelection;
+use crate::tasks::projection::{FieldSelection, TaskField};
 use crate::tasks::requests::Precondition;
 use crate::tasks::responses::TaskResponse;
 use crate::tasks::store::Task;
@@ -36,12 +36,9 @@ pub(crate) enum TaskError {
     CallerErased,
     #[error("the rejection lacks a comment")]
     CommentRequired,
-    /// Mail about the task is wanted, but not set up.
-    #[error("mail about tasks is off")]
-    MailOff,
-    /// It cannot be restricted in this way who decides.
-    #[error("it cannot be restricted in this way who decides the task")]
-    Deciders(&'static str, &'static str),
+    /// This field asks for what is not set up, or leaves no one to decide. The message says what it lacks.
+    #[error("the task cannot be created in this way")]
+    Unavailable(&'static str, &'static str),
     #[error("the task is already resolved")]
     AlreadyResolved(TaskStatus),
     /// The caller, who may read the task as it is now, has seen another version.
@@ -101,11 +98,7 @@ impl From<TaskError> for Problem {
                 let message = "Is required to reject this task.";
                 Self::invalid_field("comment", Invalid::new("required", message))
             }
-            TaskError::MailOff => {
-                let message = "Must be false or absent, because mail about tasks is not set up.";
-                Self::invalid_field("notify", Invalid::new("unavailable", message))
-            }
-            TaskError::Deciders(field, message) => {
+            TaskError::Unavailable(field, message) => {
                 Self::invalid_field(field, Invalid::new("unavailable", message))
             }
             TaskError::AlreadyResolved(status) => already_resolved(status),
@@ -118,7 +111,7 @@ impl From<TaskError> for Problem {
 
 /// A task for a caller who may read it and has seen another version.
 fn as_it_is_now(task: Task) -> Value {
-    let selection = FieldSelection::with_version();
+    let selection = FieldSelection::new(false).with(TaskField::Version);
     let task = TaskResponse::new(task, Relations::default(), &selection);
     serde_json::to_value(task).unwrap_or_default()
 }

@@ -1,11 +1,5 @@
-use diesel::deserialize::{self, FromSql, FromSqlRow};
-use diesel::expression::AsExpression;
-use diesel::pg::{Pg, PgValue};
-use diesel::serialize::{self, Output, ToSql};
-use diesel::sql_types::Text;
 use http_kit::{FieldValue, json_object};
 use serde_json::Value;
-use serde_json::value::RawValue;
 use utoipa::openapi::schema::{AdditionalProperties, ObjectBuilder, Type};
 use utoipa::openapi::{RefOr, Schema};
 use utoipa::{PartialSchema, ToSchema};
@@ -19,19 +13,13 @@ const KEY_PATTERN: &str = "^[A-Za-z0-9_-]{1,64}$";
 /// `_` and `-`. Numbers are kept exactly.
 ///
 /// It is stored and returned as text, so that lists do not parse it.
-#[derive(Debug, Clone, PartialEq, Eq, AsExpression, FromSqlRow)]
-#[diesel(sql_type = Text)]
+#[derive(Debug)]
 pub(crate) struct Metadata(String);
 
 impl Metadata {
     /// The object as JSON without whitespace.
     pub(crate) fn as_str(&self) -> &str {
         &self.0
-    }
-
-    /// The object for a response.
-    pub(crate) fn into_json(self) -> Option<Box<RawValue>> {
-        RawValue::from_string(self.0).ok()
     }
 }
 
@@ -51,18 +39,6 @@ impl FieldValue for Metadata {
             return Err(Invalid::new("invalid-key", message));
         }
         Ok(Self(value.to_string()))
-    }
-}
-
-impl ToSql<Text, Pg> for Metadata {
-    fn to_sql<'b>(&'b self, out: &mut Output<'b, '_, Pg>) -> serialize::Result {
-        <str as ToSql<Text, Pg>>::to_sql(&self.0, out)
-    }
-}
-
-impl FromSql<Text, Pg> for Metadata {
-    fn from_sql(value: PgValue<'_>) -> deserialize::Result<Self> {
-        <String as FromSql<Text, Pg>>::from_sql(value).map(Self)
     }
 }
 

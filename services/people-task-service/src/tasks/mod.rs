@@ -1,7 +1,6 @@
 //! Tasks: a signed-in user creates and edits them. `decisions` has how they are approved or rejected.
 
 pub(crate) mod access;
-pub(crate) mod create;
 pub(crate) mod creation_store;
 pub(crate) mod credentials;
 pub(crate) mod deciders;

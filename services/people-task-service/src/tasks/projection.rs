@@ -10,7 +10,6 @@ use values::{Invalid, Names as _};
 use crate::plugin_paths;
 
 values::names! {
-    /// A field of a task object.
     pub(crate) enum TaskField {
         Id = "id",
         Approver = "approver",
@@ -52,10 +51,8 @@ impl TaskField {
 
     /// The fields that the body of a webhook call can have.
     pub(crate) fn of_webhooks() -> impl Iterator<Item = Self> {
-        Self::ALL
-            .iter()
-            .copied()
-            .filter(|field| !field.is_about_caller())
+        let all = Self::ALL.iter().copied();
+        all.filter(|field| !field.is_about_caller())
     }
 
     /// Those of them that `include` of a webhook can add.
@@ -68,8 +65,8 @@ impl TaskField {
 #[derive(Debug, Clone)]
 pub(crate) struct FieldSelection {
     fields: Vec<TaskField>,
-    /// Add `taskId`, as on the Appmixer plugin paths.
-    pub(crate) with_task_id: bool,
+    /// Whether the request came to an Appmixer plugin path. Then the task also has `taskId`.
+    pub(crate) is_plugin: bool,
 }
 
 /// The parameters of a list's rows: they have the default fields and those of `include`, without those of `projection`.
@@ -77,28 +74,15 @@ pub(crate) enum Projection {}
 
 impl FieldSelection {
     /// The default fields.
-    pub(crate) fn new(with_task_id: bool) -> Self {
+    pub(crate) fn new(is_plugin: bool) -> Self {
         Self {
             fields: DEFAULT_FIELDS.to_vec(),
-            with_task_id,
+            is_plugin,
         }
     }
 
     pub(crate) fn contains(&self, field: TaskField) -> bool {
         self.fields.contains(&field)
-    }
-
-    /// The default fields and `version`, which a caller needs who has seen another version.
-    pub(crate) fn with_version() -> Self {
-        Self::new(false).with(TaskField::Version)
-    }
-
-    /// Every field that a webhook's body can have.
-    pub(crate) fn of_webhooks() -> Self {
-        Self {
-            fields: TaskField::of_webhooks().collect(),
-            with_task_id: false,
-        }
     }
 
     /// Adds a field, unless it is there.
@@ -114,11 +98,8 @@ impl FieldSelection {
     /// # Errors
     /// `400` if `include` names another one.
     pub(crate) fn of(request: &HttpRequest) -> Result<Self, Problem> {
-        Self::parse(request, &Query::parse(request.query_string()))
-    }
-
-    fn parse(request: &HttpRequest, query: &Query) -> Result<Self, Problem> {
-        let included = parse_fields(query, "include", "", OPTIONAL_FIELDS)?;
+        let query = Query::parse(request.query_string());
+        let included = parse_fields(&query, "include", "", OPTIONAL_FIELDS)?;
         let selection = Self::new(plugin_paths::is_plugin_request(request));
         Ok(included.into_iter().fold(selection, Self::with))
     }
@@ -172,13 +153,8 @@ impl IntoParams for FieldSelection {
     fn into_params(_: impl Fn() -> Option<ParameterIn>) -> Vec<Parameter> {
         let description = "Fields to add to the response, separated by commas.";
         let example = "created,mtime";
-        vec![parameter(
-            "include",
-            description,
-            example,
-            "",
-            OPTIONAL_FIELDS,
-        )]
+        let include = parameter("include", description, example, "", OPTIONAL_FIELDS);
+        vec![include]
     }
 }
 
@@ -201,8 +177,7 @@ impl Projection {
     pub(crate) fn of(request: &HttpRequest) -> Result<FieldSelection, Problem> {
         let query = Query::parse(request.query_string());
         let left_out = parse_fields(&query, "projection", "-", TaskField::ALL);
-        let (mut selection, left_out) =
-            combine_errors(FieldSelection::parse(request, &query), left_out)?;
+        let (mut selection, left_out) = combine_errors(FieldSelection::of(request), left_out)?;
         selection.fields.retain(|field| !left_out.contains(field));
         Ok(selection)
     }

@@ -136,7 +136,6 @@ pub(crate) struct EditTaskRequest {
 }
 
 impl EditTaskRequest {
-    /// Parses the body of a request.
     pub(crate) fn parse(mut fields: Fields) -> Result<Self, Problem> {
         let request = Self {
             title: fields.optional("title"),
@@ -161,12 +160,17 @@ pub(crate) fn parse_list(query: &Query) -> Result<(TaskListQuery, Option<Role>),
     combine_errors(list, parse_role(query))
 }
 
-/// Parses `role`.
 pub(super) fn parse_role(query: &Query) -> Result<Option<Role>, Problem> {
     query.parsed("role").map_err(|_| {
         let message = "Must be one of creator, approver, requester and, for administrators, any.";
         Problem::invalid_field("role", Invalid::new("unknown-value", message))
     })
+}
+
+/// The bytes of a task's texts, as quotas count them.
+pub(crate) fn byte_length(title: &str, description: &str, metadata: Option<&str>) -> u64 {
+    let bytes = title.len() + description.len() + metadata.unwrap_or_default().len();
+    u64::try_from(bytes).unwrap_or(u64::MAX)
 }
 
 /// What the approver decides about: 1 to 500 characters, without the whitespace around them, and at least one that can

@@ -4,8 +4,6 @@
     reason = "utoipa's derive writes them for inlined types"
 )]
 
-use std::borrow::Cow;
-
 use actix_web::body::BoxBody;
 use actix_web::http::header::ETAG;
 use actix_web::{HttpRequest, HttpResponse, Responder};
@@ -70,12 +68,12 @@ pub(crate) struct TaskResponse {
     /// administrator replaced the approver.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false, min_length = 64, max_length = 64)]
-    pub(crate) approver_secret: Option<String>,
+    approver_secret: Option<String>,
     /// Gives the requester access to the task without a token. Present at creation, and when the creator or an
     /// administrator replaced the requester.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false, min_length = 64, max_length = 64)]
-    pub(crate) requester_secret: Option<String>,
+    requester_secret: Option<String>,
     /// When the task was created. Present with `include`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>, format = DateTime, nullable = false)]
@@ -181,12 +179,10 @@ impl Responder for TaskResponse {
     }
 }
 
-/// The value of `ETag` for a version.
 pub(crate) fn etag(version: i64) -> String {
     format!("\"{version}\"")
 }
 
-/// The schema of an object, changed.
 pub(crate) fn changed_schema<T: PartialSchema>(change: impl FnOnce(&mut Object)) -> RefOr<Schema> {
     let mut schema = T::schema();
     if let RefOr::T(Schema::Object(object)) = &mut schema {
@@ -209,10 +205,6 @@ impl PartialSchema for ListedTaskResponse {
 }
 
 impl ToSchema for ListedTaskResponse {
-    fn name() -> Cow<'static, str> {
-        Cow::Borrowed("ListedTaskResponse")
-    }
-
     fn schemas(schemas: &mut Vec<(String, RefOr<Schema>)>) {
         TaskResponse::schemas(schemas);
     }
@@ -222,9 +214,10 @@ impl TaskResponse {
     /// A task with the selected fields.
     pub(crate) fn new(task: Task, relations: Relations, selection: &FieldSelection) -> Self {
         let has = |field| selection.contains(field);
+        let object = |json| RawValue::from_string(json).ok();
         Self {
             id: has(TaskField::Id).then_some(task.id),
-            task_id: selection.with_task_id.then_some(task.id),
+            task_id: selection.is_plugin.then_some(task.id),
             approver: has(TaskField::Approver).then_some(task.approver),
             requester: has(TaskField::Requester).then_some(task.requester),
             title: has(TaskField::Title).then_some(task.title),
@@ -250,7 +243,7 @@ impl TaskResponse {
             self_approval: has(TaskField::SelfApproval).then_some(task.self_approval),
             decided_via: has(TaskField::DecidedVia).then_some(task.decided_via),
             metadata: (has(TaskField::Metadata) && relations.allow(Permission::Metadata))
-                .then(|| task.metadata.and_then(Metadata::into_json)),
+                .then(|| task.metadata.and_then(object)),
             version: has(TaskField::Version).then_some(task.content_version),
             etag: task.content_version,
         }
@@ -286,7 +279,7 @@ impl TaskResponse {
         occasion: Occasion,
         registrant: Relations,
     ) -> Map<String, Value> {
-        let all = FieldSelection::of_webhooks();
+        let all = TaskField::of_webhooks().fold(FieldSelection::new(false), FieldSelection::with);
         let values = Self::new(occasion.shown(task), registrant, &all).told_as(occasion);
         match serde_json::to_value(values) {
             Ok(Value::Object(values)) => values,
@@ -304,15 +297,10 @@ impl TaskResponse {
         self
     }
 
-    /// Adds new secrets.
-    pub(crate) fn with_secrets(
-        mut self,
-        approver: Option<&Secret>,
-        requester: Option<&Secret>,
-    ) -> Self {
-        let text = |secret: &Secret| secret.expose().to_owned();
-        self.approver_secret = approver.map(text);
-        self.requester_secret = requester.map(text);
+    /// Adds new secrets: the approver's and the requester's.
+    pub(crate) fn with_secrets(mut self, secrets: [Option<&Secret>; 2]) -> Self {
+        let texts = secrets.map(|secret| Some(secret?.expose().to_owned()));
+        [self.approver_secret, self.requester_secret] = texts;
         self
     }
 }

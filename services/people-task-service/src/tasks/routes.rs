@@ -1,5 +1,3 @@
-use std::sync::Arc;
-
 use actix_web::web::{Data, Json, Path};
 use actix_web::{HttpRequest, HttpResponse, Responder, get, put};
 use audit_log::RequestMeta;
@@ -38,12 +36,11 @@ use crate::tasks::responses::{ListedTaskResponse, TaskResponse};
 )]
 #[get("/people-task/tasks")]
 pub(crate) async fn list_tasks(
-    credentials: Credentials,
+    Credentials(actor): Credentials,
     query: Query,
     request: HttpRequest,
     context: Data<Context>,
 ) -> Result<HttpResponse, Problem> {
-    let Credentials(actor) = credentials;
     check_role(&actor, &query)?;
     let ((list, role), fields) = combine_errors(parse_list(&query), Projection::of(&request))?;
     let caller = actor.user();
@@ -67,11 +64,10 @@ pub(crate) async fn list_tasks(
 )]
 #[get("/people-task/tasks-count")]
 pub(crate) async fn count_tasks(
-    credentials: Credentials,
+    Credentials(actor): Credentials,
     query: Query,
     context: Data<Context>,
 ) -> Result<Json<CountResponse>, Problem> {
-    let Credentials(actor) = credentials;
     check_role(&actor, &query)?;
     let (role, conditions) = combine_errors(parse_role(&query), TaskConditions::parse(&query))?;
     let caller = actor.user();
@@ -146,18 +142,10 @@ pub(crate) async fn edit_task(
     let (changes, (precondition, fields)) =
         combine_errors(EditTaskRequest::parse(body), conditions)?;
     let id = path_id(&id, "task")?;
-    let edited = edit::edit(
-        &context.database,
-        (Arc::clone(&context.mailing), Arc::clone(&context.quotas)),
-        credentials.0,
-        id,
-        (changes, precondition),
-        meta,
-    )
-    .await?;
-    let (approver, requester) = (edited.approver_secret, edited.requester_secret);
-    let response = TaskResponse::new(edited.task, edited.relations, &fields);
-    Ok(response.with_secrets(approver.as_ref(), requester.as_ref()))
+    let edited = edit::edit(&context, credentials.0, id, changes, precondition, meta);
+    let (task, relations, secrets) = edited.await?;
+    let response = TaskResponse::new(task, relations, &fields);
+    Ok(response.with_secrets(secrets.each_ref().map(Option::as_ref)))
 }
 
 /// Checks the right to the requested role before the other parameters.

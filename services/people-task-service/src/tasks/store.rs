@@ -16,7 +16,6 @@ use values::{TaskId, UserId};
 use crate::changed_users::resume_deliveries;
 use crate::schema::{task_states, tasks};
 use crate::status::{Deciders, TaskStatus};
-use crate::tasks::metadata::Metadata;
 
 /// The columns of a [`Task`] in `tasks` and `task_states`. Statements name them, because `*` changes
 /// with each column that a migration adds, and then a connection that has prepared the statement can no longer run it.
@@ -62,8 +61,8 @@ pub(crate) struct Task {
     pub(crate) comment_required: bool,
     /// The page asks for a second press before it sends a decision.
     pub(crate) confirmation_required: bool,
-    /// What its creator keeps with it.
-    pub(crate) metadata: Option<Metadata>,
+    /// What its creator keeps with it, as JSON.
+    pub(crate) metadata: Option<String>,
     /// Counts the changes of what a person decides on: the title, the description, the due date, and who decides for
     /// whom. It begins at 1.
     pub(crate) content_version: i64,
@@ -124,19 +123,17 @@ pub(crate) struct Changes<'a> {
     pub(crate) metadata: Option<Option<&'a str>>,
     pub(crate) approver: Option<&'a str>,
     pub(crate) approver_key: Option<&'a str>,
-    pub(crate) approver_secret: Option<&'a [u8]>,
-    pub(crate) reading_secret: Option<&'a [u8]>,
+    pub(crate) approver_secret: Option<Vec<u8>>,
+    pub(crate) reading_secret: Option<Vec<u8>>,
     pub(crate) requester: Option<&'a str>,
     pub(crate) requester_key: Option<&'a str>,
-    pub(crate) requester_secret: Option<&'a [u8]>,
+    pub(crate) requester_secret: Option<Vec<u8>>,
 }
 
-/// Finds a task.
 pub(crate) fn find(connection: &mut PgConnection, id: TaskId) -> Result<Option<Task>, Error> {
     Ok(find_all(connection, &[id])?.remove(&id))
 }
 
-/// Finds tasks.
 pub(crate) fn find_all(
     connection: &mut PgConnection,
     ids: &[TaskId],
@@ -187,7 +184,7 @@ pub(crate) fn lock_free(
     Ok(locked.into_iter().collect())
 }
 
-/// Updates a locked task, with its audit entry.
+/// Updates a locked task, with its audit entry. Its webhooks that want the event `due` wait for a new due date, or for none.
 pub(crate) fn update(
     connection: &mut PgConnection,
     id: TaskId,
@@ -201,7 +198,15 @@ pub(crate) fn update(
         .bind::<Binary, _>(id)
         .execute(connection)?;
     if let Some(due_at) = changes.decision_by {
-        replace_due_dates(connection, id, due_at)?;
+        prepared(DELETE_DUE_DATES)
+            .bind::<Binary, _>(id)
+            .execute(connection)?;
+        if let Some(due_at) = due_at {
+            prepared(INSERT_DUE_DATES)
+                .bind::<Binary, _>(id)
+                .bind::<Timestamptz, _>(due_at)
+                .execute(connection)?;
+        }
     }
     if changes.approver_key.or(changes.requester_key).is_some() {
         prepared(RESUME).bind::<Binary, _>(id).execute(connection)?;
@@ -217,26 +222,8 @@ const UPDATE_STATE: &str = "UPDATE task_states SET version = version + 1, mtime 
     title_key = lower(tasks.title)
     FROM tasks WHERE tasks.id = $1 AND task_id = $1";
 
-/// Makes the webhooks of a locked task that want the event `due` wait for a new due date, or for none. A date that is
-/// not later than one of which a webhook was told already is no reason to tell it again.
-fn replace_due_dates(
-    connection: &mut PgConnection,
-    task: TaskId,
-    due_at: Option<DateTime<Utc>>,
-) -> Result<(), Error> {
-    prepared(DELETE_DUE_DATES)
-        .bind::<Binary, _>(task)
-        .execute(connection)?;
-    if let Some(due_at) = due_at {
-        prepared(INSERT_DUE_DATES)
-            .bind::<Binary, _>(task)
-            .bind::<Timestamptz, _>(due_at)
-            .execute(connection)?;
-    }
-    Ok(())
-}
-
 const DELETE_DUE_DATES: &str = "DELETE FROM due_dates
     WHERE webhook_id = ANY(ARRAY(SELECT id FROM webhooks WHERE task_id = $1 AND on_due))";
+/// A date that is not later than one of which a webhook was told already is no reason to tell it again.
 const INSERT_DUE_DATES: &str = "INSERT INTO due_dates (webhook_id, due_at)
     SELECT id, $2 FROM webhooks WHERE task_id = $1 AND on_due AND (last_due IS NULL OR last_due < $2)";
