@@ -116,11 +116,8 @@ fn start_context(
     running.on_scrape(move || pools.record_gauges());
     let (retention, shutdown) = (settings.audit_retention, running.shutdown());
     running.spawn(audit_log::retain(database.clone(), retention, shutdown));
-    running.spawn(jobs::retain(
-        database.clone(),
-        retention_rules(),
-        running.shutdown(),
-    ));
+    let rules = retention_rules();
+    running.spawn(jobs::retain(database.clone(), rules, running.shutdown()));
     running.spawn(mails::backlog::watch(database.clone(), running.shutdown()));
     let (deliveries, task) = Publisher::new(settings.broker, deliveries::QUEUE, running.shutdown());
     running.spawn(task);

@@ -20,13 +20,12 @@ impl ChangedUser {
         let is_admin = fields.required("isAdmin");
         let email = fields.optional("email");
         let user = changed.zip(is_active).zip(is_admin);
-        fields.finish_with(
-            user.map(|((Timestamp(changed), is_active), is_admin)| Self {
-                changed,
-                is_active,
-                is_admin,
-                email,
-            }),
-        )
+        let user = user.map(|((Timestamp(changed), is_active), is_admin)| Self {
+            changed,
+            is_active,
+            is_admin,
+            email,
+        });
+        fields.finish_with(user)
     }
 }

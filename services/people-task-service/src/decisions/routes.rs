@@ -47,7 +47,7 @@ pub(crate) async fn reject_task(input: DecisionInput) -> Result<TaskResponse, Pr
     resolve_task(input, Decision::Reject).await
 }
 
-/// The values that both routes extract.
+/// The values that these routes extract.
 type DecisionInput = (
     PartialCredentials,
     Result<OptionalJsonBody, Problem>,

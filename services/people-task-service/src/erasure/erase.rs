@@ -28,7 +28,7 @@ const MAILS: i64 = 1_000;
 const ANSWERS: i64 = 1_000;
 
 /// The result of one call.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Erased {
     /// The number of deleted tasks, and of deleted webhooks of other tasks.
@@ -77,27 +77,24 @@ pub(crate) async fn erase(
         own_tasks::record_erased_user(connection, erased.id, &erased.incarnation)
     };
     database.run(record).await?;
-    let full = delete_full_batches(database, &user, &meta).await?;
-    let mut erased = if full.more {
-        Erased {
-            more: true,
-            ..Erased::default()
-        }
-    } else {
-        database
-            .transaction(move |connection| erase_in_transaction(connection, &user, meta))
-            .await?
-    };
-    erased.deleted += full.tasks;
-    erased.deleted_tasks += full.tasks;
-    let Erased {
+    let mut all = delete_full_batches(database, &user, &meta).await?;
+    let mut blocked = false;
+    if !all.more {
+        let erase = move |connection: &mut _| erase_in_transaction(connection, &user, meta);
+        let rest = database.transaction(erase).await?;
+        blocked = rest.more && rest.tasks + rest.webhooks == 0 && !rest.progress;
+        all.tasks += rest.tasks;
+        all.webhooks += rest.webhooks;
+        all.more = rest.more;
+    }
+    let (deleted, more) = (all.tasks + all.webhooks, all.more);
+    tracing::info!(deleted, more, blocked, "a deleted user's data was erased");
+    Ok(Erased {
         deleted,
+        deleted_tasks: all.tasks,
         more,
         blocked,
-        ..
-    } = erased;
-    tracing::info!(deleted, more, blocked, "a deleted user's data was erased");
-    Ok(erased)
+    })
 }
 
 /// Deletes one full batch of tasks after another, until the time of the call is over. It leaves the rest, and all if
@@ -147,7 +144,7 @@ fn erase_in_transaction(
     connection: &mut Connection,
     user: &EraseRequest,
     meta: RequestMeta,
-) -> Result<Erased, Error> {
+) -> Result<Batch, Error> {
     let mut all = Batch::default();
     for step in STEPS {
         let batch = step(connection, user)?;
@@ -168,13 +165,7 @@ fn erase_in_transaction(
         all.more = entries.more;
         all.progress |= entries.rows > 0;
     }
-    let deleted = all.tasks + all.webhooks;
-    Ok(Erased {
-        deleted,
-        deleted_tasks: all.tasks,
-        more: all.more,
-        blocked: all.more && deleted == 0 && !all.progress,
-    })
+    Ok(all)
 }
 
 /// Deletes mails that are to be sent to the user about tasks of others.

@@ -21,8 +21,7 @@ impl EraseRequest {
         let present: Option<List<EmailAddress>> = fields.required("emails");
         let former: Option<List<RequesterAddress>> = fields.optional("formerEmails");
         let incarnation: Option<String> = fields.required("incarnation");
-        let required = present.zip(incarnation);
-        let (List(present), incarnation) = fields.finish_with(required)?;
+        let (List(present), incarnation) = fields.finish_with(present.zip(incarnation))?;
         let present = present.into_iter().map(|email| RequesterAddress {
             email,
             since: DateTime::UNIX_EPOCH,

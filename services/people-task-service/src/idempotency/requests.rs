@@ -55,8 +55,8 @@ pub(crate) fn repeatable(
         let message = "Must be one value of 1 to 255 printable ASCII characters, with or without quotes around it.";
         Problem::invalid_field(NAME, Invalid::new("invalid-idempotency-key", message))
     })?;
-    let object = body.object();
-    Ok(Some(Repeatable::new(keys, operation, user, &key, object)))
+    let request = Repeatable::new(keys, operation, user, &key, body.object());
+    Ok(Some(request))
 }
 
 /// The key of a header's value, without the quotes of a string of RFC 8941.

@@ -110,20 +110,16 @@ impl Repeatable {
         match found.next() {
             None => Ok(None),
             Some((_, false)) => Err(RepeatError::Reused),
-            Some((row, true)) => Ok(Some(row.answer())),
+            Some((row, true)) => Ok(Some(StoredAnswer {
+                body: row.answer.clone(),
+                task: row.task_id,
+                secrets: row.secrets(),
+            })),
         }
     }
 }
 
 impl Row {
-    fn answer(&self) -> StoredAnswer {
-        StoredAnswer {
-            body: self.answer.clone(),
-            task: self.task_id,
-            secrets: self.secrets(),
-        }
-    }
-
     fn secrets(&self) -> Option<[(Seed, Vec<u8>); 2]> {
         let (approver, requester) = self.seeds.as_ref()?.split_at_checked(16)?;
         let (of_approver, of_requester) = self.secrets.as_ref()?.split_at_checked(32)?;

@@ -1,11 +1,9 @@
 //! How a request is authenticated: by a token, a task's secret, or both.
 
-use std::future::Future;
-use std::pin::Pin;
-
 use actix_web::dev::Payload;
 use actix_web::{FromRequest, HttpRequest};
 use auth::{Caller, MaybeCaller, token_missing};
+use futures_util::future::LocalBoxFuture;
 use http_kit::{Problem, Query};
 use values::{Invalid, Secret};
 
@@ -32,7 +30,7 @@ pub(crate) struct AuthenticatedUser {
     pub(crate) actor: Actor,
 }
 
-type Extracting<T> = Pin<Box<dyn Future<Output = Result<T, Problem>>>>;
+type Extracting<T> = LocalBoxFuture<'static, Result<T, Problem>>;
 
 /// The secrets in query and header. A malformed secret matches no task, like any wrong one.
 fn secrets(request: &HttpRequest) -> Vec<PresentedSecret> {

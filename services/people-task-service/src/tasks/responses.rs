@@ -266,10 +266,8 @@ impl TaskResponse {
             TaskField::Mtime,
         ];
         let added = times.into_iter().filter(|_| is_plugin).chain(included);
-        let comment = task.comment.as_ref().map(|_| TaskField::Comment);
-        let selection = added
-            .chain(comment)
-            .fold(FieldSelection::new(is_plugin), FieldSelection::with);
+        let added = added.chain(task.comment.as_ref().map(|_| TaskField::Comment));
+        let selection = added.fold(FieldSelection::new(is_plugin), FieldSelection::with);
         Self::new(task, registrant, &selection).told_as(occasion)
     }
 
