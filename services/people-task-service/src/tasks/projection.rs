@@ -44,15 +44,11 @@ const DEFAULT_FIELDS: &[TaskField] = TaskField::ALL.split_at(DEFAULTS).0;
 const OPTIONAL_FIELDS: &[TaskField] = TaskField::ALL.split_at(DEFAULTS).1;
 
 impl TaskField {
-    /// Whether it is about the caller of a request. No call of a webhook has one.
-    fn is_about_caller(self) -> bool {
-        matches!(self, Self::IsApprover | Self::IsRequester | Self::CanDecide)
-    }
-
-    /// The fields that the body of a webhook call can have.
+    /// The fields that the body of a webhook call can have, which has no caller that a field could be about.
     pub(crate) fn of_webhooks() -> impl Iterator<Item = Self> {
+        let about_caller = [Self::IsApprover, Self::IsRequester, Self::CanDecide];
         let all = Self::ALL.iter().copied();
-        all.filter(|field| !field.is_about_caller())
+        all.filter(move |field| !about_caller.contains(field))
     }
 
     /// Those of them that `include` of a webhook can add.
