@@ -63,7 +63,7 @@ fn sources(folder: &Path) -> Vec<PathBuf> {
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
         let name = path.file_name().unwrap().to_str().unwrap();
-        if path.is_dir() && !["dev", "tests", "benches"].contains(&name) {
+        if path.is_dir() && !["dev", "tests"].contains(&name) {
             files.extend(sources(&path));
         } else if name.ends_with(".rs") {
             files.push(path);

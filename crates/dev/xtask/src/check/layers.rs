@@ -31,7 +31,6 @@ const LAYERS: [Layer; 2] = [
             "crates/values/src/id.rs",
             "crates/values/src/timestamp.rs",
             "services/people-task-service/src/status.rs",
-            "services/people-task-service/src/tasks/metadata.rs",
         ],
     },
     Layer {
