@@ -54,16 +54,12 @@ impl AddressPolicy {
             IpAddr::V6(v6) => embedded(v6).map_or(IpAddr::V6(v6), IpAddr::V4),
             v4 => v4,
         };
-        is_public(effective) || self.allows(effective)
-    }
-
-    fn allows(&self, address: IpAddr) -> bool {
-        let range = ALLOWED_EXPLICITLY
-            .iter()
-            .find(|range| range.contains(&address));
-        let covers = |network: &&IpNet| network.contains(&address);
-        let named = |network: &IpNet| range.is_none_or(|range| range.contains(network));
-        self.allowed.0.iter().filter(covers).any(named)
+        let mut ranges = ALLOWED_EXPLICITLY.iter();
+        let range = ranges.find(|range| range.contains(&effective));
+        let allows = |network: &IpNet| {
+            network.contains(&effective) && range.is_none_or(|range| range.contains(network))
+        };
+        is_public(effective) || self.allowed.0.iter().any(allows)
     }
 
     /// Returns the address if it may be called.
@@ -111,9 +107,10 @@ impl AddressPolicy {
         let Some(Host::Domain(name)) = url.host() else {
             return Ok(());
         };
-        let addresses = resolver.resolve(name).await.unwrap_or_default();
-        let mut checked = addresses.into_iter().map(|a| self.check_address(a));
-        checked.try_for_each(|checked| checked.map(drop))
+        for address in resolver.resolve(name).await.unwrap_or_default() {
+            self.check_address(address)?;
+        }
+        Ok(())
     }
 }
 
@@ -146,7 +143,8 @@ fn is_public(address: IpAddr) -> bool {
 /// Whether the IANA registry of special-purpose IPv4 addresses calls the address globally reachable.
 fn is_public_v4(address: Ipv4Addr) -> bool {
     let [a, b, c, _] = address.octets();
-    let special = match (a, b, c) {
+    !matches!(
+        (a, b, c),
         // "This network", private, loopback, multicast, reserved, broadcast.
         (0 | 10 | 127 | 224..=255, _, _)
         // Shared address space of providers.
@@ -159,21 +157,19 @@ fn is_public_v4(address: Ipv4Addr) -> bool {
         | (192, 88, 99)
         | (198, 18 | 19, _)
         | (198, 51, 100)
-        | (203, 0, 113) => true,
-        _ => false,
-    };
-    !special
+        | (203, 0, 113)
+    )
 }
 
 /// Only `2000::/3` is global unicast, with exceptions inside it.
 fn is_public_v6(address: Ipv6Addr) -> bool {
     let [a, b, ..] = address.segments();
     let global_unicast = a & 0xe000 == 0x2000;
-    let special = match (a, b) {
-        // Protocol assignments (Teredo, benchmarking, ORCHID …), documentation, 6to4.
-        (0x2001, 0..=0x01ff | 0x0db8) | (0x2002, _) | (0x3fff, 0..=0x0fff) => true,
-        _ => false,
-    };
+    // Protocol assignments (Teredo, benchmarking, ORCHID …), documentation, 6to4.
+    let special = matches!(
+        (a, b),
+        (0x2001, 0..=0x01ff | 0x0db8) | (0x2002, _) | (0x3fff, 0..=0x0fff)
+    );
     global_unicast && !special
 }
 

@@ -130,11 +130,7 @@ impl GuardedClient {
         // The resolver is not asked for a literal address.
         self.policy.check_url(url.parsed())?;
         let body_bytes = call.body_bytes;
-        let Limits {
-            timeout,
-            connect_timeout,
-            ..
-        } = self.limits;
+        let (timeout, connect_timeout) = (self.limits.timeout, self.limits.connect_timeout);
         let sent = self.client.request(request(url, call));
         let response = match tokio::time::timeout(timeout, sent).await {
             Ok(Ok(response)) => response,

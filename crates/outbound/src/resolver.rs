@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use futures_util::FutureExt as _;
 use futures_util::future::{BoxFuture, Shared, ready};
-use hickory_resolver::config::{NameServerConfig, ResolverConfig, ResolverOpts};
+use hickory_resolver::config::{NameServerConfig, ResolverConfig};
 use hickory_resolver::proto::rr::Name;
 use moka::sync::Cache;
 use parking_lot::Mutex;
@@ -127,8 +127,7 @@ impl SystemResolver {
             connection.port = address.port();
         }
         let config = ResolverConfig::from_parts(None, Vec::new(), vec![server]);
-        let config = SystemConfig::fixed(config, ResolverOpts::default())?;
-        Ok(Self::new(config))
+        Ok(Self::new(SystemConfig::fixed(config)?))
     }
 
     fn new(config: SystemConfig) -> Self {

@@ -76,13 +76,11 @@ impl SystemConfig {
     }
 
     /// A configuration that does not change, without hosts.
-    pub(crate) fn fixed(config: ResolverConfig, options: ResolverOpts) -> Result<Self, BuildError> {
-        let dns = build(config, options)?;
-        let (hosts, versions) = (Hosts::default(), [None; 2]);
+    pub(crate) fn fixed(config: ResolverConfig) -> Result<Self, BuildError> {
         let names = Names {
-            dns,
-            hosts,
-            versions,
+            dns: build(config, ResolverOpts::default())?,
+            hosts: Hosts::default(),
+            versions: [None; 2],
         };
         Ok(Self::new(None, names))
     }
@@ -180,13 +178,8 @@ impl Names {
             let query = Query::query(name.clone(), family);
             self.hosts.lookup_static_host(&query)
         });
-        let ip = |lookup: hickory_resolver::lookup::Lookup| {
-            let records = lookup.answers().iter();
-            records
-                .filter_map(|record| record.data.ip_addr())
-                .collect::<Vec<_>>()
-        };
-        found.flat_map(ip).collect()
+        let records = found.flat_map(|lookup| lookup.answers().to_vec());
+        records.filter_map(|record| record.data.ip_addr()).collect()
     }
 }
 

@@ -62,19 +62,8 @@ fn status_and_rows(chosen: &DeliveryQuery, binds: &mut Binds) -> (&'static str, 
     }
 }
 
-/// Locks a waiting delivery until the end of the transaction, which has locked its task. Returns whether there is one.
-pub(crate) fn lock(connection: &mut PgConnection, id: DeliveryId) -> Result<bool, Error> {
-    let locked: Option<DeliveryId> = deliveries::table
-        .find(id)
-        .select(deliveries::id)
-        .for_update()
-        .first(connection)
-        .optional()?;
-    Ok(locked.is_some())
-}
-
-/// Ends waiting deliveries, which the transaction has locked, as failed. If one is being sent at this moment, the result
-/// will not count. Returns those that it ended.
+/// Ends waiting deliveries as failed, in a transaction that has locked them or their task. If one is being sent at this
+/// moment, the result will not count. Returns those that it ended.
 pub(crate) fn cancel(
     connection: &mut PgConnection,
     ids: &[DeliveryId],
@@ -140,7 +129,8 @@ pub(crate) fn lock_failed(
     limit: i64,
 ) -> Result<OfTasks, Error> {
     let locked = finished_deliveries::table
-        .filter(is_failed())
+        // A literal, for which Postgres uses the partial index.
+        .filter(sql::<Bool>("status = 'fail'"))
         .filter(finished_deliveries::host.eq(host))
         .order(finished_deliveries::id)
         .limit(limit)
@@ -149,11 +139,6 @@ pub(crate) fn lock_failed(
         .select((finished_deliveries::id, finished_deliveries::task_id))
         .load(connection);
     Ok(locked?)
-}
-
-/// A literal, for which Postgres uses the partial index.
-fn is_failed() -> diesel::expression::SqlLiteral<Bool> {
-    sql::<Bool>("status = 'fail'")
 }
 
 /// Inserts audit entries, in the form of [`Entry::to_json`](audit_log::Entry::to_json).

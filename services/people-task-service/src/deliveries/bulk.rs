@@ -1,7 +1,5 @@
 //! Changes of many deliveries of a host, a limited number in each call.
 
-use std::collections::HashMap;
-
 use audit_log::{AuthMethod, RequestMeta};
 use auth::Caller;
 use database::{Connection, Database, Error};
@@ -154,11 +152,7 @@ fn restart_failed(
     failed.retain(|(_, task)| tasks.contains(task));
     let ids: Vec<_> = failed.iter().map(|(id, _)| *id).collect();
     let restarted = store::restart(connection, &ids)?;
-    let tasks: HashMap<_, _> = failed.into_iter().collect();
-    let changed = restarted
-        .iter()
-        .filter_map(|due| Some((due.id, *tasks.get(&due.id)?)));
-    let changed: Vec<_> = changed.collect();
-    cause.record(connection, AuditAction::DeliveryRedelivered, &changed)?;
+    failed.retain(|(id, _)| restarted.iter().any(|due| due.id == *id));
+    cause.record(connection, AuditAction::DeliveryRedelivered, &failed)?;
     Ok(restarted)
 }

@@ -27,10 +27,9 @@ pub(crate) async fn cancel(
         let task = store::find_task(connection, id)?.ok_or(DeliveryError::NotFound)?;
         // Its webhook is not deleted meanwhile.
         let task = task_store::lock(connection, task)?.ok_or(DeliveryError::NotFound)?;
-        if !all_store::lock(connection, id)? {
+        if all_store::cancel(connection, &[id])?.is_empty() {
             return Err(DeliveryError::Ended);
         }
-        all_store::cancel(connection, &[id])?;
         let entry = AuditAction::DeliveryCancelled.on_task(task.id, identity, meta);
         let entry = entry.detail(json!({ "deliveryId": id }));
         entry.record(connection).map_err(database::Error::from)?;

@@ -4,31 +4,18 @@ use messaging::Message;
 use telemetry::RequestContext;
 use values::{DeliveryId, FromText as _};
 
-/// A delivery that is due.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct DueDelivery {
-    pub(crate) id: DeliveryId,
-    /// As [`lane_of`](crate::deliveries::lane_of) returns it.
-    pub(crate) lane: String,
-}
+use crate::deliveries::DueDelivery;
 
 /// A message that names these deliveries, caused by a request; `None` for no deliveries. Each line has a lane, which is
 /// two words, and the identifiers of its deliveries, separated by spaces.
 pub(crate) fn due_message(due: &[DueDelivery], cause: RequestContext) -> Option<Message> {
-    let mut text = String::new();
-    let mut last = None;
-    for DueDelivery { id, lane } in due {
-        if last != Some(lane) {
-            if last.is_some() {
-                text.push('\n');
-            }
-            text.push_str(lane);
-            last = Some(lane);
-        }
-        text.push(' ');
-        text.push_str(&id.to_string());
-    }
-    last.map(|_| Message::transient(text, cause))
+    let lines = due.chunk_by(|one, next| one.lane == next.lane).map(|due| {
+        let lane = due.first().map(|due| due.lane.as_str());
+        let ids: Vec<_> = due.iter().map(|due| due.id.to_string()).collect();
+        format!("{} {}", lane.unwrap_or_default(), ids.join(" "))
+    });
+    let text = lines.collect::<Vec<_>>().join("\n");
+    (!due.is_empty()).then(|| Message::transient(text, cause))
 }
 
 /// The deliveries that a message names; `None` if it is invalid.

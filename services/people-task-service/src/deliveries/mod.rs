@@ -22,10 +22,10 @@ use std::time::Duration;
 use jobs::RetentionRule;
 use messaging::Queue;
 
-pub(crate) use self::due::{DueDelivery, due_message};
+pub(crate) use self::due::due_message;
 pub(crate) use self::lane::{LaneParts, group_of, host_of, lane_of, owner_of, scheme_and_host};
-
 pub(crate) use self::responses::TestResult;
+pub(crate) use self::store::DueDelivery;
 
 /// Calls that tried webhooks are kept for as long as their number is limited by them.
 pub(crate) const TEST_RETENTION: RetentionRule = RetentionRule {

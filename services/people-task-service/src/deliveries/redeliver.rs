@@ -6,9 +6,9 @@ use telemetry::RequestContext;
 use values::DeliveryId;
 
 use crate::audit::AuditAction;
+use crate::deliveries::due_message;
 use crate::deliveries::error::DeliveryError;
 use crate::deliveries::store::{self, Delivery};
-use crate::deliveries::{DueDelivery, due_message};
 use crate::tasks::access::{AccessDenied, Actor, Permission};
 use crate::tasks::{TaskError, store as task_store};
 
@@ -25,34 +25,26 @@ pub(crate) async fn redeliver(
     id: DeliveryId,
     meta: RequestMeta,
 ) -> Result<Delivery, DeliveryError> {
-    let (delivery, restarted) = database
-        .transaction(move |connection| restart(connection, &actor, id, meta))
-        .await?;
+    let restart = move |connection: &mut Connection| {
+        let task = store::find_task(connection, id)?.ok_or(DeliveryError::NotFound)?;
+        // Its webhook is not deleted meanwhile.
+        let task = task_store::lock(connection, task)?.ok_or(DeliveryError::NotFound)?;
+        let allowed = actor.relations_to(&task).check(Permission::ViewDeliveries);
+        allowed.map_err(|denied| match denied {
+            AccessDenied::Hidden => DeliveryError::NotFound,
+            AccessDenied::Forbidden => TaskError::Forbidden.into(),
+        })?;
+        let restarted = store::restart(connection, &[id])?;
+        let identity = actor.audit_identity(&task, Permission::ViewDeliveries);
+        let entry = AuditAction::DeliveryRedelivered.on_task(task.id, identity, meta);
+        let entry = entry.detail(json!({ "deliveryId": id }));
+        entry.record(connection).map_err(database::Error::from)?;
+        let delivery = store::find(connection, id)?.ok_or(DeliveryError::NotFound)?;
+        Ok::<_, DeliveryError>((delivery, restarted))
+    };
+    let (delivery, restarted) = database.transaction(restart).await?;
     tracing::info!("a delivery was restarted");
     let cause = RequestContext::current_or_fresh();
     publisher.send(due_message(&restarted, cause));
     Ok(delivery)
-}
-
-fn restart(
-    connection: &mut Connection,
-    actor: &Actor,
-    id: DeliveryId,
-    meta: RequestMeta,
-) -> Result<(Delivery, Vec<DueDelivery>), DeliveryError> {
-    let task = store::find_task(connection, id)?.ok_or(DeliveryError::NotFound)?;
-    // Its webhook is not deleted meanwhile.
-    let task = task_store::lock(connection, task)?.ok_or(DeliveryError::NotFound)?;
-    let allowed = actor.relations_to(&task).check(Permission::ViewDeliveries);
-    allowed.map_err(|denied| match denied {
-        AccessDenied::Hidden => DeliveryError::NotFound,
-        AccessDenied::Forbidden => TaskError::Forbidden.into(),
-    })?;
-    let restarted = store::restart(connection, &[id])?;
-    let identity = actor.audit_identity(&task, Permission::ViewDeliveries);
-    let entry = AuditAction::DeliveryRedelivered.on_task(task.id, identity, meta);
-    let entry = entry.detail(json!({ "deliveryId": id }));
-    entry.record(connection).map_err(database::Error::from)?;
-    let delivery = store::find(connection, id)?.ok_or(DeliveryError::NotFound)?;
-    Ok((delivery, restarted))
 }

@@ -50,9 +50,8 @@ impl FromText for Host {
     fn from_text(text: &str) -> Result<Self, Invalid> {
         let text = bounded_text(text, 1, 253)?.to_ascii_lowercase();
         let trimmed = text.trim_end_matches('.');
-        Ok(Self(
-            if trimmed.is_empty() { &text } else { trimmed }.to_owned(),
-        ))
+        let host = if trimmed.is_empty() { &text } else { trimmed };
+        Ok(Self(host.to_owned()))
     }
 }
 
@@ -105,11 +104,9 @@ fn choose(
             return Err(Problem::invalid_field("filter", invalid));
         }
     }
-    let invalid = |invalid| Problem::invalid_field("filter", invalid);
-    let status = status.map(|text| DeliveryStatus::from_text(text));
-    let status = status.transpose().map_err(invalid)?;
-    let host = host.map(|text| Host::from_text(text));
-    let host = host.transpose().map_err(invalid)?;
+    // The filters have checked both.
+    let status = status.and_then(|text| DeliveryStatus::from_text(text).ok());
+    let host = host.and_then(|text| Host::from_text(text).ok());
     // No index has the hosts of deliveries that were sent, of which there may be billions.
     if host.is_some() && matches!(status, None | Some(DeliveryStatus::Sent)) {
         let message = "Filter by a host together with status:pending or status:fail.";

@@ -7,7 +7,6 @@ use serde_json::Value;
 use utoipa::ToSchema;
 use values::{DeliveryId, TaskId, Timestamp, WebhookId};
 
-use crate::deliveries::DueDelivery;
 use crate::deliveries::responses::Attempt;
 use crate::free_rows::lock_free_rows;
 use crate::schema::{deliveries, webhooks};
@@ -96,7 +95,6 @@ pub(crate) fn load_of_task(
     select(&condition, &order, binds).load(connection, limits)
 }
 
-/// Finds a delivery.
 pub(crate) fn find(
     connection: &mut PgConnection,
     id: DeliveryId,
@@ -104,17 +102,11 @@ pub(crate) fn find(
     let mut binds = Binds::default();
     let id = binds.add(Bind::Bytes(id.as_bytes().to_vec()));
     let condition = format!("all_deliveries.id = {id}");
-    let Statement {
-        query,
-        binds,
-        is_cached,
-        ..
-    } = select(&condition, "id", binds);
-    let found = composed(query, binds, is_cached).get_result(connection);
+    let select = select(&condition, "id", binds);
+    let found = composed(select.query, select.binds, select.is_cached).get_result(connection);
     Ok(found.optional()?)
 }
 
-/// Finds the task of a delivery.
 pub(crate) fn find_task(
     connection: &mut PgConnection,
     id: DeliveryId,
@@ -127,6 +119,14 @@ pub(crate) fn find_task(
     Ok(found?)
 }
 
+/// A delivery that is due.
+#[derive(Debug, Clone, PartialEq, Eq, Queryable)]
+pub(crate) struct DueDelivery {
+    pub(crate) id: DeliveryId,
+    /// As [`lane_of`](crate::deliveries::lane_of) returns it.
+    pub(crate) lane: String,
+}
+
 /// Makes deliveries due now and their webhooks pending if the deliveries are of their newest events, inside a transaction
 /// that has locked their tasks.
 pub(crate) fn restart(
@@ -134,12 +134,7 @@ pub(crate) fn restart(
     ids: &[DeliveryId],
 ) -> Result<Vec<DueDelivery>, Error> {
     let restart = prepared(RESTART).bind::<Array<Binary>, _>(ids);
-    let restarted: Vec<(DeliveryId, String)> =
-        restart.returning::<(Binary, Text)>().load(connection)?;
-    let restarted = restarted.into_iter();
-    Ok(restarted
-        .map(|(id, lane)| DueDelivery { id, lane })
-        .collect())
+    Ok(restart.returning::<(Binary, Text)>().load(connection)?)
 }
 
 // The schedule starts again. The status of a webhook is about its newest event. If a waiting delivery is being sent at

@@ -1,10 +1,8 @@
 //! Calls that try webhooks, in raw SQL because of its arithmetic with times.
 
-use std::time::Duration;
-
 use database::{Error, prepared};
 use diesel::sql_types::{BigInt, Binary, Bool, Jsonb, Nullable, Text};
-use diesel::{OptionalExtension as _, PgConnection, QueryableByName, RunQueryDsl as _};
+use diesel::{OptionalExtension as _, PgConnection, Queryable, RunQueryDsl as _};
 use serde_json::Value;
 use telemetry::RequestContext;
 use values::{DeliveryId, UserId, WebhookId};
@@ -12,27 +10,16 @@ use values::{DeliveryId, UserId, WebhookId};
 use crate::deliveries::TestResult;
 
 /// What was requested within the last minute.
-#[derive(QueryableByName)]
+#[derive(Queryable)]
 pub(crate) struct Lately {
     /// By everyone.
-    #[diesel(sql_type = BigInt)]
     pub(crate) all: i64,
     /// By the user.
-    #[diesel(sql_type = BigInt)]
     pub(crate) own: i64,
     /// How long the oldest of these counts, in milliseconds.
-    #[diesel(sql_type = BigInt)]
-    remaining: i64,
+    pub(crate) remaining: i64,
     /// Whether deliveries to the host are paused.
-    #[diesel(sql_type = Bool)]
     pub(crate) is_paused: bool,
-}
-
-impl Lately {
-    /// How long the oldest one counts.
-    pub(crate) fn wait(&self) -> Duration {
-        Duration::from_millis(u64::try_from(self.remaining).unwrap_or_default())
-    }
 }
 
 /// Counts what was requested, in a transaction that inserts another one: no other counts before it has ended.
@@ -50,10 +37,10 @@ pub(crate) fn count_lately(
         FROM webhook_tests WHERE requested > now() - interval '1 minute'",
     );
     let count = count.bind::<Binary, _>(user).bind::<Text, _>(host);
+    let count = count.returning::<(BigInt, BigInt, BigInt, Bool)>();
     Ok(count.get_result(connection)?)
 }
 
-/// Requests a call.
 pub(crate) fn insert(
     connection: &mut PgConnection,
     id: DeliveryId,
@@ -94,7 +81,6 @@ pub(crate) fn withdraw(connection: &mut PgConnection, id: DeliveryId) -> Result<
     Ok(())
 }
 
-/// Deletes what a user has requested.
 pub(crate) fn delete_of(connection: &mut PgConnection, user: UserId) -> Result<(), Error> {
     prepared("DELETE FROM webhook_tests WHERE requested_by = $1")
         .bind::<Binary, _>(user)
@@ -114,7 +100,6 @@ pub(crate) fn take(connection: &mut PgConnection, limit: i64) -> Result<Vec<Deli
     Ok(take.load(connection)?)
 }
 
-/// Records results.
 pub(crate) fn record(
     connection: &mut PgConnection,
     id: DeliveryId,

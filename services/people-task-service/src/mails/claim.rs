@@ -9,7 +9,7 @@ use values::{Language, MailId, Names as _, Secret, Timestamp, UserId};
 use crate::mailing::{Mailing, Part, Seed};
 use crate::mails::claim_store::{self, ClaimedMail};
 use crate::mails::requests::{Report, Room};
-use crate::mails::responses::{DueMail, DueMails, Links};
+use crate::mails::responses::{DueMail, DueMails};
 use crate::mails::store::RecipientHash;
 use crate::mails::turns::{Turn, Turns};
 use crate::mails::{MailKind, store, unsubscribe};
@@ -199,12 +199,6 @@ fn due_mail(
         let token = unsubscribe::token(keys.current(), recipient);
         format!("{url}/people-task/reminders/unsubscribe?token={token}")
     };
-    let links = Links {
-        task_link: link(if is_decided { "&role=requester" } else { "" }),
-        approve_link: is_pending.then(|| link("&action=approve")),
-        reject_link: is_pending.then(|| link("&action=reject")),
-        unsubscribe_link: kind.is_reminder().then(unsubscribe_link),
-    };
     DueMail {
         id: row.id,
         attempt: row.lease,
@@ -213,8 +207,11 @@ fn due_mail(
         recipient,
         to: row.address,
         decision_by: row.decision_by.map(Timestamp),
+        task_link: link(if is_decided { "&role=requester" } else { "" }),
+        approve_link: is_pending.then(|| link("&action=approve")),
+        reject_link: is_pending.then(|| link("&action=reject")),
+        unsubscribe_link: kind.is_reminder().then(unsubscribe_link),
         task: row.task,
-        links,
     }
 }
 
@@ -265,11 +262,11 @@ fn count_for(
     }
     // What was counted before these mails.
     let mut counts: HashMap<Vec<u8>, u32> = HashMap::new();
-    for row in claim_store::count(connection, &all)? {
-        let own = all.iter().filter(|hash| hash.as_slice() == row.counted);
-        let total = usize::try_from(row.mails).unwrap_or_default();
+    for (counted, mails) in claim_store::count(connection, &all)? {
+        let own = all.iter().filter(|hash| hash.as_slice() == counted);
+        let total = usize::try_from(mails).unwrap_or_default();
         let earlier = u32::try_from(total.saturating_sub(own.count())).unwrap_or(u32::MAX);
-        counts.insert(row.counted, earlier);
+        counts.insert(counted, earlier);
     }
     let mut limited = HashSet::new();
     for mail in mails {

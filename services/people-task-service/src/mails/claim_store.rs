@@ -9,19 +9,16 @@ use diesel::{ExpressionMethods as _, QueryDsl as _, QueryableByName, RunQueryDsl
 use serde::Serialize;
 use values::{MailId, TaskId, UserId};
 
-use crate::schema::task_mails;
+use crate::schema::{task_mails, task_states};
 use crate::status::{TaskStatus, shown_status};
 
 /// A mail that was claimed.
 #[derive(QueryableByName)]
+#[diesel(table_name = task_mails)]
 pub(super) struct ClaimedMail {
-    #[diesel(sql_type = Binary)]
     pub(super) id: MailId,
-    #[diesel(sql_type = BigInt)]
     pub(super) lease: i64,
-    #[diesel(sql_type = Text)]
     pub(super) kind: String,
-    #[diesel(sql_type = Binary)]
     pub(super) recipient: Vec<u8>,
     /// Whether its time is longer ago than mails are sent late.
     #[diesel(sql_type = Bool)]
@@ -51,11 +48,10 @@ pub(super) struct ClaimedMail {
 
 /// The task of a mail, as the mail tells of it.
 #[derive(QueryableByName, Serialize)]
+#[diesel(table_name = task_states)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct MailedTask {
-    #[diesel(sql_type = Binary)]
     pub(super) task_id: TaskId,
-    #[diesel(sql_type = Binary)]
     pub(super) creator: UserId,
     #[diesel(sql_type = Text)]
     requester: String,
@@ -66,11 +62,8 @@ pub(super) struct MailedTask {
     /// The beginning of the description.
     #[diesel(sql_type = Text)]
     description: String,
-    #[diesel(sql_type = Text)]
     pub(super) status: TaskStatus,
-    #[diesel(sql_type = Nullable<Text>)]
     decided_by: Option<String>,
-    #[diesel(sql_type = Nullable<Text>)]
     comment: Option<String>,
 }
 
@@ -134,29 +127,20 @@ pub(super) fn delay(connection: &mut Connection, ids: &[MailId]) -> Result<(), E
     Ok(())
 }
 
-/// Deletes claimed mails.
 pub(super) fn delete(connection: &mut Connection, ids: &[MailId]) -> Result<(), Error> {
     diesel::delete(task_mails::table.filter(task_mails::id.eq_any(ids))).execute(connection)?;
     Ok(())
 }
 
-/// How many mails were counted for a recipient or a creator in this hour.
-#[derive(QueryableByName)]
-pub(super) struct Count {
-    #[diesel(sql_type = Binary)]
-    pub(super) counted: Vec<u8>,
-    #[diesel(sql_type = BigInt)]
-    pub(super) mails: i64,
-}
-
-/// Counts mails, each once for everything that it counts for, and returns the counts.
+/// Counts mails, each once for every recipient or creator that it counts for. Returns how many were counted for each of
+/// these in this hour.
 pub(super) fn count(
     connection: &mut Connection,
     counted: &[[u8; 32]],
-) -> Result<Vec<Count>, Error> {
+) -> Result<Vec<(Vec<u8>, i64)>, Error> {
     let counted: Vec<_> = counted.iter().map(<[u8; 32]>::as_slice).collect();
     let count = prepared(COUNT).bind::<Array<Binary>, _>(counted);
-    Ok(count.load(connection)?)
+    Ok(count.returning::<(Binary, BigInt)>().load(connection)?)
 }
 
 // In one order, so that two of them never wait for each other.

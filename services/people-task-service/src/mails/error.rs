@@ -1,4 +1,3 @@
-use database::database_problem;
 use http_kit::{Problem, problem_responses};
 use values::Invalid;
 
@@ -8,8 +7,6 @@ pub(crate) enum MailError {
     /// The token of an unsubscribe link is not one that was made here, or mail is off.
     #[error("the token is invalid")]
     InvalidToken,
-    #[error(transparent)]
-    Database(#[from] database::Error),
 }
 
 impl From<MailError> for Problem {
@@ -19,7 +16,6 @@ impl From<MailError> for Problem {
                 let message = "Must be the token of a link in a mail.";
                 Self::invalid_field("token", Invalid::new("invalid-token", message))
             }
-            MailError::Database(error) => database_problem(error),
         }
     }
 }

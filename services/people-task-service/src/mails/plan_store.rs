@@ -35,7 +35,6 @@ pub(crate) struct Replan {
     pub(crate) new_due_date: bool,
 }
 
-/// Whether mails are sent about a task.
 pub(crate) fn is_mailed(connection: &mut Connection, task: TaskId) -> Result<bool, Error> {
     let row = mailed_tasks::table.find(task);
     Ok(diesel::select(exists(row)).get_result(connection)?)

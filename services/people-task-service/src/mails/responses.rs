@@ -32,14 +32,6 @@ pub(super) struct DueMail {
     pub(super) decision_by: Option<Timestamp>,
     #[serde(flatten)]
     pub(super) task: MailedTask,
-    #[serde(flatten)]
-    pub(super) links: Links,
-}
-
-/// The links of a mail. They contain secrets.
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct Links {
     pub(super) task_link: String,
     /// The same, with a proposed decision.
     pub(super) approve_link: Option<String>,

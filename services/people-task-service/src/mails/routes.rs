@@ -97,7 +97,8 @@ pub(crate) async fn unsubscribe_recipient(
 ) -> Result<HttpResponse, Problem> {
     let query = UnsubscribeQuery::parse(&query)?;
     let recipient = unsubscribe::recipient_of(&context.mailing, &query.token)?;
-    unsubscribe::set_opt_out(&context.database, recipient, !query.turns_on).await?;
+    let set = unsubscribe::set_opt_out(&context.database, recipient, !query.turns_on).await;
+    set.map_err(database_problem)?;
     let step = if query.turns_on { Step::On } else { Step::Off };
     respond(&request, &context, step, &query.token)
 }

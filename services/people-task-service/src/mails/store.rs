@@ -23,9 +23,8 @@ impl From<&EmailAddress> for RecipientHash {
 
 /// How many seconds ago the mail that has been due for longest should have been claimed; 0 without one.
 pub(crate) fn oldest_due(connection: &mut Connection) -> Result<f64, Error> {
-    Ok(prepared(OLDEST_DUE)
-        .returning::<Double>()
-        .get_result(connection)?)
+    let oldest = prepared(OLDEST_DUE).returning::<Double>();
+    Ok(oldest.get_result(connection)?)
 }
 
 const OLDEST_DUE: &str =
@@ -82,10 +81,8 @@ pub(crate) fn has_of_recipients(
 }
 
 fn hashes(addresses: &[&EmailAddress]) -> Vec<Vec<u8>> {
-    let hashes = addresses
-        .iter()
-        .map(|address| RecipientHash::from(*address).0.to_vec());
-    hashes.collect()
+    let hash = |address: &&EmailAddress| RecipientHash::from(*address).0.to_vec();
+    addresses.iter().map(hash).collect()
 }
 
 /// Records that a recipient wants no reminders, or wants them again.

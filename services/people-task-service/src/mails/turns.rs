@@ -4,7 +4,7 @@ use database::{Connection, Error};
 use parking_lot::Mutex;
 use values::UserId;
 
-use crate::mails::turns_store::{self, Scanned};
+use crate::mails::turns_store;
 
 /// How many of the oldest due mails are looked at. If there are no more, their creators are all that have any.
 const OLDEST: i64 = 256;
@@ -32,9 +32,9 @@ impl Turns {
     /// Only the database can fail.
     pub(super) fn begin(&self, connection: &mut Connection, limit: usize) -> Result<Turn, Error> {
         let last = *self.last.lock();
-        let oldest = turns_store::creators_of_oldest(connection, OLDEST)?;
-        let (turn, next) = if oldest.are_all {
-            let turn = turn_of(oldest.creators, last, limit);
+        let (creators, are_all) = turns_store::creators_of_oldest(connection, OLDEST)?;
+        let (turn, next) = if are_all {
+            let turn = turn_of(creators, last, limit);
             let next = turn.creators.last().copied();
             (turn, next)
         } else {
@@ -63,17 +63,14 @@ fn search(
     last: Option<UserId>,
     limit: usize,
 ) -> Result<(Turn, Option<UserId>), Error> {
-    let Scanned {
-        due: mut creators,
-        last: mut end,
-    } = turns_store::scan_creators(connection, last, limit)?;
+    let (mut creators, mut end) = turns_store::scan_creators(connection, last, limit)?;
     if let Some(last) = last
         && end.is_none()
     {
-        let before = turns_store::scan_creators(connection, None, limit - creators.len())?;
-        let due = before.due.into_iter();
-        creators.extend(due.take_while(|creator| *creator <= last));
-        end = before.last.filter(|creator| *creator < last);
+        let left = limit - creators.len();
+        let (due, before) = turns_store::scan_creators(connection, None, left)?;
+        creators.extend(due.into_iter().take_while(|creator| *creator <= last));
+        end = before.filter(|creator| *creator < last);
     }
     let next = end.or_else(|| creators.last().copied());
     let others = end.is_some();

@@ -1,7 +1,7 @@
 use auth::{MailKey, MailKeys};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use database::{Connection, Database};
+use database::{Connection, Database, Error};
 use values::Secret;
 
 use crate::mailing::Mailing;
@@ -13,14 +13,9 @@ const SIGNATURE_BYTES: usize = 16;
 
 /// The token of an unsubscribe link: the hash of the recipient's address and a signature. It does not expire.
 pub(super) fn token(key: &MailKey, recipient: RecipientHash) -> String {
-    let bytes = [recipient.0.as_slice(), &signature(key, recipient)].concat();
+    let mut bytes = [recipient.0, key.derive("unsubscribe", &[&recipient.0])].concat();
+    bytes.truncate(recipient.0.len() + SIGNATURE_BYTES);
     URL_SAFE_NO_PAD.encode(bytes)
-}
-
-fn signature(key: &MailKey, recipient: RecipientHash) -> Vec<u8> {
-    let mut signature = key.derive("unsubscribe", &[&recipient.0]).to_vec();
-    signature.truncate(SIGNATURE_BYTES);
-    signature
 }
 
 /// The recipient of a token.
@@ -48,12 +43,12 @@ fn parse(keys: &MailKeys, token: &str) -> Option<RecipientHash> {
 /// Records that a recipient wants no reminders or, if `is_out` is false, wants them again.
 ///
 /// # Errors
-/// [`MailError::Database`].
+/// Only the database can fail.
 pub(super) async fn set_opt_out(
     database: &Database,
     recipient: RecipientHash,
     is_out: bool,
-) -> Result<(), MailError> {
+) -> Result<(), Error> {
     let set = move |connection: &mut Connection| store::set_opt_out(connection, recipient, is_out);
     database.run(set).await?;
     tracing::info!(is_out, "a recipient turned reminders off or on");

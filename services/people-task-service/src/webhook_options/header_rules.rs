@@ -39,17 +39,12 @@ const OWNED_PREFIXES: &[&str] = &["proxy-", "webhook-", "x-forwarded-"];
 /// Checks the name and the value of a header, and returns the name in lower case.
 pub(super) fn check(name: &str, value: &str) -> Result<HeaderName, Invalid> {
     let parsed = HeaderName::from_bytes(name.as_bytes()).map_err(|_| {
-        Invalid::new(
-            "invalid-header-name",
-            "Must be names of HTTP headers such as `Authorization`.",
-        )
+        let message = "Must be names of HTTP headers such as `Authorization`.";
+        Invalid::new("invalid-header-name", message)
     })?;
     let lower = parsed.as_str();
-    if OWNED.contains(&lower)
-        || OWNED_PREFIXES
-            .iter()
-            .any(|prefix| lower.starts_with(prefix))
-    {
+    let mut prefixes = OWNED_PREFIXES.iter();
+    if OWNED.contains(&lower) || prefixes.any(|prefix| lower.starts_with(prefix)) {
         let message = format!(
             "Must not have `{lower}`, which the protocol, the client or the signature sets."
         );

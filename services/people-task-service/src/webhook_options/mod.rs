@@ -7,7 +7,7 @@
 mod header_rules;
 mod requests;
 mod success;
-mod template;
+pub(crate) mod template;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -17,7 +17,7 @@ use values::{Names as _, WebhookId};
 pub(crate) use self::header_rules::{MAX_HEADER_BYTES, MAX_HEADERS};
 pub(crate) use self::requests::{BodyTemplate, Include, NewHeaders};
 pub(crate) use self::success::Success;
-use crate::header_keys::{HeaderKeys, HeaderPairs, SealedHeaders};
+use crate::header_keys::{HeaderKeys, SealedHeaders};
 use crate::tasks::projection::TaskField;
 
 /// The form of the document. A worker that does not know the form of one sends nothing.
@@ -83,21 +83,6 @@ impl WebhookOptions {
         self.headers.as_ref().map(|headers| headers.key.as_str())
     }
 
-    /// The headers of the webhook; none if it has none.
-    ///
-    /// # Errors
-    /// [`OptionsError::Sealed`].
-    pub(crate) fn open_headers(
-        &self,
-        keys: &HeaderKeys,
-        webhook: WebhookId,
-    ) -> Result<HeaderPairs, OptionsError> {
-        match &self.headers {
-            Some(sealed) => keys.open(webhook, sealed).ok_or(OptionsError::Sealed),
-            None => Ok(HeaderPairs::new()),
-        }
-    }
-
     /// The options with the headers sealed by the first key; `None` if that is not possible.
     pub(crate) fn resealed(&self, keys: &HeaderKeys, webhook: WebhookId) -> Option<Self> {
         let opened = keys.open(webhook, self.headers.as_ref()?)?;
@@ -124,12 +109,5 @@ impl WebhookOptions {
     /// webhooks.
     pub(crate) fn shape_the_request(&self) -> bool {
         self.headers.is_some() || self.method.is_some() || self.body.is_some()
-    }
-
-    /// The body, from the values of all fields.
-    pub(crate) fn body(&self, values: &serde_json::Map<String, Value>) -> Option<Value> {
-        self.body
-            .as_ref()
-            .map(|body| template::render(body, values))
     }
 }

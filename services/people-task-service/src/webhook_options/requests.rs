@@ -43,10 +43,9 @@ impl FieldValue for Include {
         for name in Vec::<String>::from_json(value)? {
             let field = TaskField::that_webhooks_include().find(|field| field.name() == name);
             let field = field.ok_or_else(|| {
-                let names: Vec<_> = TaskField::that_webhooks_include()
-                    .map(Names::name)
-                    .collect();
-                let message = format!("Must be an array of: {}.", names.join(", "));
+                let names = TaskField::that_webhooks_include().map(Names::name);
+                let names = names.collect::<Vec<_>>().join(", ");
+                let message = format!("Must be an array of: {names}.");
                 Invalid::new("unknown-field", message)
             })?;
             if !fields.contains(&field) {
@@ -76,12 +75,8 @@ pub(crate) struct NewHeaders(pub(crate) HeaderPairs);
 
 impl FieldValue for NewHeaders {
     fn from_json(value: &Value) -> Result<Self, Invalid> {
-        let wrong = || {
-            Invalid::new(
-                "invalid-type",
-                "Must be an object whose values are strings.",
-            )
-        };
+        let message = "Must be an object whose values are strings.";
+        let wrong = || Invalid::new("invalid-type", message);
         let object = value.as_object().ok_or_else(wrong)?;
         if object.len() > MAX_HEADERS {
             return Err(Invalid::new("too-many", "Must be at most 10 headers."));
@@ -102,10 +97,8 @@ impl FieldValue for NewHeaders {
             return Err(Invalid::new("too-short", "Must have at least one header."));
         }
         if bytes > MAX_HEADER_BYTES {
-            return Err(Invalid::new(
-                "too-long",
-                "Must have at most 4 KiB of names and values together.",
-            ));
+            let message = "Must have at most 4 KiB of names and values together.";
+            return Err(Invalid::new("too-long", message));
         }
         Ok(Self(headers))
     }
@@ -170,10 +163,8 @@ impl FieldValue for Success {
 
     fn from_json(value: &Value) -> Result<Self, Invalid> {
         let object = json_object(value, MAX_STATUSES * 8 + MAX_POINTER * 8 + MAX_VALUE)?;
-        if let Some(name) = object
-            .keys()
-            .find(|name| !["status", "pointer", "value"].contains(&name.as_str()))
-        {
+        let known = ["status", "pointer", "value"];
+        if let Some(name) = object.keys().find(|name| !known.contains(&name.as_str())) {
             let name: String = name.chars().take(40).collect();
             let message = format!("Must have only `status`, `pointer` and `value`, not `{name}`.");
             return Err(Invalid::new("unknown-name", message));
@@ -185,19 +176,13 @@ impl FieldValue for Success {
             return Err(Invalid::new("required", "Must have `status` or `pointer`."));
         }
         if value.is_some() && pointer.is_none() {
-            return Err(Invalid::new(
-                "required",
-                "`value` needs a `pointer`, which may be an empty string.",
-            ));
+            let message = "`value` needs a `pointer`, which may be an empty string.";
+            return Err(Invalid::new("required", message));
         }
-        if value
-            .as_ref()
-            .is_some_and(|value| value.to_string().len() > MAX_VALUE)
-        {
-            return Err(Invalid::new(
-                "too-long",
-                "`value` must have at most 1 KiB as JSON.",
-            ));
+        let is_long = |value: &Value| value.to_string().len() > MAX_VALUE;
+        if value.as_ref().is_some_and(is_long) {
+            let message = "`value` must have at most 1 KiB as JSON.";
+            return Err(Invalid::new("too-long", message));
         }
         Ok(Self {
             status,
@@ -216,11 +201,8 @@ fn statuses(value: &Value) -> Result<Vec<u16>, Invalid> {
     let items = value
         .as_array()
         .filter(|items| (1..=MAX_STATUSES).contains(&items.len()));
-    let allowed = |status: &u16| {
-        (200..600).contains(status)
-            && !(300..400).contains(status)
-            && !FIXED_STATUSES.contains(status)
-    };
+    let allowed =
+        |status: &u16| matches!(status, 200..300 | 400..600) && !FIXED_STATUSES.contains(status);
     let parse = |item: &Value| {
         let status = item.as_u64().and_then(|status| u16::try_from(status).ok());
         status.filter(allowed).ok_or_else(wrong)

@@ -43,19 +43,16 @@ fn parts(text: &str) -> Vec<Part<'_>> {
 pub(super) fn check(template: &Value) -> Result<(), Invalid> {
     let length = template.to_string().len();
     if length > MAX_TEMPLATE {
-        return Err(Invalid::new(
-            "too-long",
-            "Must have at most 16 KiB as JSON.",
-        ));
+        let message = "Must have at most 16 KiB as JSON.";
+        return Err(Invalid::new("too-long", message));
     }
     let mut most = length;
-    visit(template, &mut |name| {
+    for name in names(template) {
         if !is_known(name) {
             return Err(unknown(name));
         }
         most += longest(name);
-        Ok(())
-    })?;
+    }
     if most > MAX_BODY {
         let message = "Has so many placeholders that the body could exceed 256 KiB. `{{description}}` fits twice.";
         return Err(Invalid::new("too-long", message));
@@ -63,30 +60,24 @@ pub(super) fn check(template: &Value) -> Result<(), Invalid> {
     Ok(())
 }
 
-/// Calls `on_name` for each placeholder.
-fn visit(
-    template: &Value,
-    on_name: &mut impl FnMut(&str) -> Result<(), Invalid>,
-) -> Result<(), Invalid> {
+/// The names of all placeholders.
+fn names(template: &Value) -> Vec<&str> {
+    let name = |part| match part {
+        Part::Placeholder(name) => Some(name),
+        Part::Text(_) => None,
+    };
     match template {
-        Value::String(text) => parts(text).into_iter().try_for_each(|part| match part {
-            Part::Placeholder(name) => on_name(name),
-            Part::Text(_) => Ok(()),
-        }),
-        Value::Array(items) => items.iter().try_for_each(|item| visit(item, on_name)),
-        Value::Object(members) => members.values().try_for_each(|item| visit(item, on_name)),
-        Value::Null | Value::Bool(_) | Value::Number(_) => Ok(()),
+        Value::String(text) => parts(text).into_iter().filter_map(name).collect(),
+        Value::Array(items) => items.iter().flat_map(names).collect(),
+        Value::Object(members) => members.values().flat_map(names).collect(),
+        Value::Null | Value::Bool(_) | Value::Number(_) => Vec::new(),
     }
 }
 
 /// Whether a template has the task's metadata, or a part of it.
 pub(super) fn names_metadata(template: &Value) -> bool {
-    let mut names = false;
-    let visited = visit(template, &mut |name| {
-        names |= name.split('.').next() == Some(METADATA);
-        Ok(())
-    });
-    visited.is_ok() && names
+    let mut names = names(template).into_iter();
+    names.any(|name| name.split('.').next() == Some(METADATA))
 }
 
 fn is_known(name: &str) -> bool {
@@ -121,7 +112,7 @@ fn longest(name: &str) -> usize {
 
 /// The body that a template makes of the values of a task. A string that is nothing but a placeholder becomes the value;
 /// inside of longer strings, the text of it: null is empty, and objects are JSON.
-pub(super) fn render(template: &Value, values: &Map<String, Value>) -> Value {
+pub(crate) fn render(template: &Value, values: &Map<String, Value>) -> Value {
     match template {
         Value::String(text) => match parts(text).as_slice() {
             [Part::Placeholder(name)] => value_of(name, values).clone(),

@@ -23,9 +23,22 @@ pub(crate) async fn delete(
     id: WebhookId,
     meta: RequestMeta,
 ) -> Result<(), WebhookError> {
-    database
-        .transaction(move |connection| delete_in_transaction(connection, &user, id, meta))
-        .await?;
+    let delete = move |connection: &mut Connection| {
+        let webhook = store::find(connection, id)?.ok_or(WebhookError::NotFound)?;
+        let task = task_store::lock(connection, webhook.task_id)?.ok_or(WebhookError::NotFound)?;
+        check_manager(&user, &webhook, &task, "delete")?;
+        // The worker locks a delivery before its webhook. Locking in the same order here avoids deadlocks.
+        delivery_store::lock_of_webhooks(connection, task.id, &[id])?;
+        // Another request may have deleted it meanwhile.
+        if store::delete(connection, &[id])? > 0 {
+            let identity = user.actor.audit_identity(&task, Permission::DeleteWebhook);
+            let entry = AuditAction::WebhookRemoved.on_task(task.id, identity, meta);
+            let entry = entry.detail(json!({ "webhookId": id }));
+            entry.record(connection).map_err(database::Error::from)?;
+        }
+        Ok::<_, WebhookError>(())
+    };
+    database.transaction(delete).await?;
     tracing::info!("a webhook was deleted");
     Ok(())
 }
@@ -47,26 +60,4 @@ pub(super) fn check_manager(
         AccessDenied::Hidden => WebhookError::NotFound,
         AccessDenied::Forbidden => WebhookError::Forbidden(what),
     })
-}
-
-fn delete_in_transaction(
-    connection: &mut Connection,
-    user: &AuthenticatedUser,
-    id: WebhookId,
-    meta: RequestMeta,
-) -> Result<(), WebhookError> {
-    let webhook = store::find(connection, id)?.ok_or(WebhookError::NotFound)?;
-    let task = task_store::lock(connection, webhook.task_id)?.ok_or(WebhookError::NotFound)?;
-    check_manager(user, &webhook, &task, "delete")?;
-    let actor = &user.actor;
-    // The worker locks a delivery before its webhook. Locking in the same order here avoids deadlocks.
-    delivery_store::lock_of_webhooks(connection, task.id, &[id])?;
-    // Another request may have deleted it meanwhile.
-    if store::delete(connection, &[id])? > 0 {
-        let identity = actor.audit_identity(&task, Permission::DeleteWebhook);
-        let entry = AuditAction::WebhookRemoved.on_task(task.id, identity, meta);
-        let entry = entry.detail(json!({ "webhookId": id }));
-        entry.record(connection).map_err(database::Error::from)?;
-    }
-    Ok(())
 }

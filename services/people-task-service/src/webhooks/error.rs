@@ -16,6 +16,17 @@ pub(super) const TESTS_OF_USER: &str =
 pub(super) const TESTS_OF_ALL: &str =
     "All users together may try 60 webhooks within a minute. Try again after `Retry-After`.";
 
+/// It names no address: callers must not learn what a host name resolves to inside the operator's network.
+const ADDRESS_REFUSED: &str = "Must lead to a public address. This one is, or resolves to, a loopback, private or \
+     otherwise non-public address that WEBHOOK_ALLOWED_NETWORKS does not allow.";
+const NOT_AN_ENGINE: &str = "Is taken for an address that is not public only if the operator lists the origin of the URL in WEBHOOK_ENGINE_ORIGINS.";
+const NOT_HTTPS: &str =
+    "Go over https only, or to an origin that the operator lists in WEBHOOK_ENGINE_ORIGINS.";
+const NO_HEADER_KEYS: &str =
+    "Cannot be kept: the operator has not set WEBHOOK_HEADER_KEYS, the keys that encrypt them.";
+const HIDES_METADATA: &str =
+    "Must not have `metadata`, which only the task's creator and administrators see.";
+
 /// Why an operation on webhooks failed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum WebhookError {
@@ -64,18 +75,21 @@ pub(crate) enum WebhookError {
 
 impl From<WebhookError> for Problem {
     fn from(error: WebhookError) -> Self {
+        let invalid = |field, code, text| Self::invalid_field(field, Invalid::new(code, text));
         match error {
             WebhookError::NotFound => Self::not_found("webhook"),
             WebhookError::Forbidden(what) => Self::forbidden(format!(
                 "Only the user who registered the webhook, the task's creator and administrators may {what} it.",
             )),
-            WebhookError::AddressRefused => address_refused(),
-            WebhookError::NotAnEngine(fields) => Self::validation(
-                fields.into_iter().map(|field| FieldError::new(field, not_an_engine())).collect(),
-            ),
-            WebhookError::NotHttps => Self::invalid_field("headers", not_https()),
-            WebhookError::NoHeaderKeys => Self::invalid_field("headers", no_header_keys()),
-            WebhookError::HidesMetadata(field) => Self::invalid_field(field, hides_metadata()),
+            WebhookError::AddressRefused => invalid("url", "address-not-allowed", ADDRESS_REFUSED),
+            WebhookError::NotAnEngine(fields) => {
+                let invalid = || Invalid::new("not-an-engine-origin", NOT_AN_ENGINE);
+                let errors = fields.into_iter().map(|field| FieldError::new(field, invalid()));
+                Self::validation(errors.collect())
+            }
+            WebhookError::NotHttps => invalid("headers", "https-required", NOT_HTTPS),
+            WebhookError::NoHeaderKeys => invalid("headers", "setting-missing", NO_HEADER_KEYS),
+            WebhookError::HidesMetadata(field) => invalid(field, "hidden-field", HIDES_METADATA),
             WebhookError::TooManyTests(limit, wait) => {
                 Self::new(StatusCode::TOO_MANY_REQUESTS, "rate-limited", limit).retry_after(wait)
             }
@@ -101,35 +115,6 @@ impl From<WebhookError> for Problem {
             WebhookError::Database(error) => database_problem(error),
         }
     }
-}
-
-/// It names no address: callers must not learn what a host name resolves to inside the operator's network.
-fn address_refused() -> Problem {
-    let message = "Must lead to a public address. This one is, or resolves to, a loopback, private or \
-         otherwise non-public address that WEBHOOK_ALLOWED_NETWORKS does not allow.";
-    Problem::invalid_field("url", Invalid::new("address-not-allowed", message))
-}
-
-fn not_an_engine() -> Invalid {
-    let message = "Is taken for an address that is not public only if the operator lists the origin of the URL in WEBHOOK_ENGINE_ORIGINS.";
-    Invalid::new("not-an-engine-origin", message)
-}
-
-fn not_https() -> Invalid {
-    let message =
-        "Go over https only, or to an origin that the operator lists in WEBHOOK_ENGINE_ORIGINS.";
-    Invalid::new("https-required", message)
-}
-
-fn no_header_keys() -> Invalid {
-    let message =
-        "Cannot be kept: the operator has not set WEBHOOK_HEADER_KEYS, the keys that encrypt them.";
-    Invalid::new("setting-missing", message)
-}
-
-fn hides_metadata() -> Invalid {
-    let message = "Must not have `metadata`, which only the task's creator and administrators see.";
-    Invalid::new("hidden-field", message)
 }
 
 problem_responses! {

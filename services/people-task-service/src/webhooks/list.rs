@@ -2,7 +2,7 @@ use database::Database;
 use values::TaskId;
 
 use crate::deliveries::scheme_and_host;
-use crate::tasks::access::{Actor, Permission, Relations};
+use crate::tasks::access::{Actor, Permission};
 use crate::tasks::find_permitted;
 use crate::webhooks::error::WebhookError;
 use crate::webhooks::store::{self, Webhook};
@@ -15,14 +15,10 @@ pub(crate) async fn list(
 ) -> Result<Vec<Webhook>, WebhookError> {
     database
         .run(move |connection| {
-            let (_, relations) = find_permitted(connection, &actor, task, Permission::Read)?;
+            let (_, mut relations) = find_permitted(connection, &actor, task, Permission::Read)?;
             let mut webhooks = store::load_of_task(connection, task)?;
             for webhook in &mut webhooks {
-                let registrant = actor.user() == Some(webhook.registered_by);
-                let relations = Relations {
-                    registrant,
-                    ..relations
-                };
+                relations.registrant = actor.user() == Some(webhook.registered_by);
                 if !relations.allow(Permission::SeeWebhookUrl) {
                     webhook.url = scheme_and_host(&webhook.url);
                     webhook.options = None;

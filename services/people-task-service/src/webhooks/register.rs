@@ -1,7 +1,9 @@
 use std::collections::HashMap;
 
 use audit_log::RequestMeta;
-use database::{BatchLimits, BatchOutcomes, Batches, Connection, Database, Error, transaction};
+use database::{
+    BatchLimits, BatchOutcomes, Batches, Connection, Database, Error, column, transaction,
+};
 use serde_json::json;
 use telemetry::RequestContext;
 use values::{Fingerprint, TaskId, WebhookId};
@@ -24,7 +26,6 @@ use crate::webhooks::registration_store::{self as store, NewWebhook, TaskWithCou
 use crate::webhooks::requests::{Events, RegisterWebhookRequest, SigningSecret};
 use crate::webhooks::responses::WebhookResponse;
 use crate::webhooks::store::Webhook;
-use database::column;
 
 /// How many webhooks a task can have at a time.
 pub(crate) const MAX_PER_TASK: i64 = 20;
@@ -54,7 +55,6 @@ pub(crate) enum RegisteredWebhook {
 /// Registers webhooks. Those that wait for the database are registered together.
 pub(crate) type Registrations = Batches<Registration, RegisteredWebhook, WebhookError>;
 
-/// Starts [`Registrations`].
 pub(crate) fn registrations(database: Database) -> Registrations {
     Batches::new(
         database,
@@ -153,7 +153,6 @@ async fn find_earlier(
     Ok(context.database.run(find).await??)
 }
 
-/// Counts webhooks that were registered with options.
 pub(crate) fn count_options(webhooks: u64) {
     metrics::counter!("webhooks_with_options_total").increment(webhooks);
 }
@@ -263,11 +262,9 @@ impl Registration {
     /// How many bytes of options it adds.
     pub(crate) fn bytes(&self) -> u64 {
         let document = self.options.as_ref().map(WebhookOptions::to_text);
-        let bytes = document.map_or(0, |document| document.len());
-        u64::try_from(bytes).unwrap_or(u64::MAX)
+        document.map_or(0, |document| document.len() as u64)
     }
 
-    /// Whether it has options.
     pub(crate) fn has_options(&self) -> bool {
         self.options.is_some()
     }
@@ -336,7 +333,6 @@ impl Registration {
         }
     }
 
-    /// The webhook as it is registered.
     pub(crate) fn webhook(&self) -> Webhook {
         Webhook {
             id: self.id,

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use audit_log::{Entry, insert_entries};
-use database::{Error, prepared};
+use database::{Error, column, prepared};
 use diesel::sql_types::{Array, BigInt, Binary, Bool, Integer, Jsonb, Nullable, Text};
 use diesel::{PgConnection, QueryableByName, RunQueryDsl as _};
 use telemetry::RequestContext;
@@ -15,7 +15,6 @@ use crate::schema::allowed_users;
 use crate::status::shown_status;
 use crate::tasks::{Task, task_columns};
 use crate::webhooks::requests::Events;
-use database::column;
 
 /// A task, and how many webhooks it has.
 #[derive(QueryableByName)]

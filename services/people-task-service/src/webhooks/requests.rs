@@ -68,7 +68,6 @@ pub(crate) struct RegisterWebhookRequest {
 }
 
 impl RegisterWebhookRequest {
-    /// Parses the body of a request.
     pub(crate) fn parse(mut fields: Fields) -> Result<Self, Problem> {
         let request = Self::read(&mut fields, |fields| fields.required("taskId"));
         fields.finish_with(request)
@@ -79,24 +78,18 @@ impl RegisterWebhookRequest {
         fields: &mut Fields,
         task: impl FnOnce(&mut Fields) -> Option<TaskId>,
     ) -> Option<Self> {
-        let url = fields.required("url");
-        let task = task(fields);
-        let secret = fields.optional("secret");
-        let events = fields.optional("events");
-        let (include, headers) = (fields.optional("include"), fields.optional("headers"));
-        let (method, body) = (fields.optional("method"), fields.optional("body"));
-        let success = fields.optional("success");
-        let request = url.zip(task);
-        request.map(|(url, task)| Self {
-            url,
-            task,
-            secret,
-            events,
-            include,
-            headers,
-            method,
-            body,
-            success,
+        let (url, task) = (fields.required("url"), task(fields));
+        Some(Self {
+            secret: fields.optional("secret"),
+            events: fields.optional("events"),
+            include: fields.optional("include"),
+            headers: fields.optional("headers"),
+            method: fields.optional("method"),
+            body: fields.optional("body"),
+            success: fields.optional("success"),
+            // Every field has been read, so that all errors are found.
+            url: url?,
+            task: task?,
         })
     }
 

@@ -51,16 +51,9 @@ pub(crate) async fn register_webhook(
     let is_plugin = plugin_paths::is_plugin_request(&request);
     let (by, keys) = (user.caller.id(), &context.repeat_keys);
     let repeat = idempotency::repeatable(&request, &body, keys, Operation::RegisterWebhook, by);
-    let (new, repeat) = combine_errors(RegisterWebhookRequest::parse(body), repeat)?;
-    let registered = register::register(
-        &context,
-        &registrations,
-        user,
-        (new, repeat),
-        is_plugin,
-        meta,
-    )
-    .await;
+    let new = combine_errors(RegisterWebhookRequest::parse(body), repeat)?;
+    let registered = register::register(&context, &registrations, user, new, is_plugin, meta);
+    let registered = registered.await;
     if let Err(WebhookError::Repeat(error)) = &registered {
         error.count(Operation::RegisterWebhook);
     }

@@ -74,7 +74,9 @@ fn request(
         (TESTS_OF_ALL, lately.all, OF_ALL),
     ] {
         if number >= most {
-            return Err(WebhookError::TooManyTests(limit, lately.wait()));
+            let wait = u64::try_from(lately.remaining).unwrap_or_default();
+            let wait = Duration::from_millis(wait);
+            return Err(WebhookError::TooManyTests(limit, wait));
         }
     }
     test_store::insert(connection, id, webhook, caller, cause)?;

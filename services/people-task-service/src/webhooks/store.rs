@@ -33,7 +33,6 @@ pub(crate) fn load_of_task(
     Ok(rows?)
 }
 
-/// Finds a webhook.
 pub(crate) fn find(connection: &mut PgConnection, id: WebhookId) -> Result<Option<Webhook>, Error> {
     let found = webhooks::table
         .find(id)

@@ -3,20 +3,16 @@ use database::{Connection, Database, Error};
 use crate::deliveries::hosts::requests::HostQuery;
 use crate::deliveries::hosts::store::{self, HostRow};
 
-/// A page of hosts, in alphabetical order.
-#[derive(Debug)]
-pub(crate) struct HostPage {
-    pub(crate) hosts: Vec<HostRow>,
-    /// Whether there are more after the last one.
-    pub(crate) has_more: bool,
-}
-
-/// The next hosts with deliveries that are pending or have failed, and those that are paused.
+/// The next hosts with deliveries that are pending or have failed, and those that are paused, in alphabetical order.
+/// Returns with them whether there are more after the last one.
 ///
 /// # Errors
 /// Only the database can fail.
 #[tracing::instrument(skip_all)]
-pub(crate) async fn list(database: Database, query: HostQuery) -> Result<HostPage, Error> {
+pub(crate) async fn list(
+    database: Database,
+    query: HostQuery,
+) -> Result<(Vec<HostRow>, bool), Error> {
     let limit = query.limit;
     let load = move |connection: &mut Connection| {
         if let Some(host) = &query.host {
@@ -29,5 +25,5 @@ pub(crate) async fn list(database: Database, query: HostQuery) -> Result<HostPag
     let limit = usize::try_from(limit).unwrap_or(usize::MAX);
     let has_more = hosts.len() > limit;
     hosts.truncate(limit);
-    Ok(HostPage { hosts, has_more })
+    Ok((hosts, has_more))
 }

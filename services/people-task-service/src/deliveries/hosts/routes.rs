@@ -32,9 +32,9 @@ pub(crate) async fn list_delivery_hosts(
 ) -> Result<HttpResponse, Problem> {
     let query = HostQuery::parse(&query)?;
     let load = |database| async { list::list(database, query).await.map_err(database_problem) };
-    let page = context.lists.query(Some(admin.id()), load).await?;
+    let (hosts, has_more) = context.lists.query(Some(admin.id()), load).await?;
     let mut response = HttpResponse::Ok();
-    if let Some(last) = page.hosts.last().filter(|_| page.has_more)
+    if let Some(last) = hosts.last().filter(|_| has_more)
         && let Some(link) = next_link(
             request.path(),
             request.query_string(),
@@ -43,7 +43,7 @@ pub(crate) async fn list_delivery_hosts(
     {
         response.insert_header((LINK, link));
     }
-    Ok(response.json(page.hosts))
+    Ok(response.json(hosts))
 }
 
 /// Pauses the deliveries to a host. They wait until it is resumed, and no attempts are counted. Requests that are under

@@ -12,13 +12,14 @@ use values::{DeliveryId, Timestamp, UserId, WebhookId};
 
 use crate::deliveries::TestResult;
 use crate::deliveries::responses::Attempt;
-use crate::deliveries::worker::call::{KEPT_BYTES, Options, Prepared, Sender, judge, not_sent};
+use crate::deliveries::worker::call::{KEPT_BYTES, Options, Sender, judge, not_sent};
 use crate::deliveries::worker::due_store::DueRow;
 use crate::deliveries::worker::lane::Health;
 use crate::deliveries::worker::schedule::{RetryDecision, RetrySchedule, jitter};
 use crate::deliveries::{LaneParts, group_of};
 use crate::tasks::access::Relations;
 use crate::tasks::responses::Occasion;
+use crate::webhook_options::WebhookOptions;
 
 /// A finished attempt that is not recorded yet.
 #[derive(Debug)]
@@ -45,9 +46,7 @@ pub(super) struct Lease {
 }
 
 impl Lease {
-    /// The lease of a loaded delivery.
     pub(super) fn of(row: &DueRow) -> Self {
-        let (request, trace) = (&row.request_id, &row.traceparent);
         Self {
             delivery: row.delivery_id,
             webhook: row.webhook_id,
@@ -55,7 +54,7 @@ impl Lease {
             version: row.lease,
             lane: row.lane.as_str().into(),
             created: row.delivery_created,
-            context: RequestContext::continued(Some(request), Some(trace)),
+            context: RequestContext::continued(Some(&row.request_id), Some(&row.traceparent)),
         }
     }
 
@@ -67,17 +66,13 @@ impl Lease {
 /// The result for a delivery that is not sent, because the user who registered the webhook has no right to the task.
 fn suspended(row: &DueRow, lease: Lease) -> AttemptResult {
     let at = Utc::now();
+    let error = Err(SendError::Broken("suspended".to_owned()));
+    let options = Ok(WebhookOptions::default());
     AttemptResult {
         duration: Duration::ZERO,
         decision: RetrySchedule::suspend(lease.age(at), row.suspended, jitter()),
         health: Health::Unknown,
-        attempt: describe(
-            at,
-            Duration::ZERO,
-            Err(SendError::Broken("suspended".to_owned())),
-            None,
-            &Ok(None),
-        ),
+        attempt: describe(at, Duration::ZERO, error, None, &options),
         lease,
     }
 }
@@ -93,13 +88,14 @@ impl Sender {
             return suspended(&row, lease);
         };
         let earlier = usize::try_from(row.attempts).unwrap_or_default();
-        let (options, occasion) = (row.parsed_options(), row.occasion());
+        let occasion = row.due_at.map_or(Occasion::Decision, Occasion::Due);
+        let options = row.parsed_options();
         let (at, started) = (Utc::now(), Instant::now());
-        let sending = self.sent(row, &options, occasion, registrant, &lease.context);
+        let sending = self.send(row, &options, occasion, registrant, &lease.context);
         let response = sending.await;
         let duration = started.elapsed();
         let (age, jitter) = (lease.age(at), jitter());
-        let judged = judged(&options, &response);
+        let judged = judge(&options, &response);
         let decision = match &judged {
             Some(Ok(())) => RetryDecision::Sent,
             Some(Err(reason)) => {
@@ -123,14 +119,14 @@ impl Sender {
         let (at, started) = (Utc::now(), Instant::now());
         let response = match row.registrant.relations(&row.task) {
             Some(registrant) => {
-                let sending = self.sent(row, &options, Occasion::Test, registrant, context);
+                let sending = self.send(row, &options, Occasion::Test, registrant, context);
                 sending.await
             }
             None => Err(not_sent(
                 "the user who registered the webhook has no right to the task now",
             )),
         };
-        let judged = judged(&options, &response);
+        let judged = judge(&options, &response);
         let usual = matches!(&response, Ok(response) if response.status.is_success());
         let success = judged.as_ref().map_or(usual, Result::is_ok);
         let attempt = describe(at, started.elapsed(), response, judged, &options);
@@ -144,7 +140,7 @@ impl Sender {
     }
 
     /// Sends a call and waits for the response, in a span of its own.
-    async fn sent(
+    async fn send(
         &self,
         row: Box<DueRow>,
         options: &Options,
@@ -153,7 +149,22 @@ impl Sender {
         context: &RequestContext,
     ) -> Result<TruncatedResponse, SendError> {
         let delivery = row.delivery_id;
-        let sending = Box::pin(self.send(row, options, occasion, registrant));
+        let sending = Box::pin(async move {
+            let (lane, host) = (row.lane.clone(), row.host.clone());
+            let (client, url, call) = self.prepare(row, options, occasion, registrant)?;
+            let group = group_of(LaneParts::of(&lane).owner);
+            let response = for_owner(group, client.send(&url, call)).await;
+            let span = Span::current();
+            telemetry::set_attribute(&span, "server.address", host);
+            match &response {
+                Ok(response) => {
+                    let status = i64::from(response.status.as_u16());
+                    telemetry::set_attribute(&span, "http.response.status_code", status);
+                }
+                Err(_) => telemetry::set_failed(&span, "no response"),
+            }
+            response
+        });
         let sending = AssertUnwindSafe(sending).catch_unwind();
         let response = context
             .clone()
@@ -164,38 +175,6 @@ impl Sender {
             Err(SendError::Broken("internal error".to_owned()))
         })
     }
-
-    async fn send(
-        &self,
-        row: Box<DueRow>,
-        options: &Options,
-        occasion: Occasion,
-        registrant: Relations,
-    ) -> Result<TruncatedResponse, SendError> {
-        let (lane, host) = (row.lane.clone(), row.host.clone());
-        let Prepared { client, url, call } = self.prepare(row, options, occasion, registrant)?;
-        let group = group_of(LaneParts::of(&lane).owner);
-        let response = for_owner(group, client.send(&url, call)).await;
-        let span = Span::current();
-        telemetry::set_attribute(&span, "server.address", host);
-        match &response {
-            Ok(response) => {
-                let status = i64::from(response.status.as_u16());
-                telemetry::set_attribute(&span, "http.response.status_code", status);
-            }
-            Err(_) => telemetry::set_failed(&span, "no response"),
-        }
-        response
-    }
-}
-
-/// What the webhook's own test says about a response.
-fn judged(
-    options: &Options,
-    response: &Result<TruncatedResponse, SendError>,
-) -> Option<Result<(), String>> {
-    let response = response.as_ref().ok()?;
-    judge(options, response.status, &response.beginning)
 }
 
 /// What a response says about the receiver. One that refuses a request responds. One of 2xx that is no success, such as a
@@ -237,7 +216,7 @@ fn describe(
         }
         Err(error) => (None, Some(without_nul(&error.to_string())), None),
     };
-    let has_headers = matches!(options, Ok(Some(options)) if options.headers.is_some());
+    let has_headers = matches!(options, Ok(options) if options.headers.is_some());
     Attempt {
         at: Timestamp(at),
         duration_ms: i32::try_from(duration.as_millis()).unwrap_or(i32::MAX),

@@ -1,7 +1,7 @@
 //! What a delivery sends: the usual call, or what the options of its webhook make of it.
 
 use chrono::Utc;
-use outbound::{Call, EngineOrigins, GuardedClient, SendError, TargetUrl};
+use outbound::{Call, EngineOrigins, GuardedClient, SendError, TargetUrl, TruncatedResponse};
 use reqwest::Method;
 use reqwest::StatusCode;
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
@@ -13,7 +13,7 @@ use crate::deliveries::worker::schedule::RetrySchedule;
 use crate::header_keys::HeaderKeys;
 use crate::tasks::access::Relations;
 use crate::tasks::responses::{Occasion, TaskResponse};
-use crate::webhook_options::{CallMethod, OptionsError, Success, WebhookOptions};
+use crate::webhook_options::{CallMethod, OptionsError, Success, WebhookOptions, template};
 use crate::webhook_signature::{WebhookSecret, WebhookSigner};
 
 /// How much of an answer is kept for the list of attempts.
@@ -23,8 +23,8 @@ const MAX_BODY: usize = 512 * 1024;
 /// The number of headers of a call without headers of its registration, with those that the client adds.
 const USUAL_HEADERS: usize = 10;
 
-/// The options of a webhook, if it has any.
-pub(super) type Options = Result<Option<WebhookOptions>, OptionsError>;
+/// The options of a webhook; the default ones if it has none.
+pub(super) type Options = Result<WebhookOptions, OptionsError>;
 
 /// The resources that every attempt needs.
 #[derive(Debug)]
@@ -38,13 +38,6 @@ pub(super) struct Sender {
     pub(super) schedule: RetrySchedule,
 }
 
-/// A prepared call.
-pub(super) struct Prepared<'a> {
-    pub(super) client: &'a GuardedClient,
-    pub(super) url: TargetUrl,
-    pub(super) call: Call,
-}
-
 /// Nothing is sent, for this reason.
 pub(super) fn not_sent(reason: impl Into<String>) -> SendError {
     SendError::NotSent(reason.into())
@@ -56,28 +49,22 @@ fn in_words(error: &OptionsError) -> SendError {
 
 impl DueRow {
     pub(super) fn parsed_options(&self) -> Options {
-        self.options
-            .as_deref()
-            .map(WebhookOptions::parse)
-            .transpose()
-    }
-
-    pub(super) fn occasion(&self) -> Occasion {
-        self.due_at.map_or(Occasion::Decision, Occasion::Due)
+        let options = self.options.as_deref().map(WebhookOptions::parse);
+        options.unwrap_or_else(|| Ok(WebhookOptions::default()))
     }
 }
 
 impl Sender {
-    /// Makes the call of a delivery.
+    /// Makes the call of a delivery. Returns it with its client and its URL.
     pub(super) fn prepare(
         &self,
         row: Box<DueRow>,
         options: &Options,
         occasion: Occasion,
         registrant: Relations,
-    ) -> Result<Prepared<'_>, SendError> {
+    ) -> Result<(&GuardedClient, TargetUrl, Call), SendError> {
         let url = TargetUrl::parse(&row.url).map_err(|_| not_sent("the URL is invalid"))?;
-        let options = options.as_ref().map_err(in_words)?.as_ref();
+        let options = options.as_ref().map_err(in_words)?;
         let mut headers = self.own_headers(&row, &url, options)?;
         let (id, timestamp) = (row.delivery_id, Utc::now().timestamp());
         let secret = row.secret.as_deref().map(WebhookSecret::from_text);
@@ -102,43 +89,41 @@ impl Sender {
             let yes = HeaderValue::from_static("true");
             headers.insert(HeaderName::from_static("webhook-test"), yes);
         }
+        let needed = options.success.as_ref().map_or(0, Success::needed_bytes);
         let call = Call {
             method: method(options),
             headers,
             body: body.into(),
-            body_bytes: body_bytes(options),
+            body_bytes: needed.max(KEPT_BYTES),
         };
-        let client = self.client_for(&url, options);
-        Ok(Prepared { client, url, call })
+        Ok((self.client_for(&url, options), url, call))
     }
 
     /// A call whose request a user shapes, and that is not for a flow engine, may go to public addresses only.
-    fn client_for(&self, url: &TargetUrl, options: Option<&WebhookOptions>) -> &GuardedClient {
-        let shapes = options.is_some_and(WebhookOptions::shape_the_request);
-        if shapes && !self.engine_origins.contain(url.parsed()) {
+    fn client_for(&self, url: &TargetUrl, options: &WebhookOptions) -> &GuardedClient {
+        if options.shape_the_request() && !self.engine_origins.contain(url.parsed()) {
             &self.public_client
         } else {
             &self.client
         }
     }
 
-    /// The headers of the registration.
     fn own_headers(
         &self,
         row: &DueRow,
         url: &TargetUrl,
-        options: Option<&WebhookOptions>,
+        options: &WebhookOptions,
     ) -> Result<HeaderMap, SendError> {
         let mut headers = HeaderMap::with_capacity(USUAL_HEADERS);
-        let Some(options) = options.filter(|options| options.headers.is_some()) else {
+        let Some(sealed) = &options.headers else {
             return Ok(headers);
         };
         if url.parsed().scheme() != "https" && !self.engine_origins.contain(url.parsed()) {
             let reason = "headers go over https only, or to an origin in WEBHOOK_ENGINE_ORIGINS";
             return Err(not_sent(reason));
         }
-        let opened = options.open_headers(&self.header_keys, row.webhook_id);
-        for (name, value) in opened.as_ref().map_err(in_words)? {
+        let opened = self.header_keys.open(row.webhook_id, sealed);
+        for (name, value) in opened.ok_or_else(|| in_words(&OptionsError::Sealed))? {
             let name = HeaderName::try_from(name).map_err(|_| not_sent("a header is invalid"))?;
             let value = HeaderValue::try_from(value.expose());
             let mut value = value.map_err(|_| not_sent("a header is invalid"))?;
@@ -149,14 +134,8 @@ impl Sender {
     }
 }
 
-/// How much of the answer is read.
-fn body_bytes(options: Option<&WebhookOptions>) -> usize {
-    let success = options.and_then(|options| options.success.as_ref());
-    success.map_or(0, Success::needed_bytes).max(KEPT_BYTES)
-}
-
-fn method(options: Option<&WebhookOptions>) -> Method {
-    match options.and_then(|options| options.method) {
+fn method(options: &WebhookOptions) -> Method {
+    match options.method {
         None | Some(CallMethod::Post) => Method::POST,
         Some(CallMethod::Put) => Method::PUT,
         Some(CallMethod::Patch) => Method::PATCH,
@@ -165,22 +144,17 @@ fn method(options: Option<&WebhookOptions>) -> Method {
 
 fn body(
     row: Box<DueRow>,
-    options: Option<&WebhookOptions>,
+    options: &WebhookOptions,
     occasion: Occasion,
     registrant: Relations,
 ) -> Result<Vec<u8>, SendError> {
-    let (task, is_plugin) = (row.task, row.with_task_id);
-    let templated = options.filter(|options| options.body.is_some());
-    let body = match templated {
-        Some(options) => {
-            let values = TaskResponse::values_for_webhook(task, occasion, registrant);
-            serde_json::to_vec(&options.body(&values))
-        }
-        None => {
-            let included = options.into_iter().flat_map(WebhookOptions::fields);
-            let body = TaskResponse::for_webhook(task, is_plugin, occasion, registrant, included);
-            serde_json::to_vec(&body)
-        }
+    let (task, is_plugin, included) = (row.task, row.with_task_id, options.fields());
+    let body = if let Some(template) = &options.body {
+        let values = TaskResponse::values_for_webhook(task, occasion, registrant);
+        serde_json::to_vec(&template::render(template, &values))
+    } else {
+        let body = TaskResponse::for_webhook(task, is_plugin, occasion, registrant, included);
+        serde_json::to_vec(&body)
     };
     let body = body.map_err(|_| not_sent("the task cannot be serialized"))?;
     if body.len() > MAX_BODY {
@@ -189,18 +163,17 @@ fn body(
     Ok(body)
 }
 
-/// What the test of a webhook's registration says about an answer; `None` if it has none, or if the answer means the same
-/// for every webhook: no redirect is followed, the receiver is gone or overloaded.
+/// What the test of a webhook's registration says about an answer; `None` without a test or an answer, or if the answer
+/// means the same for every webhook: no redirect is followed, the receiver is gone or overloaded.
 pub(super) fn judge(
     options: &Options,
-    status: StatusCode,
-    beginning: &[u8],
+    response: &Result<TruncatedResponse, SendError>,
 ) -> Option<Result<(), String>> {
-    let is_fixed = status.is_redirection()
-        || matches!(
-            status,
-            StatusCode::GONE | StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE
-        );
-    let options = options.as_ref().ok()?.as_ref().filter(|_| !is_fixed)?;
-    Some(options.success.as_ref()?.judge(status, beginning))
+    let (options, response) = (options.as_ref().ok()?, response.as_ref().ok()?);
+    let success = options.success.as_ref()?;
+    match response.status {
+        StatusCode::GONE | StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE => None,
+        status if status.is_redirection() => None,
+        status => Some(success.judge(status, &response.beginning)),
+    }
 }

@@ -1,11 +1,11 @@
 mod attempts;
-mod handing_over;
 mod loading;
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use database::Database;
 use tokio::sync::{mpsc, watch};
 use tokio::task::{JoinError, JoinSet};
 use tokio::time::MissedTickBehavior;
@@ -13,18 +13,17 @@ use tokio_util::sync::CancellationToken;
 use values::DeliveryId;
 
 use crate::deliveries::DueDelivery;
-use crate::deliveries::worker::attempt::{AttemptResult, Lease};
+use crate::deliveries::worker::attempt::AttemptResult;
 use crate::deliveries::worker::call::Sender;
-use crate::deliveries::worker::due_store::DueRow;
 use crate::deliveries::worker::lane::Lane;
 use crate::deliveries::worker::loads::{Ended, Loads};
-use crate::deliveries::worker::ownership::{GivenUp, Member};
+use crate::deliveries::worker::ownership::{GivenUp, Member, Ownership};
 use crate::deliveries::worker::paused::PausedHosts;
 use crate::deliveries::worker::places::{Host, Origin, Owners, WaitingLanes};
-use crate::deliveries::worker::recorder::{Ends, Settled};
+use crate::deliveries::worker::recorder::{Ends, Recorder, Settled};
 use crate::deliveries::worker::report;
-use crate::deliveries::worker::results_store::End;
 use crate::deliveries::worker::shards::Shards;
+use crate::settings::WebhookWorkerSettings;
 
 /// The largest number of messages that are taken before deliveries are loaded.
 const BATCH: usize = 256;
@@ -37,6 +36,8 @@ const MAX_LANES: usize = 100_000;
 const RETRIED_LANES: usize = 64;
 /// How long a delivery is tried alone. A worker that still runs then was not ended by it.
 const TRIAL: Duration = Duration::from_secs(1);
+/// How long nothing is started for a shard that another worker should have and that is busy.
+const DRAINING: Duration = Duration::from_secs(1);
 
 /// The messages that a worker receives.
 pub(super) type Incoming = mpsc::Receiver<Vec<DueDelivery>>;
@@ -56,24 +57,17 @@ pub(super) fn pass_on_panic<T>(ended: Result<T, JoinError>) -> Option<T> {
 ///
 /// So a place of a host is free again as soon as its response has arrived, whatever the database does meanwhile.
 pub(super) struct Dispatcher {
-    pub(super) sender: Arc<Sender>,
-    pub(super) loads: Loads,
-    pub(super) ends: Ends,
-    pub(super) settled: Settled,
-    pub(super) incoming: Incoming,
-    pub(super) member: watch::Receiver<Option<Member>>,
-    pub(super) given_up: Arc<GivenUp>,
+    sender: Arc<Sender>,
+    loads: Loads,
+    ends: Ends,
+    settled: Settled,
+    incoming: Incoming,
+    membership: watch::Receiver<Option<Member>>,
+    giving_up: Arc<GivenUp>,
     /// The number of concurrent requests to a host.
-    pub(super) max_in_flight_per_host: u32,
-    /// The number of concurrent attempts, over all hosts.
-    pub(super) max_in_flight: usize,
+    max_in_flight_per_host: u32,
     /// How long a worker must run before it tries deliveries that may end workers.
-    pub(super) suspects_after: Duration,
-}
-
-/// The state of a running dispatcher.
-struct Dispatching {
-    dispatcher: Dispatcher,
+    suspects_after: Duration,
     lanes: HashMap<Arc<str>, Lane>,
     hosts: HashMap<Arc<str>, Host>,
     origins: HashMap<Arc<str>, Origin>,
@@ -100,13 +94,30 @@ struct Dispatching {
 }
 
 impl Dispatcher {
-    /// Runs until `shutdown` is cancelled. Then it starts nothing more, and returns once every attempt has ended.
-    pub(super) async fn run(self, shutdown: CancellationToken) {
-        let dispatching = Dispatching {
+    /// A dispatcher, and the ownership and the recorder that must run beside it.
+    pub(super) fn new(
+        settings: &WebhookWorkerSettings,
+        beats: Database,
+        database: &Database,
+        sender: Arc<Sender>,
+        incoming: Incoming,
+    ) -> (Self, Ownership, Recorder) {
+        let (ownership, membership, giving_up) = Ownership::new(beats, settings.silence);
+        let (recorder, ends, settled) = Recorder::new(database.clone());
+        let dispatcher = Self {
+            sender,
+            loads: Loads::new(database.clone()),
+            ends,
+            settled,
+            incoming,
+            membership,
+            giving_up,
+            max_in_flight_per_host: settings.max_in_flight_per_host,
+            suspects_after: settings.suspects_after,
             lanes: HashMap::new(),
             hosts: HashMap::new(),
             origins: HashMap::new(),
-            owners: Owners::new(self.max_in_flight, MAX_LANES),
+            owners: Owners::new(settings.max_in_flight, MAX_LANES),
             to_load: WaitingLanes::new(),
             without_room: HashMap::new(),
             paused: PausedHosts::default(),
@@ -118,34 +129,33 @@ impl Dispatcher {
             draining: None,
             next_drain: Instant::now(),
             started: Instant::now(),
-            dispatcher: self,
         };
-        dispatching.run(shutdown).await;
+        (dispatcher, ownership, recorder)
     }
-}
 
-impl Dispatching {
-    async fn run(mut self, shutdown: CancellationToken) {
+    /// Runs until `shutdown` is cancelled. Then it starts nothing more, and returns once every attempt has ended.
+    pub(super) async fn run(mut self, shutdown: CancellationToken) {
         let mut tick = tokio::time::interval(TICK);
         tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut received = Vec::new();
         loop {
-            let d = &mut self.dispatcher;
             tokio::select! {
                 Some(ended) = self.attempts.join_next() => self.finish(ended),
-                ended = d.loads.next() => self.take_ended_load(ended),
-                number = d.incoming.recv_many(&mut received, BATCH) => {
+                ended = self.loads.next() => self.take_ended_load(ended),
+                number = self.incoming.recv_many(&mut received, BATCH) => {
                     if number == 0 {
                         break;
                     }
                     self.add(received.drain(..).flatten());
                 }
-                Some(settled) = d.settled.recv() => self.settle(settled),
+                Some(settled) = self.settled.recv() => self.settle(settled),
                 _ = tick.tick() => self.tick(),
-                Ok(()) = d.member.changed() => self.adopt_member(),
+                Ok(()) = self.membership.changed() => self.adopt_member(),
                 () = shutdown.cancelled() => break,
             }
-            self.take_ended();
+            while let Some(ended) = self.attempts.try_join_next() {
+                self.finish(ended);
+            }
             self.load();
         }
         self.stop().await;
@@ -154,8 +164,8 @@ impl Dispatching {
     /// Gives back what is not started, and waits for the rest. Other workers take a shard as soon as nothing of it is under
     /// way.
     async fn stop(mut self) {
-        while self.dispatcher.loads.are_under_way() {
-            match self.dispatcher.loads.next().await {
+        while self.loads.are_under_way() {
+            match self.loads.next().await {
                 Ended::Load(loaded) => self.give_back_marks(loaded.rows),
                 Ended::Trial(trial) => self.give_back_marks(trial.row.map(|row| *row)),
                 Ended::Scan(_) => {}
@@ -163,11 +173,10 @@ impl Dispatching {
         }
         let unstarted: Vec<_> = self.lanes.values_mut().flat_map(Lane::hold).collect();
         self.give_back(unstarted);
-        self.member = self.member.map(|member| Member {
-            surplus: u32::MAX,
-            ..member
-        });
-        self.dispatcher.given_up.stop();
+        if let Some(member) = &mut self.member {
+            member.surplus = u32::MAX;
+        }
+        self.giving_up.stop();
         self.give_up_shards();
         loop {
             tokio::select! {
@@ -175,7 +184,7 @@ impl Dispatching {
                     Some(ended) => self.finish(ended),
                     None => break,
                 },
-                Some(settled) = self.dispatcher.settled.recv() => self.settle(settled),
+                Some(settled) = self.settled.recv() => self.settle(settled),
             }
         }
     }
@@ -183,13 +192,11 @@ impl Dispatching {
     /// The shards that this worker serves now. None, if others may take it for dead.
     fn shards(&self) -> Shards {
         let member = self.member;
-        let alive = member.filter(|member| Instant::now() < member.alive_until);
-        alive.map_or(Shards::default(), |member| {
-            let draining = self
-                .draining
-                .map_or(Shards::default(), |(shards, _)| shards);
-            member.shards.without(self.given_up).without(draining)
-        })
+        let Some(member) = member.filter(|member| Instant::now() < member.alive_until) else {
+            return Shards::default();
+        };
+        let draining = self.draining.unzip().0.unwrap_or_default();
+        member.shards.without(self.given_up).without(draining)
     }
 
     fn add(&mut self, due: impl Iterator<Item = DueDelivery>) {
@@ -205,7 +212,7 @@ impl Dispatching {
     fn add_scanned(&mut self, lanes: impl IntoIterator<Item = Arc<str>>) {
         for name in lanes {
             if let Some(lane) = self.lane(&name) {
-                lane.set_backlog();
+                lane.backlog = true;
                 self.queue(&name);
             }
         }
@@ -226,7 +233,7 @@ impl Dispatching {
 
     /// Lets a lane be loaded in turn, if it wants something.
     fn queue(&mut self, name: &Arc<str>) {
-        let limit = self.dispatcher.max_in_flight_per_host;
+        let limit = self.max_in_flight_per_host;
         if let Some(lane) = self.lanes.get_mut(name)
             && !lane.is_queued
             && lane.wants(limit, Instant::now()) > 0
@@ -272,12 +279,12 @@ impl Dispatching {
         self.forget_idle();
         let shards = self.shards();
         if shards != Shards::default() {
-            self.dispatcher.loads.scan(is_idle);
+            self.loads.scan(is_idle);
             self.begin_trial(shards, now);
         }
         self.give_up_shards();
         self.start_everywhere();
-        let failing = self.lanes.values().filter(|lane| lane.is_failing(now));
+        let failing = self.lanes.values().filter(|lane| lane.circuit.matters(now));
         report::under_way(self.attempts.len(), failing.count());
     }
 
@@ -301,41 +308,67 @@ impl Dispatching {
 
     fn begin_trial(&mut self, shards: Shards, now: Instant) {
         let is_over = self.trial.is_none_or(|(_, since)| now - since >= TRIAL);
-        if is_over && self.started.elapsed() >= self.dispatcher.suspects_after {
+        if is_over && self.started.elapsed() >= self.suspects_after {
             let under_way = self.lanes.values().flat_map(|lane| &lane.under_way);
-            self.dispatcher
-                .loads
-                .begin_trial(shards, under_way.copied());
+            self.loads.begin_trial(shards, under_way.copied());
         }
     }
 
-    /// Forgets deliveries that are not started. The database has them.
-    fn give_back(&mut self, rows: impl IntoIterator<Item = DueRow>) {
-        let mut marked = Vec::new();
-        for row in rows {
-            if let Some(lane) = self.lanes.get_mut(row.lane.as_str()) {
-                // The end of one that is marked is recorded.
-                if !row.is_marked {
-                    lane.under_way.remove(&row.delivery_id);
-                }
-                let owner = Arc::clone(&lane.owner);
-                self.make_room(&owner, 1);
-            }
-            marked.push(row);
+    /// Takes what the ownership says of this worker. Deliveries of shards that it has lost, or that others may have had
+    /// meanwhile, are not its own any more.
+    fn adopt_member(&mut self) {
+        let before = self.member;
+        self.member = *self.membership.borrow_and_update();
+        let id = |member: Option<Member>| member.map(|member| member.id);
+        let is_same = id(before) == id(self.member);
+        let shards = |member: Option<Member>| member.map(|member| member.shards);
+        let before = shards(before).unwrap_or_default();
+        let owned = shards(self.member).unwrap_or_default();
+        self.given_up = Shards(self.given_up.0 & owned.0);
+        let kept = if is_same { owned } else { Shards::default() };
+        let lost = before.without(kept);
+        if lost != Shards::default() {
+            self.drop_lanes(lost);
         }
-        self.give_back_marks(marked);
-    }
-
-    /// Records that these deliveries, as far as they are marked, were not sent.
-    fn give_back_marks(&mut self, rows: impl IntoIterator<Item = DueRow>) {
-        for row in rows.into_iter().filter(|row| row.is_marked) {
-            self.record(End::NotSent(Lease::of(&row)));
+        if owned.without(before) != Shards::default() {
+            self.loads.scan(false);
         }
     }
 
-    fn record(&mut self, end: End) {
-        self.unrecorded += 1;
-        // Without the recorder the whole process stops.
-        let _ = self.dispatcher.ends.send(end);
+    fn drop_lanes(&mut self, shards: Shards) {
+        let lanes = self.lanes.values_mut();
+        let lanes = lanes.filter(|lane| shards.contain(&lane.host));
+        let unstarted: Vec<_> = lanes.flat_map(Lane::hold).collect();
+        self.give_back(unstarted);
+    }
+
+    /// Gives shards up that others should have and of which nothing is under way. If there are too few, nothing is started
+    /// for some of the others for a moment.
+    fn give_up_shards(&mut self) {
+        let Some(member) = self.member.filter(|member| member.surplus > 0) else {
+            self.draining = None;
+            return;
+        };
+        let lanes = self.lanes.values().filter(|lane| lane.is_busy());
+        let busy = lanes.fold(0, |busy, lane| busy | Shards::of_host(&lane.host).0);
+        let idle = member.shards.without(self.given_up).without(Shards(busy));
+        let surplus = member.surplus.saturating_sub(self.given_up.number());
+        let given_up = idle.first(surplus);
+        if given_up != Shards::default() {
+            self.given_up.0 |= given_up.0;
+            self.drop_lanes(given_up);
+            self.giving_up.add(given_up);
+        }
+        let now = Instant::now();
+        let missing = surplus.saturating_sub(given_up.number());
+        if self.draining.is_some_and(|(_, until)| until <= now) {
+            self.draining = None;
+        }
+        if self.draining.is_none() && missing > 0 && self.next_drain <= now {
+            let shards = member.shards.without(self.given_up).first(missing);
+            self.draining = Some((shards, now + DRAINING));
+            self.next_drain = now + DRAINING * 10;
+            self.drop_lanes(shards);
+        }
     }
 }

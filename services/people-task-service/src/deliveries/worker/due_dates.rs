@@ -28,12 +28,9 @@ pub(super) async fn watch(
 ) {
     while !shutdown.is_cancelled() {
         let handled = handle_batch(&database, &due).await;
-        let handled = handled.unwrap_or_else(|error| {
-            error.warn("due dates could not be looked at");
-            0
-        });
+        let handled = handled.inspect_err(|error| error.warn("due dates could not be looked at"));
         // There may be more.
-        if handled == 0 {
+        if handled.unwrap_or_default() == 0 {
             shutdown.run_until_cancelled(sleep(PAUSE)).await;
         }
     }

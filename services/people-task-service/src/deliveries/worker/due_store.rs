@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
-use database::{column, prepared};
+use database::{Error, column, prepared};
 use diesel::sql_types::{Array, BigInt, Binary, Bool, Nullable, Text, Timestamptz};
 use diesel::{
     OptionalExtension as _, PgConnection, QueryDsl as _, QueryResult, QueryableByName,
@@ -105,18 +105,19 @@ LEFT JOIN changed_users ON changed_users.id = ANY(ARRAY[webhooks.registered_by])
     };
 }
 
-/// Loads those of these deliveries that are due.
-pub(super) fn load_known(
+/// Loads some of these by [`KNOWN`] or [`TESTS`].
+pub(super) fn load(
     connection: &mut PgConnection,
+    rows: &'static str,
     ids: &[DeliveryId],
 ) -> QueryResult<Vec<DueRow>> {
-    prepared(LOAD_KNOWN)
-        .bind::<Array<Binary>, _>(ids)
-        .load(connection)
+    let load = prepared(rows).bind::<Array<Binary>, _>(ids);
+    load.load(connection)
 }
 
+/// Those of some deliveries that are due.
 // The sum keeps the index of lanes, which has this column, from being read as a whole.
-const LOAD_KNOWN: &str = load!(
+pub(super) const KNOWN: &str = load!(
     "SELECT * FROM deliveries
     WHERE id = ANY($1) AND next_attempt + interval '0' <= now() AND coalesce(lost_claims, option_claims) < 2
         AND host NOT IN (SELECT host FROM paused_hosts)"
@@ -166,7 +167,7 @@ pub(super) fn scan_lanes(
     connection: &mut PgConnection,
     after: &str,
     limit: i64,
-) -> QueryResult<ScannedLanes> {
+) -> Result<ScannedLanes, Error> {
     let paused = paused_hosts::table.select(paused_hosts::host);
     let paused = paused.load(connection)?;
     let lanes: Vec<(String, bool)> = prepared(SCAN_LANES)
@@ -209,17 +210,8 @@ pub(super) fn load_trial(
 
 const LOAD_TRIAL: &str = load!("SELECT * FROM deliveries WHERE id = $1");
 
-/// Loads calls that try webhooks, as if they were deliveries.
-pub(super) fn load_tests(
-    connection: &mut PgConnection,
-    ids: &[DeliveryId],
-) -> QueryResult<Vec<DueRow>> {
-    prepared(LOAD_TESTS)
-        .bind::<Array<Binary>, _>(ids)
-        .load(connection)
-}
-
-const LOAD_TESTS: &str = load!(
+/// Calls that try webhooks, as if they were deliveries.
+pub(super) const TESTS: &str = load!(
     "SELECT tests.id, webhook_id, task_id, coalesce(lane, '') AS lane, host, 0 AS lease, 0 AS lost_claims,
         0 AS option_claims, 0 AS attempts, request_id, traceparent, requested AS created, NULL::timestamptz AS due_at,
         NULL::bytea AS suspended_for

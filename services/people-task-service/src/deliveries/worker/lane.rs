@@ -28,19 +28,19 @@ pub(super) struct Lane {
     /// Deliveries that messages named, and that are not loaded.
     known: VecDeque<DeliveryId>,
     /// Deliveries that are loaded and not started.
-    ready: VecDeque<DueRow>,
+    pub(super) ready: VecDeque<DueRow>,
     /// Deliveries that are loaded and whose end is not recorded.
     pub(super) under_way: HashSet<DeliveryId>,
     /// The database may have more due deliveries than are known.
-    backlog: bool,
+    pub(super) backlog: bool,
     /// When a delivery that failed is due again.
     retry_at: Option<Instant>,
-    /// How many are being loaded.
+    /// How many are being loaded and were not found yet.
     loading: usize,
     pub(super) in_flight: u32,
-    circuit: Circuit,
+    pub(super) circuit: Circuit,
     /// How many responses the lane got. A failed attempt halves it.
-    responses: u32,
+    pub(super) responses: u32,
     /// The average time of its responses.
     response_time: Duration,
     slow_until: Option<Instant>,
@@ -96,16 +96,6 @@ impl Lane {
         }
     }
 
-    /// The database may have due deliveries that are not known.
-    pub(super) fn set_backlog(&mut self) {
-        self.backlog = true;
-    }
-
-    /// The last load found fewer than it asked for.
-    pub(super) fn clear_backlog(&mut self) {
-        self.backlog = false;
-    }
-
     /// A delivery is due again after this pause. Scans find those that wait for long.
     pub(super) fn retry_after(&mut self, pause: Duration, now: Instant) {
         if pause <= REMEMBERED {
@@ -131,33 +121,14 @@ impl Lane {
             && self.retry_at.is_none()
     }
 
-    /// Whether its circuit is open, and it may still be tried.
-    pub(super) fn is_failing(&self, now: Instant) -> bool {
-        self.circuit.matters(now)
-    }
-
     /// Whether a request of it is under way, or the end of one is not recorded.
     pub(super) fn is_busy(&self) -> bool {
         self.under_way.len() > self.ready.len()
     }
 
-    pub(super) fn has_ready(&self) -> bool {
-        !self.ready.is_empty()
-    }
-
     /// Whether its last requests took long, so that it must leave places of its host to others.
     pub(super) fn is_slow(&self, now: Instant) -> bool {
         self.slow_until.is_some_and(|until| now < until)
-    }
-
-    /// Whether its last request was successful, as far as is known.
-    pub(super) fn is_trusted(&self) -> bool {
-        self.responses > 0 && !self.circuit.has_failed()
-    }
-
-    /// Whether its last request failed.
-    pub(super) fn has_failed(&self) -> bool {
-        self.circuit.has_failed()
     }
 
     /// How many concurrent requests it may have, of a host with this limit.
@@ -175,7 +146,13 @@ impl Lane {
             return 0;
         }
         let target = self.ahead(self.limit(limit, now));
-        let have = self.ready.len() + self.waiting_trial();
+        // While the circuit is open, a request in flight is the only one.
+        let waiting_trial = if self.circuit.is_open() {
+            self.in_flight as usize
+        } else {
+            0
+        };
+        let have = self.ready.len() + waiting_trial;
         if have * 2 > target { 0 } else { target - have }
     }
 
@@ -204,15 +181,6 @@ impl Lane {
         wanted
     }
 
-    /// While the circuit is open, a request in flight is the only one.
-    fn waiting_trial(&self) -> usize {
-        if self.circuit.is_open() {
-            self.in_flight as usize
-        } else {
-            0
-        }
-    }
-
     fn ahead(&self, places: u32) -> usize {
         let (time, most) = LOADED_AHEAD;
         let response_time = self.response_time.max(Duration::from_micros(100));
@@ -225,24 +193,19 @@ impl Lane {
         }
     }
 
-    /// The load ended. What a failed one asked for is in the database.
-    pub(super) fn load_ended(&mut self, failed: bool) {
-        self.loading = 0;
-        self.backlog |= failed;
-    }
-
-    /// A delivery was loaded. Returns whether it was not under way before.
-    pub(super) fn push_ready(&mut self, row: DueRow) -> bool {
-        let is_new = self.under_way.insert(row.delivery_id);
-        if is_new {
+    /// A delivery was loaded, which may have been under way before.
+    pub(super) fn push_ready(&mut self, row: DueRow) {
+        if self.under_way.insert(row.delivery_id) {
+            self.loading = self.loading.saturating_sub(1);
             self.ready.push_back(row);
         }
-        is_new
     }
 
-    /// Takes the next delivery to start.
-    pub(super) fn take_next(&mut self) -> Option<DueRow> {
-        self.ready.pop_front()
+    /// The load ended. What a failed one asked for is in the database. Returns how many of those that it asked for it did
+    /// not find.
+    pub(super) fn load_ended(&mut self, failed: bool) -> usize {
+        self.backlog |= failed;
+        std::mem::take(&mut self.loading)
     }
 
     /// A request ended. Returns whether the lane gets one request at a time from now on.

@@ -32,7 +32,7 @@ pub(super) struct LoadRequest {
     lanes: Vec<(Arc<str>, usize)>,
     /// Deliveries of these lanes that are not to be loaded: they are under way, or named in `ids`.
     except: Vec<DeliveryId>,
-    asked: Vec<(Arc<str>, usize)>,
+    asked: Vec<Arc<str>>,
     number: usize,
     marked_before: Option<DateTime<Utc>>,
 }
@@ -57,9 +57,8 @@ impl LoadRequest {
         wanted: Wanted,
         under_way: impl Iterator<Item = &'a DeliveryId>,
     ) {
-        let number = wanted.number();
-        self.number += number;
-        self.asked.push((Arc::clone(lane), number));
+        self.number += wanted.number();
+        self.asked.push(Arc::clone(lane));
         if wanted.more > 0 {
             self.lanes.push((Arc::clone(lane), wanted.more));
             self.except.extend(under_way);
@@ -73,8 +72,8 @@ impl LoadRequest {
 #[derive(Default)]
 pub(super) struct Loaded {
     pub(super) rows: Vec<DueRow>,
-    /// How many deliveries of each lane were asked for.
-    pub(super) asked: Vec<(Arc<str>, usize)>,
+    /// The lanes of which deliveries were asked for.
+    pub(super) asked: Vec<Arc<str>>,
     /// Lanes that have no further due deliveries.
     pub(super) without_more: Vec<Arc<str>>,
     pub(super) failed: bool,
@@ -168,7 +167,7 @@ impl Loads {
         let under_way: Vec<_> = under_way.collect();
         let begin = move |connection: &mut Connection| {
             database::transaction(connection, |connection| {
-                Ok::<_, Error>(suspects_store::begin_trial(connection, shards, &under_way)?)
+                suspects_store::begin_trial(connection, shards, &under_way)
             })
         };
         self.spawn(begin, |trial| Ended::Trial(trial.unwrap_or_default()));
@@ -185,9 +184,8 @@ impl Loads {
         self.next_idle_scan = now + IDLE_INTERVAL;
         self.scanning = true;
         let after = self.cursor.clone();
-        let scan = move |connection: &mut Connection| {
-            Ok(store::scan_lanes(connection, &after, SCANNED_LANES)?)
-        };
+        let scan =
+            move |connection: &mut Connection| store::scan_lanes(connection, &after, SCANNED_LANES);
         self.spawn(scan, |found| Ended::Scan(found.unwrap_or_default()));
     }
 
@@ -238,7 +236,7 @@ impl Loads {
 fn load(connection: &mut Connection, request: &LoadRequest) -> Result<Loaded, Error> {
     let mut loaded = Loaded::default();
     if !request.ids.is_empty() {
-        loaded.rows = store::load_known(connection, &request.ids)?;
+        loaded.rows = store::load(connection, store::KNOWN, &request.ids)?;
     }
     if !request.lanes.is_empty() {
         let rows = store::load_of_lanes(connection, &request.lanes, &request.except)?;

@@ -44,7 +44,6 @@ mod resealing;
 mod resealing_store;
 mod results_store;
 mod retention;
-mod retention_store;
 mod schedule;
 mod shards;
 mod suspects_store;
@@ -63,9 +62,6 @@ use tokio_util::sync::CancellationToken;
 
 use self::call::Sender;
 use self::dispatcher::{Dispatcher, Incoming, pass_on_panic};
-use self::loads::Loads;
-use self::ownership::Ownership;
-use self::recorder::Recorder;
 use self::schedule::RetrySchedule;
 use crate::deliveries::due::parse_due_message;
 use crate::deliveries::{DueDelivery, QUEUE};
@@ -88,29 +84,19 @@ pub async fn run(settings: WebhookWorkerSettings) -> anyhow::Result<Running> {
     let shutdown = running.shutdown();
     let (due, incoming) = mpsc::channel(PREFETCH.into());
     running.spawn(report::watch_backlog(database.clone(), shutdown.clone()));
-    running.spawn(retention::maintain(
-        database.clone(),
-        settings.retention,
-        shutdown.clone(),
-    ));
+    let maintenance = retention::maintain(database.clone(), settings.retention, shutdown.clone());
+    running.spawn(maintenance);
     let measured = database.clone();
     running.on_scrape(move || measured.record_gauges("main"));
-    running.spawn(due_dates::watch(
-        database.clone(),
-        due.clone(),
-        shutdown.clone(),
-    ));
+    let due_dates = due_dates::watch(database.clone(), due.clone(), shutdown.clone());
+    running.spawn(due_dates);
     let keys = settings.header_keys.clone();
     running.spawn(resealing::watch(database.clone(), keys, shutdown.clone()));
-    running.spawn(test_calls::watch(
-        database.clone(),
-        Arc::clone(&sender),
-        shutdown.clone(),
-    ));
+    let test_calls = test_calls::watch(database.clone(), Arc::clone(&sender), shutdown.clone());
+    running.spawn(test_calls);
     start_consumer(&mut running, settings.broker.clone(), &database, due);
-    running.spawn(deliver(
-        settings, beats, database, sender, incoming, shutdown,
-    ));
+    let delivery = deliver(settings, beats, database, sender, incoming, shutdown);
+    running.spawn(delivery);
     Ok(running)
 }
 
@@ -134,10 +120,8 @@ fn connect(settings: &WebhookWorkerSettings) -> (Database, Database) {
         statement: Some(in_time),
         lock: in_time,
     };
-    let DatabaseSettings {
-        pool_size, timeout, ..
-    } = settings.database;
-    let others = pool_size.saturating_sub(1).max(1);
+    let others = settings.database.pool_size.saturating_sub(1).max(1);
+    let timeout = settings.database.timeout;
     (
         connect(1, in_time, limits),
         connect(others, timeout, StatementLimits::WORKER),
@@ -153,20 +137,8 @@ async fn deliver(
     incoming: Incoming,
     shutdown: CancellationToken,
 ) {
-    let (ownership, member, given_up) = Ownership::new(beats, settings.silence);
-    let (recorder, ends, settled) = Recorder::new(database.clone());
-    let dispatcher = Dispatcher {
-        sender,
-        loads: Loads::new(database.clone()),
-        ends,
-        settled,
-        incoming,
-        member,
-        given_up,
-        max_in_flight_per_host: settings.max_in_flight_per_host,
-        max_in_flight: settings.max_in_flight,
-        suspects_after: settings.suspects_after,
-    };
+    let (dispatcher, ownership, recorder) =
+        Dispatcher::new(&settings, beats, &database, sender, incoming);
     let leaving = CancellationToken::new();
     let mut beating = tokio::spawn(ownership.run(leaving.clone()));
     let mut recording = tokio::spawn(recorder.run());
@@ -192,11 +164,8 @@ fn start_consumer(
 ) {
     let config = ConsumerConfig::new(broker, QUEUE, PREFETCH);
     let connected = config.connected.clone();
-    running.spawn(messaging::consume(
-        config,
-        running.shutdown(),
-        move |message| handle_message(due.clone(), message),
-    ));
+    let handle = move |message| handle_message(due.clone(), message);
+    running.spawn(messaging::consume(config, running.shutdown(), handle));
     running.health = jobs::health(database, move || connected.load(Ordering::Acquire));
 }
 

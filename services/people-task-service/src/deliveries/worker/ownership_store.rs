@@ -5,7 +5,7 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 use database::{Error, interval, prepared};
 use diesel::sql_types::{Array, BigInt, Bool, Integer, Interval, Timestamptz};
-use diesel::{PgConnection, QueryableByName, RunQueryDsl as _};
+use diesel::{PgConnection, Queryable, RunQueryDsl as _};
 
 /// What a worker can do, as a number that grows. A kind of delivery that needs more than the workers of the version before
 /// can do raises it, and is added only while no worker of a lower number runs.
@@ -26,25 +26,19 @@ pub(super) fn join(connection: &mut PgConnection) -> Result<i32, Error> {
 }
 
 /// The workers and shards, as one worker sees them.
-#[derive(Debug, QueryableByName)]
+#[derive(Debug, Queryable)]
 pub(super) struct Workers {
     /// Whether the worker still has its row.
-    #[diesel(sql_type = Bool)]
     pub(super) is_member: bool,
     /// The number of workers that have a share: neither silent nor stopping.
-    #[diesel(sql_type = BigInt)]
     pub(super) workers: i64,
     /// How many of them are older.
-    #[diesel(sql_type = BigInt)]
     pub(super) older: i64,
     /// How many of them claim single deliveries.
-    #[diesel(sql_type = BigInt)]
     pub(super) claiming: i64,
     /// Those of the others that have been silent for too long.
-    #[diesel(sql_type = Array<Integer>)]
     pub(super) silent: Vec<i32>,
     /// The shards that the worker owns.
-    #[diesel(sql_type = Array<Integer>)]
     pub(super) owned: Vec<i32>,
 }
 
@@ -72,7 +66,8 @@ pub(super) fn beat(
     .bind::<Integer, _>(worker)
     .bind::<Interval, _>(interval(silence))
     .bind::<BigInt, _>(OWNS_SHARDS)
-    .bind::<Bool, _>(is_stopping);
+    .bind::<Bool, _>(is_stopping)
+    .returning::<(Bool, BigInt, BigInt, BigInt, Array<Integer>, Array<Integer>)>();
     Ok(beat.get_result(connection)?)
 }
 
@@ -89,14 +84,11 @@ pub(super) fn delete_silent(
 }
 
 /// A shard that a worker has taken.
-#[derive(Debug, QueryableByName)]
+#[derive(Debug, Queryable)]
 pub(super) struct Taken {
-    #[diesel(sql_type = Integer)]
     pub(super) id: i32,
     /// Its last owner died.
-    #[diesel(sql_type = Bool)]
     pub(super) orphaned: bool,
-    #[diesel(sql_type = Timestamptz)]
     pub(super) at: DateTime<Utc>,
 }
 
@@ -110,7 +102,8 @@ pub(super) fn take(
     prepared("SET LOCAL synchronous_commit = on").execute(connection)?;
     let take = prepared(TAKE)
         .bind::<Integer, _>(worker)
-        .bind::<BigInt, _>(number);
+        .bind::<BigInt, _>(number)
+        .returning::<(Integer, Bool, Timestamptz)>();
     Ok(take.load(connection)?)
 }
 

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use fairness::{Demand, FairQueue, Recent, Remainder, Rule as _};
+use fairness::{FairQueue, Recent, Remainder};
 
 use crate::deliveries::group_of;
 use crate::deliveries::worker::circuit::Circuit;
@@ -146,10 +146,10 @@ impl Origin {
         if !self.circuit.is_open() {
             return true;
         }
-        if lane.has_failed() {
+        if lane.circuit.has_failed() {
             return self.in_flight == 0 && self.circuit.permits(now);
         }
-        lane.in_flight == 0 && (lane.is_trusted() || self.in_flight < MAX_TRIALS)
+        lane.in_flight == 0 && (lane.responses > 0 || self.in_flight < MAX_TRIALS)
     }
 }
 
@@ -175,8 +175,8 @@ impl Owners {
     pub(super) fn new(capacity: usize, max_lanes: usize) -> Self {
         Self {
             most: Held {
-                deliveries: u64::try_from(capacity).unwrap_or(u64::MAX),
-                lanes: u64::try_from(max_lanes).unwrap_or(u64::MAX),
+                deliveries: capacity as u64,
+                lanes: max_lanes as u64,
             },
             all: Held::default(),
             held: HashMap::new(),
@@ -208,29 +208,22 @@ impl Owners {
     pub(super) fn add(&mut self, owner: &Arc<str>, number: usize, now: Instant) {
         let group = group_key(&self.held, owner);
         self.recent.record(group, now.into());
-        let number = u64::try_from(number).unwrap_or(u64::MAX);
-        self.change(owner, |held| held.deliveries += number);
+        self.change(owner, |held| held.deliveries += number as u64);
     }
 
     pub(super) fn remove(&mut self, owner: &Arc<str>, number: usize) {
-        let number = u64::try_from(number).unwrap_or(u64::MAX);
         self.change(owner, |held| {
-            held.deliveries = held.deliveries.saturating_sub(number);
+            held.deliveries = held.deliveries.saturating_sub(number as u64);
         });
     }
 
     /// Adds a lane of an owner, unless the group has its share of them. The scan finds the deliveries later.
     pub(super) fn add_lane(&mut self, owner: &Arc<str>) -> bool {
         let (most, total) = (self.most.lanes, self.all.lanes);
-        let demand = Demand {
-            units: 1,
-            own: self.held(group_of(owner)).lanes,
-            total,
-        };
+        let own = self.held(group_of(owner)).lanes;
         let (_, few) = ALWAYS;
         let has_few = self.held(owner).lanes < few;
-        let allowed =
-            Remainder(most).check(owner, demand).is_ok() || has_few && total < most - most / 8;
+        let allowed = Remainder(most).room(own, total) > 0 || has_few && total < most - most / 8;
         if allowed {
             self.change(owner, |held| held.lanes += 1);
         }

@@ -21,7 +21,6 @@ use crate::deliveries::worker::suspects_store::Trial;
 /// How often the backlog is read.
 const INTERVAL: Duration = Duration::from_secs(5);
 
-/// The result of an attempt was recorded.
 pub(super) fn attempt_recorded(result: &AttemptResult) {
     let outcome = match result.decision {
         RetryDecision::Sent => "sent",
@@ -64,7 +63,6 @@ fn not_called(result: &AttemptResult, outcome: &'static str, pause: Duration) {
     );
 }
 
-/// A webhook was tried.
 pub(super) fn webhook_tested(id: DeliveryId, context: &RequestContext, result: &TestResult) {
     let outcome = if result.success { "success" } else { "failure" };
     metrics::counter!("webhook_tests_total", "outcome" => outcome).increment(1);
@@ -88,7 +86,7 @@ pub(super) fn headers_of_earlier_keys(webhooks: i64) {
 /// Deliveries of due dates that have passed were added.
 pub(super) fn due_dates_passed(deliveries: usize) {
     tracing::info!(deliveries, "due dates have passed");
-    metrics::counter!("webhook_due_dates_total").increment(number(deliveries));
+    metrics::counter!("webhook_due_dates_total").increment(deliveries as u64);
 }
 
 /// The result of an attempt was dropped, because its row changed or no longer exists.
@@ -119,13 +117,12 @@ pub(super) fn workers_died(workers: usize) {
     }
 }
 
-/// This worker took shards of hosts.
 pub(super) fn shards_taken(taken: &[Taken]) {
     let orphaned = taken.iter().filter(|shard| shard.orphaned).count();
     if !taken.is_empty() {
         tracing::info!(shards = taken.len(), orphaned, "took shards of hosts");
     }
-    metrics::counter!("webhook_shards_orphaned_total").increment(number(orphaned));
+    metrics::counter!("webhook_shards_orphaned_total").increment(orphaned as u64);
 }
 
 /// Trials were looked at whose worker ended.
@@ -142,10 +139,6 @@ pub(super) fn lost_trials(trial: &Trial) {
             "parked deliveries that end workers; they are pending until they are redelivered"
         );
     }
-}
-
-fn number(number: usize) -> u64 {
-    u64::try_from(number).unwrap_or(u64::MAX)
 }
 
 /// The number of attempts in flight, and of lanes whose circuit is open.
@@ -166,10 +159,7 @@ pub(super) async fn watch_backlog(database: Database, shutdown: CancellationToke
     }
 }
 
-#[expect(
-    clippy::cast_precision_loss,
-    reason = "gauges are floating-point numbers, and these stay far below 2^52"
-)]
+/// Gauges are floating-point numbers, and these stay far below 2^52.
 fn set_gauges(backlog: &Backlog) {
     metrics::gauge!("webhook_deliveries_pending").set(backlog.pending as f64);
     metrics::gauge!("webhook_deliveries_due").set(backlog.due as f64);

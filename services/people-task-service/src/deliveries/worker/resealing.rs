@@ -36,13 +36,11 @@ pub(super) async fn watch(database: Database, keys: HeaderKeys, shutdown: Cancel
 
 /// Handles a batch, reports how many are left, and returns how many it sealed again.
 async fn round(database: &Database, keys: &HeaderKeys) -> Result<usize, Error> {
-    let Some((current, earlier)) = keys
-        .ids()
-        .split_first()
-        .map(|(a, b)| (a.clone(), b.to_vec()))
-    else {
+    let mut ids = keys.ids().into_iter();
+    let Some(current) = ids.next() else {
         return Ok(0);
     };
+    let earlier: Vec<_> = ids.collect();
     let mut resealed = 0;
     if !earlier.is_empty() {
         let load =
@@ -60,12 +58,9 @@ async fn round(database: &Database, keys: &HeaderKeys) -> Result<usize, Error> {
 
 fn reseal(connection: &mut Connection, keys: &HeaderKeys, row: &SealedRow) -> Result<bool, Error> {
     let options = WebhookOptions::parse(&row.options).ok();
-    let resealed = options.and_then(|options| options.resealed(keys, row.id));
-    match &resealed {
-        Some(options) => {
-            let key = options.header_key().unwrap_or_default();
-            store::replace(connection, row, &options.to_text(), key)
-        }
-        None => Ok(false),
-    }
+    let Some(options) = options.and_then(|options| options.resealed(keys, row.id)) else {
+        return Ok(false);
+    };
+    let key = options.header_key().unwrap_or_default();
+    store::replace(connection, row, &options.to_text(), key)
 }

@@ -2,17 +2,14 @@
 
 use database::{Error, prepared};
 use diesel::sql_types::{Array, BigInt, Binary, Text};
-use diesel::{PgConnection, QueryableByName, RunQueryDsl as _};
+use diesel::{PgConnection, Queryable, RunQueryDsl as _};
 use values::WebhookId;
 
 /// A webhook with headers.
-#[derive(QueryableByName)]
+#[derive(Queryable)]
 pub(super) struct SealedRow {
-    #[diesel(sql_type = Binary)]
     pub(super) id: WebhookId,
-    #[diesel(sql_type = Text)]
     pub(super) options: String,
-    #[diesel(sql_type = Text)]
     header_key: String,
 }
 
@@ -26,7 +23,7 @@ pub(super) fn load_sealed_by(
         "SELECT id, options, header_key FROM webhooks WHERE header_key = ANY($1) AND options IS NOT NULL LIMIT $2",
     );
     let load = load.bind::<Array<Text>, _>(keys).bind::<BigInt, _>(limit);
-    Ok(load.load(connection)?)
+    Ok(load.returning::<(Binary, Text, Text)>().load(connection)?)
 }
 
 /// Replaces the options of a webhook, unless another worker has done so.

@@ -1,10 +1,11 @@
-//! The statement that records results. It is raw SQL for the reasons that [`due_store`](super::due_store) gives.
+//! The statements that record results and drop old ones. They are raw SQL for the reasons that [`due_store`](super::due_store)
+//! gives.
 
 use std::collections::HashMap;
 use std::time::Duration;
 
-use database::{Error, column, prepared};
-use diesel::sql_types::{Array, BigInt, Binary, Bool, Integer, Jsonb, Nullable, Text};
+use database::{Error, column, interval, prepared};
+use diesel::sql_types::{Array, BigInt, Binary, Bool, Integer, Interval, Jsonb, Nullable, Text};
 use diesel::{PgConnection, RunQueryDsl as _};
 use serde_json::{Value, json};
 use values::{DeliveryId, Names as _, UserId};
@@ -30,32 +31,20 @@ impl End {
         }
     }
 
-    /// Who has no right to the task, so that it waits.
-    fn suspended_for(&self) -> Option<UserId> {
-        let is_suspended = matches!(
-            self,
-            Self::Attempted(AttemptResult {
-                decision: RetryDecision::Suspend(_),
-                ..
-            })
-        );
-        is_suspended.then_some(self.lease().registrant)
-    }
-
-    /// The status and the pause of the delivery, and an array of its attempt, or of none.
-    fn outcome(&self) -> (DeliveryStatus, i64, Value) {
+    /// The status and the pause of the delivery, an array of its attempt, or of none, and who has no right to the task, so
+    /// that it waits.
+    fn outcome(&self) -> (DeliveryStatus, i64, Value, Option<UserId>) {
+        let (pending, no_attempt) = (DeliveryStatus::Pending, json!([]));
         let Self::Attempted(result) = self else {
-            return (DeliveryStatus::Pending, UNCHANGED, json!([]));
+            return (pending, UNCHANGED, no_attempt, None);
         };
-        let log = json!([result.attempt]);
+        let (log, registrant) = (json!([result.attempt]), Some(result.lease.registrant));
         match result.decision {
-            RetryDecision::Sent => (DeliveryStatus::Sent, 0, log),
-            RetryDecision::Fail => (DeliveryStatus::Fail, 0, log),
-            RetryDecision::Retry(pause) => (DeliveryStatus::Pending, milliseconds(pause), log),
-            // It was no attempt.
-            RetryDecision::Postpone(pause) | RetryDecision::Suspend(pause) => {
-                (DeliveryStatus::Pending, milliseconds(pause), json!([]))
-            }
+            RetryDecision::Sent => (DeliveryStatus::Sent, 0, log, None),
+            RetryDecision::Fail => (DeliveryStatus::Fail, 0, log, None),
+            RetryDecision::Retry(pause) => (pending, milliseconds(pause), log, None),
+            RetryDecision::Postpone(pause) => (pending, milliseconds(pause), no_attempt, None),
+            RetryDecision::Suspend(pause) => (pending, milliseconds(pause), no_attempt, registrant),
         }
     }
 
@@ -82,10 +71,10 @@ pub(super) fn record_ends(
         .bind::<Array<Binary>, _>(column(ends, |end| end.lease().delivery))
         .bind::<Array<Integer>, _>(column(ends, |end| end.lease().version))
         .bind::<Array<Binary>, _>(column(ends, |end| end.lease().webhook))
-        .bind::<Array<Text>, _>(column(&outcomes, |(status, _, _)| status.name()))
-        .bind::<Array<BigInt>, _>(column(&outcomes, |(_, pause, _)| *pause))
-        .bind::<Array<Jsonb>, _>(column(&outcomes, |(_, _, log)| log))
-        .bind::<Array<Nullable<Binary>>, _>(column(ends, End::suspended_for))
+        .bind::<Array<Text>, _>(column(&outcomes, |(status, ..)| status.name()))
+        .bind::<Array<BigInt>, _>(column(&outcomes, |(_, pause, ..)| *pause))
+        .bind::<Array<Jsonb>, _>(column(&outcomes, |(_, _, log, _)| log))
+        .bind::<Array<Nullable<Binary>>, _>(column(&outcomes, |(.., registrant)| *registrant))
         .returning::<(Binary, Bool)>()
         .load(connection)?;
     Ok(found.into_iter().collect())
@@ -140,4 +129,17 @@ const UNCHANGED: i64 = -1;
 
 fn milliseconds(duration: Duration) -> i64 {
     i64::try_from(duration.as_millis()).unwrap_or(i64::MAX)
+}
+
+/// Creates the next partitions of finished deliveries. DDL belongs to the owner's functions.
+pub(super) fn create_partitions(connection: &mut PgConnection) -> Result<(), Error> {
+    prepared("SELECT create_finished_deliveries_partitions()").execute(connection)?;
+    Ok(())
+}
+
+/// Drops a partition of deliveries that have all been finished for longer than `keep`. Returns whether there was one.
+pub(super) fn drop_partition(connection: &mut PgConnection, keep: Duration) -> Result<bool, Error> {
+    let drop = prepared("SELECT drop_finished_deliveries_partition($1)")
+        .bind::<Interval, _>(interval(keep));
+    Ok(drop.returning::<Bool>().get_result(connection)?)
 }

@@ -4,7 +4,7 @@ use database::{Connection, Database, Error};
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
-use crate::deliveries::worker::retention_store as store;
+use crate::deliveries::worker::results_store as store;
 
 /// How often partitions are created and dropped, and how soon after a failure.
 const PAUSE: Duration = Duration::from_secs(3_600);

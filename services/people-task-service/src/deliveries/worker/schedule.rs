@@ -50,21 +50,20 @@ impl RetrySchedule {
             let pause = (age / 4).clamp(shortest, longest);
             return RetryDecision::Postpone(pause.mul_f64(jitter));
         }
-        let status = response.as_ref().ok().map(|response| response.status);
-        match status {
-            Some(status) if status.is_success() => return RetryDecision::Sent,
-            Some(StatusCode::GONE) => return RetryDecision::Fail,
-            _ => {}
-        }
-        let requested = match response {
-            Ok(response) if is_throttled(response.status) => retry_after(&response.headers),
-            _ => None,
-        };
-        match self.0.get(earlier) {
-            Some(pause) => {
-                let requested = requested.unwrap_or_default().min(MAX_RETRY_AFTER);
-                RetryDecision::Retry(pause.mul_f64(jitter).max(requested))
+        let mut requested = None;
+        if let Ok(response) = response {
+            match response.status {
+                status if status.is_success() => return RetryDecision::Sent,
+                StatusCode::GONE => return RetryDecision::Fail,
+                StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE => {
+                    requested = retry_after(&response.headers);
+                }
+                _ => {}
             }
+        }
+        let requested = requested.unwrap_or_default().min(MAX_RETRY_AFTER);
+        match self.0.get(earlier) {
+            Some(pause) => RetryDecision::Retry(pause.mul_f64(jitter).max(requested)),
             None => RetryDecision::Fail,
         }
     }
@@ -81,13 +80,6 @@ impl RetrySchedule {
         let add = |total: Duration, pause: &Duration| total.saturating_add(*pause);
         self.0.iter().fold(Duration::ZERO, add)
     }
-}
-
-fn is_throttled(status: StatusCode) -> bool {
-    matches!(
-        status,
-        StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE
-    )
 }
 
 /// A random factor from 0.8 to 1.2.

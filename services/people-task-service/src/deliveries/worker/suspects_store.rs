@@ -5,7 +5,7 @@
 //! after the other. A delivery whose trials ended three workers is parked: it waits until it is redelivered.
 
 use chrono::{DateTime, Utc};
-use database::prepared;
+use database::{Error, prepared};
 use diesel::sql_types::{Array, Binary, Bool, Integer, Text};
 use diesel::{PgConnection, QueryResult, RunQueryDsl as _};
 use values::DeliveryId;
@@ -56,7 +56,7 @@ pub(super) fn begin_trial(
     connection: &mut PgConnection,
     shards: Shards,
     under_way: &[DeliveryId],
-) -> QueryResult<Trial> {
+) -> Result<Trial, Error> {
     let suspects: Vec<(DeliveryId, String, bool)> = prepared(SUSPECTS)
         .bind::<Array<Binary>, _>(under_way)
         .bind::<Integer, _>(MAX_TRIALS)

@@ -39,7 +39,7 @@ fn take(connection: &mut Connection) -> Result<Vec<DueRow>, Error> {
     if taken.is_empty() {
         return Ok(Vec::new());
     }
-    Ok(due_store::load_tests(connection, &taken)?)
+    Ok(due_store::load(connection, due_store::TESTS, &taken)?)
 }
 
 async fn make(database: Database, sender: Arc<Sender>, row: Box<DueRow>) {

@@ -5,20 +5,18 @@ use std::time::Instant;
 
 use tokio::task::JoinError;
 
-use super::{Dispatching, pass_on_panic};
-use crate::deliveries::worker::attempt::AttemptResult;
+use super::{Dispatcher, pass_on_panic};
+use crate::deliveries::worker::attempt::{AttemptResult, Lease};
 use crate::deliveries::worker::due_store::DueRow;
 use crate::deliveries::worker::lane::Health;
 use crate::deliveries::worker::results_store::End;
 use crate::deliveries::worker::schedule::RetryDecision;
 
-impl Dispatching {
+impl Dispatcher {
     /// Starts what could not be started when it was loaded: lanes may be tried again.
     pub(super) fn start_everywhere(&mut self) {
-        let waiting = self
-            .hosts
-            .iter()
-            .filter(|(_, host)| host.waiting.total() > 0);
+        let hosts = self.hosts.iter();
+        let waiting = hosts.filter(|(_, host)| host.waiting.total() > 0);
         let waiting: Vec<_> = waiting.map(|(name, _)| Arc::clone(name)).collect();
         for host in waiting {
             self.start_at_host(&host);
@@ -28,7 +26,7 @@ impl Dispatching {
     /// Lets a lane with loaded deliveries wait for a place of its host, in turn by owner.
     pub(super) fn enqueue_ready(&mut self, name: &Arc<str>) {
         if let Some(lane) = self.lanes.get_mut(name)
-            && lane.has_ready()
+            && !lane.ready.is_empty()
             && !lane.is_waiting
         {
             let host = self.hosts.entry(Arc::clone(&lane.host)).or_default();
@@ -45,7 +43,7 @@ impl Dispatching {
     }
 
     fn start_at_host(&mut self, name: &Arc<str>) {
-        let limit = self.dispatcher.max_in_flight_per_host;
+        let limit = self.max_in_flight_per_host;
         let now = Instant::now();
         if !self.shards().contain(name) || self.paused.contains(name) {
             return;
@@ -61,7 +59,7 @@ impl Dispatching {
     /// Starts a delivery of a lane, if the lane, its origin and its owner may have another request. Otherwise the lane
     /// waits until one of its requests ends, or for the next tick.
     fn start_one(&mut self, name: &Arc<str>, host_name: &Arc<str>, now: Instant) {
-        let limit = self.dispatcher.max_in_flight_per_host;
+        let limit = self.max_in_flight_per_host;
         let Some(lane) = self.lanes.get_mut(name) else {
             return;
         };
@@ -71,7 +69,7 @@ impl Dispatching {
         let is_allowed = lane.in_flight < lane.limit(limit, now)
             && origin.permits(lane, now)
             && host.has_place(&lane.owner, lane.is_slow(now), limit, now);
-        if is_allowed && let Some(row) = lane.take_next().map(Box::new) {
+        if is_allowed && let Some(row) = lane.ready.pop_front().map(Box::new) {
             self.start(row, now);
             self.enqueue_ready(name);
         }
@@ -86,7 +84,7 @@ impl Dispatching {
         host.started(&lane.owner, now);
         let origin = self.origins.entry(Arc::clone(&lane.origin)).or_default();
         origin.in_flight += 1;
-        let sender = Arc::clone(&self.dispatcher.sender);
+        let sender = Arc::clone(&self.sender);
         self.attempts
             .spawn(async move { sender.attempt(row).await });
     }
@@ -95,34 +93,22 @@ impl Dispatching {
     pub(super) fn start_trial(&mut self, row: Box<DueRow>) {
         let id = row.delivery_id;
         let name: Arc<str> = row.lane.as_str().into();
-        let limit = self.dispatcher.max_in_flight_per_host;
+        let limit = self.max_in_flight_per_host;
         let now = Instant::now();
-        let is_free = match self.lane(&name) {
-            Some(lane) => {
-                let host = Arc::clone(&lane.host);
-                self.hosts
-                    .get(&host)
-                    .is_none_or(|host| host.in_flight < limit)
-            }
-            None => false,
-        };
-        let Some(lane) = self.lanes.get_mut(&name).filter(|_| is_free) else {
+        let host = self.lane(&name).map(|lane| Arc::clone(&lane.host));
+        let is_free = host.is_some_and(|host| {
+            let host = self.hosts.get(&host);
+            host.is_none_or(|host| host.in_flight < limit)
+        });
+        let lane = self.lanes.get_mut(&name);
+        let Some(lane) = lane.filter(|lane| is_free && !lane.under_way.contains(&id)) else {
             return self.give_back_marks([*row]);
         };
-        if !lane.under_way.insert(id) {
-            return self.give_back_marks([*row]);
-        }
+        lane.under_way.insert(id);
         tracing::warn!(delivery.id = %id, "trying a delivery on suspicion that it ends workers");
         self.trial = Some((id, now));
         self.owners.add(&lane.owner, 1, now);
         self.start(row, now);
-    }
-
-    /// Takes every attempt that has already ended.
-    pub(super) fn take_ended(&mut self) {
-        while let Some(ended) = self.attempts.try_join_next() {
-            self.finish(ended);
-        }
     }
 
     pub(super) fn finish(&mut self, ended: Result<AttemptResult, JoinError>) {
@@ -132,12 +118,8 @@ impl Dispatching {
         };
         let now = Instant::now();
         let name = Arc::clone(&result.lease.lane);
-        if self
-            .trial
-            .is_some_and(|(id, _)| id == result.lease.delivery)
-        {
-            self.trial = None;
-        }
+        let trial = self.trial;
+        self.trial = trial.filter(|(id, _)| *id != result.lease.delivery);
         if let Some(lane) = self.lanes.get_mut(&name) {
             if lane.request_ended(result.health, result.duration, now) {
                 metrics::counter!("webhook_circuits_opened_total").increment(1);
@@ -162,5 +144,33 @@ impl Dispatching {
         self.enqueue_ready(&name);
         self.queue(&name);
         self.start_at(&name);
+    }
+
+    /// Forgets deliveries that are not started. The database has them.
+    pub(super) fn give_back(&mut self, rows: impl IntoIterator<Item = DueRow>) {
+        for row in rows {
+            if let Some(lane) = self.lanes.get_mut(row.lane.as_str()) {
+                // The end of one that is marked is recorded.
+                if !row.is_marked {
+                    lane.under_way.remove(&row.delivery_id);
+                }
+                let owner = Arc::clone(&lane.owner);
+                self.make_room(&owner, 1);
+            }
+            self.give_back_marks([row]);
+        }
+    }
+
+    /// Records that these deliveries, as far as they are marked, were not sent.
+    pub(super) fn give_back_marks(&mut self, rows: impl IntoIterator<Item = DueRow>) {
+        for row in rows.into_iter().filter(|row| row.is_marked) {
+            self.record(End::NotSent(Lease::of(&row)));
+        }
+    }
+
+    pub(super) fn record(&mut self, end: End) {
+        self.unrecorded += 1;
+        // Without the recorder the whole process stops.
+        let _ = self.ends.send(end);
     }
 }

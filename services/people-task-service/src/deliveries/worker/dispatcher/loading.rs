@@ -1,28 +1,27 @@
 //! Loads deliveries ahead, in turn by owner, and takes what was loaded.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Instant;
 
 use values::DeliveryId;
 
-use super::Dispatching;
+use super::Dispatcher;
 use crate::deliveries::worker::loads::{Ended, LoadRequest, Loaded};
 use crate::deliveries::worker::report;
 
 /// Nothing is loaded while more results than this wait to be recorded.
 const MAX_UNRECORDED: usize = 4_096;
 
-impl Dispatching {
+impl Dispatcher {
     /// Loads deliveries for the lanes that can start them soon, in turn by owner.
     pub(super) fn load(&mut self) {
-        if !self.dispatcher.loads.has_capacity()
+        if !self.loads.has_capacity()
             || self.unrecorded > MAX_UNRECORDED
             || self.to_load.total() == 0
         {
             return;
         }
-        let (now, limit) = (Instant::now(), self.dispatcher.max_in_flight_per_host);
+        let (now, limit) = (Instant::now(), self.max_in_flight_per_host);
         let mut request = LoadRequest::new(self.member.and_then(|member| member.took_over));
         while !request.is_full()
             && let Some(name) = self.to_load.pop()
@@ -43,7 +42,7 @@ impl Dispatching {
                 waiting.or_default().push_back(name);
             }
         }
-        self.dispatcher.loads.start(request);
+        self.loads.start(request);
     }
 
     /// An owner may have more loaded than before.
@@ -84,36 +83,27 @@ impl Dispatching {
     }
 
     pub(super) fn take_loaded(&mut self, loaded: Loaded) {
-        let mut found: HashMap<Arc<str>, usize> = HashMap::new();
         let shards = self.shards();
         let mut refused = Vec::new();
         for row in loaded.rows {
-            let Some((name, lane)) = self.lanes.get_key_value(row.lane.as_str()) else {
-                refused.push(row);
-                continue;
-            };
-            let is_served = shards.contain(&lane.host) && !self.paused.contains(&lane.host);
-            let name = Arc::clone(name);
-            if !is_served {
-                refused.push(row);
-            } else if let Some(lane) = self.lanes.get_mut(&name)
-                && lane.push_ready(row)
-            {
-                *found.entry(name).or_default() += 1;
+            let lane = self.lanes.get_mut(row.lane.as_str());
+            let is_served = |host: &str| shards.contain(host) && !self.paused.contains(host);
+            match lane.filter(|lane| is_served(&lane.host)) {
+                Some(lane) => lane.push_ready(row),
+                None => refused.push(row),
             }
         }
         self.give_back_marks(refused);
         for name in loaded.without_more {
             if let Some(lane) = self.lanes.get_mut(&name) {
-                lane.clear_backlog();
+                lane.backlog = false;
             }
         }
-        for (name, asked) in loaded.asked {
-            let number = found.get(&name).copied().unwrap_or_default();
+        for name in loaded.asked {
             if let Some(lane) = self.lanes.get_mut(&name) {
-                lane.load_ended(loaded.failed);
+                let missing = lane.load_ended(loaded.failed);
                 let owner = Arc::clone(&lane.owner);
-                self.make_room(&owner, asked.saturating_sub(number));
+                self.make_room(&owner, missing);
             }
             self.enqueue_ready(&name);
             self.queue(&name);

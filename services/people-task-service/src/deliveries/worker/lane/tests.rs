@@ -81,7 +81,7 @@ fn what_is_asked_for_is_asked_for_again_after_a_failed_load() {
     let wanted = lane.take_wanted(4);
     assert_eq!((wanted.known.len(), wanted.more), (0, 4));
     lane.load_ended(false);
-    lane.clear_backlog();
+    lane.backlog = false;
     assert!(lane.is_idle());
 }
 

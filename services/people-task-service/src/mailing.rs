@@ -1,10 +1,36 @@
-//! The secrets of mailed tasks.
+//! What the processes' settings say about mails, and the secrets of tasks with mail.
 
-use auth::MailKey;
-use values::{Names as _, Secret, TaskId};
+use std::time::Duration;
+
+use auth::{MailKey, MailKeys};
+use values::{Language, Names as _, Secret, TaskId};
+
+/// What the service needs for mails about tasks. Without keys none are sent.
+pub(crate) use crate::settings::MailSettings as Mailing;
 
 /// The random bytes of a secret, as many as those of other tasks have.
 const SECRET_BYTES: usize = 20;
+
+/// How mails are sent about a task.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct MailPlan {
+    pub(crate) language: Language,
+    pub(crate) approver_seed: Seed,
+    pub(crate) requester_seed: Seed,
+}
+
+impl Mailing {
+    /// How many seconds before the due date reminders are sent.
+    pub(crate) fn reminders(&self) -> Vec<f64> {
+        self.reminders.iter().map(Duration::as_secs_f64).collect()
+    }
+
+    /// The keys for mails about a task whose creator asks for them, or does not say, if they are sent.
+    pub(crate) fn keys_for(&self, notify: Option<bool>) -> Option<&MailKeys> {
+        let is_wanted = notify.unwrap_or(self.by_default);
+        self.keys.as_ref().filter(|_| is_wanted)
+    }
+}
 
 values::names! {
     /// The person who has a secret of a task.
@@ -36,11 +62,8 @@ impl Seed {
     /// The secret, in the form of those that are random: the task's identifier and 40 hexadecimal digits.
     pub(crate) fn secret(&self, key: &MailKey, task: TaskId, part: Part) -> Secret {
         let parts: [&[u8]; 3] = [part.name().as_bytes(), task.as_bytes(), &self.0];
-        let derived = key.derive("task secret", &parts);
-        let digits: String = hex::encode(derived)
-            .chars()
-            .take(2 * SECRET_BYTES)
-            .collect();
+        let mut digits = hex::encode(key.derive("task secret", &parts));
+        digits.truncate(2 * SECRET_BYTES);
         Secret::new(format!("{task}{digits}"))
     }
 }
