@@ -25,6 +25,7 @@ mod client_network;
 mod context;
 mod credentials;
 pub mod deletions;
+mod error;
 mod hashing;
 mod keys;
 pub mod notifications;

@@ -6,7 +6,6 @@ use serde_json::Value;
 use values::{Secret, UserId};
 
 use super::confirmation::Confirmation;
-use super::error::AccountError;
 use super::requests::{CreateUserRequest, Vendor};
 use super::store::{self, NewUser, TokenSubject, User};
 use super::token::{revoke_earlier_tokens, sign_token};
@@ -14,6 +13,7 @@ use crate::audit::{AuditAction, RequestActor};
 use crate::back_off;
 use crate::client_network::ClientNetwork;
 use crate::context::Context;
+use crate::error::UserError;
 
 /// The scope of every user who signs up.
 pub(super) const USER_SCOPE: &str = "user";
@@ -26,11 +26,11 @@ pub(super) async fn create(
     request: CreateUserRequest,
     caller: Option<Caller>,
     meta: RequestMeta,
-) -> Result<(User, Option<Secret>), AccountError> {
+) -> Result<(User, Option<Secret>), UserError> {
     let by_key = caller.as_ref().is_some_and(|caller| caller.key().is_some());
     let new_scopes = request.by_admin.scope.as_ref();
     if by_key && new_scopes.is_some_and(|scopes| scopes.0.iter().any(|one| one == ADMIN_SCOPE)) {
-        return Err(AccountError::KeyNotAccepted);
+        return Err(UserError::KeyNotAccepted);
     }
     let client = ClientNetwork::of(&meta);
     let password_hash = context.hasher.hash(&client, request.password.clone());
@@ -71,7 +71,7 @@ fn insert(
     own_client: Option<&ClientNetwork>,
     confirmation: Option<Confirmation>,
     entry: Entry,
-) -> Result<(TokenSubject, User, Vec<Message>), AccountError> {
+) -> Result<(TokenSubject, User, Vec<Message>), UserError> {
     let group = own_client.map(|client| store::group_of_network(connection, client));
     let group = group.transpose()?;
     let subject = store::insert(connection, new, group.as_deref(), entry)?;

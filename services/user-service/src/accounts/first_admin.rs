@@ -6,10 +6,10 @@ use database::Database;
 use values::UserId;
 
 use super::create::USER_SCOPE;
-use super::error::AccountError;
 use super::store::{self, NewUser};
 use crate::audit::AuditAction;
 use crate::client_network::ClientNetwork;
+use crate::error::UserError;
 use crate::hashing::Hasher;
 use crate::password_rules::{NewPassword, PasswordRules};
 use crate::settings::{FirstAdmin, SignUpSettings};
@@ -25,7 +25,7 @@ pub(crate) async fn create_first_admin(
     sign_up: &SignUpSettings,
     settings: FirstAdmin,
 ) -> anyhow::Result<()> {
-    let exists = |connection: &mut Connection| Ok::<_, AccountError>(store::has_admin(connection)?);
+    let exists = |connection: &mut Connection| Ok::<_, UserError>(store::has_admin(connection)?);
     if database.run(exists).await? {
         return Ok(());
     }
@@ -50,7 +50,7 @@ pub(crate) async fn create_first_admin(
     {
         Ok(true) => tracing::info!("created the first administrator"),
         Ok(false) => {}
-        Err(AccountError::UsernameTaken | AccountError::EmailTaken) => {
+        Err(UserError::UsernameTaken | UserError::EmailTaken) => {
             tracing::warn!(
                 "there is no administrator, and ADMIN_USERNAME belongs to a user without the scope `admin`: choose another ADMIN_USERNAME"
             );
@@ -60,7 +60,7 @@ pub(crate) async fn create_first_admin(
     Ok(())
 }
 
-fn insert(connection: &mut Connection, new: &NewUser, entry: Entry) -> Result<bool, AccountError> {
+fn insert(connection: &mut Connection, new: &NewUser, entry: Entry) -> Result<bool, UserError> {
     store::lock_first_admin(connection)?;
     if store::has_admin(connection)? {
         return Ok(false);

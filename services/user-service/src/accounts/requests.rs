@@ -25,9 +25,8 @@ use values::{EmailAddress, Invalid, Secret};
 
 pub(super) use self::field_values::{ComponentTypes, Metadata, Plan, Scopes, Vendor};
 
-use super::error::service_password;
 use crate::context::Context;
-use crate::password_rules::{NewPassword, PasswordRules};
+use crate::password_rules::{NewPassword, PasswordRules, service_password};
 use crate::settings::{EmailVerification, SignUpUsernames};
 
 /// The body of the creation of a user.

@@ -9,13 +9,13 @@ use database::DatabaseProblems;
 use http_kit::{Problem, Query, QueryProblems};
 use listing::Paging;
 
-use super::error::{CancelProblems, DeleteProblems, TicketProblems};
 use super::requests::{TicketPath, UserPath};
 use super::responses::{RetryResponse, TicketResponse};
 use super::store::{Deletion, DeletionProgress};
 use super::tickets;
 use crate::audit::RequestActor;
 use crate::context::Context;
+use crate::error::UserError;
 
 /// Delete a user
 ///
@@ -137,4 +137,17 @@ pub(crate) async fn list_deletions(
         .page(Some(admin.id()), load, convert::identity)
         .await?;
     Ok(page.respond(request.path(), request.query_string()))
+}
+
+http_kit::problem_responses! {
+    DeleteProblems {
+        UserError::NotFound("user"),
+        UserError::LastAdmin => "The last active administrator cannot be deleted.",
+    }
+    TicketProblems {
+        UserError::NotFound("deletion ticket"),
+    }
+    CancelProblems: TicketProblems {
+        UserError::DeletionEnded,
+    }
 }

@@ -6,15 +6,15 @@ use chrono::{DateTime, TimeDelta, Utc};
 use database::Connection;
 use messaging::Message;
 use serde_json::json;
-use values::{CredentialId, Names as _, UserId};
+use values::{CredentialId, Invalid, Names as _, UserId};
 
-use super::error::KeyError;
 use super::requests::CreateKeyRequest;
 use super::store::{self, Key, NewKey};
 use super::{notices, record_event};
 use crate::accounts::{self, User};
 use crate::audit::{AuditAction, RequestActor};
 use crate::context::Context;
+use crate::error::UserError;
 use crate::notifications::Notice;
 use crate::settings::KeySettings;
 
@@ -26,7 +26,7 @@ pub(super) async fn create(
     caller: &Caller,
     request: CreateKeyRequest,
     meta: RequestMeta,
-) -> Result<(Key, ApiKey), KeyError> {
+) -> Result<(Key, ApiKey), UserError> {
     let new = Making {
         key: ApiKey::generate(CredentialId::generate()),
         owner,
@@ -67,20 +67,26 @@ struct Making {
 
 impl Making {
     /// Whether the user may have the key.
-    fn check(&self, owner: &User) -> Result<(), KeyError> {
+    fn check(&self, owner: &User) -> Result<(), UserError> {
         let scopes = &self.request.scopes;
         if self.own_epoch.is_some_and(|epoch| epoch != owner.epoch) {
-            return Err(KeyError::CallerGone);
+            return Err(UserError::CallerGone);
         }
         if !owner.is_active || owner.deletion_in_progress {
-            return Err(KeyError::Inactive);
+            return Err(UserError::KeysOfInactiveUser);
         }
         let is_admin = owner.scope.iter().any(|scope| scope == ADMIN_SCOPE);
         if scopes.contains(&KeyScope::Admin) && !is_admin {
-            return Err(KeyError::NotAdmin);
+            return Err(of_scopes(
+                "not-an-administrator",
+                "Must not have `admin`, because the user is no administrator.",
+            ));
         }
         if scopes.contains(&KeyScope::TasksDecide) && self.is_for_person(owner) {
-            return Err(KeyError::DecidesForPerson);
+            return Err(of_scopes(
+                "decides-for-a-person",
+                "Must not have `tasks:decide`: a key that an administrator makes for a person never decides.",
+            ));
         }
         Ok(())
     }
@@ -91,17 +97,21 @@ impl Making {
     }
 }
 
+fn of_scopes(code: &'static str, message: &'static str) -> UserError {
+    UserError::InvalidField("scopes", Invalid::new(code, message))
+}
+
 fn insert(
     connection: &mut Connection,
     new: &Making,
     entry: Entry,
-) -> Result<(Key, Option<Message>), KeyError> {
-    let owner = accounts::store::lock(connection, new.owner)?.ok_or(KeyError::NoUser)?;
+) -> Result<(Key, Option<Message>), UserError> {
+    let owner = accounts::store::lock(connection, new.owner)?.ok_or(UserError::NotFound("user"))?;
     new.check(&owner)?;
     let most = new.settings.per_user;
     let count = store::count(connection, new.owner)?;
     if usize::try_from(count).is_ok_and(|count| count >= most) {
-        return Err(KeyError::TooMany(most));
+        return Err(UserError::TooManyKeys(most));
     }
     let expires = new.request.expires;
     let inserted = NewKey {

@@ -15,7 +15,6 @@
 
 mod change;
 mod create;
-mod error;
 mod exchange;
 mod notices;
 mod requests;

@@ -3,17 +3,13 @@
 use actix_web::web::{Data, Json, Path};
 use actix_web::{delete, get, post};
 use audit_log::RequestMeta;
-use auth::{AdminCaller, ApiKey, Caller, ExchangedKey};
-use database::{Connection, database_problem};
-use http_kit::{JsonBody, Problem, Query, path_id};
+use auth::{AdminCaller, ApiKey, Caller, ExchangedKey, TokenProblems};
+use database::{Connection, DatabaseProblems, database_problem};
+use http_kit::{BodyProblems, JsonBody, Problem, Query, QueryProblems, path_id};
 use values::{Secret, UserId};
 
 use super::change::{confirm, confirm_all, end};
 use super::create::create;
-use super::error::{
-    AllKeysProblems, CreateKeyProblems, CreateUserKeyProblems, KeyError, OwnKeyProblems,
-    OwnKeysProblems, UserKeyProblems, UserKeysProblems,
-};
 use super::exchange::exchange;
 use super::requests::{AllKeysQuery, CreateKeyRequest};
 use super::responses::{ConfirmedResponse, KeyResponse, NewKeyResponse, UserKeyResponse};
@@ -21,6 +17,7 @@ use super::store;
 use crate::accounts::EmptyResponse;
 use crate::audit::RequestActor;
 use crate::context::Context;
+use crate::error::UserError;
 
 /// Get your API keys
 ///
@@ -143,7 +140,7 @@ pub(crate) async fn list_user_keys(
     let user = path_id::<UserId>(&id, "user")?;
     let load = move |connection: &mut Connection| store::of_existing_user(connection, user);
     let keys = context.database.run(load).await.map_err(database_problem)?;
-    let keys = keys.ok_or(KeyError::NoUser)?;
+    let keys = keys.ok_or(UserError::NotFound("user"))?;
     Ok(Json(keys.into_iter().map(KeyResponse::from).collect()))
 }
 
@@ -227,6 +224,34 @@ pub(crate) async fn exchange_key(
     let mut fields = body.0;
     let key = fields.required::<Secret>("key");
     let key = fields.finish_with(key)?;
-    let key = ApiKey::parse(key.expose()).ok_or(KeyError::Invalid)?;
+    let key = ApiKey::parse(key.expose()).ok_or(UserError::InvalidKey)?;
     Ok(Json(exchange(&context, key, meta).await?))
+}
+
+http_kit::problem_responses! {
+    OwnKeysProblems: TokenProblems, DatabaseProblems {
+        auth::key_not_accepted(),
+    }
+    OwnKeyProblems: OwnKeysProblems {
+        UserError::NotFound("key"),
+    }
+    CreateKeyProblems: OwnKeysProblems, BodyProblems {
+        UserError::TooManyKeys(50),
+    }
+    /// Problems of what administrators do with keys.
+    UserKeysProblems: TokenProblems, DatabaseProblems {
+        auth::insufficient_scope(auth::ADMIN_SCOPE),
+        auth::key_not_accepted(),
+    }
+    UserKeyProblems: UserKeysProblems {
+        UserError::NotFound("user"),
+        UserError::NotFound("key"),
+    }
+    CreateUserKeyProblems: UserKeysProblems, BodyProblems {
+        UserError::NotFound("user"),
+        UserError::KeysOfInactiveUser,
+        UserError::TooManyKeys(50),
+    }
+    AllKeysProblems: UserKeysProblems, QueryProblems {
+    }
 }

@@ -9,7 +9,9 @@ use database::{Connection, DatabaseProblems, database_problem};
 use http_kit::{JsonBody, Problem, path_id};
 
 use super::end::{end_one, end_own};
-use super::error::{BrowserProblems, ExchangeProblems, StartProblems, UserSessionProblems};
+use super::error::{
+    BrowserProblems, ExchangeProblems, StartProblems, UserSessionProblems, exchange_problem,
+};
 use super::exchange::exchange;
 use super::requests::ExchangeRequest;
 use super::requests::browser::Browser;
@@ -19,8 +21,8 @@ use super::start::{Granted, start};
 use super::store;
 use crate::accounts::{EmptyResponse, SignInResponse};
 use crate::audit::RequestActor;
-use crate::back_off::BackOffProblems;
 use crate::context::Context;
+use crate::error::{BackOffProblems, UserError};
 use crate::hashing::HashProblems;
 use crate::sign_in::SignInRequest;
 
@@ -48,8 +50,7 @@ pub(crate) async fn start_session(
 ) -> Result<HttpResponse, Problem> {
     let request = SignInRequest::parse(body.0)?;
     let is_secure = browser.is_secure;
-    let granted = start(&context, browser, request, meta).await;
-    let granted = granted.map_err(|error| error.into_problem(context.sign_in_failure_status))?;
+    let granted = start(&context, browser, request, meta).await?;
     Ok(response(granted, is_secure))
 }
 
@@ -78,7 +79,7 @@ pub(crate) async fn exchange_session(
     let request = ExchangeRequest::parse(body.0)?;
     let is_secure = browser.is_secure;
     let granted = exchange(&context, browser, request.attempt, meta).await;
-    let granted = granted.map_err(|error| error.into_problem(is_secure))?;
+    let granted = granted.map_err(|error| exchange_problem(error, is_secure))?;
     Ok(response(granted, is_secure))
 }
 

@@ -3,12 +3,12 @@ use database::Connection;
 use serde_json::json;
 use values::UserId;
 
-use super::error::SignInError;
 use super::store;
 use crate::accounts;
 use crate::audit::AuditAction;
 use crate::client_network::ClientNetwork;
 use crate::context::Context;
+use crate::error::UserError;
 
 /// The reason that the audit log gives for the right password of an inactive account.
 const INACTIVE: &str = "account-inactive";
@@ -23,10 +23,10 @@ pub(super) async fn refuse(
     context: &Context,
     user: Option<UserId>,
     meta: RequestMeta,
-    refusal: SignInError,
-) -> SignInError {
+    refusal: UserError,
+) -> UserError {
     let reason = match refusal {
-        SignInError::Inactive => INACTIVE,
+        UserError::AccountInactive => INACTIVE,
         _ => "invalid-credentials",
     };
     match record_refusal(context, user, meta, reason).await {
