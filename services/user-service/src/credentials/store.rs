@@ -62,19 +62,3 @@ pub(crate) fn forget_maker_batch(
             .execute(connection)?,
     )
 }
-
-/// Deletes at most `batch` credentials of a user, and returns how many were deleted.
-pub(crate) fn delete_batch(
-    connection: &mut Connection,
-    user: UserId,
-    batch: i64,
-) -> Result<usize, Error> {
-    let of_user = diesel::alias!(credentials as of_user);
-    let some = of_user
-        .filter(of_user.field(credentials::user_id).eq(user))
-        .select(of_user.field(credentials::id))
-        .limit(batch);
-    Ok(diesel::delete(credentials::table)
-        .filter(credentials::id.eq_any(some))
-        .execute(connection)?)
-}

@@ -50,18 +50,3 @@ pub(crate) fn delete(
     diesel::delete(codes).execute(connection)?;
     Ok(())
 }
-
-/// Deletes at most `batch` codes of a user, for any purpose, and returns how many were deleted.
-pub(crate) fn delete_batch(
-    connection: &mut Connection,
-    user: UserId,
-    batch: i64,
-) -> Result<usize, Error> {
-    let of_user = diesel::alias!(codes as of_user);
-    let fingerprints = of_user
-        .filter(of_user.field(codes::user_id).eq(user))
-        .select(of_user.field(codes::fingerprint))
-        .limit(batch);
-    let codes = codes::table.filter(codes::fingerprint.eq_any(fingerprints));
-    Ok(diesel::delete(codes).execute(connection)?)
-}

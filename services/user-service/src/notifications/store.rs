@@ -106,18 +106,3 @@ pub(crate) fn delete_pending(connection: &mut Connection, user: UserId) -> Resul
         .execute(connection)?;
     Ok(())
 }
-
-/// Deletes at most `batch` notifications of a user, and returns how many were deleted.
-pub(crate) fn delete_batch(
-    connection: &mut Connection,
-    user: UserId,
-    batch: i64,
-) -> Result<usize, Error> {
-    let of_user = diesel::alias!(notifications as of_user);
-    let ids = of_user
-        .filter(of_user.field(notifications::user_id).eq(user))
-        .select(of_user.field(notifications::id))
-        .limit(batch);
-    let notifications = notifications::table.filter(notifications::id.eq_any(ids));
-    Ok(diesel::delete(notifications).execute(connection)?)
-}

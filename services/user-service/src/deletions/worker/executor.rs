@@ -16,7 +16,7 @@ use crate::deletions::steps::{Progress, Step};
 use crate::notifications::Kind;
 use crate::passwords::mailbox_hash;
 use crate::people_tasks::{EraseRequest, FormerAddress, PeopleTasks};
-use crate::{accounts, back_off, credentials, notifications, passwords};
+use crate::{accounts, back_off, credentials, passwords};
 
 /// Rows of one table that one transaction deletes.
 const BATCH: i64 = 1_000;
@@ -171,6 +171,13 @@ struct UserHashes {
     mailboxes: Vec<[u8; 32]>,
 }
 
+/// The tables with rows about a user, and their keys.
+const TABLES: [(&str, &str); 3] = [
+    ("codes", "fingerprint"),
+    ("notifications", "id"),
+    ("credentials", "id"),
+];
+
 /// Deletes at most `batch` of the user's codes, notifications, sessions, keys and failed sign-ins each, all networks of sign-ins,
 /// and the client addresses and the identifier in a batch of the audit log.
 ///
@@ -181,16 +188,16 @@ fn delete_sign_in_data(
     hashes: &UserHashes,
     batch: i64,
 ) -> Result<Progress, Error> {
-    let codes = notifications::code_store::delete_batch(connection, user, batch)?;
-    let notifications = notifications::store::delete_batch(connection, user, batch)?;
-    let held = credentials::store::delete_batch(connection, user, batch)?;
+    let mut most = 0;
+    for (table, key) in TABLES {
+        most = most.max(store::delete_batch(connection, table, key, user, batch)?);
+    }
     let made = credentials::store::forget_maker_batch(connection, user, batch)?;
     passwords::store::delete_code_requests(connection, &hashes.mailboxes)?;
     let entries = audit_log::pseudonymise(connection, user)?;
     back_off::forget_networks(connection, user, None)?;
     let failures = back_off::delete_failures_batch(connection, &hashes.names, batch)?;
-    let most = [notifications, held, made, failures].into_iter();
-    let most = most.fold(codes, usize::max);
+    let most = most.max(made).max(failures);
     if i64::try_from(most).is_ok_and(|most| most >= batch) {
         return Ok(Progress::More);
     }
