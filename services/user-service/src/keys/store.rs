@@ -54,10 +54,10 @@ macro_rules! unexpired {
 }
 
 /// A key to be inserted.
-pub(super) struct NewKey<'a> {
-    pub(super) key: &'a ApiKey,
+pub(super) struct NewKey {
+    pub(super) key: ApiKey,
     pub(super) user: UserId,
-    pub(super) request: &'a CreateKeyRequest,
+    pub(super) request: CreateKeyRequest,
     /// When a mail is to say that it expires.
     pub(super) notice_due: Option<DateTime<Utc>>,
     /// The administrator who makes it for the user.
@@ -67,10 +67,10 @@ pub(super) struct NewKey<'a> {
 /// Inserts a key and its audit entry. Its user must be locked, so that what ends the user's keys does not miss it.
 pub(super) fn insert(
     connection: &mut Connection,
-    new: &NewKey<'_>,
+    new: &NewKey,
     entry: Entry,
 ) -> Result<Key, Error> {
-    let request = new.request;
+    let request = &new.request;
     let scopes: Vec<_> = request.scopes.iter().map(|scope| scope.name()).collect();
     // The DSL has no `infinity`.
     let expires = sql::<Timestamptz>("coalesce(")
