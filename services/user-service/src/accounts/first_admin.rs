@@ -25,8 +25,7 @@ pub(crate) async fn create_first_admin(
     sign_up: &SignUpSettings,
     settings: FirstAdmin,
 ) -> anyhow::Result<()> {
-    let exists = |connection: &mut Connection| Ok::<_, UserError>(store::has_admin(connection)?);
-    if database.run(exists).await? {
+    if database.run(store::has_admin).await? {
         return Ok(());
     }
     let password = NewPassword::parse(&settings.password, rules).context("ADMIN_PASSWORD")?;

@@ -8,7 +8,6 @@ use messaging::Message;
 use telemetry::RequestContext;
 use values::{DeletionId, Secret, UserId};
 
-use super::responses::RetryResponse;
 use super::steps::Step;
 use super::store::{self, Deletion, DeletionProgress};
 use crate::accounts::confirmation::is_trusted;
@@ -119,12 +118,12 @@ pub(super) async fn list(
 }
 
 /// Starts failed deletions again, at the step that failed. Deletions of users who were reactivated since then stay as
-/// they are, and so do those that would skip the flow engine.
+/// they are, and so do those that would skip the flow engine. Returns how many were started, and whether there may be more.
 #[tracing::instrument(skip_all)]
 pub(super) async fn retry_failed(
     context: &Context,
     actor: RequestActor,
-) -> Result<RetryResponse, UserError> {
+) -> Result<(usize, bool), UserError> {
     let (mut retried, with_engine) = (0, context.has_engine);
     while retried < MAX_PER_CALL {
         let actor = actor.clone();
@@ -144,5 +143,5 @@ pub(super) async fn retry_failed(
     tracing::info!(retried, "failed deletions were started again");
     let more = move |connection: &mut Connection| store::has_retryable(connection, with_engine);
     let more = context.database.run(more).await?;
-    Ok(RetryResponse { retried, more })
+    Ok((retried, more))
 }

@@ -32,7 +32,6 @@ const LONGEST_RETRY: Duration = Duration::from_secs(60);
 /// How often the age of the oldest change is measured.
 const MEASURED_EVERY: Duration = Duration::from_secs(10);
 
-/// Tells the people-task service of changes of users.
 pub(crate) struct UserChangeSender {
     database: Database,
     people_tasks: PeopleTasks,

@@ -23,7 +23,6 @@ const BATCH: i64 = 1_000;
 /// Former addresses of a user whose tasks one call erases.
 const FORMER_EMAILS: i64 = 100;
 
-/// Executes the steps of jobs.
 #[derive(Debug, Clone)]
 pub(super) struct StepExecutor {
     pub(super) database: Database,

@@ -229,7 +229,6 @@ pub(super) fn time_until_age(
         .filter(|wait| !wait.is_zero()))
 }
 
-/// The incarnation of the database.
 pub(super) fn load_incarnation(connection: &mut Connection) -> Result<String, Error> {
     Ok(diesel::select(database_incarnation()).get_result(connection)?)
 }

@@ -11,7 +11,6 @@ use super::notification::{AboutKey, CodeSettings, Content, Notification};
 use super::store::{self, ClaimedRow, Recipient};
 use crate::notifications::{Channel, JOBS, Kind, Notice, QUEUE};
 
-/// Sends notifications.
 #[derive(Debug, Clone)]
 pub(super) struct NotificationWorker {
     pub(super) database: Database,

@@ -37,7 +37,6 @@ const MAX_RETRY_PAUSE: Duration = Duration::from_secs(24 * 3_600);
 /// A report that fails is repeated, because a lost one sends the mail again.
 const REPORT_ATTEMPTS: u32 = 5;
 
-/// Sends mails about tasks.
 #[derive(Debug, Clone)]
 pub(super) struct TaskMailSender {
     pub(super) client: TaskMailClient,
@@ -240,10 +239,6 @@ struct Claimed {
 }
 
 impl TaskMailClient {
-    /// Creates a client.
-    ///
-    /// # Errors
-    /// The HTTP client cannot be built.
     pub(super) fn new(base: Url, keys: &MailKeys) -> Result<Self, reqwest::Error> {
         Ok(Self {
             client: calls::client()?,

@@ -14,7 +14,6 @@ use crate::settings::NotificationWorkerSettings;
 use mail::Mail;
 use webhook::Webhook;
 
-/// The configured channels.
 #[derive(Debug, Clone)]
 pub(super) struct Channels {
     webhook: Option<Webhook>,

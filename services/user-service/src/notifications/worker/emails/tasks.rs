@@ -13,10 +13,6 @@ const MAX_DESCRIPTION: usize = 600;
 const MAX_COMMENT: usize = 2_000;
 
 impl Email {
-    /// A mail about a task.
-    ///
-    /// # Errors
-    /// None in practice: the templates write to memory.
     pub(in crate::notifications::worker) fn about_task(
         mail: &TaskMail,
         all: &Texts,

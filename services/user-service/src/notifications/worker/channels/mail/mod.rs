@@ -52,7 +52,6 @@ impl Mail {
         })
     }
 
-    /// Sends a notification.
     pub(super) async fn send(&self, notification: &Notification) -> Result<(), SendError> {
         let texts = self.texts.of(self.language);
         let email = match &notification.content {
@@ -63,7 +62,6 @@ impl Mail {
         self.send_message(message, email).await
     }
 
-    /// Sends a mail about a task.
     pub(super) async fn send_about_task(&self, mail: &TaskMail) -> Result<(), SendError> {
         let email = Email::about_task(mail, self.texts.of(mail.language));
         let mut message = self.builder(&mail.to, &mail.id)?;

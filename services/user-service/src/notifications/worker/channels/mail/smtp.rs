@@ -64,8 +64,6 @@ impl MailServer {
         })
     }
 
-    /// Sends a mail.
-    ///
     /// # Errors
     /// The server did not take it, or it is unknown whether it did.
     pub(super) async fn send(&self, message: &Message) -> Result<(), SendError> {
