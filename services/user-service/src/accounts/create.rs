@@ -6,7 +6,7 @@ use serde_json::Value;
 use values::{Secret, UserId};
 
 use super::confirmation::Confirmation;
-use super::requests::{CreateUserRequest, Vendor};
+use super::requests::CreateUserRequest;
 use super::store::{self, NewUser, TokenSubject, User};
 use super::token::{revoke_earlier_tokens, sign_token};
 use crate::audit::{AuditAction, RequestActor};
@@ -90,12 +90,6 @@ fn insert(
 /// The account that a request describes, with the defaults for what it leaves open.
 fn new_user(context: &Context, request: CreateUserRequest, password_hash: String) -> NewUser {
     let (names, chosen, defaults) = (request.names, request.by_admin, &context.sign_up);
-    let default_vendor = || {
-        defaults
-            .vendor
-            .clone()
-            .map(|vendor| Vendor(Value::String(vendor)))
-    };
     NewUser {
         id: UserId::generate(),
         username: names.username,
@@ -108,10 +102,10 @@ fn new_user(context: &Context, request: CreateUserRequest, password_hash: String
         scope: chosen
             .scope
             .map_or_else(|| vec![USER_SCOPE.to_owned()], |scope| scope.0),
-        vendor: chosen
-            .vendor
-            .unwrap_or_else(default_vendor)
-            .map(|vendor| vendor.0),
+        vendor: match chosen.vendor {
+            Some(vendor) => vendor.map(|vendor| vendor.0),
+            None => defaults.vendor.clone().map(Value::String),
+        },
         metadata: chosen.metadata.unwrap_or_default().0,
         // An administrator vouches for the address of a service account, which gets no codes.
         email_confirmed: chosen.service == Some(true),

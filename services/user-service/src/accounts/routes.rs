@@ -154,11 +154,8 @@ pub(crate) async fn update_user(
     body: JsonBody,
 ) -> Result<Json<UserResponse>, Problem> {
     let request = UpdateUserRequest::parse(body.0, context.rules)?;
-    let (id, actor) = (
-        path_id::<UserId>(&id, "user")?,
-        RequestActor::new(&admin, meta),
-    );
-    let user = update(&context, id, request, actor).await?;
+    let id = path_id::<UserId>(&id, "user")?;
+    let user = update(&context, id, request, RequestActor::new(&admin, meta)).await?;
     Ok(Json(user.into()))
 }
 

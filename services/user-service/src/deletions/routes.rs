@@ -48,7 +48,7 @@ struct TicketResponse {
 /// The result of starting failed deletions again.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = RetriedDeletions)]
-pub(crate) struct RetryResponse {
+struct RetryResponse {
     /// The number of deletions that are in progress again.
     #[schema(example = 12)]
     retried: usize,

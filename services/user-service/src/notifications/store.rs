@@ -63,20 +63,13 @@ pub(crate) fn insert(
         .collect()
 }
 
-/// What a mail about an API key says of it.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct KeyFacts<'a> {
-    pub(crate) name: &'a str,
-    /// When it ends; `None` if never.
-    pub(crate) expires: Option<DateTime<Utc>>,
-}
-
-/// Inserts a mail about an API key.
+/// Inserts a mail about an API key, which ends at `expires`, if ever.
 pub(crate) fn insert_notice(
     connection: &mut Connection,
     notice: Notice,
     user: UserId,
-    key: &KeyFacts<'_>,
+    name: &str,
+    expires: Option<DateTime<Utc>>,
     context: &RequestContext,
 ) -> Result<NotificationId, Error> {
     Ok(diesel::insert_into(notifications::table)
@@ -86,8 +79,8 @@ pub(crate) fn insert_notice(
             notifications::user_id.eq(users::table.find(user).select(users::id).single_value()),
             notifications::kind.eq(notice.name()),
             notifications::channel.eq(Channel::Mail.name()),
-            notifications::key_name.eq(key.name),
-            notifications::key_expires.eq(key.expires),
+            notifications::key_name.eq(name),
+            notifications::key_expires.eq(expires),
             notifications::request_id.eq(&context.request_id),
             notifications::traceparent.eq(context.trace.to_string()),
             notifications::republish_at

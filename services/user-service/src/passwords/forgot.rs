@@ -57,7 +57,7 @@ pub(super) async fn forgot(
     let insert = move |connection: &mut Connection| {
         let recipient = store::begin_code_request(connection, &email)?;
         let user = recipient.map(|recipient| recipient.user);
-        let entry = AuditAction::PasswordResetRequested.entry_about(Actor::Anonymous, user, meta);
+        let entry = AuditAction::PasswordResetRequested.entry(Actor::Anonymous, user, meta);
         entry.record(connection)?;
         let kind = Kind::ForgotPassword;
         notifications::store::insert(connection, kind, recipient, &channels, &row_request)

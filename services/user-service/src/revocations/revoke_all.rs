@@ -26,10 +26,7 @@ pub fn revoke_all_tokens_command() -> Option<ExitCode> {
             ExitCode::SUCCESS
         }
         Err(error) => {
-            let _ = writeln!(
-                std::io::stderr(),
-                "the tokens could not be revoked: {error:#}"
-            );
+            telemetry::print_error(format!("the tokens could not be revoked: {error:#}"));
             ExitCode::FAILURE
         }
     })

@@ -14,7 +14,6 @@
 //! Deliberately absent: sessions for programs. Their tokens come from `POST /user/auth`.
 
 mod end;
-mod error;
 mod exchange;
 mod requests;
 mod responses;

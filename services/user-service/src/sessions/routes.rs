@@ -6,15 +6,12 @@ use actix_web::{HttpResponse, delete, get, post};
 use audit_log::RequestMeta;
 use auth::{Caller, TokenProblems};
 use database::{Connection, DatabaseProblems, database_problem};
-use http_kit::{JsonBody, Problem, path_id};
+use http_kit::{BodyProblems, JsonBody, Problem, path_id};
 
 use super::end::{end_one, end_own};
-use super::error::{
-    BrowserProblems, ExchangeProblems, StartProblems, UserSessionProblems, exchange_problem,
-};
 use super::exchange::exchange;
 use super::requests::ExchangeRequest;
-use super::requests::browser::Browser;
+use super::requests::browser::{Browser, cross_site_request};
 use super::requests::cookie;
 use super::responses::SessionResponse;
 use super::start::{Granted, start};
@@ -25,6 +22,7 @@ use crate::context::Context;
 use crate::error::{BackOffProblems, UserError};
 use crate::hashing::HashProblems;
 use crate::sign_in::SignInRequest;
+use crate::sign_in::routes::SignInProblems;
 
 /// Sign in and stay signed in
 ///
@@ -170,4 +168,33 @@ fn response(granted: Granted, is_secure: bool) -> HttpResponse {
         response.insert_header((SET_COOKIE, cookie));
     }
     response.json(SignInResponse::new(granted.user, &granted.token))
+}
+
+/// A session that has ended also takes its cookie with it.
+fn exchange_problem(error: UserError, is_secure: bool) -> Problem {
+    let has_ended = matches!(error, UserError::SessionEnded);
+    let removal = cookie::removal(is_secure).filter(|_| has_ended);
+    let problem = Problem::from(error);
+    match removal {
+        Some(removal) => problem.header(SET_COOKIE, removal),
+        None => problem,
+    }
+}
+
+http_kit::problem_responses! {
+    ExchangeProblems: BodyProblems, DatabaseProblems {
+        cross_site_request(),
+        UserError::SessionEnded,
+        UserError::SessionBusy,
+    }
+    StartProblems: BodyProblems, SignInProblems {
+        cross_site_request(),
+    }
+    /// Problems of routes that only the pages of this server may use.
+    BrowserProblems: DatabaseProblems {
+        cross_site_request(),
+    }
+    UserSessionProblems: TokenProblems, DatabaseProblems {
+        UserError::NotFound("session"),
+    }
 }

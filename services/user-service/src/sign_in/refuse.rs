@@ -60,7 +60,7 @@ pub(crate) async fn record_refusal(
             metrics::counter!("sign_in_refusals_not_logged_total").increment(1);
             return Ok::<_, database::Error>(());
         }
-        let entry = AuditAction::SignInRefused.entry_about(Actor::Anonymous, user, meta);
+        let entry = AuditAction::SignInRefused.entry(Actor::Anonymous, user, meta);
         let entry = if reason == INACTIVE {
             entry.authenticated_by(AuthMethod::Password)
         } else {

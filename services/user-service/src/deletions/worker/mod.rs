@@ -46,10 +46,8 @@ pub async fn run_deletion_worker(settings: DeletionWorkerSettings) -> anyhow::Re
     let mut running = Running::new();
     let database = Database::connect(&settings.database);
     check_engine(&database, settings.engine.is_some()).await?;
-    let (client, signer) = (
-        calls::client().context("no HTTP client")?,
-        signer(&settings)?,
-    );
+    let client = calls::client().context("no HTTP client")?;
+    let signer = signer(&settings)?;
     let service = settings.people_task_service.clone();
     let people_tasks = PeopleTasks::new(client.clone(), service, signer);
     let sender = UserChangeSender::new(database.clone(), people_tasks.clone(), settings.lease);

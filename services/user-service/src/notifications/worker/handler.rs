@@ -11,7 +11,7 @@ use super::notification::{AboutKey, CodeSettings, Content, Notification};
 use super::store::{self, ClaimedRow, Recipient};
 use crate::notifications::{Channel, JOBS, Kind, Notice, QUEUE};
 
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub(super) struct NotificationWorker {
     pub(super) database: Database,
     pub(super) channels: Channels,

@@ -14,7 +14,7 @@ use crate::settings::NotificationWorkerSettings;
 use mail::Mail;
 use webhook::Webhook;
 
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub(super) struct Channels {
     webhook: Option<Webhook>,
     mail: Option<Mail>,

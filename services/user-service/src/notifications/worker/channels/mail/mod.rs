@@ -33,7 +33,7 @@ const LIST_UNSUBSCRIBE_POST: &str = "List-Unsubscribe-Post";
 const ONE_CLICK: &str = "List-Unsubscribe=One-Click";
 
 /// Sends e-mails through a mail server.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub(super) struct Mail {
     server: MailServer,
     from: Mailbox,
