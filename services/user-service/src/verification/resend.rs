@@ -8,7 +8,7 @@ use crate::audit::{AuditAction, RequestActor};
 use crate::client_network::ClientNetwork;
 use crate::context::Context;
 use crate::error::UserError;
-use crate::notifications::Kind;
+use crate::notifications::{Channel, Kind};
 use crate::passwords::{CodeRequest, count_code_request};
 use crate::settings::CodeRequestSettings;
 
@@ -20,7 +20,7 @@ pub(super) async fn resend(
     actor: RequestActor,
 ) -> Result<(), UserError> {
     let (confirmation, limits) = (Confirmation::requested(context), context.code_requests);
-    if !confirmation.has_channel() {
+    if Channel::configured(&context.channels).is_empty() {
         return Err(UserError::CannotSendCodes);
     }
     let client = actor.client();

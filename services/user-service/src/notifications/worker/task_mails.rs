@@ -15,7 +15,7 @@ use tokio::task::{Id, JoinError, JoinSet};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use url::Url;
-use values::{MailId, Names as _, Secret};
+use values::{Names as _, Secret};
 
 use super::channels::Channels;
 use super::error::SendError;
@@ -122,8 +122,9 @@ impl TaskMailSender {
 
     async fn report(&self, mail: &TaskMail, report: Report) {
         for repeated in 1..=REPORT_ATTEMPTS {
-            match self.send_report(mail.id, &report).await {
-                Ok(()) => return,
+            let request = self.post(&[&mail.id.to_string(), "report"]);
+            match self.call(request.json(&report)).await {
+                Ok(_) => return,
                 Err(error) => {
                     tracing::warn!(repeated, error = %error, "a mail about a task could not be reported");
                 }
@@ -137,20 +138,10 @@ impl TaskMailSender {
     /// # Errors
     /// No response, or a status other than 2xx. Mails that were claimed are handed over again later.
     async fn claim(&self, room: &Room) -> Result<Claimed, CallError> {
-        let request = self.post(&["claim"]).json(room);
-        let response = self.call(request).await?;
+        let response = self.call(self.post(&["claim"]).json(room)).await?;
         let mut claimed: Claimed = response.json().await?;
         claimed.mails.append(&mut claimed.cancelled);
         Ok(claimed)
-    }
-
-    /// Reports what became of a mail. It can be repeated.
-    ///
-    /// # Errors
-    /// No response, or a status other than 2xx.
-    async fn send_report(&self, id: MailId, report: &Report) -> Result<(), CallError> {
-        let request = self.post(&[&id.to_string(), "report"]).json(report);
-        self.call(request).await.map(drop)
     }
 
     fn post(&self, path: &[&str]) -> RequestBuilder {
@@ -160,11 +151,9 @@ impl TaskMailSender {
 
     async fn call(&self, request: RequestBuilder) -> Result<Response, CallError> {
         let response = calls::send("people-task-service", request).await?;
-        let status = response.status();
-        if status.is_success() {
-            Ok(response)
-        } else {
-            Err(CallError::Status(status.as_u16()))
+        match response.status() {
+            status if status.is_success() => Ok(response),
+            status => Err(CallError::Status(status.as_u16())),
         }
     }
 }

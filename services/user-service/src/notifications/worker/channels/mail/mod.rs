@@ -85,10 +85,7 @@ impl Mail {
             _ => CallOutcome::Failure,
         };
         let sent = telemetry::outgoing("smtp", sent, outcome).await;
-        match sent {
-            Ok(sent) => sent,
-            Err(_) => Err(SendError::Mail(NO_RESPONSE.to_owned())),
-        }
+        sent.unwrap_or_else(|_| Err(SendError::Mail(NO_RESPONSE.to_owned())))
     }
 
     /// The head of a message, without its subject. Each attempt has the same `Message-ID`, so that mail programs recognise
