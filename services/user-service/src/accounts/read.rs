@@ -36,11 +36,8 @@ pub(super) async fn list(
             return Err(offset_too_high());
         }
         let paging = query.paging;
-        Ok(store::list(
-            connection,
-            &query,
-            PageLimits { paging, bytes },
-        )?)
+        let limits = PageLimits { paging, bytes };
+        Ok(store::list(connection, &query, limits)?)
     };
     database.run(list).await
 }

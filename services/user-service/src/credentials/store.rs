@@ -56,9 +56,8 @@ pub(crate) fn forget_maker_batch(
         .filter(made.field(credentials::created_by).eq(user))
         .select(made.field(credentials::id))
         .limit(batch);
-    Ok(
-        diesel::update(credentials::table.filter(credentials::id.eq_any(some)))
-            .set(credentials::created_by.eq(None::<UserId>))
-            .execute(connection)?,
-    )
+    let some = credentials::table.filter(credentials::id.eq_any(some));
+    Ok(diesel::update(some)
+        .set(credentials::created_by.eq(None::<UserId>))
+        .execute(connection)?)
 }

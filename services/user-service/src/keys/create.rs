@@ -103,7 +103,7 @@ fn insert(
         return Ok((key, None));
     }
     let (notice, name) = (Notice::KeyCreated, &key.name);
-    let mail = notices::insert(connection, notice, new.user, name, key.expires)?;
+    let mail = notices::insert(connection, notice, new.user, name, new.request.expires)?;
     Ok((key, Some(mail)))
 }
 

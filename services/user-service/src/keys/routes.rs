@@ -12,8 +12,8 @@ use super::change::{confirm, confirm_all, end};
 use super::create::create;
 use super::exchange::exchange;
 use super::requests::{AllKeysQuery, CreateKeyRequest};
-use super::responses::{ConfirmedResponse, KeyResponse, NewKeyResponse, UserKeyResponse};
-use super::store;
+use super::responses::{ConfirmedResponse, NewKeyResponse, UserKeyResponse};
+use super::store::{self, Key};
 use crate::accounts::EmptyResponse;
 use crate::audit::RequestActor;
 use crate::context::Context;
@@ -24,17 +24,17 @@ use crate::error::UserError;
 /// The newest first, without their texts.
 #[utoipa::path(
     tag = "api-keys",
-    responses((status = 200, description = "The keys.", body = Vec<KeyResponse>), OwnKeysProblems)
+    responses((status = 200, description = "The keys.", body = Vec<Key>), OwnKeysProblems)
 )]
 #[get("/user/keys")]
 pub(crate) async fn list_keys(
     caller: Caller,
     context: Data<Context>,
-) -> Result<Json<Vec<KeyResponse>>, Problem> {
+) -> Result<Json<Vec<Key>>, Problem> {
     let user = caller.id();
     let load = move |connection: &mut Connection| store::of_user(connection, user);
     let keys = context.database.run(load).await.map_err(database_problem)?;
-    Ok(Json(keys.into_iter().map(KeyResponse::from).collect()))
+    Ok(Json(keys))
 }
 
 /// Make an API key
@@ -129,19 +129,18 @@ pub(crate) async fn confirm_all_keys(
 #[utoipa::path(
     tag = "api-keys",
     params(("userId" = String, Path, description = "The user's id: 24 lower-case hexadecimal digits.")),
-    responses((status = 200, description = "The keys.", body = Vec<KeyResponse>), UserKeyProblems)
+    responses((status = 200, description = "The keys.", body = Vec<Key>), UserKeyProblems)
 )]
 #[get("/users/{userId}/keys")]
 pub(crate) async fn list_user_keys(
     _admin: AdminCaller,
     context: Data<Context>,
     id: Path<String>,
-) -> Result<Json<Vec<KeyResponse>>, Problem> {
+) -> Result<Json<Vec<Key>>, Problem> {
     let user = path_id::<UserId>(&id, "user")?;
     let load = move |connection: &mut Connection| store::of_existing_user(connection, user);
     let keys = context.database.run(load).await.map_err(database_problem)?;
-    let keys = keys.ok_or(UserError::NotFound("user"))?;
-    Ok(Json(keys.into_iter().map(KeyResponse::from).collect()))
+    Ok(Json(keys.ok_or(UserError::NotFound("user"))?))
 }
 
 /// Make an API key for a user

@@ -1,21 +1,20 @@
 use std::collections::BTreeSet;
-use std::time::Duration;
 
 use audit_log::{Actor, Changes, Entry, RequestMeta};
-use database::{Connection, Database, Error};
+use database::{Connection, Error};
 use reqwest::Method;
 use values::{Names as _, UserId};
 
 use super::error::StepError;
+use super::handler::DeletionWorker;
 use super::store::{self, Job};
 use crate::accounts::store::former_emails::FormerEmail;
 use crate::audit::AuditAction;
 use crate::back_off::name_hash;
-use crate::deletions::engine::Engine;
 use crate::deletions::steps::{Progress, Step};
 use crate::notifications::Kind;
 use crate::passwords::mailbox_hash;
-use crate::people_tasks::{EraseRequest, FormerAddress, PeopleTasks};
+use crate::people_tasks::{EraseRequest, FormerAddress};
 use crate::{accounts, back_off, credentials, passwords};
 
 /// Rows of one table that one transaction deletes.
@@ -23,15 +22,7 @@ const BATCH: i64 = 1_000;
 /// Former addresses of a user whose tasks one call erases.
 const FORMER_EMAILS: i64 = 100;
 
-#[derive(Debug, Clone)]
-pub(super) struct StepExecutor {
-    pub(super) database: Database,
-    pub(super) engine: Option<Engine>,
-    pub(super) people_tasks: PeopleTasks,
-    pub(super) settle_time: Duration,
-}
-
-impl StepExecutor {
+impl DeletionWorker {
     /// Executes a part of a step. It takes a limited time and can be repeated without harm.
     pub(super) async fn execute(
         &self,

@@ -29,7 +29,6 @@ use crate::people_tasks::PeopleTasks;
 use crate::schema::{MIGRATIONS, SCHEMA};
 use crate::settings::DeletionWorkerSettings;
 use crate::user_changes::UserChangeSender;
-use executor::StepExecutor;
 use handler::DeletionWorker;
 
 /// Jobs that one worker processes at once.
@@ -54,12 +53,10 @@ pub async fn run_deletion_worker(settings: DeletionWorkerSettings) -> anyhow::Re
     running.spawn(sender.run(running.shutdown()));
     let engine = settings.engine.clone();
     let worker = DeletionWorker {
-        executor: StepExecutor {
-            database: database.clone(),
-            engine: engine.map(|settings| Engine { client, settings }),
-            people_tasks,
-            settle_time: settings.settle_time,
-        },
+        database: database.clone(),
+        engine: engine.map(|settings| Engine { client, settings }),
+        people_tasks,
+        settle_time: settings.settle_time,
         lease: settings.lease,
         retry: retry_policy(&settings),
         max_age: settings.max_age,
