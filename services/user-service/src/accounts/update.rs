@@ -1,4 +1,3 @@
-use audit_log::Entry;
 use database::Connection;
 use messaging::Message;
 use values::UserId;
@@ -31,18 +30,8 @@ pub(super) async fn update(
         None => None,
     };
     let confirmation = Confirmation::required(context);
-    let by_key = actor.is_key();
-    let entry = actor.entry(AuditAction::UserUpdated, id);
     let apply = move |connection: &mut Connection| {
-        apply(
-            connection,
-            id,
-            request,
-            password_hash,
-            confirmation,
-            by_key,
-            entry,
-        )
+        apply(connection, id, request, password_hash, confirmation, actor)
     };
     let (user, messages) = context.database.transaction(apply).await?;
     context.notifications.send(messages);
@@ -75,32 +64,29 @@ fn apply(
     request: UpdateUserRequest,
     password_hash: Option<String>,
     confirmation: Option<Confirmation>,
-    by_key: bool,
-    entry: Entry,
+    actor: RequestActor,
 ) -> Result<(User, Vec<Message>), UserError> {
     let can_demote = request.can_demote();
-    let admins = if can_demote {
-        store::lock_active_admins(connection)?
-    } else {
-        Vec::new()
-    };
+    let admins = can_demote.then(|| store::lock_active_admins(connection));
+    let admins = admins.transpose()?;
     let user = store::lock(connection, id)?.ok_or(UserError::NotFound("user"))?;
     if user.deletion_in_progress {
         return Err(UserError::DeletionInProgress);
     }
-    if can_demote {
+    if let Some(admins) = admins {
         check_not_last_admin(&user, &admins)?;
     }
     let change = UserChange::between(&user, request, password_hash);
     if change.is_empty() {
         return Ok((user, Vec::new()));
     }
-    check_change(&user, &change, by_key)?;
+    check_change(&user, &change, actor.is_key())?;
     let was_trusted = user.email_confirmed.is_some() || confirmation.is_none();
     if change.moves_email && was_trusted {
         store::former_emails::insert_present(connection, id)?;
     }
     let confirmation = confirmation.filter(|_| change.moves_email && !user.is_service);
+    let entry = actor.entry(AuditAction::UserUpdated, id);
     let entry = entry.fields(&change.field_names());
     let user = store::update(connection, id, &change, user.is_service, entry)?;
     if change.columns.password_hash.is_some() {

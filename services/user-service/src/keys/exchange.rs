@@ -33,7 +33,8 @@ pub(super) async fn exchange(
         Ok::<_, Error>(found)
     };
     let Some(found) = context.database.run(find).await? else {
-        return Err(refuse(context, &key, meta).await);
+        refuse(context, &key, meta).await?;
+        return Err(UserError::InvalidKey);
     };
     record_event("exchanged");
     grant(context, &key, &found)
@@ -56,7 +57,7 @@ fn grant(context: &Context, key: &ApiKey, found: &ValidKey) -> Result<ExchangedK
 
 /// Records a failed try, and counts it, unless its network must wait. A key that has ended guesses nothing, and does not
 /// count.
-async fn refuse(context: &Context, key: &ApiKey, meta: RequestMeta) -> UserError {
+async fn refuse(context: &Context, key: &ApiKey, meta: RequestMeta) -> Result<(), UserError> {
     record_event("refused");
     let (id, network) = (key.id(), ClientNetwork::of(&meta));
     let count = move |connection: &mut Connection| {
@@ -66,12 +67,6 @@ async fn refuse(context: &Context, key: &ApiKey, meta: RequestMeta) -> UserError
         }
         Ok::<_, UserError>(store::find_user(connection, id)?)
     };
-    let user = match context.database.transaction(count).await {
-        Ok(user) => user,
-        Err(error) => return error,
-    };
-    match record_refusal(context, user, meta, "invalid-key").await {
-        Ok(()) => UserError::InvalidKey,
-        Err(error) => error.into(),
-    }
+    let user = context.database.transaction(count).await?;
+    Ok(record_refusal(context, user, meta, "invalid-key").await?)
 }

@@ -18,7 +18,6 @@ mod create;
 mod exchange;
 mod notices;
 mod requests;
-mod responses;
 pub(crate) mod routes;
 mod store;
 

@@ -6,18 +6,59 @@ use audit_log::RequestMeta;
 use auth::{AdminCaller, ApiKey, Caller, ExchangedKey, TokenProblems};
 use database::{Connection, DatabaseProblems, database_problem};
 use http_kit::{BodyProblems, JsonBody, Problem, Query, QueryProblems, path_id};
+use serde::Serialize;
+use utoipa::ToSchema;
 use values::{Secret, UserId};
 
 use super::change::{confirm, confirm_all, end};
 use super::create::create;
 use super::exchange::exchange;
 use super::requests::{AllKeysQuery, CreateKeyRequest};
-use super::responses::{ConfirmedResponse, NewKeyResponse, UserKeyResponse};
 use super::store::{self, Key};
 use crate::accounts::EmptyResponse;
 use crate::audit::RequestActor;
 use crate::context::Context;
 use crate::error::UserError;
+
+/// A key that was just made, with its text, which is told only now.
+#[derive(Serialize, ToSchema)]
+#[schema(as = NewKey)]
+struct NewKeyResponse {
+    #[serde(flatten)]
+    shown: Key,
+    /// The key itself. Send it as `Authorization: Bearer csk_…`.
+    #[schema(example = "csk_65b8f0a2c3d4e5f601234567…")]
+    key: String,
+}
+
+impl NewKeyResponse {
+    fn new(shown: Key, key: &ApiKey) -> Self {
+        Self {
+            shown,
+            key: key.expose().to_owned(),
+        }
+    }
+}
+
+/// A key among those of all users.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = UserKey)]
+struct UserKeyResponse {
+    #[serde(flatten)]
+    shown: Key,
+    #[schema(inline)]
+    user_id: UserId,
+    #[schema(example = "ada@example.com")]
+    username: String,
+}
+
+/// How many keys were confirmed.
+#[derive(Debug, Serialize, ToSchema)]
+struct ConfirmedResponse {
+    #[schema(example = 3)]
+    confirmed: usize,
+}
 
 /// Get your API keys
 ///
@@ -100,7 +141,11 @@ pub(crate) async fn list_all_keys(
     let load = move |connection: &mut Connection| store::of_all(connection, query);
     let keys = context.database.run(load).await.map_err(database_problem)?;
     let keys = keys.into_iter();
-    let shown = keys.map(|(key, username)| UserKeyResponse::new(key, username));
+    let shown = keys.map(|(shown, username)| UserKeyResponse {
+        user_id: shown.user,
+        username,
+        shown,
+    });
     Ok(Json(shown.collect()))
 }
 

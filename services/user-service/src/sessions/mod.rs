@@ -16,7 +16,6 @@
 mod end;
 mod exchange;
 mod requests;
-mod responses;
 pub(crate) mod routes;
 mod start;
 mod store;

@@ -13,9 +13,8 @@ use super::exchange::exchange;
 use super::requests::ExchangeRequest;
 use super::requests::browser::{Browser, cross_site_request};
 use super::requests::cookie;
-use super::responses::SessionResponse;
 use super::start::{Granted, start};
-use super::store;
+use super::store::{self, Session};
 use crate::accounts::{EmptyResponse, SignInResponse};
 use crate::audit::RequestActor;
 use crate::context::Context;
@@ -116,7 +115,7 @@ pub(crate) async fn end_session(
 #[utoipa::path(
     tag = "sessions",
     responses(
-        (status = 200, description = "The sessions.", body = Vec<SessionResponse>),
+        (status = 200, description = "The sessions.", body = Vec<Session>),
         TokenProblems, DatabaseProblems
     )
 )]
@@ -124,14 +123,11 @@ pub(crate) async fn end_session(
 pub(crate) async fn list_sessions(
     caller: Caller,
     context: Data<Context>,
-) -> Result<Json<Vec<SessionResponse>>, Problem> {
-    let user = caller.id();
-    let load = move |connection: &mut Connection| store::of_user(connection, user);
-    let sessions = context.database.run(load).await.map_err(database_problem)?;
-    let shown = sessions
-        .into_iter()
-        .map(|session| SessionResponse::new(session, caller.credential()));
-    Ok(Json(shown.collect()))
+) -> Result<Json<Vec<Session>>, Problem> {
+    let (user, current) = (caller.id(), caller.credential());
+    let load = move |connection: &mut Connection| store::of_user(connection, user, current);
+    let sessions = context.database.run(load).await;
+    Ok(Json(sessions.map_err(database_problem)?))
 }
 
 /// Sign a browser out

@@ -103,7 +103,7 @@ fn end_excess(
     per_user: usize,
     meta: &RequestMeta,
 ) -> Result<Vec<CredentialId>, Error> {
-    let sessions = store::of_user(connection, user)?;
+    let sessions = store::of_user(connection, user, None)?;
     let excess = sessions.into_iter().skip(per_user);
     let excess: Vec<_> = excess.map(|session| session.id).collect();
     for id in &excess {

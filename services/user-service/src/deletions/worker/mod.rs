@@ -46,9 +46,11 @@ pub async fn run_deletion_worker(settings: DeletionWorkerSettings) -> anyhow::Re
     let database = Database::connect(&settings.database);
     check_engine(&database, settings.engine.is_some()).await?;
     let client = calls::client().context("no HTTP client")?;
-    let signer = signer(&settings)?;
-    let service = settings.people_task_service.clone();
-    let people_tasks = PeopleTasks::new(client.clone(), service, signer);
+    let people_tasks = PeopleTasks {
+        client: client.clone(),
+        base: settings.people_task_service.clone(),
+        signer: signer(&settings)?,
+    };
     let sender = UserChangeSender::new(database.clone(), people_tasks.clone(), settings.lease);
     running.spawn(sender.run(running.shutdown()));
     let engine = settings.engine.clone();
