@@ -43,10 +43,8 @@ pub(crate) async fn create_first_admin(
         is_service: false,
     };
     let entry = AuditAction::FirstAdminMade.entry(Actor::Service, new.id, RequestMeta::internal());
-    match database
-        .transaction(move |connection| insert(connection, &new, entry))
-        .await
-    {
+    let insert = move |connection: &mut Connection| insert(connection, &new, entry);
+    match database.transaction(insert).await {
         Ok(true) => tracing::info!("created the first administrator"),
         Ok(false) => {}
         Err(UserError::UsernameTaken | UserError::EmailTaken) => {

@@ -107,9 +107,8 @@ pub(crate) async fn list_users(
     let query = UserListQuery::parse(&query, Sort::descending(UserSort::Created))?;
     let load = move |database, max_bytes| list(database, query.clone(), max_bytes);
     let lists = &context.lists;
-    let page = lists
-        .page(Some(admin.id()), load, UserResponse::from)
-        .await?;
+    let page = lists.page(Some(admin.id()), load, UserResponse::from);
+    let page = page.await?;
     Ok(page.respond(request.path(), request.query_string()))
 }
 

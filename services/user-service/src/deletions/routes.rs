@@ -173,9 +173,8 @@ pub(crate) async fn list_deletions(
     let paging = Paging::parse(&query)?;
     let load = move |database, max_bytes| tickets::list(database, paging, max_bytes);
     let lists = &context.lists;
-    let page = lists
-        .page(Some(admin.id()), load, convert::identity)
-        .await?;
+    let page = lists.page(Some(admin.id()), load, convert::identity);
+    let page = page.await?;
     Ok(page.respond(request.path(), request.query_string()))
 }
 

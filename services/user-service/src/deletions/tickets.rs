@@ -34,12 +34,10 @@ pub(super) async fn start(
     let steps = Step::for_new_deletion(context.has_engine);
     let (row_request, verification) = (request.clone(), context.email_verification);
     let entry = actor.entry(AuditAction::DeletionRequested, id);
-    let (ticket, new) = context
-        .database
-        .transaction(move |connection| {
-            insert(connection, id, &steps, verification, &row_request, entry)
-        })
-        .await?;
+    let insert = move |connection: &mut Connection| {
+        insert(connection, id, &steps, verification, &row_request, entry)
+    };
+    let (ticket, new) = context.database.transaction(insert).await?;
     if let Some((id, user)) = new {
         revoke_earlier_tokens(context, &user);
         context.deletions.send([Message::new(id, request)]);

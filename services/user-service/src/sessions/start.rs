@@ -84,10 +84,8 @@ pub(super) fn grant(
     cookie: CookieValues,
     lifetime: Duration,
 ) -> Result<Granted, auth::SignError> {
-    let signed = signed_subject(context, &subject);
-    let token = context
-        .signer
-        .sign_for_credential(signed, id, TOKEN_LIFETIME.min(lifetime))?;
+    let (signer, signed) = (&context.signer, signed_subject(context, &subject));
+    let token = signer.sign_for_credential(signed, id, TOKEN_LIFETIME.min(lifetime))?;
     Ok(Granted {
         user: subject.user,
         token,

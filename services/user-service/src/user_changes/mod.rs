@@ -101,10 +101,8 @@ impl UserChangeSender {
     /// Tells of one user, and deletes the change.
     async fn tell(&self, state: &UserState) -> Result<(), PeopleTasksError> {
         let call = self.people_tasks.tell(state.user, state);
-        let context = RequestContext::fresh();
-        let told = context
-            .scope(SpanKind::Client, "user-change.tell", call)
-            .await;
+        let told = RequestContext::fresh().scope(SpanKind::Client, "user-change.tell", call);
+        let told = told.await;
         let outcome = if told.is_ok() { "told" } else { "failed" };
         metrics::counter!("user_changes_total", "outcome" => outcome).increment(1);
         told?;

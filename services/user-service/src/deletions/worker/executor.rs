@@ -61,10 +61,9 @@ impl DeletionWorker {
 
     async fn delete_people_tasks(&self, job: Job) -> Result<Progress, StepError> {
         let settle_time = self.settle_time;
-        let time_left = self
-            .database
-            .run(move |connection| store::time_until_age(connection, job, settle_time));
-        if let Some(pause) = time_left.await? {
+        let time_left =
+            move |connection: &mut _| store::time_until_age(connection, job, settle_time);
+        if let Some(pause) = self.database.run(time_left).await? {
             return Ok(Progress::Waiting(pause));
         }
         let (request, former) = self.erase_request(job).await?;

@@ -53,9 +53,8 @@ impl Worker for DeletionWorker {
     #[tracing::instrument(skip_all, fields(deletion.id = %job.lease.id, user.id = %job.user))]
     async fn handle(&self, job: &Job) -> Result<Outcome, Error> {
         let (job, lease, max_age) = (*job, self.lease, self.max_age);
-        let database = &self.database;
         let renew = move |connection: &mut _| store::renew(connection, job, lease, max_age);
-        let Some(pending) = database.transaction(renew).await? else {
+        let Some(pending) = self.database.transaction(renew).await? else {
             tracing::info!("the deletion was cancelled or claimed by another worker");
             return Ok(Outcome::Settled);
         };
