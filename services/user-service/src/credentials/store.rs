@@ -8,6 +8,9 @@ use values::{CredentialId, Names as _, UserId};
 use super::CredentialKind;
 use crate::schema::credentials;
 
+/// The table and its key, for the deletion of a user's rows.
+pub(crate) const TABLE: (&str, &str) = ("credentials", "id");
+
 /// Conditions of a credential that is valid, but for its user.
 macro_rules! valid {
     ($kind:expr) => {

@@ -8,6 +8,9 @@ use values::{Fingerprint, Names as _, UserId};
 use super::Kind;
 use crate::schema::{codes, users};
 
+/// The table and its key, for the deletion of a user's rows.
+pub(crate) const TABLE: (&str, &str) = ("codes", "fingerprint");
+
 /// The codes of this many requests for a forgotten password are valid at once, so that requests of a stranger do not
 /// invalidate the code that its user is about to use. A change that ends all codes raises the user's `code_generation` by
 /// as much, a request by one.

@@ -10,6 +10,9 @@ use values::{Names as _, NotificationId, UserId};
 use super::{Channel, Kind, Notice};
 use crate::schema::{notifications, users};
 
+/// The table and its key, for the deletion of a user's rows.
+pub(crate) const TABLE: (&str, &str) = ("notifications", "id");
+
 /// A notification that is stored for one channel.
 #[derive(Debug, Clone)]
 pub(crate) struct QueuedNotification {

@@ -12,10 +12,10 @@ use crate::accounts::store::former_emails::FormerEmail;
 use crate::audit::AuditAction;
 use crate::back_off::name_hash;
 use crate::deletions::steps::{Progress, Step};
-use crate::notifications::Kind;
+use crate::notifications::{Kind, code_store};
 use crate::passwords::mailbox_hash;
 use crate::people_tasks::{EraseRequest, FormerAddress};
-use crate::{accounts, back_off, credentials, passwords};
+use crate::{accounts, back_off, credentials, notifications, passwords};
 
 /// Rows of one table that one transaction deletes.
 const BATCH: i64 = 1_000;
@@ -160,13 +160,6 @@ struct UserHashes {
     mailboxes: Vec<[u8; 32]>,
 }
 
-/// The tables with rows about a user, and their keys.
-const TABLES: [(&str, &str); 3] = [
-    ("codes", "fingerprint"),
-    ("notifications", "id"),
-    ("credentials", "id"),
-];
-
 /// Deletes at most `batch` of the user's codes, notifications, sessions, keys and failed sign-ins each, all networks of sign-ins,
 /// and the client addresses and the identifier in a batch of the audit log.
 ///
@@ -178,7 +171,11 @@ fn delete_sign_in_data(
     batch: i64,
 ) -> Result<Progress, Error> {
     let mut most = 0;
-    for (table, key) in TABLES {
+    for (table, key) in [
+        code_store::TABLE,
+        notifications::store::TABLE,
+        credentials::store::TABLE,
+    ] {
         most = most.max(store::delete_batch(connection, table, key, user, batch)?);
     }
     let made = credentials::store::forget_maker_batch(connection, user, batch)?;

@@ -233,7 +233,7 @@ pub(super) fn load_incarnation(connection: &mut Connection) -> Result<String, Er
     Ok(diesel::select(database_incarnation()).get_result(connection)?)
 }
 
-/// Deletes at most `batch` rows of a user from a table, and returns how many were deleted.
+/// Deletes at most `batch` rows of a user from a table with this key, and returns how many were deleted.
 pub(super) fn delete_batch(
     connection: &mut Connection,
     table: &str,
