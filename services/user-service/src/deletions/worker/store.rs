@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use audit_log::Entry;
 use chrono::{DateTime, Utc};
-use database::{Connection, Error, interval};
+use database::{Connection, Error, composed, interval};
 use diesel::dsl::now;
 use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Binary, Timestamptz};
@@ -245,7 +245,7 @@ pub(super) fn delete_batch(
     let statement = format!(
         "DELETE FROM {table} WHERE {key} IN (SELECT {key} FROM {table} WHERE user_id = $1 LIMIT $2)"
     );
-    Ok(diesel::sql_query(statement)
+    Ok(composed(statement, (), true)
         .bind::<Binary, _>(user)
         .bind::<BigInt, _>(batch)
         .execute(connection)?)
