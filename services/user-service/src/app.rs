@@ -40,8 +40,7 @@ const MIN_SAFE_COST: u32 = 10;
 /// # Errors
 /// Settings contradict each other, the database stays unavailable, or the port is taken.
 pub async fn run(settings: UserServiceSettings) -> anyhow::Result<Running> {
-    warn_about_low_cost(settings.passwords.cost);
-    check_verification(&settings)?;
+    check(&settings)?;
     database::prepare_schema(&settings.database, SCHEMA, MIGRATIONS).await?;
     let (address, http) = (settings.listen_address, settings.http);
     let mut running = Running::new();
@@ -72,16 +71,14 @@ pub async fn run(settings: UserServiceSettings) -> anyhow::Result<Running> {
     Ok(running)
 }
 
-fn warn_about_low_cost(cost: u32) {
+fn check(settings: &UserServiceSettings) -> anyhow::Result<()> {
+    let cost = settings.passwords.cost;
     if cost < MIN_SAFE_COST {
         tracing::warn!(
             cost,
             "BCRYPT_COST is below 10: passwords can be guessed from a stolen database"
         );
     }
-}
-
-fn check_verification(settings: &UserServiceSettings) -> anyhow::Result<()> {
     match settings.email_verification {
         EmailVerification::Required if Channel::configured(&settings.channels).is_empty() => {
             anyhow::bail!(

@@ -5,7 +5,8 @@
 //!
 //! Each capability is a folder. Its routes call its verbs (`create.rs`, `update.rs` …), which call its
 //! store. Only stores know diesel; verbs know neither diesel nor HTTP. Imports between capabilities form
-//! no cycle: `accounts`, for example, knows neither `sign_in` nor `passwords`.
+//! no cycle: `accounts`, for example, knows neither `sign_in` nor `passwords`. They share `error.rs`, which has every
+//! refusal and the problem that its caller gets.
 //!
 //! Invariants:
 //! - Only this service reads or writes the schema `users` and has the key that signs access tokens.
@@ -25,6 +26,7 @@ mod client_network;
 mod context;
 mod credentials;
 pub mod deletions;
+mod error;
 mod hashing;
 mod keys;
 pub mod notifications;

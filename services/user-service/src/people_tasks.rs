@@ -15,9 +15,9 @@ const SUBJECT: &str = "deletion-worker";
 
 #[derive(Debug, Clone)]
 pub(crate) struct PeopleTasks {
-    client: Client,
-    base: Url,
-    signer: Arc<Signer>,
+    pub(crate) client: Client,
+    pub(crate) base: Url,
+    pub(crate) signer: Arc<Signer>,
 }
 
 /// Why the people-task service did not do something, or why that could not be recorded.
@@ -64,14 +64,6 @@ pub(crate) struct Erased {
 }
 
 impl PeopleTasks {
-    pub(crate) fn new(client: Client, base: Url, signer: Arc<Signer>) -> Self {
-        Self {
-            client,
-            base,
-            signer,
-        }
-    }
-
     /// Deletes one batch of the tasks that the user created or, under these addresses, requested. From then on the
     /// user's tokens of this incarnation of the database create none.
     ///

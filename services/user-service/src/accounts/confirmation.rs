@@ -36,11 +36,6 @@ impl Confirmation {
         }
     }
 
-    /// Whether a channel is configured that can carry a code.
-    pub(crate) fn has_channel(&self) -> bool {
-        !self.channels.is_empty()
-    }
-
     /// Stores the notifications in the transaction that sets the address. The caller sends the messages
     /// after its commit.
     pub(crate) fn queue(

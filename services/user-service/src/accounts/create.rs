@@ -6,14 +6,14 @@ use serde_json::Value;
 use values::{Secret, UserId};
 
 use super::confirmation::Confirmation;
-use super::error::AccountError;
-use super::requests::{CreateUserRequest, Vendor};
+use super::requests::CreateUserRequest;
 use super::store::{self, NewUser, TokenSubject, User};
 use super::token::{revoke_earlier_tokens, sign_token};
 use crate::audit::{AuditAction, RequestActor};
 use crate::back_off;
 use crate::client_network::ClientNetwork;
 use crate::context::Context;
+use crate::error::UserError;
 
 /// The scope of every user who signs up.
 pub(super) const USER_SCOPE: &str = "user";
@@ -26,11 +26,11 @@ pub(super) async fn create(
     request: CreateUserRequest,
     caller: Option<Caller>,
     meta: RequestMeta,
-) -> Result<(User, Option<Secret>), AccountError> {
+) -> Result<(User, Option<Secret>), UserError> {
     let by_key = caller.as_ref().is_some_and(|caller| caller.key().is_some());
     let new_scopes = request.by_admin.scope.as_ref();
     if by_key && new_scopes.is_some_and(|scopes| scopes.0.iter().any(|one| one == ADMIN_SCOPE)) {
-        return Err(AccountError::KeyNotAccepted);
+        return Err(UserError::KeyNotAccepted);
     }
     let client = ClientNetwork::of(&meta);
     let password_hash = context.hasher.hash(&client, request.password.clone());
@@ -71,7 +71,7 @@ fn insert(
     own_client: Option<&ClientNetwork>,
     confirmation: Option<Confirmation>,
     entry: Entry,
-) -> Result<(TokenSubject, User, Vec<Message>), AccountError> {
+) -> Result<(TokenSubject, User, Vec<Message>), UserError> {
     let group = own_client.map(|client| store::group_of_network(connection, client));
     let group = group.transpose()?;
     let subject = store::insert(connection, new, group.as_deref(), entry)?;
@@ -90,12 +90,6 @@ fn insert(
 /// The account that a request describes, with the defaults for what it leaves open.
 fn new_user(context: &Context, request: CreateUserRequest, password_hash: String) -> NewUser {
     let (names, chosen, defaults) = (request.names, request.by_admin, &context.sign_up);
-    let default_vendor = || {
-        defaults
-            .vendor
-            .clone()
-            .map(|vendor| Vendor(Value::String(vendor)))
-    };
     NewUser {
         id: UserId::generate(),
         username: names.username,
@@ -108,10 +102,10 @@ fn new_user(context: &Context, request: CreateUserRequest, password_hash: String
         scope: chosen
             .scope
             .map_or_else(|| vec![USER_SCOPE.to_owned()], |scope| scope.0),
-        vendor: chosen
-            .vendor
-            .unwrap_or_else(default_vendor)
-            .map(|vendor| vendor.0),
+        vendor: match chosen.vendor {
+            Some(vendor) => vendor.map(|vendor| vendor.0),
+            None => defaults.vendor.clone().map(Value::String),
+        },
         metadata: chosen.metadata.unwrap_or_default().0,
         // An administrator vouches for the address of a service account, which gets no codes.
         email_confirmed: chosen.service == Some(true),

@@ -6,10 +6,10 @@ use database::Database;
 use values::UserId;
 
 use super::create::USER_SCOPE;
-use super::error::AccountError;
 use super::store::{self, NewUser};
 use crate::audit::AuditAction;
 use crate::client_network::ClientNetwork;
+use crate::error::UserError;
 use crate::hashing::Hasher;
 use crate::password_rules::{NewPassword, PasswordRules};
 use crate::settings::{FirstAdmin, SignUpSettings};
@@ -25,8 +25,7 @@ pub(crate) async fn create_first_admin(
     sign_up: &SignUpSettings,
     settings: FirstAdmin,
 ) -> anyhow::Result<()> {
-    let exists = |connection: &mut Connection| Ok::<_, AccountError>(store::has_admin(connection)?);
-    if database.run(exists).await? {
+    if database.run(store::has_admin).await? {
         return Ok(());
     }
     let password = NewPassword::parse(&settings.password, rules).context("ADMIN_PASSWORD")?;
@@ -44,13 +43,11 @@ pub(crate) async fn create_first_admin(
         is_service: false,
     };
     let entry = AuditAction::FirstAdminMade.entry(Actor::Service, new.id, RequestMeta::internal());
-    match database
-        .transaction(move |connection| insert(connection, &new, entry))
-        .await
-    {
+    let insert = move |connection: &mut Connection| insert(connection, &new, entry);
+    match database.transaction(insert).await {
         Ok(true) => tracing::info!("created the first administrator"),
         Ok(false) => {}
-        Err(AccountError::UsernameTaken | AccountError::EmailTaken) => {
+        Err(UserError::UsernameTaken | UserError::EmailTaken) => {
             tracing::warn!(
                 "there is no administrator, and ADMIN_USERNAME belongs to a user without the scope `admin`: choose another ADMIN_USERNAME"
             );
@@ -60,7 +57,7 @@ pub(crate) async fn create_first_admin(
     Ok(())
 }
 
-fn insert(connection: &mut Connection, new: &NewUser, entry: Entry) -> Result<bool, AccountError> {
+fn insert(connection: &mut Connection, new: &NewUser, entry: Entry) -> Result<bool, UserError> {
     store::lock_first_admin(connection)?;
     if store::has_admin(connection)? {
         return Ok(false);

@@ -1,6 +1,8 @@
 use listing::{Conditions, Filter, ListQuery};
 use values::Invalid;
 
+use crate::error::UserError;
+
 pub(crate) type UserListQuery = ListQuery<UserSort, UserFilter>;
 pub(crate) type UserConditions = Conditions<UserFilter>;
 
@@ -36,6 +38,14 @@ pub(super) fn may_sort_many(list: &UserListQuery) -> bool {
     list.conditions.pattern.is_some()
         && list.sort.by != UserSort::Username
         && list.paging.offset > MAX_OFFSET_WITH_PATTERN
+}
+
+pub(super) fn offset_too_high() -> UserError {
+    let message = format!(
+        "Must be at most {MAX_OFFSET_WITH_PATTERN} in a list with a pattern, because there are more than \
+         {MAX_SORTED_USERS} users. Sort the list by username, or use a longer pattern."
+    );
+    UserError::InvalidField("offset", Invalid::new("out-of-range", message))
 }
 
 impl Filter for UserFilter {

@@ -7,7 +7,6 @@
 mod change;
 pub(crate) mod confirmation;
 mod create;
-mod error;
 mod first_admin;
 mod list_query;
 mod read;
@@ -18,7 +17,6 @@ pub(crate) mod store;
 mod token;
 mod update;
 
-pub(crate) use error::{AccountError, CodeProblems, DeletionProblems, UserProblems};
 pub(crate) use first_admin::create_first_admin;
 pub(crate) use responses::{EmptyResponse, SignInResponse};
 pub(crate) use store::{TokenSubject, User};

@@ -4,23 +4,25 @@ use database::{Connection, Database, Lookups};
 use listing::{Page, PageLimits};
 use values::UserId;
 
-use super::error::AccountError;
-use super::list_query::{MAX_SORTED_USERS, UserConditions, UserListQuery, may_sort_many};
+use super::list_query::{
+    MAX_SORTED_USERS, UserConditions, UserListQuery, may_sort_many, offset_too_high,
+};
 use super::store::{self, User};
+use crate::error::UserError;
 
 /// Finds accounts by their identifiers, without locking them.
 pub(super) type UserLookups = Lookups<UserId, User>;
 
-pub(super) async fn read_current(lookups: &UserLookups, id: UserId) -> Result<User, AccountError> {
+pub(super) async fn read_current(lookups: &UserLookups, id: UserId) -> Result<User, UserError> {
     read(lookups, id).await.map_err(|error| match error {
-        AccountError::NotFound => AccountError::CallerGone,
+        UserError::NotFound(_) => UserError::CallerGone,
         other => other,
     })
 }
 
-pub(super) async fn read(lookups: &UserLookups, id: UserId) -> Result<User, AccountError> {
+pub(super) async fn read(lookups: &UserLookups, id: UserId) -> Result<User, UserError> {
     let found = lookups.run(id).await?;
-    found.ok_or(AccountError::NotFound)
+    found.ok_or(UserError::NotFound("user"))
 }
 
 /// One page of users of at most `bytes`.
@@ -28,17 +30,14 @@ pub(super) async fn list(
     database: Database,
     query: UserListQuery,
     bytes: usize,
-) -> Result<Page<User>, AccountError> {
+) -> Result<Page<User>, UserError> {
     let list = move |connection: &mut Connection| {
         if may_sort_many(&query) && store::count_all(connection)? > MAX_SORTED_USERS {
-            return Err(AccountError::OffsetTooHigh);
+            return Err(offset_too_high());
         }
         let paging = query.paging;
-        Ok(store::list(
-            connection,
-            &query,
-            PageLimits { paging, bytes },
-        )?)
+        let limits = PageLimits { paging, bytes };
+        Ok(store::list(connection, &query, limits)?)
     };
     database.run(list).await
 }
@@ -46,7 +45,7 @@ pub(super) async fn list(
 pub(super) async fn count(
     database: Database,
     conditions: UserConditions,
-) -> Result<i64, AccountError> {
+) -> Result<i64, UserError> {
     let count = move |connection: &mut Connection| Ok(store::count(connection, &conditions)?);
     database.run(count).await
 }

@@ -7,7 +7,6 @@
 
 mod field_values;
 
-use std::borrow::Cow;
 use std::future::Future;
 use std::pin::Pin;
 
@@ -25,16 +24,15 @@ use values::{EmailAddress, Invalid, Secret};
 
 pub(super) use self::field_values::{ComponentTypes, Metadata, Plan, Scopes, Vendor};
 
-use super::error::service_password;
 use crate::context::Context;
-use crate::password_rules::{NewPassword, PasswordRules};
+use crate::password_rules::{NewPassword, PasswordRules, service_password};
 use crate::settings::{EmailVerification, SignUpUsernames};
 
 /// The body of the creation of a user.
 #[derive(Debug, ToSchema)]
 pub(super) struct CreateUserRequest {
     #[serde(flatten)]
-    pub(super) names: Names,
+    pub(super) names: NewUserNames,
     #[serde(flatten)]
     #[schema(value_type = PersonOrService)]
     pub(super) password: NewPassword,
@@ -74,7 +72,7 @@ impl CreateUserRequest {
         } else {
             NewPassword::read(&mut fields, "password", rules.passwords)
         };
-        let names = Names::read(&mut fields, rules.any_username);
+        let names = NewUserNames::read(&mut fields, rules.any_username);
         let by_admin = if rules.is_admin {
             AdminFields::read(&mut fields)
         } else {
@@ -100,12 +98,12 @@ fn no_password(fields: &mut Fields, rules: PasswordRules) -> Option<NewPassword>
 
 /// The names of a new user. At least one is required; each defaults to the other.
 #[derive(Debug)]
-pub(super) struct Names {
+pub(super) struct NewUserNames {
     pub(super) username: EmailAddress,
     pub(super) email: EmailAddress,
 }
 
-impl Names {
+impl NewUserNames {
     /// `any_username` says whether the username may differ from the e-mail address.
     fn read(fields: &mut Fields, any_username: bool) -> Option<Self> {
         let username = fields.optional::<EmailAddress>("username");
@@ -127,7 +125,9 @@ impl Names {
     }
 }
 
-impl PartialSchema for Names {
+impl ToSchema for NewUserNames {}
+
+impl PartialSchema for NewUserNames {
     fn schema() -> RefOr<Schema> {
         let with_required = |required, optional| {
             ObjectBuilder::new()
@@ -177,21 +177,11 @@ impl PartialSchema for PersonOrService {
     }
 }
 
-impl ToSchema for PersonOrService {
-    fn name() -> Cow<'static, str> {
-        Cow::Borrowed("PersonOrService")
-    }
-}
+impl ToSchema for PersonOrService {}
 
 fn or_null(schema: RefOr<Schema>) -> RefOr<Schema> {
     let null = ObjectBuilder::new().schema_type(Type::Null);
     OneOfBuilder::new().item(schema).item(null).into()
-}
-
-impl ToSchema for Names {
-    fn name() -> Cow<'static, str> {
-        Cow::Borrowed("NewUserNames")
-    }
 }
 
 /// The fields of a new user that only an administrator's token sets. For other callers they are ignored and the

@@ -10,7 +10,6 @@ use listing::{CountResponse, Sort};
 use values::UserId;
 
 use super::create::create;
-use super::error::{SignUpProblems, UpdateProblems, UserProblems};
 use super::list_query::{UserConditions, UserListQuery, UserSort};
 use super::read::{UserLookups, count, list, read, read_current};
 use super::requests::{CreateUserRequest, SignUpCaller, SignUpRules, UpdateUserRequest};
@@ -18,6 +17,7 @@ use super::responses::{CreatedResponse, CurrentUserResponse, UserResponse};
 use super::update::{revoke_tokens, update};
 use crate::audit::RequestActor;
 use crate::context::Context;
+use crate::error::{DeletionProblems, UserError, UserProblems};
 use crate::hashing::HashProblems;
 
 /// Create a user
@@ -107,9 +107,8 @@ pub(crate) async fn list_users(
     let query = UserListQuery::parse(&query, Sort::descending(UserSort::Created))?;
     let load = move |database, max_bytes| list(database, query.clone(), max_bytes);
     let lists = &context.lists;
-    let page = lists
-        .page(Some(admin.id()), load, UserResponse::from)
-        .await?;
+    let page = lists.page(Some(admin.id()), load, UserResponse::from);
+    let page = page.await?;
     Ok(page.respond(request.path(), request.query_string()))
 }
 
@@ -154,11 +153,8 @@ pub(crate) async fn update_user(
     body: JsonBody,
 ) -> Result<Json<UserResponse>, Problem> {
     let request = UpdateUserRequest::parse(body.0, context.rules)?;
-    let (id, actor) = (
-        path_id::<UserId>(&id, "user")?,
-        RequestActor::new(&admin, meta),
-    );
-    let user = update(&context, id, request, actor).await?;
+    let id = path_id::<UserId>(&id, "user")?;
+    let user = update(&context, id, request, RequestActor::new(&admin, meta)).await?;
     Ok(Json(user.into()))
 }
 
@@ -184,4 +180,18 @@ pub(crate) async fn revoke_user_tokens(
     let id = path_id::<UserId>(&id, "user")?;
     let user = revoke_tokens(&context, id, RequestActor::new(&admin, meta)).await?;
     Ok(Json(user.into()))
+}
+
+http_kit::problem_responses! {
+    SignUpProblems: TokenProblems {
+        auth::insufficient_scope("admin")
+            => "API_USER_CREATE_SCOPE is set and the token has none of its scopes.",
+        UserError::UsernameTaken,
+        UserError::EmailTaken,
+    }
+    UpdateProblems: DeletionProblems {
+        UserError::UsernameTaken,
+        UserError::EmailTaken,
+        UserError::LastAdmin => "The last active administrator cannot be demoted or deactivated.",
+    }
 }

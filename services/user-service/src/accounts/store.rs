@@ -168,7 +168,6 @@ pub(crate) fn find(connection: &mut Connection, id: UserId) -> Result<Option<Use
     Ok(find_all(connection, &[id])?.remove(&id))
 }
 
-/// Reads accounts.
 pub(crate) fn find_all(
     connection: &mut Connection,
     ids: &[UserId],

@@ -31,8 +31,6 @@ pub(crate) fn signed_subject(context: &Context, subject: &TokenSubject) -> Subje
 
 /// Makes this process refuse tokens of earlier epochs at once. Other processes read the feed.
 pub(crate) fn revoke_earlier_tokens(context: &Context, user: &User) {
-    context
-        .verifier
-        .revocations()
-        .raise([(user.id, user.epoch)]);
+    let revocations = context.verifier.revocations();
+    revocations.raise([(user.id, user.epoch)]);
 }

@@ -1,10 +1,8 @@
-use audit_log::Entry;
 use database::Connection;
 use messaging::Message;
 use values::UserId;
 
 use super::confirmation::Confirmation;
-use super::error::AccountError;
 use super::requests::UpdateUserRequest;
 use super::store::{self, User, UserChange};
 use super::token::revoke_earlier_tokens;
@@ -13,7 +11,8 @@ use crate::back_off::end_back_off;
 use crate::client_network::ClientNetwork;
 use crate::context::Context;
 use crate::credentials::store as credentials;
-use crate::password_rules::{NewPassword, Password};
+use crate::error::UserError;
+use crate::password_rules::{NewPassword, Password, service_password};
 
 /// Changes an account. Revokes the user's tokens if a value that they contain or depend on changes.
 #[tracing::instrument(skip_all, fields(user.id = %id))]
@@ -22,27 +21,17 @@ pub(super) async fn update(
     id: UserId,
     mut request: UpdateUserRequest,
     actor: RequestActor,
-) -> Result<User, AccountError> {
+) -> Result<User, UserError> {
     if actor.is_key() && request.password.is_some() {
-        return Err(AccountError::KeyNotAccepted);
+        return Err(UserError::KeyNotAccepted);
     }
     let password_hash = match request.password.take() {
         Some(password) => hash_if_new(context, id, &actor.client(), password).await?,
         None => None,
     };
     let confirmation = Confirmation::required(context);
-    let by_key = actor.is_key();
-    let entry = actor.entry(AuditAction::UserUpdated, id);
     let apply = move |connection: &mut Connection| {
-        apply(
-            connection,
-            id,
-            request,
-            password_hash,
-            confirmation,
-            by_key,
-            entry,
-        )
+        apply(connection, id, request, password_hash, confirmation, actor)
     };
     let (user, messages) = context.database.transaction(apply).await?;
     context.notifications.send(messages);
@@ -57,9 +46,9 @@ async fn hash_if_new(
     id: UserId,
     client: &ClientNetwork,
     password: NewPassword,
-) -> Result<Option<String>, AccountError> {
+) -> Result<Option<String>, UserError> {
     let find = move |connection: &mut Connection| {
-        store::find_password_hash(connection, id)?.ok_or(AccountError::NotFound)
+        store::find_password_hash(connection, id)?.ok_or(UserError::NotFound("user"))
     };
     let current = context.database.run(find).await?;
     let same = Password::from(password.clone());
@@ -75,32 +64,29 @@ fn apply(
     request: UpdateUserRequest,
     password_hash: Option<String>,
     confirmation: Option<Confirmation>,
-    by_key: bool,
-    entry: Entry,
-) -> Result<(User, Vec<Message>), AccountError> {
+    actor: RequestActor,
+) -> Result<(User, Vec<Message>), UserError> {
     let can_demote = request.can_demote();
-    let admins = if can_demote {
-        store::lock_active_admins(connection)?
-    } else {
-        Vec::new()
-    };
-    let user = store::lock(connection, id)?.ok_or(AccountError::NotFound)?;
+    let admins = can_demote.then(|| store::lock_active_admins(connection));
+    let admins = admins.transpose()?;
+    let user = store::lock(connection, id)?.ok_or(UserError::NotFound("user"))?;
     if user.deletion_in_progress {
-        return Err(AccountError::DeletionInProgress);
+        return Err(UserError::DeletionInProgress);
     }
-    if can_demote {
+    if let Some(admins) = admins {
         check_not_last_admin(&user, &admins)?;
     }
     let change = UserChange::between(&user, request, password_hash);
     if change.is_empty() {
         return Ok((user, Vec::new()));
     }
-    check_change(&user, &change, by_key)?;
+    check_change(&user, &change, actor.is_key())?;
     let was_trusted = user.email_confirmed.is_some() || confirmation.is_none();
     if change.moves_email && was_trusted {
         store::former_emails::insert_present(connection, id)?;
     }
     let confirmation = confirmation.filter(|_| change.moves_email && !user.is_service);
+    let entry = actor.entry(AuditAction::UserUpdated, id);
     let entry = entry.fields(&change.field_names());
     let user = store::update(connection, id, &change, user.is_service, entry)?;
     if change.columns.password_hash.is_some() {
@@ -112,25 +98,25 @@ fn apply(
 }
 
 /// Refuses a password for a service account, and what no API key may change: names, and who is an administrator.
-fn check_change(user: &User, change: &UserChange, by_key: bool) -> Result<(), AccountError> {
+fn check_change(user: &User, change: &UserChange, by_key: bool) -> Result<(), UserError> {
     let columns = &change.columns;
     if user.is_service && columns.password_hash.is_some() {
-        return Err(AccountError::ServicePassword);
+        return Err(UserError::InvalidField("password", service_password()));
     }
     let has_admin = |scopes: &Vec<String>| scopes.iter().any(|scope| scope == auth::ADMIN_SCOPE);
     let makes_admin = columns.scope.as_ref().is_some_and(has_admin) && !has_admin(&user.scope);
     let is_beyond_keys = columns.username.is_some() || columns.email.is_some() || makes_admin;
     if by_key && is_beyond_keys {
-        return Err(AccountError::KeyNotAccepted);
+        return Err(UserError::KeyNotAccepted);
     }
     Ok(())
 }
 
 /// Refuses a change after which the system would have no active administrator. `admins` is what
 /// `store::lock_active_admins` returned.
-pub(crate) fn check_not_last_admin(user: &User, admins: &[UserId]) -> Result<(), AccountError> {
+pub(crate) fn check_not_last_admin(user: &User, admins: &[UserId]) -> Result<(), UserError> {
     if user.is_active_admin() && admins.iter().all(|admin| *admin == user.id) {
-        return Err(AccountError::LastAdmin);
+        return Err(UserError::LastAdmin);
     }
     Ok(())
 }
@@ -142,14 +128,15 @@ pub(super) async fn revoke_tokens(
     context: &Context,
     id: UserId,
     actor: RequestActor,
-) -> Result<User, AccountError> {
+) -> Result<User, UserError> {
     let entry = actor.entry(AuditAction::TokensRevoked, id);
     let revoke = move |connection: &mut Connection| {
-        let user = store::revoke_tokens(connection, id, entry)?.ok_or(AccountError::NotFound)?;
+        let user =
+            store::revoke_tokens(connection, id, entry)?.ok_or(UserError::NotFound("user"))?;
         if !user.is_service {
             credentials::end_keys(connection, id)?;
         }
-        Ok::<_, AccountError>(user)
+        Ok::<_, UserError>(user)
     };
     let user = context.database.transaction(revoke).await?;
     revoke_earlier_tokens(context, &user);

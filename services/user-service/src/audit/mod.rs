@@ -37,19 +37,15 @@ values::names! {
 }
 
 impl AuditAction {
-    pub(crate) fn entry(self, actor: Actor, user: UserId, meta: RequestMeta) -> Entry {
-        self.entry_about(actor, Some(user), meta)
-    }
-
     /// An entry that has no subject if `user` is `None`.
-    pub(crate) fn entry_about(
+    pub(crate) fn entry(
         self,
         actor: Actor,
-        user: Option<UserId>,
+        user: impl Into<Option<UserId>>,
         meta: RequestMeta,
     ) -> Entry {
         let entry = Entry::new(self.name(), actor, meta);
-        match user {
+        match user.into() {
             Some(user) => entry.on(Subject::User(user)),
             None => entry,
         }

@@ -8,7 +8,6 @@
 //! - Attempts from a network from which the user signed in before are not part of the count for the name
 //!   alone, so that strangers cannot lock a user out.
 
-mod error;
 mod store;
 
 use std::time::Duration;
@@ -19,8 +18,8 @@ use sha2::{Digest as _, Sha256};
 use values::{EmailAddress, UserId};
 
 use crate::client_network::ClientNetwork;
+use crate::error::UserError;
 
-pub(crate) use error::{BackOffProblems, TooManyAttempts};
 pub(crate) use store::{
     count, delete_all_failures, delete_failures, delete_failures_batch, forget_networks,
     is_known_network, record_network,
@@ -126,11 +125,11 @@ pub(crate) struct CountedAttempt {
 
 /// Passes on the result of checking the password of an attempt. With an error, which is no result, the attempt
 /// does not count.
-pub(crate) async fn refund_on_error<T, E: From<Error>>(
+pub(crate) async fn refund_on_error<T>(
     database: &Database,
     attempt: &CountedAttempt,
-    result: Result<T, E>,
-) -> Result<T, E> {
+    result: Result<T, UserError>,
+) -> Result<T, UserError> {
     if result.is_err() {
         let attempt = attempt.clone();
         let refund = move |connection: &mut Connection| store::refund(connection, &attempt);

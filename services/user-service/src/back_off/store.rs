@@ -1,6 +1,8 @@
 //! Failed attempts, and the client networks from which users have signed in. Of these only hashes are stored, so that a dump
 //! of the database shows no addresses. Every transaction that changes a user's networks locks the user first.
 
+use std::time::Duration;
+
 use chrono::{DateTime, Utc};
 use database::{Connection, Error, interval};
 use diesel::dsl::{exists, not, now};
@@ -10,8 +12,9 @@ use diesel::upsert::excluded;
 use sha2::{Digest as _, Sha256};
 use values::UserId;
 
-use super::{AttemptKey, CountedAttempt, FailureScope, TooManyAttempts};
+use super::{AttemptKey, CountedAttempt, FailureScope};
 use crate::client_network::ClientNetwork;
+use crate::error::UserError;
 use crate::schema::{known_networks, sign_in_failures};
 
 /// The row of a count of an attempt.
@@ -27,27 +30,28 @@ macro_rules! row {
 pub(crate) fn count(
     connection: &mut Connection,
     key: AttemptKey,
-) -> Result<Result<CountedAttempt, TooManyAttempts>, Error> {
+) -> Result<CountedAttempt, UserError> {
     let mut pauses = Vec::new();
     let mut wait = None;
     for scope in key.scopes() {
         match count_in(connection, &key, *scope)? {
-            Err(TooManyAttempts(time)) => wait = wait.max(Some(time)),
+            Err(time) => wait = wait.max(Some(time)),
             Ok(pause) => pauses.extend(pause.map(|until| (*scope, until))),
         }
     }
-    Ok(match wait {
-        Some(wait) => Err(TooManyAttempts(wait)),
+    match wait {
+        Some(wait) => Err(UserError::TooManyAttempts(wait)),
         None => Ok(CountedAttempt { key, pauses }),
-    })
+    }
 }
 
-/// Counts an attempt in one scope. Returns until when it starts a pause, if it does. Times are by the database's clock.
+/// Counts an attempt in one scope. Returns until when it starts a pause, if it does, or how long it must wait. Times are by
+/// the database's clock.
 fn count_in(
     connection: &mut Connection,
     key: &AttemptKey,
     scope: FailureScope,
-) -> Result<Result<Option<DateTime<Utc>>, TooManyAttempts>, Error> {
+) -> Result<Result<Option<DateTime<Utc>>, Duration>, Error> {
     // RETURNING reads under the row's lock, so it includes every other attempt.
     let (failures, blocked_until, clock) = diesel::insert_into(sign_in_failures::table)
         .values((
@@ -72,7 +76,7 @@ fn count_in(
         ))
         .get_result::<(i32, Option<DateTime<Utc>>, DateTime<Utc>)>(connection)?;
     if let Some(wait) = blocked_until.and_then(|until| (until - clock).to_std().ok()) {
-        return Ok(Err(TooManyAttempts(wait)));
+        return Ok(Err(wait));
     }
     let Some(pause) = scope.pause_after(failures) else {
         return Ok(Ok(None));
@@ -224,6 +228,7 @@ mod tests {
     use super::super::{AttemptKey, CountedAttempt, name_hash};
     use super::{count, refund};
     use crate::client_network::ClientNetwork;
+    use crate::error::UserError;
 
     /// Attempts under one name that no user has.
     struct Attempts {
@@ -247,7 +252,10 @@ mod tests {
             let name = name_hash("nobody@example.com");
             let key = AttemptKey::load(&mut self.connection, name, None, &client).unwrap();
             database::transaction(&mut self.connection, |connection| {
-                Ok::<_, database::Error>(count(connection, key)?.ok())
+                match count(connection, key) {
+                    Err(UserError::TooManyAttempts(_)) => Ok(None),
+                    counted => counted.map(Some),
+                }
             })
             .unwrap()
         }

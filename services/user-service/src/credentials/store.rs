@@ -8,6 +8,9 @@ use values::{CredentialId, Names as _, UserId};
 use super::CredentialKind;
 use crate::schema::credentials;
 
+/// The table and its key, for the deletion of a user's rows.
+pub(crate) const TABLE: (&str, &str) = ("credentials", "id");
+
 /// Conditions of a credential that is valid, but for its user.
 macro_rules! valid {
     ($kind:expr) => {
@@ -56,25 +59,8 @@ pub(crate) fn forget_maker_batch(
         .filter(made.field(credentials::created_by).eq(user))
         .select(made.field(credentials::id))
         .limit(batch);
-    Ok(
-        diesel::update(credentials::table.filter(credentials::id.eq_any(some)))
-            .set(credentials::created_by.eq(None::<UserId>))
-            .execute(connection)?,
-    )
-}
-
-/// Deletes at most `batch` credentials of a user, and returns how many were deleted.
-pub(crate) fn delete_batch(
-    connection: &mut Connection,
-    user: UserId,
-    batch: i64,
-) -> Result<usize, Error> {
-    let of_user = diesel::alias!(credentials as of_user);
-    let some = of_user
-        .filter(of_user.field(credentials::user_id).eq(user))
-        .select(of_user.field(credentials::id))
-        .limit(batch);
-    Ok(diesel::delete(credentials::table)
-        .filter(credentials::id.eq_any(some))
+    let some = credentials::table.filter(credentials::id.eq_any(some));
+    Ok(diesel::update(some)
+        .set(credentials::created_by.eq(None::<UserId>))
         .execute(connection)?)
 }

@@ -1,9 +1,6 @@
 //! Deletion of users: a job of several steps, and the ticket that shows its progress.
 
 mod engine;
-mod error;
-mod requests;
-mod responses;
 pub(crate) mod routes;
 mod steps;
 mod store;

@@ -6,23 +6,62 @@ use actix_web::{HttpRequest, HttpResponse, delete, get, post};
 use audit_log::RequestMeta;
 use auth::{AdminCaller, AdminProblems};
 use database::DatabaseProblems;
-use http_kit::{Problem, Query, QueryProblems};
+use http_kit::{Problem, Query, QueryProblems, path_id};
 use listing::Paging;
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+use values::{Secret, UserId};
 
-use super::error::{CancelProblems, DeleteProblems, TicketProblems};
-use super::requests::{TicketPath, UserPath};
-use super::responses::{RetryResponse, TicketResponse};
 use super::store::{Deletion, DeletionProgress};
 use super::tickets;
 use crate::audit::RequestActor;
 use crate::context::Context;
+use crate::error::UserError;
+
+/// The path of a deletion's status.
+#[derive(Deserialize, utoipa::IntoParams)]
+#[serde(rename_all = "camelCase")]
+#[into_params(parameter_in = Path)]
+struct TicketPath {
+    /// The user's id.
+    user_id: String,
+    /// The ticket of the deletion.
+    ticket: String,
+}
+
+impl TicketPath {
+    fn parse(&self) -> Result<(UserId, Secret), Problem> {
+        let what = "deletion ticket";
+        let ticket = path_id::<String>(&self.ticket, what)?;
+        Ok((path_id(&self.user_id, what)?, Secret::new(ticket)))
+    }
+}
+
+/// The ticket of a deletion.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = DeletionTicket)]
+struct TicketResponse {
+    /// 64 hexadecimal digits.
+    ticket: String,
+}
+
+/// The result of starting failed deletions again.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = RetriedDeletions)]
+struct RetryResponse {
+    /// The number of deletions that are in progress again.
+    #[schema(example = 12)]
+    retried: usize,
+    /// Whether there may be more: then call again.
+    more: bool,
+}
 
 /// Delete a user
 ///
 /// Deactivates the account and revokes its tokens at once. A worker does the rest, which takes a while. While
 /// the deletion is in progress, repeating the request returns the same ticket.
 #[utoipa::path(
-    params(UserPath),
+    params(("userId" = String, Path, description = "The user's id: 24 lower-case hexadecimal digits.")),
     responses(
         (status = 200, description = "The deletion is in progress.", body = TicketResponse,
             headers(("Location" = String, description = "The path of the delete status."))),
@@ -34,9 +73,9 @@ pub(crate) async fn delete_user(
     admin: AdminCaller,
     context: Data<Context>,
     meta: RequestMeta,
-    path: Path<UserPath>,
+    id: Path<String>,
 ) -> Result<HttpResponse, Problem> {
-    let id = path.parse()?;
+    let id = path_id::<UserId>(&id, "user")?;
     let actor = RequestActor::new(&admin, meta);
     let ticket = tickets::start(&context, id, actor).await?;
     let ticket = ticket.expose().to_owned();
@@ -108,8 +147,9 @@ pub(crate) async fn retry_deletions(
     context: Data<Context>,
     meta: RequestMeta,
 ) -> Result<Json<RetryResponse>, Problem> {
-    let retried = tickets::retry_failed(&context, RequestActor::new(&admin, meta)).await?;
-    Ok(Json(retried))
+    let actor = RequestActor::new(&admin, meta);
+    let (retried, more) = tickets::retry_failed(&context, actor).await?;
+    Ok(Json(RetryResponse { retried, more }))
 }
 
 /// Get all deletions
@@ -133,8 +173,20 @@ pub(crate) async fn list_deletions(
     let paging = Paging::parse(&query)?;
     let load = move |database, max_bytes| tickets::list(database, paging, max_bytes);
     let lists = &context.lists;
-    let page = lists
-        .page(Some(admin.id()), load, convert::identity)
-        .await?;
+    let page = lists.page(Some(admin.id()), load, convert::identity);
+    let page = page.await?;
     Ok(page.respond(request.path(), request.query_string()))
+}
+
+http_kit::problem_responses! {
+    DeleteProblems {
+        UserError::NotFound("user"),
+        UserError::LastAdmin => "The last active administrator cannot be deleted.",
+    }
+    TicketProblems {
+        UserError::NotFound("deletion ticket"),
+    }
+    CancelProblems: TicketProblems {
+        UserError::DeletionEnded,
+    }
 }

@@ -8,14 +8,13 @@ use messaging::Message;
 use telemetry::RequestContext;
 use values::{DeletionId, Secret, UserId};
 
-use super::error::DeletionError;
-use super::responses::RetryResponse;
 use super::steps::Step;
 use super::store::{self, Deletion, DeletionProgress};
 use crate::accounts::confirmation::is_trusted;
-use crate::accounts::{self, AccountError, User, check_not_last_admin, revoke_earlier_tokens};
+use crate::accounts::{self, User, check_not_last_admin, revoke_earlier_tokens};
 use crate::audit::{AuditAction, RequestActor};
 use crate::context::Context;
+use crate::error::UserError;
 use crate::settings::EmailVerification;
 
 /// Deletions that one transaction starts again.
@@ -30,17 +29,15 @@ pub(super) async fn start(
     context: &Context,
     id: UserId,
     actor: RequestActor,
-) -> Result<Secret, DeletionError> {
+) -> Result<Secret, UserError> {
     let request = RequestContext::current_or_fresh();
     let steps = Step::for_new_deletion(context.has_engine);
     let (row_request, verification) = (request.clone(), context.email_verification);
     let entry = actor.entry(AuditAction::DeletionRequested, id);
-    let (ticket, new) = context
-        .database
-        .transaction(move |connection| {
-            insert(connection, id, &steps, verification, &row_request, entry)
-        })
-        .await?;
+    let insert = move |connection: &mut Connection| {
+        insert(connection, id, &steps, verification, &row_request, entry)
+    };
+    let (ticket, new) = context.database.transaction(insert).await?;
     if let Some((id, user)) = new {
         revoke_earlier_tokens(context, &user);
         context.deletions.send([Message::new(id, request)]);
@@ -57,13 +54,13 @@ fn insert(
     verification: EmailVerification,
     request: &RequestContext,
     entry: Entry,
-) -> Result<(Secret, Option<(DeletionId, User)>), DeletionError> {
+) -> Result<(Secret, Option<(DeletionId, User)>), UserError> {
     let admins = accounts::store::lock_active_admins(connection)?;
     let user = accounts::store::lock(connection, id)?;
     if let Some(ticket) = store::find_ticket_in_progress(connection, id)? {
         return Ok((Secret::new(ticket), None));
     }
-    let user = user.ok_or(AccountError::NotFound)?;
+    let user = user.ok_or(UserError::NotFound("user"))?;
     check_not_last_admin(&user, &admins)?;
     let email_trusted = is_trusted(verification, &user);
     let user = accounts::store::deactivate(connection, user.id, entry)?;
@@ -77,9 +74,9 @@ pub(super) async fn status(
     context: &Context,
     user: UserId,
     ticket: Secret,
-) -> Result<DeletionProgress, DeletionError> {
+) -> Result<DeletionProgress, UserError> {
     let find = move |connection: &mut Connection| {
-        store::find(connection, user, &ticket)?.ok_or(DeletionError::UnknownTicket)
+        store::find(connection, user, &ticket)?.ok_or(UserError::NotFound("deletion ticket"))
     };
     context.database.run(find).await
 }
@@ -91,7 +88,7 @@ pub(super) async fn cancel(
     user: UserId,
     ticket: Secret,
     actor: RequestActor,
-) -> Result<DeletionProgress, DeletionError> {
+) -> Result<DeletionProgress, UserError> {
     let entry = actor.entry(AuditAction::DeletionCancelled, user);
     let cancel = move |connection: &mut Connection| {
         // Every transaction that locks a user and its deletion locks the user first.
@@ -100,8 +97,8 @@ pub(super) async fn cancel(
             return Ok(cancelled);
         }
         match store::find(connection, user, &ticket)? {
-            Some(_) => Err(DeletionError::Ended),
-            None => Err(DeletionError::UnknownTicket),
+            Some(_) => Err(UserError::DeletionEnded),
+            None => Err(UserError::NotFound("deletion ticket")),
         }
     };
     context.database.transaction(cancel).await
@@ -112,19 +109,19 @@ pub(super) async fn list(
     database: Database,
     paging: Paging,
     bytes: usize,
-) -> Result<Page<Deletion>, DeletionError> {
+) -> Result<Page<Deletion>, UserError> {
     let limits = PageLimits { paging, bytes };
     let load = move |connection: &mut _| Ok(store::load_page(connection, limits)?);
     database.run(load).await
 }
 
 /// Starts failed deletions again, at the step that failed. Deletions of users who were reactivated since then stay as
-/// they are, and so do those that would skip the flow engine.
+/// they are, and so do those that would skip the flow engine. Returns how many were started, and whether there may be more.
 #[tracing::instrument(skip_all)]
 pub(super) async fn retry_failed(
     context: &Context,
     actor: RequestActor,
-) -> Result<RetryResponse, DeletionError> {
+) -> Result<(usize, bool), UserError> {
     let (mut retried, with_engine) = (0, context.has_engine);
     while retried < MAX_PER_CALL {
         let actor = actor.clone();
@@ -144,5 +141,5 @@ pub(super) async fn retry_failed(
     tracing::info!(retried, "failed deletions were started again");
     let more = move |connection: &mut Connection| store::has_retryable(connection, with_engine);
     let more = context.database.run(more).await?;
-    Ok(RetryResponse { retried, more })
+    Ok((retried, more))
 }

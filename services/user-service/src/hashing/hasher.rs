@@ -1,10 +1,11 @@
 use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use bcrypt::BcryptError;
 use fairness::{FairQueue, Refused};
+use parking_lot::Mutex;
 use tokio::sync::oneshot;
 use values::Secret;
 
@@ -125,7 +126,7 @@ impl Hasher {
     }
 
     pub(crate) fn record_gauges(&self) {
-        let waiting = u32::try_from(lock(&self.queue).total()).unwrap_or(u32::MAX);
+        let waiting = u32::try_from(self.queue.lock().total()).unwrap_or(u32::MAX);
         metrics::gauge!("password_hash_queue").set(waiting);
     }
 
@@ -151,7 +152,7 @@ impl Hasher {
     }
 
     fn enqueue(&self, client: &ClientNetwork, job: Job) -> Result<(), HashError> {
-        let (_, displaced) = lock(&self.queue).push(client, job).map_err(refused)?;
+        let (_, displaced) = self.queue.lock().push(client, job).map_err(refused)?;
         match displaced {
             None => self.wake_ups.send(()).map_err(|_| HashError::Ended),
             // The thread that was woken for the displaced job finds the new one.
@@ -169,17 +170,13 @@ fn refused(reason: Refused) -> HashError {
 }
 
 fn run_jobs(queue: &Mutex<FairQueue<ClientNetwork, Job>>, sleep: &Mutex<Receiver<()>>) {
-    while lock(sleep).recv().is_ok() {
-        let next = lock(queue).pop();
+    while sleep.lock().recv().is_ok() {
+        let next = queue.lock().pop();
         if let Some(job) = next {
             // A panic does not end the thread; the caller gets `HashError::Ended`.
             drop(std::panic::catch_unwind(AssertUnwindSafe(|| job(Ok(())))));
         }
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

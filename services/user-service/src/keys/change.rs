@@ -4,12 +4,12 @@ use database::{Connection, Error};
 use serde_json::json;
 use values::{CredentialId, UserId};
 
-use super::error::KeyError;
 use super::{record_event, store};
 use crate::audit::{AuditAction, RequestActor};
 use crate::context::Context;
 use crate::credentials::CredentialKind;
 use crate::credentials::store as credentials;
+use crate::error::UserError;
 
 /// Keys that one transaction confirms.
 const BATCH: i64 = 200;
@@ -21,14 +21,14 @@ pub(super) async fn end(
     user: UserId,
     id: CredentialId,
     actor: RequestActor,
-) -> Result<(), KeyError> {
+) -> Result<(), UserError> {
     let entry = actor.entry(AuditAction::KeyEnded, user);
     let entry = entry.detail(json!({"endedKey": id}));
     let end = move |connection: &mut Connection| {
         credentials::end(connection, user, CredentialKind::Key, id, entry)
     };
     if !context.database.transaction(end).await? {
-        return Err(KeyError::NoKey);
+        return Err(UserError::NotFound("key"));
     }
     context.verifier.revocations().end([id]);
     record_event("ended");
@@ -40,10 +40,10 @@ pub(super) async fn confirm(
     user: UserId,
     id: CredentialId,
     actor: RequestActor,
-) -> Result<(), KeyError> {
+) -> Result<(), UserError> {
     let confirm = move |connection: &mut Connection| confirm_one(connection, user, id, actor);
     if !context.database.transaction(confirm).await? {
-        return Err(KeyError::NoKey);
+        return Err(UserError::NotFound("key"));
     }
     record_event("confirmed");
     Ok(())

@@ -6,17 +6,16 @@ use chrono::{DateTime, TimeDelta, Utc};
 use database::Connection;
 use messaging::Message;
 use serde_json::json;
-use values::{CredentialId, Names as _, UserId};
+use values::{CredentialId, Invalid, Names as _, UserId};
 
-use super::error::KeyError;
 use super::requests::CreateKeyRequest;
 use super::store::{self, Key, NewKey};
 use super::{notices, record_event};
 use crate::accounts::{self, User};
 use crate::audit::{AuditAction, RequestActor};
 use crate::context::Context;
+use crate::error::UserError;
 use crate::notifications::Notice;
-use crate::settings::KeySettings;
 
 /// Makes a key for a user, and returns it with its text. A person for whom an administrator makes one is mailed.
 #[tracing::instrument(skip_all, fields(user.id = %owner))]
@@ -26,26 +25,24 @@ pub(super) async fn create(
     caller: &Caller,
     request: CreateKeyRequest,
     meta: RequestMeta,
-) -> Result<(Key, ApiKey), KeyError> {
-    let new = Making {
+) -> Result<(Key, ApiKey), UserError> {
+    let scopes: Vec<_> = request.scopes.iter().map(|scope| scope.name()).collect();
+    let (by_other, notice) = (caller.id() != owner, context.keys.notice);
+    let due = request.expires.map(|end| notice_due(end, notice));
+    let new = NewKey {
         key: ApiKey::generate(CredentialId::generate()),
-        owner,
-        own_epoch: (caller.id() == owner).then(|| caller.epoch()),
-        caller: caller.id(),
+        user: owner,
+        notice_due: due,
         request,
-        settings: context.keys,
-        has_mail: notices::can_mail(context),
+        created_by: by_other.then_some(caller.id()),
     };
+    let (epoch, most) = (caller.epoch(), context.keys.per_user);
+    let has_mail = notices::can_mail(context);
     let key = new.key.clone();
     let entry = RequestActor::new(caller, meta).entry(AuditAction::KeyCreated, owner);
-    let names: Vec<_> = new
-        .request
-        .scopes
-        .iter()
-        .map(|scope| scope.name())
-        .collect();
-    let entry = entry.detail(json!({"createdKey": key.id(), "scopes": names}));
-    let insert = move |connection: &mut Connection| insert(connection, &new, entry);
+    let entry = entry.detail(json!({"createdKey": key.id(), "scopes": scopes}));
+    let insert =
+        move |connection: &mut Connection| insert(connection, &new, epoch, most, has_mail, entry);
     let (shown, mail) = context.database.transaction(insert).await?;
     context.notifications.send(mail);
     record_event("created");
@@ -53,70 +50,60 @@ pub(super) async fn create(
     Ok((shown, key))
 }
 
-/// A key to be inserted, if its user may have it.
-struct Making {
-    key: ApiKey,
-    owner: UserId,
-    /// The epoch of the owner's token; `None` if an administrator makes the key for another user.
-    own_epoch: Option<i64>,
-    caller: UserId,
-    request: CreateKeyRequest,
-    settings: KeySettings,
-    has_mail: bool,
+/// Refuses a key that the user may not have. `epoch` is that of the caller's token.
+fn check(new: &NewKey, owner: &User, epoch: i64) -> Result<(), UserError> {
+    let scopes = &new.request.scopes;
+    if new.created_by.is_none() && epoch != owner.epoch {
+        return Err(UserError::CallerGone);
+    }
+    if !owner.is_active || owner.deletion_in_progress {
+        return Err(UserError::KeysOfInactiveUser);
+    }
+    let is_admin = owner.scope.iter().any(|scope| scope == ADMIN_SCOPE);
+    if scopes.contains(&KeyScope::Admin) && !is_admin {
+        return Err(of_scopes(
+            "not-an-administrator",
+            "Must not have `admin`, because the user is no administrator.",
+        ));
+    }
+    if scopes.contains(&KeyScope::TasksDecide) && is_for_person(new, owner) {
+        return Err(of_scopes(
+            "decides-for-a-person",
+            "Must not have `tasks:decide`: a key that an administrator makes for a person never decides.",
+        ));
+    }
+    Ok(())
 }
 
-impl Making {
-    /// Whether the user may have the key.
-    fn check(&self, owner: &User) -> Result<(), KeyError> {
-        let scopes = &self.request.scopes;
-        if self.own_epoch.is_some_and(|epoch| epoch != owner.epoch) {
-            return Err(KeyError::CallerGone);
-        }
-        if !owner.is_active || owner.deletion_in_progress {
-            return Err(KeyError::Inactive);
-        }
-        let is_admin = owner.scope.iter().any(|scope| scope == ADMIN_SCOPE);
-        if scopes.contains(&KeyScope::Admin) && !is_admin {
-            return Err(KeyError::NotAdmin);
-        }
-        if scopes.contains(&KeyScope::TasksDecide) && self.is_for_person(owner) {
-            return Err(KeyError::DecidesForPerson);
-        }
-        Ok(())
-    }
+/// Whether an administrator makes the key for a person.
+fn is_for_person(new: &NewKey, owner: &User) -> bool {
+    new.created_by.is_some() && !owner.is_service
+}
 
-    /// Whether an administrator makes the key for a person.
-    fn is_for_person(&self, owner: &User) -> bool {
-        self.own_epoch.is_none() && !owner.is_service
-    }
+fn of_scopes(code: &'static str, message: &'static str) -> UserError {
+    UserError::InvalidField("scopes", Invalid::new(code, message))
 }
 
 fn insert(
     connection: &mut Connection,
-    new: &Making,
+    new: &NewKey,
+    epoch: i64,
+    most: usize,
+    has_mail: bool,
     entry: Entry,
-) -> Result<(Key, Option<Message>), KeyError> {
-    let owner = accounts::store::lock(connection, new.owner)?.ok_or(KeyError::NoUser)?;
-    new.check(&owner)?;
-    let most = new.settings.per_user;
-    let count = store::count(connection, new.owner)?;
+) -> Result<(Key, Option<Message>), UserError> {
+    let owner = accounts::store::lock(connection, new.user)?.ok_or(UserError::NotFound("user"))?;
+    check(new, &owner, epoch)?;
+    let count = store::count(connection, new.user)?;
     if usize::try_from(count).is_ok_and(|count| count >= most) {
-        return Err(KeyError::TooMany(most));
+        return Err(UserError::TooManyKeys(most));
     }
-    let expires = new.request.expires;
-    let inserted = NewKey {
-        key: &new.key,
-        user: new.owner,
-        request: &new.request,
-        notice_due: expires.map(|end| notice_due(end, new.settings.notice)),
-        created_by: new.own_epoch.is_none().then_some(new.caller),
-    };
-    let key = store::insert(connection, &inserted, entry)?;
-    if !new.has_mail || !new.is_for_person(&owner) {
+    let key = store::insert(connection, new, entry)?;
+    if !has_mail || !is_for_person(new, &owner) {
         return Ok((key, None));
     }
     let (notice, name) = (Notice::KeyCreated, &key.name);
-    let mail = notices::insert(connection, notice, new.owner, name, key.expires)?;
+    let mail = notices::insert(connection, notice, new.user, name, new.request.expires)?;
     Ok((key, Some(mail)))
 }
 

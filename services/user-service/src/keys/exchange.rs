@@ -3,7 +3,6 @@ use auth::{ApiKey, ExchangedKey, KeyScope};
 use database::{Connection, Error};
 use values::Names as _;
 
-use super::error::KeyError;
 use super::record_event;
 use super::store::{self, ValidKey};
 use crate::accounts::signed_subject;
@@ -11,6 +10,7 @@ use crate::back_off::{self, AttemptKey, name_hash};
 use crate::client_network::ClientNetwork;
 use crate::context::Context;
 use crate::credentials::TOKEN_LIFETIME;
+use crate::error::UserError;
 use crate::sign_in::record_refusal;
 
 /// What failed tries of keys are counted by, beside their network. It is no e-mail address.
@@ -23,7 +23,7 @@ pub(super) async fn exchange(
     context: &Context,
     key: ApiKey,
     meta: RequestMeta,
-) -> Result<ExchangedKey, KeyError> {
+) -> Result<ExchangedKey, UserError> {
     let (id, wanted) = (key.id(), key.clone());
     let find = move |connection: &mut Connection| {
         let found = store::find_valid(connection, &wanted)?;
@@ -33,13 +33,14 @@ pub(super) async fn exchange(
         Ok::<_, Error>(found)
     };
     let Some(found) = context.database.run(find).await? else {
-        return Err(refuse(context, &key, meta).await);
+        refuse(context, &key, meta).await?;
+        return Err(UserError::InvalidKey);
     };
     record_event("exchanged");
     grant(context, &key, &found)
 }
 
-fn grant(context: &Context, key: &ApiKey, found: &ValidKey) -> Result<ExchangedKey, KeyError> {
+fn grant(context: &Context, key: &ApiKey, found: &ValidKey) -> Result<ExchangedKey, UserError> {
     let lifetime = found.lifetime(TOKEN_LIFETIME);
     // A scope that a later version gave counts for nothing.
     let scopes = found.scopes.iter();
@@ -56,22 +57,16 @@ fn grant(context: &Context, key: &ApiKey, found: &ValidKey) -> Result<ExchangedK
 
 /// Records a failed try, and counts it, unless its network must wait. A key that has ended guesses nothing, and does not
 /// count.
-async fn refuse(context: &Context, key: &ApiKey, meta: RequestMeta) -> KeyError {
+async fn refuse(context: &Context, key: &ApiKey, meta: RequestMeta) -> Result<(), UserError> {
     record_event("refused");
     let (id, network) = (key.id(), ClientNetwork::of(&meta));
     let count = move |connection: &mut Connection| {
         if !store::has_ended(connection, id)? {
             let key = AttemptKey::of_network(name_hash(FAILURES), &network);
-            back_off::count(connection, key)??;
+            back_off::count(connection, key)?;
         }
-        Ok::<_, KeyError>(store::find_user(connection, id)?)
+        Ok::<_, UserError>(store::find_user(connection, id)?)
     };
-    let user = match context.database.transaction(count).await {
-        Ok(user) => user,
-        Err(error) => return error,
-    };
-    match record_refusal(context, user, meta, "invalid-key").await {
-        Ok(()) => KeyError::Invalid,
-        Err(error) => error.into(),
-    }
+    let user = context.database.transaction(count).await?;
+    Ok(record_refusal(context, user, meta, "invalid-key").await?)
 }

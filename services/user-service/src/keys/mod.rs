@@ -15,11 +15,9 @@
 
 mod change;
 mod create;
-mod error;
 mod exchange;
 mod notices;
 mod requests;
-mod responses;
 pub(crate) mod routes;
 mod store;
 

@@ -11,7 +11,7 @@ use values::UserId;
 
 use super::store;
 use crate::context::Context;
-use crate::notifications::store::{KeyFacts, insert_notice};
+use crate::notifications::store::insert_notice;
 use crate::notifications::{Channel, Notice};
 
 /// How often it is looked for keys that expire.
@@ -33,8 +33,7 @@ pub(super) fn insert(
     expires: Option<DateTime<Utc>>,
 ) -> Result<Message, Error> {
     let request = RequestContext::current_or_fresh();
-    let facts = KeyFacts { name, expires };
-    let id = insert_notice(connection, notice, to, &facts, &request)?;
+    let id = insert_notice(connection, notice, to, name, expires, &request)?;
     Ok(Message::new(id, request))
 }
 

@@ -5,8 +5,6 @@
     reason = "utoipa's derive writes them for inlined types"
 )]
 
-use std::borrow::Cow;
-
 use auth::KeyScope;
 use chrono::{DateTime, Datelike as _, Utc};
 use http_kit::{FieldValue, Fields, Problem, Query};
@@ -28,7 +26,7 @@ const LAST_YEAR: i32 = 9999;
 pub(super) struct CreateKeyRequest {
     #[schema(inline)]
     pub(super) name: KeyName,
-    #[schema(value_type = Option<Scopes>, inline)]
+    #[schema(value_type = Option<KeyScopes>, inline)]
     pub(super) scopes: Vec<KeyScope>,
     /// When it ends by itself; never by default.
     #[schema(value_type = Option<String>, format = DateTime)]
@@ -38,12 +36,12 @@ pub(super) struct CreateKeyRequest {
 impl CreateKeyRequest {
     pub(super) fn parse(mut fields: Fields) -> Result<Self, Problem> {
         let name = fields.required("name");
-        let scopes = fields.optional::<Scopes>("scopes");
+        let scopes = fields.optional::<KeyScopes>("scopes");
         let expires = fields.optional::<Expiry>("expires");
         let name = fields.finish_with(name)?;
         Ok(Self {
             name,
-            scopes: scopes.map_or_else(|| DEFAULT_SCOPES.to_vec(), |Scopes(scopes)| scopes),
+            scopes: scopes.map_or_else(|| DEFAULT_SCOPES.to_vec(), |KeyScopes(scopes)| scopes),
             expires: expires.map(|Expiry(expires)| expires),
         })
     }
@@ -73,9 +71,9 @@ http_kit::text_fields! {
 
 /// The scopes of a key, each once.
 #[derive(Debug)]
-pub(super) struct Scopes(Vec<KeyScope>);
+pub(super) struct KeyScopes(Vec<KeyScope>);
 
-impl FieldValue for Scopes {
+impl FieldValue for KeyScopes {
     fn from_json(value: &Value) -> Result<Self, Invalid> {
         let names = Vec::<String>::from_json(value)?;
         let mut scopes = Vec::new();
@@ -95,7 +93,7 @@ impl FieldValue for Scopes {
     }
 }
 
-impl PartialSchema for Scopes {
+impl PartialSchema for KeyScopes {
     fn schema() -> RefOr<Schema> {
         let names = KeyScope::ALL.iter().map(|scope| scope.name());
         let scope = ObjectBuilder::new()
@@ -111,11 +109,7 @@ impl PartialSchema for Scopes {
     }
 }
 
-impl ToSchema for Scopes {
-    fn name() -> Cow<'static, str> {
-        Cow::Borrowed("KeyScopes")
-    }
-}
+impl ToSchema for KeyScopes {}
 
 /// A time in the future.
 #[derive(Debug)]

@@ -3,41 +3,79 @@
 use actix_web::web::{Data, Json, Path};
 use actix_web::{delete, get, post};
 use audit_log::RequestMeta;
-use auth::{AdminCaller, ApiKey, Caller, ExchangedKey};
-use database::{Connection, database_problem};
-use http_kit::{JsonBody, Problem, Query, path_id};
+use auth::{AdminCaller, ApiKey, Caller, ExchangedKey, TokenProblems};
+use database::{Connection, DatabaseProblems, database_problem};
+use http_kit::{BodyProblems, JsonBody, Problem, Query, QueryProblems, path_id};
+use serde::Serialize;
+use utoipa::ToSchema;
 use values::{Secret, UserId};
 
 use super::change::{confirm, confirm_all, end};
 use super::create::create;
-use super::error::{
-    AllKeysProblems, CreateKeyProblems, CreateUserKeyProblems, KeyError, OwnKeyProblems,
-    OwnKeysProblems, UserKeyProblems, UserKeysProblems,
-};
 use super::exchange::exchange;
 use super::requests::{AllKeysQuery, CreateKeyRequest};
-use super::responses::{ConfirmedResponse, KeyResponse, NewKeyResponse, UserKeyResponse};
-use super::store;
+use super::store::{self, Key};
 use crate::accounts::EmptyResponse;
 use crate::audit::RequestActor;
 use crate::context::Context;
+use crate::error::UserError;
+
+/// A key that was just made, with its text, which is told only now.
+#[derive(Serialize, ToSchema)]
+#[schema(as = NewKey)]
+struct NewKeyResponse {
+    #[serde(flatten)]
+    shown: Key,
+    /// The key itself. Send it as `Authorization: Bearer csk_…`.
+    #[schema(example = "csk_65b8f0a2c3d4e5f601234567…")]
+    key: String,
+}
+
+impl NewKeyResponse {
+    fn new(shown: Key, key: &ApiKey) -> Self {
+        Self {
+            shown,
+            key: key.expose().to_owned(),
+        }
+    }
+}
+
+/// A key among those of all users.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = UserKey)]
+struct UserKeyResponse {
+    #[serde(flatten)]
+    shown: Key,
+    #[schema(inline)]
+    user_id: UserId,
+    #[schema(example = "ada@example.com")]
+    username: String,
+}
+
+/// How many keys were confirmed.
+#[derive(Debug, Serialize, ToSchema)]
+struct ConfirmedResponse {
+    #[schema(example = 3)]
+    confirmed: usize,
+}
 
 /// Get your API keys
 ///
 /// The newest first, without their texts.
 #[utoipa::path(
     tag = "api-keys",
-    responses((status = 200, description = "The keys.", body = Vec<KeyResponse>), OwnKeysProblems)
+    responses((status = 200, description = "The keys.", body = Vec<Key>), OwnKeysProblems)
 )]
 #[get("/user/keys")]
 pub(crate) async fn list_keys(
     caller: Caller,
     context: Data<Context>,
-) -> Result<Json<Vec<KeyResponse>>, Problem> {
+) -> Result<Json<Vec<Key>>, Problem> {
     let user = caller.id();
     let load = move |connection: &mut Connection| store::of_user(connection, user);
     let keys = context.database.run(load).await.map_err(database_problem)?;
-    Ok(Json(keys.into_iter().map(KeyResponse::from).collect()))
+    Ok(Json(keys))
 }
 
 /// Make an API key
@@ -103,7 +141,11 @@ pub(crate) async fn list_all_keys(
     let load = move |connection: &mut Connection| store::of_all(connection, query);
     let keys = context.database.run(load).await.map_err(database_problem)?;
     let keys = keys.into_iter();
-    let shown = keys.map(|(key, username)| UserKeyResponse::new(key, username));
+    let shown = keys.map(|(shown, username)| UserKeyResponse {
+        user_id: shown.user,
+        username,
+        shown,
+    });
     Ok(Json(shown.collect()))
 }
 
@@ -132,19 +174,18 @@ pub(crate) async fn confirm_all_keys(
 #[utoipa::path(
     tag = "api-keys",
     params(("userId" = String, Path, description = "The user's id: 24 lower-case hexadecimal digits.")),
-    responses((status = 200, description = "The keys.", body = Vec<KeyResponse>), UserKeyProblems)
+    responses((status = 200, description = "The keys.", body = Vec<Key>), UserKeyProblems)
 )]
 #[get("/users/{userId}/keys")]
 pub(crate) async fn list_user_keys(
     _admin: AdminCaller,
     context: Data<Context>,
     id: Path<String>,
-) -> Result<Json<Vec<KeyResponse>>, Problem> {
+) -> Result<Json<Vec<Key>>, Problem> {
     let user = path_id::<UserId>(&id, "user")?;
     let load = move |connection: &mut Connection| store::of_existing_user(connection, user);
     let keys = context.database.run(load).await.map_err(database_problem)?;
-    let keys = keys.ok_or(KeyError::NoUser)?;
-    Ok(Json(keys.into_iter().map(KeyResponse::from).collect()))
+    Ok(Json(keys.ok_or(UserError::NotFound("user"))?))
 }
 
 /// Make an API key for a user
@@ -227,6 +268,34 @@ pub(crate) async fn exchange_key(
     let mut fields = body.0;
     let key = fields.required::<Secret>("key");
     let key = fields.finish_with(key)?;
-    let key = ApiKey::parse(key.expose()).ok_or(KeyError::Invalid)?;
+    let key = ApiKey::parse(key.expose()).ok_or(UserError::InvalidKey)?;
     Ok(Json(exchange(&context, key, meta).await?))
+}
+
+http_kit::problem_responses! {
+    OwnKeysProblems: TokenProblems, DatabaseProblems {
+        auth::key_not_accepted(),
+    }
+    OwnKeyProblems: OwnKeysProblems {
+        UserError::NotFound("key"),
+    }
+    CreateKeyProblems: OwnKeysProblems, BodyProblems {
+        UserError::TooManyKeys(50),
+    }
+    /// Problems of what administrators do with keys.
+    UserKeysProblems: TokenProblems, DatabaseProblems {
+        auth::insufficient_scope(auth::ADMIN_SCOPE),
+        auth::key_not_accepted(),
+    }
+    UserKeyProblems: UserKeysProblems {
+        UserError::NotFound("user"),
+        UserError::NotFound("key"),
+    }
+    CreateUserKeyProblems: UserKeysProblems, BodyProblems {
+        UserError::NotFound("user"),
+        UserError::KeysOfInactiveUser,
+        UserError::TooManyKeys(50),
+    }
+    AllKeysProblems: UserKeysProblems, QueryProblems {
+    }
 }

@@ -10,7 +10,9 @@ use diesel::dsl::{AssumeNotNull, exists, now, sql};
 use diesel::expression::SqlLiteral;
 use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Bool, Nullable, Timestamptz};
-use values::{CredentialId, Names as _, UserId};
+use serde::Serialize;
+use utoipa::ToSchema;
+use values::{CredentialId, Names as _, Timestamp, UserId};
 
 use super::requests::{AllKeysQuery, CreateKeyRequest};
 use crate::accounts::{self, TokenSubject};
@@ -18,27 +20,41 @@ use crate::credentials::CredentialKind;
 use crate::credentials::store::valid;
 use crate::schema::{credentials, database_incarnation, ended_credentials, users};
 
-/// A key as its user sees it.
-#[derive(Debug, Queryable, Selectable)]
+/// An API key.
+#[derive(Debug, Queryable, Selectable, Serialize, ToSchema)]
 #[diesel(table_name = credentials, check_for_backend(diesel::pg::Pg))]
+#[serde(rename_all = "camelCase")]
 pub(super) struct Key {
+    #[schema(inline)]
     pub(super) id: CredentialId,
+    #[serde(skip)]
     #[diesel(column_name = user_id)]
     pub(super) user: UserId,
+    #[schema(example = "Invoices in n8n")]
     #[diesel(select_expression = credentials::name.assume_not_null())]
     #[diesel(select_expression_type = AssumeNotNull<credentials::name>)]
     pub(super) name: String,
+    #[schema(example = json!(["tasks:read", "tasks:write"]))]
     #[diesel(select_expression = credentials::scopes.assume_not_null())]
     #[diesel(select_expression_type = AssumeNotNull<credentials::scopes>)]
-    pub(super) scopes: Vec<String>,
-    pub(super) created: DateTime<Utc>,
+    scopes: Vec<String>,
+    #[schema(inline)]
+    created: Timestamp,
+    /// When it ends by itself; null if never.
+    #[schema(required = true, value_type = Option<String>, format = DateTime)]
     #[diesel(select_expression = sql::<Nullable<Timestamptz>>(EXPIRES))]
     #[diesel(select_expression_type = SqlLiteral<Nullable<Timestamptz>>)]
-    pub(super) expires: Option<DateTime<Utc>>,
-    pub(super) used: Option<DateTime<Utc>>,
+    pub(super) expires: Option<Timestamp>,
+    /// The minute in which it was used last; null before its first use.
+    #[serde(rename = "lastUsed")]
+    #[schema(required = true, value_type = Option<String>, format = DateTime)]
+    used: Option<Timestamp>,
+    /// `false` if the key is off, because the database was restored and no administrator has confirmed the key since.
+    #[serde(rename = "confirmed", skip_serializing_if = "Clone::clone")]
+    #[schema(required = false)]
     #[diesel(select_expression = sql::<Bool>(IS_CONFIRMED))]
     #[diesel(select_expression_type = SqlLiteral<Bool>)]
-    pub(super) is_confirmed: bool,
+    is_confirmed: bool,
 }
 
 const EXPIRES: &str = "nullif(credentials.expires, 'infinity')";
@@ -54,10 +70,10 @@ macro_rules! unexpired {
 }
 
 /// A key to be inserted.
-pub(super) struct NewKey<'a> {
-    pub(super) key: &'a ApiKey,
+pub(super) struct NewKey {
+    pub(super) key: ApiKey,
     pub(super) user: UserId,
-    pub(super) request: &'a CreateKeyRequest,
+    pub(super) request: CreateKeyRequest,
     /// When a mail is to say that it expires.
     pub(super) notice_due: Option<DateTime<Utc>>,
     /// The administrator who makes it for the user.
@@ -67,10 +83,10 @@ pub(super) struct NewKey<'a> {
 /// Inserts a key and its audit entry. Its user must be locked, so that what ends the user's keys does not miss it.
 pub(super) fn insert(
     connection: &mut Connection,
-    new: &NewKey<'_>,
+    new: &NewKey,
     entry: Entry,
 ) -> Result<Key, Error> {
-    let request = new.request;
+    let request = &new.request;
     let scopes: Vec<_> = request.scopes.iter().map(|scope| scope.name()).collect();
     // The DSL has no `infinity`.
     let expires = sql::<Timestamptz>("coalesce(")

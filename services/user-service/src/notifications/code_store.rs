@@ -8,6 +8,9 @@ use values::{Fingerprint, Names as _, UserId};
 use super::Kind;
 use crate::schema::{codes, users};
 
+/// The table and its key, for the deletion of a user's rows.
+pub(crate) const TABLE: (&str, &str) = ("codes", "fingerprint");
+
 /// The codes of this many requests for a forgotten password are valid at once, so that requests of a stranger do not
 /// invalidate the code that its user is about to use. A change that ends all codes raises the user's `code_generation` by
 /// as much, a request by one.
@@ -49,19 +52,4 @@ pub(crate) fn delete(
         .filter(codes::purpose.eq_any(kinds.iter().map(|kind| kind.name())));
     diesel::delete(codes).execute(connection)?;
     Ok(())
-}
-
-/// Deletes at most `batch` codes of a user, for any purpose, and returns how many were deleted.
-pub(crate) fn delete_batch(
-    connection: &mut Connection,
-    user: UserId,
-    batch: i64,
-) -> Result<usize, Error> {
-    let of_user = diesel::alias!(codes as of_user);
-    let fingerprints = of_user
-        .filter(of_user.field(codes::user_id).eq(user))
-        .select(of_user.field(codes::fingerprint))
-        .limit(batch);
-    let codes = codes::table.filter(codes::fingerprint.eq_any(fingerprints));
-    Ok(diesel::delete(codes).execute(connection)?)
 }

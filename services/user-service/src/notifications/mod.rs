@@ -27,9 +27,7 @@ values::names! {
         /// The user has a new e-mail address; the code confirms it.
         VerifyEmail = "verify-email",
     }
-}
 
-values::names! {
     /// A mail about an API key, which has no code. The name is that in the database.
     pub enum Notice {
         /// An administrator made a key for the user.
@@ -37,9 +35,7 @@ values::names! {
         /// A key expires soon.
         KeyExpires = "key-expires",
     }
-}
 
-values::names! {
     /// How a notification is sent to a user, with the name in the database and in responses.
     pub enum Channel {
         /// A JSON body to the operator's URL.

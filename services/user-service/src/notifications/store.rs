@@ -10,6 +10,9 @@ use values::{Names as _, NotificationId, UserId};
 use super::{Channel, Kind, Notice};
 use crate::schema::{notifications, users};
 
+/// The table and its key, for the deletion of a user's rows.
+pub(crate) const TABLE: (&str, &str) = ("notifications", "id");
+
 /// A notification that is stored for one channel.
 #[derive(Debug, Clone)]
 pub(crate) struct QueuedNotification {
@@ -63,20 +66,13 @@ pub(crate) fn insert(
         .collect()
 }
 
-/// What a mail about an API key says of it.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct KeyFacts<'a> {
-    pub(crate) name: &'a str,
-    /// When it ends; `None` if never.
-    pub(crate) expires: Option<DateTime<Utc>>,
-}
-
-/// Inserts a mail about an API key.
+/// Inserts a mail about an API key, which ends at `expires`, if ever.
 pub(crate) fn insert_notice(
     connection: &mut Connection,
     notice: Notice,
     user: UserId,
-    key: &KeyFacts<'_>,
+    name: &str,
+    expires: Option<DateTime<Utc>>,
     context: &RequestContext,
 ) -> Result<NotificationId, Error> {
     Ok(diesel::insert_into(notifications::table)
@@ -86,8 +82,8 @@ pub(crate) fn insert_notice(
             notifications::user_id.eq(users::table.find(user).select(users::id).single_value()),
             notifications::kind.eq(notice.name()),
             notifications::channel.eq(Channel::Mail.name()),
-            notifications::key_name.eq(key.name),
-            notifications::key_expires.eq(key.expires),
+            notifications::key_name.eq(name),
+            notifications::key_expires.eq(expires),
             notifications::request_id.eq(&context.request_id),
             notifications::traceparent.eq(context.trace.to_string()),
             notifications::republish_at
@@ -105,19 +101,4 @@ pub(crate) fn delete_pending(connection: &mut Connection, user: UserId) -> Resul
         .filter(notifications::key_name.is_null())
         .execute(connection)?;
     Ok(())
-}
-
-/// Deletes at most `batch` notifications of a user, and returns how many were deleted.
-pub(crate) fn delete_batch(
-    connection: &mut Connection,
-    user: UserId,
-    batch: i64,
-) -> Result<usize, Error> {
-    let of_user = diesel::alias!(notifications as of_user);
-    let ids = of_user
-        .filter(of_user.field(notifications::user_id).eq(user))
-        .select(of_user.field(notifications::id))
-        .limit(batch);
-    let notifications = notifications::table.filter(notifications::id.eq_any(ids));
-    Ok(diesel::delete(notifications).execute(connection)?)
 }

@@ -58,6 +58,12 @@ impl NewPassword {
     }
 }
 
+/// Why a service account gets no password.
+pub(crate) fn service_password() -> Invalid {
+    let message = "Must be absent: a service account has no password, but API keys.";
+    Invalid::new("not-for-service-accounts", message)
+}
+
 /// A password that a caller claims to have. It can be any text.
 #[derive(Debug, Clone)]
 pub(crate) struct Password(Secret);

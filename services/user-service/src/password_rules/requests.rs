@@ -6,8 +6,8 @@ use super::{NewPassword, PasswordRules};
 impl NewPassword {
     /// Reads a required field of a body. `None` means that `fields` holds an error.
     pub(crate) fn read(fields: &mut Fields, name: &str, rules: PasswordRules) -> Option<Self> {
-        let text = fields.required::<Secret>(name)?;
-        Self::read_text(fields, name, &text, rules)
+        fields.required::<Secret>(name)?;
+        Self::read_optional(fields, name, rules)
     }
 
     /// Reads an optional field of a body.
@@ -17,16 +17,7 @@ impl NewPassword {
         rules: PasswordRules,
     ) -> Option<Self> {
         let text = fields.optional::<Secret>(name)?;
-        Self::read_text(fields, name, &text, rules)
-    }
-
-    fn read_text(
-        fields: &mut Fields,
-        name: &str,
-        text: &Secret,
-        rules: PasswordRules,
-    ) -> Option<Self> {
-        Self::parse(text, rules)
+        Self::parse(&text, rules)
             .map_err(|invalid| fields.reject(name, invalid))
             .ok()
     }

@@ -4,13 +4,13 @@ use messaging::Message;
 use telemetry::RequestContext;
 use values::EmailAddress;
 
-use super::error::PasswordError;
 use super::rate_limit::{CodeRequest, count_code_request};
 use super::store;
 use crate::audit::AuditAction;
 use crate::back_off::is_known_network;
 use crate::client_network::ClientNetwork;
 use crate::context::Context;
+use crate::error::UserError;
 use crate::notifications::store::QueuedNotification;
 use crate::notifications::{self, Channel, Kind};
 use crate::settings::EmailVerification;
@@ -28,10 +28,10 @@ pub(super) async fn forgot(
     context: &Context,
     email: EmailAddress,
     meta: RequestMeta,
-) -> Result<Vec<QueuedNotification>, PasswordError> {
+) -> Result<Vec<QueuedNotification>, UserError> {
     let channels = Channel::configured(&context.channels);
     if channels.is_empty() {
-        return Err(PasswordError::NotConfigured);
+        return Err(UserError::CannotSendResetCodes);
     }
     let (limits, counted) = (context.code_requests, email.clone());
     let client = ClientNetwork::of(&meta);
@@ -48,7 +48,7 @@ pub(super) async fn forgot(
             from_known_network: is_known_network(connection, user, &client)?,
         };
         let wait = count_code_request(connection, limits, limited)?;
-        wait.map_or(Ok(()), |wait| Err(PasswordError::TooManyRequests(wait)))
+        wait.map_or(Ok(()), |wait| Err(UserError::TooManyResetCodes(wait)))
     };
     // A separate transaction, because a deletion locks the user before the counts.
     context.database.transaction(count).await?;
@@ -57,7 +57,7 @@ pub(super) async fn forgot(
     let insert = move |connection: &mut Connection| {
         let recipient = store::begin_code_request(connection, &email)?;
         let user = recipient.map(|recipient| recipient.user);
-        let entry = AuditAction::PasswordResetRequested.entry_about(Actor::Anonymous, user, meta);
+        let entry = AuditAction::PasswordResetRequested.entry(Actor::Anonymous, user, meta);
         entry.record(connection)?;
         let kind = Kind::ForgotPassword;
         notifications::store::insert(connection, kind, recipient, &channels, &row_request)

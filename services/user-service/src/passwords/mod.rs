@@ -4,7 +4,6 @@
 //! transaction, so it revokes all earlier tokens and codes.
 
 mod change;
-mod error;
 mod forgot;
 mod rate_limit;
 mod requests;
@@ -13,7 +12,6 @@ mod responses;
 pub(crate) mod routes;
 pub(crate) mod store;
 
-pub(crate) use error::PasswordError;
 pub(crate) use rate_limit::{CodeRequest, count_code_request, mailbox_hash};
 pub(crate) use reset::reset_by_code;
 #[cfg(test)]

@@ -59,21 +59,17 @@ pub(crate) fn count_code_request(
 ) -> Result<Option<Duration>, Error> {
     // Always in this order, so that two transactions cannot deadlock.
     let client = Sha256::digest(request.client.as_str()).into();
-    let exempt = request.from_known_network;
-    for (scope, subject, per_hour, applies) in [
-        (LimitScope::Client, client, limits.per_client, true),
-        (
-            LimitScope::Account,
-            request.mailbox(),
-            limits.per_account,
-            !exempt,
-        ),
+    let mailbox = request.mailbox();
+    for (scope, subject, per_hour) in [
+        (LimitScope::Client, client, limits.per_client),
+        (LimitScope::Account, mailbox, limits.per_account),
     ] {
         if per_hour == 0 {
             continue;
         }
         let excess = store::count_code_request(connection, scope, subject, per_hour)?;
-        if let Some(wait) = excess.filter(|_| applies) {
+        let is_exempt = request.from_known_network && scope == LimitScope::Account;
+        if let Some(wait) = excess.filter(|_| !is_exempt) {
             metrics::counter!("code_requests_refused_total", "counted" => scope.name())
                 .increment(1);
             return Ok(Some(wait));

@@ -4,18 +4,18 @@ use audit_log::{Actor, AuthMethod, RequestMeta};
 use database::Connection;
 use values::{Fingerprint, Names as _, UserId};
 
-use super::error::PasswordError;
 use super::requests::ResetPasswordRequest;
 use super::store;
-use crate::accounts::{self, AccountError, User, revoke_earlier_tokens};
+use crate::accounts::{self, User, revoke_earlier_tokens};
 use crate::audit::{AuditAction, RequestActor};
 use crate::back_off::end_back_off;
 use crate::client_network::ClientNetwork;
 use crate::context::Context;
 use crate::credentials::store as credentials;
+use crate::error::UserError;
 use crate::notifications::store::delete_pending;
 use crate::notifications::{Kind, code_store};
-use crate::password_rules::NewPassword;
+use crate::password_rules::{NewPassword, service_password};
 
 /// Sets the password of the user with an e-mail address, on behalf of an administrator.
 #[tracing::instrument(skip_all, fields(user.id))]
@@ -23,15 +23,15 @@ pub(super) async fn reset(
     context: &Context,
     request: ResetPasswordRequest,
     actor: RequestActor,
-) -> Result<(), PasswordError> {
+) -> Result<(), UserError> {
     let ResetPasswordRequest { email, password } = request;
     let find = move |connection: &mut Connection| {
         let found = store::find_user_by_email(connection, &email)?;
-        let (id, _, is_service) = found.ok_or(AccountError::NotFound)?;
+        let (id, _, is_service) = found.ok_or(UserError::NotFound("user"))?;
         if is_service {
-            return Err(AccountError::ServicePassword.into());
+            return Err(UserError::InvalidField("password", service_password()));
         }
-        Ok::<_, PasswordError>(id)
+        Ok::<_, UserError>(id)
     };
     let id = context.database.run(find).await?;
     tracing::Span::current().record("user.id", id.to_string());
@@ -39,11 +39,11 @@ pub(super) async fn reset(
     let entry = actor.entry(AuditAction::PasswordReset, id);
     let update = move |connection: &mut Connection| {
         let user = store::update_password(connection, id, &hash, entry)?
-            .ok_or(AccountError::NotFound)?
+            .ok_or(UserError::NotFound("user"))?
             .user;
         credentials::end_keys(connection, id)?;
         end_back_off(connection, id, [&user.username, &user.email], None)?;
-        Ok::<_, PasswordError>(user)
+        Ok::<_, UserError>(user)
     };
     let user = context.database.transaction(update).await?;
     revoke_earlier_tokens(context, &user);
@@ -58,10 +58,10 @@ pub(crate) async fn reset_by_code(
     (kind, code): (Kind, Fingerprint),
     password: NewPassword,
     meta: RequestMeta,
-) -> Result<(), PasswordError> {
+) -> Result<(), UserError> {
     // A cheap check first, so that an invalid code does not cost a hash.
     let find = move |connection: &mut Connection| {
-        code_store::find_user(connection, kind, code)?.ok_or(PasswordError::InvalidCode)
+        code_store::find_user(connection, kind, code)?.ok_or(UserError::InvalidResetCode)
     };
     let id = context.database.run(find).await?;
     tracing::Span::current().record("user.id", id.to_string());
@@ -69,9 +69,9 @@ pub(crate) async fn reset_by_code(
     let hash = context.hasher.hash(&client, password).await?;
     let redeem = move |connection: &mut Connection| {
         // The lock makes the second of two concurrent requests find the code used.
-        accounts::store::lock(connection, id)?.ok_or(PasswordError::InvalidCode)?;
+        accounts::store::lock(connection, id)?.ok_or(UserError::InvalidResetCode)?;
         if code_store::find_user(connection, kind, code)? != Some(id) {
-            return Err(PasswordError::InvalidCode);
+            return Err(UserError::InvalidResetCode);
         }
         redeem(connection, id, &hash, &client, (kind, &meta))
     };
@@ -87,7 +87,7 @@ fn redeem(
     hash: &str,
     client: &ClientNetwork,
     (kind, meta): (Kind, &RequestMeta),
-) -> Result<User, PasswordError> {
+) -> Result<User, UserError> {
     let entry = |action: AuditAction| {
         let entry = action.entry(Actor::User(id), id, meta.clone());
         entry.authenticated_by(match kind {
@@ -97,7 +97,7 @@ fn redeem(
     };
     let reset = entry(AuditAction::PasswordReset);
     let user = store::update_password(connection, id, hash, reset)?
-        .ok_or(PasswordError::InvalidCode)?
+        .ok_or(UserError::InvalidResetCode)?
         .user;
     // The code was sent to the user's address, because a change of the address invalidates codes.
     accounts::store::confirm_email(connection, id, entry(AuditAction::EmailVerified))?;

@@ -1,14 +1,16 @@
 //! The HTTP side of passwords.
 
+use std::time::Duration;
+
 use actix_web::post;
 use actix_web::web::{Data, Json};
 use audit_log::RequestMeta;
 use auth::{AdminCaller, AdminProblems, Caller, TokenProblems};
+use database::DatabaseProblems;
 use http_kit::{BodyProblems, JsonBody, Problem};
 use telemetry::RequestContext;
 
 use super::change::change;
-use super::error::{ChangePasswordProblems, ForgotPasswordProblems};
 use super::forgot::forgot;
 use super::requests::{
     ChangePasswordRequest, ForgotPasswordRequest, ResetForgottenPasswordRequest,
@@ -16,10 +18,10 @@ use super::requests::{
 };
 use super::reset::{reset, reset_by_code};
 use super::responses::{ChangePasswordResponse, ForgotPasswordResponse};
-use crate::accounts::{CodeProblems, DeletionProblems, EmptyResponse, UserProblems};
+use crate::accounts::EmptyResponse;
 use crate::audit::RequestActor;
-use crate::back_off::BackOffProblems;
 use crate::context::Context;
+use crate::error::{BackOffProblems, CodeProblems, DeletionProblems, UserError, UserProblems};
 use crate::hashing::HashProblems;
 use crate::notifications::Kind;
 
@@ -122,4 +124,15 @@ pub(crate) async fn reset_forgotten_password(
     let code = (Kind::ForgotPassword, request.code.fingerprint());
     reset_by_code(&context, code, request.password, meta).await?;
     Ok(Json(EmptyResponse {}))
+}
+
+http_kit::problem_responses! {
+    ChangePasswordProblems: BodyProblems {
+        UserError::WrongOldPassword,
+    }
+    ForgotPasswordProblems: DatabaseProblems {
+        UserError::TooManyResetCodes(Duration::from_secs(60))
+            => "Too many codes were requested for this e-mail address or by this client.",
+        UserError::CannotSendResetCodes => "No channel is configured that could carry a code.",
+    }
 }

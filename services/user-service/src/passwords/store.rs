@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use audit_log::Entry;
-use database::{Connection, Error};
+use database::{Connection, Error, prepared};
 use diesel::dsl::now;
 use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Binary, Double, Text};
@@ -128,12 +128,6 @@ pub(crate) fn delete_code_requests(
     Ok(())
 }
 
-#[derive(QueryableByName)]
-struct Excess {
-    #[diesel(sql_type = Double)]
-    seconds: f64,
-}
-
 /// Counts a request for a code, with a burst of `per_hour` and then one request each hour / `per_hour`.
 /// Returns how long to wait if the request exceeds the limit.
 pub(super) fn count_code_request(
@@ -143,18 +137,19 @@ pub(super) fn count_code_request(
     per_hour: u32,
 ) -> Result<Option<Duration>, Error> {
     // diesel has neither `greatest` nor `extract`. `clock_timestamp` is read after the row is locked.
-    let excess: Excess = diesel::sql_query(
+    let excess: f64 = prepared(
         "INSERT INTO code_requests AS r (counted, subject, forgotten_at)
         VALUES ($1, $2, clock_timestamp() + interval '1 hour' / $3)
         ON CONFLICT (counted, subject) DO UPDATE
         SET forgotten_at = greatest(r.forgotten_at, clock_timestamp()) + interval '1 hour' / $3
         RETURNING extract(epoch FROM
-            forgotten_at - clock_timestamp() - interval '1 hour')::double precision AS seconds",
+            forgotten_at - clock_timestamp() - interval '1 hour')::double precision",
     )
     .bind::<Text, _>(scope.name())
     .bind::<Binary, _>(subject.as_slice())
     .bind::<BigInt, _>(i64::from(per_hour))
+    .returning::<Double>()
     .get_result(connection)?;
-    let wait = Duration::try_from_secs_f64(excess.seconds).ok();
+    let wait = Duration::try_from_secs_f64(excess).ok();
     Ok(wait.filter(|wait| !wait.is_zero()))
 }

@@ -35,8 +35,7 @@ impl FeedCursor {
         Self {
             scan: Scan::Changes,
             at: transaction,
-            id: None,
-            resume: None,
+            ..Self::ALL
         }
     }
 

@@ -1,4 +1,3 @@
-use std::ffi::OsStr;
 use std::io::Write as _;
 use std::process::ExitCode;
 
@@ -16,23 +15,16 @@ const DONE: &str =
 /// `None` when the process was started without the subcommand.
 #[must_use]
 pub fn revoke_all_tokens_command() -> Option<ExitCode> {
-    if std::env::args_os().nth(1).as_deref() != Some(OsStr::new("revoke-all-tokens")) {
+    if std::env::args_os().nth(1)? != "revoke-all-tokens" {
         return None;
     }
-    Some(match run() {
-        Ok(()) => {
-            // The reader may be gone.
-            let _ = std::io::stdout().write_all(DONE.as_bytes());
-            ExitCode::SUCCESS
-        }
-        Err(error) => {
-            let _ = writeln!(
-                std::io::stderr(),
-                "the tokens could not be revoked: {error:#}"
-            );
-            ExitCode::FAILURE
-        }
-    })
+    if let Err(error) = run() {
+        telemetry::print_error(format!("the tokens could not be revoked: {error:#}"));
+        return Some(ExitCode::FAILURE);
+    }
+    // The reader may be gone.
+    let _ = std::io::stdout().write_all(DONE.as_bytes());
+    Some(ExitCode::SUCCESS)
 }
 
 fn run() -> anyhow::Result<()> {

@@ -20,19 +20,19 @@ struct Row {
     max_lifetime: Option<i64>,
     #[diesel(sql_type = BigInt)]
     resume: i64,
-    #[diesel(sql_type = Nullable<BigInt>)]
-    at: Option<i64>,
-    #[diesel(sql_type = Nullable<Binary>)]
-    id: Option<RevocableId>,
-    #[diesel(sql_type = Nullable<BigInt>)]
-    epoch: Option<i64>,
+    #[diesel(embed)]
+    entry: Option<Entry>,
 }
 
 /// A user's current epoch, or a credential that has ended.
+#[derive(QueryableByName)]
 pub(super) struct Entry {
     /// Its position in the order of the scan.
+    #[diesel(sql_type = BigInt)]
     pub(super) at: i64,
+    #[diesel(sql_type = Binary)]
     pub(super) id: RevocableId,
+    #[diesel(sql_type = BigInt)]
     pub(super) epoch: i64,
 }
 
@@ -149,18 +149,8 @@ pub(super) fn load_page(
             .max_lifetime
             .and_then(|longest| longest.try_into().ok()),
         resume: first.resume,
-        entries: rows.into_iter().filter_map(Row::entry).collect(),
+        entries: rows.into_iter().filter_map(|row| row.entry).collect(),
     })
-}
-
-impl Row {
-    fn entry(self) -> Option<Entry> {
-        Some(Entry {
-            at: self.at?,
-            id: self.id?,
-            epoch: self.epoch?,
-        })
-    }
 }
 
 /// Records that tokens of this lifetime are being issued.

@@ -5,7 +5,6 @@ use database::{Connection, Error};
 use serde_json::json;
 use values::{CredentialId, Fingerprint};
 
-use super::error::SessionError;
 use super::requests::browser::Browser;
 use super::start::{Granted, grant};
 use super::store::{self, Exchange, Locked};
@@ -15,6 +14,7 @@ use crate::audit::AuditAction;
 use crate::context::Context;
 use crate::credentials::CredentialKind;
 use crate::credentials::store as credentials;
+use crate::error::UserError;
 
 /// What became of the session of a cookie.
 enum Outcome {
@@ -35,9 +35,9 @@ pub(super) async fn exchange(
     browser: Browser,
     attempt: Option<Fingerprint>,
     meta: RequestMeta,
-) -> Result<Granted, SessionError> {
+) -> Result<Granted, UserError> {
     let Some(given) = browser.cookie.clone() else {
-        return Err(SessionError::Ended);
+        return Err(UserError::SessionEnded);
     };
     let next = given.replaced();
     let secrets = (given.secret(), next.secret());
@@ -65,11 +65,11 @@ pub(super) async fn exchange(
 }
 
 /// Why there is no token. A value that came back also ends the tokens that the session has.
-fn refusal(context: &Context, outcome: &Outcome) -> SessionError {
+fn refusal(context: &Context, outcome: &Outcome) -> UserError {
     let (event, error) = match outcome {
-        Outcome::Busy => ("busy", SessionError::Busy),
-        Outcome::Replayed(_) => ("replayed", SessionError::Ended),
-        Outcome::Unknown | Outcome::Exchanged(..) => ("refused", SessionError::Ended),
+        Outcome::Busy => ("busy", UserError::SessionBusy),
+        Outcome::Replayed(_) => ("replayed", UserError::SessionEnded),
+        Outcome::Unknown | Outcome::Exchanged(..) => ("refused", UserError::SessionEnded),
     };
     record_event(event);
     if let Outcome::Replayed(id) = outcome {

@@ -14,10 +14,8 @@
 //! Deliberately absent: sessions for programs. Their tokens come from `POST /user/auth`.
 
 mod end;
-mod error;
 mod exchange;
 mod requests;
-mod responses;
 pub(crate) mod routes;
 mod start;
 mod store;

@@ -6,23 +6,22 @@ use actix_web::{HttpResponse, delete, get, post};
 use audit_log::RequestMeta;
 use auth::{Caller, TokenProblems};
 use database::{Connection, DatabaseProblems, database_problem};
-use http_kit::{JsonBody, Problem, path_id};
+use http_kit::{BodyProblems, JsonBody, Problem, path_id};
 
 use super::end::{end_one, end_own};
-use super::error::{BrowserProblems, ExchangeProblems, StartProblems, UserSessionProblems};
 use super::exchange::exchange;
 use super::requests::ExchangeRequest;
-use super::requests::browser::Browser;
+use super::requests::browser::{Browser, cross_site_request};
 use super::requests::cookie;
-use super::responses::SessionResponse;
 use super::start::{Granted, start};
-use super::store;
+use super::store::{self, Session};
 use crate::accounts::{EmptyResponse, SignInResponse};
 use crate::audit::RequestActor;
-use crate::back_off::BackOffProblems;
 use crate::context::Context;
+use crate::error::{BackOffProblems, UserError};
 use crate::hashing::HashProblems;
 use crate::sign_in::SignInRequest;
+use crate::sign_in::routes::SignInProblems;
 
 /// Sign in and stay signed in
 ///
@@ -48,8 +47,7 @@ pub(crate) async fn start_session(
 ) -> Result<HttpResponse, Problem> {
     let request = SignInRequest::parse(body.0)?;
     let is_secure = browser.is_secure;
-    let granted = start(&context, browser, request, meta).await;
-    let granted = granted.map_err(|error| error.into_problem(context.sign_in_failure_status))?;
+    let granted = start(&context, browser, request, meta).await?;
     Ok(response(granted, is_secure))
 }
 
@@ -78,7 +76,7 @@ pub(crate) async fn exchange_session(
     let request = ExchangeRequest::parse(body.0)?;
     let is_secure = browser.is_secure;
     let granted = exchange(&context, browser, request.attempt, meta).await;
-    let granted = granted.map_err(|error| error.into_problem(is_secure))?;
+    let granted = granted.map_err(|error| exchange_problem(error, is_secure))?;
     Ok(response(granted, is_secure))
 }
 
@@ -117,7 +115,7 @@ pub(crate) async fn end_session(
 #[utoipa::path(
     tag = "sessions",
     responses(
-        (status = 200, description = "The sessions.", body = Vec<SessionResponse>),
+        (status = 200, description = "The sessions.", body = Vec<Session>),
         TokenProblems, DatabaseProblems
     )
 )]
@@ -125,14 +123,11 @@ pub(crate) async fn end_session(
 pub(crate) async fn list_sessions(
     caller: Caller,
     context: Data<Context>,
-) -> Result<Json<Vec<SessionResponse>>, Problem> {
-    let user = caller.id();
-    let load = move |connection: &mut Connection| store::of_user(connection, user);
-    let sessions = context.database.run(load).await.map_err(database_problem)?;
-    let shown = sessions
-        .into_iter()
-        .map(|session| SessionResponse::new(session, caller.credential()));
-    Ok(Json(shown.collect()))
+) -> Result<Json<Vec<Session>>, Problem> {
+    let (user, current) = (caller.id(), caller.credential());
+    let load = move |connection: &mut Connection| store::of_user(connection, user, current);
+    let sessions = context.database.run(load).await;
+    Ok(Json(sessions.map_err(database_problem)?))
 }
 
 /// Sign a browser out
@@ -169,4 +164,33 @@ fn response(granted: Granted, is_secure: bool) -> HttpResponse {
         response.insert_header((SET_COOKIE, cookie));
     }
     response.json(SignInResponse::new(granted.user, &granted.token))
+}
+
+/// A session that has ended also takes its cookie with it.
+fn exchange_problem(error: UserError, is_secure: bool) -> Problem {
+    let has_ended = matches!(error, UserError::SessionEnded);
+    let removal = cookie::removal(is_secure).filter(|_| has_ended);
+    let problem = Problem::from(error);
+    match removal {
+        Some(removal) => problem.header(SET_COOKIE, removal),
+        None => problem,
+    }
+}
+
+http_kit::problem_responses! {
+    ExchangeProblems: BodyProblems, DatabaseProblems {
+        cross_site_request(),
+        UserError::SessionEnded,
+        UserError::SessionBusy,
+    }
+    StartProblems: BodyProblems, SignInProblems {
+        cross_site_request(),
+    }
+    /// Problems of routes that only the pages of this server may use.
+    BrowserProblems: DatabaseProblems {
+        cross_site_request(),
+    }
+    UserSessionProblems: TokenProblems, DatabaseProblems {
+        UserError::NotFound("session"),
+    }
 }

@@ -1,7 +1,7 @@
 use std::time::Duration;
 
 use audit_log::{AuthMethod, RequestMeta};
-use database::Connection;
+use database::{Connection, Error};
 use values::{CredentialId, Secret, UserId};
 
 use super::requests::browser::Browser;
@@ -13,7 +13,8 @@ use crate::audit::AuditAction;
 use crate::context::Context;
 use crate::credentials::store as credentials;
 use crate::credentials::{CredentialKind, TOKEN_LIFETIME};
-use crate::sign_in::{SignInError, SignInRequest, authenticate};
+use crate::error::UserError;
+use crate::sign_in::{SignInRequest, authenticate};
 
 /// What a browser gets for a session.
 pub(super) struct Granted {
@@ -31,7 +32,7 @@ pub(super) async fn start(
     browser: Browser,
     request: SignInRequest,
     meta: RequestMeta,
-) -> Result<Granted, SignInError> {
+) -> Result<Granted, UserError> {
     let checked = authenticate(context, request, meta.clone()).await?;
     let (id, cookie) = (CredentialId::generate(), CookieValues::random());
     let lifetime = context.sessions.unused.min(context.sessions.longest);
@@ -42,32 +43,37 @@ pub(super) async fn start(
         lifetime,
     };
     let per_user = context.sessions.per_user;
-    let begin =
-        move |connection: &mut Connection| begin(connection, &checked, &new, per_user, &meta);
+    let changed = UserError::WrongCredentials(context.sign_in_failure_status);
+    let begin = move |connection: &mut Connection| {
+        begin(connection, &checked, &new, per_user, &meta)?.ok_or(changed)
+    };
     let (subject, ended) = context.database.transaction(begin).await?;
     end::note_ended(context, ended);
     record_event("started");
-    grant(context, subject, id, cookie, lifetime).map_err(SignInError::from)
+    Ok(grant(context, subject, id, cookie, lifetime)?)
 }
 
 /// Inserts a session of a user whose password was checked. Returns the user, and the sessions that ended in its place.
+/// `None` if the user was changed since.
 fn begin(
     connection: &mut Connection,
     checked: &TokenSubject,
     new: &NewSession,
     per_user: usize,
     meta: &RequestMeta,
-) -> Result<(TokenSubject, Vec<CredentialId>), SignInError> {
+) -> Result<Option<(TokenSubject, Vec<CredentialId>)>, Error> {
     let checked = &checked.user;
     let subject = accounts::store::lock_unchanged(connection, checked.id, checked.epoch)?;
-    let subject = subject.ok_or(SignInError::InvalidCredentials)?;
+    let Some(subject) = subject else {
+        return Ok(None);
+    };
     let user = subject.user.id;
     let mut ended = end::end_earlier(connection, &new.browser, meta)?;
     let entry = entry(AuditAction::SessionStarted, user, new.id, meta);
     let entry = entry.authenticated_by(AuthMethod::Password);
     store::insert(connection, user, new, entry)?;
     ended.extend(end_excess(connection, user, per_user, meta)?);
-    Ok((subject, ended))
+    Ok(Some((subject, ended)))
 }
 
 /// Signs the token of a session.
@@ -78,10 +84,8 @@ pub(super) fn grant(
     cookie: CookieValues,
     lifetime: Duration,
 ) -> Result<Granted, auth::SignError> {
-    let signed = signed_subject(context, &subject);
-    let token = context
-        .signer
-        .sign_for_credential(signed, id, TOKEN_LIFETIME.min(lifetime))?;
+    let (signer, signed) = (&context.signer, signed_subject(context, &subject));
+    let token = signer.sign_for_credential(signed, id, TOKEN_LIFETIME.min(lifetime))?;
     Ok(Granted {
         user: subject.user,
         token,
@@ -96,8 +100,8 @@ fn end_excess(
     user: UserId,
     per_user: usize,
     meta: &RequestMeta,
-) -> Result<Vec<CredentialId>, database::Error> {
-    let sessions = store::of_user(connection, user)?;
+) -> Result<Vec<CredentialId>, Error> {
+    let sessions = store::of_user(connection, user, None)?;
     let excess = sessions.into_iter().skip(per_user);
     let excess: Vec<_> = excess.map(|session| session.id).collect();
     for id in &excess {

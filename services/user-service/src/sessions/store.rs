@@ -3,12 +3,13 @@
 use std::time::Duration;
 
 use audit_log::Entry;
-use chrono::{DateTime, Utc};
 use database::{Connection, Error, interval};
 use diesel::dsl::{now, sql};
 use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Timestamptz};
-use values::{CredentialId, Fingerprint, Names as _, UserId};
+use serde::Serialize;
+use utoipa::ToSchema;
+use values::{CredentialId, Fingerprint, Names as _, Timestamp, UserId};
 
 use super::requests::browser::Browser;
 use super::requests::cookie::CookieValues;
@@ -18,24 +19,48 @@ use crate::credentials::store::valid;
 use crate::schema::{clock_timestamp, credentials, database_incarnation, users};
 use crate::settings::SessionSettings;
 
-/// A session as its user sees it.
-#[derive(Debug, Queryable, Selectable)]
-#[diesel(table_name = credentials, check_for_backend(diesel::pg::Pg))]
+/// A browser that stays signed in.
+#[derive(Debug, Queryable, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
 pub(super) struct Session {
+    #[schema(inline)]
     pub(super) id: CredentialId,
-    pub(super) created: DateTime<Utc>,
-    pub(super) last_used: DateTime<Utc>,
-    pub(super) expires: DateTime<Utc>,
-    pub(super) client_network: String,
-    pub(super) program: String,
+    #[schema(inline)]
+    created: Timestamp,
+    /// When a page was opened with it last.
+    #[schema(value_type = String, format = DateTime)]
+    last_used: Timestamp,
+    /// When it ends if it is not used.
+    #[schema(value_type = String, format = DateTime)]
+    expires: Timestamp,
+    /// The address of its last use: an IPv4 address or an IPv6 /64 network.
+    #[schema(example = "203.0.113.7")]
+    network: String,
+    /// What the browser calls itself: its `User-Agent`.
+    #[schema(example = "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0")]
+    program: String,
+    /// Whether the token of this request was issued for it.
+    current: bool,
 }
 
-/// The valid sessions of a user, the one that was used last first.
-pub(super) fn of_user(connection: &mut Connection, user: UserId) -> Result<Vec<Session>, Error> {
+/// The valid sessions of a user, the one that was used last first. `current` is the one of the request.
+pub(super) fn of_user(
+    connection: &mut Connection,
+    user: UserId,
+    current: Option<CredentialId>,
+) -> Result<Vec<Session>, Error> {
     Ok(valid!(CredentialKind::Session)
         .filter(credentials::user_id.eq(user))
         .order((credentials::last_used.desc(), credentials::id))
-        .select(Session::as_select())
+        .select((
+            credentials::id,
+            credentials::created,
+            credentials::last_used,
+            credentials::expires,
+            credentials::client_network,
+            credentials::program,
+            credentials::id.nullable().is_not_distinct_from(current),
+        ))
         .load(connection)?)
 }
 

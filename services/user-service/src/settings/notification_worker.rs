@@ -66,10 +66,8 @@ impl TaskMailSettings {
 
 impl Settings for NotificationWorkerSettings {
     fn read(reader: &mut Reader) -> Result<Self, Error> {
-        let (database, broker) = (
-            DatabaseSettings::read(reader)?,
-            BrokerSettings::read(reader)?,
-        );
+        let database = DatabaseSettings::read(reader)?;
+        let broker = BrokerSettings::read(reader)?;
         let channels = ChannelSettings::read(reader)?;
         Ok(Self {
             database,

@@ -2,7 +2,6 @@ use audit_log::{Actor, AuthMethod, RequestMeta};
 use database::Connection;
 use values::Secret;
 
-use super::error::SignInError;
 use super::refuse::refuse;
 use super::requests::{SignInName, SignInRequest};
 use super::store::{self, Candidate, Found};
@@ -11,6 +10,7 @@ use crate::audit::AuditAction;
 use crate::back_off::{self, AttemptKey, CountedAttempt};
 use crate::client_network::ClientNetwork;
 use crate::context::Context;
+use crate::error::UserError;
 use crate::hashing::Verdict;
 use crate::password_rules::{NewPassword, Password};
 
@@ -23,8 +23,9 @@ pub(crate) async fn authenticate(
     context: &Context,
     SignInRequest { name, password }: SignInRequest,
     meta: RequestMeta,
-) -> Result<TokenSubject, SignInError> {
+) -> Result<TokenSubject, UserError> {
     let client = &ClientNetwork::of(&meta);
+    let status = context.sign_in_failure_status;
     let mut user = None;
     for _ in 0..MAX_RACES {
         let (found, counted) = count_attempt(context, name.clone(), client.clone()).await?;
@@ -34,7 +35,7 @@ pub(crate) async fn authenticate(
         let is_right = verdict != Verdict::Wrong;
         let Some(candidate) = found.candidate.filter(|_| is_right) else {
             record_outcome("failed");
-            return Err(refuse(context, user, meta, SignInError::InvalidCredentials).await);
+            return Err(refuse(context, user, meta, UserError::WrongCredentials(status)).await);
         };
         tracing::Span::current().record("user.id", candidate.id.to_string());
         let is_outdated = verdict == Verdict::RightInOtherForm
@@ -51,10 +52,10 @@ pub(crate) async fn authenticate(
         }
         if !is_active {
             record_outcome("inactive");
-            return Err(refuse(context, user, meta, SignInError::Inactive).await);
+            return Err(refuse(context, user, meta, UserError::AccountInactive).await);
         }
     }
-    Err(refuse(context, user, meta, SignInError::InvalidCredentials).await)
+    Err(refuse(context, user, meta, UserError::WrongCredentials(status)).await)
 }
 
 /// Finds the candidate and counts the attempt, unless the name must wait.
@@ -62,13 +63,16 @@ async fn count_attempt(
     context: &Context,
     name: SignInName,
     client: ClientNetwork,
-) -> Result<(Found, CountedAttempt), SignInError> {
+) -> Result<(Found, CountedAttempt), UserError> {
     let count = move |connection: &mut Connection| {
         let found = store::find_candidate(connection, &name)?;
         let user = found.candidate.as_ref().map(|found| found.id);
         let key = AttemptKey::load(connection, name.name_hash(), user, &client)?;
-        let counted = back_off::count(connection, key)?;
-        let counted = counted.inspect_err(|_| record_outcome("waiting"))?;
+        let counted = back_off::count(connection, key).inspect_err(|error| {
+            if matches!(error, UserError::TooManyAttempts(_)) {
+                record_outcome("waiting");
+            }
+        })?;
         Ok((found, counted))
     };
     context.database.transaction(count).await
@@ -80,7 +84,7 @@ async fn verify_password(
     client: &ClientNetwork,
     password: &Secret,
     found: &Found,
-) -> Result<Verdict, SignInError> {
+) -> Result<Verdict, UserError> {
     let (claimed, hasher) = (Password::from(password.clone()), &context.hasher);
     let hash = found.candidate.as_ref();
     let hash = hash.map(|candidate| candidate.password_hash.clone());
@@ -96,7 +100,7 @@ async fn record_success(
     counted: CountedAttempt,
     candidate: Candidate,
     new_hash: Option<String>,
-) -> Result<Option<TokenSubject>, SignInError> {
+) -> Result<Option<TokenSubject>, UserError> {
     let id = candidate.id;
     let entry = AuditAction::SignedIn.entry(Actor::User(id), id, meta.clone());
     let entry = entry.authenticated_by(AuthMethod::Password);
@@ -109,7 +113,7 @@ async fn record_success(
             back_off::record_network(connection, id, &client)?;
         }
         back_off::delete_failures(connection, &counted)?;
-        Ok::<_, SignInError>(user)
+        Ok::<_, UserError>(user)
     };
     context.database.transaction(record).await
 }

@@ -4,13 +4,11 @@
 //! bcrypt work, so callers cannot find out which names exist.
 
 mod authenticate;
-mod error;
 mod refuse;
 mod requests;
 pub(crate) mod routes;
 mod store;
 
 pub(crate) use authenticate::authenticate;
-pub(crate) use error::{SignInError, SignInProblems};
 pub(crate) use refuse::record_refusal;
 pub(crate) use requests::SignInRequest;

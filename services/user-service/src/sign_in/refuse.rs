@@ -3,12 +3,12 @@ use database::Connection;
 use serde_json::json;
 use values::UserId;
 
-use super::error::SignInError;
 use super::store;
 use crate::accounts;
 use crate::audit::AuditAction;
 use crate::client_network::ClientNetwork;
 use crate::context::Context;
+use crate::error::UserError;
 
 /// The reason that the audit log gives for the right password of an inactive account.
 const INACTIVE: &str = "account-inactive";
@@ -23,10 +23,10 @@ pub(super) async fn refuse(
     context: &Context,
     user: Option<UserId>,
     meta: RequestMeta,
-    refusal: SignInError,
-) -> SignInError {
+    refusal: UserError,
+) -> UserError {
     let reason = match refusal {
-        SignInError::Inactive => INACTIVE,
+        UserError::AccountInactive => INACTIVE,
         _ => "invalid-credentials",
     };
     match record_refusal(context, user, meta, reason).await {
@@ -60,7 +60,7 @@ pub(crate) async fn record_refusal(
             metrics::counter!("sign_in_refusals_not_logged_total").increment(1);
             return Ok::<_, database::Error>(());
         }
-        let entry = AuditAction::SignInRefused.entry_about(Actor::Anonymous, user, meta);
+        let entry = AuditAction::SignInRefused.entry(Actor::Anonymous, user, meta);
         let entry = if reason == INACTIVE {
             entry.authenticated_by(AuthMethod::Password)
         } else {

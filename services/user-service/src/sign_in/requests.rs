@@ -1,5 +1,3 @@
-use std::borrow::Cow;
-
 use http_kit::{Fields, Problem};
 use utoipa::openapi::schema::{AnyOfBuilder, ObjectBuilder, SchemaType, Type};
 use utoipa::openapi::{RefOr, Schema};
@@ -78,8 +76,4 @@ impl PartialSchema for SignInName {
     }
 }
 
-impl ToSchema for SignInName {
-    fn name() -> Cow<'static, str> {
-        Cow::Borrowed("SignInName")
-    }
-}
+impl ToSchema for SignInName {}

@@ -1,16 +1,16 @@
 //! The HTTP side of sign-in.
 
+use actix_web::http::StatusCode;
 use actix_web::post;
 use actix_web::web::{Data, Json};
 use audit_log::RequestMeta;
 use http_kit::{BodyProblems, JsonBody, Problem};
 
 use super::authenticate::authenticate;
-use super::error::SignInProblems;
 use super::requests::SignInRequest;
 use crate::accounts::{SignInResponse, sign_token};
-use crate::back_off::BackOffProblems;
 use crate::context::Context;
+use crate::error::{BackOffProblems, UserError};
 use crate::hashing::HashProblems;
 
 /// Sign in
@@ -34,11 +34,15 @@ pub(crate) async fn sign_in(
     body: JsonBody,
 ) -> Result<Json<SignInResponse>, Problem> {
     let request = SignInRequest::parse(body.0)?;
-    let subject = authenticate(&context, request, meta).await;
-    let signed = subject.and_then(|subject| {
-        let token = sign_token(&context, &subject)?;
-        Ok(SignInResponse::new(subject.user, &token))
-    });
-    let response = signed.map_err(|error| error.into_problem(context.sign_in_failure_status))?;
-    Ok(Json(response))
+    let subject = authenticate(&context, request, meta).await?;
+    let token = sign_token(&context, &subject).map_err(UserError::from)?;
+    Ok(Json(SignInResponse::new(subject.user, &token)))
+}
+
+http_kit::problem_responses! {
+    pub(crate) SignInProblems {
+        UserError::WrongCredentials(StatusCode::UNAUTHORIZED)
+            => "The username or the password is wrong (403 if SIGN_IN_FAILURE_STATUS says so).",
+        UserError::AccountInactive => "The password is correct, but the account is inactive.",
+    }
 }

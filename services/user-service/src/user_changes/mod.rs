@@ -32,7 +32,6 @@ const LONGEST_RETRY: Duration = Duration::from_secs(60);
 /// How often the age of the oldest change is measured.
 const MEASURED_EVERY: Duration = Duration::from_secs(10);
 
-/// Tells the people-task service of changes of users.
 pub(crate) struct UserChangeSender {
     database: Database,
     people_tasks: PeopleTasks,
@@ -102,10 +101,8 @@ impl UserChangeSender {
     /// Tells of one user, and deletes the change.
     async fn tell(&self, state: &UserState) -> Result<(), PeopleTasksError> {
         let call = self.people_tasks.tell(state.user, state);
-        let context = RequestContext::fresh();
-        let told = context
-            .scope(SpanKind::Client, "user-change.tell", call)
-            .await;
+        let told = RequestContext::fresh().scope(SpanKind::Client, "user-change.tell", call);
+        let told = told.await;
         let outcome = if told.is_ok() { "told" } else { "failed" };
         metrics::counter!("user_changes_total", "outcome" => outcome).increment(1);
         told?;

@@ -4,16 +4,16 @@ use std::time::Duration;
 
 use chrono::{DateTime, SecondsFormat, Utc};
 use database::{Connection, Error, interval};
-use diesel::dsl::{min, now};
+use diesel::dsl::{case_when, min, now};
 use diesel::prelude::*;
-use diesel::sql_types::{BigInt, Interval, Timestamptz};
+use diesel::sql_types::{Array, BigInt, Binary, Bool, Interval, Nullable, Timestamptz};
 use serde::{Serialize, Serializer};
 use values::{EmailAddress, UserId};
 
 use crate::schema::{deletion_settings, user_changes, users};
 
 /// What the people-task service knows of a user.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Queryable, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct UserState {
     #[serde(skip)]
@@ -35,32 +35,10 @@ fn with_microseconds<S: Serializer>(
     serializer.serialize_str(&time.to_rfc3339_opts(SecondsFormat::Micros, true))
 }
 
-#[derive(Debug, Queryable)]
-struct Row {
-    user: UserId,
-    noted: DateTime<Utc>,
-    access_changed: Option<DateTime<Utc>>,
-    is_active: bool,
-    scope: Vec<String>,
-    email: EmailAddress,
-    email_confirmed: Option<DateTime<Utc>>,
-}
-
-impl Row {
-    fn state(self, confirmation_required: bool) -> UserState {
-        let is_trusted = self.email_confirmed.is_some() || !confirmation_required;
-        UserState {
-            user: self.user,
-            // A user who was inactive before changes were noted has no time of a change.
-            changed: self
-                .access_changed
-                .max(Some(self.noted))
-                .unwrap_or(self.noted),
-            is_active: self.is_active,
-            is_admin: self.scope.iter().any(|scope| scope == auth::ADMIN_SCOPE),
-            email: Some(self.email).filter(|_| is_trusted),
-        }
-    }
+#[diesel::declare_sql_function]
+extern "SQL" {
+    /// The later time, or the only one.
+    fn greatest(one: Timestamptz, other: Nullable<Timestamptz>) -> Timestamptz;
 }
 
 /// Claims at most `limit` due changes for a time, and loads the present states of their users. `None` while the
@@ -87,21 +65,21 @@ pub(super) fn claim(
     .bind::<Interval, _>(interval(lease))
     .load(connection)?;
     let claimed = claimed.into_iter().map(|claimed| claimed.user_id);
-    let rows: Vec<Row> = user_changes::table
+    let is_trusted = users::email_confirmed
+        .is_not_null()
+        .or((!confirmation_required).into_sql::<Bool>());
+    Ok(user_changes::table
         .inner_join(users::table)
         .filter(user_changes::user_id.eq_any(claimed.collect::<Vec<_>>()))
         .select((
             user_changes::user_id,
-            user_changes::changed,
-            users::access_changed,
+            // A user who was inactive before changes were noted has no time of a change.
+            greatest(user_changes::changed, users::access_changed),
             users::is_active,
-            users::scope,
-            users::email,
-            users::email_confirmed,
+            users::scope.contains(vec![auth::ADMIN_SCOPE]),
+            case_when(is_trusted, users::email),
         ))
-        .load(connection)?;
-    let states = rows.into_iter().map(|row| row.state(confirmation_required));
-    Ok(states.collect())
+        .load(connection)?)
 }
 
 #[derive(QueryableByName)]
@@ -136,8 +114,8 @@ pub(super) fn retry(
          FROM unnest($1, $2) AS told (user_id, changed)
          WHERE c.user_id = told.user_id AND c.changed <= told.changed",
     )
-    .bind::<diesel::sql_types::Array<diesel::sql_types::Binary>, _>(users.collect::<Vec<_>>())
-    .bind::<diesel::sql_types::Array<Timestamptz>, _>(times.collect::<Vec<_>>())
+    .bind::<Array<Binary>, _>(users.collect::<Vec<_>>())
+    .bind::<Array<Timestamptz>, _>(times.collect::<Vec<_>>())
     .bind::<Interval, _>(interval(first))
     .bind::<Interval, _>(interval(longest))
     .execute(connection)?;

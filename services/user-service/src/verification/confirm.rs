@@ -3,13 +3,13 @@ use auth::Caller;
 use database::Connection;
 use values::{Fingerprint, Secret, UserId};
 
-use super::error::VerificationError;
 use super::requests::{Proof, VerifyEmailRequest};
-use crate::accounts::{self, AccountError, User};
+use crate::accounts::{self, User};
 use crate::audit::AuditAction;
 use crate::back_off::{self, AttemptKey, CountedAttempt, name_hash};
 use crate::client_network::ClientNetwork;
 use crate::context::Context;
+use crate::error::UserError;
 use crate::notifications::{Kind, code_store};
 use crate::password_rules::Password;
 use crate::passwords::reset_by_code;
@@ -27,14 +27,12 @@ pub(super) async fn confirm(
     context: &Context,
     request: VerifyEmailRequest,
     meta: RequestMeta,
-) -> Result<(), VerificationError> {
+) -> Result<(), UserError> {
     let code = request.code.fingerprint();
     match request.proof {
         Proof::Token(caller) => confirm_as(context, code, &caller, meta).await,
         Proof::Password(password) => confirm_with_password(context, code, password, meta).await,
-        Proof::NewPassword(password) => {
-            Ok(reset_by_code(context, (KIND, code), password, meta).await?)
-        }
+        Proof::NewPassword(password) => reset_by_code(context, (KIND, code), password, meta).await,
     }
 }
 
@@ -44,15 +42,15 @@ async fn confirm_as(
     code: Fingerprint,
     caller: &Caller,
     meta: RequestMeta,
-) -> Result<(), VerificationError> {
+) -> Result<(), UserError> {
     let (id, epoch) = (caller.id(), caller.epoch());
     let confirm = move |connection: &mut Connection| {
         let user = lock_user(connection, code)?;
         if user.id != id {
-            return Err(VerificationError::OtherAccount);
+            return Err(UserError::OtherAccount);
         }
         if user.epoch != epoch {
-            return Err(AccountError::CallerGone.into());
+            return Err(UserError::CallerGone);
         }
         confirm_locked(connection, id, meta)
     };
@@ -65,7 +63,7 @@ async fn confirm_with_password(
     code: Fingerprint,
     password: Secret,
     meta: RequestMeta,
-) -> Result<(), VerificationError> {
+) -> Result<(), UserError> {
     let client = ClientNetwork::of(&meta);
     let (credentials, attempt) = count_attempt(context, code, client.clone()).await?;
     let id = credentials.id;
@@ -73,17 +71,17 @@ async fn confirm_with_password(
     let stored = credentials.password_hash.clone();
     let hasher = &context.hasher;
     let verified = hasher.verify(&client, Password::from(password), stored);
-    let verified = verified.await.map_err(AccountError::from);
+    let verified = verified.await.map_err(UserError::from);
     if !back_off::refund_on_error(&context.database, &attempt, verified).await? {
         record_refusal(context, Some(id), meta, "wrong-password").await?;
-        return Err(VerificationError::WrongPassword);
+        return Err(UserError::WrongPassword);
     }
     let confirm = move |connection: &mut Connection| {
         if lock_user(connection, code)?.id != id {
-            return Err(AccountError::InvalidCode.into());
+            return Err(UserError::InvalidCode);
         }
         if !store::has_credentials(connection, &credentials)? {
-            return Err(VerificationError::WrongPassword);
+            return Err(UserError::WrongPassword);
         }
         back_off::delete_failures(connection, &attempt)?;
         confirm_locked(connection, id, meta)
@@ -96,23 +94,23 @@ async fn count_attempt(
     context: &Context,
     code: Fingerprint,
     client: ClientNetwork,
-) -> Result<(Credentials, CountedAttempt), VerificationError> {
+) -> Result<(Credentials, CountedAttempt), UserError> {
     let count = move |connection: &mut Connection| {
         let id = code_store::find_user(connection, KIND, code)?;
-        let id = id.ok_or(AccountError::InvalidCode)?;
+        let id = id.ok_or(UserError::InvalidCode)?;
         let credentials = store::find_credentials(connection, id)?;
-        let credentials = credentials.ok_or(AccountError::InvalidCode)?;
+        let credentials = credentials.ok_or(UserError::InvalidCode)?;
         let name = name_hash(credentials.username.normalized());
         let key = AttemptKey::load(connection, name, Some(id), &client)?;
-        Ok((credentials, back_off::count(connection, key)??))
+        Ok((credentials, back_off::count(connection, key)?))
     };
     context.database.transaction(count).await
 }
 
 /// The user of a code, locked until the transaction ends, so that the second of two concurrent requests finds the code
 /// used.
-fn lock_user(connection: &mut Connection, code: Fingerprint) -> Result<User, AccountError> {
-    let invalid = || AccountError::InvalidCode;
+fn lock_user(connection: &mut Connection, code: Fingerprint) -> Result<User, UserError> {
+    let invalid = || UserError::InvalidCode;
     let id = code_store::find_user(connection, KIND, code)?.ok_or_else(invalid)?;
     let user = accounts::store::lock(connection, id)?.ok_or_else(invalid)?;
     if user.deletion_in_progress || code_store::find_user(connection, KIND, code)? != Some(id) {
@@ -125,7 +123,7 @@ fn confirm_locked(
     connection: &mut Connection,
     id: UserId,
     meta: RequestMeta,
-) -> Result<(), VerificationError> {
+) -> Result<(), UserError> {
     let entry: Entry = AuditAction::EmailVerified.entry(Actor::User(id), id, meta);
     let entry = entry.authenticated_by(AuthMethod::VerificationCode);
     accounts::store::confirm_email(connection, id, entry)?;

@@ -5,7 +5,6 @@
 //! at any time, also while it is not required, so that users can confirm their addresses before it is.
 
 mod confirm;
-mod error;
 mod requests;
 mod resend;
 pub(crate) mod routes;

@@ -2,13 +2,13 @@ use database::Connection;
 use messaging::Message;
 use values::UserId;
 
-use super::error::VerificationError;
+use crate::accounts;
 use crate::accounts::confirmation::Confirmation;
-use crate::accounts::{self, AccountError};
 use crate::audit::{AuditAction, RequestActor};
 use crate::client_network::ClientNetwork;
 use crate::context::Context;
-use crate::notifications::Kind;
+use crate::error::UserError;
+use crate::notifications::{Channel, Kind};
 use crate::passwords::{CodeRequest, count_code_request};
 use crate::settings::CodeRequestSettings;
 
@@ -18,17 +18,17 @@ pub(super) async fn resend(
     context: &Context,
     id: UserId,
     actor: RequestActor,
-) -> Result<(), VerificationError> {
+) -> Result<(), UserError> {
     let (confirmation, limits) = (Confirmation::requested(context), context.code_requests);
-    if !confirmation.has_channel() {
-        return Err(VerificationError::NotConfigured);
+    if Channel::configured(&context.channels).is_empty() {
+        return Err(UserError::CannotSendCodes);
     }
     let client = actor.client();
     let entry = actor.entry(AuditAction::VerificationRequested, id);
     let queue = move |connection: &mut Connection| {
         let messages = queue(connection, id, &confirmation, limits, &client)?;
         entry.record(connection).map_err(database::Error::from)?;
-        Ok::<_, VerificationError>(messages)
+        Ok::<_, UserError>(messages)
     };
     let messages = context.database.transaction(queue).await?;
     context.notifications.send(messages);
@@ -43,13 +43,13 @@ fn queue(
     confirmation: &Confirmation,
     limits: CodeRequestSettings,
     client: &ClientNetwork,
-) -> Result<Vec<Message>, VerificationError> {
-    let user = accounts::store::lock(connection, id)?.ok_or(AccountError::CallerGone)?;
+) -> Result<Vec<Message>, UserError> {
+    let user = accounts::store::lock(connection, id)?.ok_or(UserError::CallerGone)?;
     if user.deletion_in_progress {
-        return Err(AccountError::CallerGone.into());
+        return Err(UserError::CallerGone);
     }
     if user.email_confirmed.is_some() {
-        return Err(VerificationError::AlreadyConfirmed);
+        return Err(UserError::EmailConfirmed);
     }
     let request = CodeRequest {
         kind: Kind::VerifyEmail,
@@ -59,7 +59,7 @@ fn queue(
         from_known_network: false,
     };
     if let Some(wait) = count_code_request(connection, limits, request)? {
-        return Err(VerificationError::TooManyRequests(wait));
+        return Err(UserError::TooManyCodes(wait));
     }
     Ok(confirmation.queue(connection, id)?)
 }

@@ -1,18 +1,22 @@
 //! The HTTP side of confirming e-mail addresses.
 
+use std::time::Duration;
+
 use actix_web::web::{Data, Json};
 use actix_web::{HttpRequest, post};
 use audit_log::RequestMeta;
 use auth::{Caller, TokenProblems};
+use database::DatabaseProblems;
 use http_kit::{JsonBody, Problem};
 
 use super::confirm::confirm;
-use super::error::{ConfirmProblems, ResendProblems};
 use super::requests::VerifyEmailRequest;
 use super::resend::resend;
 use crate::accounts::EmptyResponse;
 use crate::audit::RequestActor;
 use crate::context::Context;
+use crate::error::{BackOffProblems, CodeProblems, DeletionProblems, UserError};
+use crate::hashing::HashProblems;
 
 /// Confirm an e-mail address
 ///
@@ -62,4 +66,17 @@ pub(crate) async fn resend_code(
     let actor = RequestActor::new(&caller, meta);
     resend(&context, caller.id(), actor).await?;
     Ok(Json(EmptyResponse {}))
+}
+
+http_kit::problem_responses! {
+    ConfirmProblems: CodeProblems, TokenProblems, DeletionProblems, BackOffProblems, HashProblems {
+        UserError::WrongPassword,
+        UserError::OtherAccount => "The token is of another account than the code, which stays valid.",
+    }
+    ResendProblems: DatabaseProblems {
+        UserError::EmailConfirmed,
+        UserError::TooManyCodes(Duration::from_secs(60))
+            => "Too many codes were requested for this e-mail address or by this client.",
+        UserError::CannotSendCodes => "No channel is configured that could carry a code.",
+    }
 }

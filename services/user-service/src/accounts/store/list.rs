@@ -74,12 +74,8 @@ pub(crate) fn count(
         return Ok(Segments::load(connection, &conditions)?.users);
     }
     let matching = and(&[conditions.of_users, conditions.of_segments].concat());
-    listing::count(
-        connection,
-        &format!("users WHERE {matching}"),
-        conditions.binds,
-        false,
-    )
+    let matching = format!("users WHERE {matching}");
+    listing::count(connection, &matching, conditions.binds, false)
 }
 
 /// How users are sorted.

@@ -1,21 +1,20 @@
 use std::collections::BTreeSet;
-use std::time::Duration;
 
 use audit_log::{Actor, Changes, Entry, RequestMeta};
-use database::{Connection, Database, Error};
+use database::{Connection, Error};
 use reqwest::Method;
 use values::{Names as _, UserId};
 
 use super::error::StepError;
+use super::handler::DeletionWorker;
 use super::store::{self, Job};
 use crate::accounts::store::former_emails::FormerEmail;
 use crate::audit::AuditAction;
 use crate::back_off::name_hash;
-use crate::deletions::engine::Engine;
 use crate::deletions::steps::{Progress, Step};
-use crate::notifications::Kind;
+use crate::notifications::{Kind, code_store};
 use crate::passwords::mailbox_hash;
-use crate::people_tasks::{EraseRequest, FormerAddress, PeopleTasks};
+use crate::people_tasks::{EraseRequest, FormerAddress};
 use crate::{accounts, back_off, credentials, notifications, passwords};
 
 /// Rows of one table that one transaction deletes.
@@ -23,16 +22,7 @@ const BATCH: i64 = 1_000;
 /// Former addresses of a user whose tasks one call erases.
 const FORMER_EMAILS: i64 = 100;
 
-/// Executes the steps of jobs.
-#[derive(Debug, Clone)]
-pub(super) struct StepExecutor {
-    pub(super) database: Database,
-    pub(super) engine: Option<Engine>,
-    pub(super) people_tasks: PeopleTasks,
-    pub(super) settle_time: Duration,
-}
-
-impl StepExecutor {
+impl DeletionWorker {
     /// Executes a part of a step. It takes a limited time and can be repeated without harm.
     pub(super) async fn execute(
         &self,
@@ -71,10 +61,9 @@ impl StepExecutor {
 
     async fn delete_people_tasks(&self, job: Job) -> Result<Progress, StepError> {
         let settle_time = self.settle_time;
-        let time_left = self
-            .database
-            .run(move |connection| store::time_until_age(connection, job, settle_time));
-        if let Some(pause) = time_left.await? {
+        let time_left =
+            move |connection: &mut _| store::time_until_age(connection, job, settle_time);
+        if let Some(pause) = self.database.run(time_left).await? {
             return Ok(Progress::Waiting(pause));
         }
         let (request, former) = self.erase_request(job).await?;
@@ -181,16 +170,20 @@ fn delete_sign_in_data(
     hashes: &UserHashes,
     batch: i64,
 ) -> Result<Progress, Error> {
-    let codes = notifications::code_store::delete_batch(connection, user, batch)?;
-    let notifications = notifications::store::delete_batch(connection, user, batch)?;
-    let held = credentials::store::delete_batch(connection, user, batch)?;
+    let mut most = 0;
+    for (table, key) in [
+        code_store::TABLE,
+        notifications::store::TABLE,
+        credentials::store::TABLE,
+    ] {
+        most = most.max(store::delete_batch(connection, table, key, user, batch)?);
+    }
     let made = credentials::store::forget_maker_batch(connection, user, batch)?;
     passwords::store::delete_code_requests(connection, &hashes.mailboxes)?;
     let entries = audit_log::pseudonymise(connection, user)?;
     back_off::forget_networks(connection, user, None)?;
     let failures = back_off::delete_failures_batch(connection, &hashes.names, batch)?;
-    let most = [notifications, held, made, failures].into_iter();
-    let most = most.fold(codes, usize::max);
+    let most = most.max(made).max(failures);
     if i64::try_from(most).is_ok_and(|most| most >= batch) {
         return Ok(Progress::More);
     }

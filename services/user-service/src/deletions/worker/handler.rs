@@ -2,7 +2,7 @@ use std::panic::AssertUnwindSafe;
 use std::time::Duration;
 
 use audit_log::{Actor, RequestMeta};
-use database::{Connection, Error};
+use database::{Connection, Database, Error};
 use futures_util::FutureExt as _;
 use jobs::{Claim, JobTable, Lease, Outcome, RetryPolicy, Worker};
 use messaging::Queue;
@@ -10,16 +10,20 @@ use serde_json::json;
 use values::{DeletionId, Names};
 
 use super::error::StepError;
-use super::executor::StepExecutor;
 use super::store::{self, Job, PendingStep};
 use crate::audit::AuditAction;
+use crate::deletions::engine::Engine;
 use crate::deletions::steps::{Progress, Step};
 use crate::deletions::{JOBS, QUEUE};
+use crate::people_tasks::PeopleTasks;
 
 /// Does the steps of deletions one after the other.
 #[derive(Debug, Clone)]
 pub(super) struct DeletionWorker {
-    pub(super) executor: StepExecutor,
+    pub(super) database: Database,
+    pub(super) engine: Option<Engine>,
+    pub(super) people_tasks: PeopleTasks,
+    pub(super) settle_time: Duration,
     pub(super) lease: Duration,
     pub(super) retry: RetryPolicy,
     /// How long a job may be in progress.
@@ -49,14 +53,13 @@ impl Worker for DeletionWorker {
     #[tracing::instrument(skip_all, fields(deletion.id = %job.lease.id, user.id = %job.user))]
     async fn handle(&self, job: &Job) -> Result<Outcome, Error> {
         let (job, lease, max_age) = (*job, self.lease, self.max_age);
-        let database = &self.executor.database;
         let renew = move |connection: &mut _| store::renew(connection, job, lease, max_age);
-        let Some(pending) = database.transaction(renew).await? else {
+        let Some(pending) = self.database.transaction(renew).await? else {
             tracing::info!("the deletion was cancelled or claimed by another worker");
             return Ok(Outcome::Settled);
         };
         let progress = match Step::from_name(&pending.name) {
-            Some(step) => catch_panic(self.executor.execute(job, step, pending.position)).await,
+            Some(step) => catch_panic(self.execute(job, step, pending.position)).await,
             None => Err(StepError::UnknownStep),
         };
         self.record(job, pending, progress).await
@@ -100,7 +103,7 @@ impl DeletionWorker {
     async fn record_done(&self, job: Job, pending: &PendingStep) -> Result<Outcome, Error> {
         let position = pending.position;
         let finish = move |connection: &mut _| store::finish_step(connection, job, position, false);
-        let recorded = self.executor.database.transaction(finish).await?;
+        let recorded = self.database.transaction(finish).await?;
         tracing::info!(step = pending.name, recorded, "step done");
         count(pending, "done");
         Ok(if recorded {
@@ -117,7 +120,7 @@ impl DeletionWorker {
         }
         let position = pending.position;
         let forget = move |connection: &mut _| store::forget_failures(connection, job, position);
-        self.executor.database.run(forget).await
+        self.database.run(forget).await
     }
 
     async fn record_failure(
@@ -136,7 +139,7 @@ impl DeletionWorker {
                 let retry = move |connection: &mut _| {
                     store::retry_step(connection, job, &pending, &reason, pause)
                 };
-                self.executor.database.transaction(retry).await?;
+                self.database.transaction(retry).await?;
             }
             None => self.fail(job, pending, error, attempts).await?,
         }
@@ -157,7 +160,7 @@ impl DeletionWorker {
         let fail = move |connection: &mut _| {
             store::fail(connection, job, &pending, &reason, failure, &entry)
         };
-        if self.executor.database.transaction(fail).await? {
+        if self.database.transaction(fail).await? {
             tracing::error!("the deletion has failed");
             metrics::counter!("deletions_total", "outcome" => "failed").increment(1);
         }

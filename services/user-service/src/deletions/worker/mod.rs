@@ -29,7 +29,6 @@ use crate::people_tasks::PeopleTasks;
 use crate::schema::{MIGRATIONS, SCHEMA};
 use crate::settings::DeletionWorkerSettings;
 use crate::user_changes::UserChangeSender;
-use executor::StepExecutor;
 use handler::DeletionWorker;
 
 /// Jobs that one worker processes at once.
@@ -46,22 +45,20 @@ pub async fn run_deletion_worker(settings: DeletionWorkerSettings) -> anyhow::Re
     let mut running = Running::new();
     let database = Database::connect(&settings.database);
     check_engine(&database, settings.engine.is_some()).await?;
-    let (client, signer) = (
-        calls::client().context("no HTTP client")?,
-        signer(&settings)?,
-    );
-    let service = settings.people_task_service.clone();
-    let people_tasks = PeopleTasks::new(client.clone(), service, signer);
+    let client = calls::client().context("no HTTP client")?;
+    let people_tasks = PeopleTasks {
+        client: client.clone(),
+        base: settings.people_task_service.clone(),
+        signer: signer(&settings)?,
+    };
     let sender = UserChangeSender::new(database.clone(), people_tasks.clone(), settings.lease);
     running.spawn(sender.run(running.shutdown()));
     let engine = settings.engine.clone();
     let worker = DeletionWorker {
-        executor: StepExecutor {
-            database: database.clone(),
-            engine: engine.map(|settings| Engine { client, settings }),
-            people_tasks,
-            settle_time: settings.settle_time,
-        },
+        database: database.clone(),
+        engine: engine.map(|settings| Engine { client, settings }),
+        people_tasks,
+        settle_time: settings.settle_time,
         lease: settings.lease,
         retry: retry_policy(&settings),
         max_age: settings.max_age,

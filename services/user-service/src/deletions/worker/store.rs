@@ -2,10 +2,10 @@ use std::time::Duration;
 
 use audit_log::Entry;
 use chrono::{DateTime, Utc};
-use database::{Connection, Error, interval};
+use database::{Connection, Error, composed, interval};
 use diesel::dsl::now;
 use diesel::prelude::*;
-use diesel::sql_types::Timestamptz;
+use diesel::sql_types::{BigInt, Binary, Timestamptz};
 use jobs::{Claim, Lease};
 use serde_json::Value;
 use values::{DeletionId, Names as _, UserId};
@@ -229,7 +229,24 @@ pub(super) fn time_until_age(
         .filter(|wait| !wait.is_zero()))
 }
 
-/// The incarnation of the database.
 pub(super) fn load_incarnation(connection: &mut Connection) -> Result<String, Error> {
     Ok(diesel::select(database_incarnation()).get_result(connection)?)
+}
+
+/// Deletes at most `batch` rows of a user from a table with this key, and returns how many were deleted.
+pub(super) fn delete_batch(
+    connection: &mut Connection,
+    table: &str,
+    key: &str,
+    user: UserId,
+    batch: i64,
+) -> Result<usize, Error> {
+    // The DSL has no LIMIT for DELETE.
+    let statement = format!(
+        "DELETE FROM {table} WHERE {key} IN (SELECT {key} FROM {table} WHERE user_id = $1 LIMIT $2)"
+    );
+    Ok(composed(statement, (), true)
+        .bind::<Binary, _>(user)
+        .bind::<BigInt, _>(batch)
+        .execute(connection)?)
 }

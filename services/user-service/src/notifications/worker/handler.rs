@@ -11,8 +11,7 @@ use super::notification::{AboutKey, CodeSettings, Content, Notification};
 use super::store::{self, ClaimedRow, Recipient};
 use crate::notifications::{Channel, JOBS, Kind, Notice, QUEUE};
 
-/// Sends notifications.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub(super) struct NotificationWorker {
     pub(super) database: Database,
     pub(super) channels: Channels,

@@ -26,12 +26,13 @@ use database::Database;
 use jobs::{RetentionRule, RetryPolicy, WorkerConfig};
 use server::Running;
 
+use crate::calls;
 use crate::schema::{MIGRATIONS, SCHEMA};
 use crate::settings::NotificationWorkerSettings;
 use channels::Channels;
 use handler::NotificationWorker;
 use notification::CodeSettings;
-use task_mails::{TaskMailClient, TaskMailSender};
+use task_mails::TaskMailSender;
 
 /// Notifications that one worker sends at once.
 const CONCURRENCY: u16 = 32;
@@ -54,7 +55,9 @@ pub async fn run_notification_worker(
     let retry = RetryPolicy::Schedule(settings.retry_schedule.into());
     if let Some(task_mail) = settings.task_mail {
         let sender = TaskMailSender {
-            client: TaskMailClient::new(task_mail.people_task_service, &task_mail.keys)?,
+            client: calls::client()?,
+            base: task_mail.people_task_service,
+            token: task_mail.keys.worker_token(),
             channels: channels.clone(),
             retry: retry.clone(),
         };

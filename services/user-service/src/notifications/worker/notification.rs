@@ -57,14 +57,12 @@ pub(super) struct Code {
     pub(super) kind: Kind,
     pub(super) code: Secret,
     pub(super) link: Secret,
-    /// How long the code is valid.
     pub(super) lifetime: Duration,
 }
 
 /// What a mail about an API key says.
 pub(super) struct AboutKey {
     pub(super) notice: Notice,
-    /// What the key is called.
     pub(super) name: String,
     /// When it ends; `None` if never.
     pub(super) expires: Option<DateTime<Utc>>,

@@ -7,7 +7,6 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use auth::MailKeys;
 use jobs::RetryPolicy;
 use reqwest::{Client, RequestBuilder, Response};
 use serde::{Deserialize, Serialize};
@@ -16,7 +15,7 @@ use tokio::task::{Id, JoinError, JoinSet};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use url::Url;
-use values::{MailId, Names as _, Secret};
+use values::{Names as _, Secret};
 
 use super::channels::Channels;
 use super::error::SendError;
@@ -37,10 +36,12 @@ const MAX_RETRY_PAUSE: Duration = Duration::from_secs(24 * 3_600);
 /// A report that fails is repeated, because a lost one sends the mail again.
 const REPORT_ATTEMPTS: u32 = 5;
 
-/// Sends mails about tasks.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub(super) struct TaskMailSender {
-    pub(super) client: TaskMailClient,
+    pub(super) client: Client,
+    /// The URL of the people-task service, and the token for its operations on mails.
+    pub(super) base: Url,
+    pub(super) token: Secret,
     pub(super) channels: Channels,
     pub(super) retry: RetryPolicy,
 }
@@ -53,7 +54,7 @@ impl TaskMailSender {
         let outage = Outage::new("mails about tasks cannot be claimed");
         while !shutdown.is_cancelled() {
             let room = sending.room();
-            let claimed = self.client.claim(&room).await;
+            let claimed = self.claim(&room).await;
             outage.record(&claimed);
             let wait = match claimed {
                 Ok(Claimed { mails, more, .. }) => {
@@ -121,13 +122,38 @@ impl TaskMailSender {
 
     async fn report(&self, mail: &TaskMail, report: Report) {
         for repeated in 1..=REPORT_ATTEMPTS {
-            match self.client.report(mail.id, &report).await {
-                Ok(()) => return,
+            let request = self.post(&[&mail.id.to_string(), "report"]);
+            match self.call(request.json(&report)).await {
+                Ok(_) => return,
                 Err(error) => {
                     tracing::warn!(repeated, error = %error, "a mail about a task could not be reported");
                 }
             }
             tokio::time::sleep(PAUSE).await;
+        }
+    }
+
+    /// Claims mails that are due, as many as there is room for.
+    ///
+    /// # Errors
+    /// No response, or a status other than 2xx. Mails that were claimed are handed over again later.
+    async fn claim(&self, room: &Room) -> Result<Claimed, CallError> {
+        let response = self.call(self.post(&["claim"]).json(room)).await?;
+        let mut claimed: Claimed = response.json().await?;
+        claimed.mails.append(&mut claimed.cancelled);
+        Ok(claimed)
+    }
+
+    fn post(&self, path: &[&str]) -> RequestBuilder {
+        let url = append_path(&self.base, &["internal", "mails"], path);
+        self.client.post(url).bearer_auth(self.token.expose())
+    }
+
+    async fn call(&self, request: RequestBuilder) -> Result<Response, CallError> {
+        let response = calls::send("people-task-service", request).await?;
+        match response.status() {
+            status if status.is_success() => Ok(response),
+            status => Err(CallError::Status(status.as_u16())),
         }
     }
 }
@@ -198,14 +224,6 @@ impl Sending {
     }
 }
 
-/// A client of the people-task service's operations on mails.
-#[derive(Debug, Clone)]
-pub(super) struct TaskMailClient {
-    client: Client,
-    base: Url,
-    token: Secret,
-}
-
 /// What became of a mail.
 #[derive(Debug, Clone, Copy, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -237,56 +255,6 @@ struct Claimed {
     cancelled: Vec<TaskMail>,
     /// Whether more may be due. The version before does not say so.
     more: Option<bool>,
-}
-
-impl TaskMailClient {
-    /// Creates a client.
-    ///
-    /// # Errors
-    /// The HTTP client cannot be built.
-    pub(super) fn new(base: Url, keys: &MailKeys) -> Result<Self, reqwest::Error> {
-        Ok(Self {
-            client: calls::client()?,
-            base,
-            token: keys.worker_token(),
-        })
-    }
-
-    /// Claims mails that are due, as many as there is room for.
-    ///
-    /// # Errors
-    /// No response, or a status other than 2xx. Mails that were claimed are handed over again later.
-    async fn claim(&self, room: &Room) -> Result<Claimed, CallError> {
-        let request = self.post(&["claim"]).json(room);
-        let response = self.send(request).await?;
-        let mut claimed: Claimed = response.json().await?;
-        claimed.mails.append(&mut claimed.cancelled);
-        Ok(claimed)
-    }
-
-    /// Reports what became of a mail. It can be repeated.
-    ///
-    /// # Errors
-    /// No response, or a status other than 2xx.
-    async fn report(&self, id: MailId, report: &Report) -> Result<(), CallError> {
-        let request = self.post(&[&id.to_string(), "report"]).json(report);
-        self.send(request).await.map(drop)
-    }
-
-    fn post(&self, path: &[&str]) -> RequestBuilder {
-        let url = append_path(&self.base, &["internal", "mails"], path);
-        self.client.post(url).bearer_auth(self.token.expose())
-    }
-
-    async fn send(&self, request: RequestBuilder) -> Result<Response, CallError> {
-        let response = calls::send("people-task-service", request).await?;
-        let status = response.status();
-        if status.is_success() {
-            Ok(response)
-        } else {
-            Err(CallError::Status(status.as_u16()))
-        }
-    }
 }
 
 #[cfg(test)]

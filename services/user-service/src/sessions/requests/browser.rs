@@ -92,10 +92,8 @@ fn is_local(host: &str) -> bool {
         Some((address, _)) => address,
         None => host.split_once(':').map_or(host, |(name, _)| name),
     };
-    name.eq_ignore_ascii_case("localhost")
-        || name
-            .parse::<IpAddr>()
-            .is_ok_and(|address| address.is_loopback())
+    let address = name.parse::<IpAddr>();
+    name.eq_ignore_ascii_case("localhost") || address.is_ok_and(|address| address.is_loopback())
 }
 
 fn program(request: &HttpRequest) -> String {

@@ -14,8 +14,7 @@ use crate::settings::NotificationWorkerSettings;
 use mail::Mail;
 use webhook::Webhook;
 
-/// The configured channels.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub(super) struct Channels {
     webhook: Option<Webhook>,
     mail: Option<Mail>,
@@ -30,13 +29,11 @@ impl Channels {
         let webhook = channels.webhook.as_ref();
         let webhook =
             webhook.map(|url| Webhook::new(url.clone(), settings.allowed_networks.clone()));
+        let mail = channels.mail.as_ref();
+        let mail = mail.map(|mail| Mail::new(mail, settings.language));
         Ok(Self {
             webhook: webhook.transpose().context("no HTTP client")?,
-            mail: channels
-                .mail
-                .as_ref()
-                .map(|mail| Mail::new(mail, settings.language))
-                .transpose()?,
+            mail: mail.transpose()?,
             log: channels.log,
         })
     }
@@ -46,23 +43,13 @@ impl Channels {
     /// # Errors
     /// It was not sent, or it is unknown whether it was.
     pub(super) async fn send(&self, notification: &Notification) -> Result<(), SendError> {
-        match (notification.channel, &notification.content, self) {
-            (
-                Channel::Mail,
-                _,
-                Self {
-                    mail: Some(mail), ..
-                },
-            ) => mail.send(notification).await,
-            (
-                Channel::Webhook,
-                Content::Code(code),
-                Self {
-                    webhook: Some(webhook),
-                    ..
-                },
-            ) => webhook.send(notification, code).await,
-            (Channel::Log, Content::Code(code), Self { log: true, .. }) => {
+        match (notification.channel, &notification.content) {
+            (Channel::Mail, _) => self.mail()?.send(notification).await,
+            (Channel::Webhook, Content::Code(code)) => {
+                let webhook = self.webhook.as_ref().ok_or(SendError::NotConfigured)?;
+                webhook.send(notification, code).await
+            }
+            (Channel::Log, Content::Code(code)) if self.log => {
                 log_link(notification.user, code);
                 Ok(())
             }
@@ -70,15 +57,13 @@ impl Channels {
         }
     }
 
-    /// Sends a mail about a task.
-    ///
-    /// # Errors
-    /// It was not sent, or it is unknown whether it was.
+    /// Sends a mail about a task, with the same errors.
     pub(super) async fn send_about_task(&self, mail: &TaskMail) -> Result<(), SendError> {
-        match &self.mail {
-            Some(channel) => channel.send_about_task(mail).await,
-            None => Err(SendError::NotConfigured),
-        }
+        self.mail()?.send_about_task(mail).await
+    }
+
+    fn mail(&self) -> Result<&Mail, SendError> {
+        self.mail.as_ref().ok_or(SendError::NotConfigured)
     }
 }
 

@@ -65,13 +65,9 @@ impl Webhook {
             |result: &Result<TruncatedResponse, _>| CallOutcome::of(result, |r| r.status.as_u16());
         let response = telemetry::outgoing("notification-webhook", sent, outcome).await;
         let status = response.map_err(|error| failed(&error))?.status;
-        if status.is_success() {
-            Ok(())
-        } else {
-            Err(SendError::Webhook(format!(
-                "responded with {}",
-                status.as_u16()
-            )))
+        match status.as_u16() {
+            200..300 => Ok(()),
+            status => Err(SendError::Webhook(format!("responded with {status}"))),
         }
     }
 }

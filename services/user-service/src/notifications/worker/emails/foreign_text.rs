@@ -5,11 +5,9 @@ use pulldown_cmark::{Event, Parser, Tag, TagEnd};
 /// The beginning of a text as one line: without control characters, line breaks, and marks that change the direction of
 /// what follows.
 pub(super) fn one_line(text: &str, max: usize) -> String {
-    let words: Vec<_> = text
-        .split(|c: char| c.is_whitespace() || c.is_control())
-        .collect();
-    let words = words.into_iter().filter(|word| !word.is_empty());
-    shorten(&without_marks(&words.collect::<Vec<_>>().join(" ")), max)
+    let words = text.split(|c: char| c.is_whitespace() || c.is_control());
+    let words: Vec<_> = words.filter(|word| !word.is_empty()).collect();
+    shorten(&without_marks(&words.join(" ")), max)
 }
 
 /// The beginning of a Markdown text as plain text, with its paragraphs as lines. What looks like HTML stays as it was
@@ -41,13 +39,11 @@ pub(super) fn excerpt(markdown: &str, max: usize) -> String {
 
 /// At most `max` characters; a shortened text ends with an ellipsis.
 fn shorten(text: &str, max: usize) -> String {
-    match text.char_indices().nth(max) {
-        None => text.to_owned(),
-        Some(_) => {
-            let kept: String = text.chars().take(max.saturating_sub(1)).collect();
-            format!("{}…", kept.trim_end())
-        }
+    if text.chars().nth(max).is_none() {
+        return text.to_owned();
     }
+    let kept: String = text.chars().take(max.saturating_sub(1)).collect();
+    format!("{}…", kept.trim_end())
 }
 
 fn without_marks(text: &str) -> String {

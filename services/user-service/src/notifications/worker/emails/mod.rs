@@ -3,9 +3,8 @@
 //! In the plain text each link has its own line, so that mail programs detect where it ends. The HTML loads nothing, so
 //! that opening the message cannot be tracked.
 
-mod codes;
+mod accounts;
 mod foreign_text;
-mod keys;
 mod layout;
 mod tasks;
 mod texts;

@@ -13,10 +13,6 @@ const MAX_DESCRIPTION: usize = 600;
 const MAX_COMMENT: usize = 2_000;
 
 impl Email {
-    /// A mail about a task.
-    ///
-    /// # Errors
-    /// None in practice: the templates write to memory.
     pub(in crate::notifications::worker) fn about_task(
         mail: &TaskMail,
         all: &Texts,
@@ -61,14 +57,12 @@ fn kind_texts<'a>(mail: &TaskMail, texts: &'a TaskTexts) -> &'a KindTexts {
 fn facts<'a>(mail: &TaskMail, all: &'a Texts) -> Vec<Fact<'a>> {
     let texts = &all.task;
     let person = |person: &String| one_line(person, MAX_TITLE);
+    let decider = mail.decided_by.as_ref().unwrap_or(&mail.approver);
     let comment = mail.comment.as_deref();
     let comment = comment.map(|comment| excerpt(comment, MAX_COMMENT));
     let facts = match mail.kind {
         MailKind::Decided => [
-            (
-                texts.decided_by,
-                Some(person(mail.decided_by.as_ref().unwrap_or(&mail.approver))),
-            ),
+            (texts.decided_by, Some(person(decider))),
             (texts.comment, comment),
         ],
         MailKind::Cancelled => [
@@ -92,14 +86,10 @@ fn buttons<'a>(mail: &'a TaskMail, texts: &'a TaskTexts) -> Vec<Button<'a>> {
         link: link.expose(),
         is_main,
     };
-    let approve = mail
-        .approve_link
-        .as_ref()
-        .map(|link| button(texts.approve, link, true));
-    let reject = mail
-        .reject_link
-        .as_ref()
-        .map(|link| button(texts.reject, link, false));
+    let approve = mail.approve_link.as_ref();
+    let approve = approve.map(|link| button(texts.approve, link, true));
+    let reject = mail.reject_link.as_ref();
+    let reject = reject.map(|link| button(texts.reject, link, false));
     let open = button(texts.open, &mail.task_link, approve.is_none());
     approve.into_iter().chain(reject).chain([open]).collect()
 }

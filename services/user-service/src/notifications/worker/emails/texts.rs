@@ -6,7 +6,6 @@ use chrono::{DateTime, Datelike as _, Utc};
 use serde::Deserialize;
 use values::Language;
 
-/// The texts of all languages.
 #[derive(Debug)]
 pub(in crate::notifications::worker) struct AllTexts {
     english: Texts,

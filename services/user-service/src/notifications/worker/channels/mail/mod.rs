@@ -33,7 +33,7 @@ const LIST_UNSUBSCRIBE_POST: &str = "List-Unsubscribe-Post";
 const ONE_CLICK: &str = "List-Unsubscribe=One-Click";
 
 /// Sends e-mails through a mail server.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub(super) struct Mail {
     server: MailServer,
     from: Mailbox,
@@ -52,7 +52,6 @@ impl Mail {
         })
     }
 
-    /// Sends a notification.
     pub(super) async fn send(&self, notification: &Notification) -> Result<(), SendError> {
         let texts = self.texts.of(self.language);
         let email = match &notification.content {
@@ -63,7 +62,6 @@ impl Mail {
         self.send_message(message, email).await
     }
 
-    /// Sends a mail about a task.
     pub(super) async fn send_about_task(&self, mail: &TaskMail) -> Result<(), SendError> {
         let email = Email::about_task(mail, self.texts.of(mail.language));
         let mut message = self.builder(&mail.to, &mail.id)?;
@@ -87,10 +85,7 @@ impl Mail {
             _ => CallOutcome::Failure,
         };
         let sent = telemetry::outgoing("smtp", sent, outcome).await;
-        match sent {
-            Ok(sent) => sent,
-            Err(_) => Err(SendError::Mail(NO_RESPONSE.to_owned())),
-        }
+        sent.unwrap_or_else(|_| Err(SendError::Mail(NO_RESPONSE.to_owned())))
     }
 
     /// The head of a message, without its subject. Each attempt has the same `Message-ID`, so that mail programs recognise

@@ -3,8 +3,7 @@
 //! lettre's own transport does not say which command was refused. But a refused recipient or text ends a mail, whereas
 //! a refused password, sender or connection is for the operator to repair, so the mail is tried again.
 
-use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
@@ -14,6 +13,7 @@ use lettre::transport::smtp::client::{AsyncSmtpConnection, Tls, TlsParameters};
 use lettre::transport::smtp::commands::{Data, Mail, Rcpt};
 use lettre::transport::smtp::extension::{ClientId, MailBodyParameter, MailParameter};
 use lettre::transport::smtp::{Error, SMTP_PORT, SUBMISSION_PORT, SUBMISSIONS_PORT};
+use parking_lot::Mutex;
 use percent_encoding::percent_decode_str;
 use telemetry::CertificateFault;
 use url::{Host, Url};
@@ -64,8 +64,6 @@ impl MailServer {
         })
     }
 
-    /// Sends a mail.
-    ///
     /// # Errors
     /// The server did not take it, or it is unknown whether it did.
     pub(super) async fn send(&self, message: &Message) -> Result<(), SendError> {
@@ -88,17 +86,13 @@ impl MailServer {
         self.address.connect().await
     }
 
-    fn idle(&self) -> MutexGuard<'_, Idle> {
-        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn take_idle(&self) -> Option<AsyncSmtpConnection> {
-        let (_, connection) = self.idle().connections.pop()?;
+        let (_, connection) = self.idle.lock().connections.pop()?;
         Some(connection)
     }
 
     fn keep(&self, connection: AsyncSmtpConnection) {
-        let mut idle = self.idle();
+        let mut idle = self.idle.lock();
         if idle.connections.len() < MAX_IDLE {
             idle.connections.push((Instant::now(), connection));
             if !std::mem::replace(&mut idle.is_watched, true) {
@@ -112,14 +106,14 @@ impl MailServer {
         loop {
             tokio::time::sleep(IDLE_TIMEOUT).await;
             let expired: Vec<_> = {
-                let connections = &mut self.idle().connections;
+                let connections = &mut self.idle.lock().connections;
                 let is_expired = |(since, _): &mut (Instant, _)| since.elapsed() >= IDLE_TIMEOUT;
                 connections.extract_if(.., is_expired).collect()
             };
             for (_, mut connection) in expired {
                 connection.abort().await;
             }
-            let mut idle = self.idle();
+            let mut idle = self.idle.lock();
             idle.is_watched = !idle.connections.is_empty();
             if !idle.is_watched {
                 return;
@@ -244,10 +238,4 @@ fn failure(error: &Error) -> SendError {
         None => "could not be reached".to_owned(),
     };
     SendError::Mail(what)
-}
-
-impl fmt::Debug for MailServer {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("MailServer").finish_non_exhaustive()
-    }
 }
