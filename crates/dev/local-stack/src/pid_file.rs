@@ -6,7 +6,7 @@
 
 use std::{
     fs::{self, File},
-    path::PathBuf,
+    path::{Path, PathBuf},
     time::Duration,
 };
 
@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     Stop, private,
-    process::{Identity, tail, wait_until},
+    process::{Detached, Identity, tail, wait_until},
 };
 
 #[derive(Debug)]
@@ -117,7 +117,16 @@ impl PidFile {
         bail!("{server} {what}; the end of {log}:\n{end}")
     }
 
-    pub(crate) fn write(&self, process: Identity) -> Result<()> {
+    /// Starts the process that `prepare` returns, whose output goes to the log, unless it runs.
+    pub(crate) fn start(&self, prepare: impl FnOnce(&Path) -> Result<Detached>) -> Result<()> {
+        if self.running().is_some() {
+            return Ok(());
+        }
+        self.ensure_own()?;
+        self.write(prepare(&self.log)?.spawn()?)
+    }
+
+    fn write(&self, process: Identity) -> Result<()> {
         let content = Content {
             process,
             scope: PidScope::current(),

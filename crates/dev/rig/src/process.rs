@@ -135,9 +135,9 @@ pub fn stop_all(workspace: &Workspace) -> anyhow::Result<usize> {
 pub fn stop(workspace: &Workspace) -> anyhow::Result<(usize, bool)> {
     let stopped = stop_all(workspace);
     let servers = Servers::find(&workspace.servers())?;
-    let is_running =
-        |servers: &Servers| servers.postgres.is_running() || servers.rabbitmq.is_running();
-    let servers_ran = servers.as_ref().is_some_and(is_running);
+    let servers_ran = servers.as_ref().is_some_and(|servers| {
+        servers.postgres.process().is_some() || servers.rabbitmq.process().is_some()
+    });
     servers.map_or(Ok(()), |servers| servers.stop(Stop::Graceful))?;
     let stopped = stopped?;
     Stack::remove(workspace);
