@@ -1,24 +1,18 @@
 //! `cargo xtask test`: runs the tests on private servers.
 
-use std::{
-    path::PathBuf,
-    process::{Command, ExitCode, ExitStatus, Stdio},
-    time::Instant,
-};
+use std::path::PathBuf;
+use std::process::{Command, ExitCode, ExitStatus, Stdio};
+use std::time::Instant;
 
 use anyhow::Context;
 use clap::Args;
-use local_stack::{
-    Layout, Parts, Servers, TEST_SERVERS_VARIABLE, bootstrap,
-    packages::{self, Need},
-    process::succeeds,
-};
+use local_stack::packages::{self, Need};
+use local_stack::process::succeeds;
+use local_stack::{Layout, Parts, Servers, TEST_SERVERS_VARIABLE, bootstrap};
 
-use rig::{
-    errln, interrupt,
-    output::{exit_code, say},
-    workspace::Workspace,
-};
+use rig::output::{exit_code, say};
+use rig::workspace::Workspace;
+use rig::{errln, interrupt};
 
 /// The arguments of the test runner.
 #[derive(Args)]

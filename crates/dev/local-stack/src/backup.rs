@@ -1,19 +1,15 @@
 //! Backups of a database, by `pg_dump` and `pg_restore`, and of a whole server, by copies of its files.
 
-use std::{
-    fs::{self, OpenOptions},
-    io::Write as _,
-    path::{Path, PathBuf},
-    process::{Command, Stdio},
-};
+use std::fs::{self, OpenOptions};
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 
 use anyhow::{Context as _, Result};
 
-use crate::{
-    Postgres, client,
-    private::{self, failed},
-    process::output_of,
-};
+use crate::private::{self, failed};
+use crate::process::output_of;
+use crate::{Postgres, client};
 
 /// How a server continues from a copy of its files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -5,10 +5,8 @@ use std::{process::Stdio, thread, time::Duration};
 use anyhow::Result;
 use serde::{Deserialize, Serialize};
 
-use crate::{
-    client::{self, database_name, with_credentials, with_database},
-    random,
-};
+use crate::client::{self, database_name, with_credentials, with_database};
+use crate::random;
 
 const SCRIPT: &str = include_str!("../../../../deploy/postgres/bootstrap.sql");
 

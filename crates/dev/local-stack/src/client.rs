@@ -1,9 +1,7 @@
 //! The client programs of Postgres. The password is never on a command line, where every user of the machine could read it.
 
-use std::{
-    io::Write,
-    process::{Command, Stdio},
-};
+use std::io::Write;
+use std::process::{Command, Stdio};
 
 use anyhow::{Context as _, Result, anyhow, bail};
 use percent_encoding::percent_decode_str;

@@ -4,20 +4,16 @@
 //! another process. So it also says where the pid is valid. And a server keeps a lock on its log for as long as it runs,
 //! which is visible wherever the file is.
 
-use std::{
-    fs::{self, File},
-    path::{Path, PathBuf},
-    time::Duration,
-};
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use anyhow::{Result, bail, ensure};
 use nix::sys::signal::Signal;
 use serde::{Deserialize, Serialize};
 
-use crate::{
-    Stop, private,
-    process::{Detached, Identity, tail, wait_until},
-};
+use crate::process::{Detached, Identity, tail, wait_until};
+use crate::{Stop, private};
 
 #[derive(Debug)]
 pub(crate) struct PidFile {

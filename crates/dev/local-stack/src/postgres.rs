@@ -1,29 +1,21 @@
 //! A private Postgres server.
 
-use std::{
-    fs,
-    os::unix::{fs::MetadataExt as _, process::CommandExt as _},
-    path::{Path, PathBuf},
-    process::{Command, Stdio},
-    time::Duration,
-};
+use std::fs;
+use std::os::unix::fs::MetadataExt as _;
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
-use nix::{
-    sys::{
-        signal::Signal,
-        statfs::{TMPFS_MAGIC, statfs},
-    },
-    unistd::{User, chown, geteuid},
-};
+use nix::sys::signal::Signal;
+use nix::sys::statfs::{TMPFS_MAGIC, statfs};
+use nix::unistd::{User, chown, geteuid};
 
-use crate::{
-    Durability, Stop, bootstrap, client, packages,
-    pid_file::PidFile,
-    private::{self, failed},
-    process::{Detached, Identity, output_of, succeeds, wait_until},
-    random,
-};
+use crate::pid_file::PidFile;
+use crate::private::{self, failed};
+use crate::process::{Detached, Identity, output_of, succeeds, wait_until};
+use crate::{Durability, Stop, bootstrap, client, packages, random};
 
 const READY_LIMIT: Duration = Duration::from_secs(60);
 const STOP_LIMIT: Duration = Duration::from_secs(20);

@@ -1,12 +1,10 @@
 //! Files and folders that other users of the machine cannot read, whatever the umask is: they hold secrets, or links that
 //! act for a user.
 
-use std::{
-    fs::{self, DirBuilder, File, OpenOptions, Permissions, set_permissions},
-    io::{ErrorKind, Write as _},
-    os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _},
-    path::Path,
-};
+use std::fs::{self, DirBuilder, File, OpenOptions, Permissions, set_permissions};
+use std::io::{ErrorKind, Write as _};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
+use std::path::Path;
 
 use anyhow::{Context as _, Result};
 use serde::{Serialize, de::DeserializeOwned};

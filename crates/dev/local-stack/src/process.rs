@@ -3,24 +3,18 @@
 //! A process is identified by its pid and start time, so that a process which got the same pid later is never
 //! signalled.
 
-use std::{
-    ffi::OsStr,
-    fs::File,
-    io::{Read, Seek, SeekFrom},
-    path::{Path, PathBuf},
-    process::{Command, Stdio},
-    thread,
-    time::{Duration, Instant},
-};
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail, ensure};
-use nix::{
-    sys::{
-        signal::{self, Signal},
-        wait::{WaitPidFlag, waitpid},
-    },
-    unistd::Pid,
-};
+use nix::sys::signal::{self, Signal};
+use nix::sys::wait::{WaitPidFlag, waitpid};
+use nix::unistd::Pid;
 use procfs::process::{Process, Stat, all_processes};
 use serde::{Deserialize, Serialize};
 

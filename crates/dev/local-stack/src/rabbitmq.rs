@@ -1,25 +1,19 @@
 //! A private RabbitMQ server with its own port mapper and the management plugin.
 
-use std::{
-    io::{Read, Write},
-    net::{Ipv4Addr, SocketAddr, TcpStream},
-    path::PathBuf,
-    process::Command,
-    time::Duration,
-};
+use std::io::{Read, Write};
+use std::net::{Ipv4Addr, SocketAddr, TcpStream};
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use nix::sys::signal::Signal;
 use serde::{Deserialize, Serialize};
 
-use crate::{
-    Durability, Stop,
-    description::RabbitMqDescription,
-    packages,
-    pid_file::PidFile,
-    private,
-    process::{Detached, Identity, output_of, tail, wait_until},
-};
+use crate::description::RabbitMqDescription;
+use crate::pid_file::PidFile;
+use crate::process::{Detached, Identity, output_of, tail, wait_until};
+use crate::{Durability, Stop, packages, private};
 
 const READY_LIMIT: Duration = Duration::from_secs(120);
 const STOP_LIMIT: Duration = Duration::from_secs(30);

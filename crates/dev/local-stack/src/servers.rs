@@ -5,14 +5,10 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result};
 use serde::{Deserialize, Serialize};
 
-use crate::{
-    Description, Postgres, RabbitMq, Roles,
-    description::PostgresDescription,
-    packages::{self, Need},
-    ports,
-    private::{self, failed},
-    rabbitmq, random,
-};
+use crate::description::PostgresDescription;
+use crate::packages::{self, Need};
+use crate::private::{self, failed};
+use crate::{Description, Postgres, RabbitMq, Roles, ports, rabbitmq, random};
 
 /// A private Postgres and a private RabbitMQ.
 #[derive(Debug)]

@@ -1,9 +1,7 @@
 //! The HTTP client of these commands. It can repeat calls while a process is unavailable, and print them.
 
-use std::{
-    thread,
-    time::{Duration, Instant},
-};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, anyhow, bail, ensure};
 use serde_json::{Value, json};

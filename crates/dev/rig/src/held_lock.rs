@@ -1,9 +1,7 @@
 //! A lock in Postgres that is held for as long as it is needed.
 
-use std::{
-    io::{BufRead as _, BufReader, Write as _},
-    process::{Child, ChildStdin, Stdio},
-};
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::process::{Child, ChildStdin, Stdio};
 
 use anyhow::{Context as _, ensure};
 use local_stack::client;

@@ -1,10 +1,8 @@
 //! A minimal mail server that records messages.
 
-use std::{
-    io::{self, BufRead as _, BufReader, Write as _},
-    net::{SocketAddr, TcpStream},
-    sync::{Arc, Mutex},
-};
+use std::io::{self, BufRead as _, BufReader, Write as _};
+use std::net::{SocketAddr, TcpStream};
+use std::sync::{Arc, Mutex};
 
 use crate::sync::{ToggleListener, Watch, lock};
 

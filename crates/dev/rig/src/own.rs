@@ -3,10 +3,8 @@
 use std::{env, path::Path, process::ExitCode, thread, time::Duration};
 
 use anyhow::{Context as _, bail};
-use local_stack::{
-    Servers, Stop, private,
-    process::{Detached, Identity},
-};
+use local_stack::process::{Detached, Identity};
+use local_stack::{Servers, Stop, private};
 
 use crate::{errln, instance, interrupt, output::say, paint, workspace::Workspace};
 

@@ -1,10 +1,8 @@
 //! Colours, when the output is a terminal.
 
-use std::{
-    env,
-    io::{IsTerminal, stdout},
-    sync::LazyLock,
-};
+use std::env;
+use std::io::{IsTerminal, stdout};
+use std::sync::LazyLock;
 
 static COLOURED: LazyLock<bool> = LazyLock::new(|| {
     let set = |name| env::var_os(name).is_some_and(|value| !value.is_empty() && value != "0");

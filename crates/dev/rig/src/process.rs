@@ -3,20 +3,16 @@
 use std::{sync::Mutex, time::Duration};
 
 use anyhow::Context as _;
-use local_stack::{
-    Servers, Stop,
-    process::{Identity, wait_until},
-};
+use local_stack::process::{Identity, wait_until};
+use local_stack::{Servers, Stop};
 use nix::sys::signal::Signal;
 
-use crate::{
-    instance::{self, Variables},
-    interrupt,
-    output::say,
-    stack_file::Stack,
-    sync::lock,
-    workspace::Workspace,
-};
+use crate::instance::{self, Variables};
+use crate::interrupt;
+use crate::output::say;
+use crate::stack_file::Stack;
+use crate::sync::lock;
+use crate::workspace::Workspace;
 
 /// A little more than the processes' own limit.
 const STOP_LIMIT: Duration = Duration::from_secs(30);

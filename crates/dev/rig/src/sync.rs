@@ -1,11 +1,9 @@
 //! Threads, locks, a value that threads wait for, and a listener on a loopback port that can be closed and reopened.
 
-use std::{
-    net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream},
-    sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
-    thread,
-    time::Duration,
-};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::Duration;
 
 use anyhow::Context;
 use local_stack::ports;

@@ -6,15 +6,12 @@ use std::{env, process::ExitCode};
 
 use anyhow::Context;
 use clap::Args;
-use rig::{
-    interrupt, outln,
-    output::say,
-    process,
-    programs::Source,
-    stack_file::{Admin, Stack},
-    system::{Options, System},
-    workspace::{Profile, Workspace},
-};
+use rig::output::say;
+use rig::programs::Source;
+use rig::stack_file::{Admin, Stack};
+use rig::system::{Options, System};
+use rig::workspace::{Profile, Workspace};
+use rig::{interrupt, outln, process};
 
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let workspace = Workspace::find()?;

@@ -5,10 +5,8 @@ use std::time::Duration;
 use anyhow::{Context, ensure};
 use chrono::{DateTime, Utc};
 use local_stack::{process::wait_until, random};
-use rig::{
-    client::{Call, Client, Person, Response},
-    transcript,
-};
+use rig::client::{Call, Client, Person, Response};
+use rig::transcript;
 use serde_json::{Value, json};
 
 use super::Target;
