@@ -11,7 +11,7 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, Result, bail, ensure};
+use anyhow::{Context as _, Result, ensure};
 use nix::sys::signal::{self, Signal};
 use nix::sys::wait::{WaitPidFlag, waitpid};
 use nix::unistd::Pid;
@@ -124,24 +124,22 @@ fn processes() -> impl Iterator<Item = Process> {
 
 fn kill_all(family: &[Identity]) -> Result<()> {
     const LIMIT: Duration = Duration::from_secs(10);
-    let all_ended = |limit| {
-        wait_until(limit, || {
-            (!family.iter().any(Identity::is_alive)).then_some(())
-        })
-    };
+    let alive = || family.iter().find(|member| member.is_alive());
+    let have_ended = |limit| wait_until(limit, || alive().is_none().then_some(())).is_some();
     // Most children end on their own when their parent is gone, and then log no error.
-    if all_ended(Duration::from_millis(500)).is_some() {
+    if have_ended(Duration::from_millis(500)) {
         return Ok(());
     }
     for member in family {
         member.signal(Signal::SIGKILL);
     }
-    if all_ended(LIMIT).is_some() {
-        return Ok(());
-    }
-    let alive = family.iter().find(|member| member.is_alive());
-    let pid = alive.map_or(0, |member| member.pid);
-    bail!("process {pid} is still running {LIMIT:?} after it was killed")
+    let pid = || alive().map_or(0, |member| member.pid);
+    ensure!(
+        have_ended(LIMIT),
+        "process {} is still running {LIMIT:?} after it was killed",
+        pid()
+    );
+    Ok(())
 }
 
 /// A process in its own session, so that neither Ctrl-C nor a closed terminal reaches it.

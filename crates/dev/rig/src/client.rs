@@ -76,11 +76,9 @@ impl<'call> Call<'call> {
     }
 
     /// Adds a bearer token.
-    pub fn token(self, token: &'call str) -> Self {
-        Self {
-            token: Some(token),
-            ..self
-        }
+    pub fn token(mut self, token: &'call str) -> Self {
+        self.token = Some(token);
+        self
     }
 
     /// Adds a header.
@@ -90,11 +88,9 @@ impl<'call> Call<'call> {
     }
 
     /// Adds a JSON body.
-    pub fn body(self, body: Value) -> Self {
-        Self {
-            body: Some(body),
-            ..self
-        }
+    pub fn body(mut self, body: Value) -> Self {
+        self.body = Some(body);
+        self
     }
 }
 

@@ -178,10 +178,8 @@ impl System {
 
     /// The private servers.
     pub fn servers(&self) -> anyhow::Result<&Servers> {
-        self.backing
-            .servers
-            .as_ref()
-            .context("there are no servers")
+        let servers = self.backing.servers.as_ref();
+        servers.context("there are no servers")
     }
 
     /// A client of the gateway.

@@ -93,7 +93,7 @@ impl Lists<'_> {
 
     async fn remove_users(&self) -> anyhow::Result<()> {
         let database = &self.context.system.database;
-        database.execute(tables::REMOVE_USERS).await?;
+        database.execute(&tables::remove_users()).await?;
         database.execute(tables::VACUUM_USERS).await
     }
 
