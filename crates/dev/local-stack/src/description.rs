@@ -67,11 +67,7 @@ impl RabbitMqDescription {
 
     /// Returns the AMQP URL of the vhost `name`, which must not need escaping.
     pub fn amqp_url_of(&self, name: &str) -> String {
-        let base = self
-            .amqp_url
-            .rsplit_once('/')
-            .map_or(self.amqp_url.as_str(), |(base, _)| base);
-        format!("{base}/{name}")
+        format!("{}{name}", self.amqp_url.trim_end_matches("%2f"))
     }
 }
 

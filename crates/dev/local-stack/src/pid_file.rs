@@ -27,7 +27,6 @@ struct Content {
     #[serde(flatten)]
     process: Identity,
     /// Absent in files of earlier versions.
-    #[serde(default)]
     scope: Option<PidScope>,
 }
 

@@ -61,13 +61,11 @@ pub fn write(path: &Path, content: &[u8]) -> Result<()> {
     if let Some(folder) = path.parent().filter(|folder| !folder.is_dir()) {
         create_folder(folder)?;
     }
-    let mut draft = path.as_os_str().to_owned();
-    draft.push(".new");
-    let draft = Path::new(&draft);
-    truncate(draft)?
+    let draft = path.with_added_extension("new");
+    truncate(&draft)?
         .write_all(content)
-        .with_context(failed("writing", draft))?;
-    fs::rename(draft, path).with_context(failed("writing", path))
+        .with_context(failed("writing", &draft))?;
+    fs::rename(&draft, path).with_context(failed("writing", path))
 }
 
 /// Writes a file of JSON atomically.

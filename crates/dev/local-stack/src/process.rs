@@ -191,17 +191,14 @@ impl Detached {
 
 /// Runs a command without output. Returns whether it succeeded.
 pub fn succeeds(command: &mut Command) -> bool {
-    let quiet = command
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null());
-    quiet.status().is_ok_and(|status| status.success())
+    let output = command.output();
+    output.is_ok_and(|output| output.status.success())
 }
 
 /// Runs a command without input. Returns its output, or an error with all that it printed if it failed.
 pub fn output_of(command: &mut Command) -> Result<String> {
     let program = command.get_program().display().to_string();
-    let output = command.stdin(Stdio::null()).output();
+    let output = command.output();
     let output = output.with_context(|| format!("running {program}"))?;
     let [text, errors] = [&output.stdout, &output.stderr].map(|it| String::from_utf8_lossy(it));
     let printed = format!("{errors}{text}");
@@ -236,14 +233,12 @@ pub fn poll<T>(
 pub fn tail(path: &Path, lines: usize) -> String {
     const WINDOW: u64 = 16 * 1024;
     let mut bytes = Vec::new();
-    let read = File::open(path).and_then(|mut file| {
+    // A file that is missing has no lines.
+    let _ = File::open(path).and_then(|mut file| {
         let length = file.metadata()?.len();
         file.seek(SeekFrom::Start(length.saturating_sub(WINDOW)))?;
         file.read_to_end(&mut bytes)
     });
-    if read.is_err() {
-        return String::new();
-    }
     let text = String::from_utf8_lossy(&bytes);
     let all: Vec<&str> = text.lines().collect();
     all.get(all.len().saturating_sub(lines)..)

@@ -31,7 +31,6 @@ struct State {
     durability: Durability,
     postgres_port: u16,
     postgres_password: String,
-    #[serde(default)]
     standby_port: Option<u16>,
     rabbitmq_ports: rabbitmq::Ports,
     rabbitmq_password: String,

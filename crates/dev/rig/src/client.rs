@@ -296,10 +296,8 @@ impl Client {
             None => self.agent.run(request.body(())?)?,
         };
         let status = response.status().as_u16();
-        let retry_after = response
-            .headers()
-            .get("retry-after")
-            .and_then(|value| value.to_str().ok()?.parse().ok());
+        let retry_after = response.headers().get("retry-after");
+        let retry_after = retry_after.and_then(|value| value.to_str().ok()?.parse().ok());
         let text = response.body_mut().read_to_string()?;
         let body = serde_json::from_str(&text).unwrap_or(Value::String(text));
         Ok((status, retry_after, body))

@@ -52,9 +52,6 @@ pub fn dim(text: &str) -> String {
 
 /// Colours the prefix of the process at this position in the list.
 pub fn prefix(position: usize, text: &str) -> String {
-    let code = PREFIXES
-        .get(position % PREFIXES.len())
-        .copied()
-        .unwrap_or(0);
+    let code = PREFIXES.get(position % PREFIXES.len()).unwrap_or(&0);
     coloured(&code.to_string(), text)
 }
