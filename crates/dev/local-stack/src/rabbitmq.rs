@@ -113,8 +113,7 @@ impl RabbitMq {
 
     /// Removes all queues and messages. The server must have been stopped.
     pub fn discard(&self) -> Result<()> {
-        let data = self.folder.join("mnesia");
-        private::remove_folder(&data)
+        private::remove_folder(&self.folder.join("mnesia"))
     }
 
     pub(crate) fn stop_port_mapper(&self) -> Result<()> {
@@ -141,19 +140,11 @@ impl RabbitMq {
             .map(|node| format!("'{node}'"))
             .collect();
         let peers = peers.join(", ");
-        self.control(&[
-            "eval",
-            &format!("[begin {expressions} end || Peer <- [{peers}]]."),
-        ])
-    }
-
-    /// Runs `rabbitmqctl`.
-    fn control(&self, arguments: &[&str]) -> Result<()> {
+        let call = format!("[begin {expressions} end || Peer <- [{peers}]].");
         let program = packages::rabbitmq_server()?.with_file_name("rabbitmqctl");
-        let mut command = Command::new(program);
-        self.set_environment(&mut command);
-        command.args(["--node", &self.node]).args(arguments);
-        output_of(&mut command).map(drop)
+        let mut control = Command::new(program);
+        self.set_environment(&mut control);
+        output_of(control.args(["--node", &self.node, "eval", &call])).map(drop)
     }
 
     /// Starts a port mapper. Erlang would start one itself and never stop it. This one is stopped with the
@@ -194,32 +185,27 @@ impl RabbitMq {
     fn write_configuration(&self) -> Result<()> {
         private::create_folder(&self.folder)?;
         for folder in ["home", "mnesia", "log", "conf.d"] {
-            let folder = self.folder.join(folder);
-            private::create_folder(&folder)?;
+            private::create_folder(&self.folder.join(folder))?;
         }
         let cookie = self.folder.join("home/.erlang.cookie");
         if let Some(cluster) = self.cluster.as_ref().filter(|_| !cookie.exists()) {
             private::write(&cookie, cluster.cookie.as_bytes())?;
         }
-        for (name, content) in [
-            ("rabbitmq.conf", self.configuration()),
-            ("advanced.config", self.advanced_configuration().to_owned()),
-            ("rabbitmq-env.conf", String::new()),
-            ("enabled_plugins", "[rabbitmq_management].\n".to_owned()),
-        ] {
-            let file = self.folder.join(name);
-            // One of them has the password.
-            private::write(&file, content.as_bytes())?;
-        }
-        Ok(())
-    }
-
-    fn advanced_configuration(&self) -> &'static str {
-        match self.cluster {
+        let advanced = match self.cluster {
             // Nodes that do not respond are noticed after some seconds instead of a minute.
             Some(_) => "[{kernel, [{net_ticktime, 8}]}].\n",
             None => "[].\n",
+        };
+        for (name, content) in [
+            ("rabbitmq.conf", self.configuration()),
+            ("advanced.config", advanced.to_owned()),
+            ("rabbitmq-env.conf", String::new()),
+            ("enabled_plugins", "[rabbitmq_management].\n".to_owned()),
+        ] {
+            // One of them has the password.
+            private::write(&self.folder.join(name), content.as_bytes())?;
         }
+        Ok(())
     }
 
     fn cluster_configuration(&self) -> String {

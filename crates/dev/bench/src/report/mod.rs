@@ -65,7 +65,6 @@ impl Figure {
     }
 }
 
-/// A plot of the report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Plot {
@@ -88,7 +87,6 @@ pub(crate) struct Point {
     pub(crate) y: f64,
 }
 
-/// Collects the figures of a scenario.
 #[derive(Debug)]
 pub(crate) struct Figures {
     scenario: String,

@@ -54,7 +54,6 @@ impl Plot {
         }
     }
 
-    /// The names of the axes.
     fn axes(self) -> (&'static str, &'static str) {
         match self {
             Self::TaskPages | Self::TaskCounts => ("tasks", "ms"),
@@ -79,7 +78,6 @@ pub(crate) fn draw(points: &[Point], folder: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// A line with its name.
 struct Line<'points> {
     name: &'points str,
     colour: RGBColor,

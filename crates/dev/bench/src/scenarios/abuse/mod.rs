@@ -75,13 +75,9 @@ async fn measure(
             figures.add(format!("{name}, longest"), spread.longest, "ms");
         }
     }
-    for (phase, observed) in [
-        ("alone", before),
-        ("under attack", under),
-        ("after it", after),
-    ] {
-        observed.ensure_none_failed(phase)?;
-    }
+    before.ensure_none_failed("alone")?;
+    under.ensure_none_failed("under attack")?;
+    after.ensure_none_failed("after it")?;
     check_memory(context, figures)
 }
 
