@@ -5,7 +5,8 @@ use std::time::Duration;
 use std::{env, fs};
 
 use anyhow::{Context, ensure};
-use local_stack::{ports, process::succeeds, random};
+use local_stack::process::succeeds;
+use local_stack::{ports, random};
 
 use super::demo::{Target, story};
 use rig::client::Client;

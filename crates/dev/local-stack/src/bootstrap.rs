@@ -1,6 +1,8 @@
 //! Prepares a database with the project's roles, schemas and rights, by `deploy/postgres/bootstrap.sql`.
 
-use std::{process::Stdio, thread, time::Duration};
+use std::process::Stdio;
+use std::thread;
+use std::time::Duration;
 
 use anyhow::Result;
 use serde::{Deserialize, Serialize};

@@ -1,9 +1,11 @@
 //! Urls and credentials of the servers, in a file that tests read.
 
-use std::{env, path::Path};
+use std::env;
+use std::path::Path;
 
 use anyhow::{Context as _, Result};
-use base64::{Engine as _, engine::general_purpose::STANDARD};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Serialize};
 
 use crate::{Roles, private, with_database};

@@ -1,6 +1,8 @@
 //! Random values, and stable names.
 
-use std::{fs::File, io::Read as _, path::Path};
+use std::fs::File;
+use std::io::Read as _;
+use std::path::Path;
 
 use anyhow::{Context as _, Result};
 

@@ -8,7 +8,9 @@ use local_stack::{
     Durability, Layout, Parts, Roles, Servers, bootstrap, database_name, with_database,
 };
 
-use crate::{output::say, secrets::Secrets, workspace::Workspace};
+use crate::output::say;
+use crate::secrets::Secrets;
+use crate::workspace::Workspace;
 
 const DATABASE: &str = "countersign";
 

@@ -5,7 +5,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, anyhow, bail, ensure};
 use serde_json::{Value, json};
-use ureq::{Agent, http::Request};
+use ureq::Agent;
+use ureq::http::Request;
 
 use crate::{interrupt, transcript};
 

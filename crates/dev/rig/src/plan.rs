@@ -1,6 +1,7 @@
 //! The processes of a system, their order, ports and settings.
 
-use std::{collections::BTreeMap, sync::Mutex};
+use std::collections::BTreeMap;
+use std::sync::Mutex;
 
 use anyhow::{Context, bail, ensure};
 use local_stack::ports;

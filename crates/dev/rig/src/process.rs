@@ -1,6 +1,7 @@
 //! One process of a system, across its restarts, and all processes of a workspace.
 
-use std::{sync::Mutex, time::Duration};
+use std::sync::Mutex;
+use std::time::Duration;
 
 use anyhow::Context as _;
 use local_stack::process::{Identity, wait_until};

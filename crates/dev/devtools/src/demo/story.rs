@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use anyhow::{Context, ensure};
 use chrono::{DateTime, Utc};
-use local_stack::{process::wait_until, random};
+use local_stack::process::wait_until;
+use local_stack::random;
 use rig::client::{Call, Client, Person, Response};
 use rig::transcript;
 use serde_json::{Value, json};
