@@ -137,18 +137,13 @@ fn watch(system: &System) -> ExitCode {
 }
 
 fn print_summary(stack: &Stack) {
-    let Stack {
-        gateway,
-        admin,
-        demo_engine,
-        ..
-    } = stack;
+    let Stack { gateway, admin, .. } = stack;
     let line = |name: &str, value: &str| outln!("  {name:14} {}", paint::cyan(value));
     outln!("\n{}", paint::green("Countersign is up"));
     line("gateway", gateway);
     line("dashboard", &format!("{gateway}/tasks"));
     line("documentation", &format!("{gateway}/docs"));
-    line("demo engine", &format!("{demo_engine}/received"));
+    line("demo engine", &format!("{}/received", stack.demo_engine));
     line("administrator", &admin.username);
     line("password", &admin.password);
     outln!("\nTry it:\n");

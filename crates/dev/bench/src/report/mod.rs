@@ -68,13 +68,9 @@ impl Figure {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Plot {
-    /// Durations of pages of tasks over the number of tasks.
     TaskPages,
-    /// Durations of counts of tasks over the number of tasks.
     TaskCounts,
-    /// Durations of pages and counts of users over the number of users.
     Users,
-    /// Memory of each process over time.
     Memory,
 }
 
