@@ -21,7 +21,6 @@ pub(crate) struct Context {
     pub(crate) system: System,
     pub(crate) user: Person,
     quick: bool,
-    has_pgbench: bool,
     /// The number of the next webhook.
     pub(crate) next_seq: u64,
     next_user: u32,
@@ -31,7 +30,6 @@ impl Context {
     /// Signs a user up who creates tasks and decides them.
     pub(crate) fn new(system: System, quick: bool) -> anyhow::Result<Self> {
         let mut context = Self {
-            has_pgbench: false,
             system,
             user: Person::default(),
             quick,
@@ -85,22 +83,15 @@ impl Context {
     /// Measures how long a transaction of pgbench takes now with one client, in milliseconds.
     pub(crate) async fn latency_limit(&mut self, script: &str) -> anyhow::Result<Limit> {
         let rate = self.pgbench(script, 1).await?;
-        Ok(Limit::new(
-            &format!("pgbench {script}, 1 client"),
-            1e3 / rate,
-        ))
+        let name = format!("pgbench {script}, 1 client");
+        Ok(Limit::new(&name, 1e3 / rate))
     }
 
-    /// Measures transactions per second. The tables are created at the first use.
+    /// Measures transactions per second.
     async fn pgbench(&mut self, script: &str, clients: usize) -> anyhow::Result<f64> {
-        let database = &self.system.database;
-        if !self.has_pgbench {
-            database.prepare_pgbench().await?;
-            self.has_pgbench = true;
-        }
-        database
-            .pgbench_rate(script, clients, self.pick(10, 3))
-            .await
+        let seconds = self.pick(10, 3);
+        let database = &mut self.system.database;
+        database.pgbench_rate(script, clients, seconds).await
     }
 }
 

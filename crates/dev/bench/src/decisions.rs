@@ -93,7 +93,6 @@ pub(crate) async fn prepare(
     })
 }
 
-/// Approves all tasks.
 pub(crate) async fn approve(
     context: &Context,
     tasks: &Tasks,
@@ -217,7 +216,6 @@ impl Decided {
         per_second(self.deliveries.len(), first, last)
     }
 
-    /// The durations of the calls.
     pub(crate) fn calls(&self) -> Spread {
         Spread::of(self.calls.iter().map(Call::latency))
     }
@@ -246,7 +244,6 @@ pub(crate) async fn start_afresh(context: &mut Context) -> anyhow::Result<()> {
     warm_up(context).await
 }
 
-/// Decides some tasks.
 pub(crate) async fn warm_up(context: &mut Context) -> anyhow::Result<()> {
     let decided = burst(context, (WARM_UP, WARM_UP), 1, Pace::FULL).await;
     decided.map(drop)

@@ -94,11 +94,8 @@ impl Arguments {
     }
 }
 
-/// What a run measured, and the scenarios that failed.
-struct Outcome {
-    report: Report,
-    failed: Vec<String>,
-}
+/// What a run measured, and how scenarios failed.
+type Outcome = (Report, Vec<String>);
 
 fn main() -> ExitCode {
     own::run(|| run(&Arguments::parse()))
@@ -114,19 +111,17 @@ fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     // Read first, so that a wrong file does not cost a run.
     let old = arguments.compare.as_deref().map(Report::read).transpose()?;
     let measure = |workspace: &_| measure(workspace, arguments);
-    let passed = |outcome: &Outcome| outcome.failed.is_empty();
-    let outcome = with_own_system(&Workspace::find()?, "bench", measure, passed)?;
-    publish(arguments, old.as_ref(), &outcome)?;
-    if outcome.failed.is_empty() {
+    let passed = |(_, failed): &Outcome| failed.is_empty();
+    let (report, failed) = with_own_system(&Workspace::find()?, "bench", measure, passed)?;
+    publish(arguments, old.as_ref(), &report)?;
+    if failed.is_empty() {
         return Ok(ExitCode::SUCCESS);
     }
-    let failed = outcome.failed.join("\n  ");
-    outln!("{}\n  {failed}", paint::red("failed:"));
+    outln!("{}\n  {}", paint::red("failed:"), failed.join("\n  "));
     Ok(ExitCode::FAILURE)
 }
 
-fn publish(arguments: &Arguments, old: Option<&Report>, outcome: &Outcome) -> anyhow::Result<()> {
-    let report = &outcome.report;
+fn publish(arguments: &Arguments, old: Option<&Report>, report: &Report) -> anyhow::Result<()> {
     outln!();
     table::print(&report.figures);
     if let Some(old) = old {
@@ -195,5 +190,5 @@ async fn measure_all(arguments: &Arguments, system: System) -> anyhow::Result<Ou
         figures: all,
         points,
     };
-    Ok(Outcome { report, failed })
+    Ok((report, failed))
 }

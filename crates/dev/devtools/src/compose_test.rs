@@ -1,22 +1,19 @@
 //! `cargo xtask compose-test`: runs the demo on the images, and checks that they keep their data.
 
-use std::{
-    env, fs,
-    process::{Command, ExitCode, Stdio},
-    time::Duration,
-};
+use std::process::{Command, ExitCode, Stdio};
+use std::time::Duration;
+use std::{env, fs};
 
 use anyhow::{Context, ensure};
-use local_stack::{ports, process::succeeds, random};
+use local_stack::process::succeeds;
+use local_stack::{ports, random};
 
 use super::demo::{Target, story};
-use rig::{
-    client::Client,
-    interrupt,
-    output::{say, verdict},
-    stack_file::Admin,
-    workspace::Workspace,
-};
+use rig::client::Client;
+use rig::interrupt;
+use rig::output::{say, verdict};
+use rig::stack_file::Admin;
+use rig::workspace::Workspace;
 
 const READY_LIMIT: Duration = Duration::from_secs(300);
 /// Only this test uses volumes and containers of this name.

@@ -9,7 +9,7 @@ mod up;
 
 use std::process::ExitCode;
 
-use clap::{Args, Parser};
+use clap::Parser;
 use rig::own;
 
 #[derive(Parser)]
@@ -22,22 +22,22 @@ enum Command {
     /// Run the main use case once and print every request, on the running system or on one started for it.
     Demo(demo::Arguments),
     /// Run all tests of the workspace on private servers. Arguments go to the test runner.
-    Test(test::Arguments),
+    Test {
+        /// Arguments of the test runner, as in `cargo xtask test -- -p gateway a_stranger`.
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        runner: Vec<String>,
+    },
     /// Run the command line for operators on the running system.
-    Countersign(ProgramArguments),
+    #[command(disable_help_flag = true)]
+    Countersign {
+        /// See `--help` of the command.
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<String>,
+    },
     /// Take pictures of the web pages with example data, or measure how fast they load, on a system of its own.
     Screenshots(screenshots::Arguments),
     /// Build the images, run the demo on them, restart them, and remove everything again.
     ComposeTest,
-}
-
-/// The arguments of another program.
-#[derive(Args)]
-#[command(disable_help_flag = true)]
-struct ProgramArguments {
-    /// See `--help` of the command.
-    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
-    arguments: Vec<String>,
 }
 
 fn main() -> ExitCode {
@@ -45,8 +45,8 @@ fn main() -> ExitCode {
         Command::Up(arguments) => up::run(&arguments),
         Command::Down => up::stop(),
         Command::Demo(arguments) => demo::run(&arguments),
-        Command::Test(arguments) => test::run(&arguments),
-        Command::Countersign(arguments) => countersign::run(&arguments.arguments),
+        Command::Test { runner } => test::run(&runner),
+        Command::Countersign { arguments } => countersign::run(&arguments),
         Command::Screenshots(arguments) => screenshots::run(&arguments),
         Command::ComposeTest => compose_test::run(),
     })

@@ -2,7 +2,7 @@
 //! afterwards.
 
 use std::env;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context as _, ensure};
@@ -31,28 +31,23 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let base = Workspace::find()?;
     let take = |workspace: &_| {
         packages::ensure(&[Need::Chromium, Need::ChromeDriver], &say)?;
-        // A debug build reads and compresses the files at each request, and lets nothing be cached.
-        let profile = if arguments.measure {
-            Profile::Release
+        let (profile, test) = if arguments.measure {
+            // A debug build reads and compresses the files at each request, and lets nothing be cached.
+            (Profile::Release, "screenshots::loading_times")
         } else {
-            Profile::Dev
+            (Profile::Dev, "screenshots::pictures_of_all_pages")
         };
         let options = Options::own(Source::Build(profile));
         // The test finds it by its file.
         System::plan(workspace, &options)?.start()?;
-        run_test(&base, arguments)
+        run_test(&base, &arguments.out, test)
     };
     with_own_system(&base, "screenshots", take, |()| true)?;
     Ok(ExitCode::SUCCESS)
 }
 
-fn run_test(workspace: &Workspace, arguments: &Arguments) -> anyhow::Result<()> {
-    let test = if arguments.measure {
-        "screenshots::loading_times"
-    } else {
-        "screenshots::pictures_of_all_pages"
-    };
-    let folder = env::current_dir()?.join(&arguments.out);
+fn run_test(workspace: &Workspace, out: &Path, test: &str) -> anyhow::Result<()> {
+    let folder = env::current_dir()?.join(out);
     let mut command = workspace.cargo();
     command
         .args(["test", "--quiet", "--workspace", "--test", "it", "--"])

@@ -1,34 +1,19 @@
 //! `cargo xtask test`: runs the tests on private servers.
 
-use std::{
-    path::PathBuf,
-    process::{Command, ExitCode, ExitStatus, Stdio},
-    time::Instant,
-};
+use std::path::PathBuf;
+use std::process::{Command, ExitCode, ExitStatus, Stdio};
+use std::time::Instant;
 
 use anyhow::Context;
-use clap::Args;
-use local_stack::{
-    Layout, Parts, Servers, TEST_SERVERS_VARIABLE, bootstrap,
-    packages::{self, Need},
-    process::succeeds,
-};
+use local_stack::packages::{self, Need};
+use local_stack::process::succeeds;
+use local_stack::{Layout, Parts, Servers, TEST_SERVERS_VARIABLE, bootstrap};
 
-use rig::{
-    errln, interrupt,
-    output::{exit_code, say},
-    workspace::Workspace,
-};
+use rig::output::{exit_code, say};
+use rig::workspace::Workspace;
+use rig::{errln, interrupt};
 
-/// The arguments of the test runner.
-#[derive(Args)]
-pub(crate) struct Arguments {
-    /// Arguments of the test runner, as in `cargo xtask test -- -p gateway a_stranger`.
-    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
-    runner: Vec<String>,
-}
-
-pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+pub(crate) fn run(arguments: &[String]) -> anyhow::Result<ExitCode> {
     let workspace = Workspace::find()?;
     interrupt::watch()?;
     // Concurrent runs would discard each other's servers.
@@ -82,8 +67,8 @@ fn start_servers(workspace: &Workspace) -> anyhow::Result<PathBuf> {
 
 /// Returns the command that runs the tests. Without arguments it builds them first, so that no servers are
 /// started for tests that do not compile.
-fn runner(workspace: &Workspace, arguments: &Arguments) -> anyhow::Result<Command> {
-    if arguments.runner.is_empty() {
+fn runner(workspace: &Workspace, arguments: &[String]) -> anyhow::Result<Command> {
+    if arguments.is_empty() {
         let status = workspace
             .cargo()
             .args(["test", "--workspace", "--no-run", "--quiet"])
@@ -101,9 +86,9 @@ fn runner(workspace: &Workspace, arguments: &Arguments) -> anyhow::Result<Comman
     }
     let selects_package =
         |argument: &String| argument.starts_with("-p") || argument.starts_with("--package");
-    if !arguments.runner.iter().any(selects_package) {
+    if !arguments.iter().any(selects_package) {
         command.arg("--workspace");
     }
-    command.args(&arguments.runner).stdin(Stdio::null());
+    command.args(arguments).stdin(Stdio::null());
     Ok(command)
 }

@@ -1,24 +1,18 @@
 //! `cargo xtask up` starts the system, and `cargo xtask down` stops it.
 
-use std::{
-    process::ExitCode,
-    time::{Duration, Instant},
-};
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
 
 use clap::Args;
 use local_stack::process::tail;
-use rig::{
-    client::Client,
-    instance, interrupt, outln,
-    output::say,
-    paint,
-    plan::parse_replicas,
-    process,
-    programs::Source,
-    stack_file::Stack,
-    system::{Options, System},
-    workspace::{Profile, Workspace},
-};
+use rig::client::Client;
+use rig::output::say;
+use rig::plan::parse_replicas;
+use rig::programs::Source;
+use rig::stack_file::Stack;
+use rig::system::{Options, System};
+use rig::workspace::{Profile, Workspace};
+use rig::{instance, interrupt, outln, paint, process};
 
 /// What to start and how.
 #[derive(Args)]
@@ -143,18 +137,13 @@ fn watch(system: &System) -> ExitCode {
 }
 
 fn print_summary(stack: &Stack) {
-    let Stack {
-        gateway,
-        admin,
-        demo_engine,
-        ..
-    } = stack;
+    let Stack { gateway, admin, .. } = stack;
     let line = |name: &str, value: &str| outln!("  {name:14} {}", paint::cyan(value));
     outln!("\n{}", paint::green("Countersign is up"));
     line("gateway", gateway);
     line("dashboard", &format!("{gateway}/tasks"));
     line("documentation", &format!("{gateway}/docs"));
-    line("demo engine", &format!("{demo_engine}/received"));
+    line("demo engine", &format!("{}/received", stack.demo_engine));
     line("administrator", &admin.username);
     line("password", &admin.password);
     outln!("\nTry it:\n");

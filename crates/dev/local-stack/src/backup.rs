@@ -1,15 +1,15 @@
 //! Backups of a database, by `pg_dump` and `pg_restore`, and of a whole server, by copies of its files.
 
-use std::{
-    fs::{self, OpenOptions},
-    io::Write as _,
-    path::{Path, PathBuf},
-    process::{Command, Stdio},
-};
+use std::fs::{self, OpenOptions};
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 
 use anyhow::{Context as _, Result};
 
-use crate::{Postgres, client, private::failed, process::output_of};
+use crate::private::{self, failed};
+use crate::process::output_of;
+use crate::{Postgres, client};
 
 /// How a server continues from a copy of its files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,8 +24,7 @@ pub enum Recovery {
 pub fn dump(url: &str) -> Result<Vec<u8>> {
     let mut command = client::command("pg_dump", url)?;
     command.arg("--format=custom").stdout(Stdio::piped());
-    let output = client::run("pg_dump", &mut command, b"")?;
-    client::check("pg_dump", output)
+    client::run("pg_dump", &mut command, b"")
 }
 
 /// Restores a dump into the database of `url`, with more options of `pg_restore`, such as `--clean`.
@@ -35,27 +34,26 @@ pub fn restore(url: &str, dump: &[u8], options: &[&str]) -> Result<()> {
         .arg("--exit-on-error")
         .args(options)
         .stdout(Stdio::null());
-    let output = client::run("pg_restore", &mut command, dump)?;
-    client::check("pg_restore", output).map(drop)
+    client::run("pg_restore", &mut command, dump).map(drop)
 }
 
 impl Postgres {
     /// Copies all files of the server, which must have been stopped. Replaces an earlier copy.
     pub fn copy_files(&self) -> Result<()> {
-        copy(self.data(), &self.files_copy())
+        copy(&self.data, &self.files_copy())
     }
 
     /// Replaces all files of the server, which must have been stopped, by the copy.
     pub fn restore_files(&self, recovery: Recovery) -> Result<()> {
-        copy(&self.files_copy(), self.data())?;
+        copy(&self.files_copy(), &self.data)?;
         if recovery == Recovery::Crash {
             return Ok(());
         }
-        let signal = self.data().join("recovery.signal");
+        let signal = self.data.join("recovery.signal");
         fs::write(&signal, "").with_context(failed("writing", &signal))?;
         self.give_to_user(&signal)?;
         // There is no archive: recovery ends with the copy.
-        let settings = self.data().join("postgresql.auto.conf");
+        let settings = self.data.join("postgresql.auto.conf");
         OpenOptions::new()
             .append(true)
             .open(&settings)
@@ -64,14 +62,12 @@ impl Postgres {
     }
 
     pub(crate) fn files_copy(&self) -> PathBuf {
-        self.data().with_extension("copy")
+        self.data.with_extension("copy")
     }
 }
 
 /// Copies a folder with owners and permissions, in place of an existing one.
 fn copy(from: &Path, to: &Path) -> Result<()> {
-    if to.exists() {
-        fs::remove_dir_all(to).with_context(failed("removing", to))?;
-    }
+    private::remove_folder(to)?;
     output_of(Command::new("cp").arg("--archive").args([from, to])).map(drop)
 }

@@ -1,14 +1,14 @@
 //! Prepares a database with the project's roles, schemas and rights, by `deploy/postgres/bootstrap.sql`.
 
-use std::{process::Stdio, thread, time::Duration};
+use std::process::Stdio;
+use std::thread;
+use std::time::Duration;
 
 use anyhow::Result;
 use serde::{Deserialize, Serialize};
 
-use crate::{
-    client::{self, database_name, with_credentials, with_database},
-    random,
-};
+use crate::client::{self, database_name, with_credentials, with_database};
+use crate::random;
 
 const SCRIPT: &str = include_str!("../../../../deploy/postgres/bootstrap.sql");
 
@@ -100,12 +100,13 @@ fn execute_with(url: &str, script: &str, variables: &[(&str, &str)]) -> Result<(
         let mut psql = client::psql(url)?;
         psql.args(["--file", "-"]).stdout(Stdio::null());
         psql.envs(variables.iter().copied());
-        let output = client::run("psql", &mut psql, script.as_bytes())?;
-        let message = String::from_utf8_lossy(&output.stderr);
-        let is_conflict =
-            message.contains("concurrently updated") || message.contains("duplicate key value");
-        if output.status.success() || !is_conflict || attempt == MAX_ATTEMPTS {
-            return client::check("psql", output).map(drop);
+        let outcome = client::run("psql", &mut psql, script.as_bytes());
+        let is_conflict = outcome.as_ref().is_err_and(|error| {
+            let message = error.to_string();
+            message.contains("concurrently updated") || message.contains("duplicate key value")
+        });
+        if !is_conflict || attempt == MAX_ATTEMPTS {
+            return outcome.map(drop);
         }
         thread::sleep(Duration::from_millis(50) * attempt);
         attempt += 1;

@@ -1,9 +1,7 @@
 //! The client programs of Postgres. The password is never on a command line, where every user of the machine could read it.
 
-use std::{
-    io::Write,
-    process::{Command, Output, Stdio},
-};
+use std::io::Write;
+use std::process::{Command, Stdio};
 
 use anyhow::{Context as _, Result, anyhow, bail};
 use percent_encoding::percent_decode_str;
@@ -31,8 +29,7 @@ pub fn pgbench(url: &str, options: &str) -> Result<String> {
 }
 
 fn printed(name: &str, command: &mut Command) -> Result<String> {
-    let output = run(name, command.stdout(Stdio::piped()), b"")?;
-    let text = check(name, output)?;
+    let text = run(name, command.stdout(Stdio::piped()), b"")?;
     Ok(String::from_utf8_lossy(&text).trim().to_owned())
 }
 
@@ -57,19 +54,15 @@ fn program(name: &str, url: &str) -> Result<(Command, String)> {
     Ok((command, without_password))
 }
 
-/// Runs a client program with this input.
-pub(crate) fn run(name: &str, command: &mut Command, input: &[u8]) -> Result<Output> {
+/// Runs a client program with this input. Returns its output, or an error with its messages if it failed.
+pub(crate) fn run(name: &str, command: &mut Command, input: &[u8]) -> Result<Vec<u8>> {
     let failed = || format!("running {name}");
     let mut child = command.stdin(Stdio::piped()).spawn().with_context(failed)?;
     if let Some(mut stdin) = child.stdin.take() {
         // The program may end before it has read everything. Its own message says why.
         let _ = stdin.write_all(input);
     }
-    child.wait_with_output().with_context(failed)
-}
-
-/// Returns the output, or an error if the program failed.
-pub(crate) fn check(name: &str, output: Output) -> Result<Vec<u8>> {
+    let output = child.wait_with_output().with_context(failed)?;
     if output.status.success() {
         return Ok(output.stdout);
     }

@@ -1,9 +1,11 @@
 //! Urls and credentials of the servers, in a file that tests read.
 
-use std::{env, path::Path};
+use std::env;
+use std::path::Path;
 
 use anyhow::{Context as _, Result};
-use base64::{Engine as _, engine::general_purpose::STANDARD};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Serialize};
 
 use crate::{Roles, private, with_database};
@@ -67,11 +69,7 @@ impl RabbitMqDescription {
 
     /// Returns the AMQP URL of the vhost `name`, which must not need escaping.
     pub fn amqp_url_of(&self, name: &str) -> String {
-        let base = self
-            .amqp_url
-            .rsplit_once('/')
-            .map_or(self.amqp_url.as_str(), |(base, _)| base);
-        format!("{base}/{name}")
+        format!("{}{name}", self.amqp_url.trim_end_matches("%2f"))
     }
 }
 

@@ -1,10 +1,8 @@
 //! Finds the programs of Postgres and RabbitMQ, and installs missing packages.
 
-use std::{
-    fs,
-    path::{Path, PathBuf},
-    process::{Command, Stdio},
-};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 
 use anyhow::{Context as _, Result, anyhow, bail, ensure};
 
@@ -67,8 +65,8 @@ pub fn ensure(needs: &[Need], say: &dyn Fn(&str)) -> Result<()> {
     if packages.is_empty() {
         return Ok(());
     }
-    let mut command = installer(&packages)?;
     let names = packages.join(" ");
+    let mut command = installer(&names)?;
     say(&format!("installing with apt-get: {names}"));
     let status = command
         .args(["-c", INSTALL, "install"])
@@ -91,8 +89,7 @@ fn has_python_venv() -> bool {
 }
 
 /// Returns a shell that may install packages.
-fn installer(missing: &[&str]) -> Result<Command> {
-    let names = missing.join(" ");
+fn installer(names: &str) -> Result<Command> {
     let by_hand = |reason: &str| {
         anyhow!(
             "{names}: {reason}\nRun this command, and then try again:\n\n  \

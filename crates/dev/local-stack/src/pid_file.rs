@@ -4,20 +4,16 @@
 //! another process. So it also says where the pid is valid. And a server keeps a lock on its log for as long as it runs,
 //! which is visible wherever the file is.
 
-use std::{
-    fs::{self, File},
-    path::PathBuf,
-    time::Duration,
-};
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use anyhow::{Result, bail, ensure};
 use nix::sys::signal::Signal;
 use serde::{Deserialize, Serialize};
 
-use crate::{
-    Stop, private,
-    process::{Identity, tail, wait_until},
-};
+use crate::process::{Detached, Identity, tail, wait_until};
+use crate::{Stop, private};
 
 #[derive(Debug)]
 pub(crate) struct PidFile {
@@ -31,7 +27,6 @@ struct Content {
     #[serde(flatten)]
     process: Identity,
     /// Absent in files of earlier versions.
-    #[serde(default)]
     scope: Option<PidScope>,
 }
 
@@ -117,7 +112,16 @@ impl PidFile {
         bail!("{server} {what}; the end of {log}:\n{end}")
     }
 
-    pub(crate) fn write(&self, process: Identity) -> Result<()> {
+    /// Starts the process that `prepare` returns, whose output goes to the log, unless it runs.
+    pub(crate) fn start(&self, prepare: impl FnOnce(&Path) -> Result<Detached>) -> Result<()> {
+        if self.running().is_some() {
+            return Ok(());
+        }
+        self.ensure_own()?;
+        self.write(prepare(&self.log)?.spawn()?)
+    }
+
+    fn write(&self, process: Identity) -> Result<()> {
         let content = Content {
             process,
             scope: PidScope::current(),

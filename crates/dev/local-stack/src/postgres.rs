@@ -1,29 +1,21 @@
 //! A private Postgres server.
 
-use std::{
-    fs,
-    os::unix::{fs::MetadataExt as _, process::CommandExt as _},
-    path::{Path, PathBuf},
-    process::{Command, Stdio},
-    time::Duration,
-};
+use std::fs;
+use std::os::unix::fs::MetadataExt as _;
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
-use nix::{
-    sys::{
-        signal::Signal,
-        statfs::{TMPFS_MAGIC, statfs},
-    },
-    unistd::{User, chown, geteuid},
-};
+use nix::sys::signal::Signal;
+use nix::sys::statfs::{TMPFS_MAGIC, statfs};
+use nix::unistd::{User, chown, geteuid};
 
-use crate::{
-    Durability, Stop, bootstrap, client, packages,
-    pid_file::PidFile,
-    private::{self, failed},
-    process::{Detached, Identity, output_of, succeeds, wait_until},
-    random,
-};
+use crate::pid_file::PidFile;
+use crate::private::{self, failed};
+use crate::process::{Detached, Identity, output_of, succeeds, wait_until};
+use crate::{Durability, Stop, bootstrap, client, packages, random};
 
 const READY_LIMIT: Duration = Duration::from_secs(60);
 const STOP_LIMIT: Duration = Duration::from_secs(20);
@@ -45,7 +37,7 @@ pub struct Postgres {
     /// Holds the log and the pid file.
     folder: PathBuf,
     /// Holds the data: see `data_folder`.
-    data: PathBuf,
+    pub(crate) data: PathBuf,
     port: u16,
     password: String,
     durability: Durability,
@@ -89,11 +81,6 @@ impl Postgres {
         self.port
     }
 
-    /// Returns whether the server is running.
-    pub fn is_running(&self) -> bool {
-        self.process().is_some()
-    }
-
     /// Returns the server's first process, if it is running. The others are its descendants.
     pub fn process(&self) -> Option<Identity> {
         self.pid_file().running()
@@ -101,27 +88,22 @@ impl Postgres {
 
     /// Starts the server without waiting until it is ready. The first start creates its data.
     pub fn spawn(&self) -> Result<()> {
-        if self.is_running() {
-            return Ok(());
-        }
-        self.pid_file().ensure_own()?;
-        if !self.data.join("PG_VERSION").is_file() {
-            self.initialise()?;
-        }
-        let mut server = Detached::new(
-            &packages::postgres_programs()?.join("postgres"),
-            &self.log(),
-        );
-        let command = server.command();
-        command.arg("-D").arg(&self.data);
-        for setting in self.settings() {
-            command.arg("-c").arg(setting);
-        }
-        self.as_user(command);
-        if self.durability == Durability::Discardable {
-            command.env("LANGUAGE", MESSAGES_LANGUAGE);
-        }
-        self.pid_file().write(server.spawn()?)
+        self.pid_file().start(|log| {
+            if !self.data.join("PG_VERSION").is_file() {
+                self.initialise()?;
+            }
+            let mut server = Detached::new(&packages::postgres_programs()?.join("postgres"), log);
+            let command = server.command();
+            command.arg("-D").arg(&self.data);
+            for setting in self.settings() {
+                command.arg("-c").arg(setting);
+            }
+            self.as_user(command);
+            if self.durability == Durability::Discardable {
+                command.env("LANGUAGE", MESSAGES_LANGUAGE);
+            }
+            Ok(server)
+        })
     }
 
     /// Waits until the server accepts connections, at most a minute. The error has the end of its log.
@@ -142,9 +124,7 @@ impl Postgres {
     /// Removes the data. The server must have been stopped.
     pub fn discard(&self) -> Result<()> {
         for folder in [self.data.clone(), self.files_copy()] {
-            if folder.exists() {
-                fs::remove_dir_all(&folder).with_context(failed("removing", &folder))?;
-            }
+            private::remove_folder(&folder)?;
         }
         if let Some(parent) = self.data.parent().filter(|parent| *parent != self.folder) {
             // The folder among the temporary files is empty now.
@@ -158,19 +138,18 @@ impl Postgres {
     pub fn follow(&self, primary: &Self) -> Result<()> {
         self.stop(Stop::Kill)?;
         self.discard()?;
-        private::create_folder(self.data())?;
-        self.give_to_user(self.data())?;
+        private::create_folder(&self.data)?;
+        self.give_to_user(&self.data)?;
         let mut command = client::command("pg_basebackup", &primary.admin_url())?;
         command
             .arg("--pgdata")
-            .arg(self.data())
+            .arg(&self.data)
             .args(["--write-recovery-conf", "--checkpoint=fast", "--no-sync"])
             .stdout(Stdio::null());
         self.as_user(&mut command);
         // The settings of the environment are removed, and so is the password if the environment has one, too.
         command.env("PGPASSWORD", &primary.password);
-        let output = client::run("pg_basebackup", &mut command, b"")?;
-        client::check("pg_basebackup", output)?;
+        client::run("pg_basebackup", &mut command, b"")?;
         self.spawn()?;
         self.wait_ready()?;
         primary.wait_streaming()
@@ -203,17 +182,9 @@ impl Postgres {
         bootstrap::execute(&self.admin_url(), &script)
     }
 
-    /// Holds the data.
-    pub(crate) fn data(&self) -> &Path {
-        &self.data
-    }
-
-    fn log(&self) -> PathBuf {
-        self.folder.join("postgres.log")
-    }
-
     fn pid_file(&self) -> PidFile {
-        PidFile::new(self.folder.join("postgres.pid"), self.log())
+        let log = self.folder.join("postgres.log");
+        PidFile::new(self.folder.join("postgres.pid"), log)
     }
 
     fn initialise(&self) -> Result<()> {

@@ -1,15 +1,14 @@
 //! Files and folders that other users of the machine cannot read, whatever the umask is: they hold secrets, or links that
 //! act for a user.
 
-use std::{
-    fs::{self, DirBuilder, File, OpenOptions, Permissions, set_permissions},
-    io::{ErrorKind, Write as _},
-    os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _},
-    path::Path,
-};
+use std::fs::{self, DirBuilder, File, OpenOptions, Permissions, set_permissions};
+use std::io::{ErrorKind, Write as _};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
+use std::path::Path;
 
 use anyhow::{Context as _, Result};
-use serde::{Serialize, de::DeserializeOwned};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 
 const FILE: u32 = 0o600;
 const FOLDER: u32 = 0o700;
@@ -63,13 +62,11 @@ pub fn write(path: &Path, content: &[u8]) -> Result<()> {
     if let Some(folder) = path.parent().filter(|folder| !folder.is_dir()) {
         create_folder(folder)?;
     }
-    let mut draft = path.as_os_str().to_owned();
-    draft.push(".new");
-    let draft = Path::new(&draft);
-    truncate(draft)?
+    let draft = path.with_added_extension("new");
+    truncate(&draft)?
         .write_all(content)
-        .with_context(failed("writing", draft))?;
-    fs::rename(draft, path).with_context(failed("writing", path))
+        .with_context(failed("writing", &draft))?;
+    fs::rename(&draft, path).with_context(failed("writing", path))
 }
 
 /// Writes a file of JSON atomically.

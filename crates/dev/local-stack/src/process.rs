@@ -3,24 +3,18 @@
 //! A process is identified by its pid and start time, so that a process which got the same pid later is never
 //! signalled.
 
-use std::{
-    ffi::OsStr,
-    fs::File,
-    io::{Read, Seek, SeekFrom},
-    path::{Path, PathBuf},
-    process::{Command, Stdio},
-    thread,
-    time::{Duration, Instant},
-};
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, Result, bail, ensure};
-use nix::{
-    sys::{
-        signal::{self, Signal},
-        wait::{WaitPidFlag, waitpid},
-    },
-    unistd::Pid,
-};
+use anyhow::{Context as _, Result, ensure};
+use nix::sys::signal::{self, Signal};
+use nix::sys::wait::{WaitPidFlag, waitpid};
+use nix::unistd::Pid;
 use procfs::process::{Process, Stat, all_processes};
 use serde::{Deserialize, Serialize};
 
@@ -130,24 +124,22 @@ fn processes() -> impl Iterator<Item = Process> {
 
 fn kill_all(family: &[Identity]) -> Result<()> {
     const LIMIT: Duration = Duration::from_secs(10);
-    let all_ended = |limit| {
-        wait_until(limit, || {
-            (!family.iter().any(Identity::is_alive)).then_some(())
-        })
-    };
+    let alive = || family.iter().find(|member| member.is_alive());
+    let have_ended = |limit| wait_until(limit, || alive().is_none().then_some(())).is_some();
     // Most children end on their own when their parent is gone, and then log no error.
-    if all_ended(Duration::from_millis(500)).is_some() {
+    if have_ended(Duration::from_millis(500)) {
         return Ok(());
     }
     for member in family {
         member.signal(Signal::SIGKILL);
     }
-    if all_ended(LIMIT).is_some() {
-        return Ok(());
-    }
-    let alive = family.iter().find(|member| member.is_alive());
-    let pid = alive.map_or(0, |member| member.pid);
-    bail!("process {pid} is still running {LIMIT:?} after it was killed")
+    let pid = || alive().map_or(0, |member| member.pid);
+    ensure!(
+        have_ended(LIMIT),
+        "process {} is still running {LIMIT:?} after it was killed",
+        pid()
+    );
+    Ok(())
 }
 
 /// A process in its own session, so that neither Ctrl-C nor a closed terminal reaches it.
@@ -199,17 +191,14 @@ impl Detached {
 
 /// Runs a command without output. Returns whether it succeeded.
 pub fn succeeds(command: &mut Command) -> bool {
-    let quiet = command
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null());
-    quiet.status().is_ok_and(|status| status.success())
+    let output = command.output();
+    output.is_ok_and(|output| output.status.success())
 }
 
 /// Runs a command without input. Returns its output, or an error with all that it printed if it failed.
 pub fn output_of(command: &mut Command) -> Result<String> {
     let program = command.get_program().display().to_string();
-    let output = command.stdin(Stdio::null()).output();
+    let output = command.output();
     let output = output.with_context(|| format!("running {program}"))?;
     let [text, errors] = [&output.stdout, &output.stderr].map(|it| String::from_utf8_lossy(it));
     let printed = format!("{errors}{text}");
@@ -244,14 +233,12 @@ pub fn poll<T>(
 pub fn tail(path: &Path, lines: usize) -> String {
     const WINDOW: u64 = 16 * 1024;
     let mut bytes = Vec::new();
-    let read = File::open(path).and_then(|mut file| {
+    // A file that is missing has no lines.
+    let _ = File::open(path).and_then(|mut file| {
         let length = file.metadata()?.len();
         file.seek(SeekFrom::Start(length.saturating_sub(WINDOW)))?;
         file.read_to_end(&mut bytes)
     });
-    if read.is_err() {
-        return String::new();
-    }
     let text = String::from_utf8_lossy(&bytes);
     let all: Vec<&str> = text.lines().collect();
     all.get(all.len().saturating_sub(lines)..)

@@ -1,25 +1,19 @@
 //! A private RabbitMQ server with its own port mapper and the management plugin.
 
-use std::{
-    io::{Read, Write},
-    net::{Ipv4Addr, SocketAddr, TcpStream},
-    path::PathBuf,
-    process::Command,
-    time::Duration,
-};
+use std::io::{Read, Write};
+use std::net::{Ipv4Addr, SocketAddr, TcpStream};
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use nix::sys::signal::Signal;
 use serde::{Deserialize, Serialize};
 
-use crate::{
-    Durability, Stop,
-    description::RabbitMqDescription,
-    packages,
-    pid_file::PidFile,
-    private,
-    process::{Detached, Identity, output_of, tail, wait_until},
-};
+use crate::description::RabbitMqDescription;
+use crate::pid_file::PidFile;
+use crate::process::{Detached, Identity, output_of, tail, wait_until};
+use crate::{Durability, Stop, packages, private};
 
 const READY_LIMIT: Duration = Duration::from_secs(120);
 const STOP_LIMIT: Duration = Duration::from_secs(30);
@@ -86,11 +80,6 @@ impl RabbitMq {
         self.ports.amqp
     }
 
-    /// Returns whether the server is running.
-    pub fn is_running(&self) -> bool {
-        self.process().is_some()
-    }
-
     /// Returns the server's first process, if it is running. The others are its descendants.
     pub fn process(&self) -> Option<Identity> {
         self.pid_file().running()
@@ -98,19 +87,13 @@ impl RabbitMq {
 
     /// Starts the server without waiting until it is ready.
     pub fn spawn(&self) -> Result<()> {
-        if self.is_running() {
-            return Ok(());
-        }
-        self.pid_file().ensure_own()?;
-        self.write_configuration()?;
-        self.spawn_port_mapper()?;
-        let mut server = Detached::new(&packages::rabbitmq_server()?, &self.log());
-        let command = server.command();
-        command
-            .env_clear()
-            .current_dir(&self.folder)
-            .envs(self.environment());
-        self.pid_file().write(server.spawn()?)
+        self.pid_file().start(|log| {
+            self.write_configuration()?;
+            self.spawn_port_mapper()?;
+            let mut server = Detached::new(&packages::rabbitmq_server()?, log);
+            self.set_environment(server.command());
+            Ok(server)
+        })
     }
 
     /// Waits until AMQP and the management API are available, at most two minutes. The error has the end of its log.
@@ -130,8 +113,7 @@ impl RabbitMq {
 
     /// Removes all queues and messages. The server must have been stopped.
     pub fn discard(&self) -> Result<()> {
-        let data = self.folder.join("mnesia");
-        private::remove_folder(&data)
+        private::remove_folder(&self.folder.join("mnesia"))
     }
 
     pub(crate) fn stop_port_mapper(&self) -> Result<()> {
@@ -158,58 +140,34 @@ impl RabbitMq {
             .map(|node| format!("'{node}'"))
             .collect();
         let peers = peers.join(", ");
-        self.control(&[
-            "eval",
-            &format!("[begin {expressions} end || Peer <- [{peers}]]."),
-        ])
-    }
-
-    /// Runs `rabbitmqctl`.
-    fn control(&self, arguments: &[&str]) -> Result<()> {
+        let call = format!("[begin {expressions} end || Peer <- [{peers}]].");
         let program = packages::rabbitmq_server()?.with_file_name("rabbitmqctl");
-        let mut command = Command::new(program);
-        command
-            .env_clear()
-            .current_dir(&self.folder)
-            .envs(self.environment())
-            .args(["--node", &self.node])
-            .args(arguments);
-        output_of(&mut command).map(drop)
+        let mut control = Command::new(program);
+        self.set_environment(&mut control);
+        output_of(control.args(["--node", &self.node, "eval", &call])).map(drop)
     }
 
     /// Starts a port mapper. Erlang would start one itself and never stop it. This one is stopped with the
     /// server.
     fn spawn_port_mapper(&self) -> Result<()> {
-        if !self.owns_port_mapper() || self.port_mapper_pid_file().running().is_some() {
+        let cluster = self.cluster.as_ref();
+        let owns_mapper = cluster.is_none_or(|cluster| cluster.nodes.first() == Some(&self.node));
+        let pid_file = self.port_mapper_pid_file();
+        if !owns_mapper || pid_file.running().is_some() {
             return Ok(());
         }
-        self.port_mapper_pid_file().ensure_own()?;
-        let program =
-            packages::on_path("epmd").context("cannot find epmd, Erlang's port mapper")?;
-        let mut mapper = Detached::new(&program, &self.log());
-        mapper
-            .command()
-            .env_clear()
-            .current_dir(&self.folder)
-            .args([
-                "-address",
-                "127.0.0.1",
-                "-port",
-                &self.ports.epmd.to_string(),
-            ]);
-        let process = mapper.spawn()?;
-        self.port_mapper_pid_file().write(process)?;
-        let listens = wait_until(Duration::from_secs(10), || {
-            connect(self.ports.epmd).map(drop)
-        });
+        let port = self.ports.epmd;
+        pid_file.start(|log| {
+            let program = packages::on_path("epmd");
+            let program = program.context("cannot find epmd, Erlang's port mapper")?;
+            let mut mapper = Detached::new(&program, log);
+            let command = mapper.command().env_clear().current_dir(&self.folder);
+            command.args(["-address", "127.0.0.1", "-port", &port.to_string()]);
+            Ok(mapper)
+        })?;
+        let listens = wait_until(Duration::from_secs(10), || connect(port).map(drop));
         let end = || tail(&self.log(), 10);
         listens.with_context(|| format!("epmd did not listen within ten seconds:\n{}", end()))
-    }
-
-    fn owns_port_mapper(&self) -> bool {
-        self.cluster
-            .as_ref()
-            .is_none_or(|cluster| cluster.nodes.first() == Some(&self.node))
     }
 
     fn log(&self) -> PathBuf {
@@ -227,32 +185,27 @@ impl RabbitMq {
     fn write_configuration(&self) -> Result<()> {
         private::create_folder(&self.folder)?;
         for folder in ["home", "mnesia", "log", "conf.d"] {
-            let folder = self.folder.join(folder);
-            private::create_folder(&folder)?;
+            private::create_folder(&self.folder.join(folder))?;
         }
         let cookie = self.folder.join("home/.erlang.cookie");
         if let Some(cluster) = self.cluster.as_ref().filter(|_| !cookie.exists()) {
             private::write(&cookie, cluster.cookie.as_bytes())?;
         }
-        for (name, content) in [
-            ("rabbitmq.conf", self.configuration()),
-            ("advanced.config", self.advanced_configuration().to_owned()),
-            ("rabbitmq-env.conf", String::new()),
-            ("enabled_plugins", "[rabbitmq_management].\n".to_owned()),
-        ] {
-            let file = self.folder.join(name);
-            // One of them has the password.
-            private::write(&file, content.as_bytes())?;
-        }
-        Ok(())
-    }
-
-    fn advanced_configuration(&self) -> &'static str {
-        match self.cluster {
+        let advanced = match self.cluster {
             // Nodes that do not respond are noticed after some seconds instead of a minute.
             Some(_) => "[{kernel, [{net_ticktime, 8}]}].\n",
             None => "[].\n",
+        };
+        for (name, content) in [
+            ("rabbitmq.conf", self.configuration()),
+            ("advanced.config", advanced.to_owned()),
+            ("rabbitmq-env.conf", String::new()),
+            ("enabled_plugins", "[rabbitmq_management].\n".to_owned()),
+        ] {
+            // One of them has the password.
+            private::write(&self.folder.join(name), content.as_bytes())?;
         }
+        Ok(())
     }
 
     fn cluster_configuration(&self) -> String {
@@ -295,9 +248,10 @@ impl RabbitMq {
         )
     }
 
-    fn environment(&self) -> Vec<(&'static str, String)> {
+    /// What the programs of the server need to find its folder and its ports.
+    fn set_environment(&self, command: &mut Command) {
         let inside = |name: &str| self.folder.join(name).display().to_string();
-        vec![
+        command.env_clear().current_dir(&self.folder).envs([
             ("PATH", std::env::var("PATH").unwrap_or_default()),
             ("LANG", "C.UTF-8".to_owned()),
             ("HOME", inside("home")),
@@ -319,7 +273,7 @@ impl RabbitMq {
             ),
             // Makes the start script replace itself by the server instead of waiting for it.
             ("RUNNING_UNDER_SYSTEMD", "true".to_owned()),
-        ]
+        ]);
     }
 
     /// Sends the protocol header and expects any frame on channel 0.

@@ -1,6 +1,8 @@
 //! Random values, and stable names.
 
-use std::{fs::File, io::Read as _, path::Path};
+use std::fs::File;
+use std::io::Read as _;
+use std::path::Path;
 
 use anyhow::{Context as _, Result};
 
@@ -15,10 +17,7 @@ pub fn bytes<const N: usize>() -> Result<[u8; N]> {
 
 /// Returns a password of 128 random bits in hex digits, which need no escaping in URLs and configuration files.
 pub fn password() -> Result<String> {
-    Ok(bytes::<16>()?
-        .iter()
-        .map(|byte| format!("{byte:02x}"))
-        .collect())
+    Ok(format!("{:032x}", u128::from_be_bytes(bytes()?)))
 }
 
 /// Returns eight random hex digits, to tell what one run creates from what others do.
@@ -33,13 +32,10 @@ pub fn seed() -> Result<u64> {
 
 /// Returns a short, stable name for a path: its FNV-1a hash in eight hex digits. Not for secrets.
 pub(crate) fn short_hash(path: &Path) -> String {
-    let hash = path
-        .as_os_str()
-        .as_encoded_bytes()
-        .iter()
-        .fold(0x811c_9dc5_u32, |hash, byte| {
-            (hash ^ u32::from(*byte)).wrapping_mul(0x0100_0193)
-        });
+    let bytes = path.as_os_str().as_encoded_bytes().iter();
+    let hash = bytes.fold(0x811c_9dc5_u32, |hash, byte| {
+        (hash ^ u32::from(*byte)).wrapping_mul(0x0100_0193)
+    });
     format!("{hash:08x}")
 }
 

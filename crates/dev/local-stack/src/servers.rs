@@ -5,14 +5,10 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result};
 use serde::{Deserialize, Serialize};
 
-use crate::{
-    Description, Postgres, RabbitMq, Roles,
-    description::PostgresDescription,
-    packages::{self, Need},
-    ports,
-    private::{self, failed},
-    rabbitmq, random,
-};
+use crate::description::PostgresDescription;
+use crate::packages::{self, Need};
+use crate::private::{self, failed};
+use crate::{Description, Postgres, RabbitMq, Roles, ports, rabbitmq, random};
 
 /// A private Postgres and a private RabbitMQ.
 #[derive(Debug)]
@@ -35,7 +31,6 @@ struct State {
     durability: Durability,
     postgres_port: u16,
     postgres_password: String,
-    #[serde(default)]
     standby_port: Option<u16>,
     rabbitmq_ports: rabbitmq::Ports,
     rabbitmq_password: String,
@@ -151,11 +146,10 @@ impl Servers {
     /// Stops both servers, their children and the port mapper. Does nothing to what is not running. One that does not
     /// end keeps none of the others running.
     pub fn stop(&self, how: Stop) -> Result<()> {
-        let postgres: Vec<_> = self.databases().map(|server| server.stop(how)).collect();
-        let postgres: Result<()> = postgres.into_iter().collect();
-        let broker: Vec<_> = self.broker().map(|node| node.stop(how)).collect();
-        let broker: Result<()> = broker.into_iter().collect();
-        postgres.and(broker).and(self.rabbitmq.stop_port_mapper())
+        let databases = self.databases().map(|server| server.stop(how));
+        let stopped = databases.chain(self.broker().map(|node| node.stop(how)));
+        let stopped = stopped.fold(Ok(()), Result::and);
+        stopped.and(self.rabbitmq.stop_port_mapper())
     }
 
     /// The database servers.
@@ -209,28 +203,22 @@ impl Servers {
     /// Replaces ports that other programs have taken.
     fn replace_taken_ports(&self, state: &mut State) -> Result<()> {
         let mut held = Vec::new();
-        if !self.postgres.is_running() {
+        if self.postgres.process().is_none() {
             held.push(&mut state.postgres_port);
         }
         let standby = self.postgres_standby.as_ref();
-        if standby.is_some_and(|standby| !standby.is_running()) {
+        if standby.is_some_and(|standby| standby.process().is_none()) {
             held.extend(&mut state.standby_port);
         }
-        if !self.rabbitmq.is_running() {
+        if self.rabbitmq.process().is_none() {
             // A port mapper that outlived its server may hold the port.
             self.rabbitmq.stop(Stop::Kill)?;
             self.rabbitmq.stop_port_mapper()?;
             let first = std::iter::once(&mut state.rabbitmq_ports);
-            let broker = first.chain(&mut state.rabbitmq_peers);
-            held.extend(broker.flat_map(|node| {
-                let rabbitmq::Ports {
-                    amqp,
-                    management,
-                    distribution,
-                    epmd,
-                } = node;
-                [amqp, management, distribution, epmd]
-            }));
+            for node in first.chain(&mut state.rabbitmq_peers) {
+                held.extend([&mut node.amqp, &mut node.management]);
+                held.extend([&mut node.distribution, &mut node.epmd]);
+            }
         }
         for port in held {
             *port = ports::prefer(*port)?;
@@ -243,7 +231,7 @@ impl Servers {
         let Some(standby) = &self.postgres_standby else {
             return Ok(());
         };
-        if !standby.is_running() {
+        if standby.process().is_none() {
             self.postgres.set_synchronous(false)?;
             standby.follow(&self.postgres)?;
         }

@@ -3,13 +3,14 @@
 use std::env;
 
 use anyhow::Context as _;
+use local_stack::packages::{self, Need};
 use local_stack::{
-    Durability, Layout, Parts, Roles, Servers, bootstrap, database_name,
-    packages::{self, Need},
-    with_database,
+    Durability, Layout, Parts, Roles, Servers, bootstrap, database_name, with_database,
 };
 
-use crate::{output::say, secrets::Secrets, workspace::Workspace};
+use crate::output::say;
+use crate::secrets::Secrets;
+use crate::workspace::Workspace;
 
 const DATABASE: &str = "countersign";
 

@@ -1,13 +1,12 @@
 //! The HTTP client of these commands. It can repeat calls while a process is unavailable, and print them.
 
-use std::{
-    thread,
-    time::{Duration, Instant},
-};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, anyhow, bail, ensure};
 use serde_json::{Value, json};
-use ureq::{Agent, http::Request};
+use ureq::Agent;
+use ureq::http::Request;
 
 use crate::{interrupt, transcript};
 
@@ -78,11 +77,9 @@ impl<'call> Call<'call> {
     }
 
     /// Adds a bearer token.
-    pub fn token(self, token: &'call str) -> Self {
-        Self {
-            token: Some(token),
-            ..self
-        }
+    pub fn token(mut self, token: &'call str) -> Self {
+        self.token = Some(token);
+        self
     }
 
     /// Adds a header.
@@ -92,11 +89,9 @@ impl<'call> Call<'call> {
     }
 
     /// Adds a JSON body.
-    pub fn body(self, body: Value) -> Self {
-        Self {
-            body: Some(body),
-            ..self
-        }
+    pub fn body(mut self, body: Value) -> Self {
+        self.body = Some(body);
+        self
     }
 }
 
@@ -302,10 +297,8 @@ impl Client {
             None => self.agent.run(request.body(())?)?,
         };
         let status = response.status().as_u16();
-        let retry_after = response
-            .headers()
-            .get("retry-after")
-            .and_then(|value| value.to_str().ok()?.parse().ok());
+        let retry_after = response.headers().get("retry-after");
+        let retry_after = retry_after.and_then(|value| value.to_str().ok()?.parse().ok());
         let text = response.body_mut().read_to_string()?;
         let body = serde_json::from_str(&text).unwrap_or(Value::String(text));
         Ok((status, retry_after, body))

@@ -1,9 +1,7 @@
 //! A lock in Postgres that is held for as long as it is needed.
 
-use std::{
-    io::{BufRead as _, BufReader, Write as _},
-    process::{Child, ChildStdin, Stdio},
-};
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::process::{Child, Stdio};
 
 use anyhow::{Context as _, ensure};
 use local_stack::client;
@@ -11,27 +9,17 @@ use local_stack::client;
 const HELD: &str = "held";
 
 /// The locks of one transaction. Dropping it ends the transaction.
-pub struct HeldLock {
-    session: Child,
-    /// Closing it ends the session.
-    input: Option<ChildStdin>,
-}
+pub struct HeldLock(Child);
 
 impl HeldLock {
     /// Runs statements in a transaction, and returns when they have their locks.
     pub fn acquire(url: &str, statements: &str) -> anyhow::Result<Self> {
-        let mut session = client::psql(url)?
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .context("running psql")?;
-        let mut input = session.stdin.take().context("psql has no input")?;
+        let mut psql = client::psql(url)?;
+        let session = psql.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
+        let mut lock = Self(session.context("running psql")?);
+        let input = lock.0.stdin.as_mut().context("psql has no input")?;
         writeln!(input, "BEGIN;\n{statements}\n\\echo {HELD}")?;
-        let output = session.stdout.take().context("psql has no output")?;
-        let lock = Self {
-            session,
-            input: Some(input),
-        };
+        let output = lock.0.stdout.take().context("psql has no output")?;
         let mut lines = BufReader::new(output).lines();
         let held = lines.any(|line| line.is_ok_and(|line| line == HELD));
         ensure!(held, "the locks could not be taken");
@@ -41,8 +29,7 @@ impl HeldLock {
 
 impl Drop for HeldLock {
     fn drop(&mut self) {
-        drop(self.input.take());
-        // It ends by itself, and with it the transaction.
-        let _ = self.session.wait();
+        // It closes the input, which ends the session and with it the transaction.
+        let _ = self.0.wait();
     }
 }

@@ -4,17 +4,16 @@
 //! Another checkout may be at the same path in another container, so a path proves nothing. The identity is random. It is
 //! written to the folder of the system, and every process of the system has it in its environment.
 
-use std::{
-    collections::BTreeMap, ffi::OsStr, fs, os::unix::fs::MetadataExt as _, path::Path,
-    process::Command,
-};
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::fs;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::Path;
+use std::process::Command;
 
 use anyhow::Context as _;
-use local_stack::{
-    private,
-    process::{Identity, find_by_variable},
-    random,
-};
+use local_stack::process::{Identity, find_by_variable};
+use local_stack::{private, random};
 use serde::{Deserialize, Serialize};
 
 use crate::workspace::Workspace;

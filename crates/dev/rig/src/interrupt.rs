@@ -1,41 +1,34 @@
 //! Handles Ctrl-C, SIGTERM and a closed terminal, which reach the whole program.
 
-use std::{
-    process::{Child, ExitStatus},
-    sync::{
-        Arc, LazyLock,
-        atomic::{AtomicUsize, Ordering},
-    },
-    thread,
-    time::{Duration, Instant},
-};
+use std::process::{Child, ExitStatus};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, LazyLock};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use local_stack::process;
-use nix::{
-    sys::signal::{Signal, kill},
-    unistd::Pid,
-};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 const POLL: Duration = Duration::from_millis(50);
 
-/// Zero, or the last signal.
-static SIGNAL: LazyLock<Arc<AtomicUsize>> = LazyLock::new(Arc::default);
+/// Whether a signal arrived.
+static CAME: LazyLock<Arc<AtomicBool>> = LazyLock::new(Arc::default);
 
 /// Catches the signals, which no longer end the program.
 pub fn watch() -> anyhow::Result<()> {
     for number in [SIGINT, SIGTERM, SIGHUP] {
-        let value = usize::try_from(number)?;
-        signal_hook::flag::register_usize(number, Arc::clone(&SIGNAL), value)
-            .context("watching for signals")?;
+        let registered = signal_hook::flag::register(number, Arc::clone(&CAME));
+        registered.context("watching for signals")?;
     }
     Ok(())
 }
 
 /// Whether a signal arrived.
 pub fn came() -> bool {
-    SIGNAL.load(Ordering::SeqCst) != 0
+    CAME.load(Ordering::SeqCst)
 }
 
 /// Fails if a signal was received, so that loops can end with `?`.

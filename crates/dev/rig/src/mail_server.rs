@@ -1,10 +1,8 @@
 //! A minimal mail server that records messages.
 
-use std::{
-    io::{self, BufRead as _, BufReader, Write as _},
-    net::{SocketAddr, TcpStream},
-    sync::{Arc, Mutex},
-};
+use std::io::{self, BufRead as _, BufReader, Write as _};
+use std::net::{SocketAddr, TcpStream};
+use std::sync::{Arc, Mutex};
 
 use crate::sync::{ToggleListener, Watch, lock};
 
@@ -24,16 +22,10 @@ struct State {
     mails: Vec<Mail>,
     texts: Vec<String>,
     commands: Vec<String>,
-    refusal: Option<Refusal>,
+    /// A command, the reply that refuses it, and how many more times.
+    refusal: Option<(&'static str, String, u32)>,
     /// What recipients have in their addresses for whom there is no reply.
     silent_for: Arc<Watch<Option<&'static str>>>,
-}
-
-#[derive(Debug)]
-struct Refusal {
-    command: &'static str,
-    reply: String,
-    times: u32,
 }
 
 /// A mail server that records what it gets.
@@ -105,11 +97,7 @@ impl MailServer {
     /// Refuses the next `times` commands that begin with `command`, where `.` is the end of a message. In the
     /// reply, `{to}` stands for the recipient.
     pub fn refuse_with(&self, command: &'static str, reply: &str, times: u32) {
-        lock(&self.state).refusal = Some(Refusal {
-            command,
-            reply: reply.to_owned(),
-            times,
-        });
+        lock(&self.state).refusal = Some((command, reply.to_owned(), times));
     }
 }
 
@@ -179,11 +167,13 @@ fn take(mail: &Mail, state: &Mutex<State>) -> String {
 
 fn refused(command: &str, mail: &Mail, state: &Mutex<State>) -> Option<String> {
     let mut state = lock(state);
-    let refusal = state.refusal.as_mut();
-    let refusal = refusal.filter(|refusal| refusal.command == command && refusal.times > 0)?;
-    refusal.times -= 1;
+    let (refused, reply, times) = state.refusal.as_mut()?;
+    if *refused != command || *times == 0 {
+        return None;
+    }
+    *times -= 1;
     let to = mail.to.last().map_or("", String::as_str);
-    Some(refusal.reply.replace("{to}", to))
+    Some(reply.replace("{to}", to))
 }
 
 fn read_line(stream: &mut BufReader<TcpStream>) -> io::Result<Option<String>> {

@@ -1,14 +1,17 @@
 //! Programs that start systems of their own, and remove them, even when a run is killed.
 
-use std::{env, path::Path, process::ExitCode, thread, time::Duration};
+use std::path::Path;
+use std::process::ExitCode;
+use std::time::Duration;
+use std::{env, thread};
 
 use anyhow::{Context as _, bail};
-use local_stack::{
-    Servers, Stop, private,
-    process::{Detached, Identity},
-};
+use local_stack::process::{Detached, Identity};
+use local_stack::{Servers, Stop, private};
 
-use crate::{errln, instance, interrupt, output::say, paint, workspace::Workspace};
+use crate::output::say;
+use crate::workspace::Workspace;
+use crate::{errln, instance, interrupt, paint};
 
 const POLL: Duration = Duration::from_millis(200);
 

@@ -1,10 +1,8 @@
 //! Colours, when the output is a terminal.
 
-use std::{
-    env,
-    io::{IsTerminal, stdout},
-    sync::LazyLock,
-};
+use std::env;
+use std::io::{IsTerminal, stdout};
+use std::sync::LazyLock;
 
 static COLOURED: LazyLock<bool> = LazyLock::new(|| {
     let set = |name| env::var_os(name).is_some_and(|value| !value.is_empty() && value != "0");
@@ -54,9 +52,6 @@ pub fn dim(text: &str) -> String {
 
 /// Colours the prefix of the process at this position in the list.
 pub fn prefix(position: usize, text: &str) -> String {
-    let code = PREFIXES
-        .get(position % PREFIXES.len())
-        .copied()
-        .unwrap_or(0);
+    let code = PREFIXES.get(position % PREFIXES.len()).unwrap_or(&0);
     coloured(&code.to_string(), text)
 }

@@ -1,19 +1,18 @@
 //! The processes of a system, their order, ports and settings.
 
-use std::{collections::BTreeMap, sync::Mutex};
+use std::collections::BTreeMap;
+use std::sync::Mutex;
 
 use anyhow::{Context, bail, ensure};
 use local_stack::ports;
 
-use crate::{
-    backing::Backing,
-    instance::{self, MARKER, Variables},
-    output::say,
-    process::Process,
-    secrets::Secrets,
-    stack_file::Admin,
-    workspace::Workspace,
-};
+use crate::backing::Backing;
+use crate::instance::{self, MARKER, Variables};
+use crate::output::say;
+use crate::process::Process;
+use crate::secrets::Secrets;
+use crate::stack_file::Admin;
+use crate::workspace::Workspace;
 
 /// The packages whose programs run.
 pub(crate) const PACKAGES: [&str; 3] = ["demo-engine", ALL_SERVICES, "gateway"];

@@ -1,22 +1,19 @@
 //! One process of a system, across its restarts, and all processes of a workspace.
 
-use std::{sync::Mutex, time::Duration};
+use std::sync::Mutex;
+use std::time::Duration;
 
 use anyhow::Context as _;
-use local_stack::{
-    Servers, Stop,
-    process::{Identity, wait_until},
-};
+use local_stack::process::{Identity, wait_until};
+use local_stack::{Servers, Stop};
 use nix::sys::signal::Signal;
 
-use crate::{
-    instance::{self, Variables},
-    interrupt,
-    output::say,
-    stack_file::Stack,
-    sync::lock,
-    workspace::Workspace,
-};
+use crate::instance::{self, Variables};
+use crate::interrupt;
+use crate::output::say;
+use crate::stack_file::Stack;
+use crate::sync::lock;
+use crate::workspace::Workspace;
 
 /// A little more than the processes' own limit.
 const STOP_LIMIT: Duration = Duration::from_secs(30);
@@ -135,9 +132,9 @@ pub fn stop_all(workspace: &Workspace) -> anyhow::Result<usize> {
 pub fn stop(workspace: &Workspace) -> anyhow::Result<(usize, bool)> {
     let stopped = stop_all(workspace);
     let servers = Servers::find(&workspace.servers())?;
-    let is_running =
-        |servers: &Servers| servers.postgres.is_running() || servers.rabbitmq.is_running();
-    let servers_ran = servers.as_ref().is_some_and(is_running);
+    let servers_ran = servers.as_ref().is_some_and(|servers| {
+        servers.postgres.process().is_some() || servers.rabbitmq.process().is_some()
+    });
     servers.map_or(Ok(()), |servers| servers.stop(Stop::Graceful))?;
     let stopped = stopped?;
     Stack::remove(workspace);

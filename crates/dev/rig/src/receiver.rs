@@ -1,13 +1,9 @@
 //! A receiver of webhooks, or of any other HTTP requests.
 
-use std::{
-    io::{self, Read as _, Write as _},
-    net::{Ipv4Addr, SocketAddr, TcpStream},
-    sync::{
-        Arc,
-        atomic::{AtomicUsize, Ordering},
-    },
-};
+use std::io::{self, Read as _, Write as _};
+use std::net::{Ipv4Addr, SocketAddr, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use httparse::{EMPTY_HEADER, Status};
 

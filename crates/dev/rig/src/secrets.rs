@@ -1,6 +1,7 @@
 //! Keys and passwords of the local system. They are created once, and only their owner can read them.
 
-use std::{fs, path::PathBuf};
+use std::fs;
+use std::path::PathBuf;
 
 use anyhow::Context;
 use local_stack::{Roles, private, random};

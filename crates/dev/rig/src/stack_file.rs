@@ -1,6 +1,7 @@
 //! `.local/stack.json`: the URLs, processes and credentials of the running system.
 
-use std::{fs, path::PathBuf};
+use std::fs;
+use std::path::PathBuf;
 
 use local_stack::private;
 use serde::{Deserialize, Serialize};

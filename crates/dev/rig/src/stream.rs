@@ -1,16 +1,12 @@
 //! Prints the logs of all processes, each line with the name of its process in a colour.
 
-use std::{
-    fs::File,
-    io::{Read, Write, stdout},
-    path::PathBuf,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
-    thread::{self, JoinHandle},
-    time::Duration,
-};
+use std::fs::File;
+use std::io::{Read, Write, stdout};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
 
 use crate::paint;
 

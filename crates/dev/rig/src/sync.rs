@@ -1,11 +1,9 @@
 //! Threads, locks, a value that threads wait for, and a listener on a loopback port that can be closed and reopened.
 
-use std::{
-    net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream},
-    sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
-    thread,
-    time::Duration,
-};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::Duration;
 
 use anyhow::Context;
 use local_stack::ports;
@@ -15,10 +13,8 @@ const STACK_SIZE: usize = 256 * 1024;
 
 /// Starts a thread with a small stack. Returns `None` when the system cannot start one.
 pub fn spawn(work: impl FnOnce() + Send + 'static) -> Option<thread::JoinHandle<()>> {
-    thread::Builder::new()
-        .stack_size(STACK_SIZE)
-        .spawn(work)
-        .ok()
+    let thread = thread::Builder::new().stack_size(STACK_SIZE);
+    thread.spawn(work).ok()
 }
 
 /// Waits for a thread, and fails if it panicked.
@@ -61,14 +57,9 @@ impl<T: Copy> Watch<T> {
 
     /// Blocks while `condition` holds. Returns the first value for which it does not.
     pub fn wait_while(&self, condition: impl Fn(&T) -> bool) -> T {
-        let mut value = lock(&self.value);
-        while condition(&value) {
-            value = self
-                .changed
-                .wait(value)
-                .unwrap_or_else(PoisonError::into_inner);
-        }
-        *value
+        let value = lock(&self.value);
+        let value = self.changed.wait_while(value, |value| condition(value));
+        *value.unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -1,36 +1,29 @@
 //! A whole system: its servers and its processes.
 
-use std::{
-    fs::File,
-    io::{BufRead as _, BufReader},
-    sync::atomic::{AtomicUsize, Ordering},
-    thread,
-    time::{Duration, Instant},
-};
+use std::fs::File;
+use std::io::{BufRead as _, BufReader};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, ensure};
-use local_stack::{
-    Layout, Servers,
-    packages::{self, Need},
-    ports, private,
-    process::{Detached, Identity, tail},
-};
+use local_stack::packages::{self, Need};
+use local_stack::process::{Detached, Identity, tail};
+use local_stack::{Layout, Servers, ports, private};
 
-use crate::{
-    backing::Backing,
-    client::{Client, Person},
-    instance::{self, Variables},
-    interrupt,
-    output::say,
-    plan::{self, LAST_STAGE, Replicas},
-    process::{self, Process},
-    programs::{self, Programs, Source},
-    secrets::Secrets,
-    stack_file::{Admin, Databases, Entry, Stack},
-    stream::Stream,
-    sync::{join, lock},
-    workspace::Workspace,
-};
+use crate::backing::Backing;
+use crate::client::{Client, Person};
+use crate::instance::{self, Variables};
+use crate::interrupt;
+use crate::output::say;
+use crate::plan::{self, LAST_STAGE, Replicas};
+use crate::process::{self, Process};
+use crate::programs::{self, Programs, Source};
+use crate::secrets::Secrets;
+use crate::stack_file::{Admin, Databases, Entry, Stack};
+use crate::stream::Stream;
+use crate::sync::{join, lock};
+use crate::workspace::Workspace;
 
 /// A busy machine takes long to start a process.
 const READY_LIMIT: Duration = Duration::from_secs(180);
@@ -185,10 +178,8 @@ impl System {
 
     /// The private servers.
     pub fn servers(&self) -> anyhow::Result<&Servers> {
-        self.backing
-            .servers
-            .as_ref()
-            .context("there are no servers")
+        let servers = self.backing.servers.as_ref();
+        servers.context("there are no servers")
     }
 
     /// A client of the gateway.

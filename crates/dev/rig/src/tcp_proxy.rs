@@ -3,17 +3,13 @@
 //! Before a cut, responses are held back for a moment, so that some requests take effect without the caller
 //! receiving a response.
 
-use std::{
-    collections::HashMap,
-    io::{Read, Write},
-    net::{Ipv4Addr, Shutdown, TcpStream},
-    sync::{
-        Arc, Mutex,
-        atomic::{AtomicU64, Ordering},
-    },
-    thread,
-    time::Duration,
-};
+use std::collections::HashMap;
+use std::io::{Read, Write};
+use std::net::{Ipv4Addr, Shutdown, TcpStream};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::Duration;
 
 use crate::sync::{ToggleListener, Watch, lock, spawn};
 

@@ -1,9 +1,7 @@
 //! The processes of a system that verify access tokens.
 
-use crate::{
-    client::{Call, Client},
-    system::System,
-};
+use crate::client::{Call, Client};
+use crate::system::System;
 
 /// A process that verifies tokens.
 pub struct Verifier {

@@ -1,12 +1,10 @@
 //! The project's folders, and cargo in them.
 
-use std::{
-    collections::BTreeMap,
-    env,
-    fs::File,
-    path::{Path, PathBuf},
-    process::{Command, Stdio},
-};
+use std::collections::BTreeMap;
+use std::env;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 
 use anyhow::{Context, ensure};
 use cargo_metadata::Message;

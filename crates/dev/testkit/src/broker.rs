@@ -12,6 +12,7 @@ pub struct TestBroker {
 
 impl TestBroker {
     /// Creates an empty vhost.
+    #[expect(clippy::new_without_default, reason = "each is another one")]
     pub fn new() -> Self {
         let vhost = format!("test_{}", hex::encode(rand::random::<[u8; 8]>()));
         let broker = Self { vhost };
@@ -63,12 +64,6 @@ impl TestBroker {
             let name = name.replace(' ', "%20").replace('>', "%3E");
             delete(&format!("connections/{name}"));
         }
-    }
-}
-
-impl Default for TestBroker {
-    fn default() -> Self {
-        Self::new()
     }
 }
 

@@ -46,11 +46,11 @@ impl TestDatabase {
     }
 
     fn clone_of(kind: &str, migrate: impl FnOnce(&Roles)) -> Self {
-        let mut admin = connect(&servers().postgres.admin_url);
-        let template = template(&mut admin, kind, migrate);
+        let mut server = server();
+        let template = template(&mut server, kind, migrate);
         let name = format!("test_{}", hex::encode(rand::random::<[u8; 8]>()));
         let create = format!("CREATE DATABASE {name} TEMPLATE {template}");
-        diesel::sql_query(create).execute(&mut admin).unwrap();
+        execute(&mut server, &create);
         let urls = servers().postgres.roles_of(&name).unwrap();
         Self { name, urls }
     }
@@ -87,17 +87,13 @@ impl TestDatabase {
 
     /// Makes the database unavailable, by closing all connections and refusing new ones, or available again.
     pub fn set_reachable(&self, reachable: bool) {
-        let mut admin = connect(&servers().postgres.admin_url);
-        let name = &self.name;
-        let allow = format!("ALTER DATABASE {name} ALLOW_CONNECTIONS {reachable}");
-        diesel::sql_query(allow).execute(&mut admin).unwrap();
+        self.alter(&format!("ALLOW_CONNECTIONS {reachable}"));
         if !reachable {
-            diesel::sql_query(
-                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = $1",
-            )
-            .bind::<Text, _>(name)
-            .execute(&mut admin)
-            .unwrap();
+            let close = format!(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{}'",
+                self.name
+            );
+            execute(&mut server(), &close);
         }
     }
 
@@ -126,9 +122,8 @@ impl TestDatabase {
     }
 
     fn alter(&self, change: &str) {
-        let mut admin = connect(&servers().postgres.admin_url);
         let alter = format!("ALTER DATABASE {} {change}", self.name);
-        diesel::sql_query(alter).execute(&mut admin).unwrap();
+        execute(&mut server(), &alter);
     }
 
     /// Returns all rows of a schema that contain a text, as `table: row`, to prove that nothing is left. Rows of
@@ -191,6 +186,15 @@ fn connect(url: &str) -> PgConnection {
     PgConnection::establish(url).expect("the test server must be reachable")
 }
 
+/// A connection as superuser to the database that every server has.
+fn server() -> PgConnection {
+    connect(&servers().postgres.admin_url)
+}
+
+fn execute(connection: &mut PgConnection, sql: &str) {
+    diesel::sql_query(sql).execute(connection).unwrap();
+}
+
 fn migrate(owner: &str, migrations: EmbeddedMigrations) {
     connect(owner).run_pending_migrations(migrations).unwrap();
 }
@@ -198,11 +202,16 @@ fn migrate(owner: &str, migrations: EmbeddedMigrations) {
 /// Returns the template of this kind and of this build of the test program. The first test creates it.
 fn template(admin: &mut PgConnection, kind: &str, migrate: impl FnOnce(&Roles)) -> String {
     let name = template_name(kind);
-    lock(admin, "pg_advisory_lock");
-    if !exists(admin, &name) {
+    execute(admin, &format!("SELECT pg_advisory_lock({TEMPLATE_LOCK})"));
+    let existing =
+        format!("SELECT datname::text AS line FROM pg_database WHERE datname = '{name}'");
+    if lines(admin, &existing).is_empty() {
         create_template(admin, &name, migrate);
     }
-    lock(admin, "pg_advisory_unlock");
+    execute(
+        admin,
+        &format!("SELECT pg_advisory_unlock({TEMPLATE_LOCK})"),
+    );
     name
 }
 
@@ -221,25 +230,11 @@ fn template_name(kind: &str) -> String {
 fn create_template(admin: &mut PgConnection, name: &str, migrate: impl FnOnce(&Roles)) {
     // The database is renamed when it is complete, so that a crash does not leave an incomplete template.
     let draft = format!("draft_{}", hex::encode(rand::random::<[u8; 8]>()));
-    let run = |admin: &mut PgConnection, sql: String| {
-        diesel::sql_query(sql).execute(admin).unwrap();
-    };
-    run(admin, format!("CREATE DATABASE {draft}"));
+    execute(admin, &format!("CREATE DATABASE {draft}"));
     let postgres = &servers().postgres;
     let url = postgres.admin_url_of(&draft).unwrap();
     migrate(&bootstrap::run(&url, &postgres.passwords).unwrap());
-    run(admin, format!("ALTER DATABASE {draft} RENAME TO {name}"));
-}
-
-fn lock(admin: &mut PgConnection, function: &str) {
-    diesel::sql_query(format!("SELECT {function}({TEMPLATE_LOCK})"))
-        .execute(admin)
-        .unwrap();
-}
-
-fn exists(admin: &mut PgConnection, name: &str) -> bool {
-    let sql = format!("SELECT datname::text AS line FROM pg_database WHERE datname = '{name}'");
-    !lines(admin, &sql).is_empty()
+    execute(admin, &format!("ALTER DATABASE {draft} RENAME TO {name}"));
 }
 
 /// A text as a literal of SQL.

@@ -38,9 +38,8 @@ impl Forger {
     /// Creates a forger of tokens for `subject`. `key` is the PEM text of the key that the service under test
     /// trusts.
     pub fn new(key: &Secret, subject: UserId) -> Self {
-        let key = SigningKey::from_pem(key).unwrap();
         Self {
-            key,
+            key: SigningKey::from_pem(key).unwrap(),
             subject,
             incarnation: INCARNATION.to_owned(),
         }

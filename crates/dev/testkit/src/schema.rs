@@ -23,7 +23,7 @@ pub fn assert_schema_matches(
     );
 }
 
-/// Fails unless a column's `CHECK` constraint allows exactly these texts.
+/// Fails unless the `CHECK` constraints of a column (`table.column`) allow exactly these texts.
 pub fn assert_allowed_texts<'text>(
     database: &TestDatabase,
     schema: &str,
@@ -31,26 +31,17 @@ pub fn assert_allowed_texts<'text>(
     expected: impl IntoIterator<Item = &'text str>,
 ) {
     let expected: BTreeSet<String> = expected.into_iter().map(str::to_owned).collect();
-    assert_eq!(
-        allowed_texts(database, schema, column),
-        expected,
-        "{column}"
-    );
-}
-
-/// The texts that the `CHECK` constraints of one column (`table.column`) allow.
-fn allowed_texts(database: &TestDatabase, schema: &str, column: &str) -> BTreeSet<String> {
-    let (table, column) = column.split_once('.').expect("a name like table.column");
+    let (table, name) = column.split_once('.').expect("a name like table.column");
     let constraints = lines(
         &mut database.admin(),
         &format!(
             "SELECT pg_get_constraintdef(c.oid) AS line FROM pg_constraint c
             JOIN pg_attribute a ON a.attrelid = c.conrelid AND c.conkey = ARRAY[a.attnum]
-            WHERE c.contype = 'c' AND c.conrelid = '{schema}.{table}'::regclass AND a.attname = '{column}'"
+            WHERE c.contype = 'c' AND c.conrelid = '{schema}.{table}'::regclass AND a.attname = '{name}'"
         ),
     );
-    let literals = constraints.iter().flat_map(|one| literals(one));
-    literals.collect()
+    let allowed: BTreeSet<String> = constraints.iter().flat_map(|one| literals(one)).collect();
+    assert_eq!(allowed, expected, "{column}");
 }
 
 /// The text literals of a constraint's definition.

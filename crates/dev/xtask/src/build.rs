@@ -1,6 +1,8 @@
 //! Cargo, which builds and runs the programs of the workspace.
 
-use std::{env, path::Path, process::Command};
+use std::env;
+use std::path::Path;
+use std::process::Command;
 
 use crate::report;
 

@@ -6,12 +6,10 @@
 mod build;
 mod check;
 
-use std::{
-    env,
-    io::{self, Write as _},
-    os::unix::process::CommandExt as _,
-    process::ExitCode,
-};
+use std::env;
+use std::io::{self, Write as _};
+use std::os::unix::process::CommandExt as _;
+use std::process::ExitCode;
 
 /// The commands: the name of each, the program that has it with its first arguments, and what it does.
 const TASKS: &str = "\

@@ -94,7 +94,10 @@ async fn send_each<R: AsRef<[u8]>>(
         ensure!(
             (200..300).contains(&response.status),
             "{} returned {}: {}",
-            first_line(request),
+            String::from_utf8_lossy(request)
+                .lines()
+                .next()
+                .unwrap_or_default(),
             response.status,
             String::from_utf8_lossy(&response.body)
         );
@@ -102,11 +105,6 @@ async fn send_each<R: AsRef<[u8]>>(
         calls.push((index, Call { due, end, body }));
     }
     Ok(calls)
-}
-
-fn first_line(request: &[u8]) -> String {
-    let line = request.split(|byte| *byte == b'\r').next();
-    String::from_utf8_lossy(line.unwrap_or_default()).into_owned()
 }
 
 /// Tells connections which request is next, and when it is due.

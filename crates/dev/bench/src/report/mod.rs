@@ -65,17 +65,12 @@ impl Figure {
     }
 }
 
-/// A plot of the report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Plot {
-    /// Durations of pages of tasks over the number of tasks.
     TaskPages,
-    /// Durations of counts of tasks over the number of tasks.
     TaskCounts,
-    /// Durations of pages and counts of users over the number of users.
     Users,
-    /// Memory of each process over time.
     Memory,
 }
 
@@ -88,7 +83,6 @@ pub(crate) struct Point {
     pub(crate) y: f64,
 }
 
-/// Collects the figures of a scenario.
 #[derive(Debug)]
 pub(crate) struct Figures {
     scenario: String,

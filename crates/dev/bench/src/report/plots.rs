@@ -18,7 +18,7 @@ const FONT: &str = "sans-serif";
 /// The share by which an axis is longer than its values.
 const MARGIN: f64 = 1e-6;
 /// The space between two lines of the legend.
-const LEGEND_STEP: i32 = 24;
+const LEGEND_STEP: usize = 24;
 /// Colours that people who see few colours can tell apart, after Okabe and Ito.
 const COLOURS: [RGBColor; 8] = [
     RGBColor(0, 114, 178),
@@ -54,7 +54,6 @@ impl Plot {
         }
     }
 
-    /// The names of the axes.
     fn axes(self) -> (&'static str, &'static str) {
         match self {
             Self::TaskPages | Self::TaskCounts => ("tasks", "ms"),
@@ -79,7 +78,6 @@ pub(crate) fn draw(points: &[Point], folder: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// A line with its name.
 struct Line<'points> {
     name: &'points str,
     colour: RGBColor,
@@ -162,12 +160,10 @@ where
 }
 
 fn draw_legend(lines: &[Line<'_>], area: &Area<'_>) -> anyhow::Result<()> {
-    let mut top = 64;
-    for line in lines {
+    for (top, line) in (64..).step_by(LEGEND_STEP).zip(lines) {
         let stroke = line.colour.stroke_width(3);
         area.draw(&PathElement::new([(4, top), (26, top)], stroke))?;
         area.draw(&Text::new(line.name, (34, top - 7), (FONT, 14)))?;
-        top += LEGEND_STEP;
     }
     Ok(())
 }

@@ -30,7 +30,6 @@ pub(crate) fn print_comparison(old: &Report, new: &Report) {
     print_rows(head, rows, 2);
 }
 
-/// The cells of a figure.
 pub(crate) fn row(figure: &Figure) -> [String; 6] {
     let limits = figure.limits.iter();
     let limits: Vec<String> = limits

@@ -10,7 +10,7 @@ use crate::context::{Context, fitting};
 use crate::decisions::{prepare, start_afresh};
 use crate::http::connection::request;
 use crate::http::load::{Call, Pace, send};
-use crate::proxies::{Addresses, HAPROXY, NGINX, Proxies, TOKEN};
+use crate::proxies::{HAPROXY, NGINX, Proxies, TOKEN};
 use crate::report::{Figures, Limit, Spread, rate};
 use crate::system::database::READ;
 use crate::system::usage::CLIENT;
@@ -103,18 +103,12 @@ fn ways(proxies: &Proxies, gateway: SocketAddr, user: &Person) -> [Way; 5] {
         count: 0,
         measured: Measured::default(),
     };
-    let Addresses {
-        origin,
-        nginx,
-        haproxy,
-        verifying,
-    } = proxies.addresses;
-    let token = &user.token;
+    let (at, token) = (&proxies.addresses, &user.token);
     [
-        way("nginx without a proxy", NGINX, origin, token),
-        way("HAProxy in front of nginx", HAPROXY, haproxy, token),
-        way(VERIFYING, HAPROXY, verifying, TOKEN),
-        way("nginx in front of nginx", NGINX, nginx, token),
+        way("nginx without a proxy", NGINX, at.origin, token),
+        way("HAProxy in front of nginx", HAPROXY, at.haproxy, token),
+        way(VERIFYING, HAPROXY, at.verifying, TOKEN),
+        way("nginx in front of nginx", NGINX, at.nginx, token),
         way(GATEWAY_ALONE, SECOND_GATEWAY, gateway, token),
     ]
 }

@@ -76,7 +76,6 @@ impl Scenario {
         help.map(ToString::to_string).unwrap_or_default()
     }
 
-    /// Runs it.
     pub(crate) async fn run(
         self,
         context: &mut Context,

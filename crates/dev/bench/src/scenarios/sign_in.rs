@@ -50,11 +50,7 @@ async fn measure_reads(
     requests: &[Vec<u8>],
 ) -> anyhow::Result<()> {
     let alone = read(context).await?;
-    let sign_ins: Vec<_> = requests
-        .iter()
-        .cycle()
-        .take(requests.len() * MORE)
-        .collect();
+    let sign_ins = requests.iter().collect::<Vec<_>>().repeat(MORE);
     let beside = tokio::select! {
         spread = read(context) => spread?,
         calls = send(context.system.gateway, &sign_ins, PACE) => {

@@ -21,6 +21,7 @@ const REST: Duration = Duration::from_millis(500);
 #[derive(Debug, Clone)]
 pub(crate) struct Database {
     url: String,
+    has_pgbench: bool,
 }
 
 /// What tells whether the system has settled, and how much it wrote.
@@ -34,8 +35,10 @@ pub(crate) struct DatabaseState {
 
 impl Database {
     pub(crate) fn new(url: &str) -> Self {
-        let url = url.to_owned();
-        Self { url }
+        Self {
+            url: url.to_owned(),
+            has_pgbench: false,
+        }
     }
 
     pub(crate) async fn execute(&self, sql: &str) -> anyhow::Result<()> {
@@ -48,22 +51,22 @@ impl Database {
         on_thread(move || client::query(&url, &sql)).await
     }
 
-    /// Creates the tables of pgbench in a database of their own.
-    pub(crate) async fn prepare_pgbench(&self) -> anyhow::Result<()> {
-        say("preparing pgbench");
-        self.execute("CREATE DATABASE pgbench").await?;
-        self.pgbench("-i -q -s 20".to_owned()).await?;
-        // Otherwise the checkpoint after these writes would be part of the first measurement.
-        self.execute("CHECKPOINT").await
-    }
-
-    /// Returns the transactions per second of pgbench. `script` is [`WRITE`] or [`READ`].
+    /// Returns the transactions per second of pgbench. `script` is [`WRITE`] or [`READ`]. The first use creates the tables,
+    /// in a database of their own.
     pub(crate) async fn pgbench_rate(
-        &self,
+        &mut self,
         script: &str,
         clients: usize,
         seconds: usize,
     ) -> anyhow::Result<f64> {
+        if !self.has_pgbench {
+            say("preparing pgbench");
+            self.execute("CREATE DATABASE pgbench").await?;
+            self.pgbench("-i -q -s 20".to_owned()).await?;
+            // Otherwise the checkpoint after these writes would be part of the first measurement.
+            self.execute("CHECKPOINT").await?;
+            self.has_pgbench = true;
+        }
         let options = format!("{script} -M prepared -n -j 1 -c {clients} -T {seconds}");
         let printed = self.pgbench(options).await?;
         // Its server processes end a little later, and their time must not count for what follows.

@@ -102,16 +102,6 @@ impl System {
         running.collect()
     }
 
-    /// Starts a process again with other settings, and waits until it is ready.
-    pub(crate) fn restart_with(
-        &self,
-        name: &str,
-        settings: &[(&'static str, &str)],
-    ) -> anyhow::Result<()> {
-        self.stop(name)?;
-        self.rig.start_process_with(name, settings).map(drop)
-    }
-
     /// Asks a process to stop, and waits until it has.
     pub(crate) fn stop(&self, name: &str) -> anyhow::Result<()> {
         let stopped = self.rig.process(name)?.stop()?;

@@ -18,23 +18,21 @@ pub(crate) const REMOVE_TASKS: &str = "TRUNCATE people_task.tasks, people_task.t
 pub(crate) const VACUUM_TASKS: &str = "VACUUM (ANALYZE) people_task.tasks, people_task.task_states";
 
 /// Counts the users of each segment again, which triggers do otherwise.
-macro_rules! count_segments {
-    () => {
-        "TRUNCATE users.user_segments;
-        INSERT INTO users.user_segments (id, is_active, plan, scope, vendor, users)
-        SELECT segment, is_active, plan, scope, vendor, count(*) FROM users.users GROUP BY 1, 2, 3, 4, 5"
-    };
-}
+const COUNT_SEGMENTS: &str = "TRUNCATE users.user_segments;
+    INSERT INTO users.user_segments (id, is_active, plan, scope, vendor, users)
+    SELECT segment, is_active, plan, scope, vendor, count(*) FROM users.users GROUP BY 1, 2, 3, 4, 5";
 
-/// Removes the users of [`add_users`], whose identifiers begin with zero. Nothing refers to them, so no row of another
-/// table is looked for.
-pub(crate) const REMOVE_USERS: &str = concat!(
-    "SET session_replication_role = replica;
-    DELETE FROM users.sign_in_names WHERE user_id < decode(rpad('01', 24, '0'), 'hex');
-    DELETE FROM users.last_sign_ins WHERE user_id < decode(rpad('01', 24, '0'), 'hex');
-    DELETE FROM users.users WHERE id < decode(rpad('01', 24, '0'), 'hex');",
-    count_segments!()
-);
+/// Returns the statements that remove the users of [`add_users`], whose identifiers begin with zero. Nothing refers to them,
+/// so no row of another table is looked for.
+pub(crate) fn remove_users() -> String {
+    format!(
+        "SET session_replication_role = replica;
+        DELETE FROM users.sign_in_names WHERE user_id < decode(rpad('01', 24, '0'), 'hex');
+        DELETE FROM users.last_sign_ins WHERE user_id < decode(rpad('01', 24, '0'), 'hex');
+        DELETE FROM users.users WHERE id < decode(rpad('01', 24, '0'), 'hex');
+        {COUNT_SEGMENTS}"
+    )
+}
 
 /// Makes statistics and visibility those of a database that has had its tables for a while.
 pub(crate) const VACUUM_USERS: &str = "VACUUM (ANALYZE) users.users, users.last_sign_ins, \
@@ -128,7 +126,6 @@ pub(crate) fn add_users(count: usize) -> String {
         INSERT INTO users.last_sign_ins (user_id, at, segment)
         SELECT id, CASE WHEN get_byte(id, 11) % 3 <> 0 THEN created + interval '1 hour' END, segment FROM users.users
         WHERE id < decode(rpad('01', 24, '0'), 'hex');
-        {count_segments}",
-        count_segments = count_segments!()
+        {COUNT_SEGMENTS}"
     )
 }

@@ -2,19 +2,17 @@
 
 pub(crate) mod story;
 
-use std::{env, process::ExitCode};
+use std::env;
+use std::process::ExitCode;
 
 use anyhow::Context;
 use clap::Args;
-use rig::{
-    interrupt, outln,
-    output::say,
-    process,
-    programs::Source,
-    stack_file::{Admin, Stack},
-    system::{Options, System},
-    workspace::{Profile, Workspace},
-};
+use rig::output::{say, verdict};
+use rig::programs::Source;
+use rig::stack_file::{Admin, Stack};
+use rig::system::{Options, System};
+use rig::workspace::{Profile, Workspace};
+use rig::{interrupt, process};
 
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let workspace = Workspace::find()?;
@@ -22,8 +20,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         (None, None) => run_on_new_system(&workspace, arguments)?,
         (stack, _) => story::run(&Target::new(arguments, stack.as_ref())?)?,
     }
-    outln!("\ndemo: ok");
-    Ok(ExitCode::SUCCESS)
+    Ok(verdict("demo", true))
 }
 
 fn run_on_new_system(workspace: &Workspace, arguments: &Arguments) -> anyhow::Result<()> {

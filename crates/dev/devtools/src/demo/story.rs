@@ -4,11 +4,10 @@ use std::time::Duration;
 
 use anyhow::{Context, ensure};
 use chrono::{DateTime, Utc};
-use local_stack::{process::wait_until, random};
-use rig::{
-    client::{Call, Client, Person, Response},
-    transcript,
-};
+use local_stack::process::wait_until;
+use local_stack::random;
+use rig::client::{Call, Client, Person, Response};
+use rig::transcript;
 use serde_json::{Value, json};
 
 use super::Target;

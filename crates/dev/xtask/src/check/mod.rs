@@ -7,7 +7,8 @@ mod source;
 
 use std::process::ExitCode;
 
-use crate::{build::root, report};
+use crate::build::root;
+use crate::report;
 
 pub(crate) fn run() -> Result<ExitCode, String> {
     let folders = packages::all()?;

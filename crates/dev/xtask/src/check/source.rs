@@ -1,6 +1,8 @@
 //! Reads which paths the source files of a package name.
 
-use std::{collections::BTreeMap, fs, path::Path};
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
 
 /// The segments of a path, such as `["crate", "tasks", "store"]`.
 pub(super) type Segments = Vec<String>;

@@ -188,7 +188,6 @@ impl Attackers {
         })
     }
 
-    /// Prints what the attacks met.
     pub(super) fn print(&self) {
         for ((attack, outcome), count) in lock(&self.outcomes).iter() {
             outln!("  {attack:<22} {count:>7} times {outcome}");

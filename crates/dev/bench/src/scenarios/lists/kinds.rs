@@ -12,7 +12,6 @@ pub(super) struct Kind {
     pub(super) plot: Option<Plot>,
 }
 
-/// Who asks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Caller {
     User,

@@ -75,10 +75,8 @@ pub(crate) async fn run(context: &mut Context, figures: &mut Figures) -> anyhow:
 impl Lists<'_> {
     async fn add_tasks(&self, count: usize) -> anyhow::Result<()> {
         say(&format!("lists: adding {count} tasks"));
-        let user = &self.context.user;
-        let added = self
-            .context
-            .add_tasks(count, user, Roles::Shared, DESCRIPTION);
+        let context = &*self.context;
+        let added = context.add_tasks(count, &context.user, Roles::Shared, DESCRIPTION);
         added.await
     }
 
@@ -93,7 +91,7 @@ impl Lists<'_> {
 
     async fn remove_users(&self) -> anyhow::Result<()> {
         let database = &self.context.system.database;
-        database.execute(tables::REMOVE_USERS).await?;
+        database.execute(&tables::remove_users()).await?;
         database.execute(tables::VACUUM_USERS).await
     }
 
