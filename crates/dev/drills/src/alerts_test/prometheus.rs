@@ -31,7 +31,6 @@ const THRESHOLDS: [(&str, &str); 2] = [
     ("0.9 * 200", "5"),
 ];
 
-/// A running Prometheus.
 pub(super) struct Prometheus {
     client: Client,
     /// The names of all alerts.
@@ -123,16 +122,19 @@ fn rules() -> anyhow::Result<String> {
 }
 
 fn configuration(system: &System) -> String {
-    let mut text = "global: {scrape_interval: 1s, scrape_timeout: 1s, evaluation_interval: 1s}\n\
-                    rule_files: [alerts.yml]\nscrape_configs:\n"
-        .to_owned();
-    for (job, addresses) in system.metrics_addresses() {
-        let targets = addresses.join("', '");
-        text.push_str(&format!(
-            "  - {{job_name: {job}, static_configs: [{{targets: ['{targets}']}}]}}\n"
-        ));
-    }
-    text
+    let ours = system.rig.processes.iter();
+    let ours = ours.filter(|process| process.program != "demo-engine");
+    let ours = ours.map(|process| (process.program, process.metrics.replace("http://", "")));
+    let other = ("other", system.other_version.address().to_string());
+    let target = |(program, address): (&str, String)| {
+        format!("      - {{targets: ['{address}'], labels: {{job: {program}}}}}\n")
+    };
+    let targets: String = ours.chain([other]).map(target).collect();
+    format!(
+        "global: {{scrape_interval: 1s, scrape_timeout: 1s, evaluation_interval: 1s}}\n\
+         rule_files: [alerts.yml]\n\
+         scrape_configs:\n  - job_name: all\n    static_configs:\n{targets}"
+    )
 }
 
 /// A step under way. It keeps up its condition until [`Drill::is_over`], so that it depends on no machine's speed.

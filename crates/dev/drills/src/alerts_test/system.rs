@@ -1,6 +1,6 @@
 //! The system that is broken, with settings that make it break sooner.
 
-use std::{collections::BTreeMap, fs, sync::Mutex, thread, time::Duration};
+use std::{fs, sync::Mutex, thread, time::Duration};
 
 use anyhow::Context as _;
 use local_stack::bootstrap;
@@ -46,7 +46,6 @@ const OF_ONE_PROGRAM: [(&str, &str, &str); 5] = [
     ("notification-worker", "MAIL_FROM", "no-reply@example.com"),
 ];
 
-/// The running system.
 pub(super) struct System {
     pub(super) rig: system::System,
     /// Locks that a later step releases.
@@ -103,19 +102,6 @@ impl System {
         })
     }
 
-    /// The addresses of all metrics, by program.
-    pub(super) fn metrics_addresses(&self) -> BTreeMap<&'static str, Vec<String>> {
-        let other = self.other_version.address().to_string();
-        let mut addresses = BTreeMap::from([("other", vec![other])]);
-        let ours = self.rig.processes.iter();
-        for process in ours.filter(|process| process.program != "demo-engine") {
-            let address = process.metrics.trim_start_matches("http://");
-            let same = addresses.entry(process.program).or_default();
-            same.push(address.to_owned());
-        }
-        addresses
-    }
-
     /// Calls the API as the administrator.
     pub(super) fn post(&self, path: &str, body: Value) -> anyhow::Result<Value> {
         Ok(self.gateway.post(path, &self.token, body)?.body)
@@ -135,7 +121,6 @@ impl System {
         Ok(())
     }
 
-    /// Creates a task, and returns its identifier.
     pub(super) fn create_task(&self) -> anyhow::Result<String> {
         let person = "alerts@example.com";
         let task = json!({"title": "Alert", "requester": person, "approver": person});

@@ -10,7 +10,6 @@ use anyhow::{Context, bail, ensure};
 use local_stack::{packages, process::output_of};
 use rig::system::System;
 
-/// The script for the database of a system.
 pub(super) struct BackupScript<'run>(pub(super) &'run System);
 
 impl BackupScript<'_> {

@@ -18,7 +18,6 @@ use super::{
 const NUMBER: usize = 1_000;
 const NEW_PASSWORD: &str = "a password by a code";
 
-/// The pending work.
 struct OpenWork<'run> {
     /// Ada's task is decided, Bob is being deleted, and Carol forgot the password.
     drill: Drill<'run>,

@@ -14,7 +14,6 @@ use local_stack::{
 };
 use rig::{instance, system::System};
 
-/// A way to restore a backup.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(super) enum Way {
     SameDatabase,
