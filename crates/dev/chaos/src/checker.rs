@@ -16,6 +16,7 @@ const CLOCK_TOLERANCE: Duration = Duration::from_millis(50);
 /// The figures and findings of a run.
 #[derive(Debug, Default)]
 pub(crate) struct CheckResult {
+    pub(crate) tasks: usize,
     /// Decisions that succeeded.
     pub(crate) succeeded: usize,
     pub(crate) unknown: usize,
@@ -51,7 +52,6 @@ pub(crate) struct Times {
     pub(crate) healed: Instant,
 }
 
-/// Checks a run.
 pub(crate) fn check(
     tasks: &[Task],
     states: &FinalStates,
@@ -71,6 +71,7 @@ pub(crate) fn check(
     }
     checker.check_unknown_webhooks(tasks);
     let mut result = checker.result;
+    result.tasks = tasks.len();
     result.latencies.sort_unstable();
     result.findings.sort_by_key(|finding| finding.violation);
     result
@@ -82,7 +83,6 @@ impl CheckResult {
         self.findings.iter().filter(same).count()
     }
 
-    /// The latency percentile.
     pub(crate) fn latency(&self, percent: usize) -> Option<Duration> {
         let rank = (self.latencies.len() * percent).div_ceil(100);
         self.latencies.get(rank.saturating_sub(1)).copied()
@@ -194,7 +194,7 @@ impl<'run> Checker<'run> {
     }
 
     fn check_delivery(&mut self, task: &Task, hook: &Hook, state: &FinalState, all: &[Arrival]) {
-        let mut accepted = all.iter().filter(|arrival| arrival.is_accepted());
+        let mut accepted = all.iter().filter(|one| one.outcome == Outcome::Accepted);
         let key = &hook.key;
         let webhook_status = state.hooks.get(key).map_or("missing", String::as_str);
         if hook.gone {
@@ -309,7 +309,6 @@ impl<'run> Checker<'run> {
         }
     }
 
-    /// Reports requests for webhooks that were never registered.
     fn check_unknown_webhooks(&mut self, tasks: &[Task]) {
         let hooks = tasks.iter().flat_map(|task| &task.hooks);
         let known: BTreeSet<&str> = hooks.map(|hook| hook.key.as_str()).collect();

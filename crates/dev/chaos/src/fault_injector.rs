@@ -33,7 +33,6 @@ const WEIGHTS: [(&str, usize); 6] = [
     ("notification-worker", 1),
 ];
 
-/// The planned faults and their targets.
 pub(crate) struct FaultInjector<'run> {
     system: &'run System,
     receivers: &'run [Receiver],
@@ -43,22 +42,22 @@ pub(crate) struct FaultInjector<'run> {
     pub(crate) slow_stops: AtomicUsize,
 }
 
-/// The targets of a system.
-fn parts(system: &System, receivers: &[Receiver]) -> Parts {
+fn parts(system: &System, receivers: &[Receiver]) -> anyhow::Result<Parts> {
     let weight = |process: &Process| {
         let known = WEIGHTS.iter().find(|(name, _)| *name == process.program);
         known.map_or(0, |(_, weight)| *weight)
     };
+    let servers = system.rig.servers()?;
     let processes = system.rig.processes.iter().enumerate();
-    Parts {
+    Ok(Parts {
         processes: processes
             .flat_map(|(index, process)| std::iter::repeat_n(index, weight(process)))
             .collect(),
         connections: system.proxies.len(),
         receivers: receivers.len(),
-        brokers: system.broker.len(),
-        standby: system.databases.has_standby(),
-    }
+        brokers: servers.broker().count(),
+        standby: servers.postgres_standby.is_some(),
+    })
 }
 
 impl<'run> FaultInjector<'run> {
@@ -68,14 +67,14 @@ impl<'run> FaultInjector<'run> {
         receivers: &'run [Receiver],
         seed: u64,
         duration: Duration,
-    ) -> Self {
-        Self {
+    ) -> anyhow::Result<Self> {
+        Ok(Self {
             system,
             receivers,
             begin: Instant::now(),
-            faults: schedule::plan_faults(seed, duration, &parts(system, receivers)),
+            faults: schedule::plan_faults(seed, duration, &parts(system, receivers)?),
             slow_stops: AtomicUsize::new(0),
-        }
+        })
     }
 
     /// Injects each fault at its time. Returns when the last one has ended.
@@ -98,7 +97,6 @@ impl<'run> FaultInjector<'run> {
         interrupt::check()
     }
 
-    /// How many faults of each kind are planned.
     pub(crate) fn counts(&self) -> BTreeMap<FaultKind, usize> {
         let mut counts = BTreeMap::new();
         for fault in &self.faults {
@@ -108,7 +106,7 @@ impl<'run> FaultInjector<'run> {
     }
 
     fn inject(&self, fault: &InjectedFault) -> anyhow::Result<()> {
-        let injected = match fault.target() {
+        let injected = match Target::of(fault.kind, fault.index) {
             Target::AllProcesses => self.kill_all(fault),
             Target::Process(_) => self.hit_process(fault),
             Target::Broker => self.hit_broker(fault),
@@ -167,19 +165,15 @@ impl<'run> FaultInjector<'run> {
 
     fn kill_all(&self, fault: &InjectedFault) -> anyhow::Result<()> {
         self.announce(fault, "");
-        let all = &self.system.rig.processes;
-        let _locks: Vec<_> = all
-            .iter()
-            .map(|process| lock(&process.fault_lock))
-            .collect();
+        let all = || self.system.rig.processes.iter();
+        let _locks: Vec<_> = all().map(|process| lock(&process.fault_lock)).collect();
         // All at the same time; the second loop waits until each one is gone.
-        all.iter().for_each(Process::kill_now);
-        all.iter().try_for_each(Process::kill)?;
+        all().for_each(Process::kill_now);
+        all().try_for_each(Process::kill)?;
         if !sleep(fault) {
             return Ok(());
         }
-        all.iter()
-            .try_for_each(|process| self.system.rig.spawn(process))
+        all().try_for_each(|process| self.system.rig.spawn(process))
     }
 
     fn hit_process(&self, fault: &InjectedFault) -> anyhow::Result<()> {
@@ -209,7 +203,7 @@ impl<'run> FaultInjector<'run> {
     }
 
     fn hit_broker(&self, fault: &InjectedFault) -> anyhow::Result<()> {
-        let node = self.system.broker.get(fault.index);
+        let node = self.system.rig.servers()?.broker().nth(fault.index);
         let node = node.context("no such node")?;
         self.announce(fault, &format!("node {}", fault.index + 1));
         match fault.kind {

@@ -2,6 +2,7 @@
 //! can be made to refuse connections or to hang.
 
 use std::{
+    iter::repeat_n,
     sync::Arc,
     thread,
     time::{Duration, Instant},
@@ -37,17 +38,11 @@ pub(crate) enum Behaviour {
 }
 
 /// The receivers of a run, in this order.
-pub(crate) const BEHAVIOURS: [Behaviour; 9] = [
-    Behaviour::Fast,
-    Behaviour::Fast,
-    Behaviour::Fast,
-    Behaviour::Slow,
-    Behaviour::Slow,
-    Behaviour::Failing,
-    Behaviour::Failing,
-    Behaviour::Failing,
-    Behaviour::Gone,
-];
+pub(crate) fn behaviours() -> impl Iterator<Item = Behaviour> {
+    use Behaviour::{Failing, Fast, Gone, Slow};
+    let counts = [(Fast, 3), (Slow, 2), (Failing, 3), (Gone, 1)].into_iter();
+    counts.flat_map(|(behaviour, count)| repeat_n(behaviour, count))
+}
 
 /// A receiver on its own port.
 pub(crate) struct Receiver {

@@ -30,7 +30,6 @@ const TOLERANCE_SECONDS: u64 = 5 * 60;
 pub(crate) struct Keys(Arc<Mutex<Vec<Vec<u8>>>>);
 
 impl Keys {
-    /// Loads the published keys.
     pub(crate) fn published(gateway: &str) -> anyhow::Result<Self> {
         let keys = Self::default();
         keys.refresh(gateway)?;

@@ -12,13 +12,10 @@ use rig::{
 
 use crate::{Arguments, account_workload::Recipients, databases::Databases, settings};
 
-/// The running system.
 pub(crate) struct System {
     pub(crate) rig: system::System,
     pub(crate) databases: Databases,
     pub(crate) proxies: Vec<TcpProxy>,
-    /// The nodes of the broker.
-    pub(crate) broker: Vec<RabbitMq>,
     pub(crate) gateways: Vec<String>,
 }
 
@@ -54,16 +51,15 @@ impl System {
         Ok(Self {
             gateways: gateways.filter_map(|one| one.url.clone()).collect(),
             databases: Databases::new(rig.servers()?),
-            broker: rig.servers()?.broker().cloned().collect(),
             rig,
             proxies,
         })
     }
 
-    /// Waits until servers and processes are ready.
     pub(crate) fn wait_ready(&self) -> anyhow::Result<()> {
-        self.databases.wait_ready()?;
-        self.broker.iter().try_for_each(RabbitMq::wait_ready)?;
+        let servers = self.rig.servers()?;
+        servers.databases().try_for_each(Postgres::wait_ready)?;
+        servers.broker().try_for_each(RabbitMq::wait_ready)?;
         self.rig.wait_ready()
     }
 }

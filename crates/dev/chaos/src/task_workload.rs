@@ -38,24 +38,24 @@ const MAX_DUE: Duration = Duration::from_secs(12);
 
 /// The state that all callers share.
 pub(crate) struct TaskWorkload<'run> {
-    profile: &'run LoadProfile,
+    profile: LoadProfile,
+    /// When the next task starts.
     next: Mutex<Instant>,
     stopped: AtomicBool,
     client: &'run OneShotClient<'run>,
-    creator: &'run TestUser,
-    approver: &'run TestUser,
+    pub(crate) creator: TestUser,
+    pub(crate) approver: TestUser,
     receivers: &'run [Receiver],
     history: &'run History,
 }
 
-/// How much load to apply.
+#[derive(Clone, Copy)]
 pub(crate) struct LoadProfile {
     pub(crate) seed: u64,
     /// Tasks per second.
     pub(crate) rate: u32,
     /// Whether some tasks are left undecided, so that they are due.
     pub(crate) with_due: bool,
-    pub(crate) end: Instant,
 }
 
 /// Limits the tasks per second so that a run of this duration has at most `MAX_TASKS`.
@@ -67,26 +67,26 @@ pub(crate) fn limit_rate(requested: u32, duration: Duration) -> u32 {
 }
 
 impl<'run> TaskWorkload<'run> {
+    /// Signs the users up, with retries.
     pub(crate) fn new(
-        profile: &'run LoadProfile,
+        profile: LoadProfile,
         client: &'run OneShotClient<'run>,
-        [creator, approver]: &'run [TestUser; 2],
+        gateway: &str,
         receivers: &'run [Receiver],
         history: &'run History,
-    ) -> Self {
-        Self {
+    ) -> anyhow::Result<Self> {
+        Ok(Self {
             profile,
             next: Mutex::new(Instant::now()),
             stopped: AtomicBool::new(false),
             client,
-            creator,
-            approver,
+            creator: TestUser::sign_up(gateway, "creator")?,
+            approver: TestUser::sign_up(gateway, "approver")?,
             receivers,
             history,
-        }
+        })
     }
 
-    /// Ends the load early.
     pub(crate) fn stop(&self) {
         self.stopped.store(true, Ordering::Relaxed);
     }
@@ -97,25 +97,22 @@ impl<'run> TaskWorkload<'run> {
 
     /// Runs one caller until the load ends.
     pub(crate) fn run_caller(&self) {
-        loop {
-            let start = self.next_start();
-            if start >= self.profile.end || self.has_ended() {
-                return;
-            }
-            thread::sleep(start.saturating_duration_since(Instant::now()));
-            if self.has_ended() {
-                return;
-            }
+        while self.await_start() {
             self.run_task(self.history.next_task.fetch_add(1, Ordering::Relaxed));
         }
     }
 
-    /// Returns when the next task starts. Starts that all callers missed are skipped.
-    fn next_start(&self) -> Instant {
+    /// Waits for the start of the next task, one caller after the other. Starts that all callers missed are skipped. Returns
+    /// `false` when the load has ended.
+    fn await_start(&self) -> bool {
         let mut next = lock(&self.next);
-        let start = (*next).max(Instant::now());
+        let now = Instant::now();
+        let start = (*next).max(now);
+        if !self.has_ended() {
+            thread::sleep(start - now);
+        }
         *next = start + Duration::from_secs(1) / self.profile.rate;
-        start
+        !self.has_ended()
     }
 
     fn run_task(&self, number: u64) {
@@ -160,7 +157,7 @@ impl<'run> TaskWorkload<'run> {
             "decisionBy": due.map(|due| due.to_rfc3339()),
         });
         let key = format!("{}-{number}", self.profile.seed);
-        creations::create(self.client, self.creator, key, without_null(request))
+        creations::create(self.client, &self.creator, key, without_null(request))
     }
 
     fn register(
@@ -199,8 +196,8 @@ impl<'run> TaskWorkload<'run> {
             let path = format!("/people-task/tasks/{task}/{verb}");
             let (path, user) = match rng.random_range(0..3) {
                 0 => (format!("{path}?secret={secret}"), None),
-                1 => (path, Some(self.approver)),
-                _ => (path, Some(self.creator)),
+                1 => (path, Some(&self.approver)),
+                _ => (path, Some(&self.creator)),
             };
             (Call::new("PUT", path), user, requested)
         });

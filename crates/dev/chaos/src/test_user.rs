@@ -26,15 +26,8 @@ const NOTICE_LIMIT: Duration = Duration::from_secs(10);
 pub(crate) struct TestUser {
     pub(crate) email: String,
     password: String,
-    /// All tokens, the current one last.
-    tokens: Mutex<Vec<Token>>,
-}
-
-#[derive(Debug, Clone)]
-struct Token {
-    text: String,
-    /// When it was requested.
-    requested: Instant,
+    /// All tokens, and when each was requested; the current one last.
+    tokens: Mutex<Vec<(String, Instant)>>,
 }
 
 impl TestUser {
@@ -54,11 +47,10 @@ impl TestUser {
     }
 
     fn of(person: Person, requested: Instant) -> Self {
-        let text = person.token;
         Self {
             email: person.email,
             password: person.password,
-            tokens: Mutex::new(vec![Token { text, requested }]),
+            tokens: Mutex::new(vec![(person.token, requested)]),
         }
     }
 
@@ -69,16 +61,15 @@ impl TestUser {
         Ok(())
     }
 
-    /// The current token.
     pub(crate) fn token(&self) -> String {
-        self.current().text
+        self.current().0
     }
 
     /// Makes a call as this user, and returns its outcome and the response body. After a promotion that revoked the
     /// token the outcome is [`CallOutcome::SignedOut`], and later calls have another token.
     pub(crate) fn call(&self, client: &OneShotClient<'_>, call: Call<'_>) -> (CallOutcome, Value) {
-        let Token { text, requested } = self.current();
-        let (outcome, body) = client.call_with_token(&call.token(&text), requested);
+        let (token, requested) = self.current();
+        let (outcome, body) = client.call_with_token(&call.token(&token), requested);
         let outcome = match outcome {
             CallOutcome::SignedOut => self.renew(client, requested),
             other => other,
@@ -89,7 +80,10 @@ impl TestUser {
     /// Signs in once, unless another caller has done it. After an unknown outcome the next call tries again.
     fn renew(&self, client: &OneShotClient<'_>, refused: Instant) -> CallOutcome {
         let mut tokens = lock(&self.tokens);
-        if tokens.last().is_some_and(|token| token.requested > refused) {
+        if tokens
+            .last()
+            .is_some_and(|(_, requested)| *requested > refused)
+        {
             return CallOutcome::SignedOut;
         }
         let requested = Instant::now();
@@ -99,23 +93,14 @@ impl TestUser {
         if let CallOutcome::Unexpected(response) = outcome {
             return CallOutcome::Unexpected(format!("signing in again: {response}"));
         }
-        let text = body.get("token").and_then(Value::as_str);
-        tokens.extend(text.map(|text| Token {
-            text: text.to_owned(),
-            requested,
-        }));
+        let token = body.get("token").and_then(Value::as_str);
+        tokens.extend(token.map(|token| (token.to_owned(), requested)));
         CallOutcome::SignedOut
     }
 
-    fn current(&self) -> Token {
-        let signed_out = || Token {
-            text: String::new(),
-            requested: Instant::now(),
-        };
-        lock(&self.tokens)
-            .last()
-            .cloned()
-            .unwrap_or_else(signed_out)
+    fn current(&self) -> (String, Instant) {
+        let current = lock(&self.tokens).last().cloned();
+        current.unwrap_or_else(|| (String::new(), Instant::now()))
     }
 
     /// Checks that no process accepts a token that was requested before `revoked`. Returns the number of tokens.
@@ -126,13 +111,10 @@ impl TestUser {
         findings: &mut Vec<Finding>,
     ) -> usize {
         let tokens = lock(&self.tokens);
-        let earlier: Vec<_> = tokens
-            .iter()
-            .filter(|one| one.requested < revoked)
-            .collect();
+        let earlier = || tokens.iter().filter(|(_, requested)| *requested < revoked);
         for process in processes {
-            for token in &earlier {
-                let refuses = || process.refuses(&token.text).then_some(());
+            for (token, _) in earlier() {
+                let refuses = || process.refuses(token).then_some(());
                 if wait_until(NOTICE_LIMIT, refuses).is_none() {
                     let name = &process.name;
                     let what = format!("a token from before a promotion is accepted by {name}");
@@ -140,6 +122,6 @@ impl TestUser {
                 }
             }
         }
-        earlier.len()
+        earlier().count()
     }
 }

@@ -20,7 +20,6 @@ const LAST_OF_0_2_0: &str =
 /// The migration with which a version knows due dates.
 const DUE_DATES: &str = "services/people-task-service/migrations/00000000000020_due_deliveries";
 
-/// An earlier version.
 pub(super) struct Earlier {
     pub(super) programs: Programs,
     /// Whether it knows `SHUTDOWN_DELAY`. Without it, a process closes its connections at SIGTERM, and a request that

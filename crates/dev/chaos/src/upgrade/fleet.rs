@@ -1,7 +1,6 @@
 //! The running processes, and how one is replaced.
 
 use std::{
-    collections::BTreeMap,
     fs,
     path::PathBuf,
     process::Command,
@@ -39,20 +38,17 @@ pub(super) struct Versions {
     pub(super) new: Programs,
 }
 
-/// Which version a process runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Version {
     Earlier,
     New,
 }
 
-/// All processes.
 pub(super) struct Fleet {
     pub(super) system: System,
-    pub(super) keys: Keys,
     pub(super) versions: Versions,
-    /// The version of each process, by its name.
-    running: BTreeMap<String, Version>,
+    /// The version of all processes that are not replaced yet.
+    running: Version,
     balancers: Balancers,
 }
 
@@ -83,13 +79,11 @@ impl Fleet {
         };
         let mut system = System::plan(workspace, &options)?;
         let balancers = open_balancers(&mut system)?;
-        let keys = Keys::prepare(workspace, &mut system.processes)?;
+        copy_keys(workspace, &mut system.processes)?;
         system.start()?;
-        let names = system.processes.iter().map(|process| process.name.clone());
         let fleet = Self {
-            running: names.map(|name| (name, version)).collect(),
+            running: version,
             system,
-            keys,
             versions,
             balancers,
         };
@@ -122,13 +116,14 @@ impl Fleet {
 
     /// Replaces every process, one after the other.
     pub(super) fn replace_all(&mut self, version: Version) -> anyhow::Result<()> {
-        REPLACED
-            .iter()
-            .try_for_each(|program| self.replace(program, version))
+        let mut programs = REPLACED.iter();
+        programs.try_for_each(|program| self.replace(program, version))?;
+        self.running = version;
+        Ok(())
     }
 
     /// Replaces the replicas of a program, one after the other.
-    pub(super) fn replace(&mut self, program: &str, version: Version) -> anyhow::Result<()> {
+    pub(super) fn replace(&self, program: &str, version: Version) -> anyhow::Result<()> {
         let replicas = self.system.processes.iter();
         for process in replicas.filter(|process| process.program == program) {
             self.system.ensure_all_alive()?;
@@ -143,23 +138,28 @@ impl Fleet {
             let started = self.system.wait_started(process);
             started.with_context(|| format!("replacing {}", process.name))?;
             self.wait_balanced(process)?;
-            self.running.insert(process.name.clone(), version);
         }
         Ok(())
     }
 
     fn stop(&self, process: &Process) -> anyhow::Result<()> {
-        let name = &process.name;
-        let is_new = self.running.get(name) == Some(&Version::New);
-        let drains = is_new || self.versions.drain();
+        let drains = self.running == Version::New || self.versions.drain();
         if let (false, Some(replica)) = (drains, self.balancers.replica(process)) {
             replica.set_removed(true);
             thread::sleep(PAUSE_BEFORE_STOP);
         }
         let stopped = process.stop()?;
         interrupt::check()?;
+        let name = &process.name;
         ensure!(stopped, "{name} did not stop in time after SIGTERM");
         Ok(())
+    }
+
+    /// Runs one step of a rotation. `key` is `token` or `webhook`.
+    pub(super) fn rotate_key(&self, key: &str, step: &str) -> anyhow::Result<()> {
+        let workspace = &self.system.workspace;
+        let mut script = Command::new(workspace.root().join("deploy/rotate-keys"));
+        output_of(script.args([key, step]).arg(keys(workspace))).map(drop)
     }
 
     /// Waits until a process gets connections, if others connect to it.
@@ -174,58 +174,39 @@ impl Fleet {
     }
 }
 
-/// The settings that name a signing key and a second key, and their files, as `deploy/rotate-keys` names them.
-const FILES: [[(&str, &str); 2]; 2] = [
+/// The settings that name the files of a signing key and of a second key.
+const KEYS: [[&str; 2]; 2] = [
+    ["TOKEN_SIGNING_KEY_FILE", "TOKEN_PREVIOUS_KEY_FILE"],
     [
-        ("TOKEN_SIGNING_KEY_FILE", "token_signing_key.pem"),
-        ("TOKEN_PREVIOUS_KEY_FILE", "token_previous_key.pem"),
-    ],
-    [
-        ("WEBHOOK_SIGNING_KEY_FILE", "webhook_signing_key.pem"),
-        (
-            "WEBHOOK_PREVIOUS_SIGNING_KEY_FILE",
-            "webhook_previous_signing_key.pem",
-        ),
+        "WEBHOOK_SIGNING_KEY_FILE",
+        "WEBHOOK_PREVIOUS_SIGNING_KEY_FILE",
     ],
 ];
 
-/// A folder with the keys of a system.
-pub(super) struct Keys {
-    folder: PathBuf,
-    script: PathBuf,
+/// The folder with the keys of a system.
+fn keys(workspace: &Workspace) -> PathBuf {
+    workspace.local().join("keys")
 }
 
-impl Keys {
-    /// Copies the keys of the processes to a folder, and lets the processes read them there.
-    pub(super) fn prepare(
-        workspace: &Workspace,
-        processes: &mut [Process],
-    ) -> anyhow::Result<Self> {
-        let folder = workspace.local().join("keys");
-        private::create_folder(&folder).context("creating the folder of the keys")?;
-        for process in processes {
-            for [(signing, signing_file), (second, second_file)] in FILES {
-                if let Some(key) = process.variables.get(signing) {
-                    let copy = folder.join(signing_file);
-                    fs::copy(key, &copy).with_context(|| format!("copying {key}"))?;
-                    // An empty file is no key.
-                    let empty = folder.join(second_file);
-                    fs::write(&empty, "").context("creating a key file")?;
-                    let path = |path: PathBuf| path.display().to_string();
-                    process.variables.insert(signing, path(copy));
-                    process.variables.insert(second, path(empty));
-                }
+/// Copies the keys of the processes to files as `deploy/rotate-keys` names them, and lets the processes read these.
+fn copy_keys(workspace: &Workspace, processes: &mut [Process]) -> anyhow::Result<()> {
+    let folder = keys(workspace);
+    private::create_folder(&folder).context("creating the folder of the keys")?;
+    let file_of = |variable: &str| {
+        let name = variable.to_lowercase().replace("_file", ".pem");
+        folder.join(name).display().to_string()
+    };
+    for process in processes {
+        for [signing, second] in KEYS {
+            if let Some(key) = process.variables.get(signing) {
+                let (copy, empty) = (file_of(signing), file_of(second));
+                fs::copy(key, &copy).with_context(|| format!("copying {key}"))?;
+                // An empty file is no key.
+                fs::write(&empty, "").context("creating a key file")?;
+                process.variables.insert(signing, copy);
+                process.variables.insert(second, empty);
             }
         }
-        Ok(Self {
-            folder,
-            script: workspace.root().join("deploy/rotate-keys"),
-        })
     }
-
-    /// Runs one step of a rotation. `key` is `token` or `webhook`.
-    pub(super) fn rotate(&self, key: &str, step: &str) -> anyhow::Result<()> {
-        let mut script = Command::new(&self.script);
-        output_of(script.args([key, step]).arg(&self.folder)).map(drop)
-    }
+    Ok(())
 }
