@@ -120,10 +120,8 @@ fn open_proxies(processes: &mut [Process], servers: &Servers) -> anyhow::Result<
 /// Returns a loopback URL with other ports in place of `port`. With several, it is a URL of Postgres that leads to the
 /// server that is the primary.
 fn with_ports(url: &str, port: u16, ports: &[u16]) -> String {
-    let hosts: Vec<_> = ports
-        .iter()
-        .map(|port| format!("127.0.0.1:{port}"))
-        .collect();
+    let hosts = ports.iter().map(|port| format!("127.0.0.1:{port}"));
+    let hosts: Vec<_> = hosts.collect();
     let url = url.replace(&format!("127.0.0.1:{port}"), &hosts.join(","));
     if hosts.len() == 1 {
         return url;
