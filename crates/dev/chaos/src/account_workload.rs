@@ -1,31 +1,25 @@
 //! Accounts of a run: each one signs up and creates a task, about which a mail is sent. Then every second account is
 //! deleted, and the others request a password code.
 
-use std::{
-    collections::HashSet,
-    sync::{Arc, Mutex},
-    thread,
-    time::{Duration, Instant},
-};
+use std::collections::HashSet;
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use local_stack::random;
-use rig::{
-    client::{Call, Client, Person, Response},
-    interrupt,
-    mail_server::MailServer,
-    process::Process,
-    receiver::{Receiver, Reply},
-    stack_file::Admin,
-    sync::lock,
-};
+use rig::client::{Call, Client, Person, Response};
+use rig::interrupt;
+use rig::mail_server::MailServer;
+use rig::process::Process;
+use rig::receiver::{Receiver, Reply};
+use rig::stack_file::Admin;
+use rig::sync::lock;
 use serde_json::{Value, json};
 
-use crate::{
-    history::{CallOutcome, Finding, Violation},
-    one_shot_client::OneShotClient,
-    schedule::CALM,
-    test_user::TestUser,
-};
+use crate::history::{CallOutcome, Finding, Violation};
+use crate::one_shot_client::OneShotClient;
+use crate::schedule::CALM;
+use crate::test_user::TestUser;
 
 const INTERVAL: Duration = Duration::from_secs(4);
 const MAX_ACCOUNTS: u32 = 200;

@@ -1,13 +1,11 @@
 //! Compares the responses to callers with the requests to receivers and with the final state.
 
-use std::{
-    collections::{BTreeSet, HashMap},
-    time::{Duration, Instant},
-};
+use std::collections::{BTreeSet, HashMap};
+use std::time::{Duration, Instant};
 
-use crate::{
-    final_state::{FinalState, FinalStates},
-    history::{Arrival, Arrivals, CallOutcome, Decision, Finding, Hook, Outcome, Task, Violation},
+use crate::final_state::{FinalState, FinalStates};
+use crate::history::{
+    Arrival, Arrivals, CallOutcome, Decision, Finding, Hook, Outcome, Task, Violation,
 };
 
 /// Tolerance for the difference between the clocks of two processes.

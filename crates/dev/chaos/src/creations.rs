@@ -1,23 +1,17 @@
 //! Creations of tasks: each has an `Idempotency-Key`, with which it is repeated while its outcome is unknown. Whatever was
 //! killed meanwhile, there must be one task for a key, and the answer must stay the same.
 
-use std::{
-    collections::HashMap,
-    thread,
-    time::{Duration, Instant},
-};
+use std::collections::HashMap;
+use std::thread;
+use std::time::{Duration, Instant};
 
-use rig::{
-    client::{Call, Client},
-    sync::lock,
-};
+use rig::client::{Call, Client};
+use rig::sync::lock;
 use serde_json::Value;
 
-use crate::{
-    history::{CallOutcome, Creation, Finding, History, Violation},
-    one_shot_client::OneShotClient,
-    test_user::TestUser,
-};
+use crate::history::{CallOutcome, Creation, Finding, History, Violation};
+use crate::one_shot_client::OneShotClient;
+use crate::test_user::TestUser;
 
 const PATH: &str = "/people-task/tasks";
 /// How long a creation is repeated.

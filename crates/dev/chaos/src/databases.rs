@@ -1,22 +1,16 @@
 //! The Postgres servers: one, or a primary with a standby for which each commit waits. And when standbys were promoted and
 //! stopped, and what callers noticed of it.
 
-use std::{
-    sync::{
-        Mutex,
-        atomic::{AtomicUsize, Ordering},
-    },
-    time::{Duration, Instant},
-};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use local_stack::{Postgres, Servers, Stop, with_database};
 use rig::sync::lock;
 
-use crate::{
-    history::{CallOutcome, Decision, Finding, Task, Violation},
-    schedule::FaultKind,
-};
+use crate::history::{CallOutcome, Decision, Finding, Task, Violation};
+use crate::schedule::FaultKind;
 
 const DATABASE: &str = "countersign";
 

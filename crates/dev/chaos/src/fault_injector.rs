@@ -1,26 +1,20 @@
 //! Injects the planned faults, and ends each one after its duration.
 
-use std::{
-    collections::BTreeMap,
-    sync::atomic::{AtomicUsize, Ordering},
-    thread,
-    time::{Duration, Instant},
-};
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use local_stack::{Stop, bootstrap};
 use nix::sys::signal::Signal;
-use rig::{
-    interrupt, outln,
-    process::Process,
-    sync::{join, lock},
-};
+use rig::process::Process;
+use rig::sync::{join, lock};
+use rig::{interrupt, outln};
 
-use crate::{
-    receiver::Receiver,
-    schedule::{self, FaultKind, InjectedFault, Parts, Target},
-    system::System,
-};
+use crate::receiver::Receiver;
+use crate::schedule::{self, FaultKind, InjectedFault, Parts, Target};
+use crate::system::System;
 
 /// How often each program is hit, relative to the others. Programs that make and deliver decisions have
 /// the highest weights.

@@ -1,24 +1,18 @@
 //! The final state of tasks and webhooks, read when the system is ready again.
 
-use std::{
-    collections::HashMap,
-    sync::Mutex,
-    thread,
-    time::{Duration, Instant},
-};
+use std::collections::HashMap;
+use std::sync::Mutex;
+use std::thread;
+use std::time::{Duration, Instant};
 
-use rig::{
-    client::{Call, Client},
-    interrupt,
-    receiver::key_of,
-    sync::{join, lock},
-};
+use rig::client::{Call, Client};
+use rig::interrupt;
+use rig::receiver::key_of;
+use rig::sync::{join, lock};
 use serde_json::Value;
 
-use crate::{
-    history::{CallOutcome, Decision, History, Hook, Task},
-    test_user::TestUser,
-};
+use crate::history::{CallOutcome, Decision, History, Hook, Task};
+use crate::test_user::TestUser;
 
 /// Between two reads of unsettled tasks.
 const POLL_INTERVAL: Duration = Duration::from_millis(500);

@@ -1,11 +1,10 @@
 //! The history of a run as seen from outside: the outcomes of calls, the requests that receivers got, and what is wrong with
 //! both.
 
-use std::{
-    collections::HashMap,
-    sync::{Mutex, atomic::AtomicU64},
-    time::{Duration, Instant},
-};
+use std::collections::HashMap;
+use std::sync::Mutex;
+use std::sync::atomic::AtomicU64;
+use std::time::{Duration, Instant};
 
 use chrono::{DateTime, Utc};
 use rig::sync::lock;

@@ -3,13 +3,11 @@
 use rig::{outln, paint};
 use std::{collections::BTreeMap, fmt::Display, time::Duration};
 
-use crate::{
-    account_workload::AccountResults,
-    checker::CheckResult,
-    databases::FailoverResults,
-    history::{Finding, Violation},
-    schedule::FaultKind,
-};
+use crate::account_workload::AccountResults;
+use crate::checker::CheckResult;
+use crate::databases::FailoverResults;
+use crate::history::{Finding, Violation};
+use crate::schedule::FaultKind;
 
 /// At most this many findings are listed; the rest are counted.
 const MAX_LISTED: usize = 20;

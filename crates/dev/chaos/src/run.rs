@@ -1,39 +1,28 @@
 //! One run: starts the system, applies load and faults, waits for recovery, and checks the outcome.
 
-use std::{
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
-    thread,
-    time::{Duration, Instant},
-};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
 
-use rig::{
-    interrupt,
-    output::say,
-    sync::{join, lock},
-    workspace::Workspace,
-};
+use rig::interrupt;
+use rig::output::say;
+use rig::sync::{join, lock};
+use rig::workspace::Workspace;
 
-use crate::{
-    Arguments,
-    account_workload::{AccountWorkload, Recipients},
-    checker::{self, Times},
-    creations,
-    databases::FailoverResults,
-    fault_injector::FaultInjector,
-    final_state,
-    history::{Finding, History, Task, Violation},
-    one_shot_client::OneShotClient,
-    receiver::{self, Receiver},
-    report::Report,
-    schedule, settings,
-    signature::Keys,
-    system::System,
-    task_workload::{self, LoadProfile, TaskWorkload},
-    test_user::TestUser,
-};
+use crate::account_workload::{AccountWorkload, Recipients};
+use crate::checker::{self, Times};
+use crate::databases::FailoverResults;
+use crate::fault_injector::FaultInjector;
+use crate::history::{Finding, History, Task, Violation};
+use crate::one_shot_client::OneShotClient;
+use crate::receiver::{self, Receiver};
+use crate::report::Report;
+use crate::signature::Keys;
+use crate::system::System;
+use crate::task_workload::{self, LoadProfile, TaskWorkload};
+use crate::test_user::TestUser;
+use crate::{Arguments, creations, final_state, schedule, settings};
 
 const SUPERVISION_INTERVAL: Duration = Duration::from_millis(250);
 /// The first fault does not affect deliveries of decisions that were made this long before it.

@@ -1,18 +1,14 @@
 //! Checks signatures by the Standard Webhooks specification, with independent implementations.
 
-use std::{
-    sync::{Arc, Mutex},
-    time::{SystemTime, UNIX_EPOCH},
-};
+use std::sync::{Arc, Mutex};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::ensure;
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use rand::RngExt as _;
-use rig::{
-    client::{Call, Client},
-    receiver::Request,
-    sync::lock,
-};
+use rig::client::{Call, Client};
+use rig::receiver::Request;
+use rig::sync::lock;
 use ring::signature::{ED25519, UnparsedPublicKey};
 use serde_json::Value;
 use standardwebhooks::Webhook;

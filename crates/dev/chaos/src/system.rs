@@ -2,13 +2,11 @@
 
 use anyhow::Context as _;
 use local_stack::{Layout, Postgres, RabbitMq, Servers};
-use rig::{
-    process::Process,
-    programs::Source,
-    system::{self, Options},
-    tcp_proxy::TcpProxy,
-    workspace::Workspace,
-};
+use rig::process::Process;
+use rig::programs::Source;
+use rig::system::{self, Options};
+use rig::tcp_proxy::TcpProxy;
+use rig::workspace::Workspace;
 
 use crate::{Arguments, account_workload::Recipients, databases::Databases, settings};
 

@@ -1,28 +1,21 @@
 //! Callers that create tasks, register webhooks and make decisions, without retries.
 
-use std::{
-    sync::{
-        Mutex,
-        atomic::{AtomicBool, Ordering},
-    },
-    thread,
-    time::{Duration, Instant},
-};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use chrono::{DateTime, SubsecRound as _, Utc};
 use rand::{RngExt as _, rngs::StdRng, seq::IndexedRandom as _};
 use rig::{client::Call, interrupt, sync::lock};
 use serde_json::{Value, json};
 
-use crate::{
-    creations,
-    history::{CallOutcome, Creation, Decision, History, Hook, Task},
-    one_shot_client::OneShotClient,
-    receiver::{Behaviour, Receiver},
-    rng,
-    signature::secret_of,
-    test_user::TestUser,
-};
+use crate::history::{CallOutcome, Creation, Decision, History, Hook, Task};
+use crate::one_shot_client::OneShotClient;
+use crate::receiver::{Behaviour, Receiver};
+use crate::signature::secret_of;
+use crate::test_user::TestUser;
+use crate::{creations, rng};
 
 /// Concurrent callers. While all of them wait for responses, the load is lower than requested.
 pub(crate) const CALLERS: usize = 64;

@@ -1,22 +1,16 @@
 //! Users of a run, who sign in again when a promotion has revoked their tokens.
 
-use std::{
-    sync::Mutex,
-    time::{Duration, Instant},
-};
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
 
 use local_stack::{process::wait_until, random};
-use rig::{
-    client::{Call, Client, Person},
-    sync::lock,
-    verifier::Verifier,
-};
+use rig::client::{Call, Client, Person};
+use rig::sync::lock;
+use rig::verifier::Verifier;
 use serde_json::{Value, json};
 
-use crate::{
-    history::{CallOutcome, Finding, Violation},
-    one_shot_client::OneShotClient,
-};
+use crate::history::{CallOutcome, Finding, Violation};
+use crate::one_shot_client::OneShotClient;
 
 /// How long a process may take to notice a promotion after all faults.
 const NOTICE_LIMIT: Duration = Duration::from_secs(10);

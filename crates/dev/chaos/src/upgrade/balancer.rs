@@ -1,23 +1,17 @@
 //! A load balancer for TCP connections.
 
-use std::{
-    collections::HashMap,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, AtomicUsize, Ordering},
-    },
-    thread,
-    time::Duration,
-};
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::thread;
+use std::time::Duration;
 
 use anyhow::Context;
-use rig::{
-    client::Client,
-    process::Process,
-    sync::spawn,
-    system::System,
-    tcp_proxy::{TcpProxy, connect_to},
-};
+use rig::client::Client;
+use rig::process::Process;
+use rig::sync::spawn;
+use rig::system::System;
+use rig::tcp_proxy::{TcpProxy, connect_to};
 
 use crate::{settings, system::port_of};
 

@@ -4,11 +4,9 @@ use std::{fs, path::Path, process::Command, time::Instant};
 
 use anyhow::{Context, ensure};
 use local_stack::process::output_of;
-use rig::{
-    output::say,
-    programs::{self, Programs},
-    workspace::Workspace,
-};
+use rig::output::say;
+use rig::programs::{self, Programs};
+use rig::workspace::Workspace;
 
 /// The worktree, beside the folder of the system. It stays, so that the next build is quick.
 const SOURCES: &str = "upgrade-test/source";

@@ -1,31 +1,22 @@
 //! The running processes, and how one is replaced.
 
-use std::{
-    fs,
-    path::PathBuf,
-    process::Command,
-    thread,
-    time::{Duration, Instant},
-};
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::{Duration, Instant};
+use std::{fs, thread};
 
 use anyhow::{Context, ensure};
-use local_stack::{
-    private,
-    process::{output_of, wait_until},
-};
-use rig::{
-    interrupt,
-    output::say,
-    process::Process,
-    programs::{Programs, Source},
-    system::{Options, System},
-    workspace::Workspace,
-};
+use local_stack::private;
+use local_stack::process::{output_of, wait_until};
+use rig::interrupt;
+use rig::output::say;
+use rig::process::Process;
+use rig::programs::{Programs, Source};
+use rig::system::{Options, System};
+use rig::workspace::Workspace;
 
-use super::{
-    balancer::{Balancers, REPLACED, open_balancers},
-    earlier::Earlier,
-};
+use super::balancer::{Balancers, REPLACED, open_balancers};
+use super::earlier::Earlier;
 
 /// A busy machine takes long to start a process.
 const BALANCED_LIMIT: Duration = Duration::from_secs(60);

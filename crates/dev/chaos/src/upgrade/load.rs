@@ -1,26 +1,20 @@
 //! The load of one phase: tasks with webhooks and decisions, reads, lists, sign-ins and checks of tokens.
 
-use std::{
-    sync::Arc,
-    thread,
-    time::{Duration, Instant},
-};
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use local_stack::random;
-use rig::{
-    client::{Call, Client, Person},
-    interrupt,
-};
+use rig::client::{Call, Client, Person};
+use rig::interrupt;
 use serde_json::json;
 
-use crate::{
-    databases::Failovers,
-    history::History,
-    one_shot_client::{OneShotClient, Statistics},
-    receiver::{Behaviour, Receiver},
-    signature::Keys,
-    task_workload::{LoadProfile, TaskWorkload},
-};
+use crate::databases::Failovers;
+use crate::history::History;
+use crate::one_shot_client::{OneShotClient, Statistics};
+use crate::receiver::{Behaviour, Receiver};
+use crate::signature::Keys;
+use crate::task_workload::{LoadProfile, TaskWorkload};
 
 /// Concurrent callers that decide tasks.
 const CALLERS: usize = 12;

@@ -3,28 +3,20 @@
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
-use rig::{
-    interrupt, outln,
-    output::say,
-    paint, programs,
-    sync::lock,
-    workspace::{Profile, Workspace},
-};
+use rig::output::say;
+use rig::sync::lock;
+use rig::workspace::{Profile, Workspace};
+use rig::{interrupt, outln, paint, programs};
 
-use super::{
-    Arguments, Part, earlier,
-    fleet::{Fleet, Version, Versions},
-    load::{Load, Phase},
-};
-use crate::{
-    checker::{self, CheckResult, Times},
-    databases::Failovers,
-    final_state,
-    history::{Finding, Violation},
-    settings,
-    task_workload::LoadProfile,
-    test_user::TestUser,
-};
+use super::fleet::{Fleet, Version, Versions};
+use super::load::{Load, Phase};
+use super::{Arguments, Part, earlier};
+use crate::checker::{self, CheckResult, Times};
+use crate::databases::Failovers;
+use crate::history::{Finding, Violation};
+use crate::task_workload::LoadProfile;
+use crate::test_user::TestUser;
+use crate::{final_state, settings};
 
 /// How long the system serves in the earlier version before anything changes.
 const BEFORE: Duration = Duration::from_secs(5);

@@ -3,16 +3,11 @@
 use std::{process::Command, thread, time::Duration};
 
 use anyhow::{Context, ensure};
-use local_stack::{
-    Stop,
-    process::{output_of, wait_until},
-    random,
-};
+use local_stack::process::{output_of, wait_until};
+use local_stack::{Stop, random};
 use nix::sys::signal::Signal;
-use rig::{
-    client::{Call, Client},
-    sync::{join, lock},
-};
+use rig::client::{Call, Client};
+use rig::sync::{join, lock};
 use serde_json::{Value, json};
 
 use super::{prometheus::Drill, second_gateway, system::System};

@@ -13,20 +13,15 @@ use std::{path::PathBuf, process::ExitCode, thread, time::Duration};
 
 use clap::Args;
 
-use self::{
-    faults::{STEPS, Step},
-    prometheus::{Drill, Prometheus},
-    system::System,
-};
-use rig::{
-    interrupt, outln,
-    output::{say, verdict},
-    own::with_own_system,
-    paint,
-    programs::Source,
-    sync::join,
-    workspace::Workspace,
-};
+use self::faults::{STEPS, Step};
+use self::prometheus::{Drill, Prometheus};
+use self::system::System;
+use rig::output::{say, verdict};
+use rig::own::with_own_system;
+use rig::programs::Source;
+use rig::sync::join;
+use rig::workspace::Workspace;
+use rig::{interrupt, outln, paint};
 
 /// What to test.
 #[derive(Args)]

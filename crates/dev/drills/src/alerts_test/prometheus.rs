@@ -1,24 +1,17 @@
 //! Prometheus with the project's alerts, changed so that they fire sooner, and what a step works with while it awaits some.
 
-use std::{
-    fs,
-    sync::atomic::{AtomicBool, Ordering},
-    thread,
-    time::{Duration, Instant},
-};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+use std::{fs, thread};
 
 use anyhow::{Context as _, ensure};
-use local_stack::{
-    packages, ports, private,
-    process::{Detached, wait_until},
-};
+use local_stack::process::{Detached, wait_until};
+use local_stack::{packages, ports, private};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
-use rig::{
-    client::{Call, Client},
-    instance::{self, MARKER},
-    outln,
-    workspace::Workspace,
-};
+use rig::client::{Call, Client};
+use rig::instance::{self, MARKER};
+use rig::outln;
+use rig::workspace::Workspace;
 use serde_json::Value;
 
 use super::system::System;

@@ -5,16 +5,14 @@ use std::{fs, sync::Mutex, thread, time::Duration};
 use anyhow::Context as _;
 use local_stack::bootstrap;
 use nix::{sys::stat::Mode, unistd};
-use rig::{
-    client::{Call, Client},
-    held_lock::HeldLock,
-    plan::Replicas,
-    programs::Source,
-    receiver::{Receiver, Reply},
-    sync::lock,
-    system::{self, Options},
-    workspace::Workspace,
-};
+use rig::client::{Call, Client};
+use rig::held_lock::HeldLock;
+use rig::plan::Replicas;
+use rig::programs::Source;
+use rig::receiver::{Receiver, Reply};
+use rig::sync::lock;
+use rig::system::{self, Options};
+use rig::workspace::Workspace;
 use serde_json::{Value, json};
 
 /// So that responses that cost nothing do not take the whole processor.

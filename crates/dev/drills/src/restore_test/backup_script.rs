@@ -1,10 +1,8 @@
 //! The script `deploy/backup`, run as operators run it.
 
-use std::{
-    env, fs,
-    path::{Path, PathBuf},
-    process::Command,
-};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::{env, fs};
 
 use anyhow::{Context, bail, ensure};
 use local_stack::{packages, process::output_of};

@@ -9,10 +9,8 @@ use local_stack::{Servers, Stop, bootstrap, process::wait_until};
 use rig::{client::Call, output::say, system::System};
 use serde_json::{Value, json};
 
-use super::{
-    backup_script::BackupScript,
-    drill::{Drill, PASSWORD, WORK_LIMIT},
-};
+use super::backup_script::BackupScript;
+use super::drill::{Drill, PASSWORD, WORK_LIMIT};
 
 /// Tells the users of this drill from those of others.
 const NUMBER: usize = 1_000;

@@ -4,14 +4,10 @@ use std::process::Command;
 
 use anyhow::Context;
 use clap::ValueEnum;
-use local_stack::{
-    Postgres, Stop,
-    backup::{self, Recovery},
-    bootstrap::{self, Roles},
-    database_name,
-    process::output_of,
-    with_database,
-};
+use local_stack::backup::{self, Recovery};
+use local_stack::bootstrap::{self, Roles};
+use local_stack::process::output_of;
+use local_stack::{Postgres, Stop, database_name, with_database};
 use rig::{instance, system::System};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

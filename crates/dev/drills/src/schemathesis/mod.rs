@@ -11,15 +11,13 @@ use std::{path::Path, process::ExitCode, time::Duration};
 use clap::Args;
 use local_stack::random;
 
-use rig::{
-    duration::parse_duration,
-    interrupt,
-    output::{announce_seed, say, verdict},
-    own::with_own_system,
-    programs::Source,
-    system::{Options, System},
-    workspace::{Profile, Workspace},
-};
+use rig::duration::parse_duration;
+use rig::interrupt;
+use rig::output::{announce_seed, say, verdict};
+use rig::own::with_own_system;
+use rig::programs::Source;
+use rig::system::{Options, System};
+use rig::workspace::{Profile, Workspace};
 
 const USER: &str = "schemathesis.user@example.com";
 const PASSWORD: &str = "a password of 30 characters ok";

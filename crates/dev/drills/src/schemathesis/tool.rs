@@ -1,10 +1,8 @@
 //! The tool: a Python program, installed in `target/tools`.
 
-use std::{
-    path::{Path, PathBuf},
-    process::{Command, Stdio},
-    time::Duration,
-};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use anyhow::Context;
 use local_stack::packages::{self, Need};
