@@ -31,7 +31,8 @@ pub(crate) struct AccountWorkload<'run> {
     recipients: &'run Recipients,
     pub(crate) admin: TestUser,
     accounts: Mutex<Vec<Account>>,
-    unexpected: Mutex<Vec<Finding>>,
+    /// With the unexpected responses.
+    results: Mutex<AccountResults>,
 }
 
 /// An account whose sign-up succeeded.
@@ -73,7 +74,7 @@ impl<'run> AccountWorkload<'run> {
             recipients,
             admin: TestUser::sign_in(gateway, &admin.username, &admin.password)?,
             accounts: Mutex::default(),
-            unexpected: Mutex::default(),
+            results: Mutex::default(),
         })
     }
 
@@ -90,7 +91,7 @@ impl<'run> AccountWorkload<'run> {
                 scope.spawn(move || {
                     if let Err(what) = self.run_one(number) {
                         let finding = Finding::new(Violation::UnexpectedResponse, "-", what);
-                        lock(&self.unexpected).push(finding);
+                        lock(&self.results).findings.push(finding);
                     }
                 });
                 next += interval;
@@ -158,10 +159,7 @@ impl<'run> AccountWorkload<'run> {
             workload: self,
             client: Client::new(self.gateway),
             end,
-            results: AccountResults {
-                findings: lock(&self.unexpected).clone(),
-                ..AccountResults::default()
-            },
+            results: std::mem::take(&mut *lock(&self.results)),
         };
         for account in lock(&self.accounts).iter() {
             interrupt::check()?;

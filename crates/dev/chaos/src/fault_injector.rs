@@ -36,24 +36,6 @@ pub(crate) struct FaultInjector<'run> {
     pub(crate) slow_stops: AtomicUsize,
 }
 
-fn parts(system: &System, receivers: &[Receiver]) -> anyhow::Result<Parts> {
-    let weight = |process: &Process| {
-        let known = WEIGHTS.iter().find(|(name, _)| *name == process.program);
-        known.map_or(0, |(_, weight)| *weight)
-    };
-    let servers = system.rig.servers()?;
-    let processes = system.rig.processes.iter().enumerate();
-    Ok(Parts {
-        processes: processes
-            .flat_map(|(index, process)| std::iter::repeat_n(index, weight(process)))
-            .collect(),
-        connections: system.proxies.len(),
-        receivers: receivers.len(),
-        brokers: servers.broker().count(),
-        standby: servers.postgres_standby.is_some(),
-    })
-}
-
 impl<'run> FaultInjector<'run> {
     /// Plans the faults of a run that begins now.
     pub(crate) fn plan(
@@ -62,11 +44,26 @@ impl<'run> FaultInjector<'run> {
         seed: u64,
         duration: Duration,
     ) -> anyhow::Result<Self> {
+        let weight = |process: &Process| {
+            let known = WEIGHTS.iter().find(|(name, _)| *name == process.program);
+            known.map_or(0, |(_, weight)| *weight)
+        };
+        let servers = system.rig.servers()?;
+        let processes = system.rig.processes.iter().enumerate();
+        let parts = Parts {
+            processes: processes
+                .flat_map(|(index, process)| std::iter::repeat_n(index, weight(process)))
+                .collect(),
+            connections: system.proxies.len(),
+            receivers: receivers.len(),
+            brokers: servers.broker().count(),
+            standby: servers.postgres_standby.is_some(),
+        };
         Ok(Self {
             system,
             receivers,
             begin: Instant::now(),
-            faults: schedule::plan_faults(seed, duration, &parts(system, receivers)?),
+            faults: schedule::plan_faults(seed, duration, &parts),
             slow_stops: AtomicUsize::new(0),
         })
     }

@@ -91,7 +91,6 @@ pub(crate) enum Outcome {
     Failed(Duration),
 }
 
-/// A request that a receiver received.
 #[derive(Debug, Clone)]
 pub(crate) struct Arrival {
     /// The `webhook-id` header.

@@ -10,7 +10,7 @@ use rand::{RngExt as _, rngs::StdRng, seq::IndexedRandom as _};
 use rig::{client::Call, interrupt, sync::lock};
 use serde_json::{Value, json};
 
-use crate::history::{CallOutcome, Creation, Decision, History, Hook, Task};
+use crate::history::{CallOutcome, Decision, History, Hook, Task};
 use crate::one_shot_client::OneShotClient;
 use crate::receiver::{Behaviour, Receiver};
 use crate::signature::secret_of;
@@ -116,7 +116,15 @@ impl<'run> TaskWorkload<'run> {
             let due = Utc::now() + rng.random_range(MIN_DUE..=MAX_DUE);
             due.trunc_subsecs(0)
         });
-        let (id, creation) = match self.create(number, due) {
+        let request = without_null(json!({
+            "title": format!("Task {number}"),
+            "requester": self.creator.email,
+            "approver": self.approver.email,
+            "decisionBy": due.map(|due| due.to_rfc3339()),
+        }));
+        let key = format!("{}-{number}", self.profile.seed);
+        let created = creations::create(self.client, &self.creator, key, request);
+        let (id, creation) = match created {
             Ok(created) => created,
             Err(outcome) => return lock(&self.history.uncreated).push(outcome),
         };
@@ -138,21 +146,6 @@ impl<'run> TaskWorkload<'run> {
         });
     }
 
-    fn create(
-        &self,
-        number: u64,
-        due: Option<DateTime<Utc>>,
-    ) -> Result<(String, Creation), CallOutcome> {
-        let request = json!({
-            "title": format!("Task {number}"),
-            "requester": self.creator.email,
-            "approver": self.approver.email,
-            "decisionBy": due.map(|due| due.to_rfc3339()),
-        });
-        let key = format!("{}-{number}", self.profile.seed);
-        creations::create(self.client, &self.creator, key, without_null(request))
-    }
-
     fn register(
         &self,
         task: &str,
@@ -161,9 +154,7 @@ impl<'run> TaskWorkload<'run> {
         rng: &mut StdRng,
     ) -> Hook {
         let receiver = self.receivers.choose(rng);
-        let url = receiver
-            .map(|receiver| receiver.url(&key))
-            .unwrap_or_default();
+        let url = receiver.map_or_else(String::new, |receiver| receiver.url(&key));
         let body = json!({
             "taskId": task,
             "url": url,

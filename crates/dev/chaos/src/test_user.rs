@@ -28,24 +28,23 @@ impl TestUser {
     /// Signs a user up, with retries.
     pub(crate) fn sign_up(gateway: &str, name: &str) -> anyhow::Result<Self> {
         let email = format!("{name}.{}@example.com", random::tag()?);
-        let requested = Instant::now();
-        let person = Client::new(gateway).sign_up(&email, &random::password()?)?;
-        Ok(Self::of(person, requested))
+        let password = random::password()?;
+        Self::new(|| Client::new(gateway).sign_up(&email, &password))
     }
 
     /// Signs a user in, with retries.
     pub(crate) fn sign_in(gateway: &str, email: &str, password: &str) -> anyhow::Result<Self> {
-        let requested = Instant::now();
-        let person = Client::new(gateway).sign_in(email, password)?;
-        Ok(Self::of(person, requested))
+        Self::new(|| Client::new(gateway).sign_in(email, password))
     }
 
-    fn of(person: Person, requested: Instant) -> Self {
-        Self {
+    fn new(request: impl FnOnce() -> anyhow::Result<Person>) -> anyhow::Result<Self> {
+        let requested = Instant::now();
+        let person = request()?;
+        Ok(Self {
             email: person.email,
             password: person.password,
             tokens: Mutex::new(vec![(person.token, requested)]),
-        }
+        })
     }
 
     /// Signs in for another token, with retries.

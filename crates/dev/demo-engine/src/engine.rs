@@ -50,7 +50,10 @@ impl Engine {
             self.users.lock().reset_failures();
         }
         let mut control = self.control.lock();
-        control.apply(change);
+        control.delay = change.delay.unwrap_or(control.delay);
+        control.fail = change.fail.unwrap_or(control.fail);
+        control.accepted = change.accepted.unwrap_or(control.accepted);
+        control.down = change.down.unwrap_or(control.down);
         tracing::info!(?control, "control changed");
         control.clone()
     }
@@ -60,10 +63,8 @@ impl Engine {
         if duration.is_zero() {
             return;
         }
-        tokio::select! {
-            () = tokio::time::sleep(duration) => {}
-            () = self.stopping.cancelled() => {}
-        }
+        let sleep = tokio::time::sleep(duration);
+        self.stopping.run_until_cancelled(sleep).await;
     }
 
     /// Returns a `503` response if the engine simulates an outage.

@@ -75,10 +75,8 @@ fn check_out(root: &Path, sources: &Path, commit: &str) -> anyhow::Result<()> {
 /// The last tag, or the commit that added the last migration of 0.2.0, whichever is later.
 fn default_revision(root: &Path) -> anyhow::Result<String> {
     let path = LAST_OF_0_2_0;
-    let oldest = git(
-        root,
-        &["log", "-1", "--format=%H", "--diff-filter=A", "--", path],
-    )?;
+    let added = ["log", "-1", "--format=%H", "--diff-filter=A", "--", path];
+    let oldest = git(root, &added)?;
     ensure!(
         !oldest.is_empty(),
         "the history does not have the commit that added {path}: name a revision with --from"

@@ -23,12 +23,6 @@ const BALANCED_LIMIT: Duration = Duration::from_secs(60);
 /// A version without `SHUTDOWN_DELAY` gets no new connections for this time before SIGTERM, as `preStop` does.
 const PAUSE_BEFORE_STOP: Duration = Duration::from_secs(1);
 
-/// Two versions of the programs. A test without an upgrade has only the new one.
-pub(super) struct Versions {
-    pub(super) earlier: Option<Earlier>,
-    pub(super) new: Programs,
-}
-
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Version {
     Earlier,
@@ -37,50 +31,48 @@ pub(super) enum Version {
 
 pub(super) struct Fleet {
     pub(super) system: System,
-    pub(super) versions: Versions,
+    /// A test without an upgrade has only the new programs.
+    earlier: Option<Earlier>,
+    new: Programs,
     /// The version of all processes that are not replaced yet.
     running: Version,
     balancers: Balancers,
 }
 
-impl Versions {
-    fn of(&self, version: Version) -> &Programs {
-        match (version, &self.earlier) {
-            (Version::Earlier, Some(earlier)) => &earlier.programs,
-            _ => &self.new,
-        }
-    }
-
-    /// Whether all processes keep requests that arrive at SIGTERM, also those of the earlier version.
-    pub(super) fn drain(&self) -> bool {
-        self.earlier.as_ref().is_none_or(|earlier| earlier.drains)
-    }
-}
-
 impl Fleet {
     /// Starts two replicas of each process, in the earlier version if there is one.
-    pub(super) fn start(workspace: &Workspace, versions: Versions) -> anyhow::Result<Self> {
-        let version = match versions.earlier {
-            Some(_) => Version::Earlier,
-            None => Version::New,
+    pub(super) fn start(
+        workspace: &Workspace,
+        earlier: Option<Earlier>,
+        new: Programs,
+    ) -> anyhow::Result<Self> {
+        let (running, programs) = match &earlier {
+            Some(earlier) => (Version::Earlier, &earlier.programs),
+            None => (Version::New, &new),
         };
         let options = Options {
             replicas: REPLACED.map(|program| (program.to_owned(), 2)).into(),
-            ..Options::own(Source::Copied(versions.of(version)))
+            ..Options::own(Source::Copied(programs))
         };
         let mut system = System::plan(workspace, &options)?;
         let balancers = open_balancers(&mut system)?;
         copy_keys(workspace, &mut system.processes)?;
         system.start()?;
         let fleet = Self {
-            running: version,
             system,
-            versions,
+            earlier,
+            new,
+            running,
             balancers,
         };
         let mut processes = fleet.system.processes.iter();
         processes.try_for_each(|process| fleet.wait_balanced(process))?;
         Ok(fleet)
+    }
+
+    /// Whether all processes keep requests that arrive at SIGTERM, also those of the earlier version.
+    pub(super) fn drains(&self) -> bool {
+        self.earlier.as_ref().is_none_or(|earlier| earlier.drains)
     }
 
     /// Runs the migrations of the new version.
@@ -91,7 +83,7 @@ impl Fleet {
             ("people-task-service", &databases.people_task_owner),
         ] {
             let start = Instant::now();
-            let program = self.versions.new.get(service);
+            let program = self.new.get(service);
             let program = program.context("a program is missing")?;
             let mut migrate = Command::new(program);
             migrate.arg("migrate").env("LOG_FORMAT", "text");
@@ -124,7 +116,10 @@ impl Fleet {
                 // Only the command `migrate` has the role that owns a schema. Early builds of 0.2.0 need it.
                 variables.remove("DATABASE_OWNER_URL");
             }
-            let programs = self.versions.of(version);
+            let programs = match (version, &self.earlier) {
+                (Version::Earlier, Some(earlier)) => &earlier.programs,
+                _ => &self.new,
+            };
             self.system.spawn_as(process, &variables, programs)?;
             let started = self.system.wait_started(process);
             started.with_context(|| format!("replacing {}", process.name))?;
@@ -134,7 +129,7 @@ impl Fleet {
     }
 
     fn stop(&self, process: &Process) -> anyhow::Result<()> {
-        let drains = self.running == Version::New || self.versions.drain();
+        let drains = self.running == Version::New || self.drains();
         if let (false, Some(replica)) = (drains, self.balancers.replica(process)) {
             replica.set_removed(true);
             thread::sleep(PAUSE_BEFORE_STOP);

@@ -47,7 +47,8 @@ impl<'run> Load<'run> {
         profile: LoadProfile,
     ) -> anyhow::Result<Self> {
         let history = Arc::new(History::default());
-        let keys = Keys::published(gateway)?;
+        let keys = Keys::default();
+        keys.load(gateway)?;
         let open = |number| Receiver::open(number, Behaviour::Fast, profile.seed, &keys, &history);
         let receivers = (1..=RECEIVERS).map(open).collect::<anyhow::Result<_>>()?;
         Ok(Self {

@@ -8,7 +8,7 @@ use rig::sync::lock;
 use rig::workspace::{Profile, Workspace};
 use rig::{interrupt, outln, paint, programs};
 
-use super::fleet::{Fleet, Version, Versions};
+use super::fleet::{Fleet, Version};
 use super::load::{Load, Phase};
 use super::{Arguments, Part, earlier};
 use crate::checker::{self, CheckResult, Times};
@@ -54,7 +54,7 @@ pub(super) fn run(
     interrupt::check()?;
     let new = programs::copy(workspace, programs::build(base, Profile::Dev)?)?;
     interrupt::check()?;
-    let fleet = Fleet::start(workspace, Versions { earlier, new })?;
+    let fleet = Fleet::start(workspace, earlier, new)?;
     // Postgres has no standby here.
     let failovers = Failovers::default();
     let profile = LoadProfile {
@@ -110,8 +110,7 @@ impl Test<'_> {
     }
 
     fn upgrade_all(&mut self, name: &str) -> anyhow::Result<()> {
-        let drain = self.fleet.versions.drain();
-        self.load.client.set_calm(drain);
+        self.load.client.set_calm(self.fleet.drains());
         self.phase(name, |fleet| fleet.replace_all(Version::New))?;
         self.load.client.set_calm(true);
         Ok(())
@@ -126,7 +125,7 @@ impl Test<'_> {
                     fleet.replace(program, Version::New)?;
                     // Receivers know the second key before a worker signs with it, too.
                     if (*program, step) == ("people-task-service", "prepare") {
-                        receivers.refresh(&fleet.system.gateway)?;
+                        receivers.load(&fleet.system.gateway)?;
                     }
                 }
                 Ok(())

@@ -17,7 +17,7 @@ use serde_json::Value;
 use super::system::System;
 
 const READY_LIMIT: Duration = Duration::from_secs(30);
-const RULES: &str = include_str!("../../../../../deploy/observability/alerts.yml");
+pub(super) const RULES: &str = include_str!("../../../../../deploy/observability/alerts.yml");
 /// Thresholds of a small system, in place of those of docker-compose.yml.
 const THRESHOLDS: [(&str, &str); 2] = [
     ("0.85 * 512 * 1024 * 1024", "1024 * 1024"),
@@ -26,8 +26,6 @@ const THRESHOLDS: [(&str, &str); 2] = [
 
 pub(super) struct Prometheus {
     client: Client,
-    /// The names of all alerts.
-    pub(super) alerts: Vec<String>,
 }
 
 impl Prometheus {
@@ -49,7 +47,6 @@ impl Prometheus {
         server.spawn()?;
         let prometheus = Self {
             client: Client::of_process(&format!("http://127.0.0.1:{port}")),
-            alerts: names(RULES),
         };
         let ready = wait_until(READY_LIMIT, || prometheus.get("/api/v1/rules"));
         ready.context("Prometheus did not become ready")?;
@@ -94,7 +91,8 @@ impl Prometheus {
     }
 }
 
-fn names(rules: &str) -> Vec<String> {
+/// The names of all alerts.
+pub(super) fn names(rules: &str) -> Vec<String> {
     let lines = rules.lines();
     let names = lines.filter_map(|line| line.trim().strip_prefix("- alert: "));
     names.map(str::to_owned).collect()
