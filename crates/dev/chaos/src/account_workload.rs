@@ -1,31 +1,25 @@
 //! Accounts of a run: each one signs up and creates a task, about which a mail is sent. Then every second account is
 //! deleted, and the others request a password code.
 
-use std::{
-    collections::HashSet,
-    sync::{Arc, Mutex},
-    thread,
-    time::{Duration, Instant},
-};
+use std::collections::HashSet;
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use local_stack::random;
-use rig::{
-    client::{Call, Client, Person, Response},
-    interrupt,
-    mail_server::MailServer,
-    process::Process,
-    receiver::{Receiver, Reply},
-    stack_file::Admin,
-    sync::lock,
-};
+use rig::client::{Call, Client, Person, Response};
+use rig::interrupt;
+use rig::mail_server::MailServer;
+use rig::process::Process;
+use rig::receiver::{Receiver, Reply};
+use rig::stack_file::Admin;
+use rig::sync::lock;
 use serde_json::{Value, json};
 
-use crate::{
-    history::{CallOutcome, Finding, Violation},
-    one_shot_client::OneShotClient,
-    schedule::CALM,
-    test_user::TestUser,
-};
+use crate::history::{CallOutcome, Finding, Violation};
+use crate::one_shot_client::OneShotClient;
+use crate::schedule::CALM;
+use crate::test_user::TestUser;
 
 const INTERVAL: Duration = Duration::from_secs(4);
 const MAX_ACCOUNTS: u32 = 200;
@@ -37,8 +31,8 @@ pub(crate) struct AccountWorkload<'run> {
     recipients: &'run Recipients,
     pub(crate) admin: TestUser,
     accounts: Mutex<Vec<Account>>,
-    /// The unexpected responses.
-    unexpected: Mutex<Vec<Finding>>,
+    /// With the unexpected responses.
+    results: Mutex<AccountResults>,
 }
 
 /// An account whose sign-up succeeded.
@@ -53,24 +47,16 @@ struct Account {
     ticket: String,
 }
 
-/// Confirmed calls and their effects.
+/// The effects of calls. A list says of each call that was confirmed with 200 whether it had its effect.
 #[derive(Debug, Default)]
 pub(crate) struct AccountResults {
     pub(crate) signed_up: usize,
-    /// Deletions that were confirmed with 200.
-    pub(crate) deletions: usize,
-    /// Confirmed deletions that are complete.
-    pub(crate) deleted: usize,
+    pub(crate) deletions: Vec<bool>,
     /// Complete deletions whose call had an unknown outcome.
     pub(crate) deleted_unknown: usize,
-    /// Code requests that were confirmed with 200.
-    pub(crate) codes: usize,
-    /// Confirmed codes that arrived.
-    pub(crate) arrived: usize,
-    /// Tasks about which a mail had to arrive.
-    pub(crate) mails: usize,
-    /// Those of these mails that arrived.
-    pub(crate) mailed: usize,
+    pub(crate) codes: Vec<bool>,
+    /// Mails about tasks.
+    pub(crate) mails: Vec<bool>,
     pub(crate) findings: Vec<Finding>,
 }
 
@@ -88,7 +74,7 @@ impl<'run> AccountWorkload<'run> {
             recipients,
             admin: TestUser::sign_in(gateway, &admin.username, &admin.password)?,
             accounts: Mutex::default(),
-            unexpected: Mutex::default(),
+            results: Mutex::default(),
         })
     }
 
@@ -105,7 +91,7 @@ impl<'run> AccountWorkload<'run> {
                 scope.spawn(move || {
                     if let Err(what) = self.run_one(number) {
                         let finding = Finding::new(Violation::UnexpectedResponse, "-", what);
-                        lock(&self.unexpected).push(finding);
+                        lock(&self.results).findings.push(finding);
                     }
                 });
                 next += interval;
@@ -173,10 +159,7 @@ impl<'run> AccountWorkload<'run> {
             workload: self,
             client: Client::new(self.gateway),
             end,
-            results: AccountResults {
-                findings: lock(&self.unexpected).clone(),
-                ..AccountResults::default()
-            },
+            results: std::mem::take(&mut *lock(&self.results)),
         };
         for account in lock(&self.accounts).iter() {
             interrupt::check()?;
@@ -206,7 +189,6 @@ struct Check<'run> {
 impl Check<'_> {
     fn check_deletion(&mut self, account: &Account) -> anyhow::Result<Option<String>> {
         let is_confirmed = account.outcome == CallOutcome::Succeeded;
-        self.results.deletions += usize::from(is_confirmed);
         let user = format!("/users/{}", account.person.id);
         let mut ticket = Some(account.ticket.clone());
         if !is_confirmed {
@@ -222,15 +204,14 @@ impl Check<'_> {
             let (token, left) = (self.workload.admin.token(), self.left());
             let completed = self.client.wait_deleted(&path, &token, left, |_| {});
             interrupt::check()?;
+            if is_confirmed {
+                self.results.deletions.push(completed.is_ok());
+            }
             if let Err(error) = completed {
                 return Ok(Some(format!("was to be deleted, and {error:#}")));
             }
         }
-        if is_confirmed {
-            self.results.deleted += 1;
-        } else {
-            self.results.deleted_unknown += 1;
-        }
+        self.results.deleted_unknown += usize::from(!is_confirmed);
         self.find_remains(account)
     }
 
@@ -248,12 +229,16 @@ impl Check<'_> {
                 return Ok(Some(format!("is deleted, and a task yields {task}")));
             }
         }
-        let sign_in = self.sign_in(account)?;
+        let person = &account.person;
+        let sign_in = self.client.try_sign_in(&person.email, &person.password)?;
+        let sign_in = sign_in.status;
         Ok((sign_in != 401).then(|| format!("is deleted, and signing in yields {sign_in}")))
     }
 
     fn check_code(&mut self, account: &Account) -> anyhow::Result<Option<String>> {
-        let sign_in = self.sign_in(account)?;
+        let person = &account.person;
+        let sign_in = self.client.try_sign_in(&person.email, &person.password)?;
+        let sign_in = sign_in.status;
         if sign_in != 200 {
             let what = format!("signed up with 200, and signing in yields {sign_in}");
             return Ok(Some(what));
@@ -261,14 +246,10 @@ impl Check<'_> {
         if account.outcome != CallOutcome::Succeeded {
             return Ok(None);
         }
-        self.results.codes += 1;
-        let recipients = self.workload.recipients;
-        if !self.wait_until(|| recipients.has_code_for(&account.person.email))? {
-            let what = "requested a code with 200 that never arrived";
-            return Ok(Some(what.to_owned()));
-        }
-        self.results.arrived += 1;
-        Ok(None)
+        let addresses = &self.workload.recipients.addresses;
+        let arrived = self.wait_until(|| lock(addresses).contains(&person.email))?;
+        self.results.codes.push(arrived);
+        Ok((!arrived).then(|| "requested a code with 200 that never arrived".to_owned()))
     }
 
     /// The approver must have been asked, because the task is not decided.
@@ -276,27 +257,15 @@ impl Check<'_> {
         if account.task.is_none() {
             return Ok(None);
         }
-        self.results.mails += 1;
         let mails = &self.workload.recipients.mails;
-        if !self.wait_until(|| mails.has_mail_for(&account.person.email))? {
-            let what = "created a task with 200 about which no mail arrived";
-            return Ok(Some(what.to_owned()));
-        }
-        self.results.mailed += 1;
-        Ok(None)
+        let arrived = self.wait_until(|| mails.has_mail_for(&account.person.email))?;
+        self.results.mails.push(arrived);
+        Ok((!arrived).then(|| "created a task with 200 about which no mail arrived".to_owned()))
     }
 
     fn call_as_admin(&self, method: &'static str, path: &str) -> anyhow::Result<Response> {
         let token = self.workload.admin.token();
         self.client.call(&Call::new(method, path).token(&token))
-    }
-
-    /// Returns the status.
-    fn sign_in(&self, account: &Account) -> anyhow::Result<u16> {
-        let response = self
-            .client
-            .try_sign_in(&account.person.email, &account.person.password)?;
-        Ok(response.status)
     }
 
     fn left(&self) -> Duration {
@@ -361,10 +330,5 @@ impl Recipients {
             variables.insert("SMTP_URL", self.mails.url());
             variables.insert("MAIL_FROM", "no-reply@example.com".to_owned());
         }
-    }
-
-    /// Whether a code was sent to this address.
-    pub(crate) fn has_code_for(&self, email: &str) -> bool {
-        lock(&self.addresses).contains(email)
     }
 }

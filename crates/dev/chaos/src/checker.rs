@@ -1,13 +1,11 @@
 //! Compares the responses to callers with the requests to receivers and with the final state.
 
-use std::{
-    collections::{BTreeSet, HashMap},
-    time::{Duration, Instant},
-};
+use std::collections::{BTreeSet, HashMap};
+use std::time::{Duration, Instant};
 
-use crate::{
-    final_state::{FinalState, FinalStates},
-    history::{Arrival, Arrivals, CallOutcome, Decision, Finding, Hook, Outcome, Task, Violation},
+use crate::final_state::{FinalState, FinalStates};
+use crate::history::{
+    Arrival, Arrivals, CallOutcome, Decision, Finding, Hook, Outcome, Task, Violation,
 };
 
 /// Tolerance for the difference between the clocks of two processes.
@@ -16,6 +14,7 @@ const CLOCK_TOLERANCE: Duration = Duration::from_millis(50);
 /// The figures and findings of a run.
 #[derive(Debug, Default)]
 pub(crate) struct CheckResult {
+    pub(crate) tasks: usize,
     /// Decisions that succeeded.
     pub(crate) succeeded: usize,
     pub(crate) unknown: usize,
@@ -51,7 +50,6 @@ pub(crate) struct Times {
     pub(crate) healed: Instant,
 }
 
-/// Checks a run.
 pub(crate) fn check(
     tasks: &[Task],
     states: &FinalStates,
@@ -71,6 +69,7 @@ pub(crate) fn check(
     }
     checker.check_unknown_webhooks(tasks);
     let mut result = checker.result;
+    result.tasks = tasks.len();
     result.latencies.sort_unstable();
     result.findings.sort_by_key(|finding| finding.violation);
     result
@@ -82,7 +81,6 @@ impl CheckResult {
         self.findings.iter().filter(same).count()
     }
 
-    /// The latency percentile.
     pub(crate) fn latency(&self, percent: usize) -> Option<Duration> {
         let rank = (self.latencies.len() * percent).div_ceil(100);
         self.latencies.get(rank.saturating_sub(1)).copied()
@@ -194,7 +192,7 @@ impl<'run> Checker<'run> {
     }
 
     fn check_delivery(&mut self, task: &Task, hook: &Hook, state: &FinalState, all: &[Arrival]) {
-        let mut accepted = all.iter().filter(|arrival| arrival.is_accepted());
+        let mut accepted = all.iter().filter(|one| one.outcome == Outcome::Accepted);
         let key = &hook.key;
         let webhook_status = state.hooks.get(key).map_or("missing", String::as_str);
         if hook.gone {
@@ -309,7 +307,6 @@ impl<'run> Checker<'run> {
         }
     }
 
-    /// Reports requests for webhooks that were never registered.
     fn check_unknown_webhooks(&mut self, tasks: &[Task]) {
         let hooks = tasks.iter().flat_map(|task| &task.hooks);
         let known: BTreeSet<&str> = hooks.map(|hook| hook.key.as_str()).collect();

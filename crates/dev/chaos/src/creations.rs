@@ -1,23 +1,17 @@
 //! Creations of tasks: each has an `Idempotency-Key`, with which it is repeated while its outcome is unknown. Whatever was
 //! killed meanwhile, there must be one task for a key, and the answer must stay the same.
 
-use std::{
-    collections::HashMap,
-    thread,
-    time::{Duration, Instant},
-};
+use std::collections::HashMap;
+use std::thread;
+use std::time::{Duration, Instant};
 
-use rig::{
-    client::{Call, Client},
-    sync::lock,
-};
+use rig::client::{Call, Client};
+use rig::sync::lock;
 use serde_json::Value;
 
-use crate::{
-    history::{CallOutcome, Creation, Finding, History, Violation},
-    one_shot_client::OneShotClient,
-    test_user::TestUser,
-};
+use crate::history::{CallOutcome, Creation, Finding, History, Violation};
+use crate::one_shot_client::OneShotClient;
+use crate::test_user::TestUser;
 
 const PATH: &str = "/people-task/tasks";
 /// How long a creation is repeated.
@@ -82,15 +76,11 @@ pub(crate) fn check(
     let unexpected = unexpected.map(|response| format!("creating a task: {response}"));
     let mut findings: Vec<_> = Finding::of_run(Violation::UnexpectedResponse, unexpected).collect();
     for task in lock(&history.tasks).iter().rev().take(REPEATED) {
-        let Creation {
-            key,
-            request,
-            secret,
-        } = &task.creation;
-        let answer = client
-            .call(&call(key, request).token(&token))?
-            .expect(200)?;
-        if answer.text("/id")? != task.id || answer.text("/approverSecret")? != secret {
+        let creation = &task.creation;
+        let again = call(&creation.key, &creation.request).token(&token);
+        let answer = client.call(&again)?.expect(200)?;
+        let secret = answer.text("/approverSecret")?;
+        if answer.text("/id")? != task.id || secret != creation.secret {
             let what = "was created again by a repeat of its request";
             findings.push(Finding::new(Violation::Lost, &task.id, what));
         }

@@ -1,26 +1,19 @@
 //! The Postgres servers: one, or a primary with a standby for which each commit waits. And when standbys were promoted and
 //! stopped, and what callers noticed of it.
 
-use std::{
-    sync::{
-        Mutex,
-        atomic::{AtomicUsize, Ordering},
-    },
-    time::{Duration, Instant},
-};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use local_stack::{Postgres, Servers, Stop, with_database};
 use rig::sync::lock;
 
-use crate::{
-    history::{CallOutcome, Decision, Finding, Task, Violation},
-    schedule::FaultKind,
-};
+use crate::history::{CallOutcome, Decision, Finding, Task, Violation};
+use crate::schedule::FaultKind;
 
 const DATABASE: &str = "countersign";
 
-/// The servers, and what happened to them.
 pub(crate) struct Databases {
     servers: Vec<Postgres>,
     /// The index of the primary.
@@ -40,17 +33,9 @@ impl Databases {
         }
     }
 
-    pub(crate) fn has_standby(&self) -> bool {
-        self.servers.len() > 1
-    }
-
     /// The superuser's URL on the primary.
     pub(crate) fn admin_url(&self) -> anyhow::Result<String> {
         with_database(&self.primary()?.admin_url(), DATABASE)
-    }
-
-    pub(crate) fn wait_ready(&self) -> anyhow::Result<()> {
-        self.servers.iter().try_for_each(Postgres::wait_ready)
     }
 
     /// Stops a server, and ends the fault after `pause`, unless that says that the run is interrupted.
@@ -167,7 +152,6 @@ pub(crate) struct FailoverResults {
 }
 
 impl Failovers {
-    /// When the last primary was killed.
     pub(crate) fn last_killed(&self) -> Option<Instant> {
         lock(&self.killed).last().copied()
     }
@@ -191,7 +175,13 @@ impl Failovers {
         for (number, stop) in (1..).zip(lock(&self.stops).iter()) {
             let name = format!("standby stopped {number}");
             results.rows.push((name, stop.describe(&decisions)));
-            results.findings.extend(stop.check(tasks));
+            for task in tasks {
+                if task.decisions.iter().any(|one| stop.is_unreplicated(one)) {
+                    let what = "was decided with 200 while the standby was stopped";
+                    let finding = Finding::new(Violation::Unreplicated, &task.id, what);
+                    results.findings.push(finding);
+                }
+            }
         }
         results
     }
@@ -200,10 +190,9 @@ impl Failovers {
 impl Promotion {
     fn describe(&self, decisions: &[&Decision]) -> String {
         let since = |at: Instant| (at - self.killed).as_secs_f64();
-        let first = first_success(decisions, self.promoted).map_or_else(
-            || "no decision since".to_owned(),
-            |at| format!("first decision after {:.1} s", since(at)),
-        );
+        let first = describe_first(decisions, self.promoted, |at| {
+            format!("first decision after {:.1} s", since(at))
+        });
         format!(
             "ordered {:.1} s after the kill, primary after {:.1} s, {first}, standby again after {:.1} s",
             self.unnoticed.as_secs_f64(),
@@ -224,15 +213,10 @@ impl StandbyStop {
             one.outcome == CallOutcome::Unknown && (self.stopped..self.started).contains(&one.at)
         };
         let succeeded = decisions.iter().filter(|one| self.is_unreplicated(one));
-        let first = first_success(decisions, self.started).map_or_else(
-            || "no decision since".to_owned(),
-            |at| {
-                format!(
-                    "next decision {:.1} s after",
-                    (at - self.started).as_secs_f64()
-                )
-            },
-        );
+        let first = describe_first(decisions, self.started, |at| {
+            let after = (at - self.started).as_secs_f64();
+            format!("next decision {after:.1} s after")
+        });
         format!(
             "for {:.1} s, {} decisions with 200 (must be 0), {} unknown, {first}",
             (self.started - self.stopped).as_secs_f64(),
@@ -240,26 +224,19 @@ impl StandbyStop {
             decisions.iter().filter(unknown).count()
         )
     }
-
-    fn check(&self, tasks: &[Task]) -> Vec<Finding> {
-        let is_unreplicated = |task: &&Task| {
-            let mut decisions = task.decisions.iter();
-            decisions.any(|decision| self.is_unreplicated(decision))
-        };
-        let what = "was decided with 200 while the standby was stopped";
-        let findings = tasks.iter().filter(is_unreplicated);
-        findings
-            .map(|task| Finding::new(Violation::Unreplicated, &task.id, what))
-            .collect()
-    }
 }
 
-/// When the first decision after this moment succeeded.
-fn first_success(decisions: &[&Decision], after: Instant) -> Option<Instant> {
+/// Describes when the first decision after this moment succeeded.
+fn describe_first(
+    decisions: &[&Decision],
+    after: Instant,
+    describe: impl FnOnce(Instant) -> String,
+) -> String {
     let succeeded = decisions
         .iter()
-        .filter(|one| one.outcome == CallOutcome::Succeeded && one.at > after);
-    succeeded.map(|one| one.at).min()
+        .filter(|one| one.outcome == CallOutcome::Succeeded);
+    let first = succeeded.map(|one| one.at).filter(|at| *at > after).min();
+    first.map_or_else(|| "no decision since".to_owned(), describe)
 }
 
 #[cfg(test)]

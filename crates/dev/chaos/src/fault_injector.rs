@@ -1,26 +1,20 @@
 //! Injects the planned faults, and ends each one after its duration.
 
-use std::{
-    collections::BTreeMap,
-    sync::atomic::{AtomicUsize, Ordering},
-    thread,
-    time::{Duration, Instant},
-};
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use local_stack::{Stop, bootstrap};
 use nix::sys::signal::Signal;
-use rig::{
-    interrupt, outln,
-    process::Process,
-    sync::{join, lock},
-};
+use rig::process::Process;
+use rig::sync::{join, lock};
+use rig::{interrupt, outln};
 
-use crate::{
-    receiver::Receiver,
-    schedule::{self, FaultKind, InjectedFault, Parts, Target},
-    system::System,
-};
+use crate::receiver::Receiver;
+use crate::schedule::{self, FaultKind, InjectedFault, Parts, Target};
+use crate::system::System;
 
 /// How often each program is hit, relative to the others. Programs that make and deliver decisions have
 /// the highest weights.
@@ -33,7 +27,6 @@ const WEIGHTS: [(&str, usize); 6] = [
     ("notification-worker", 1),
 ];
 
-/// The planned faults and their targets.
 pub(crate) struct FaultInjector<'run> {
     system: &'run System,
     receivers: &'run [Receiver],
@@ -43,24 +36,6 @@ pub(crate) struct FaultInjector<'run> {
     pub(crate) slow_stops: AtomicUsize,
 }
 
-/// The targets of a system.
-fn parts(system: &System, receivers: &[Receiver]) -> Parts {
-    let weight = |process: &Process| {
-        let known = WEIGHTS.iter().find(|(name, _)| *name == process.program);
-        known.map_or(0, |(_, weight)| *weight)
-    };
-    let processes = system.rig.processes.iter().enumerate();
-    Parts {
-        processes: processes
-            .flat_map(|(index, process)| std::iter::repeat_n(index, weight(process)))
-            .collect(),
-        connections: system.proxies.len(),
-        receivers: receivers.len(),
-        brokers: system.broker.len(),
-        standby: system.databases.has_standby(),
-    }
-}
-
 impl<'run> FaultInjector<'run> {
     /// Plans the faults of a run that begins now.
     pub(crate) fn plan(
@@ -68,14 +43,29 @@ impl<'run> FaultInjector<'run> {
         receivers: &'run [Receiver],
         seed: u64,
         duration: Duration,
-    ) -> Self {
-        Self {
+    ) -> anyhow::Result<Self> {
+        let weight = |process: &Process| {
+            let known = WEIGHTS.iter().find(|(name, _)| *name == process.program);
+            known.map_or(0, |(_, weight)| *weight)
+        };
+        let servers = system.rig.servers()?;
+        let processes = system.rig.processes.iter().enumerate();
+        let parts = Parts {
+            processes: processes
+                .flat_map(|(index, process)| std::iter::repeat_n(index, weight(process)))
+                .collect(),
+            connections: system.proxies.len(),
+            receivers: receivers.len(),
+            brokers: servers.broker().count(),
+            standby: servers.postgres_standby.is_some(),
+        };
+        Ok(Self {
             system,
             receivers,
             begin: Instant::now(),
-            faults: schedule::plan_faults(seed, duration, &parts(system, receivers)),
+            faults: schedule::plan_faults(seed, duration, &parts),
             slow_stops: AtomicUsize::new(0),
-        }
+        })
     }
 
     /// Injects each fault at its time. Returns when the last one has ended.
@@ -98,7 +88,6 @@ impl<'run> FaultInjector<'run> {
         interrupt::check()
     }
 
-    /// How many faults of each kind are planned.
     pub(crate) fn counts(&self) -> BTreeMap<FaultKind, usize> {
         let mut counts = BTreeMap::new();
         for fault in &self.faults {
@@ -108,7 +97,7 @@ impl<'run> FaultInjector<'run> {
     }
 
     fn inject(&self, fault: &InjectedFault) -> anyhow::Result<()> {
-        let injected = match fault.target() {
+        let injected = match Target::of(fault.kind, fault.index) {
             Target::AllProcesses => self.kill_all(fault),
             Target::Process(_) => self.hit_process(fault),
             Target::Broker => self.hit_broker(fault),
@@ -167,19 +156,15 @@ impl<'run> FaultInjector<'run> {
 
     fn kill_all(&self, fault: &InjectedFault) -> anyhow::Result<()> {
         self.announce(fault, "");
-        let all = &self.system.rig.processes;
-        let _locks: Vec<_> = all
-            .iter()
-            .map(|process| lock(&process.fault_lock))
-            .collect();
+        let all = || self.system.rig.processes.iter();
+        let _locks: Vec<_> = all().map(|process| lock(&process.fault_lock)).collect();
         // All at the same time; the second loop waits until each one is gone.
-        all.iter().for_each(Process::kill_now);
-        all.iter().try_for_each(Process::kill)?;
+        all().for_each(Process::kill_now);
+        all().try_for_each(Process::kill)?;
         if !sleep(fault) {
             return Ok(());
         }
-        all.iter()
-            .try_for_each(|process| self.system.rig.spawn(process))
+        all().try_for_each(|process| self.system.rig.spawn(process))
     }
 
     fn hit_process(&self, fault: &InjectedFault) -> anyhow::Result<()> {
@@ -209,7 +194,7 @@ impl<'run> FaultInjector<'run> {
     }
 
     fn hit_broker(&self, fault: &InjectedFault) -> anyhow::Result<()> {
-        let node = self.system.broker.get(fault.index);
+        let node = self.system.rig.servers()?.broker().nth(fault.index);
         let node = node.context("no such node")?;
         self.announce(fault, &format!("node {}", fault.index + 1));
         match fault.kind {

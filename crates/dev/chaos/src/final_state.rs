@@ -1,24 +1,18 @@
 //! The final state of tasks and webhooks, read when the system is ready again.
 
-use std::{
-    collections::HashMap,
-    sync::Mutex,
-    thread,
-    time::{Duration, Instant},
-};
+use std::collections::HashMap;
+use std::sync::Mutex;
+use std::thread;
+use std::time::{Duration, Instant};
 
-use rig::{
-    client::{Call, Client},
-    interrupt,
-    receiver::key_of,
-    sync::{join, lock},
-};
+use rig::client::{Call, Client};
+use rig::interrupt;
+use rig::receiver::key_of;
+use rig::sync::{join, lock};
 use serde_json::Value;
 
-use crate::{
-    history::{CallOutcome, Decision, History, Hook, Task},
-    test_user::TestUser,
-};
+use crate::history::{CallOutcome, Decision, History, Hook, Task};
+use crate::test_user::TestUser;
 
 /// Between two reads of unsettled tasks.
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
@@ -26,7 +20,6 @@ const POLL_INTERVAL: Duration = Duration::from_millis(500);
 const GRACE: Duration = Duration::from_secs(2);
 const READERS: usize = 6;
 
-/// The final state of one task.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct FinalState {
     /// `None` if the task does not exist.
@@ -69,8 +62,9 @@ impl FinalState {
         let registered = |hook: &&Hook| hook.outcome == CallOutcome::Succeeded;
         if task.due.is_some() {
             // Every webhook has been called.
+            let has_arrived = |key: &str| lock(&history.arrivals).contains_key(key);
             let is_called = |hook: &Hook| {
-                history.is_delivered(&hook.key) || (hook.gone && history.has_arrived(&hook.key))
+                history.is_delivered(&hook.key) || (hook.gone && has_arrived(&hook.key))
             };
             let expected = |hook: &&Hook| registered(hook) || known(hook);
             return task.hooks.iter().filter(expected).all(is_called);
@@ -107,67 +101,63 @@ fn refusals(delivery: &Value) -> Option<(String, usize)> {
     Some((key_of(url).to_owned(), refused.count()))
 }
 
-/// Reads final states through the gateway.
-pub(crate) struct StateReader<'run> {
-    pub(crate) gateway: &'run str,
-    pub(crate) user: &'run TestUser,
-    pub(crate) history: &'run History,
-}
-
-impl StateReader<'_> {
-    /// Reads until every task is settled, but not after `end`.
-    pub(crate) fn wait_settled(&self, tasks: &[Task], end: Instant) -> anyhow::Result<FinalStates> {
-        let mut states = self.load(tasks.iter())?;
-        loop {
-            let settled = |states: &FinalStates, task: &Task| {
-                let state = states.get(&task.id);
-                state.is_some_and(|state| state.is_settled(task, self.history))
-            };
-            let open: Vec<&Task> = tasks
-                .iter()
-                .filter(|task| !settled(&states, task))
-                .collect();
-            if open.is_empty() {
-                // A decision whose caller gave up may still be made.
-                thread::sleep(GRACE);
-                let undecided =
-                    |task: &&Task| !states.get(&task.id).is_some_and(FinalState::is_decided);
-                states.extend(self.load(tasks.iter().filter(undecided))?);
-                if tasks.iter().all(|task| settled(&states, task)) {
-                    return Ok(states);
-                }
-            } else if Instant::now() > end {
+/// Reads through the gateway until every task is settled, but not after `end`.
+pub(crate) fn wait_settled(
+    gateway: &str,
+    user: &TestUser,
+    history: &History,
+    tasks: &[Task],
+    end: Instant,
+) -> anyhow::Result<FinalStates> {
+    let mut states = load(gateway, user, tasks.iter())?;
+    loop {
+        let is_open = |states: &FinalStates, task: &Task| {
+            let state = states.get(&task.id);
+            !state.is_some_and(|state| state.is_settled(task, history))
+        };
+        let open = tasks.iter().filter(|task| is_open(&states, task));
+        let open: Vec<_> = open.collect();
+        if open.is_empty() {
+            // A decision whose caller gave up may still be made.
+            thread::sleep(GRACE);
+            let undecided =
+                |task: &&Task| !states.get(&task.id).is_some_and(FinalState::is_decided);
+            states.extend(load(gateway, user, tasks.iter().filter(undecided))?);
+            if !tasks.iter().any(|task| is_open(&states, task)) {
                 return Ok(states);
-            } else {
-                thread::sleep(POLL_INTERVAL);
-                states.extend(self.load(open.into_iter())?);
             }
+        } else if Instant::now() > end {
+            return Ok(states);
+        } else {
+            thread::sleep(POLL_INTERVAL);
+            states.extend(load(gateway, user, open.into_iter())?);
         }
     }
+}
 
-    fn load<'task>(
-        &self,
-        tasks: impl Iterator<Item = &'task Task> + Send,
-    ) -> anyhow::Result<FinalStates> {
-        let tasks = Mutex::new(tasks);
-        let next = || lock(&tasks).next();
-        let read = || {
-            let client = Client::new(self.gateway);
-            let mut states = FinalStates::new();
-            while let Some(task) = next() {
-                interrupt::check()?;
-                let state = FinalState::load(&client, self.user, &task.id)?;
-                states.insert(task.id.clone(), state);
-            }
-            anyhow::Ok(states)
-        };
-        thread::scope(|scope| {
-            let readers: Vec<_> = (0..READERS).map(|_| scope.spawn(read)).collect();
-            let mut all = FinalStates::new();
-            for reader in readers {
-                all.extend(join(reader)??);
-            }
-            Ok(all)
-        })
-    }
+fn load<'task>(
+    gateway: &str,
+    user: &TestUser,
+    tasks: impl Iterator<Item = &'task Task> + Send,
+) -> anyhow::Result<FinalStates> {
+    let tasks = Mutex::new(tasks);
+    let next = || lock(&tasks).next();
+    let read = || {
+        let client = Client::new(gateway);
+        let mut states = FinalStates::new();
+        while let Some(task) = next() {
+            interrupt::check()?;
+            let state = FinalState::load(&client, user, &task.id)?;
+            states.insert(task.id.clone(), state);
+        }
+        anyhow::Ok(states)
+    };
+    thread::scope(|scope| {
+        let readers: Vec<_> = (0..READERS).map(|_| scope.spawn(read)).collect();
+        let mut all = FinalStates::new();
+        for reader in readers {
+            all.extend(join(reader)??);
+        }
+        Ok(all)
+    })
 }

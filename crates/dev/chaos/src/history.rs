@@ -1,11 +1,10 @@
 //! The history of a run as seen from outside: the outcomes of calls, the requests that receivers got, and what is wrong with
 //! both.
 
-use std::{
-    collections::HashMap,
-    sync::{Mutex, atomic::AtomicU64},
-    time::{Duration, Instant},
-};
+use std::collections::HashMap;
+use std::sync::Mutex;
+use std::sync::atomic::AtomicU64;
+use std::time::{Duration, Instant};
 
 use chrono::{DateTime, Utc};
 use rig::sync::lock;
@@ -92,7 +91,6 @@ pub(crate) enum Outcome {
     Failed(Duration),
 }
 
-/// A request that a receiver received.
 #[derive(Debug, Clone)]
 pub(crate) struct Arrival {
     /// The `webhook-id` header.
@@ -111,16 +109,9 @@ pub(crate) struct Arrival {
     pub(crate) replied_at: Instant,
 }
 
-impl Arrival {
-    pub(crate) fn is_accepted(&self) -> bool {
-        self.outcome == Outcome::Accepted
-    }
-}
-
 /// Requests by the key of the webhook.
 pub(crate) type Arrivals = HashMap<String, Vec<Arrival>>;
 
-/// Everything that happened in a run.
 #[derive(Debug, Default)]
 pub(crate) struct History {
     /// The number of the next task.
@@ -149,19 +140,13 @@ impl History {
         }
     }
 
-    pub(crate) fn has_arrived(&self, key: &str) -> bool {
-        lock(&self.arrivals).contains_key(key)
-    }
-
     pub(crate) fn is_delivered(&self, key: &str) -> bool {
         let arrivals = lock(&self.arrivals);
-        arrivals
-            .get(key)
-            .is_some_and(|all| all.iter().any(Arrival::is_accepted))
+        let mut all = arrivals.get(key).into_iter().flatten();
+        all.any(|arrival| arrival.outcome == Outcome::Accepted)
     }
 }
 
-/// The kinds of violations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Violation {
     /// Data that was confirmed with 200 is missing, or a webhook of a decision never arrived.
@@ -184,11 +169,9 @@ pub(crate) enum Violation {
     AccountState,
     /// A response that no fault explains.
     UnexpectedResponse,
-    /// A process panicked.
     Panic,
 }
 
-/// One violation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Finding {
     pub(crate) violation: Violation,

@@ -33,13 +33,11 @@ use std::{path::PathBuf, process::ExitCode, time::Duration};
 
 use clap::{Args, Parser, Subcommand};
 use local_stack::random;
-use rig::{
-    duration::parse_duration,
-    output::{announce_seed, verdict},
-    own::{self, with_own_system},
-    plan::parse_replicas,
-    workspace::Workspace,
-};
+use rig::duration::parse_duration;
+use rig::output::{announce_seed, verdict};
+use rig::own::{self, with_own_system};
+use rig::plan::parse_replicas;
+use rig::workspace::Workspace;
 
 use crate::report::Report;
 

@@ -1,17 +1,11 @@
 //! A client that makes each call exactly once.
 
-use std::{
-    sync::{
-        Mutex,
-        atomic::{AtomicBool, AtomicUsize, Ordering},
-    },
-    time::{Duration, Instant},
-};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
 
-use rig::{
-    client::{Call, Client},
-    sync::lock,
-};
+use rig::client::{Call, Client};
+use rig::sync::lock;
 use serde_json::Value;
 
 use crate::{databases::Failovers, history::CallOutcome};

@@ -1,25 +1,20 @@
 //! The receivers of webhooks: some are fast, some slow, some fail at first, some respond with 410. Each one
 //! can be made to refuse connections or to hang.
 
-use std::{
-    sync::Arc,
-    thread,
-    time::{Duration, Instant},
-};
+use std::iter::repeat_n;
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use chrono::Utc;
 use rand::RngExt as _;
-use rig::{
-    receiver::{self, Reply, Request},
-    sync::Watch,
-};
+use rig::receiver::{self, Reply, Request};
+use rig::sync::Watch;
 use serde_json::Value;
 
-use crate::{
-    history::{Arrival, History, Outcome},
-    rng,
-    signature::{Keys, secret_of},
-};
+use crate::history::{Arrival, History, Outcome};
+use crate::rng;
+use crate::signature::{Keys, secret_of};
 
 const MIN_DELAY: Duration = Duration::from_millis(300);
 const MAX_DELAY: Duration = Duration::from_secs(2);
@@ -37,17 +32,11 @@ pub(crate) enum Behaviour {
 }
 
 /// The receivers of a run, in this order.
-pub(crate) const BEHAVIOURS: [Behaviour; 9] = [
-    Behaviour::Fast,
-    Behaviour::Fast,
-    Behaviour::Fast,
-    Behaviour::Slow,
-    Behaviour::Slow,
-    Behaviour::Failing,
-    Behaviour::Failing,
-    Behaviour::Failing,
-    Behaviour::Gone,
-];
+pub(crate) fn behaviours() -> impl Iterator<Item = Behaviour> {
+    use Behaviour::{Failing, Fast, Gone, Slow};
+    let counts = [(Fast, 3), (Slow, 2), (Failing, 3), (Gone, 1)].into_iter();
+    counts.flat_map(|(behaviour, count)| repeat_n(behaviour, count))
+}
 
 /// A receiver on its own port.
 pub(crate) struct Receiver {

@@ -3,24 +3,20 @@
 use rig::{outln, paint};
 use std::{collections::BTreeMap, fmt::Display, time::Duration};
 
-use crate::{
-    account_workload::AccountResults,
-    checker::CheckResult,
-    databases::FailoverResults,
-    history::{Finding, Violation},
-    schedule::FaultKind,
-};
+use crate::account_workload::AccountResults;
+use crate::checker::CheckResult;
+use crate::databases::FailoverResults;
+use crate::history::{Finding, Violation};
+use crate::schedule::FaultKind;
 
 /// At most this many findings are listed; the rest are counted.
 const MAX_LISTED: usize = 20;
 
-/// The results of a run.
 pub(crate) struct Report {
     pub(crate) result: CheckResult,
     pub(crate) faults: BTreeMap<FaultKind, usize>,
     pub(crate) slow_stops: usize,
     pub(crate) unexpected_exits: usize,
-    pub(crate) tasks: usize,
     pub(crate) uncreated: usize,
     pub(crate) accounts: AccountResults,
     pub(crate) failovers: FailoverResults,
@@ -41,7 +37,7 @@ impl Report {
 
     fn print_tasks(&self) {
         let result = &self.result;
-        let created = format!("{} (failed: {})", self.tasks, self.uncreated);
+        let created = format!("{} (failed: {})", result.tasks, self.uncreated);
         row("tasks created", created);
         row("decisions with 200", result.succeeded);
         let decided = result.unknown_decided;
@@ -77,15 +73,20 @@ impl Report {
     fn print_accounts(&self) {
         let accounts = &self.accounts;
         row("sign-ups with 200", accounts.signed_up);
+        let seen = |effects: &[bool]| effects.iter().filter(|is_seen| **is_seen).count();
         let deletions = format!(
             "{} (completed: {}, and {} with unknown outcome)",
-            accounts.deletions, accounts.deleted, accounts.deleted_unknown
+            accounts.deletions.len(),
+            seen(&accounts.deletions),
+            accounts.deleted_unknown
         );
         row("deletions with 200", deletions);
-        let codes = format!("{} (arrived: {})", accounts.codes, accounts.arrived);
-        row("password codes with 200", codes);
-        let mails = format!("{} (arrived: {})", accounts.mails, accounts.mailed);
-        row("tasks with a mail to the approver", mails);
+        let arrivals = |all: &[bool]| format!("{} (arrived: {})", all.len(), seen(all));
+        row("password codes with 200", arrivals(&accounts.codes));
+        row(
+            "tasks with a mail to the approver",
+            arrivals(&accounts.mails),
+        );
         self.must_be_zero("wrong account state", Violation::AccountState);
         self.must_be_zero("panics in the logs", Violation::Panic);
     }

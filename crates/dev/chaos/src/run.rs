@@ -1,40 +1,28 @@
 //! One run: starts the system, applies load and faults, waits for recovery, and checks the outcome.
 
-use std::{
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
-    thread,
-    time::{Duration, Instant},
-};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
 
-use anyhow::Context;
-use rig::{
-    interrupt,
-    output::say,
-    sync::{join, lock},
-    workspace::Workspace,
-};
+use rig::interrupt;
+use rig::output::say;
+use rig::sync::{join, lock};
+use rig::workspace::Workspace;
 
-use crate::{
-    Arguments,
-    account_workload::{AccountWorkload, Recipients},
-    checker::{self, Times},
-    creations,
-    databases::FailoverResults,
-    fault_injector::FaultInjector,
-    final_state::StateReader,
-    history::{Finding, History, Task, Violation},
-    one_shot_client::OneShotClient,
-    receiver::{BEHAVIOURS, Receiver},
-    report::Report,
-    schedule, settings,
-    signature::Keys,
-    system::System,
-    task_workload::{self, LoadProfile, TaskWorkload},
-    test_user::TestUser,
-};
+use crate::account_workload::{AccountWorkload, Recipients};
+use crate::checker::{self, Times};
+use crate::databases::FailoverResults;
+use crate::fault_injector::FaultInjector;
+use crate::history::{Finding, History, Task, Violation};
+use crate::one_shot_client::OneShotClient;
+use crate::receiver::{self, Receiver};
+use crate::report::Report;
+use crate::signature::Keys;
+use crate::system::System;
+use crate::task_workload::{self, LoadProfile, TaskWorkload};
+use crate::test_user::TestUser;
+use crate::{Arguments, creations, final_state, schedule, settings};
 
 const SUPERVISION_INTERVAL: Duration = Duration::from_millis(250);
 /// The first fault does not affect deliveries of decisions that were made this long before it.
@@ -54,15 +42,15 @@ pub(crate) fn run(
         .map(|(name, value)| format!("{name}={value:.30}"))
         .collect();
     say(&changed.join(" "));
-    let gateway = system.gateways.first().context("there is no gateway")?;
-    let keys = Keys::published(gateway)?;
+    let keys = Keys::default();
+    keys.load(&system.rig.gateway)?;
     let open = |(number, behaviour)| Receiver::open(number, behaviour, seed, &keys, &history);
-    let receivers = (1..).zip(BEHAVIOURS).map(open);
+    let receivers = (1..).zip(receiver::behaviours()).map(open);
     let run = Run {
         arguments,
         seed,
         system: &system,
-        gateway,
+        gateway: &system.rig.gateway,
         receivers: receivers.collect::<anyhow::Result<_>>()?,
         recipients: &recipients,
         history: &history,
@@ -98,39 +86,54 @@ struct Run<'run> {
 
 impl Run<'_> {
     fn execute(&self) -> anyhow::Result<Report> {
-        let users = [
-            TestUser::sign_up(self.gateway, "creator")?,
-            TestUser::sign_up(self.gateway, "approver")?,
-        ];
         let duration = self.arguments.duration;
-        let faults = FaultInjector::plan(self.system, &self.receivers, self.seed, duration);
-        let failovers = &self.system.databases.failovers;
-        let client = OneShotClient::new(&self.system.gateways, failovers);
-        let admin = &self.system.rig.admin;
-        let accounts = AccountWorkload::new(&client, self.gateway, admin, self.recipients)?;
-        let healed = self.apply_load_and_faults(&faults, &users, &client, &accounts)?;
+        let profile = LoadProfile {
+            seed: self.seed,
+            rate: task_workload::limit_rate(self.arguments.rate, duration),
+            with_due: true,
+        };
+        let (system, gateway) = (self.system, self.gateway);
+        let client = OneShotClient::new(&system.gateways, &system.databases.failovers);
+        let tasks = TaskWorkload::new(profile, &client, gateway, &self.receivers, self.history)?;
+        let faults = FaultInjector::plan(system, &self.receivers, self.seed, duration)?;
+        let admin = &system.rig.admin;
+        let accounts = AccountWorkload::new(&client, gateway, admin, self.recipients)?;
+        say(&format!(
+            "{} tasks per second and {} faults for {} s",
+            profile.rate,
+            faults.faults.len(),
+            duration.as_secs()
+        ));
+        let healed = thread::scope(|scope| {
+            for _ in 0..task_workload::CALLERS {
+                scope.spawn(|| tasks.run_caller());
+            }
+            scope.spawn(|| accounts.run(faults.begin, duration));
+            interrupt::sleep_until(faults.begin + schedule::CALM);
+            client.set_calm(false);
+            let healed = faults.inject_all().map(|()| Instant::now());
+            interrupt::sleep_until(faults.begin + duration);
+            tasks.stop();
+            healed
+        })?;
         say("the last fault has ended; waiting for the remaining deliveries");
-        self.system.wait_ready()?;
-        self.check(&faults, &users, &accounts, healed)
+        system.wait_ready()?;
+        self.check(&faults, &tasks, &accounts, healed)
     }
 
     /// Waits for the remaining deliveries, and checks the outcome.
     fn check(
         &self,
         faults: &FaultInjector<'_>,
-        [creator, approver]: &[TestUser; 2],
+        workload: &TaskWorkload<'_>,
         accounts: &AccountWorkload<'_>,
         healed: Instant,
     ) -> anyhow::Result<Report> {
+        let (creator, approver) = (&workload.creator, &workload.approver);
         let tasks = lock(&self.history.tasks).clone();
         creator.sign_in_again(self.gateway)?;
-        let reader = StateReader {
-            gateway: self.gateway,
-            user: creator,
-            history: self.history,
-        };
         let end = healed + settings::RECOVERY_LIMIT + settings::LONGEST_PAUSE;
-        let states = reader.wait_settled(&tasks, end)?;
+        let states = final_state::wait_settled(self.gateway, creator, self.history, &tasks, end)?;
         let admin = &accounts.admin;
         // Some deletions start only now. A lost delivery has used up the time until `end`.
         let mut accounts = accounts.check(end.max(Instant::now() + settings::RECOVERY_LIMIT))?;
@@ -151,7 +154,6 @@ impl Run<'_> {
             faults: faults.counts(),
             slow_stops: faults.slow_stops.load(Ordering::Relaxed),
             unexpected_exits: self.system.rig.unexpected_exits(),
-            tasks: tasks.len(),
             uncreated: lock(&self.history.uncreated).len(),
             accounts,
             failovers,
@@ -169,39 +171,5 @@ impl Run<'_> {
             }
         }
         results
-    }
-
-    /// Returns when the last fault ended.
-    fn apply_load_and_faults(
-        &self,
-        faults: &FaultInjector<'_>,
-        users: &[TestUser; 2],
-        client: &OneShotClient,
-        accounts: &AccountWorkload<'_>,
-    ) -> anyhow::Result<Instant> {
-        let duration = self.arguments.duration;
-        let profile = LoadProfile {
-            seed: self.seed,
-            rate: task_workload::limit_rate(self.arguments.rate, duration),
-            with_due: true,
-            end: faults.begin + duration,
-        };
-        let tasks = TaskWorkload::new(&profile, client, users, &self.receivers, self.history);
-        say(&format!(
-            "{} tasks per second and {} faults for {} s",
-            profile.rate,
-            faults.faults.len(),
-            duration.as_secs()
-        ));
-        thread::scope(|scope| {
-            for _ in 0..task_workload::CALLERS {
-                scope.spawn(|| tasks.run_caller());
-            }
-            scope.spawn(|| accounts.run(faults.begin, duration));
-            interrupt::sleep_until(faults.begin + schedule::CALM);
-            client.set_calm(false);
-            faults.inject_all()?;
-            Ok(Instant::now())
-        })
     }
 }

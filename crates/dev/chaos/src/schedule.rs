@@ -18,7 +18,6 @@ const UNDISTURBED: Duration = Duration::from_secs(15);
 const SHORTEST_GAP: Duration = Duration::from_millis(500);
 const LONGEST_GAP: Duration = Duration::from_millis(2500);
 
-/// A kind of fault.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, ValueEnum)]
 pub(crate) enum FaultKind {
     KillProcess,
@@ -54,20 +53,6 @@ impl FaultKind {
         self.facts().0
     }
 
-    /// The minimum and maximum duration.
-    fn duration(self, long_run: bool) -> (Duration, Duration) {
-        let (from, to) = match self {
-            Self::StopBroker if long_run => (60_000, 60_000),
-            _ => self.facts().2,
-        };
-        (Duration::from_millis(from), Duration::from_millis(to))
-    }
-
-    /// How long its target is spared afterwards.
-    fn recovery(self) -> Duration {
-        Duration::from_secs(self.facts().3)
-    }
-
     /// The name, how often a round has it, the shortest and longest duration in milliseconds, and for how many seconds its
     /// target is spared afterwards.
     fn facts(self) -> (&'static str, usize, (u64, u64), u64) {
@@ -94,7 +79,6 @@ impl FaultKind {
     }
 }
 
-/// The target of a fault.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Target {
     Process(usize),
@@ -107,7 +91,7 @@ pub(crate) enum Target {
 }
 
 impl Target {
-    fn of(kind: FaultKind, index: usize) -> Self {
+    pub(crate) fn of(kind: FaultKind, index: usize) -> Self {
         match kind {
             FaultKind::KillProcess | FaultKind::RestartProcess | FaultKind::FreezeProcess => {
                 Self::Process(index)
@@ -135,7 +119,6 @@ impl Target {
     }
 }
 
-/// A fault of the schedule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct InjectedFault {
     pub(crate) kind: FaultKind,
@@ -146,13 +129,6 @@ pub(crate) struct InjectedFault {
     pub(crate) duration: Duration,
 }
 
-impl InjectedFault {
-    pub(crate) fn target(&self) -> Target {
-        Target::of(self.kind, self.index)
-    }
-}
-
-/// The targets of faults.
 #[derive(Debug, Clone)]
 pub(crate) struct Parts {
     /// Indices of processes, sorted. After each process was hit once, one that occurs several times is hit
@@ -162,7 +138,6 @@ pub(crate) struct Parts {
     pub(crate) receivers: usize,
     /// The nodes of the broker. One at a time is hit, so that the others are a majority.
     pub(crate) brokers: usize,
-    /// Whether Postgres has a standby.
     pub(crate) standby: bool,
 }
 
@@ -257,14 +232,18 @@ impl Scheduler {
 
     /// Returns `None` if no target of this kind is free or too little time is left.
     fn plan(&mut self, kind: FaultKind, now: Duration, parts: &Parts) -> Option<InjectedFault> {
-        let (from, to) = kind.duration(self.duration >= LONG_RUN);
+        let (_, _, mut millis, recovery) = kind.facts();
+        if kind == FaultKind::StopBroker && self.duration >= LONG_RUN {
+            millis = (60_000, 60_000);
+        }
+        let [from, to] = [millis.0, millis.1].map(Duration::from_millis);
         let left = self.duration.saturating_sub(now);
         if from > left {
             return None;
         }
         let index = self.choose_target(kind, now, parts)?;
         let duration = self.rng.random_range(from..=to).min(left);
-        let until = now + duration + kind.recovery();
+        let until = now + duration + Duration::from_secs(recovery);
         if kind == FaultKind::StopBroker {
             // Otherwise the broker would be stopped for most of a long run.
             self.next_outage = now + BETWEEN_OUTAGES;
@@ -280,29 +259,24 @@ impl Scheduler {
 
     /// Chooses a free target of this kind.
     fn choose_target(&mut self, kind: FaultKind, now: Duration, parts: &Parts) -> Option<usize> {
-        let mut deck = self.decks.remove(&kind);
-        if deck.as_ref().is_none_or(Vec::is_empty) {
-            let mut all = parts.indices(kind);
-            if deck.is_none() {
-                all.dedup();
+        let is_first = !self.decks.contains_key(&kind);
+        let deck = self.decks.entry(kind).or_default();
+        if deck.is_empty() {
+            deck.extend(parts.indices(kind));
+            if is_first {
+                deck.dedup();
             }
-            all.shuffle(&mut self.rng);
-            deck = Some(all);
+            deck.shuffle(&mut self.rng);
         }
-        let mut deck = deck.unwrap_or_default();
-        let free = deck
-            .iter()
-            .position(|index| !self.is_busy(kind, *index, now));
-        let index = free.map(|free| deck.remove(free));
-        self.decks.insert(kind, deck);
-        index
-    }
-
-    fn is_busy(&self, kind: FaultKind, index: usize, now: Duration) -> bool {
-        let target = Target::of(kind, index);
-        let overlaps = |(busy, until): &(Target, Duration)| target.overlaps(*busy) && *until > now;
-        let is_too_early = kind == FaultKind::StopBroker && self.next_outage > now;
-        is_too_early || self.busy.iter().any(overlaps)
+        if kind == FaultKind::StopBroker && self.next_outage > now {
+            return None;
+        }
+        let is_free = |index: &usize| {
+            let target = Target::of(kind, *index);
+            !self.busy.iter().any(|(busy, _)| target.overlaps(*busy))
+        };
+        let free = deck.iter().position(is_free)?;
+        Some(deck.remove(free))
     }
 }
 

@@ -1,18 +1,14 @@
 //! Checks signatures by the Standard Webhooks specification, with independent implementations.
 
-use std::{
-    sync::{Arc, Mutex},
-    time::{SystemTime, UNIX_EPOCH},
-};
+use std::sync::{Arc, Mutex};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::ensure;
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use rand::RngExt as _;
-use rig::{
-    client::{Call, Client},
-    receiver::Request,
-    sync::lock,
-};
+use rig::client::{Call, Client};
+use rig::receiver::Request;
+use rig::sync::lock;
 use ring::signature::{ED25519, UnparsedPublicKey};
 use serde_json::Value;
 use standardwebhooks::Webhook;
@@ -30,15 +26,8 @@ const TOLERANCE_SECONDS: u64 = 5 * 60;
 pub(crate) struct Keys(Arc<Mutex<Vec<Vec<u8>>>>);
 
 impl Keys {
-    /// Loads the published keys.
-    pub(crate) fn published(gateway: &str) -> anyhow::Result<Self> {
-        let keys = Self::default();
-        keys.refresh(gateway)?;
-        Ok(keys)
-    }
-
-    /// Loads the published keys again, as receivers do while a key is rotated.
-    pub(crate) fn refresh(&self, gateway: &str) -> anyhow::Result<()> {
+    /// Loads the published keys, and again while a key is rotated, as receivers do.
+    pub(crate) fn load(&self, gateway: &str) -> anyhow::Result<()> {
         let client = Client::new(gateway);
         let call = Call::new("GET", "/.well-known/webhook-keys.json");
         let body = client.call(&call)?.expect(200)?.body;
@@ -59,8 +48,8 @@ impl Keys {
         request: &Request<'_>,
         secret: Option<&str>,
     ) -> Option<&'static str> {
-        let [id, time, signatures] = HEADERS.map(|name| request.header(name));
-        let (Some(id), Some(time), Some(signatures)) = (id, time, signatures) else {
+        let headers = HEADERS.map(|name| request.header(name));
+        let [Some(id), Some(time), Some(signatures)] = headers else {
             return Some("a header is missing");
         };
         if !is_recent(time) {

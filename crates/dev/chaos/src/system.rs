@@ -2,23 +2,18 @@
 
 use anyhow::Context as _;
 use local_stack::{Layout, Postgres, RabbitMq, Servers};
-use rig::{
-    process::Process,
-    programs::Source,
-    system::{self, Options},
-    tcp_proxy::TcpProxy,
-    workspace::Workspace,
-};
+use rig::process::Process;
+use rig::programs::Source;
+use rig::system::{self, Options};
+use rig::tcp_proxy::TcpProxy;
+use rig::workspace::Workspace;
 
 use crate::{Arguments, account_workload::Recipients, databases::Databases, settings};
 
-/// The running system.
 pub(crate) struct System {
     pub(crate) rig: system::System,
     pub(crate) databases: Databases,
     pub(crate) proxies: Vec<TcpProxy>,
-    /// The nodes of the broker.
-    pub(crate) broker: Vec<RabbitMq>,
     pub(crate) gateways: Vec<String>,
 }
 
@@ -54,16 +49,15 @@ impl System {
         Ok(Self {
             gateways: gateways.filter_map(|one| one.url.clone()).collect(),
             databases: Databases::new(rig.servers()?),
-            broker: rig.servers()?.broker().cloned().collect(),
             rig,
             proxies,
         })
     }
 
-    /// Waits until servers and processes are ready.
     pub(crate) fn wait_ready(&self) -> anyhow::Result<()> {
-        self.databases.wait_ready()?;
-        self.broker.iter().try_for_each(RabbitMq::wait_ready)?;
+        let servers = self.rig.servers()?;
+        servers.databases().try_for_each(Postgres::wait_ready)?;
+        servers.broker().try_for_each(RabbitMq::wait_ready)?;
         self.rig.wait_ready()
     }
 }
@@ -124,10 +118,8 @@ fn open_proxies(processes: &mut [Process], servers: &Servers) -> anyhow::Result<
 /// Returns a loopback URL with other ports in place of `port`. With several, it is a URL of Postgres that leads to the
 /// server that is the primary.
 fn with_ports(url: &str, port: u16, ports: &[u16]) -> String {
-    let hosts: Vec<_> = ports
-        .iter()
-        .map(|port| format!("127.0.0.1:{port}"))
-        .collect();
+    let hosts = ports.iter().map(|port| format!("127.0.0.1:{port}"));
+    let hosts: Vec<_> = hosts.collect();
     let url = url.replace(&format!("127.0.0.1:{port}"), &hosts.join(","));
     if hosts.len() == 1 {
         return url;

@@ -1,28 +1,21 @@
 //! Callers that create tasks, register webhooks and make decisions, without retries.
 
-use std::{
-    sync::{
-        Mutex,
-        atomic::{AtomicBool, Ordering},
-    },
-    thread,
-    time::{Duration, Instant},
-};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use chrono::{DateTime, SubsecRound as _, Utc};
 use rand::{RngExt as _, rngs::StdRng, seq::IndexedRandom as _};
 use rig::{client::Call, interrupt, sync::lock};
 use serde_json::{Value, json};
 
-use crate::{
-    creations,
-    history::{CallOutcome, Creation, Decision, History, Hook, Task},
-    one_shot_client::OneShotClient,
-    receiver::{Behaviour, Receiver},
-    rng,
-    signature::secret_of,
-    test_user::TestUser,
-};
+use crate::history::{CallOutcome, Decision, History, Hook, Task};
+use crate::one_shot_client::OneShotClient;
+use crate::receiver::{Behaviour, Receiver};
+use crate::signature::secret_of;
+use crate::test_user::TestUser;
+use crate::{creations, rng};
 
 /// Concurrent callers. While all of them wait for responses, the load is lower than requested.
 pub(crate) const CALLERS: usize = 64;
@@ -38,24 +31,24 @@ const MAX_DUE: Duration = Duration::from_secs(12);
 
 /// The state that all callers share.
 pub(crate) struct TaskWorkload<'run> {
-    profile: &'run LoadProfile,
+    profile: LoadProfile,
+    /// When the next task starts.
     next: Mutex<Instant>,
     stopped: AtomicBool,
     client: &'run OneShotClient<'run>,
-    creator: &'run TestUser,
-    approver: &'run TestUser,
+    pub(crate) creator: TestUser,
+    pub(crate) approver: TestUser,
     receivers: &'run [Receiver],
     history: &'run History,
 }
 
-/// How much load to apply.
+#[derive(Clone, Copy)]
 pub(crate) struct LoadProfile {
     pub(crate) seed: u64,
     /// Tasks per second.
     pub(crate) rate: u32,
     /// Whether some tasks are left undecided, so that they are due.
     pub(crate) with_due: bool,
-    pub(crate) end: Instant,
 }
 
 /// Limits the tasks per second so that a run of this duration has at most `MAX_TASKS`.
@@ -67,26 +60,26 @@ pub(crate) fn limit_rate(requested: u32, duration: Duration) -> u32 {
 }
 
 impl<'run> TaskWorkload<'run> {
+    /// Signs the users up, with retries.
     pub(crate) fn new(
-        profile: &'run LoadProfile,
+        profile: LoadProfile,
         client: &'run OneShotClient<'run>,
-        [creator, approver]: &'run [TestUser; 2],
+        gateway: &str,
         receivers: &'run [Receiver],
         history: &'run History,
-    ) -> Self {
-        Self {
+    ) -> anyhow::Result<Self> {
+        Ok(Self {
             profile,
             next: Mutex::new(Instant::now()),
             stopped: AtomicBool::new(false),
             client,
-            creator,
-            approver,
+            creator: TestUser::sign_up(gateway, "creator")?,
+            approver: TestUser::sign_up(gateway, "approver")?,
             receivers,
             history,
-        }
+        })
     }
 
-    /// Ends the load early.
     pub(crate) fn stop(&self) {
         self.stopped.store(true, Ordering::Relaxed);
     }
@@ -97,25 +90,22 @@ impl<'run> TaskWorkload<'run> {
 
     /// Runs one caller until the load ends.
     pub(crate) fn run_caller(&self) {
-        loop {
-            let start = self.next_start();
-            if start >= self.profile.end || self.has_ended() {
-                return;
-            }
-            thread::sleep(start.saturating_duration_since(Instant::now()));
-            if self.has_ended() {
-                return;
-            }
+        while self.await_start() {
             self.run_task(self.history.next_task.fetch_add(1, Ordering::Relaxed));
         }
     }
 
-    /// Returns when the next task starts. Starts that all callers missed are skipped.
-    fn next_start(&self) -> Instant {
+    /// Waits for the start of the next task, one caller after the other. Starts that all callers missed are skipped. Returns
+    /// `false` when the load has ended.
+    fn await_start(&self) -> bool {
         let mut next = lock(&self.next);
-        let start = (*next).max(Instant::now());
+        let now = Instant::now();
+        let start = (*next).max(now);
+        if !self.has_ended() {
+            thread::sleep(start - now);
+        }
         *next = start + Duration::from_secs(1) / self.profile.rate;
-        start
+        !self.has_ended()
     }
 
     fn run_task(&self, number: u64) {
@@ -126,7 +116,15 @@ impl<'run> TaskWorkload<'run> {
             let due = Utc::now() + rng.random_range(MIN_DUE..=MAX_DUE);
             due.trunc_subsecs(0)
         });
-        let (id, creation) = match self.create(number, due) {
+        let request = without_null(json!({
+            "title": format!("Task {number}"),
+            "requester": self.creator.email,
+            "approver": self.approver.email,
+            "decisionBy": due.map(|due| due.to_rfc3339()),
+        }));
+        let key = format!("{}-{number}", self.profile.seed);
+        let created = creations::create(self.client, &self.creator, key, request);
+        let (id, creation) = match created {
             Ok(created) => created,
             Err(outcome) => return lock(&self.history.uncreated).push(outcome),
         };
@@ -148,21 +146,6 @@ impl<'run> TaskWorkload<'run> {
         });
     }
 
-    fn create(
-        &self,
-        number: u64,
-        due: Option<DateTime<Utc>>,
-    ) -> Result<(String, Creation), CallOutcome> {
-        let request = json!({
-            "title": format!("Task {number}"),
-            "requester": self.creator.email,
-            "approver": self.approver.email,
-            "decisionBy": due.map(|due| due.to_rfc3339()),
-        });
-        let key = format!("{}-{number}", self.profile.seed);
-        creations::create(self.client, self.creator, key, without_null(request))
-    }
-
     fn register(
         &self,
         task: &str,
@@ -171,9 +154,7 @@ impl<'run> TaskWorkload<'run> {
         rng: &mut StdRng,
     ) -> Hook {
         let receiver = self.receivers.choose(rng);
-        let url = receiver
-            .map(|receiver| receiver.url(&key))
-            .unwrap_or_default();
+        let url = receiver.map_or_else(String::new, |receiver| receiver.url(&key));
         let body = json!({
             "taskId": task,
             "url": url,
@@ -199,8 +180,8 @@ impl<'run> TaskWorkload<'run> {
             let path = format!("/people-task/tasks/{task}/{verb}");
             let (path, user) = match rng.random_range(0..3) {
                 0 => (format!("{path}?secret={secret}"), None),
-                1 => (path, Some(self.approver)),
-                _ => (path, Some(self.creator)),
+                1 => (path, Some(&self.approver)),
+                _ => (path, Some(&self.creator)),
             };
             (Call::new("PUT", path), user, requested)
         });

@@ -1,22 +1,16 @@
 //! Users of a run, who sign in again when a promotion has revoked their tokens.
 
-use std::{
-    sync::Mutex,
-    time::{Duration, Instant},
-};
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
 
 use local_stack::{process::wait_until, random};
-use rig::{
-    client::{Call, Client, Person},
-    sync::lock,
-    verifier::Verifier,
-};
+use rig::client::{Call, Client, Person};
+use rig::sync::lock;
+use rig::verifier::Verifier;
 use serde_json::{Value, json};
 
-use crate::{
-    history::{CallOutcome, Finding, Violation},
-    one_shot_client::OneShotClient,
-};
+use crate::history::{CallOutcome, Finding, Violation};
+use crate::one_shot_client::OneShotClient;
 
 /// How long a process may take to notice a promotion after all faults.
 const NOTICE_LIMIT: Duration = Duration::from_secs(10);
@@ -26,40 +20,31 @@ const NOTICE_LIMIT: Duration = Duration::from_secs(10);
 pub(crate) struct TestUser {
     pub(crate) email: String,
     password: String,
-    /// All tokens, the current one last.
-    tokens: Mutex<Vec<Token>>,
-}
-
-#[derive(Debug, Clone)]
-struct Token {
-    text: String,
-    /// When it was requested.
-    requested: Instant,
+    /// All tokens, and when each was requested; the current one last.
+    tokens: Mutex<Vec<(String, Instant)>>,
 }
 
 impl TestUser {
     /// Signs a user up, with retries.
     pub(crate) fn sign_up(gateway: &str, name: &str) -> anyhow::Result<Self> {
         let email = format!("{name}.{}@example.com", random::tag()?);
-        let requested = Instant::now();
-        let person = Client::new(gateway).sign_up(&email, &random::password()?)?;
-        Ok(Self::of(person, requested))
+        let password = random::password()?;
+        Self::new(|| Client::new(gateway).sign_up(&email, &password))
     }
 
     /// Signs a user in, with retries.
     pub(crate) fn sign_in(gateway: &str, email: &str, password: &str) -> anyhow::Result<Self> {
-        let requested = Instant::now();
-        let person = Client::new(gateway).sign_in(email, password)?;
-        Ok(Self::of(person, requested))
+        Self::new(|| Client::new(gateway).sign_in(email, password))
     }
 
-    fn of(person: Person, requested: Instant) -> Self {
-        let text = person.token;
-        Self {
+    fn new(request: impl FnOnce() -> anyhow::Result<Person>) -> anyhow::Result<Self> {
+        let requested = Instant::now();
+        let person = request()?;
+        Ok(Self {
             email: person.email,
             password: person.password,
-            tokens: Mutex::new(vec![Token { text, requested }]),
-        }
+            tokens: Mutex::new(vec![(person.token, requested)]),
+        })
     }
 
     /// Signs in for another token, with retries.
@@ -69,16 +54,15 @@ impl TestUser {
         Ok(())
     }
 
-    /// The current token.
     pub(crate) fn token(&self) -> String {
-        self.current().text
+        self.current().0
     }
 
     /// Makes a call as this user, and returns its outcome and the response body. After a promotion that revoked the
     /// token the outcome is [`CallOutcome::SignedOut`], and later calls have another token.
     pub(crate) fn call(&self, client: &OneShotClient<'_>, call: Call<'_>) -> (CallOutcome, Value) {
-        let Token { text, requested } = self.current();
-        let (outcome, body) = client.call_with_token(&call.token(&text), requested);
+        let (token, requested) = self.current();
+        let (outcome, body) = client.call_with_token(&call.token(&token), requested);
         let outcome = match outcome {
             CallOutcome::SignedOut => self.renew(client, requested),
             other => other,
@@ -89,7 +73,10 @@ impl TestUser {
     /// Signs in once, unless another caller has done it. After an unknown outcome the next call tries again.
     fn renew(&self, client: &OneShotClient<'_>, refused: Instant) -> CallOutcome {
         let mut tokens = lock(&self.tokens);
-        if tokens.last().is_some_and(|token| token.requested > refused) {
+        if tokens
+            .last()
+            .is_some_and(|(_, requested)| *requested > refused)
+        {
             return CallOutcome::SignedOut;
         }
         let requested = Instant::now();
@@ -99,23 +86,14 @@ impl TestUser {
         if let CallOutcome::Unexpected(response) = outcome {
             return CallOutcome::Unexpected(format!("signing in again: {response}"));
         }
-        let text = body.get("token").and_then(Value::as_str);
-        tokens.extend(text.map(|text| Token {
-            text: text.to_owned(),
-            requested,
-        }));
+        let token = body.get("token").and_then(Value::as_str);
+        tokens.extend(token.map(|token| (token.to_owned(), requested)));
         CallOutcome::SignedOut
     }
 
-    fn current(&self) -> Token {
-        let signed_out = || Token {
-            text: String::new(),
-            requested: Instant::now(),
-        };
-        lock(&self.tokens)
-            .last()
-            .cloned()
-            .unwrap_or_else(signed_out)
+    fn current(&self) -> (String, Instant) {
+        let current = lock(&self.tokens).last().cloned();
+        current.unwrap_or_else(|| (String::new(), Instant::now()))
     }
 
     /// Checks that no process accepts a token that was requested before `revoked`. Returns the number of tokens.
@@ -126,13 +104,10 @@ impl TestUser {
         findings: &mut Vec<Finding>,
     ) -> usize {
         let tokens = lock(&self.tokens);
-        let earlier: Vec<_> = tokens
-            .iter()
-            .filter(|one| one.requested < revoked)
-            .collect();
+        let earlier = || tokens.iter().filter(|(_, requested)| *requested < revoked);
         for process in processes {
-            for token in &earlier {
-                let refuses = || process.refuses(&token.text).then_some(());
+            for (token, _) in earlier() {
+                let refuses = || process.refuses(token).then_some(());
                 if wait_until(NOTICE_LIMIT, refuses).is_none() {
                     let name = &process.name;
                     let what = format!("a token from before a promotion is accepted by {name}");
@@ -140,6 +115,6 @@ impl TestUser {
                 }
             }
         }
-        earlier.len()
+        earlier().count()
     }
 }

@@ -1,26 +1,26 @@
 //! The state that the handlers share.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
 
 use actix_web::HttpResponse;
 use actix_web::http::header;
+use parking_lot::Mutex;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 use values::Secret;
 
-use crate::journal::{Journal, lock};
+use crate::journal::Journal;
 use crate::settings::{Control, ControlChange};
 use crate::users::Users;
 
 const MAX_COUNTED_URLS: usize = 10_000;
 
-/// The state of the engine.
+#[derive(Default)]
 pub(crate) struct Engine {
     control: Mutex<Control>,
     pub(crate) journal: Journal,
-    users: Mutex<Users>,
+    pub(crate) users: Mutex<Users>,
     pub(crate) failed_first: FailedFirst,
     /// The bearer token that erasure calls must carry, if one is configured.
     pub(crate) token: Option<Secret>,
@@ -35,30 +35,27 @@ impl Engine {
     ) -> Self {
         Self {
             control: Mutex::new(control),
-            journal: Journal::default(),
-            users: Mutex::new(Users::default()),
-            failed_first: FailedFirst::default(),
             token,
             stopping,
+            ..Self::default()
         }
     }
 
     pub(crate) fn control(&self) -> Control {
-        lock(&self.control).clone()
+        self.control.lock().clone()
     }
 
     pub(crate) fn change_control(&self, change: &ControlChange) -> Control {
         if change.fail.is_some() {
-            self.users().reset_failures();
+            self.users.lock().reset_failures();
         }
-        let mut control = lock(&self.control);
-        control.apply(change);
+        let mut control = self.control.lock();
+        control.delay = change.delay.unwrap_or(control.delay);
+        control.fail = change.fail.unwrap_or(control.fail);
+        control.accepted = change.accepted.unwrap_or(control.accepted);
+        control.down = change.down.unwrap_or(control.down);
         tracing::info!(?control, "control changed");
         control.clone()
-    }
-
-    pub(crate) fn users(&self) -> MutexGuard<'_, Users> {
-        lock(&self.users)
     }
 
     /// Waits until `duration` has passed or the server stops.
@@ -66,10 +63,8 @@ impl Engine {
         if duration.is_zero() {
             return;
         }
-        tokio::select! {
-            () = tokio::time::sleep(duration) => {}
-            () = self.stopping.cancelled() => {}
-        }
+        let sleep = tokio::time::sleep(duration);
+        self.stopping.run_until_cancelled(sleep).await;
     }
 
     /// Returns a `503` response if the engine simulates an outage.
@@ -91,7 +86,7 @@ pub(crate) struct FailedFirst {
 impl FailedFirst {
     /// Returns whether this call of the URL is one of the first `times`, which fail.
     pub(crate) fn fails(&self, url: &str, times: u32) -> bool {
-        let mut by_url = lock(&self.by_url);
+        let mut by_url = self.by_url.lock();
         if by_url.len() >= MAX_COUNTED_URLS && !by_url.contains_key(url) {
             by_url.clear();
         }

@@ -14,13 +14,11 @@ pub(crate) fn routes(config: &mut web::ServiceConfig) {
             erase(&engine, &id, step, &request).await
         }
     };
+    let stop = web::post().to(erasing(Step::StopFlows));
     let delete = |step| web::delete().to(erasing(step));
     config
         .route("/users/{id}", web::get().to(show))
-        .route(
-            "/users/{id}/flows/stop",
-            web::post().to(erasing(Step::StopFlows)),
-        )
+        .route("/users/{id}/flows/stop", stop)
         .route("/users/{id}/flows", delete(Step::Flows))
         .route("/users/{id}/logs", delete(Step::Logs))
         .route("/users/{id}/accounts", delete(Step::Accounts))
@@ -28,7 +26,7 @@ pub(crate) fn routes(config: &mut web::ServiceConfig) {
 }
 
 async fn show(engine: web::Data<Engine>, id: web::Path<String>) -> HttpResponse {
-    HttpResponse::Ok().json(engine.users().get(&id))
+    HttpResponse::Ok().json(engine.users.lock().get(&id))
 }
 
 async fn erase(engine: &Engine, id: &str, step: Step, request: &HttpRequest) -> HttpResponse {
@@ -43,16 +41,12 @@ async fn erase(engine: &Engine, id: &str, step: Step, request: &HttpRequest) -> 
     let control = engine.control();
     engine.pause(control.delay).await;
 
-    let mut users = engine.users();
+    let mut users = engine.users.lock();
     let user = users.get(id);
     let response = response(step, user.erase(step, control.fail, control.accepted));
-    user.record_call(step, response.status().as_u16());
-    tracing::info!(
-        user.id = id,
-        ?step,
-        status = response.status().as_u16(),
-        "erasure"
-    );
+    let status = response.status().as_u16();
+    user.record_call(step, status);
+    tracing::info!(user.id = id, ?step, status, "erasure");
     response
 }
 

@@ -1,10 +1,11 @@
 //! The received calls, newest last.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use actix_web::{HttpRequest, web};
 use chrono::{SecondsFormat, Utc};
+use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -99,7 +100,7 @@ pub(crate) struct Journal {
 impl Journal {
     pub(crate) fn record(&self, item: Received) {
         tracing::info!(kind = ?item.kind, path = item.path, "received");
-        let mut items = lock(&self.items);
+        let mut items = self.items.lock();
         items.bytes += item.bytes();
         items.calls.push_back(Arc::new(item));
         while items.calls.len() > MAX_ITEMS || items.bytes > MAX_BYTES {
@@ -111,11 +112,11 @@ impl Journal {
     }
 
     pub(crate) fn clear(&self) {
-        *lock(&self.items) = Items::default();
+        *self.items.lock() = Items::default();
     }
 
     pub(crate) fn matching(&self, filter: &Filter) -> Vec<Arc<Received>> {
-        let items = lock(&self.items);
+        let items = self.items.lock();
         let matching = items.calls.iter().filter(|item| filter.matches(item));
         matching.cloned().collect()
     }
@@ -141,11 +142,6 @@ impl Filter {
             && email
                 .is_none_or(|wanted| item.body.get("email").and_then(Value::as_str) == Some(wanted))
     }
-}
-
-/// Locks a mutex. Poison is ignored, because a panic cannot leave these values half-written.
-pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]
@@ -175,7 +171,7 @@ mod tests {
             let request = TestRequest::post().uri("/webhooks/x").to_http_request();
             journal.record(Received::new(Kind::Webhook, &request, &body));
         }
-        let items = lock(&journal.items);
+        let items = journal.items.lock();
         assert!(items.bytes <= MAX_BYTES && items.calls.len() < 600);
         assert_eq!(
             items.bytes,

@@ -65,14 +65,6 @@ pub struct ControlChange {
 }
 
 impl Control {
-    /// Applies the fields of `change` that are set.
-    pub(crate) fn apply(&mut self, change: &ControlChange) {
-        self.delay = change.delay.unwrap_or(self.delay);
-        self.fail = change.fail.unwrap_or(self.fail);
-        self.accepted = change.accepted.unwrap_or(self.accepted);
-        self.down = change.down.unwrap_or(self.down);
-    }
-
     /// As a response shows it. A [`ControlChange`] has the same fields.
     pub(crate) fn to_json(&self) -> Value {
         json!({

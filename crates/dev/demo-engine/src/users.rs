@@ -62,7 +62,6 @@ impl Counts {
     }
 }
 
-/// An erasure call.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct Call {
     at: String,
@@ -70,7 +69,6 @@ pub(crate) struct Call {
     status: u16,
 }
 
-/// A user of the engine.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct User {
     id: String,
@@ -84,7 +82,6 @@ pub(crate) struct User {
     accepted: HashMap<Step, Instant>,
 }
 
-/// The outcome of an erasure call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Outcome {
     /// The call fails, as configured.
@@ -141,10 +138,10 @@ pub(crate) struct Users {
 impl Users {
     pub(crate) fn get(&mut self, id: &str) -> &mut User {
         if !self.by_id.contains_key(id) {
-            while self.oldest_first.len() >= MAX_USERS {
-                if let Some(oldest) = self.oldest_first.pop_front() {
-                    self.by_id.remove(&oldest);
-                }
+            if self.oldest_first.len() >= MAX_USERS
+                && let Some(oldest) = self.oldest_first.pop_front()
+            {
+                self.by_id.remove(&oldest);
             }
             self.oldest_first.push_back(id.to_owned());
         }

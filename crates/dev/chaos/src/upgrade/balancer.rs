@@ -1,23 +1,17 @@
 //! A load balancer for TCP connections.
 
-use std::{
-    collections::BTreeMap,
-    sync::{
-        Arc, Weak,
-        atomic::{AtomicBool, AtomicUsize, Ordering},
-    },
-    thread,
-    time::Duration,
-};
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::thread;
+use std::time::Duration;
 
 use anyhow::Context;
-use rig::{
-    client::Client,
-    process::Process,
-    sync::spawn,
-    system::System,
-    tcp_proxy::{TcpProxy, connect_to},
-};
+use rig::client::Client;
+use rig::process::Process;
+use rig::sync::spawn;
+use rig::system::System;
+use rig::tcp_proxy::{TcpProxy, connect_to};
 
 use crate::{settings, system::port_of};
 
@@ -44,10 +38,9 @@ const CALLS: [(&str, &str); 3] = [
 /// The load balancers that callers of a program reach. Each sends a connection to the next replica that is ready.
 #[derive(Default)]
 pub(super) struct Balancers {
-    /// By the names of the programs.
-    proxies: BTreeMap<&'static str, TcpProxy>,
+    proxies: Vec<TcpProxy>,
     /// By the names of the processes.
-    replicas: BTreeMap<String, Arc<Replica>>,
+    replicas: HashMap<String, Arc<Replica>>,
 }
 
 /// A process that serves requests.
@@ -58,7 +51,8 @@ pub(super) struct Replica {
 }
 
 impl Balancers {
-    fn open(&mut self, program: &'static str, processes: &[Process]) -> anyhow::Result<()> {
+    /// Opens the load balancer of a program. Returns its URL.
+    fn open(&mut self, program: &str, processes: &[Process]) -> anyhow::Result<String> {
         let mut targets = Vec::new();
         for process in processes.iter().filter(|one| one.program == program) {
             let port = process.url.as_deref().and_then(port_of);
@@ -68,7 +62,7 @@ impl Balancers {
                 is_removed: AtomicBool::new(false),
             });
             let client = Client::of_process(&process.metrics);
-            let checked = Arc::downgrade(&replica);
+            let checked = Arc::clone(&replica);
             spawn(move || check(&checked, &client)).context("starting a thread")?;
             targets.push(Arc::clone(&replica));
             self.replicas.insert(process.name.clone(), replica);
@@ -80,19 +74,14 @@ impl Balancers {
             choose(&targets, first).and_then(connect_to)
         };
         let proxy = TcpProxy::open_to(format!("balancer of {program}"), connect)?;
-        self.proxies.insert(program, proxy);
-        Ok(())
+        let url = format!("http://127.0.0.1:{}", proxy.port());
+        self.proxies.push(proxy);
+        Ok(url)
     }
 
     /// What a process is to its load balancer, if it has one.
     pub(super) fn replica(&self, process: &Process) -> Option<&Replica> {
         self.replicas.get(&process.name).map(Arc::as_ref)
-    }
-
-    fn url(&self, program: &str) -> anyhow::Result<String> {
-        let proxy = self.proxies.get(program);
-        let port = proxy.context("there is no load balancer")?.port();
-        Ok(format!("http://127.0.0.1:{port}"))
     }
 }
 
@@ -107,11 +96,10 @@ impl Replica {
     }
 }
 
-/// Asks a replica whether it is ready, again and again, for as long as its balancer exists.
-fn check(replica: &Weak<Replica>, client: &Client) {
-    while let Some(replica) = replica.upgrade() {
+/// Asks a replica whether it is ready, again and again until this program ends.
+fn check(replica: &Replica, client: &Client) {
+    loop {
         replica.is_ready.store(client.is_ready(), Ordering::Relaxed);
-        drop(replica);
         thread::sleep(CHECK_INTERVAL);
     }
 }
@@ -128,20 +116,21 @@ fn choose(replicas: &[Arc<Replica>], first: usize) -> Option<u16> {
 /// Opens the load balancers, and lets the processes of the plan use them.
 pub(super) fn open_balancers(system: &mut System) -> anyhow::Result<Balancers> {
     let mut balancers = Balancers::default();
-    for (_, program) in CALLS {
-        balancers.open(program, &system.processes)?;
+    for (variable, program) in CALLS {
+        let url = balancers.open(program, &system.processes)?;
+        let variables = system.processes.iter_mut().map(|one| &mut one.variables);
+        for setting in variables.filter_map(|variables| variables.get_mut(variable)) {
+            setting.clone_from(&url);
+        }
+        if program == "gateway" {
+            system.gateway = url;
+        }
     }
     for process in &mut system.processes {
-        for (variable, program) in CALLS {
-            if process.variables.contains_key(variable) {
-                process.variables.insert(variable, balancers.url(program)?);
-            }
-        }
         let changed = settings::changed(settings::LONGEST_UPGRADE);
         process.variables.extend(changed);
         process.variables.insert("SHUTDOWN_DELAY", "2s".to_owned());
     }
-    system.gateway = balancers.url("gateway")?;
     Ok(balancers)
 }
 

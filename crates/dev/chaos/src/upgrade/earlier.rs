@@ -4,11 +4,9 @@ use std::{fs, path::Path, process::Command, time::Instant};
 
 use anyhow::{Context, ensure};
 use local_stack::process::output_of;
-use rig::{
-    output::say,
-    programs::{self, Programs},
-    workspace::Workspace,
-};
+use rig::output::say;
+use rig::programs::{self, Programs};
+use rig::workspace::Workspace;
 
 /// The worktree, beside the folder of the system. It stays, so that the next build is quick.
 const SOURCES: &str = "upgrade-test/source";
@@ -20,7 +18,6 @@ const LAST_OF_0_2_0: &str =
 /// The migration with which a version knows due dates.
 const DUE_DATES: &str = "services/people-task-service/migrations/00000000000020_due_deliveries";
 
-/// An earlier version.
 pub(super) struct Earlier {
     pub(super) programs: Programs,
     /// Whether it knows `SHUTDOWN_DELAY`. Without it, a process closes its connections at SIGTERM, and a request that
@@ -78,10 +75,8 @@ fn check_out(root: &Path, sources: &Path, commit: &str) -> anyhow::Result<()> {
 /// The last tag, or the commit that added the last migration of 0.2.0, whichever is later.
 fn default_revision(root: &Path) -> anyhow::Result<String> {
     let path = LAST_OF_0_2_0;
-    let oldest = git(
-        root,
-        &["log", "-1", "--format=%H", "--diff-filter=A", "--", path],
-    )?;
+    let added = ["log", "-1", "--format=%H", "--diff-filter=A", "--", path];
+    let oldest = git(root, &added)?;
     ensure!(
         !oldest.is_empty(),
         "the history does not have the commit that added {path}: name a revision with --from"

@@ -1,101 +1,78 @@
 //! The running processes, and how one is replaced.
 
-use std::{
-    collections::BTreeMap,
-    fs,
-    path::PathBuf,
-    process::Command,
-    thread,
-    time::{Duration, Instant},
-};
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::{Duration, Instant};
+use std::{fs, thread};
 
 use anyhow::{Context, ensure};
-use local_stack::{
-    private,
-    process::{output_of, wait_until},
-};
-use rig::{
-    interrupt,
-    output::say,
-    process::Process,
-    programs::{Programs, Source},
-    system::{Options, System},
-    workspace::Workspace,
-};
+use local_stack::private;
+use local_stack::process::{output_of, wait_until};
+use rig::interrupt;
+use rig::output::say;
+use rig::process::Process;
+use rig::programs::{Programs, Source};
+use rig::system::{Options, System};
+use rig::workspace::Workspace;
 
-use super::{
-    balancer::{Balancers, REPLACED, open_balancers},
-    earlier::Earlier,
-};
+use super::balancer::{Balancers, REPLACED, open_balancers};
+use super::earlier::Earlier;
 
 /// A busy machine takes long to start a process.
 const BALANCED_LIMIT: Duration = Duration::from_secs(60);
 /// A version without `SHUTDOWN_DELAY` gets no new connections for this time before SIGTERM, as `preStop` does.
 const PAUSE_BEFORE_STOP: Duration = Duration::from_secs(1);
 
-/// Two versions of the programs. A test without an upgrade has only the new one.
-pub(super) struct Versions {
-    pub(super) earlier: Option<Earlier>,
-    pub(super) new: Programs,
-}
-
-/// Which version a process runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Version {
     Earlier,
     New,
 }
 
-/// All processes.
 pub(super) struct Fleet {
     pub(super) system: System,
-    pub(super) keys: Keys,
-    pub(super) versions: Versions,
-    /// The version of each process, by its name.
-    running: BTreeMap<String, Version>,
+    /// A test without an upgrade has only the new programs.
+    earlier: Option<Earlier>,
+    new: Programs,
+    /// The version of all processes that are not replaced yet.
+    running: Version,
     balancers: Balancers,
-}
-
-impl Versions {
-    fn of(&self, version: Version) -> &Programs {
-        match (version, &self.earlier) {
-            (Version::Earlier, Some(earlier)) => &earlier.programs,
-            _ => &self.new,
-        }
-    }
-
-    /// Whether all processes keep requests that arrive at SIGTERM, also those of the earlier version.
-    pub(super) fn drain(&self) -> bool {
-        self.earlier.as_ref().is_none_or(|earlier| earlier.drains)
-    }
 }
 
 impl Fleet {
     /// Starts two replicas of each process, in the earlier version if there is one.
-    pub(super) fn start(workspace: &Workspace, versions: Versions) -> anyhow::Result<Self> {
-        let version = match versions.earlier {
-            Some(_) => Version::Earlier,
-            None => Version::New,
+    pub(super) fn start(
+        workspace: &Workspace,
+        earlier: Option<Earlier>,
+        new: Programs,
+    ) -> anyhow::Result<Self> {
+        let (running, programs) = match &earlier {
+            Some(earlier) => (Version::Earlier, &earlier.programs),
+            None => (Version::New, &new),
         };
         let options = Options {
             replicas: REPLACED.map(|program| (program.to_owned(), 2)).into(),
-            ..Options::own(Source::Copied(versions.of(version)))
+            ..Options::own(Source::Copied(programs))
         };
         let mut system = System::plan(workspace, &options)?;
         let balancers = open_balancers(&mut system)?;
-        let keys = Keys::prepare(workspace, &mut system.processes)?;
+        copy_keys(workspace, &mut system.processes)?;
         system.start()?;
-        let names = system.processes.iter().map(|process| process.name.clone());
         let fleet = Self {
-            running: names.map(|name| (name, version)).collect(),
             system,
-            keys,
-            versions,
+            earlier,
+            new,
+            running,
             balancers,
         };
         let mut processes = fleet.system.processes.iter();
         processes.try_for_each(|process| fleet.wait_balanced(process))?;
         Ok(fleet)
+    }
+
+    /// Whether all processes keep requests that arrive at SIGTERM, also those of the earlier version.
+    pub(super) fn drains(&self) -> bool {
+        self.earlier.as_ref().is_none_or(|earlier| earlier.drains)
     }
 
     /// Runs the migrations of the new version.
@@ -106,7 +83,7 @@ impl Fleet {
             ("people-task-service", &databases.people_task_owner),
         ] {
             let start = Instant::now();
-            let program = self.versions.new.get(service);
+            let program = self.new.get(service);
             let program = program.context("a program is missing")?;
             let mut migrate = Command::new(program);
             migrate.arg("migrate").env("LOG_FORMAT", "text");
@@ -122,13 +99,14 @@ impl Fleet {
 
     /// Replaces every process, one after the other.
     pub(super) fn replace_all(&mut self, version: Version) -> anyhow::Result<()> {
-        REPLACED
-            .iter()
-            .try_for_each(|program| self.replace(program, version))
+        let mut programs = REPLACED.iter();
+        programs.try_for_each(|program| self.replace(program, version))?;
+        self.running = version;
+        Ok(())
     }
 
     /// Replaces the replicas of a program, one after the other.
-    pub(super) fn replace(&mut self, program: &str, version: Version) -> anyhow::Result<()> {
+    pub(super) fn replace(&self, program: &str, version: Version) -> anyhow::Result<()> {
         let replicas = self.system.processes.iter();
         for process in replicas.filter(|process| process.program == program) {
             self.system.ensure_all_alive()?;
@@ -138,28 +116,36 @@ impl Fleet {
                 // Only the command `migrate` has the role that owns a schema. Early builds of 0.2.0 need it.
                 variables.remove("DATABASE_OWNER_URL");
             }
-            let programs = self.versions.of(version);
+            let programs = match (version, &self.earlier) {
+                (Version::Earlier, Some(earlier)) => &earlier.programs,
+                _ => &self.new,
+            };
             self.system.spawn_as(process, &variables, programs)?;
             let started = self.system.wait_started(process);
             started.with_context(|| format!("replacing {}", process.name))?;
             self.wait_balanced(process)?;
-            self.running.insert(process.name.clone(), version);
         }
         Ok(())
     }
 
     fn stop(&self, process: &Process) -> anyhow::Result<()> {
-        let name = &process.name;
-        let is_new = self.running.get(name) == Some(&Version::New);
-        let drains = is_new || self.versions.drain();
+        let drains = self.running == Version::New || self.drains();
         if let (false, Some(replica)) = (drains, self.balancers.replica(process)) {
             replica.set_removed(true);
             thread::sleep(PAUSE_BEFORE_STOP);
         }
         let stopped = process.stop()?;
         interrupt::check()?;
+        let name = &process.name;
         ensure!(stopped, "{name} did not stop in time after SIGTERM");
         Ok(())
+    }
+
+    /// Runs one step of a rotation. `key` is `token` or `webhook`.
+    pub(super) fn rotate_key(&self, key: &str, step: &str) -> anyhow::Result<()> {
+        let workspace = &self.system.workspace;
+        let mut script = Command::new(workspace.root().join("deploy/rotate-keys"));
+        output_of(script.args([key, step]).arg(keys(workspace))).map(drop)
     }
 
     /// Waits until a process gets connections, if others connect to it.
@@ -174,58 +160,39 @@ impl Fleet {
     }
 }
 
-/// The settings that name a signing key and a second key, and their files, as `deploy/rotate-keys` names them.
-const FILES: [[(&str, &str); 2]; 2] = [
+/// The settings that name the files of a signing key and of a second key.
+const KEYS: [[&str; 2]; 2] = [
+    ["TOKEN_SIGNING_KEY_FILE", "TOKEN_PREVIOUS_KEY_FILE"],
     [
-        ("TOKEN_SIGNING_KEY_FILE", "token_signing_key.pem"),
-        ("TOKEN_PREVIOUS_KEY_FILE", "token_previous_key.pem"),
-    ],
-    [
-        ("WEBHOOK_SIGNING_KEY_FILE", "webhook_signing_key.pem"),
-        (
-            "WEBHOOK_PREVIOUS_SIGNING_KEY_FILE",
-            "webhook_previous_signing_key.pem",
-        ),
+        "WEBHOOK_SIGNING_KEY_FILE",
+        "WEBHOOK_PREVIOUS_SIGNING_KEY_FILE",
     ],
 ];
 
-/// A folder with the keys of a system.
-pub(super) struct Keys {
-    folder: PathBuf,
-    script: PathBuf,
+/// The folder with the keys of a system.
+fn keys(workspace: &Workspace) -> PathBuf {
+    workspace.local().join("keys")
 }
 
-impl Keys {
-    /// Copies the keys of the processes to a folder, and lets the processes read them there.
-    pub(super) fn prepare(
-        workspace: &Workspace,
-        processes: &mut [Process],
-    ) -> anyhow::Result<Self> {
-        let folder = workspace.local().join("keys");
-        private::create_folder(&folder).context("creating the folder of the keys")?;
-        for process in processes {
-            for [(signing, signing_file), (second, second_file)] in FILES {
-                if let Some(key) = process.variables.get(signing) {
-                    let copy = folder.join(signing_file);
-                    fs::copy(key, &copy).with_context(|| format!("copying {key}"))?;
-                    // An empty file is no key.
-                    let empty = folder.join(second_file);
-                    fs::write(&empty, "").context("creating a key file")?;
-                    let path = |path: PathBuf| path.display().to_string();
-                    process.variables.insert(signing, path(copy));
-                    process.variables.insert(second, path(empty));
-                }
+/// Copies the keys of the processes to files as `deploy/rotate-keys` names them, and lets the processes read these.
+fn copy_keys(workspace: &Workspace, processes: &mut [Process]) -> anyhow::Result<()> {
+    let folder = keys(workspace);
+    private::create_folder(&folder).context("creating the folder of the keys")?;
+    let file_of = |variable: &str| {
+        let name = variable.to_lowercase().replace("_file", ".pem");
+        folder.join(name).display().to_string()
+    };
+    for process in processes {
+        for [signing, second] in KEYS {
+            if let Some(key) = process.variables.get(signing) {
+                let (copy, empty) = (file_of(signing), file_of(second));
+                fs::copy(key, &copy).with_context(|| format!("copying {key}"))?;
+                // An empty file is no key.
+                fs::write(&empty, "").context("creating a key file")?;
+                process.variables.insert(signing, copy);
+                process.variables.insert(second, empty);
             }
         }
-        Ok(Self {
-            folder,
-            script: workspace.root().join("deploy/rotate-keys"),
-        })
     }
-
-    /// Runs one step of a rotation. `key` is `token` or `webhook`.
-    pub(super) fn rotate(&self, key: &str, step: &str) -> anyhow::Result<()> {
-        let mut script = Command::new(&self.script);
-        output_of(script.args([key, step]).arg(&self.folder)).map(drop)
-    }
+    Ok(())
 }

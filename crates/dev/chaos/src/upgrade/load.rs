@@ -1,27 +1,20 @@
 //! The load of one phase: tasks with webhooks and decisions, reads, lists, sign-ins and checks of tokens.
 
-use std::{
-    sync::Arc,
-    thread,
-    time::{Duration, Instant},
-};
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use local_stack::random;
-use rig::{
-    client::{Call, Client, Person},
-    interrupt,
-};
+use rig::client::{Call, Client, Person};
+use rig::interrupt;
 use serde_json::json;
 
-use crate::{
-    databases::Failovers,
-    history::History,
-    one_shot_client::{OneShotClient, Statistics},
-    receiver::{Behaviour, Receiver},
-    signature::Keys,
-    task_workload::{LoadProfile, TaskWorkload},
-    test_user::TestUser,
-};
+use crate::databases::Failovers;
+use crate::history::History;
+use crate::one_shot_client::{OneShotClient, Statistics};
+use crate::receiver::{Behaviour, Receiver};
+use crate::signature::Keys;
+use crate::task_workload::{LoadProfile, TaskWorkload};
 
 /// Concurrent callers that decide tasks.
 const CALLERS: usize = 12;
@@ -40,6 +33,13 @@ pub(super) struct Load<'run> {
     profile: LoadProfile,
 }
 
+/// A phase and the calls of its load.
+pub(super) struct Phase {
+    pub(super) name: String,
+    pub(super) took: Duration,
+    pub(super) calls: Statistics,
+}
+
 impl<'run> Load<'run> {
     pub(super) fn new(
         gateway: &str,
@@ -47,7 +47,8 @@ impl<'run> Load<'run> {
         profile: LoadProfile,
     ) -> anyhow::Result<Self> {
         let history = Arc::new(History::default());
-        let keys = Keys::published(gateway)?;
+        let keys = Keys::default();
+        keys.load(gateway)?;
         let open = |number| Receiver::open(number, Behaviour::Fast, profile.seed, &keys, &history);
         let receivers = (1..=RECEIVERS).map(open).collect::<anyhow::Result<_>>()?;
         Ok(Self {
@@ -63,77 +64,57 @@ impl<'run> Load<'run> {
     /// Does the work while there is load from new users.
     pub(super) fn during(
         &self,
+        name: &str,
         work: impl FnOnce() -> anyhow::Result<()>,
-    ) -> anyhow::Result<Statistics> {
-        let users = [
-            TestUser::sign_up(&self.gateway, "creator")?,
-            TestUser::sign_up(&self.gateway, "approver")?,
-        ];
-        let reader = Reader::sign_up(self)?;
-        self.client.take_statistics();
-        let (client, profile) = (&self.client, &self.profile);
-        let tasks = TaskWorkload::new(profile, client, &users, &self.receivers, &self.history);
-        let outcome = thread::scope(|scope| {
+    ) -> anyhow::Result<Phase> {
+        let (client, gateway, profile) = (&self.client, &self.gateway, self.profile);
+        let tasks = TaskWorkload::new(profile, client, gateway, &self.receivers, &self.history)?;
+        let gateway = Client::new(gateway);
+        let email = format!("reader.{}@example.com", random::tag()?);
+        let reader = gateway.sign_up(&email, &random::password()?)?;
+        let task = json!({"title": "To be read", "requester": email, "approver": email});
+        let task = gateway.post("/people-task/tasks", &reader.token, task)?;
+        let reads = reads(&reader, task.text("/id")?);
+        client.take_statistics();
+        let took = thread::scope(|scope| {
             for _ in 0..CALLERS {
                 scope.spawn(|| tasks.run_caller());
             }
-            scope.spawn(|| reader.run_beside(&tasks, client, profile.rate * 2));
+            scope.spawn(|| read(&tasks, client, &reads, profile.rate * 2));
             thread::sleep(MARGIN);
-            let outcome = work();
+            let start = Instant::now();
+            let done = work().map(|()| start.elapsed());
             thread::sleep(MARGIN);
             tasks.stop();
-            outcome
-        });
-        outcome?;
+            done
+        })?;
         interrupt::check()?;
-        Ok(self.client.take_statistics())
-    }
-}
-
-/// A user who reads, lists and signs in.
-struct Reader {
-    person: Person,
-    task: String,
-}
-
-impl Reader {
-    fn sign_up(load: &Load<'_>) -> anyhow::Result<Self> {
-        let client = Client::new(&load.gateway);
-        let email = format!("reader.{}@example.com", random::tag()?);
-        let person = client.sign_up(&email, &random::password()?)?;
-        let body = json!({"title": "To be read", "requester": email, "approver": email});
-        let created = client.post("/people-task/tasks", &person.token, body)?;
-        Ok(Self {
-            person,
-            task: created.text("/id")?.to_owned(),
+        Ok(Phase {
+            name: name.to_owned(),
+            took,
+            calls: client.take_statistics(),
         })
     }
+}
 
-    /// Makes one call after the other, at most `rate` in a second.
-    fn run_beside(&self, tasks: &TaskWorkload<'_>, client: &OneShotClient<'_>, rate: u32) {
-        let interval = Duration::from_secs(1) / rate.max(1);
-        let calls = self.calls();
-        for call in calls.iter().cycle().take_while(|_| !tasks.has_ended()) {
-            let next = Instant::now() + interval;
-            client.call(call);
-            thread::sleep(next.saturating_duration_since(Instant::now()));
-        }
+/// Makes one call after the other until the load ends, at most `rate` in a second.
+fn read(tasks: &TaskWorkload<'_>, client: &OneShotClient<'_>, calls: &[Call<'_>], rate: u32) {
+    let interval = Duration::from_secs(1) / rate;
+    for call in calls.iter().cycle().take_while(|_| !tasks.has_ended()) {
+        let next = Instant::now() + interval;
+        client.call(call);
+        thread::sleep(next.saturating_duration_since(Instant::now()));
     }
+}
 
-    fn calls(&self) -> [Call<'_>; 4] {
-        let Person {
-            email,
-            password,
-            token,
-            ..
-        } = &self.person;
-        let credentials = json!({"username": email, "password": password});
-        let get = |path: &str| Call::new("GET", path).token(token);
-        [
-            get("/user"),
-            get("/people-task/tasks?limit=20"),
-            get(&format!("/people-task/tasks/{}", self.task)),
-            Call::new("POST", "/user/auth").body(credentials),
-        ]
-    }
+/// The calls of a user who reads a task, lists and signs in.
+fn reads<'user>(user: &'user Person, task: &str) -> [Call<'user>; 4] {
+    let get = |path: &str| Call::new("GET", path).token(&user.token);
+    let credentials = json!({"username": user.email, "password": user.password});
+    [
+        get("/user"),
+        get("/people-task/tasks?limit=20"),
+        get(&format!("/people-task/tasks/{task}")),
+        Call::new("POST", "/user/auth").body(credentials),
+    ]
 }

@@ -22,7 +22,6 @@ use rig::{output::verdict, own::with_own_system, workspace::Workspace};
 
 use self::phases::Summary;
 
-/// A part of the test.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Part {
     /// Upgrade from the earlier version, go back, and upgrade again.
@@ -47,13 +46,6 @@ pub(crate) struct Arguments {
     rate: u32,
 }
 
-impl Arguments {
-    fn includes(&self, part: Part) -> bool {
-        self.only.is_empty() || self.only.contains(&part)
-    }
-}
-
-/// Runs the command.
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let base = Workspace::find()?;
     let seed = random::seed()?;

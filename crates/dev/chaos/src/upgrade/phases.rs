@@ -3,35 +3,26 @@
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
-use rig::{
-    interrupt, outln,
-    output::say,
-    paint, programs,
-    sync::lock,
-    workspace::{Profile, Workspace},
-};
+use rig::output::say;
+use rig::sync::lock;
+use rig::workspace::{Profile, Workspace};
+use rig::{interrupt, outln, paint, programs};
 
-use super::{
-    Arguments, Part, earlier,
-    fleet::{Fleet, Version, Versions},
-    load::Load,
-};
-use crate::{
-    checker::{self, CheckResult, Times},
-    databases::Failovers,
-    final_state::StateReader,
-    history::{Finding, Violation},
-    one_shot_client::Statistics,
-    settings,
-    task_workload::LoadProfile,
-    test_user::TestUser,
-};
+use super::fleet::{Fleet, Version};
+use super::load::{Load, Phase};
+use super::{Arguments, Part, earlier};
+use crate::checker::{self, CheckResult, Times};
+use crate::databases::Failovers;
+use crate::history::{Finding, Violation};
+use crate::task_workload::LoadProfile;
+use crate::test_user::TestUser;
+use crate::{final_state, settings};
 
 /// How long the system serves in the earlier version before anything changes.
 const BEFORE: Duration = Duration::from_secs(5);
 
-/// No run is longer.
-const FOREVER: Duration = Duration::from_secs(24 * 60 * 60);
+/// The programs that read the keys of webhooks.
+const WEBHOOK_PROGRAMS: &[&str] = &["people-task-service", "webhook-worker"];
 
 /// The steps of `deploy/KEY-ROTATION.md` for several replicas: the key, the step, and the programs that are replaced after it.
 const ROTATIONS: [(&str, &str, &[&str]); 6] = [
@@ -39,16 +30,8 @@ const ROTATIONS: [(&str, &str, &[&str]); 6] = [
     ("token", "switch", &["user-service", "deletion-worker"]),
     // The users of this phase sign up after the switch, as if all earlier tokens had expired.
     ("token", "drop", &["user-service"]),
-    (
-        "webhook",
-        "prepare",
-        &["people-task-service", "webhook-worker"],
-    ),
-    (
-        "webhook",
-        "switch",
-        &["people-task-service", "webhook-worker"],
-    ),
+    ("webhook", "prepare", WEBHOOK_PROGRAMS),
+    ("webhook", "switch", WEBHOOK_PROGRAMS),
     (
         "webhook",
         "drop",
@@ -63,21 +46,21 @@ pub(super) fn run(
     arguments: &Arguments,
     seed: u64,
 ) -> anyhow::Result<Summary> {
-    let upgrades = arguments.includes(Part::Upgrade);
+    let includes = |part| arguments.only.is_empty() || arguments.only.contains(&part);
+    let upgrades = includes(Part::Upgrade);
     let build = || earlier::build(base, workspace, arguments.from.as_deref());
     let earlier = upgrades.then(build).transpose()?;
     let with_due = earlier.as_ref().is_none_or(|earlier| earlier.knows_due);
     interrupt::check()?;
     let new = programs::copy(workspace, programs::build(base, Profile::Dev)?)?;
     interrupt::check()?;
-    let fleet = Fleet::start(workspace, Versions { earlier, new })?;
+    let fleet = Fleet::start(workspace, earlier, new)?;
     // Postgres has no standby here.
     let failovers = Failovers::default();
     let profile = LoadProfile {
         seed,
         rate: arguments.rate,
         with_due,
-        end: Instant::now() + FOREVER,
     };
     let mut test = Test {
         load: Load::new(&fleet.system.gateway, &failovers, profile)?,
@@ -87,10 +70,10 @@ pub(super) fn run(
     if upgrades {
         test.upgrade()?;
     }
-    if arguments.includes(Part::Restart) {
+    if includes(Part::Restart) {
         test.phase("restart", |fleet| fleet.replace_all(Version::New))?;
     }
-    if arguments.includes(Part::RotateKeys) {
+    if includes(Part::RotateKeys) {
         test.rotate_keys()?;
     }
     test.summarize()
@@ -110,16 +93,8 @@ impl Test<'_> {
         work: impl FnOnce(&mut Fleet) -> anyhow::Result<()>,
     ) -> anyhow::Result<()> {
         say(name);
-        let mut took = Duration::ZERO;
-        let calls = self.load.during(|| {
-            let start = Instant::now();
-            let outcome = work(&mut self.fleet);
-            took = start.elapsed();
-            outcome
-        });
-        let name = name.to_owned();
-        let calls = calls.with_context(|| name.clone())?;
-        self.phases.push(Phase { name, took, calls });
+        let phase = self.load.during(name, || work(&mut self.fleet));
+        self.phases.push(phase.with_context(|| name.to_owned())?);
         Ok(())
     }
 
@@ -135,8 +110,7 @@ impl Test<'_> {
     }
 
     fn upgrade_all(&mut self, name: &str) -> anyhow::Result<()> {
-        let drain = self.fleet.versions.drain();
-        self.load.client.set_calm(drain);
+        self.load.client.set_calm(self.fleet.drains());
         self.phase(name, |fleet| fleet.replace_all(Version::New))?;
         self.load.client.set_calm(true);
         Ok(())
@@ -146,12 +120,12 @@ impl Test<'_> {
         let receivers = self.load.keys.clone();
         for (key, step, replaced) in ROTATIONS {
             self.phase(&format!("{key} key: {step}"), |fleet| {
-                fleet.keys.rotate(key, step)?;
+                fleet.rotate_key(key, step)?;
                 for program in replaced {
                     fleet.replace(program, Version::New)?;
                     // Receivers know the second key before a worker signs with it, too.
                     if (*program, step) == ("people-task-service", "prepare") {
-                        receivers.refresh(&fleet.system.gateway)?;
+                        receivers.load(&fleet.system.gateway)?;
                     }
                 }
                 Ok(())
@@ -168,24 +142,18 @@ impl Test<'_> {
         let tasks = lock(&history.tasks).clone();
         let healed = Instant::now();
         let admin = &self.fleet.system.admin;
-        let reader = StateReader {
-            gateway,
-            // The administrator may read every task, also those of users whose tokens are no longer valid.
-            user: &TestUser::sign_in(gateway, &admin.username, &admin.password)?,
-            history,
-        };
-        let states = reader.wait_settled(&tasks, healed + settings::RECOVERY_LIMIT)?;
+        // The administrator may read every task, also those of users whose tokens are no longer valid.
+        let admin = TestUser::sign_in(gateway, &admin.username, &admin.password)?;
+        let end = healed + settings::RECOVERY_LIMIT;
+        let states = final_state::wait_settled(gateway, &admin, history, &tasks, end)?;
         let times = Times {
             calm_until: healed,
             healed,
         };
         let mut result = checker::check(&tasks, &states, &lock(&history.arrivals), times);
-        let panics = self.fleet.system.panics()?;
-        result
-            .findings
-            .extend(Finding::of_run(Violation::Panic, panics));
+        let panics = Finding::of_run(Violation::Panic, self.fleet.system.panics()?);
+        result.findings.extend(panics);
         Ok(Summary {
-            tasks: tasks.len(),
             result,
             phases: self.phases,
         })
@@ -196,17 +164,8 @@ impl Test<'_> {
 /// that serves requests.
 const MAX_UNKNOWN: usize = 6;
 
-/// A phase and the calls of its load.
-pub(super) struct Phase {
-    pub(super) name: String,
-    pub(super) took: Duration,
-    pub(super) calls: Statistics,
-}
-
-/// The results of a run.
 pub(super) struct Summary {
     pub(super) phases: Vec<Phase>,
-    pub(super) tasks: usize,
     pub(super) result: CheckResult,
 }
 
@@ -238,7 +197,7 @@ impl Summary {
         let result = &self.result;
         outln!(
             "\n{} tasks, {} decisions with 200, {} webhooks due, {} delivered, {} lost, {} delivered twice, {} signatures checked, {} wrong",
-            self.tasks,
+            result.tasks,
             result.succeeded,
             result.expected,
             result.delivered,

@@ -3,29 +3,21 @@
 use std::{process::Command, thread, time::Duration};
 
 use anyhow::{Context, ensure};
-use local_stack::{
-    Stop,
-    process::{output_of, wait_until},
-    random,
-};
+use local_stack::process::{output_of, wait_until};
+use local_stack::{Stop, random};
 use nix::sys::signal::Signal;
-use rig::{
-    client::{Call, Client},
-    sync::{join, lock},
-};
+use rig::client::{Call, Client};
+use rig::sync::{join, lock};
 use serde_json::{Value, json};
 
 use super::{prometheus::Drill, second_gateway, system::System};
 
-/// A step.
 pub(super) struct Step {
     pub(super) how: &'static str,
     pub(super) alerts: &'static [&'static str],
     pub(super) limit: Duration,
-    /// Runs while the alerts are awaited.
+    /// Runs while the alerts are awaited. At the end of the step it repairs what later steps need.
     pub(super) provoke: fn(&Drill<'_>) -> anyhow::Result<()>,
-    /// Repairs what later steps need.
-    pub(super) end: fn(&System) -> anyhow::Result<()>,
 }
 
 const SHORT: Duration = Duration::from_secs(40);
@@ -41,7 +33,6 @@ const fn step(
         alerts,
         limit: SHORT,
         provoke,
-        end: |_| Ok(()),
     }
 }
 
@@ -127,31 +118,25 @@ pub(super) const STEPS: [Step; 26] = [
         &["SignInFailuresHigh"],
         fail_sign_ins,
     ),
-    Step {
-        end: |system| system.restart_with("user-service", &[]),
-        ..long_step(
-            "40 sign-ups at a time, with passwords that take longer and longer",
-            &["PasswordHashingSaturated"],
-            sign_up_together,
-        )
-    },
-    Step {
-        limit: LONG,
-        end: |system| {
-            lock(&system.held).clear();
+    long_step(
+        "40 sign-ups at a time, with passwords that take longer and longer",
+        &["PasswordHashingSaturated"],
+        sign_up_together,
+    ),
+    long_step(
+        "the due delivery, the due code and the due mail",
+        &[
+            "WebhookDeliveriesStopped",
+            "WebhookDeliveriesDelayed",
+            "OutboxOverdue",
+            "TaskMailsStopped",
+        ],
+        |drill| {
+            drill.keep_up(|| Ok(()))?;
+            lock(&drill.system.held).clear();
             Ok(())
         },
-        ..step(
-            "the due delivery, the due code and the due mail",
-            &[
-                "WebhookDeliveriesStopped",
-                "WebhookDeliveriesDelayed",
-                "OutboxOverdue",
-                "TaskMailsStopped",
-            ],
-            |_| Ok(()),
-        )
-    },
+    ),
     // Before receivers fail.
     long_step(
         "deliveries that were held with it",
@@ -166,14 +151,11 @@ pub(super) const STEPS: [Step; 26] = [
         &["NotificationsFailing"],
         |_| Ok(()),
     ),
-    Step {
-        limit: LONG,
-        ..step(
-            "a worker that ends each time that it sends a delivery",
-            &["WebhookDeliveriesParked"],
-            end_worker_while_it_sends,
-        )
-    },
+    long_step(
+        "a worker that ends each time that it sends a delivery",
+        &["WebhookDeliveriesParked"],
+        end_worker_while_it_sends,
+    ),
     step(
         "a receiver that responds with 410",
         &["WebhookDeliveriesFailed"],
@@ -189,14 +171,11 @@ pub(super) const STEPS: [Step; 26] = [
         &["TaskMailsFailing"],
         |_| Ok(()),
     ),
-    Step {
-        end: |system| system.restart_with("people-task-service", &[]),
-        ..long_step(
-            "a user who creates more than all may have",
-            &["QuotaNearlyUsed", "QuotaExceeded"],
-            exceed_quotas,
-        )
-    },
+    long_step(
+        "a user who creates more than all may have",
+        &["QuotaNearlyUsed", "QuotaExceeded"],
+        exceed_quotas,
+    ),
     long_step(
         "a gateway whose log no one reads, under load",
         &["LogLinesDropped"],
@@ -205,25 +184,19 @@ pub(super) const STEPS: [Step; 26] = [
     step("RabbitMQ killed", &[], |drill| {
         drill.system.rig.servers()?.rabbitmq.stop(Stop::Kill)
     }),
-    Step {
-        end: |system| system.sql("ALTER ROLE users_service LOGIN"),
-        ..long_step(
-            "the user service's role may not connect to Postgres",
-            &["NotReady", "RevocationFeedStale", "HighErrorRate"],
-            revoke_database,
-        )
-    },
+    long_step(
+        "the user service's role may not connect to Postgres",
+        &["NotReady", "RevocationFeedStale", "HighErrorRate"],
+        revoke_database,
+    ),
     long_step(
         "the people-task service killed",
         &["ProcessDown", "InstanceDown", "GatewayCircuitOpen"],
         kill_service,
     ),
-    Step {
-        limit: LONG,
-        ..step("RabbitMQ is still down", &["BrokerConnectionLost"], |_| {
-            Ok(())
-        })
-    },
+    long_step("RabbitMQ is still down", &["BrokerConnectionLost"], |_| {
+        Ok(())
+    }),
 ];
 
 const LOCK: &str = "LOCK TABLE people_task.tasks, people_task.task_states;";
@@ -319,7 +292,8 @@ fn exceed_quotas(drill: &Drill<'_>) -> anyhow::Result<()> {
         let created = drill.system.create_task();
         ensure!(created.is_err(), "the task was not refused");
     }
-    Ok(())
+    drill.keep_up(|| Ok(()))?;
+    drill.system.restart_with("people-task-service", &[])
 }
 
 fn leave_log_unread(drill: &Drill<'_>) -> anyhow::Result<()> {
@@ -365,7 +339,8 @@ fn sign_up_together(drill: &Drill<'_>) -> anyhow::Result<()> {
             break;
         }
     }
-    Ok(())
+    drill.keep_up(|| Ok(()))?;
+    drill.system.restart_with("user-service", &[])
 }
 
 /// Requests are sent only while the tables are locked, and each waits for the end of the lock: there are no fast ones.
@@ -410,7 +385,8 @@ fn revoke_database(drill: &Drill<'_>) -> anyhow::Result<()> {
          SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'users_service';",
     )?;
     let credentials = json!({"username": "nobody@example.com", "password": "a password"});
-    drill.load(8, "/user/auth", Some(&credentials))
+    drill.load(8, "/user/auth", Some(&credentials))?;
+    drill.system.sql("ALTER ROLE users_service LOGIN")
 }
 
 fn kill_service(drill: &Drill<'_>) -> anyhow::Result<()> {

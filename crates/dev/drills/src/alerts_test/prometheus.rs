@@ -1,41 +1,31 @@
 //! Prometheus with the project's alerts, changed so that they fire sooner, and what a step works with while it awaits some.
 
-use std::{
-    fs,
-    sync::atomic::{AtomicBool, Ordering},
-    thread,
-    time::{Duration, Instant},
-};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+use std::{fs, thread};
 
 use anyhow::{Context as _, ensure};
-use local_stack::{
-    packages, ports, private,
-    process::{Detached, wait_until},
-};
+use local_stack::process::{Detached, wait_until};
+use local_stack::{packages, ports, private};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
-use rig::{
-    client::{Call, Client},
-    instance::{self, MARKER},
-    outln,
-    workspace::Workspace,
-};
+use rig::client::{Call, Client};
+use rig::instance::{self, MARKER};
+use rig::outln;
+use rig::workspace::Workspace;
 use serde_json::Value;
 
 use super::system::System;
 
 const READY_LIMIT: Duration = Duration::from_secs(30);
-const RULES: &str = include_str!("../../../../../deploy/observability/alerts.yml");
+pub(super) const RULES: &str = include_str!("../../../../../deploy/observability/alerts.yml");
 /// Thresholds of a small system, in place of those of docker-compose.yml.
 const THRESHOLDS: [(&str, &str); 2] = [
     ("0.85 * 512 * 1024 * 1024", "1024 * 1024"),
     ("0.9 * 200", "5"),
 ];
 
-/// A running Prometheus.
 pub(super) struct Prometheus {
     client: Client,
-    /// The names of all alerts.
-    pub(super) alerts: Vec<String>,
 }
 
 impl Prometheus {
@@ -57,7 +47,6 @@ impl Prometheus {
         server.spawn()?;
         let prometheus = Self {
             client: Client::of_process(&format!("http://127.0.0.1:{port}")),
-            alerts: names(RULES),
         };
         let ready = wait_until(READY_LIMIT, || prometheus.get("/api/v1/rules"));
         ready.context("Prometheus did not become ready")?;
@@ -102,7 +91,8 @@ impl Prometheus {
     }
 }
 
-fn names(rules: &str) -> Vec<String> {
+/// The names of all alerts.
+pub(super) fn names(rules: &str) -> Vec<String> {
     let lines = rules.lines();
     let names = lines.filter_map(|line| line.trim().strip_prefix("- alert: "));
     names.map(str::to_owned).collect()
@@ -123,16 +113,19 @@ fn rules() -> anyhow::Result<String> {
 }
 
 fn configuration(system: &System) -> String {
-    let mut text = "global: {scrape_interval: 1s, scrape_timeout: 1s, evaluation_interval: 1s}\n\
-                    rule_files: [alerts.yml]\nscrape_configs:\n"
-        .to_owned();
-    for (job, addresses) in system.metrics_addresses() {
-        let targets = addresses.join("', '");
-        text.push_str(&format!(
-            "  - {{job_name: {job}, static_configs: [{{targets: ['{targets}']}}]}}\n"
-        ));
-    }
-    text
+    let ours = system.rig.processes.iter();
+    let ours = ours.filter(|process| process.program != "demo-engine");
+    let ours = ours.map(|process| (process.program, process.metrics.replace("http://", "")));
+    let other = ("other", system.other_version.address().to_string());
+    let target = |(program, address): (&str, String)| {
+        format!("      - {{targets: ['{address}'], labels: {{job: {program}}}}}\n")
+    };
+    let targets: String = ours.chain([other]).map(target).collect();
+    format!(
+        "global: {{scrape_interval: 1s, scrape_timeout: 1s, evaluation_interval: 1s}}\n\
+         rule_files: [alerts.yml]\n\
+         scrape_configs:\n  - job_name: all\n    static_configs:\n{targets}"
+    )
 }
 
 /// A step under way. It keeps up its condition until [`Drill::is_over`], so that it depends on no machine's speed.

@@ -1,10 +1,8 @@
 //! A second gateway, which serves TLS and few connections.
 
-use std::{
-    fs,
-    net::TcpStream,
-    path::{Path, PathBuf},
-};
+use std::fs;
+use std::net::TcpStream;
+use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use local_stack::private;

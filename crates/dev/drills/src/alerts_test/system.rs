@@ -1,20 +1,18 @@
 //! The system that is broken, with settings that make it break sooner.
 
-use std::{collections::BTreeMap, fs, sync::Mutex, thread, time::Duration};
+use std::{fs, sync::Mutex, thread, time::Duration};
 
 use anyhow::Context as _;
 use local_stack::bootstrap;
 use nix::{sys::stat::Mode, unistd};
-use rig::{
-    client::{Call, Client},
-    held_lock::HeldLock,
-    plan::Replicas,
-    programs::Source,
-    receiver::{Receiver, Reply},
-    sync::lock,
-    system::{self, Options},
-    workspace::Workspace,
-};
+use rig::client::{Call, Client};
+use rig::held_lock::HeldLock;
+use rig::plan::Replicas;
+use rig::programs::Source;
+use rig::receiver::{Receiver, Reply};
+use rig::sync::lock;
+use rig::system::{self, Options};
+use rig::workspace::Workspace;
 use serde_json::{Value, json};
 
 /// So that responses that cost nothing do not take the whole processor.
@@ -46,7 +44,6 @@ const OF_ONE_PROGRAM: [(&str, &str, &str); 5] = [
     ("notification-worker", "MAIL_FROM", "no-reply@example.com"),
 ];
 
-/// The running system.
 pub(super) struct System {
     pub(super) rig: system::System,
     /// Locks that a later step releases.
@@ -103,19 +100,6 @@ impl System {
         })
     }
 
-    /// The addresses of all metrics, by program.
-    pub(super) fn metrics_addresses(&self) -> BTreeMap<&'static str, Vec<String>> {
-        let other = self.other_version.address().to_string();
-        let mut addresses = BTreeMap::from([("other", vec![other])]);
-        let ours = self.rig.processes.iter();
-        for process in ours.filter(|process| process.program != "demo-engine") {
-            let address = process.metrics.trim_start_matches("http://");
-            let same = addresses.entry(process.program).or_default();
-            same.push(address.to_owned());
-        }
-        addresses
-    }
-
     /// Calls the API as the administrator.
     pub(super) fn post(&self, path: &str, body: Value) -> anyhow::Result<Value> {
         Ok(self.gateway.post(path, &self.token, body)?.body)
@@ -135,7 +119,6 @@ impl System {
         Ok(())
     }
 
-    /// Creates a task, and returns its identifier.
     pub(super) fn create_task(&self) -> anyhow::Result<String> {
         let person = "alerts@example.com";
         let task = json!({"title": "Alert", "requester": person, "approver": person});

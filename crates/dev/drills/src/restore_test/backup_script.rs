@@ -1,16 +1,13 @@
 //! The script `deploy/backup`, run as operators run it.
 
-use std::{
-    env, fs,
-    path::{Path, PathBuf},
-    process::Command,
-};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::{env, fs};
 
 use anyhow::{Context, bail, ensure};
 use local_stack::{packages, process::output_of};
 use rig::system::System;
 
-/// The script for the database of a system.
 pub(super) struct BackupScript<'run>(pub(super) &'run System);
 
 impl BackupScript<'_> {

@@ -6,12 +6,10 @@ use anyhow::{Context, ensure};
 use local_stack::process::wait_until;
 use serde_json::{Value, json};
 
-use rig::{
-    client::{Call, Client, Person},
-    output::say,
-    system::System,
-    verifier::Verifier,
-};
+use rig::client::{Call, Client, Person};
+use rig::output::say;
+use rig::system::System;
+use rig::verifier::Verifier;
 
 pub(super) const PASSWORD: &str = "a password of the backup";
 /// How long the processes may take to connect to a server that was replaced, and then to notice it.

@@ -20,14 +20,12 @@ use anyhow::Context;
 use clap::ValueEnum as _;
 
 use self::{drill::Drill, ways::Way};
-use rig::{
-    interrupt,
-    output::{say, verdict},
-    own::with_own_system,
-    programs::Source,
-    system::{Options, System},
-    workspace::{Profile, Workspace},
-};
+use rig::interrupt;
+use rig::output::{say, verdict};
+use rig::own::with_own_system;
+use rig::programs::Source;
+use rig::system::{Options, System};
+use rig::workspace::{Profile, Workspace};
 
 pub(crate) fn run() -> anyhow::Result<ExitCode> {
     with_own_system(&Workspace::find()?, "restore-test", test, |()| true)?;

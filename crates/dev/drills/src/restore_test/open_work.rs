@@ -9,16 +9,13 @@ use local_stack::{Servers, Stop, bootstrap, process::wait_until};
 use rig::{client::Call, output::say, system::System};
 use serde_json::{Value, json};
 
-use super::{
-    backup_script::BackupScript,
-    drill::{Drill, PASSWORD, WORK_LIMIT},
-};
+use super::backup_script::BackupScript;
+use super::drill::{Drill, PASSWORD, WORK_LIMIT};
 
 /// Tells the users of this drill from those of others.
 const NUMBER: usize = 1_000;
 const NEW_PASSWORD: &str = "a password by a code";
 
-/// The pending work.
 struct OpenWork<'run> {
     /// Ada's task is decided, Bob is being deleted, and Carol forgot the password.
     drill: Drill<'run>,

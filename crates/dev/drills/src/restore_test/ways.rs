@@ -4,17 +4,12 @@ use std::process::Command;
 
 use anyhow::Context;
 use clap::ValueEnum;
-use local_stack::{
-    Postgres, Stop,
-    backup::{self, Recovery},
-    bootstrap::{self, Roles},
-    database_name,
-    process::output_of,
-    with_database,
-};
+use local_stack::backup::{self, Recovery};
+use local_stack::bootstrap::{self, Roles};
+use local_stack::process::output_of;
+use local_stack::{Postgres, Stop, database_name, with_database};
 use rig::{instance, system::System};
 
-/// A way to restore a backup.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(super) enum Way {
     SameDatabase,
@@ -54,29 +49,28 @@ impl Way {
         let postgres = &system.servers()?.postgres;
         let passwords = system.servers()?.description().postgres.passwords;
         match self {
-            Self::SameDatabase => backup::restore(admin_url, dump, &["--clean", "--if-exists"])?,
+            Self::SameDatabase => backup::restore(admin_url, dump, &["--clean", "--if-exists"]),
             Self::UsersOnly => {
                 bootstrap::execute(admin_url, "DROP SCHEMA users CASCADE;")?;
                 bootstrap::run(admin_url, &passwords)?;
-                backup::restore(admin_url, dump, &["--schema=users"])?;
+                backup::restore(admin_url, dump, &["--schema=users"])
             }
             Self::NewDatabase => {
                 rename_database(admin_url)?;
-                restore_into_new(admin_url, &passwords, dump)?;
+                restore_into_new(admin_url, &passwords, dump)
             }
             Self::NewCluster => {
                 while_stopped(postgres, || postgres.discard())?;
-                restore_into_new(admin_url, &passwords, dump)?;
+                restore_into_new(admin_url, &passwords, dump)
             }
             Self::PointInTime => {
-                while_stopped(postgres, || postgres.restore_files(Recovery::NewTimeline))?;
+                while_stopped(postgres, || postgres.restore_files(Recovery::NewTimeline))
             }
             Self::CopiedDisk => {
                 while_stopped(postgres, || postgres.restore_files(Recovery::Crash))?;
-                revoke_all_tokens(system)?;
+                revoke_all_tokens(system)
             }
         }
-        Ok(())
     }
 }
 

@@ -6,21 +6,18 @@
 
 mod tool;
 
-use std::{process::ExitCode, time::Duration};
+use std::{path::Path, process::ExitCode, time::Duration};
 
 use clap::Args;
 use local_stack::random;
 
-use self::tool::{Budget, Tool};
-use rig::{
-    duration::parse_duration,
-    interrupt,
-    output::{announce_seed, say, verdict},
-    own::with_own_system,
-    programs::Source,
-    system::{Options, System},
-    workspace::{Profile, Workspace},
-};
+use rig::duration::parse_duration;
+use rig::interrupt;
+use rig::output::{announce_seed, say, verdict};
+use rig::own::with_own_system;
+use rig::programs::Source;
+use rig::system::{Options, System};
+use rig::workspace::{Profile, Workspace};
 
 const USER: &str = "schemathesis.user@example.com";
 const PASSWORD: &str = "a password of 30 characters ok";
@@ -49,7 +46,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let base = Workspace::find()?;
     let seed = arguments.seed.map_or_else(random::seed, Ok)?;
     announce_seed("schemathesis", seed);
-    let test = |workspace: &_| test(workspace, arguments, seed, &Tool::install(&base)?);
+    let test = |workspace: &_| test(workspace, arguments, seed, &tool::install(&base)?);
     let passed = with_own_system(&base, "schemathesis", test, |passed| *passed)?;
     if !passed {
         announce_seed("schemathesis", seed);
@@ -62,7 +59,7 @@ fn test(
     workspace: &Workspace,
     arguments: &Arguments,
     seed: u64,
-    tool: &Tool,
+    program: &Path,
 ) -> anyhow::Result<bool> {
     let options = Options::own(Source::Build(Profile::Dev));
     let mut system = System::plan(workspace, &options)?;
@@ -70,15 +67,12 @@ fn test(
     system.start()?;
     let user = system.client().sign_up(USER, PASSWORD)?;
     let admin = system.sign_in_admin()?;
-    let budget = Budget {
-        seed,
-        duration: arguments.duration / 2,
-        protected: [&user, &admin].map(|one| format!("{},{}", one.id, one.email.to_lowercase())),
-    };
+    let protected = [&user, &admin].map(|one| format!("{},{}", one.id, one.email.to_lowercase()));
+    let (protected, duration) = (protected.join(","), arguments.duration / 2);
     let mut passed = true;
     for (title, actor) in [("a user", &user), ("an administrator", &admin)] {
         say(&format!("testing with the token of {title}"));
-        passed &= tool.run(&system, actor, &budget)?;
+        passed &= tool::run(program, &system, actor, &protected, seed, duration)?;
         interrupt::check()?;
         system.ensure_all_alive()?;
     }
