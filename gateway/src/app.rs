@@ -86,8 +86,7 @@ fn listener(
     if let Some(files) = &settings.tls {
         let certificates = Certificates::load(files)?;
         tls = Some(certificates.server_config()?);
-        let shutdown = running.shutdown();
-        running.spawn(async move { certificates.reload_periodically(shutdown).await });
+        running.spawn(certificates.reload_periodically(running.shutdown()));
     }
     Ok(Listener {
         tcp,
@@ -161,19 +160,15 @@ fn start_tasks(
         measured.concurrency.record_gauges();
         measured.waiting.record_gauge();
     });
-    let (waiting, service) = (
-        Arc::clone(&state.waiting),
-        state.upstreams.of(Service::PeopleTask).clone(),
-    );
-    let (client, shutdown) = (client.clone(), running.shutdown());
-    running.spawn(async move { waiting::listen(&waiting, client, service, shutdown).await });
+    let (waiting, shutdown) = (Arc::clone(&state.waiting), running.shutdown());
+    let service = state.upstreams.of(Service::PeopleTask).clone();
+    running.spawn(waiting::listen(waiting, client.clone(), service, shutdown));
     let (authority, shutdown) = (Arc::clone(authority), running.shutdown());
     running.spawn(async move { authority.run(shutdown).await });
-    let (state, shutdown) = (Arc::clone(state), running.shutdown());
-    running.spawn(async move { clean_up_limits(&state, shutdown).await });
+    running.spawn(clean_up_limits(Arc::clone(state), running.shutdown()));
 }
 
-async fn clean_up_limits(state: &AppState, shutdown: CancellationToken) {
+async fn clean_up_limits(state: Arc<AppState>, shutdown: CancellationToken) {
     let pause = || shutdown.run_until_cancelled(tokio::time::sleep(LIMITS_CLEANUP_INTERVAL));
     while pause().await.is_some() {
         state.rate_limits.remove_idle();
@@ -228,12 +223,9 @@ fn mount_routes(config: &mut ServiceConfig) {
 
 /// The response to a path that does not exist: a page for a person, and a problem for a program.
 fn unknown(request: &HttpRequest, page: Option<&Page>) -> Result<HttpResponse, Problem> {
-    let page = page.filter(|_| pages::is_navigation(request));
-    match page {
+    match page.filter(|_| pages::is_navigation(request)) {
         Some(page) => Ok(page.response(request)),
-        None => Routes::default()
-            .check(request.method(), request.path())
-            .map(|()| HttpResponse::NotFound().finish()),
+        None => Err(Routes::default().refuse(request)),
     }
 }
 

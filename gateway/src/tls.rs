@@ -23,9 +23,6 @@ pub(crate) struct Certificates {
 
 impl Certificates {
     /// Loads the files.
-    ///
-    /// # Errors
-    /// A file cannot be read or parsed, or the key does not belong to the certificate.
     pub(crate) fn load(files: &TlsSettings) -> anyhow::Result<Arc<Self>> {
         Ok(Arc::new(Self {
             files: files.clone(),
@@ -45,7 +42,7 @@ impl Certificates {
     }
 
     /// Loads the files again at the reload interval. If they cannot be used, the last certificate stays.
-    pub(crate) async fn reload_periodically(&self, shutdown: CancellationToken) {
+    pub(crate) async fn reload_periodically(self: Arc<Self>, shutdown: CancellationToken) {
         let pause = || tokio::time::sleep(self.files.reload_interval);
         while shutdown.run_until_cancelled(pause()).await.is_some() {
             self.reload();

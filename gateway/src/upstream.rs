@@ -22,7 +22,6 @@ const HEALTH_TIMEOUT: Duration = Duration::from_secs(1);
 /// The largest response of a health check in bytes.
 const HEALTH_LENGTH: usize = 64 * 1024;
 
-/// Opens connections to the services.
 pub(crate) type Connector = HttpsConnector<HttpConnector>;
 
 /// A client for the services, which speaks HTTP/1.1. It follows no redirects and knows no proxies.
@@ -111,9 +110,7 @@ pub(crate) async fn get(
     timeout(time_limit, get).await?
 }
 
-/// Whether a service is up.
 pub(crate) async fn is_alive(client: UpstreamClient, uri: Uri) -> bool {
-    get(&client, uri, HEALTH_TIMEOUT, HEALTH_LENGTH)
-        .await
-        .is_ok()
+    let response = get(&client, uri, HEALTH_TIMEOUT, HEALTH_LENGTH).await;
+    response.is_ok()
 }

@@ -36,11 +36,8 @@ pub(super) fn announced(headers: &HeaderMap) -> Result<usize, Problem> {
     };
     if length > 0 && is_websocket(headers) {
         let detail = "A request with a body cannot upgrade to another protocol.";
-        return Err(Problem::new(
-            StatusCode::BAD_REQUEST,
-            "malformed-request",
-            detail,
-        ));
+        let status = StatusCode::BAD_REQUEST;
+        return Err(Problem::new(status, "malformed-request", detail));
     }
     Ok(length)
 }
@@ -151,11 +148,8 @@ impl Buffer {
 }
 
 fn too_slow() -> Problem {
-    Problem::new(
-        StatusCode::REQUEST_TIMEOUT,
-        "body-timeout",
-        "The body took too long to arrive. Send it again.",
-    )
+    let detail = "The body took too long to arrive. Send it again.";
+    Problem::new(StatusCode::REQUEST_TIMEOUT, "body-timeout", detail)
 }
 
 #[cfg(test)]

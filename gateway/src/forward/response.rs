@@ -7,6 +7,7 @@ use actix_web::body::SizedStream;
 use actix_web::http::header::{CACHE_CONTROL, HeaderValue};
 use actix_web::http::{Method, StatusCode};
 use actix_web::{HttpResponse, HttpResponseBuilder};
+use anyhow::{Context as _, anyhow};
 use bytes::Bytes;
 use fairness::Share;
 use futures_util::{Stream, StreamExt as _, stream};
@@ -82,12 +83,8 @@ pub(super) async fn relay(
     if empty || length == Some(0) {
         return Ok(builder.finish());
     }
-    let share = count(
-        length.unwrap_or(ASSUMED_LENGTH),
-        state,
-        client,
-        &route.method,
-    )?;
+    let counted = length.unwrap_or(ASSUMED_LENGTH);
+    let share = count(counted, state, client, &route.method)?;
     let read_timeout = state.upstream_timeout;
     Ok(match length {
         Some(length) if length <= WHOLE => {
@@ -146,14 +143,6 @@ fn is_problem(headers: &HeaderMap) -> bool {
     content_type.is_some_and(|value| value.starts_with("application/problem+json"))
 }
 
-#[derive(Debug, thiserror::Error)]
-enum BodyError {
-    #[error("the service's response was cut off")]
-    Truncated(#[source] hyper::Error),
-    #[error("the service's response stalled")]
-    Stalled,
-}
-
 /// Reads a whole body.
 ///
 /// # Errors
@@ -175,15 +164,15 @@ fn chunks(
     body: Incoming,
     share: Option<Share<IpAddr>>,
     read_timeout: Duration,
-) -> impl Stream<Item = Result<Bytes, BodyError>> {
+) -> impl Stream<Item = anyhow::Result<Bytes>> {
     let unread = Some((body.into_data_stream(), share));
     stream::unfold(unread, move |unread| async move {
         let (mut body, share) = unread?;
         match timeout(read_timeout, body.next()).await {
             Ok(Some(Ok(bytes))) => Some((Ok(bytes), Some((body, share)))),
-            Ok(Some(Err(error))) => Some((Err(BodyError::Truncated(error)), None)),
+            Ok(Some(error)) => Some((error.context("the service's response was cut off"), None)),
             Ok(None) => None,
-            Err(_) => Some((Err(BodyError::Stalled), None)),
+            Err(_) => Some((Err(anyhow!("the service's response stalled")), None)),
         }
     })
 }

@@ -50,7 +50,6 @@ impl ConcurrencyLimits {
         }
     }
 
-    /// Sets the gauges of requests in flight.
     pub(crate) fn record_gauges(&self) {
         for service in Service::ALL {
             let requests = self.in_flight.of(*service).total();

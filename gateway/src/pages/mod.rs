@@ -17,7 +17,6 @@ mod look;
 mod modules;
 mod navigation;
 mod page;
-mod templates;
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -41,7 +40,6 @@ const STYLE: &str = "text/css; charset=utf-8";
 pub(crate) struct Pages {
     /// Those with paths.
     pub(crate) served: Arc<[Arc<Page>]>,
-    /// The page for an address that does not exist.
     pub(crate) not_found: Option<Arc<Page>>,
 }
 

@@ -30,7 +30,6 @@ const QUESTIONS: u64 = 256;
 /// What all callers that wait share.
 #[derive(Debug)]
 pub(crate) struct Waiting {
-    /// The longest time that a caller waits.
     longest: Duration,
     waiters: Mutex<Waiters>,
     /// The first caller has come.
@@ -74,11 +73,7 @@ impl Waiting {
         let mut waiters = self.waiters.lock();
         let pushed = waiters.places.push(&network, displaced.clone());
         let (number, other) = pushed.map_err(refusal)?;
-        let sender = waiters
-            .tasks
-            .entry(task)
-            .or_insert_with(|| watch::Sender::new(()));
-        let ended = sender.subscribe();
+        let ended = waiters.tasks.entry(task).or_default().subscribe();
         drop(waiters);
         if let Some(other) = other {
             metrics::counter!("gateway_waiting_displaced_total").increment(1);
@@ -95,7 +90,6 @@ impl Waiting {
         })
     }
 
-    /// Sets the gauge of callers that wait.
     pub(crate) fn record_gauge(&self) {
         let total = self.waiters.lock().places.total();
         metrics::gauge!("gateway_waiting_requests").set(u32::try_from(total).unwrap_or(u32::MAX));
