@@ -105,15 +105,7 @@ impl Api {
         Ok(Secret::new(token))
     }
 
-    pub(crate) fn get(&self, path: &[&str]) -> Result<Value, Failure> {
-        self.get_with(path, &[])
-    }
-
-    pub(crate) fn get_with(
-        &self,
-        path: &[&str],
-        query: &[(&str, String)],
-    ) -> Result<Value, Failure> {
+    pub(crate) fn get(&self, path: &[&str], query: &[(&str, String)]) -> Result<Value, Failure> {
         self.call(Method::GET, path, |request| request.query(query))
     }
 
@@ -123,7 +115,7 @@ impl Api {
         path: &[&str],
         query: &[(&str, String)],
     ) -> Result<Vec<Value>, Failure> {
-        let rows = self.get_with(path, query)?;
+        let rows = self.get(path, query)?;
         Ok(rows.as_array().cloned().unwrap_or_default())
     }
 

@@ -60,7 +60,7 @@ pub(crate) fn run(command: &Command, global: &Global, output: Output) -> Outcome
         Command::Status(ticket) => {
             let user = user_id(&ticket.user, |name| users::find(&api, name))?;
             let path = ["users", &user, "delete-status", &ticket.ticket];
-            output.one(&api.get(&path)?)
+            output.one(&api.get(&path, &[])?)
         }
         Command::Retry => {
             let retried = api.post(&["users", "deletions", "retry"], None)?;

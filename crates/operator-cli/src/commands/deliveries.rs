@@ -236,13 +236,14 @@ fn hosts(arguments: &Hosts, api: &Api, output: Output) -> Outcome {
 
 fn pause(arguments: &Pause, api: &Api, output: Output, what: &str, done: &str) -> Outcome {
     let path = [&DELIVERIES[..], &[what]].concat();
-    let mut changed = Vec::new();
-    for host in &arguments.hosts {
-        changed.push(api.post(&path, Some(&json!({ "host": host })))?);
-    }
+    let change = |host: &String| api.post(&path, Some(&json!({ "host": host })));
+    let changed: Value = arguments
+        .hosts
+        .iter()
+        .map(change)
+        .collect::<Result<_, _>>()?;
     let hosts = arguments.hosts.join(", ");
-    let sentence = format!("Deliveries to {hosts} are {done}.");
-    output.done(&sentence, &Value::from(changed))
+    output.done(&format!("Deliveries to {hosts} are {done}."), &changed)
 }
 
 fn ids_of(deliveries: &[Value]) -> Vec<String> {
@@ -252,8 +253,8 @@ fn ids_of(deliveries: &[Value]) -> Vec<String> {
 
 fn change_each(api: &Api, what: &str, ids: &[String]) -> Result<(u64, Value), Failure> {
     let change = |id: &String| api.post(&["people-task", "deliveries", id, what], None);
-    let changed: Vec<_> = ids.iter().map(change).collect::<Result<_, _>>()?;
-    Ok((changed.len() as u64, Value::from(changed)))
+    let changed = ids.iter().map(change).collect::<Result<_, _>>()?;
+    Ok((ids.len() as u64, changed))
 }
 
 /// Changes the deliveries of a host, of which the API changes a limited number in one call. It ends when as many were
