@@ -1,13 +1,12 @@
-use std::future::Future;
 use std::ops::Deref;
-use std::pin::Pin;
 use std::sync::Arc;
 
 use actix_web::dev::Payload;
 use actix_web::http::StatusCode;
-use actix_web::http::header::{AUTHORIZATION, HeaderValue, WWW_AUTHENTICATE};
+use actix_web::http::header::{AUTHORIZATION, WWW_AUTHENTICATE};
 use actix_web::web::Data;
 use actix_web::{FromRequest, HttpRequest};
+use futures_util::future::LocalBoxFuture;
 use http_kit::Problem;
 use values::{CredentialId, Names as _, UserId};
 
@@ -138,11 +137,9 @@ impl Deref for AdminCaller {
 #[derive(Debug, Clone)]
 pub struct ServiceCaller(pub String);
 
-type ExtractFuture<T> = Pin<Box<dyn Future<Output = Result<T, Problem>>>>;
-
 impl FromRequest for MaybeCaller {
     type Error = Problem;
-    type Future = ExtractFuture<Self>;
+    type Future = LocalBoxFuture<'static, Result<Self, Problem>>;
 
     fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
         let request = request.clone();
@@ -158,7 +155,7 @@ impl FromRequest for MaybeCaller {
 
 impl FromRequest for Caller {
     type Error = Problem;
-    type Future = ExtractFuture<Self>;
+    type Future = LocalBoxFuture<'static, Result<Self, Problem>>;
 
     fn from_request(request: &HttpRequest, payload: &mut Payload) -> Self::Future {
         let caller = MaybeCaller::from_request(request, payload);
@@ -168,24 +165,21 @@ impl FromRequest for Caller {
 
 impl FromRequest for AdminCaller {
     type Error = Problem;
-    type Future = ExtractFuture<Self>;
+    type Future = LocalBoxFuture<'static, Result<Self, Problem>>;
 
     fn from_request(request: &HttpRequest, payload: &mut Payload) -> Self::Future {
         let caller = Caller::from_request(request, payload);
         Box::pin(async move {
             let caller = caller.await?;
-            if caller.is_admin() {
-                Ok(Self(caller))
-            } else {
-                Err(insufficient_scope(ADMIN_SCOPE))
-            }
+            let admin = caller.is_admin().then_some(Self(caller));
+            admin.ok_or_else(|| insufficient_scope(ADMIN_SCOPE))
         })
     }
 }
 
 impl FromRequest for ServiceCaller {
     type Error = Problem;
-    type Future = ExtractFuture<Self>;
+    type Future = LocalBoxFuture<'static, Result<Self, Problem>>;
 
     fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
         let request = request.clone();
@@ -243,10 +237,8 @@ async fn verify<Verified>(
 }
 
 fn not_ready() -> Problem {
-    Problem::unavailable(
-        "not-ready",
-        "Tokens cannot be verified yet. Try again shortly.",
-    )
+    let detail = "Tokens cannot be verified yet. Try again shortly.";
+    Problem::unavailable("not-ready", detail)
 }
 
 /// The API key that a request came with instead of a token, if it has the form of one. Whether it is one is for the user
@@ -289,10 +281,8 @@ pub(crate) fn unauthenticated(rejection: Rejection) -> Problem {
 /// Adds `WWW-Authenticate` (RFC 6750 section 3) with these parameters, each after a comma.
 #[must_use]
 pub fn challenge(problem: Problem, parameters: &str) -> Problem {
-    match HeaderValue::try_from(format!(r#"Bearer realm="countersign"{parameters}"#)) {
-        Ok(challenge) => problem.header(WWW_AUTHENTICATE, challenge),
-        Err(_) => problem,
-    }
+    let challenge = format!(r#"Bearer realm="countersign"{parameters}"#);
+    problem.header(WWW_AUTHENTICATE, challenge)
 }
 
 /// `401 token-missing` (RFC 6750 section 3).

@@ -30,14 +30,8 @@ pub struct FeedReader {
     incarnation: Option<String>,
     /// The cursor of the next changes; `None` until everything was read once.
     cursor: Option<String>,
-    full_read: Option<FullReadInProgress>,
+    full_read: Option<FullRead>,
     next_full_read: Instant,
-}
-
-#[derive(Debug, Default)]
-struct FullReadInProgress {
-    cursor: Option<String>,
-    pages: FullRead,
 }
 
 impl FeedReader {
@@ -104,7 +98,7 @@ impl FeedReader {
         let revocations = self.verifier.revocations();
         let read = self.full_read.get_or_insert_with(|| {
             revocations.start_full_read();
-            FullReadInProgress::default()
+            FullRead::default()
         });
         let is_first = read.cursor.is_none();
         let page = source.read(read.cursor.as_deref()).await?;
@@ -117,7 +111,7 @@ impl FeedReader {
 
     fn add_page(&mut self, page: &RevocationFeed) {
         let mut read = self.full_read.take().unwrap_or_default();
-        read.pages.add(&page.epochs);
+        read.add(&page.epochs);
         let next = page.next.clone();
         if page.more {
             read.cursor = Some(next);
@@ -126,7 +120,7 @@ impl FeedReader {
         }
         let revocations = self.verifier.revocations();
         revocations.set_max_token_lifetime(page.max_token_lifetime);
-        revocations.replace(read.pages);
+        revocations.replace(read);
         self.next_full_read = Instant::now() + FULL_READ_INTERVAL;
         self.cursor.get_or_insert(next);
     }

@@ -34,7 +34,7 @@ const PKCS8_PREFIX: [u8; 16] = [
 /// An Ed25519 private key. It discloses only its public half.
 pub struct SigningKey {
     pair: Ed25519KeyPair,
-    pkcs8: zeroize::Zeroizing<Vec<u8>>,
+    pub(crate) pkcs8: zeroize::Zeroizing<Vec<u8>>,
 }
 
 impl SigningKey {
@@ -73,10 +73,6 @@ impl SigningKey {
     #[must_use]
     pub fn public(&self) -> PublicKey {
         PublicKey(self.pair.public_key().as_ref().to_vec())
-    }
-
-    pub(crate) fn pkcs8(&self) -> &[u8] {
-        &self.pkcs8
     }
 }
 

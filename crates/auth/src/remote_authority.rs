@@ -75,7 +75,6 @@ struct KeysFetched {
     succeeded: bool,
 }
 
-/// Why a request to the user service failed.
 #[derive(Debug, thiserror::Error)]
 enum FetchError {
     #[error("the user service's certificate was refused: {0}")]
@@ -220,7 +219,6 @@ impl RemoteAuthority {
     }
 }
 
-/// The feed at the user service.
 struct RemoteFeed<'a>(&'a RemoteAuthority);
 
 impl FeedSource for RemoteFeed<'_> {

@@ -40,7 +40,7 @@ impl Signer {
         ed25519::install();
         let all = std::iter::once(key).chain(others);
         Self {
-            key: EncodingKey::from_ed_der(key.pkcs8()),
+            key: EncodingKey::from_ed_der(&key.pkcs8),
             key_id: key.public().key_id(),
             published: JwkSet {
                 keys: all.map(|key| key.public().jwk()).collect(),

@@ -18,7 +18,6 @@ pub const MAX_TOKEN_LIFETIME: Duration = Duration::from_secs(365 * 24 * 3600);
 const MAX_TOKEN_BYTES: usize = 8 * 1024;
 const MAX_CACHED_TOKENS: u64 = 10_000;
 
-/// A token with a valid signature.
 #[derive(Debug, Clone)]
 struct VerifiedToken {
     claims: Arc<Claims>,
@@ -53,11 +52,8 @@ impl Verifier {
     /// Replaces the keys. Ignores keys that are not Ed25519 or not named by their thumbprint.
     pub fn set_keys(&self, published: &JwkSet) {
         let known = published.keys.iter().filter_map(|jwk| {
-            let key = jwk.public_key()?;
-            Some((
-                jwk.kid.clone(),
-                Arc::new(DecodingKey::from_ed_der(key.as_bytes())),
-            ))
+            let key = DecodingKey::from_ed_der(jwk.public_key()?.as_bytes());
+            Some((jwk.kid.clone(), Arc::new(key)))
         });
         let keys = known.collect();
         *self.keys.write() = keys;
@@ -67,10 +63,6 @@ impl Verifier {
     #[must_use]
     pub fn has_keys(&self) -> bool {
         !self.keys.read().is_empty()
-    }
-
-    fn knows_key(&self, kid: &str) -> bool {
-        self.keys.read().contains_key(kid)
     }
 
     /// What is known of the revocation feed.
@@ -93,7 +85,7 @@ impl Verifier {
             None => self.verify_new(token, hash)?,
         };
         // Checked last, because the key may be withdrawn while a token is verified with it.
-        if !self.knows_key(&kid) {
+        if !self.keys.read().contains_key(&*kid) {
             return Err(Rejection::UnknownKey);
         }
         let now = get_current_timestamp();

@@ -37,7 +37,7 @@ impl<Id: FromText + Display + ToSql<Binary, Pg> + Copy + Send + 'static> JobId f
 /// indexes on `republish_at` (`WHERE finished IS NULL`) and `finished` (`WHERE finished IS NOT NULL`).
 #[derive(Debug, Clone, Copy)]
 pub struct JobTable<Id> {
-    name: &'static str,
+    pub(crate) name: &'static str,
     id: PhantomData<fn() -> Id>,
 }
 
@@ -59,12 +59,6 @@ pub struct Lease<Id> {
     pub id: Id,
     /// The value of the column `lease` while the claim is valid.
     pub number: i64,
-}
-
-#[derive(QueryableByName)]
-struct LeaseRow {
-    #[diesel(sql_type = BigInt)]
-    lease: i64,
 }
 
 #[derive(QueryableByName)]
@@ -106,10 +100,6 @@ impl<Id: JobId> JobTable<Id> {
         }
     }
 
-    pub(crate) const fn name(self) -> &'static str {
-        self.name
-    }
-
     /// Claims a job that is due and has no valid lease; `None` when it is not claimable.
     ///
     /// # Errors
@@ -119,22 +109,22 @@ impl<Id: JobId> JobTable<Id> {
         connection: &mut Connection,
         claim: Claim<Id>,
     ) -> Result<Option<Lease<Id>>, Error> {
-        let claimed = sql_query(format!(
+        let update = format!(
             "UPDATE {table} SET lease = lease + 1, lease_until = now() + $2, republish_at = now() + $2
              WHERE id = $1 AND finished IS NULL AND next_attempt <= now()
                 AND (lease_until IS NULL OR lease_until <= now() OR $3)
              RETURNING lease",
             table = self.name
-        ))
-        .bind::<Binary, _>(claim.id)
-        .bind::<Interval, _>(interval(claim.duration))
-        .bind::<Bool, _>(claim.ignore_lease)
-        .get_result::<LeaseRow>(connection)
-        .optional()?;
-        Ok(claimed.map(|row| Lease {
-            id: claim.id,
-            number: row.lease,
-        }))
+        );
+        let claimed = composed(update, (), false)
+            .bind::<Binary, _>(claim.id)
+            .bind::<Interval, _>(interval(claim.duration))
+            .bind::<Bool, _>(claim.ignore_lease)
+            .returning::<BigInt>()
+            .get_result(connection)
+            .optional()?;
+        let id = claim.id;
+        Ok(claimed.map(|number| Lease { id, number }))
     }
 
     /// Extends a claim; `false` when it is lost.
