@@ -243,13 +243,6 @@ pub fn json_object(value: &Value, max_bytes: usize) -> Result<&Map<String, Value
     Ok(object)
 }
 
-impl FieldValue for Map<String, Value> {
-    fn from_json(value: &Value) -> Result<Self, Invalid> {
-        let wrong = || Invalid::new("invalid-type", "Must be an object.");
-        value.as_object().cloned().ok_or_else(wrong)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use bytes::Bytes;

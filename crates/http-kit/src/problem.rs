@@ -1,6 +1,5 @@
 use std::borrow::Cow;
 use std::error::Error as StdError;
-use std::fmt;
 use std::iter::successors;
 use std::time::Duration;
 
@@ -20,12 +19,14 @@ const MAX_LISTED_ERRORS: usize = 20;
 ///
 /// Clients check its `code`. The cause of an internal error is only logged: [`Problem::internal`] logs the whole
 /// chain of causes once and returns an opaque `500`.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("{} {code}", .status.as_u16())]
 pub struct Problem {
     status: StatusCode,
     code: &'static str,
     detail: Cow<'static, str>,
-    errors: Vec<FieldError>,
+    /// All invalid fields, also those that the body does not list.
+    pub(crate) errors: Vec<FieldError>,
     extensions: Map<String, Value>,
     headers: Vec<(HeaderName, HeaderValue)>,
 }
@@ -140,11 +141,8 @@ impl Problem {
     /// `404 not-found` for something that does not exist or is not visible to the caller.
     #[must_use]
     pub fn not_found(what: &'static str) -> Self {
-        Self::new(
-            StatusCode::NOT_FOUND,
-            "not-found",
-            format!("There is no such {what}."),
-        )
+        let detail = format!("There is no such {what}.");
+        Self::new(StatusCode::NOT_FOUND, "not-found", detail)
     }
 
     /// `403 forbidden`.
@@ -189,10 +187,11 @@ impl Problem {
         self
     }
 
-    /// Adds a response header.
+    /// Adds a response header, if the value is one that a header can have.
     #[must_use]
-    pub fn header(mut self, name: HeaderName, value: HeaderValue) -> Self {
-        self.headers.push((name, value));
+    pub fn header(mut self, name: HeaderName, value: impl TryInto<HeaderValue>) -> Self {
+        let header = value.try_into().map(|value| (name, value));
+        self.headers.extend(header);
         self
     }
 
@@ -200,16 +199,6 @@ impl Problem {
     #[must_use]
     pub fn retry_after(self, wait: Duration) -> Self {
         self.header(RETRY_AFTER, HeaderValue::from(whole_seconds(wait)))
-    }
-
-    /// Whether the problem is about fields.
-    pub(crate) fn has_errors(&self) -> bool {
-        !self.errors.is_empty()
-    }
-
-    /// All invalid fields, also those that the body does not list.
-    pub(crate) fn into_errors(self) -> Vec<FieldError> {
-        self.errors
     }
 
     /// The stable code.
@@ -222,6 +211,8 @@ impl Problem {
     #[must_use]
     pub fn body(&self) -> ProblemBody {
         let request_id = RequestContext::current().map_or_else(String::new, |c| c.request_id);
+        let reason = self.status.canonical_reason();
+        let errors = self.errors.iter().take(MAX_LISTED_ERRORS);
         ProblemBody {
             kind: format!("urn:countersign:problem:{}", self.code),
             title: title_of(self.code),
@@ -230,18 +221,9 @@ impl Problem {
             code: self.code.to_owned(),
             message: self.detail.clone().into_owned(),
             status_code: self.status.as_u16(),
-            error: self
-                .status
-                .canonical_reason()
-                .unwrap_or_default()
-                .to_owned(),
+            error: reason.unwrap_or_default().to_owned(),
             request_id,
-            errors: self
-                .errors
-                .iter()
-                .take(MAX_LISTED_ERRORS)
-                .cloned()
-                .collect(),
+            errors: errors.cloned().collect(),
             extensions: self.extensions.clone(),
         }
     }
@@ -254,12 +236,6 @@ fn title_of(code: &str) -> String {
         first.make_ascii_uppercase();
     }
     words
-}
-
-impl fmt::Display for Problem {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {}", self.status.as_u16(), self.code)
-    }
 }
 
 impl ResponseError for Problem {

@@ -101,12 +101,11 @@ pub fn combine_errors<A, B>(
 ) -> Result<(A, B), Problem> {
     match (first, second) {
         (Ok(first), Ok(second)) => Ok((first, second)),
-        (Err(first), Err(second)) if first.has_errors() && second.has_errors() => {
-            let errors = first.into_errors().into_iter();
-            let errors = errors.chain(second.into_errors()).collect();
-            Err(Problem::validation(errors))
+        (Err(first), Err(second)) if !first.errors.is_empty() && !second.errors.is_empty() => {
+            let errors = first.errors.into_iter().chain(second.errors);
+            Err(Problem::validation(errors.collect()))
         }
-        (Err(problem), Err(_)) if !problem.has_errors() => Err(problem),
+        (Err(problem), Err(_)) if problem.errors.is_empty() => Err(problem),
         (Err(problem), Ok(_)) | (_, Err(problem)) => Err(problem),
     }
 }

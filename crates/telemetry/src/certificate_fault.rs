@@ -1,6 +1,6 @@
 use std::borrow::Cow;
 use std::error::Error;
-use std::{fmt, io};
+use std::io;
 
 use rustls::CertificateError;
 
@@ -8,7 +8,8 @@ use rustls::CertificateError;
 /// reached, and send the operator to the network.
 ///
 /// It names no host: callers of the API see it, too.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
 pub struct CertificateFault(Cow<'static, str>);
 
 impl CertificateFault {
@@ -62,12 +63,6 @@ pub fn tls_error<'e>(error: &'e (dyn Error + 'static)) -> Option<&'e rustls::Err
         };
     }
     None
-}
-
-impl fmt::Display for CertificateFault {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
 }
 
 #[cfg(test)]

@@ -31,17 +31,9 @@ struct State {
 impl Outage {
     /// Nothing has failed yet. `failing` says what fails, as in "due rows cannot be read".
     #[must_use]
-    pub const fn new(failing: &'static str) -> Self {
-        let state = State {
-            since: None,
-            failures: 0,
-            is_known: false,
-            last_line: None,
-        };
-        Self {
-            failing,
-            state: Mutex::new(state),
-        }
+    pub fn new(failing: &'static str) -> Self {
+        let state = Mutex::default();
+        Self { failing, state }
     }
 
     /// Records an attempt.

@@ -26,7 +26,6 @@ impl CallOutcome {
             .map_or(Self::Failure, |response| Self::Status(status(response)))
     }
 
-    /// The label of the metric.
     fn label(self) -> &'static str {
         match self {
             Self::Status(400..500) => "client-error",

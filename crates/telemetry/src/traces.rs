@@ -132,10 +132,7 @@ impl TraceExport {
     }
 
     /// The layer of the subscriber that exports spans. Events are in the log, which has the trace's identifier.
-    pub fn layer<S>(&self) -> impl Layer<S> + use<S>
-    where
-        S: Subscriber + for<'span> LookupSpan<'span>,
-    {
+    pub fn layer<S: Subscriber + for<'span> LookupSpan<'span>>(&self) -> impl Layer<S> + use<S> {
         tracing_opentelemetry::layer()
             .with_tracer(self.0.tracer("countersign"))
             .with_target(false)
