@@ -1,4 +1,3 @@
-use diesel::r2d2::PoolError;
 use diesel::result::{DatabaseErrorInformation, DatabaseErrorKind, Error as DieselError};
 
 /// The error below an [`Error`].
@@ -92,12 +91,6 @@ impl From<DieselError> for Error {
             _ if is_pooled(&error) => Self::Pooled(error),
             _ => Self::Statement(error),
         }
-    }
-}
-
-impl From<PoolError> for Error {
-    fn from(error: PoolError) -> Self {
-        Self::Unavailable(Box::new(error))
     }
 }
 

@@ -59,16 +59,6 @@ pub(crate) struct Outcome {
     pub(crate) trouble: Option<Trouble>,
 }
 
-impl Outcome {
-    pub(crate) fn read_only(reason: &str) -> Self {
-        Self {
-            responded: Some(true),
-            trouble: Some(Trouble::ReadOnly(reason.to_owned())),
-            ..Self::default()
-        }
-    }
-}
-
 /// Why the whole database is of no use, with the server's message.
 #[derive(Debug)]
 pub(crate) enum Trouble {

@@ -3,6 +3,7 @@ use std::time::{Duration, Instant};
 
 use diesel::connection::Connection as _;
 use diesel::r2d2::{NopErrorHandler, Pool};
+use diesel::result::Error as DieselError;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::availability::{Availability, UNREACHABLE};
@@ -127,12 +128,10 @@ impl Database {
     /// # Errors
     /// What the closure returns, or [`Error`] when no connection is free in time. When the closure fails after the
     /// server ended one of its statements, that is the error: [`Error::Contended`].
-    pub async fn run<T, E, F>(&self, work: F) -> Result<T, E>
-    where
-        F: FnOnce(&mut Connection) -> Result<T, E> + Send + 'static,
-        T: Send + 'static,
-        E: From<Error> + Send + 'static,
-    {
+    pub async fn run<T: Send + 'static, E: From<Error> + Send + 'static>(
+        &self,
+        work: impl FnOnce(&mut Connection) -> Result<T, E> + Send + 'static,
+    ) -> Result<T, E> {
         let started = Instant::now();
         let permit = self.permit().await?;
         metrics::histogram!("database_wait_seconds").record(started.elapsed().as_secs_f64());
@@ -142,7 +141,8 @@ impl Database {
         let done = tokio::task::spawn_blocking(move || {
             let _permit = permit;
             span.in_scope(|| {
-                let mut session = sessions.pool.get().map_err(Error::from)?;
+                let session = sessions.pool.get();
+                let mut session = session.map_err(|error| Error::Unavailable(error.into()))?;
                 let done = work(&mut session.connection);
                 let outcome = session.finish_use();
                 availability.record(outcome.trouble);
@@ -159,12 +159,10 @@ impl Database {
     ///
     /// # Errors
     /// What the closure returns, or [`Error`] when no connection is free in time or the commit fails.
-    pub async fn transaction<T, E, F>(&self, work: F) -> Result<T, E>
-    where
-        F: FnOnce(&mut Connection) -> Result<T, E> + Send + 'static,
-        T: Send + 'static,
-        E: From<Error> + Send + 'static,
-    {
+    pub async fn transaction<T: Send + 'static, E: From<Error> + Send + 'static>(
+        &self,
+        work: impl FnOnce(&mut Connection) -> Result<T, E> + Send + 'static,
+    ) -> Result<T, E> {
         self.run(move |connection| transaction(connection, work))
             .await
     }
@@ -217,23 +215,17 @@ pub fn transaction<T, E: From<Error>>(
     connection: &mut Connection,
     work: impl FnOnce(&mut Connection) -> Result<T, E>,
 ) -> Result<T, E> {
-    let done = connection.transaction(|connection| work(connection).map_err(Failure::Work));
-    done.map_err(|failure| match failure {
-        Failure::Work(error) => error,
-        Failure::Transaction(error) => Error::from(error).into(),
+    let mut failure = None;
+    let done = connection.transaction(|connection| {
+        work(connection).map_err(|error| {
+            failure = Some(error);
+            DieselError::RollbackTransaction
+        })
+    });
+    done.map_err(|error| match (error, failure) {
+        (DieselError::RollbackTransaction, Some(failure)) => failure,
+        (error, _) => Error::from(error).into(),
     })
-}
-
-/// What ended a transaction without a commit: the work, or the transaction itself.
-enum Failure<E> {
-    Work(E),
-    Transaction(diesel::result::Error),
-}
-
-impl<E> From<diesel::result::Error> for Failure<E> {
-    fn from(error: diesel::result::Error) -> Self {
-        Self::Transaction(error)
-    }
 }
 
 impl std::fmt::Debug for Database {

@@ -23,17 +23,13 @@ pub fn database_problem(error: Error) -> Problem {
 }
 
 fn overloaded() -> Problem {
-    Problem::unavailable(
-        "overloaded",
-        "The service is overloaded. Try again shortly.",
-    )
+    let detail = "The service is overloaded. Try again shortly.";
+    Problem::unavailable("overloaded", detail)
 }
 
 fn unavailable() -> Problem {
-    Problem::unavailable(
-        "database-unavailable",
-        "The database is unavailable. Try again shortly.",
-    )
+    let detail = "The database is unavailable. Try again shortly.";
+    Problem::unavailable("database-unavailable", detail)
 }
 
 http_kit::problem_responses! {
