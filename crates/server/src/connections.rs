@@ -47,7 +47,6 @@ struct Open {
 struct Pace(Option<Instant>);
 
 impl Pace {
-    /// When a new connection is served.
     fn schedule(&mut self, now: Instant) -> Instant {
         let due = self.0.map_or(now, |next| next.max(now));
         self.0 = Some(due + PAUSE);
@@ -102,32 +101,21 @@ tokio::task_local! {
     static PERMIT: Rc<Permit>;
 }
 
-/// The permit of an open connection.
 #[derive(Debug, Default)]
 pub(crate) struct Permit {
     /// Cancelled when the connection must close.
-    closed: CancellationToken,
+    pub(crate) closed: CancellationToken,
     /// When the connection is served; `None` if at once.
     start: Option<Instant>,
     /// `None` if it is not counted.
     entry: RefCell<Option<Entry>>,
-    is_aside: Cell<bool>,
+    /// Whether the connection no longer counts, so that its response must close it.
+    pub(crate) is_aside: Cell<bool>,
 }
 
 impl Permit {
-    /// The permit of the connection that is being served.
     pub(crate) fn current() -> Option<Rc<Self>> {
         PERMIT.try_with(Rc::clone).ok()
-    }
-
-    /// Closes the connection at once.
-    pub(crate) fn close(&self) {
-        self.closed.cancel();
-    }
-
-    /// Whether the connection no longer counts, so that its response must close it.
-    pub(crate) fn is_aside(&self) -> bool {
-        self.is_aside.get()
     }
 }
 
@@ -160,13 +148,10 @@ impl Drop for Entry {
 }
 
 /// A service that serves only connections that get a permit, and closes others before TLS and HTTP.
-pub(crate) fn limited<F>(
+pub(crate) fn limited<F: ServiceFactory<TcpStream, Config = (), Response = (), InitError = ()>>(
     connections: Option<Arc<Connections>>,
     service: F,
-) -> impl ServiceFactory<TcpStream, Config = (), Response = (), Error = F::Error, InitError = ()>
-where
-    F: ServiceFactory<TcpStream, Config = (), Response = (), InitError = ()>,
-{
+) -> impl ServiceFactory<TcpStream, Config = (), Response = (), Error = F::Error, InitError = ()> {
     apply_fn_factory(service, move |socket: TcpStream, service: &F::Service| {
         // Only a socket that has just been closed has no address.
         let peer = socket.peer_addr().map(|peer| peer.ip());

@@ -26,12 +26,10 @@ pub type Program = (&'static str, fn() -> ExitCode);
 ///
 /// With the argument `--health`, the health check of containers, it asks the running process at
 /// `METRICS_ADDRESS` whether it is ready. `--version` prints the version. Other arguments are refused: a misspelt command must not start a service.
-pub fn main<S, F, R>(name: &'static str, start: F) -> ExitCode
-where
-    S: Settings,
-    F: FnOnce(S) -> R,
-    R: Future<Output = anyhow::Result<Running>>,
-{
+pub fn main<S: Settings, R: Future<Output = anyhow::Result<Running>>>(
+    name: &'static str,
+    start: impl FnOnce(S) -> R,
+) -> ExitCode {
     match std::env::args_os().nth(1) {
         None => exit_code(name, run(name, start)),
         Some(argument) if argument == "--health" => match is_ready() {
@@ -57,12 +55,10 @@ where
 /// the work. SIGTERM and SIGINT end it at once.
 ///
 /// `None` when the process was started without the command.
-pub fn command<S, F, R>(command: &'static str, work: F) -> Option<ExitCode>
-where
-    S: Settings,
-    F: FnOnce(S) -> R,
-    R: Future<Output = anyhow::Result<()>>,
-{
+pub fn command<S: Settings, R: Future<Output = anyhow::Result<()>>>(
+    command: &'static str,
+    work: impl FnOnce(S) -> R,
+) -> Option<ExitCode> {
     if std::env::args_os().nth(1)? != command {
         return None;
     }
@@ -95,12 +91,10 @@ fn runtime() -> std::io::Result<Runtime> {
         .build()
 }
 
-fn run<S, F, R>(name: &'static str, start: F) -> anyhow::Result<()>
-where
-    S: Settings,
-    F: FnOnce(S) -> R,
-    R: Future<Output = anyhow::Result<Running>>,
-{
+fn run<S: Settings, R: Future<Output = anyhow::Result<Running>>>(
+    name: &'static str,
+    start: impl FnOnce(S) -> R,
+) -> anyhow::Result<()> {
     let mut reader = Reader::from_process()?;
     let process = ProcessSettings::read(&mut reader)?;
     let settings = S::read(&mut reader)?;

@@ -68,15 +68,7 @@ impl HttpServerSettings {
             ..Self::default()
         }
     }
-}
 
-impl Settings for HttpServerSettings {
-    fn read(reader: &mut Reader) -> Result<Self, app_config::Error> {
-        Self::default().read_or(reader)
-    }
-}
-
-impl HttpServerSettings {
     /// Reads the settings, with these as defaults.
     ///
     /// # Errors
@@ -122,5 +114,11 @@ impl HttpServerSettings {
             )?,
             ..default
         })
+    }
+}
+
+impl Settings for HttpServerSettings {
+    fn read(reader: &mut Reader) -> Result<Self, app_config::Error> {
+        Self::default().read_or(reader)
     }
 }
