@@ -100,7 +100,6 @@ const SIZE: &str = "octet_length(request_id) + coalesce(octet_length(detail::tex
 /// how frequent it is.
 const BRIN: &str = "SET LOCAL enable_seqscan = off; SET LOCAL plan_cache_mode = force_custom_plan";
 
-/// Loads the rows of a page.
 fn load_page(
     connection: &mut Connection,
     list: &ListQuery<AuditSort, AuditFilter>,

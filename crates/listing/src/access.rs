@@ -38,7 +38,6 @@ pub struct Order {
 }
 
 impl Order {
-    /// What follows `ORDER BY`.
     fn by(self, key: &str, id: &str) -> String {
         let direction = self.direction.keyword();
         // It is the default of ascending orders. For a key that every row has, it would rule out the index.
@@ -146,14 +145,11 @@ impl AccessPaths {
     ///
     /// # Errors
     /// A statement fails.
-    pub fn load<T>(
+    pub fn load<T: QueryableByName<Pg> + 'static>(
         mut self,
         connection: &mut Connection,
         limits: PageLimits,
-    ) -> Result<Page<T>, Error>
-    where
-        T: QueryableByName<Pg> + 'static,
-    {
+    ) -> Result<Page<T>, Error> {
         let end = self.binds.add(Bind::Number(limits.end()));
         let load = |connection: &mut _, path: &str, is_cached| {
             let statement = self.statement(path, limits, is_cached);

@@ -69,10 +69,8 @@ fn filters<F: Filter>(query: &Query) -> Result<Vec<(F, String)>, Problem> {
 
 fn filter<F: Filter>(part: &str) -> Result<(F, String), Invalid> {
     let Some((field, value)) = part.split_once(':') else {
-        let message = format!(
-            "Must be `<field>:<value>`; the field is one of: {}.",
-            F::list()
-        );
+        let fields = F::list();
+        let message = format!("Must be `<field>:<value>`; the field is one of: {fields}.");
         return Err(Invalid::new("invalid-filter", message));
     };
     let field = parse_name::<F>(field)?;

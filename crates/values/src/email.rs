@@ -38,10 +38,8 @@ impl FromText for EmailAddress {
     fn from_text(text: &str) -> Result<Self, Invalid> {
         let given = text.trim();
         if given.len() > MAX_LENGTH {
-            return Err(Invalid::new(
-                "too-long",
-                "Must have at most 254 characters.",
-            ));
+            let message = "Must have at most 254 characters.";
+            return Err(Invalid::new("too-long", message));
         }
         let well_formed = given
             .rsplit_once('@')
@@ -53,10 +51,8 @@ impl FromText for EmailAddress {
             ));
         }
         if !well_formed {
-            return Err(Invalid::new(
-                "invalid-email",
-                "Must be an e-mail address such as ada@example.com.",
-            ));
+            let message = "Must be an e-mail address such as ada@example.com.";
+            return Err(Invalid::new("invalid-email", message));
         }
         Ok(Self {
             given: given.to_owned(),

@@ -24,10 +24,8 @@ const BLANK: [char; 5] = [
 /// `nul-character`, `too-short` or `too-long`.
 pub fn bounded_text(text: &str, min: usize, max: usize) -> Result<&str, Invalid> {
     if text.contains('\0') {
-        return Err(Invalid::new(
-            "nul-character",
-            "Must not contain the character NUL (U+0000).",
-        ));
+        let message = "Must not contain the character NUL (U+0000).";
+        return Err(Invalid::new("nul-character", message));
     }
     let characters = text.chars().count();
     if characters < min {
