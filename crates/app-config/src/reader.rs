@@ -100,7 +100,6 @@ impl Reader {
     }
 
     /// Changes that the operator should make. Log them as soon as logging is on.
-    #[must_use]
     pub fn warnings(&self) -> &[String] {
         &self.warnings
     }

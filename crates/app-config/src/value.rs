@@ -210,7 +210,6 @@ pub struct Networks(pub Vec<IpNet>);
 
 impl Networks {
     /// Whether one of the networks holds the address; an IPv4-mapped IPv6 address counts as IPv4.
-    #[must_use]
     pub fn contains(&self, address: std::net::IpAddr) -> bool {
         let address = address.to_canonical();
         self.0.iter().any(|network| network.contains(&address))

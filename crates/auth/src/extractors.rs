@@ -24,32 +24,27 @@ pub struct Caller(Arc<Claims>);
 
 impl Caller {
     /// The user.
-    #[must_use]
     pub fn id(&self) -> UserId {
         self.0.id
     }
 
     /// The user's epoch when the token was issued.
-    #[must_use]
     pub fn epoch(&self) -> i64 {
         self.0.epoch
     }
 
     /// The credential that the token was issued for, if it can be revoked alone.
-    #[must_use]
     pub fn credential(&self) -> Option<CredentialId> {
         self.0.credential
     }
 
     /// The incarnation of the database that issued the token.
-    #[must_use]
     pub fn incarnation(&self) -> &str {
         &self.0.incarnation
     }
 
     /// The group of the user's account, which counts as one wherever users share something; `None` unless a stranger made
     /// the account.
-    #[must_use]
     pub fn group(&self) -> Option<&str> {
         self.0.group.as_deref()
     }
@@ -62,7 +57,6 @@ impl Caller {
     }
 
     /// The API key that acts for the user; `None` if the user acts.
-    #[must_use]
     pub fn key(&self) -> Option<CredentialId> {
         self.0.key_scopes.as_ref().and(self.0.credential)
     }
@@ -75,7 +69,6 @@ impl Caller {
     }
 
     /// Whether the user is a service account, and so no person.
-    #[must_use]
     pub fn is_service(&self) -> bool {
         self.0.service
     }
@@ -87,13 +80,11 @@ impl Caller {
     }
 
     /// The e-mail address as the user wrote it; `None` while it is unconfirmed.
-    #[must_use]
     pub fn email(&self) -> Option<&str> {
         self.0.email_verified.then_some(self.0.email.as_str())
     }
 
     /// The normalized e-mail address, by which tasks belong to users; `None` while it is unconfirmed.
-    #[must_use]
     pub fn normalized_email(&self) -> Option<String> {
         self.email().map(str::to_ascii_lowercase)
     }
@@ -257,7 +248,6 @@ pub fn presented_key(request: &HttpRequest) -> Result<Option<ApiKey>, Problem> {
 }
 
 /// `401 invalid-key`: there is no such API key, or it has ended.
-#[must_use]
 pub fn invalid_key() -> Problem {
     let reason = "The API key is unknown, or has ended or expired";
     let detail = format!("{reason}. Ask for another one.");
@@ -286,7 +276,6 @@ pub fn challenge(problem: Problem, parameters: &str) -> Problem {
 }
 
 /// `401 token-missing` (RFC 6750 section 3).
-#[must_use]
 pub fn token_missing() -> Problem {
     let detail = "This call needs an access token: send `Authorization: Bearer <token>`.";
     let problem = Problem::new(StatusCode::UNAUTHORIZED, "token-missing", detail);
@@ -294,7 +283,6 @@ pub fn token_missing() -> Problem {
 }
 
 /// `401 token-revoked`, for a token that is revoked for another reason than its epoch, such as a deleted user.
-#[must_use]
 pub fn token_revoked() -> Problem {
     unauthenticated(Rejection::Revoked)
 }
@@ -315,7 +303,6 @@ fn check_scopes(request: &HttpRequest, caller: &Caller) -> Result<(), Problem> {
 }
 
 /// `403 insufficient-scope`: the token is valid but has none of these scopes (RFC 6750 section 3.1).
-#[must_use]
 pub fn insufficient_scope(scopes: &str) -> Problem {
     let detail = format!("This call needs a token with the scope `{scopes}`.");
     let problem = Problem::new(StatusCode::FORBIDDEN, "insufficient-scope", detail);

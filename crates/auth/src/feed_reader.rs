@@ -42,7 +42,6 @@ impl FeedReader {
     pub const MAX_WAIT: Duration = Duration::from_secs(1);
 
     /// Creates a reader that has read nothing.
-    #[must_use]
     pub fn new(verifier: Arc<Verifier>) -> Self {
         Self {
             verifier,

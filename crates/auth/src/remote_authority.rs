@@ -117,20 +117,17 @@ impl RemoteAuthority {
     }
 
     /// The verifier that this authority keeps up to date.
-    #[must_use]
     pub fn verifier(&self) -> Arc<Verifier> {
         Arc::clone(&self.verifier)
     }
 
     /// Whether keys and epochs have been read completely.
-    #[must_use]
     pub fn is_ready(&self) -> bool {
         let has_polled = self.last_poll.load(Ordering::Acquire) > 0;
         has_polled && self.verifier.revocations().is_complete() && self.verifier.has_keys()
     }
 
     /// Whether the last poll is recent.
-    #[must_use]
     pub fn is_fresh(&self) -> bool {
         self.is_ready() && self.age() < STALE_AFTER
     }

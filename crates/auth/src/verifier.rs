@@ -37,7 +37,6 @@ pub struct Verifier {
 
 impl Verifier {
     /// Creates a verifier without keys. It rejects all tokens until [`Verifier::set_keys`].
-    #[must_use]
     pub fn new(issuer: &str, audience: &str) -> Self {
         ed25519::install();
         Self {
@@ -60,13 +59,11 @@ impl Verifier {
     }
 
     /// Whether any key is known.
-    #[must_use]
     pub fn has_keys(&self) -> bool {
         !self.keys.read().is_empty()
     }
 
     /// What is known of the revocation feed.
-    #[must_use]
     pub fn revocations(&self) -> &Revocations {
         &self.revocations
     }

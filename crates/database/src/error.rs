@@ -34,7 +34,6 @@ pub enum Error {
 
 impl Error {
     /// The name of the constraint that the statement violated.
-    #[must_use]
     pub fn violated_constraint(&self) -> Option<&str> {
         match self {
             Self::Statement(DieselError::DatabaseError(
@@ -61,7 +60,6 @@ impl Error {
     }
 
     /// Whether no statement would succeed now. The pool logs that once for all.
-    #[must_use]
     pub fn is_outage(&self) -> bool {
         matches!(self, Self::Busy | Self::Unavailable(_))
     }

@@ -49,7 +49,6 @@ pub struct ServicePools {
 impl ServicePools {
     /// Creates the pools of a service, which together have the connections that the settings allow. A quarter of
     /// them, at least one, are for lists. Each new one of the others first runs the statements `on_connect`.
-    #[must_use]
     pub fn connect(settings: &DatabaseSettings, on_connect: &'static str) -> Self {
         let lists = (settings.pool_size / 4).max(1);
         let others = settings.pool_size.saturating_sub(lists).max(1);
@@ -81,7 +80,6 @@ impl ServicePools {
 impl Database {
     /// Creates the pool of a worker. It connects in the background, so an unavailable database does not stop the
     /// start.
-    #[must_use]
     pub fn connect(settings: &DatabaseSettings) -> Self {
         let options = PoolOptions {
             limits: StatementLimits::WORKER,
@@ -91,7 +89,6 @@ impl Database {
     }
 
     /// Creates a pool like [`Database::connect`], with other options.
-    #[must_use]
     pub fn connect_with(settings: &DatabaseSettings, options: PoolOptions) -> Self {
         Self::open(settings, options, Arc::default())
     }

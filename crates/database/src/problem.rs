@@ -6,7 +6,6 @@ use crate::Error;
 ///
 /// `503 overloaded` when the database is busy or ended the statement, `503 database-unavailable` when it
 /// cannot be reached or does not accept changes, and an opaque `500` for anything else.
-#[must_use]
 pub fn database_problem(error: Error) -> Problem {
     match error {
         Error::Busy => overloaded(),

@@ -58,7 +58,6 @@ impl FromRequest for OptionalJsonBody {
 }
 
 /// `413 body-too-large`, for a body longer than [`BODY_LIMIT`].
-#[must_use]
 pub fn body_too_large() -> Problem {
     let detail = "The body must have at most 256 KiB (262144 bytes).";
     Problem::new(StatusCode::PAYLOAD_TOO_LARGE, "body-too-large", detail)
@@ -100,7 +99,6 @@ fn parse_object(bytes: BytesMut) -> Result<Fields, Problem> {
 }
 
 /// `400 incomplete-body`, for a body that ends before its declared length.
-#[must_use]
 pub fn incomplete_body() -> Problem {
     let detail = "The body ended before its declared length. Send it again.";
     Problem::new(StatusCode::BAD_REQUEST, "incomplete-body", detail)

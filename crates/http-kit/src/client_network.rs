@@ -2,7 +2,6 @@ use std::net::{IpAddr, Ipv6Addr};
 
 /// The unit by which a client is limited: an IPv4 address, or the /64 network of an IPv6 address, because
 /// a client usually has the whole network.
-#[must_use]
 pub fn client_network(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(address) => {

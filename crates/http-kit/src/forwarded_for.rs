@@ -18,7 +18,6 @@ pub enum TrustedProxies<'a> {
 }
 
 /// The address of the client; `None` only if it is the peer's and the socket has just been closed.
-#[must_use]
 pub fn client_address(request: &HttpRequest, trusted: TrustedProxies<'_>) -> Option<IpAddr> {
     let peer = peer_address(request);
     let entries: Vec<_> = entries(request, "x-forwarded-for").collect();
@@ -38,7 +37,6 @@ pub fn client_address(request: &HttpRequest, trusted: TrustedProxies<'_>) -> Opt
 }
 
 /// The value that the nearest proxy sent in a header such as `X-Forwarded-Proto`; `None` if it is not trusted.
-#[must_use]
 pub fn forwarded<'a>(
     request: &'a HttpRequest,
     name: &str,

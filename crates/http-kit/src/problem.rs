@@ -47,7 +47,6 @@ pub struct FieldError {
 
 impl FieldError {
     /// Creates the error of a field.
-    #[must_use]
     pub fn new(field: impl Into<String>, invalid: Invalid) -> Self {
         Self {
             field: field.into(),
@@ -98,7 +97,6 @@ pub struct ProblemBody {
 
 impl Problem {
     /// Creates a problem with a stable code and a sentence for people.
-    #[must_use]
     pub fn new(
         status: StatusCode,
         code: &'static str,
@@ -115,7 +113,6 @@ impl Problem {
     }
 
     /// `400 validation-failed` with one entry for each invalid field, up to 20.
-    #[must_use]
     pub fn validation(errors: Vec<FieldError>) -> Self {
         let listed = errors.iter().take(MAX_LISTED_ERRORS);
         let mut fields: Vec<_> = listed.map(|error| error.field.as_str()).collect();
@@ -133,32 +130,27 @@ impl Problem {
     }
 
     /// `400 validation-failed` with one invalid field.
-    #[must_use]
     pub fn invalid_field(field: impl Into<String>, invalid: Invalid) -> Self {
         Self::validation(vec![FieldError::new(field, invalid)])
     }
 
     /// `404 not-found` for something that does not exist or is not visible to the caller.
-    #[must_use]
     pub fn not_found(what: &'static str) -> Self {
         let detail = format!("There is no such {what}.");
         Self::new(StatusCode::NOT_FOUND, "not-found", detail)
     }
 
     /// `403 forbidden`.
-    #[must_use]
     pub fn forbidden(detail: impl Into<Cow<'static, str>>) -> Self {
         Self::new(StatusCode::FORBIDDEN, "forbidden", detail)
     }
 
     /// `503` with `Retry-After`: the process is overloaded, or a dependency is unavailable.
-    #[must_use]
     pub fn unavailable(code: &'static str, detail: impl Into<Cow<'static, str>>) -> Self {
         Self::unavailable_for(code, detail, Duration::from_secs(1))
     }
 
     /// `503` with this `Retry-After`.
-    #[must_use]
     pub fn unavailable_for(
         code: &'static str,
         detail: impl Into<Cow<'static, str>>,
@@ -168,7 +160,6 @@ impl Problem {
     }
 
     /// An opaque `500`. Logs the error and its causes, once.
-    #[must_use]
     pub fn internal(error: &(dyn StdError + 'static)) -> Self {
         let causes = successors(Some(error), |&cause| cause.source()).map(ToString::to_string);
         let error = causes.collect::<Vec<_>>().join(": ");
@@ -202,13 +193,11 @@ impl Problem {
     }
 
     /// The stable code.
-    #[must_use]
     pub fn code(&self) -> &'static str {
         self.code
     }
 
     /// The body of this problem for the current request.
-    #[must_use]
     pub fn body(&self) -> ProblemBody {
         let request_id = RequestContext::current().map_or_else(String::new, |c| c.request_id);
         let reason = self.status.canonical_reason();
@@ -257,7 +246,6 @@ impl ResponseError for Problem {
 }
 
 /// A duration in seconds, rounded up and at least one, so that a client that waits this long is not refused again.
-#[must_use]
 pub fn whole_seconds(time: Duration) -> u64 {
     (time.as_secs() + u64::from(time.subsec_nanos() > 0)).max(1)
 }

@@ -13,7 +13,6 @@ pub struct Query {
 
 impl Query {
     /// Decodes a query string without its question mark.
-    #[must_use]
     pub fn parse(text: &str) -> Self {
         Self {
             pairs: url::form_urlencoded::parse(text.as_bytes())
@@ -23,7 +22,6 @@ impl Query {
     }
 
     /// The first value of a name that is not empty.
-    #[must_use]
     pub fn first(&self, name: &str) -> Option<&str> {
         let mut pairs = self.pairs.iter();
         let found = pairs.find(|(n, value)| n == name && !value.is_empty());

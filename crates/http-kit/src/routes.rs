@@ -17,7 +17,6 @@ pub struct Routes {
 
 impl Routes {
     /// The routes of an OpenAPI document.
-    #[must_use]
     pub fn of(document: &OpenApi) -> Self {
         let paths = document.paths.paths.iter();
         Self {

@@ -92,7 +92,6 @@ pub struct Backlog {
 
 impl<Id: JobId> JobTable<Id> {
     /// The table of this name.
-    #[must_use]
     pub const fn new(name: &'static str) -> Self {
         Self {
             name,

@@ -82,7 +82,6 @@ pub struct Indexed {
 
 impl Indexed {
     /// The query for the identifiers of the first ones.
-    #[must_use]
     pub fn first(&self, limit: i64) -> String {
         let Self {
             table,
@@ -177,7 +176,6 @@ impl AccessPaths {
     }
 
     /// Whether a page is loaded by one path, which reads no table from its beginning to its end.
-    #[must_use]
     pub fn are_indexed(&self) -> bool {
         !self.ordered.is_empty() || self.known_few().is_some()
     }

@@ -10,7 +10,6 @@ pub(crate) const MAX_CONDITIONS: usize = 20;
 /// The fields that a list can be filtered by.
 pub trait Filter: Names {
     /// The regular expression of valid values, for the OpenAPI document.
-    #[must_use]
     fn pattern(self) -> &'static str {
         ANY_TEXT
     }

@@ -81,7 +81,6 @@ impl EncodedPage {
 
     /// `200` with the rows as a JSON array, and with `Link` if there is a next page. `path` and `query` are those of the
     /// request.
-    #[must_use]
     pub fn respond(self, path: &str, query: &str) -> HttpResponse {
         let mut response = HttpResponse::Ok();
         response.content_type(ContentType::json());

@@ -56,7 +56,6 @@ pub struct Lists {
 
 impl Lists {
     /// Uses the connections of `database`, which should be for lists only.
-    #[must_use]
     pub fn new(database: Database) -> Self {
         Self {
             database,

@@ -1,6 +1,5 @@
 /// A `LIKE` pattern that matches any text that contains `text` literally, with the default escape character.
 /// It is case-sensitive: lower both sides to ignore case.
-#[must_use]
 pub fn substring_pattern(text: &str) -> String {
     let text = text.replace('\\', r"\\").replace('%', r"\%");
     format!("%{}%", text.replace('_', r"\_"))

@@ -51,7 +51,6 @@ pub struct ConsumerConfig {
 
 impl ConsumerConfig {
     /// A configuration whose consumer is not connected yet.
-    #[must_use]
     pub fn new(settings: BrokerSettings, queue: Queue, prefetch: u16) -> Self {
         Self {
             settings,

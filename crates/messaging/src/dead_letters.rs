@@ -49,7 +49,6 @@ impl DeadLetters {
     }
 
     /// The dead-letter queue's name.
-    #[must_use]
     pub fn name(&self) -> String {
         self.queue.dead_letter_name()
     }

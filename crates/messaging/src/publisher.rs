@@ -113,20 +113,17 @@ impl Publisher {
     }
 
     /// Whether messages can be published now: the broker is connected, and no alarm blocks it.
-    #[must_use]
     pub fn is_connected(&self) -> bool {
         self.state.connected.load(Ordering::Acquire) && !*self.state.blocked.borrow()
     }
 
     /// The number of messages in the queue when it was last read: at most a second ago if there were any or some were
     /// published since, and otherwise at most five.
-    #[must_use]
     pub fn depth(&self) -> u32 {
         self.state.depth.load(Ordering::Acquire)
     }
 
     /// The number of messages in the dead-letter queue when it was last read, at most five seconds ago.
-    #[must_use]
     pub fn dead_letters(&self) -> u32 {
         self.state.dead_letters.load(Ordering::Acquire)
     }

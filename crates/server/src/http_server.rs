@@ -69,7 +69,6 @@ pub fn bind(address: SocketAddr) -> anyhow::Result<(TcpListener, SocketAddr)> {
 }
 
 /// Whether a request came over TLS.
-#[must_use]
 pub fn is_tls(request: &HttpRequest) -> bool {
     request.conn_data::<OverTls>().is_some()
 }

@@ -37,20 +37,17 @@ impl std::fmt::Debug for Gauges {
 
 impl Running {
     /// A process without any tasks yet.
-    #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
     /// The token that is cancelled when the process must stop. Tasks then finish what they have
     /// started and take no new work.
-    #[must_use]
     pub fn shutdown(&self) -> CancellationToken {
         self.shutdown.clone()
     }
 
     /// The token that is cancelled when clients must move to other replicas.
-    #[must_use]
     pub fn draining(&self) -> CancellationToken {
         self.draining.clone()
     }

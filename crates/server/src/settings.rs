@@ -60,7 +60,6 @@ impl Default for HttpServerSettings {
 
 impl HttpServerSettings {
     /// One thread and a quick stop: for internal ports and tests.
-    #[must_use]
     pub fn single_threaded() -> Self {
         Self {
             workers: 1,

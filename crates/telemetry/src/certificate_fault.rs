@@ -14,7 +14,6 @@ pub struct CertificateFault(Cow<'static, str>);
 
 impl CertificateFault {
     /// Finds the fault among the causes of an error.
-    #[must_use]
     pub fn find(error: &(dyn Error + 'static)) -> Option<Self> {
         match tls_error(error)? {
             rustls::Error::InvalidCertificate(fault) => Some(Self(describe(fault))),
@@ -46,7 +45,6 @@ fn describe(fault: &CertificateError) -> Cow<'static, str> {
 }
 
 /// Finds the error of the TLS library among the causes of an error.
-#[must_use]
 pub fn tls_error<'e>(error: &'e (dyn Error + 'static)) -> Option<&'e rustls::Error> {
     let mut cause = Some(error);
     while let Some(error) = cause {

@@ -42,7 +42,6 @@ values::names! {
 
 impl RequestContext {
     /// The context that the caller sent. Values that are missing or malformed are generated.
-    #[must_use]
     pub fn continued(request_id: Option<&str>, traceparent: Option<&str>) -> Self {
         let trace = traceparent.and_then(TraceContext::parse);
         let has_span = trace.is_some();
@@ -56,20 +55,17 @@ impl RequestContext {
     }
 
     /// A new context, for work that no request caused, such as a sweep.
-    #[must_use]
     pub fn fresh() -> Self {
         Self::continued(None, None)
     }
 
     /// The context that this code runs in, if any.
-    #[must_use]
     pub fn current() -> Option<Self> {
         let context = CURRENT.try_with(Clone::clone).ok()?;
         Some(context.at_current_span())
     }
 
     /// The context that this code runs in, or a new one, which continues the trace of the current span.
-    #[must_use]
     pub fn current_or_fresh() -> Self {
         Self::current().unwrap_or_else(|| Self::fresh().at_current_span())
     }
@@ -158,7 +154,6 @@ impl TraceContext {
     }
 
     /// Parses a `traceparent` header; `None` if it is invalid.
-    #[must_use]
     pub fn parse(header: &str) -> Option<Self> {
         let mut parts = header.trim().split('-');
         let version = parts.next().filter(|v| v.len() == 2 && *v != "ff")?;
@@ -182,7 +177,6 @@ impl TraceContext {
     }
 
     /// The trace's 32 hexadecimal digits.
-    #[must_use]
     pub fn trace_id(&self) -> String {
         self.0.trace_id().to_string()
     }

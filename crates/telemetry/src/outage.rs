@@ -30,7 +30,6 @@ struct State {
 
 impl Outage {
     /// Nothing has failed yet. `failing` says what fails, as in "due rows cannot be read".
-    #[must_use]
     pub fn new(failing: &'static str) -> Self {
         let state = Mutex::default();
         Self { failing, state }

@@ -22,13 +22,11 @@ pub struct EmailAddress {
 
 impl EmailAddress {
     /// The address as it was given, without surrounding whitespace.
-    #[must_use]
     pub fn as_str(&self) -> &str {
         &self.given
     }
 
     /// The lower-case form. Addresses with the same normalized form are equal.
-    #[must_use]
     pub fn normalized(&self) -> &str {
         &self.normalized
     }

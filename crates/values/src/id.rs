@@ -49,13 +49,11 @@ macro_rules! identifiers {
 
         impl $name {
             /// Generates an identifier from the current time.
-            #[must_use]
             pub fn generate() -> Self {
                 Self(fresh_bytes())
             }
 
             /// The twelve bytes, as stored in the database.
-            #[must_use]
             pub fn as_bytes(&self) -> &[u8; LENGTH] {
                 &self.0
             }

@@ -63,7 +63,6 @@ pub fn visible_text(text: &str, min: usize, max: usize) -> Result<&str, Invalid>
 
 /// Whether a text has a character that can be seen. Spaces, controls, joiners, fillers, variation selectors, tags and
 /// marks without a base cannot. Characters of private use, and those of a later version of Unicode, can.
-#[must_use]
 pub fn is_visible(text: &str) -> bool {
     text.chars().any(|c| {
         c.is_ascii_graphic()
