@@ -33,7 +33,6 @@ pub(crate) const UNAVAILABLE_FOR: Duration = Duration::from_secs(1);
 /// Networks whose failed tries are over their limit.
 const MAX_FAILING: u64 = 10_000;
 
-#[derive(Debug)]
 pub(crate) struct KeyToken {
     text: Secret,
     exchanged: Instant,
@@ -109,7 +108,7 @@ impl From<Refusal> for Problem {
 pub(crate) type Answer = Result<Arc<KeyToken>, Refusal>;
 
 /// What is known of a text that came as a key.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(crate) struct Entry {
     /// The last answer of the user service, and until when it is used.
     known: RwLock<Option<(Answer, Instant)>>,
@@ -155,7 +154,6 @@ impl Entry {
     }
 }
 
-#[derive(Debug)]
 pub(crate) struct KeyTokens {
     entries: Cache<[u8; 32], Arc<Entry>>,
     /// Networks whose failed tries are over their limit, and until when.

@@ -28,13 +28,11 @@ const AT_ONCE: u32 = 32;
 /// A network may have as many as no other network needs. At the limit, a connection of a network with fewer
 /// connections displaces the newest one of the network with the most, which is closed. So no network can keep
 /// others from connecting. Many new connections of one network are served one after the other.
-#[derive(Debug)]
 pub(crate) struct Connections {
     unlimited: Networks,
     open: Mutex<Open>,
 }
 
-#[derive(Debug)]
 struct Open {
     /// What closes each connection. They stay in the queue, because all of them are served at the same time.
     connections: FairQueue<IpAddr, CancellationToken>,
@@ -43,7 +41,7 @@ struct Open {
 }
 
 /// When the next connection of a network is due, if all keep the pause.
-#[derive(Debug, Default)]
+#[derive(Default)]
 struct Pace(Option<Instant>);
 
 impl Pace {
@@ -101,7 +99,7 @@ tokio::task_local! {
     static PERMIT: Rc<Permit>;
 }
 
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(crate) struct Permit {
     /// Cancelled when the connection must close.
     pub(crate) closed: CancellationToken,
@@ -130,7 +128,6 @@ pub fn set_aside(request: &HttpRequest) {
     }
 }
 
-#[derive(Debug)]
 struct Entry {
     connections: Arc<Connections>,
     network: IpAddr,

@@ -28,7 +28,6 @@ use crate::intake::Intake;
 use crate::settings::HttpServerSettings;
 use crate::upgrade_offers;
 
-#[derive(Debug)]
 struct Connection {
     permit: Rc<Permit>,
     intake: Rc<Intake>,
@@ -78,7 +77,6 @@ async fn close_when_overdue(connection: Rc<Connection>) {
 }
 
 /// A request in progress, until its whole response has been passed to actix-web.
-#[derive(Debug)]
 struct RequestInProgress(Rc<Connection>);
 
 impl RequestInProgress {
@@ -126,7 +124,6 @@ pub(crate) async fn track_request<B: MessageBody + 'static>(
     }))
 }
 
-#[derive(Debug)]
 pub(crate) struct TrackedBody {
     body: BoxBody,
     _in_progress: Option<RequestInProgress>,

@@ -49,7 +49,6 @@ const X_FORWARDED_HOST: HeaderName = HeaderName::from_static("x-forwarded-host")
 
 /// The name of a header that is passed on, as actix-web's type and as hyper's. It is parsed once, when this program is
 /// compiled.
-#[derive(Debug)]
 pub(super) struct ForwardedName {
     pub(super) actix: GivenName,
     pub(super) hyper: HeaderName,

@@ -51,7 +51,6 @@ fn is_websocket(headers: &HeaderMap) -> bool {
 }
 
 /// A complete body. Its bytes are counted until it is dropped.
-#[derive(Debug)]
 pub(super) struct RequestBody {
     pub(super) bytes: Bytes,
     _share: Option<Share<IpAddr>>,

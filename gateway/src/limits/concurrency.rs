@@ -28,7 +28,6 @@ const PART: usize = 16 * 1024;
 const RETRY_AFTER: Duration = Duration::from_secs(1);
 
 /// What all requests share.
-#[derive(Debug)]
 pub(crate) struct ConcurrencyLimits {
     /// Requests to a service, until their response starts.
     pub(crate) in_flight: PerService<Arc<Shares<IpAddr>>>,

@@ -23,7 +23,6 @@ const LIGHT: HexColor = HexColor([0xee, 0xf1, 0xf5]);
 const DARK: HexColor = HexColor([0x23, 0x2b, 0x36]);
 
 /// The look of the pages, and the version of their assets.
-#[derive(Debug)]
 pub(super) struct Look {
     pub(super) name: String,
     /// The logo with its type, if it is not the built-in one.

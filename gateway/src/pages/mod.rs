@@ -36,7 +36,7 @@ const SCRIPT: &str = "text/javascript; charset=utf-8";
 const STYLE: &str = "text/css; charset=utf-8";
 
 /// Every page and asset.
-#[derive(Debug, Clone, Default)]
+#[derive(Clone, Default)]
 pub(crate) struct Pages {
     /// Those with paths.
     pub(crate) served: Arc<[Arc<Page>]>,

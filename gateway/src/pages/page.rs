@@ -30,7 +30,6 @@ const KEPT: &str = "public, max-age=31536000, immutable";
 /// The parameter of a path that names the version of an asset.
 const VERSION: &str = "version";
 
-#[derive(Debug)]
 pub(crate) struct Page {
     /// The path that does not change.
     pub(crate) path: String,
@@ -44,7 +43,6 @@ pub(crate) struct Page {
 }
 
 /// Where the content of a page comes from.
-#[derive(Debug)]
 pub(super) enum Source {
     Template(Cow<'static, str>),
     File(Cow<'static, str>),

@@ -28,7 +28,6 @@ use crate::settings::WaitingSettings;
 const QUESTIONS: u64 = 256;
 
 /// What all callers that wait share.
-#[derive(Debug)]
 pub(crate) struct Waiting {
     longest: Duration,
     waiters: Mutex<Waiters>,
@@ -39,7 +38,6 @@ pub(crate) struct Waiting {
     stopping: CancellationToken,
 }
 
-#[derive(Debug)]
 struct Waiters {
     /// Each network may have every place that no other one needs. They stay in the queue, because all wait at the same
     /// time.
@@ -122,7 +120,6 @@ impl Waiting {
 }
 
 /// The place of a caller that waits, until it is dropped.
-#[derive(Debug)]
 pub(crate) struct Place {
     waiting: Arc<Waiting>,
     network: IpAddr,
