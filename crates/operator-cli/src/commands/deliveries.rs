@@ -46,7 +46,14 @@ pub(crate) enum Command {
     /// Cancel deliveries that are pending: they have failed, and are not tried again.
     Cancel(Cancel),
     /// List the hosts with deliveries that are pending or have failed, and those that are paused.
-    Hosts(Hosts),
+    Hosts {
+        /// Only those with deliveries of this status, or that are paused.
+        #[arg(long, value_parser = [PENDING, FAIL, "paused"])]
+        status: Option<String>,
+        /// How many hosts at most.
+        #[arg(long, default_value_t = 1_000)]
+        limit: usize,
+    },
     /// Pause the deliveries to hosts. They wait until the hosts are resumed.
     Pause(Pause),
     /// Send the deliveries to paused hosts again.
@@ -102,16 +109,6 @@ pub(crate) struct Cancel {
 }
 
 #[derive(Args)]
-pub(crate) struct Hosts {
-    /// Only those with deliveries of this status, or that are paused.
-    #[arg(long, value_parser = [PENDING, FAIL, "paused"])]
-    status: Option<String>,
-    /// How many hosts at most.
-    #[arg(long, default_value_t = 1_000)]
-    limit: usize,
-}
-
-#[derive(Args)]
 pub(crate) struct Pause {
     /// The hosts of the webhooks' URLs, without scheme and port.
     #[arg(required = true, value_name = "HOST")]
@@ -124,7 +121,7 @@ pub(crate) fn run(command: &Command, global: &Global, output: Output) -> Outcome
         Command::List(arguments) => list(arguments, &api, output),
         Command::Retry(arguments) => retry(arguments, &api, output),
         Command::Cancel(arguments) => cancel(arguments, &api, output),
-        Command::Hosts(arguments) => hosts(arguments, &api, output),
+        Command::Hosts { status, limit } => hosts(status.as_deref(), *limit, &api, output),
         Command::Pause(arguments) => pause(arguments, &api, output, "pause", "paused"),
         Command::Resume(arguments) => pause(arguments, &api, output, "resume", "resumed"),
     }
@@ -227,10 +224,10 @@ fn cancel(arguments: &Cancel, api: &Api, output: Output) -> Outcome {
     output.done(&format!("{cancelled} deliveries are cancelled."), &result)
 }
 
-fn hosts(arguments: &Hosts, api: &Api, output: Output) -> Outcome {
+fn hosts(status: Option<&str>, limit: usize, api: &Api, output: Output) -> Outcome {
     let path = [&DELIVERIES[..], &["hosts"]].concat();
-    let status = [("status", arguments.status.clone().unwrap_or_default())];
-    let found = api.pages(&path, &status, HOSTS_PAGE, arguments.limit, after)?;
+    let status = [("status", status.unwrap_or_default().to_owned())];
+    let found = api.pages(&path, &status, HOSTS_PAGE, limit, after)?;
     output.list(&HOST_COLUMNS, found)
 }
 
