@@ -108,8 +108,8 @@ fn limit_waiting(settings: &GatewaySettings) -> WaitingSettings {
 
 fn app_state(settings: &GatewaySettings, running: &Running) -> anyhow::Result<AppState> {
     let upstreams = PerService {
-        user: (&settings.authority.user_service_url).try_into()?,
-        people_task: (&settings.people_task_service_url).try_into()?,
+        user: BaseAddress::new(&settings.authority.user_service_url)?,
+        people_task: BaseAddress::new(&settings.people_task_service_url)?,
     };
     Ok(AppState {
         upstreams,

@@ -37,8 +37,8 @@ impl Certificates {
     pub(crate) fn server_config(self: &Arc<Self>) -> anyhow::Result<ServerConfig> {
         let builder = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()));
         let builder = builder.with_safe_default_protocol_versions()?;
-        let resolver: Arc<dyn ResolvesServerCert> = Arc::<Self>::clone(self);
-        Ok(builder.with_no_client_auth().with_cert_resolver(resolver))
+        let builder = builder.with_no_client_auth();
+        Ok(builder.with_cert_resolver(Arc::<Self>::clone(self)))
     }
 
     /// Loads the files again at the reload interval. If they cannot be used, the last certificate stays.

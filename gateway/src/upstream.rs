@@ -32,6 +32,13 @@ pub(crate) type UpstreamClient = Client<Connector, Full<Bytes>>;
 pub(crate) struct BaseAddress(Uri);
 
 impl BaseAddress {
+    pub(crate) fn new(url: &Url) -> anyhow::Result<Self> {
+        let uri: Uri = url.as_str().parse()?;
+        let has_host = uri.host().is_some();
+        anyhow::ensure!(has_host, "the address of a service needs a host");
+        Ok(Self(uri))
+    }
+
     /// The address of a path at the service.
     ///
     /// # Errors
@@ -45,19 +52,6 @@ impl BaseAddress {
         let mut parts = self.0.clone().into_parts();
         parts.path_and_query = Some(target.try_into()?);
         Ok(Uri::from_parts(parts)?)
-    }
-}
-
-impl TryFrom<&Url> for BaseAddress {
-    type Error = anyhow::Error;
-
-    fn try_from(url: &Url) -> anyhow::Result<Self> {
-        let uri: Uri = url.as_str().parse()?;
-        anyhow::ensure!(
-            uri.host().is_some(),
-            "the address of a service needs a host"
-        );
-        Ok(Self(uri))
     }
 }
 

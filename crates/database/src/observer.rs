@@ -92,9 +92,8 @@ pub(crate) fn limit_statements(
 pub(crate) fn take_outcome(connection: &mut PgConnection) -> Outcome {
     let observer = connection.instrumentation();
     let observer = observer.downcast_mut::<StatementObserver>();
-    observer.map_or_else(Outcome::default, |observer| {
-        std::mem::take(&mut observer.outcome)
-    })
+    let outcome = observer.map(|observer| std::mem::take(&mut observer.outcome));
+    outcome.unwrap_or_default()
 }
 
 /// Sets what the next call of [`take_outcome`] takes.
