@@ -25,7 +25,7 @@ use crate::middleware::cors::{cors, explain_refusals};
 use crate::middleware::{self, count_request};
 use crate::pages::{self, Page, Pages};
 use crate::routes::{self, PerService, Route, Service};
-use crate::settings::{GatewaySettings, WaitingSettings};
+use crate::settings::GatewaySettings;
 use crate::tls::Certificates;
 use crate::upstream::{self, BaseAddress, UpstreamClient};
 use crate::waiting::{self, Waiting};
@@ -36,8 +36,10 @@ const LIMITS_CLEANUP_INTERVAL: Duration = Duration::from_secs(60);
 ///
 /// # Errors
 /// Its address or its certificate cannot be used, or an HTTP client cannot be created.
-pub async fn run(settings: GatewaySettings) -> anyhow::Result<Running> {
+pub async fn run(mut settings: GatewaySettings) -> anyhow::Result<Running> {
     let mut running = Running::new();
+    // Each caller that waits needs a file.
+    settings.waiting.max = server::limit_aside(settings.http, settings.waiting.max);
     let authority = RemoteAuthority::new(&settings.authority)
         .map(Arc::new)
         .context("cannot create the client that fetches keys")?;
@@ -92,18 +94,9 @@ fn listener(
         tcp,
         tls,
         unlimited: Some(settings.trusted_proxies.clone()),
-        aside: limit_waiting(settings).max,
+        aside: settings.waiting.max,
         explains_refusals: true,
     })
-}
-
-/// How many callers can wait, each of which needs a file.
-fn limit_waiting(settings: &GatewaySettings) -> WaitingSettings {
-    let max = server::limit_aside(settings.http, settings.waiting.max);
-    WaitingSettings {
-        max,
-        ..settings.waiting
-    }
 }
 
 fn app_state(settings: &GatewaySettings, running: &Running) -> anyhow::Result<AppState> {
@@ -122,7 +115,7 @@ fn app_state(settings: &GatewaySettings, running: &Running) -> anyhow::Result<Ap
         keys: KeyTokens::default(),
         concurrency: ConcurrencyLimits::new(settings),
         turns: Turns::new(settings.max_in_flight),
-        waiting: Waiting::new(limit_waiting(settings), running.draining()),
+        waiting: Waiting::new(settings.waiting, running.draining()),
         circuit_breakers: PerService::new(|service| {
             CircuitBreaker::new(service.name(), settings.circuit)
         }),

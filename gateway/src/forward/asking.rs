@@ -132,11 +132,8 @@ impl Asking {
     async fn exchange(&self, key: &ApiKey) -> Answer {
         let circuit = self.state.circuit_breakers.of(Service::User);
         let in_flight = self.state.concurrency.in_flight.of(Service::User);
-        let permits = (
-            acquire(in_flight, self.client.address, 1),
-            circuit.acquire(),
-        );
-        let (Ok(_in_flight), Ok(circuit)) = permits else {
+        let in_flight = acquire(in_flight, self.client.address, 1);
+        let (Ok(_in_flight), Ok(circuit)) = (in_flight, circuit.acquire()) else {
             return Err(Refusal::Unavailable);
         };
         let Some(answer) = ask(key, self).await else {

@@ -7,7 +7,6 @@ use actix_web::body::SizedStream;
 use actix_web::http::header::{CACHE_CONTROL, HeaderValue};
 use actix_web::http::{Method, StatusCode};
 use actix_web::{HttpResponse, HttpResponseBuilder};
-use anyhow::{Context as _, anyhow};
 use bytes::Bytes;
 use fairness::Share;
 use futures_util::{Stream, StreamExt as _, stream};
@@ -143,6 +142,14 @@ fn is_problem(headers: &HeaderMap) -> bool {
     content_type.is_some_and(|value| value.starts_with("application/problem+json"))
 }
 
+#[derive(Debug, thiserror::Error)]
+enum BodyError {
+    #[error("the service's response was cut off")]
+    Truncated(#[source] hyper::Error),
+    #[error("the service's response stalled")]
+    Stalled,
+}
+
 /// Reads a whole body.
 ///
 /// # Errors
@@ -164,15 +171,15 @@ fn chunks(
     body: Incoming,
     share: Option<Share<IpAddr>>,
     read_timeout: Duration,
-) -> impl Stream<Item = anyhow::Result<Bytes>> {
+) -> impl Stream<Item = Result<Bytes, BodyError>> {
     let unread = Some((body.into_data_stream(), share));
     stream::unfold(unread, move |unread| async move {
         let (mut body, share) = unread?;
         match timeout(read_timeout, body.next()).await {
             Ok(Some(Ok(bytes))) => Some((Ok(bytes), Some((body, share)))),
-            Ok(Some(error)) => Some((error.context("the service's response was cut off"), None)),
+            Ok(Some(Err(error))) => Some((Err(BodyError::Truncated(error)), None)),
             Ok(None) => None,
-            Err(_) => Some((Err(anyhow!("the service's response stalled")), None)),
+            Err(_) => Some((Err(BodyError::Stalled), None)),
         }
     })
 }
