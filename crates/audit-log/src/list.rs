@@ -1,4 +1,4 @@
-use std::convert;
+use std::convert::identity;
 
 use actix_web::{HttpRequest, HttpResponse};
 use database::{Connection, Database, Error, database_problem, transaction};
@@ -84,7 +84,7 @@ pub async fn list(
         async move { database.run(load).await.map_err(database_problem) }
     };
     let page = lists
-        .page(Some(caller), load, convert::identity::<AuditEntry>)
+        .page(Some(caller), load, identity::<AuditEntry>)
         .await?;
     Ok(page.respond(request.path(), request.query_string()))
 }

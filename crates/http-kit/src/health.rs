@@ -60,7 +60,7 @@ pub struct Health {
 }
 
 /// The response of `/readyz`.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Default, Serialize)]
 struct Readiness {
     #[serde(skip)]
     ready: bool,
@@ -108,10 +108,8 @@ impl Health {
     async fn readiness(&self) -> Readiness {
         if self.stopping.load(Ordering::Relaxed) {
             return Readiness {
-                ready: false,
                 status: "stopping",
-                checks: BTreeMap::new(),
-                reasons: BTreeMap::new(),
+                ..Readiness::default()
             };
         }
         let mut last = self.last.lock().await;

@@ -147,11 +147,10 @@ fn describe(delivery: &Delivery) -> DeadLetter {
     let context = Message::parse(delivery).map(|message| message.context);
     let shown = String::from_utf8_lossy(&delivery.data);
     let shown = shown.chars().filter(|c| !c.is_control());
+    let reason = death(delivery, "reason").and_then(AMQPValue::as_long_string);
     DeadLetter {
         id: shown.take(MAX_ID_LENGTH).collect(),
-        reason: death(delivery, "reason")
-            .and_then(|value| value.as_long_string().map(ToString::to_string))
-            .unwrap_or_else(|| "unknown".to_owned()),
+        reason: reason.map_or_else(|| "unknown".to_owned(), ToString::to_string),
         died: death(delivery, "time").and_then(AMQPValue::as_timestamp),
         request_id: context.map(|context| context.request_id),
     }
