@@ -61,16 +61,6 @@ pub struct Lease<Id> {
     pub number: i64,
 }
 
-#[derive(QueryableByName)]
-struct DueRow {
-    #[diesel(sql_type = Text)]
-    id: String,
-    #[diesel(sql_type = Text)]
-    request_id: String,
-    #[diesel(sql_type = Text)]
-    traceparent: String,
-}
-
 /// The jobs of one kind that have not ended.
 #[derive(Debug, QueryableByName, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
@@ -190,13 +180,14 @@ impl<Id: JobId> JobTable<Id> {
              RETURNING encode(id, 'hex') AS id, request_id, traceparent",
             table = self.name
         );
-        let due: Vec<DueRow> = composed(due, (), true)
+        let due: Vec<(String, String, String)> = composed(due, (), true)
             .bind::<BigInt, _>(batch)
             .bind::<Interval, _>(interval(pause))
+            .returning::<(Text, Text, Text)>()
             .load(connection)?;
-        let messages = due.into_iter().map(|row| {
-            let context = RequestContext::continued(Some(&row.request_id), Some(&row.traceparent));
-            Message::new(row.id, context)
+        let messages = due.into_iter().map(|(id, request_id, traceparent)| {
+            let context = RequestContext::continued(Some(&request_id), Some(&traceparent));
+            Message::new(id, context)
         });
         Ok(messages.collect())
     }
@@ -217,21 +208,31 @@ impl<Id: JobId> JobTable<Id> {
     }
 }
 
-/// Deletes at most `batch` rows of a table whose `column` is further in the past than `keep`, and returns
-/// how many were deleted.
+/// Which rows of a table are deleted, and when.
+#[derive(Debug, Clone, Copy)]
+pub struct RetentionRule {
+    /// The table.
+    pub table: &'static str,
+    /// The column with the time from which a row's age counts; it has an index.
+    pub column: &'static str,
+    /// How long a row is kept after that time.
+    pub keep: Duration,
+}
+
+/// Deletes at most `batch` rows by a rule, and returns how many were deleted.
 pub(crate) fn delete_old(
     connection: &mut Connection,
-    table: &'static str,
-    column: &'static str,
-    keep: Duration,
+    rule: RetentionRule,
     batch: i64,
 ) -> Result<usize, Error> {
     let deleted = sql_query(format!(
         "DELETE FROM {table} WHERE ctid = ANY(ARRAY(
             SELECT ctid FROM {table} WHERE {column} < now() - $1
-            ORDER BY {column} LIMIT $2 FOR UPDATE SKIP LOCKED))"
+            ORDER BY {column} LIMIT $2 FOR UPDATE SKIP LOCKED))",
+        table = rule.table,
+        column = rule.column,
     ))
-    .bind::<Interval, _>(interval(keep))
+    .bind::<Interval, _>(interval(rule.keep))
     .bind::<BigInt, _>(batch)
     .execute(connection)?;
     Ok(deleted)

@@ -13,8 +13,8 @@ use telemetry::RequestContext;
 use tokio_util::sync::CancellationToken;
 use values::FromText as _;
 
-use crate::retention::{RetentionRule, retain};
-use crate::store::{Claim, JobId, JobTable, Lease};
+use crate::retention::retain;
+use crate::store::{Claim, JobId, JobTable, Lease, RetentionRule};
 
 const SWEEP: RelaySettings = RelaySettings {
     pause: Duration::from_millis(500),
@@ -132,10 +132,7 @@ pub fn health(
             let database = database.clone();
             async move { database.check().await }
         })
-        .required("queue", move || {
-            let connected = queue_connected();
-            async move { connected }
-        })
+        .required("queue", move || std::future::ready(queue_connected()))
 }
 
 /// Publishes due jobs that have no message in flight, until it is cancelled.
