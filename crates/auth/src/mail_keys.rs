@@ -135,17 +135,14 @@ impl FromRequest for NotificationWorkerCaller {
     type Future = Ready<Result<Self, Problem>>;
 
     fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
-        ready(check(request))
-    }
-}
-
-fn check(request: &HttpRequest) -> Result<NotificationWorkerCaller, Problem> {
-    let token = bearer_token(request)?.ok_or_else(token_missing)?;
-    let keys = request.app_data::<Data<MailKeys>>();
-    if keys.is_some_and(|keys| keys.is_worker_token(token)) {
-        Ok(NotificationWorkerCaller)
-    } else {
-        Err(unauthenticated(Rejection::Invalid))
+        let check = || {
+            let token = bearer_token(request)?.ok_or_else(token_missing)?;
+            let keys = request.app_data::<Data<MailKeys>>();
+            let is_worker = keys.is_some_and(|keys| keys.is_worker_token(token));
+            let worker = is_worker.then_some(Self);
+            worker.ok_or_else(|| unauthenticated(Rejection::Invalid))
+        };
+        ready(check())
     }
 }
 

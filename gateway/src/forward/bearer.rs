@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use actix_web::http::StatusCode;
-use actix_web::{FromRequest as _, HttpRequest, ResponseError as _};
+use actix_web::{FromRequest as _, ResponseError as _};
 use auth::{ApiKey, Caller, MaybeCaller, key_route, presented_key};
 use http::header::{AUTHORIZATION, WWW_AUTHENTICATE};
 use http::{HeaderMap, HeaderValue, Response};
@@ -43,13 +43,16 @@ impl Forwarding<'_> {
             presented => presented.unwrap_or_default(),
         };
         match presented {
-            Some(key) if takes_keys() => self.exchanged(key).await,
-            Some(_) => Ok(Bearer::Removed),
-            None => {
-                check_token(self.route.access, self.request).await?;
-                Ok(Bearer::AsGiven)
-            }
+            Some(key) if takes_keys() => return self.exchanged(key).await,
+            Some(_) => return Ok(Bearer::Removed),
+            None => {}
         }
+        match self.route.access {
+            Access::Public | Access::Cookie => {}
+            Access::Token => drop(Caller::extract(self.request).await?),
+            Access::TokenOrSecret => drop(MaybeCaller::extract(self.request).await?),
+        }
+        Ok(Bearer::AsGiven)
     }
 
     async fn exchanged(self, key: ApiKey) -> Result<Bearer, Problem> {
@@ -119,16 +122,4 @@ fn is_refused<B>(response: &Response<B>) -> bool {
     let challenge = challenge.and_then(|challenge| challenge.to_str().ok());
     response.status() == http::StatusCode::UNAUTHORIZED
         && challenge.is_some_and(|challenge| challenge.contains(r#"error="invalid_token""#))
-}
-
-/// Checks the token of a request as its route requires.
-///
-/// # Errors
-/// `401` with the reason, or `503 not-ready` while no keys are known.
-async fn check_token(access: Access, request: &HttpRequest) -> Result<(), Problem> {
-    match access {
-        Access::Public | Access::Cookie => Ok(()),
-        Access::Token => Caller::extract(request).await.map(drop),
-        Access::TokenOrSecret => MaybeCaller::extract(request).await.map(drop),
-    }
 }
