@@ -112,12 +112,10 @@ const RESOURCES: [&str; 3] = ["pgsql_tmp", "temp_file_limit", "max_locks_per_tra
 /// Whether the server could not run the statement for want of a resource, as in the SQLSTATE class 53: an operator must
 /// help, and nothing is wrong with the statement.
 pub(crate) fn lacks_resources(information: &(dyn DatabaseErrorInformation + Send + Sync)) -> bool {
-    let texts = [
-        information.message(),
-        information.hint().unwrap_or_default(),
-    ];
+    let (message, hint) = (information.message(), information.hint());
+    let texts = [message, hint.unwrap_or_default()];
     let names = |name: &&str| texts.iter().any(|text| text.contains(name));
-    names_file(information.message())
+    names_file(message)
         || RESOURCES.iter().any(names)
         || names(&"out of memory")
         || is_disk_full(information)

@@ -1,6 +1,6 @@
 use std::future::Future;
 use std::io::{Read as _, Write as _};
-use std::net::{Ipv4Addr, SocketAddr, TcpStream};
+use std::net::{Ipv4Addr, TcpStream};
 use std::pin::pin;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -186,14 +186,11 @@ async fn run_until(
     Ok(())
 }
 
-/// Whether the running process reports at `METRICS_ADDRESS` that it is ready.
+/// Whether the running process reports at `METRICS_ADDRESS` that it is ready. Sends one plain request, so that the check
+/// needs neither a runtime nor a client.
 fn is_ready() -> anyhow::Result<bool> {
     let settings = ProcessSettings::read(&mut Reader::from_process()?)?;
-    ask(settings.metrics_address)
-}
-
-/// Sends one plain request, so that the check needs neither a runtime nor a client.
-fn ask(mut address: SocketAddr) -> anyhow::Result<bool> {
+    let mut address = settings.metrics_address;
     if address.ip().is_unspecified() {
         address.set_ip(Ipv4Addr::LOCALHOST.into());
     }

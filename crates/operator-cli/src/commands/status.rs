@@ -188,18 +188,16 @@ pub(crate) fn process_row(state: &Value) -> Vec<String> {
     };
     let is_ready = member(state, "ready") == true;
     let ready = if is_ready { "ready" } else { "NOT READY" };
-    [text(state, "name"), text(state, "version"), ready, &problem]
-        .map(str::to_owned)
-        .to_vec()
+    let cells = [text(state, "name"), text(state, "version"), ready, &problem];
+    cells.map(str::to_owned).to_vec()
 }
 
 fn metric_row(process: &str, metric: &Value) -> Vec<String> {
     let meaning = meaning(text(metric, "name")).unwrap_or_default();
     let labels = text(metric, "labels").replace('"', "");
     let value = member(metric, "value").as_f64().unwrap_or_default();
-    [process, meaning, &labels, &value.to_string()]
-        .map(str::to_owned)
-        .to_vec()
+    let cells = [process, meaning, &labels, &value.to_string()];
+    cells.map(str::to_owned).to_vec()
 }
 
 #[cfg(test)]
