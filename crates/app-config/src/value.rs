@@ -51,10 +51,8 @@ impl SettingValue for Duration {
 
     fn parse(text: &str) -> Result<Self, String> {
         let text = text.trim();
-        let digits = text
-            .find(|c: char| !c.is_ascii_digit())
-            .unwrap_or(text.len());
-        let (number, unit) = text.split_at(digits);
+        let digits = text.find(|c: char| !c.is_ascii_digit());
+        let (number, unit) = text.split_at(digits.unwrap_or(text.len()));
         let number: u64 = number
             .parse()
             .map_err(|_| "it does not start with a whole number".to_owned())?;

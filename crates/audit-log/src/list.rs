@@ -133,10 +133,8 @@ fn select(
                 let ids = ids.into_iter().map(|id| binds.add(Bind::Bytes(id)));
                 let ids = ids.collect::<Vec<_>>().join(", ");
                 let is_actor = *field == AuditFilter::Actor;
-                format!(
-                    "{} IN ({ids})",
-                    if is_actor { "actor_id" } else { "subject_id" }
-                )
+                let column = if is_actor { "actor_id" } else { "subject_id" };
+                format!("{column} IN ({ids})")
             }
             AuditFilter::After => format!("at >= {}", time(&mut binds, value)),
             AuditFilter::Before => format!("at < {}", time(&mut binds, value)),

@@ -2,6 +2,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use jsonwebtoken::errors::ErrorKind;
 use jsonwebtoken::{
     Algorithm, DecodingKey, TokenData, Validation, decode, decode_header, get_current_timestamp,
 };
@@ -129,13 +130,12 @@ impl Verifier {
         let kid = header.kid.ok_or(Rejection::Invalid)?;
         let key = self.keys.read().get(&kid).cloned();
         let key = key.ok_or(Rejection::UnknownKey)?;
-        let decoded: Result<TokenData<C>, _> = decode(token, &key, validation);
-        match decoded {
+        match decode(token, &key, validation) {
             Ok(TokenData { claims, .. }) => Ok((kid, claims)),
-            Err(error) => match error.kind() {
-                jsonwebtoken::errors::ErrorKind::ExpiredSignature => Err(Rejection::Expired),
-                _ => Err(Rejection::Invalid),
-            },
+            Err(error) if matches!(error.kind(), ErrorKind::ExpiredSignature) => {
+                Err(Rejection::Expired)
+            }
+            Err(_) => Err(Rejection::Invalid),
         }
     }
 }

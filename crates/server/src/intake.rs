@@ -153,13 +153,8 @@ fn length(request: &ServiceRequest) -> Option<u64> {
     if headers.contains_key(TRANSFER_ENCODING) {
         return None;
     }
-    headers
-        .get(CONTENT_LENGTH)?
-        .to_str()
-        .ok()?
-        .trim()
-        .parse()
-        .ok()
+    let length = headers.get(CONTENT_LENGTH)?.to_str().ok()?;
+    length.trim().parse().ok()
 }
 
 /// A body whose next bytes are passed on only when they are read.

@@ -135,10 +135,8 @@ impl RequestContext {
 }
 
 fn is_request_id(text: &str) -> bool {
-    (1..=MAX_REQUEST_ID_LENGTH).contains(&text.len())
-        && text
-            .bytes()
-            .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b'-'))
+    let is_allowed = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b'-');
+    (1..=MAX_REQUEST_ID_LENGTH).contains(&text.len()) && text.bytes().all(is_allowed)
 }
 
 /// A position in a distributed trace (W3C Trace Context, level 1).

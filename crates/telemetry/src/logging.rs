@@ -72,11 +72,9 @@ pub fn init(
     traces: Option<&TraceSettings>,
 ) -> anyhow::Result<Telemetry> {
     let filter = EnvFilter::try_new(&settings.filter).context("LOG is not a valid filter")?;
-    let traces = traces.map(|settings| TraceExport::start(process, settings));
-    let traces = traces
-        .transpose()
-        .context("traces cannot be exported")?
-        .flatten();
+    let started = traces.map(|settings| TraceExport::start(process, settings));
+    let started = started.transpose().context("traces cannot be exported")?;
+    let traces = started.flatten();
     let (lines, log) = log_writer::start();
     let lines = log_layer(settings.format, lines);
     let is_logged = filter_fn(|metadata| metadata.target() != EXPORT_ONLY);

@@ -45,7 +45,7 @@ impl Outage {
 
     /// Records a failure.
     pub fn fail(&self, error: &dyn Debug) {
-        let Some((failures, since)) = self.with(State::fail) else {
+        let Some((failures, since)) = self.state.lock().fail(Instant::now()) else {
             return;
         };
         let failing_s = since.as_secs();
@@ -54,15 +54,11 @@ impl Outage {
 
     /// Records a success.
     pub fn end(&self) {
-        let Some((failures, since)) = self.with(State::end) else {
+        let Some((failures, since)) = self.state.lock().end(Instant::now()) else {
             return;
         };
         let failed_s = since.as_secs();
         tracing::info!(failures, failed_s, "it works again after: {}", self.failing);
-    }
-
-    fn with<T>(&self, change: impl FnOnce(&mut State, Instant) -> T) -> T {
-        change(&mut self.state.lock(), Instant::now())
     }
 }
 

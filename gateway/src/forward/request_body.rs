@@ -126,11 +126,8 @@ impl Buffer {
             return Ok(());
         }
         // Memory is for bytes that have arrived, not for those that are announced.
-        let wanted = length
-            .next_power_of_two()
-            .max(UNCOUNTED)
-            .min(self.announced);
-        let wanted = wanted.max(length);
+        let rounded = length.next_power_of_two().max(UNCOUNTED);
+        let wanted = rounded.min(self.announced).max(length);
         if wanted > UNCOUNTED {
             let units = wanted as u64;
             match &mut self.share {
