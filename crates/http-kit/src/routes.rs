@@ -77,17 +77,15 @@ fn matches(template: &str, path: &str) -> bool {
 }
 
 fn methods(item: &PathItem) -> Vec<Method> {
-    [
+    let all = [
         (Method::GET, &item.get),
         (Method::PUT, &item.put),
         (Method::POST, &item.post),
         (Method::DELETE, &item.delete),
         (Method::PATCH, &item.patch),
-    ]
-    .into_iter()
-    .filter(|(_, operation)| operation.is_some())
-    .map(|(method, _)| method)
-    .collect()
+    ];
+    let described = all.into_iter().filter(|(_, operation)| operation.is_some());
+    described.map(|(method, _)| method).collect()
 }
 
 #[cfg(test)]

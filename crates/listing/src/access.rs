@@ -155,10 +155,8 @@ impl AccessPaths {
             statement.load::<T>(connection, limits)
         };
         if !self.ordered.is_empty() && self.known_few().is_none() {
-            let sources = self.ordered.iter();
-            let paths: Vec<_> = sources
-                .map(|source| source.first(self.order, &end))
-                .collect();
+            let first = |source: &Source| source.first(self.order, &end);
+            let paths: Vec<_> = self.ordered.iter().map(first).collect();
             return load(connection, &paths.join(" UNION "), self.is_cached);
         }
         if let Some(few) = self.find_few(connection)? {

@@ -35,7 +35,6 @@ pub(crate) struct Global {
 }
 
 impl Global {
-    /// The gateway's URL.
     pub(crate) fn gateway(&self, reader: &mut Reader) -> Result<Url, app_config::Error> {
         match &self.url {
             Some(url) => Ok(url.clone()),
@@ -43,7 +42,6 @@ impl Global {
         }
     }
 
-    /// The username of the administrator.
     pub(crate) fn administrator(&self, reader: &mut Reader) -> Result<String, app_config::Error> {
         let default = "admin@countersign.local";
         match &self.administrator {
@@ -109,7 +107,6 @@ impl Api {
         self.call(Method::GET, path, |request| request.query(query))
     }
 
-    /// The rows of a list.
     pub(crate) fn list(
         &self,
         path: &[&str],

@@ -62,10 +62,8 @@ impl FromText for EmailAddress {
 fn is_dot_atom(local: &str) -> bool {
     let is_atom_character =
         |c: char| c.is_ascii_alphanumeric() || "!#$%&'*+/=?^_`{|}~-".contains(c);
-    local.len() <= MAX_LOCAL_LENGTH
-        && local
-            .split('.')
-            .all(|atom| !atom.is_empty() && atom.chars().all(is_atom_character))
+    let is_atom = |atom: &str| !atom.is_empty() && atom.chars().all(is_atom_character);
+    local.len() <= MAX_LOCAL_LENGTH && local.split('.').all(is_atom)
 }
 
 fn is_host_name(domain: &str) -> bool {

@@ -27,7 +27,6 @@ const PART: usize = 16 * 1024;
 
 const RETRY_AFTER: Duration = Duration::from_secs(1);
 
-/// What all requests share.
 pub(crate) struct ConcurrencyLimits {
     /// Requests to a service, until their response starts.
     pub(crate) in_flight: PerService<Arc<Shares<IpAddr>>>,

@@ -32,7 +32,6 @@ const REFUSAL_PAUSE: Duration = Duration::from_millis(500);
 /// Refused requests that wait at the same time: few beside the connections that they hold.
 const MAX_PAUSING: u64 = 256;
 
-/// The counts of all client addresses.
 pub(crate) struct RateLimits(Option<Limits>);
 
 struct Limits {

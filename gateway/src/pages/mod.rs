@@ -35,7 +35,6 @@ const HTML: &str = "text/html; charset=utf-8";
 const SCRIPT: &str = "text/javascript; charset=utf-8";
 const STYLE: &str = "text/css; charset=utf-8";
 
-/// Every page and asset.
 #[derive(Clone, Default)]
 pub(crate) struct Pages {
     /// Those with paths.

@@ -27,7 +27,6 @@ use crate::settings::WaitingSettings;
 /// flight, so that they take nothing from them, and must not flood the service when all callers come or end together.
 const QUESTIONS: u64 = 256;
 
-/// What all callers that wait share.
 pub(crate) struct Waiting {
     longest: Duration,
     waiters: Mutex<Waiters>,

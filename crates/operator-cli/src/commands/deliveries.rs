@@ -234,11 +234,8 @@ fn hosts(status: Option<&str>, limit: usize, api: &Api, output: Output) -> Outco
 fn pause(arguments: &Pause, api: &Api, output: Output, what: &str, done: &str) -> Outcome {
     let path = [&DELIVERIES[..], &[what]].concat();
     let change = |host: &String| api.post(&path, Some(&json!({ "host": host })));
-    let changed: Value = arguments
-        .hosts
-        .iter()
-        .map(change)
-        .collect::<Result<_, _>>()?;
+    let changed = arguments.hosts.iter().map(change);
+    let changed: Value = changed.collect::<Result<_, _>>()?;
     let hosts = arguments.hosts.join(", ");
     output.done(&format!("Deliveries to {hosts} are {done}."), &changed)
 }
