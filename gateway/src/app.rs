@@ -25,7 +25,7 @@ use crate::middleware::cors::{cors, explain_refusals};
 use crate::middleware::{self, count_request};
 use crate::pages::{self, Page, Pages};
 use crate::routes::{self, PerService, Route, Service};
-use crate::settings::{GatewaySettings, WaitingSettings};
+use crate::settings::GatewaySettings;
 use crate::tls::Certificates;
 use crate::upstream::{self, BaseAddress, UpstreamClient};
 use crate::waiting::{self, Waiting};
@@ -36,8 +36,10 @@ const LIMITS_CLEANUP_INTERVAL: Duration = Duration::from_secs(60);
 ///
 /// # Errors
 /// Its address or its certificate cannot be used, or an HTTP client cannot be created.
-pub async fn run(settings: GatewaySettings) -> anyhow::Result<Running> {
+pub async fn run(mut settings: GatewaySettings) -> anyhow::Result<Running> {
     let mut running = Running::new();
+    // Each caller that waits needs a file.
+    settings.waiting.max = server::limit_aside(settings.http, settings.waiting.max);
     let authority = RemoteAuthority::new(&settings.authority)
         .map(Arc::new)
         .context("cannot create the client that fetches keys")?;
@@ -86,31 +88,21 @@ fn listener(
     if let Some(files) = &settings.tls {
         let certificates = Certificates::load(files)?;
         tls = Some(certificates.server_config()?);
-        let shutdown = running.shutdown();
-        running.spawn(async move { certificates.reload_periodically(shutdown).await });
+        running.spawn(certificates.reload_periodically(running.shutdown()));
     }
     Ok(Listener {
         tcp,
         tls,
         unlimited: Some(settings.trusted_proxies.clone()),
-        aside: limit_waiting(settings).max,
+        aside: settings.waiting.max,
         explains_refusals: true,
     })
 }
 
-/// How many callers can wait, each of which needs a file.
-fn limit_waiting(settings: &GatewaySettings) -> WaitingSettings {
-    let max = server::limit_aside(settings.http, settings.waiting.max);
-    WaitingSettings {
-        max,
-        ..settings.waiting
-    }
-}
-
 fn app_state(settings: &GatewaySettings, running: &Running) -> anyhow::Result<AppState> {
     let upstreams = PerService {
-        user: (&settings.authority.user_service_url).try_into()?,
-        people_task: (&settings.people_task_service_url).try_into()?,
+        user: BaseAddress::new(&settings.authority.user_service_url)?,
+        people_task: BaseAddress::new(&settings.people_task_service_url)?,
     };
     Ok(AppState {
         upstreams,
@@ -123,7 +115,7 @@ fn app_state(settings: &GatewaySettings, running: &Running) -> anyhow::Result<Ap
         keys: KeyTokens::default(),
         concurrency: ConcurrencyLimits::new(settings),
         turns: Turns::new(settings.max_in_flight),
-        waiting: Waiting::new(limit_waiting(settings), running.draining()),
+        waiting: Waiting::new(settings.waiting, running.draining()),
         circuit_breakers: PerService::new(|service| {
             CircuitBreaker::new(service.name(), settings.circuit)
         }),
@@ -161,19 +153,15 @@ fn start_tasks(
         measured.concurrency.record_gauges();
         measured.waiting.record_gauge();
     });
-    let (waiting, service) = (
-        Arc::clone(&state.waiting),
-        state.upstreams.of(Service::PeopleTask).clone(),
-    );
-    let (client, shutdown) = (client.clone(), running.shutdown());
-    running.spawn(async move { waiting::listen(&waiting, client, service, shutdown).await });
+    let (waiting, shutdown) = (Arc::clone(&state.waiting), running.shutdown());
+    let service = state.upstreams.of(Service::PeopleTask).clone();
+    running.spawn(waiting::listen(waiting, client.clone(), service, shutdown));
     let (authority, shutdown) = (Arc::clone(authority), running.shutdown());
     running.spawn(async move { authority.run(shutdown).await });
-    let (state, shutdown) = (Arc::clone(state), running.shutdown());
-    running.spawn(async move { clean_up_limits(&state, shutdown).await });
+    running.spawn(clean_up_limits(Arc::clone(state), running.shutdown()));
 }
 
-async fn clean_up_limits(state: &AppState, shutdown: CancellationToken) {
+async fn clean_up_limits(state: Arc<AppState>, shutdown: CancellationToken) {
     let pause = || shutdown.run_until_cancelled(tokio::time::sleep(LIMITS_CLEANUP_INTERVAL));
     while pause().await.is_some() {
         state.rate_limits.remove_idle();
@@ -228,12 +216,9 @@ fn mount_routes(config: &mut ServiceConfig) {
 
 /// The response to a path that does not exist: a page for a person, and a problem for a program.
 fn unknown(request: &HttpRequest, page: Option<&Page>) -> Result<HttpResponse, Problem> {
-    let page = page.filter(|_| pages::is_navigation(request));
-    match page {
+    match page.filter(|_| pages::is_navigation(request)) {
         Some(page) => Ok(page.response(request)),
-        None => Routes::default()
-            .check(request.method(), request.path())
-            .map(|()| HttpResponse::NotFound().finish()),
+        None => Err(Routes::default().refuse(request)),
     }
 }
 

@@ -34,11 +34,8 @@ impl ClientInfo {
 
 /// `http` or `https`, as the client sees it: the scheme of this port, or what a trusted proxy reports.
 pub(crate) fn scheme(request: &HttpRequest, trusted: &Networks) -> &'static str {
-    match forwarded(
-        request,
-        "x-forwarded-proto",
-        TrustedProxies::Networks(trusted),
-    ) {
+    let proxies = TrustedProxies::Networks(trusted);
+    match forwarded(request, "x-forwarded-proto", proxies) {
         Some(scheme) if scheme.eq_ignore_ascii_case("https") => "https",
         Some(_) => "http",
         None if server::is_tls(request) => "https",

@@ -15,7 +15,6 @@ use crate::upstream::BaseAddress;
 use crate::waiting::Waiting;
 
 /// The state that all requests share.
-#[derive(Debug)]
 pub(crate) struct AppState {
     pub(crate) upstreams: PerService<BaseAddress>,
     pub(crate) trusted_proxies: Networks,
@@ -26,12 +25,10 @@ pub(crate) struct AppState {
     pub(crate) rate_limits: RateLimits,
     /// Whose requests count together.
     pub(crate) limit_by: LimitBy,
-    /// The tokens of API keys.
     pub(crate) keys: KeyTokens,
     pub(crate) concurrency: ConcurrencyLimits,
     /// Used by the clients to which `rate_limits` apply.
     pub(crate) turns: Turns,
-    /// Callers that wait for the end of a task.
     pub(crate) waiting: Arc<Waiting>,
     pub(crate) circuit_breakers: PerService<CircuitBreaker>,
 }

@@ -16,15 +16,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use actix_web::rt;
 use auth::ApiKey;
-use http_kit::{Problem, client_network};
+use http_kit::Problem;
 use moka::sync::Cache;
 use parking_lot::RwLock;
 use tokio::sync::Mutex;
 use values::Secret;
-
-use crate::limits::turns::Turn;
 
 const MAX_KEYS: u64 = 10_000;
 /// A key that was not used for this long is forgotten.
@@ -32,33 +29,10 @@ const IDLE: Duration = Duration::from_secs(10 * 60);
 /// How long it is remembered that a text is no key.
 const REFUSED_FOR: Duration = Duration::from_secs(5);
 /// How long it is remembered that the user service did not respond.
-const UNAVAILABLE_FOR: Duration = Duration::from_secs(1);
+pub(crate) const UNAVAILABLE_FOR: Duration = Duration::from_secs(1);
 /// Networks whose failed tries are over their limit.
 const MAX_FAILING: u64 = 10_000;
 
-/// Asks the user service on behalf of a client.
-pub(crate) trait Exchange: Clone + 'static {
-    /// The client's address.
-    fn address(&self) -> IpAddr;
-
-    /// Waits for the turn of the client's network, as its other requests to the user service do.
-    ///
-    /// # Errors
-    /// `429` if earlier requests of the network take too long, or if it has too many.
-    async fn turn(&self) -> Result<Option<Turn>, Problem>;
-
-    /// Exchanges a key for a token.
-    ///
-    /// # Errors
-    /// Why there is none.
-    async fn exchange(&self, key: &ApiKey) -> Answer;
-
-    /// Counts a failed try of the client's network. Returns how long its next ones are refused, if it had too many.
-    fn count_failed(&self) -> Option<Duration>;
-}
-
-/// The token of a key.
-#[derive(Debug)]
 pub(crate) struct KeyToken {
     text: Secret,
     exchanged: Instant,
@@ -82,7 +56,7 @@ impl KeyToken {
     }
 
     /// Whether it is time for the next one.
-    fn is_stale(&self) -> bool {
+    pub(crate) fn is_stale(&self) -> bool {
         self.exchanged.elapsed() >= self.lifetime / 2 || self.minute != current_minute()
     }
 }
@@ -131,29 +105,29 @@ impl From<Refusal> for Problem {
     }
 }
 
-/// The token of a key, or why there is none.
 pub(crate) type Answer = Result<Arc<KeyToken>, Refusal>;
 
-#[derive(Debug, Default)]
-struct Entry {
+/// What is known of a text that came as a key.
+#[derive(Default)]
+pub(crate) struct Entry {
     /// The last answer of the user service, and until when it is used.
     known: RwLock<Option<(Answer, Instant)>>,
     /// It was a key once, or is counted as a guess, so that its next refusal is none.
     is_accounted_for: AtomicBool,
     /// Held by the request that asks the user service.
-    asking: Arc<Mutex<()>>,
+    pub(crate) asking: Arc<Mutex<()>>,
 }
 
 impl Entry {
     /// What is known now; `None` if the user service has to be asked.
-    fn current(&self) -> Option<Answer> {
+    pub(crate) fn current(&self) -> Option<Answer> {
         let known = self.known.read();
         let (answer, until) = known.as_ref()?;
         (Instant::now() < *until).then(|| answer.clone())
     }
 
     /// Takes note of an answer. A token that has not ended stays while the user service does not say anything else.
-    fn note(&self, answer: &Answer) {
+    pub(crate) fn note(&self, answer: &Answer) {
         let now = Instant::now();
         let mut known = self.known.write();
         let until = match answer {
@@ -170,23 +144,20 @@ impl Entry {
     }
 
     /// Whether a refusal is a guess that is to be counted. It is taken as counted from then on.
-    fn is_new_guess(&self) -> bool {
+    pub(crate) fn is_new_guess(&self) -> bool {
         !self.is_accounted_for.swap(true, Ordering::Relaxed)
     }
 
-    /// Forgets a token.
-    fn forget(&self, token: &Arc<KeyToken>) {
+    pub(crate) fn forget(&self, token: &Arc<KeyToken>) {
         let mut known = self.known.write();
         known.take_if(|(answer, _)| matches!(answer, Ok(held) if Arc::ptr_eq(held, token)));
     }
 }
 
-/// The tokens of keys.
-#[derive(Debug)]
 pub(crate) struct KeyTokens {
     entries: Cache<[u8; 32], Arc<Entry>>,
     /// Networks whose failed tries are over their limit, and until when.
-    failing: Cache<IpAddr, Instant>,
+    pub(crate) failing: Cache<IpAddr, Instant>,
 }
 
 impl Default for KeyTokens {
@@ -211,101 +182,10 @@ impl KeyTokens {
         entry.current()?.ok()
     }
 
-    /// The token of a key.
-    ///
-    /// # Errors
-    /// `401 invalid-key`, `429` if the network has tried too many that are none, and `503` while it cannot be checked.
-    pub(crate) async fn token(
-        &self,
-        key: &ApiKey,
-        asking: &impl Exchange,
-    ) -> Result<Arc<KeyToken>, Problem> {
+    pub(crate) fn entry(&self, key: &ApiKey) -> Arc<Entry> {
         let fingerprint = *key.fingerprint().as_bytes();
-        let entry = self.entries.get_with(fingerprint, Arc::default);
-        match entry.current() {
-            Some(Ok(token)) => {
-                if token.is_stale() {
-                    refresh(entry, key.clone(), asking.clone());
-                }
-                Ok(token)
-            }
-            Some(Err(refusal)) => {
-                record("refused-again");
-                Err(refusal.into())
-            }
-            None => self.ask(&entry, key, asking).await,
-        }
+        self.entries.get_with(fingerprint, Arc::default)
     }
-
-    /// The token of a key whose last one was refused.
-    ///
-    /// # Errors
-    /// Those of [`KeyTokens::token`].
-    pub(crate) async fn renewed(
-        &self,
-        key: &ApiKey,
-        refused: &Arc<KeyToken>,
-        asking: &impl Exchange,
-    ) -> Result<Arc<KeyToken>, Problem> {
-        if let Some(entry) = self.entries.get(key.fingerprint().as_bytes()) {
-            entry.forget(refused);
-        }
-        self.token(key, asking).await
-    }
-
-    /// Asks the user service, unless another request has just done so.
-    async fn ask(
-        &self,
-        entry: &Arc<Entry>,
-        key: &ApiKey,
-        asking: &impl Exchange,
-    ) -> Result<Arc<KeyToken>, Problem> {
-        let _alone = entry.asking.lock().await;
-        if let Some(answer) = entry.current() {
-            return Ok(answer?);
-        }
-        let network = client_network(asking.address());
-        if let Some(until) = self.failing.get(&network)
-            && let Some(wait) = until.checked_duration_since(Instant::now())
-        {
-            return Err(Refusal::TooManyAttempts(wait).into());
-        }
-        let _turn = asking.turn().await?;
-        let answer = asking.exchange(key).await;
-        entry.note(&answer);
-        if matches!(answer, Err(Refusal::Invalid)) {
-            record("refused");
-            if entry.is_new_guess() {
-                self.count_guess(asking);
-            }
-        }
-        Ok(answer?)
-    }
-
-    /// Counts a try with a text that is no key towards the limit on passwords of its network.
-    pub(crate) fn count_guess(&self, asking: &impl Exchange) {
-        let address = asking.address();
-        if let Some(wait) = asking.count_failed() {
-            let until = Instant::now() + wait;
-            self.failing.insert(client_network(address), until);
-        }
-    }
-}
-
-/// Exchanges a key once more, behind the request that uses its present token.
-fn refresh(entry: Arc<Entry>, key: ApiKey, asking: impl Exchange) {
-    let Ok(alone) = Arc::clone(&entry.asking).try_lock_owned() else {
-        return;
-    };
-    rt::spawn(async move {
-        let answer = asking.exchange(&key).await;
-        entry.note(&answer);
-        if matches!(answer, Err(Refusal::Unavailable)) {
-            // The next request would ask again at once.
-            tokio::time::sleep(UNAVAILABLE_FOR).await;
-        }
-        drop(alone);
-    });
 }
 
 pub(crate) fn record(outcome: &'static str) {

@@ -23,9 +23,6 @@ pub(crate) struct Certificates {
 
 impl Certificates {
     /// Loads the files.
-    ///
-    /// # Errors
-    /// A file cannot be read or parsed, or the key does not belong to the certificate.
     pub(crate) fn load(files: &TlsSettings) -> anyhow::Result<Arc<Self>> {
         Ok(Arc::new(Self {
             files: files.clone(),
@@ -40,12 +37,12 @@ impl Certificates {
     pub(crate) fn server_config(self: &Arc<Self>) -> anyhow::Result<ServerConfig> {
         let builder = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()));
         let builder = builder.with_safe_default_protocol_versions()?;
-        let resolver: Arc<dyn ResolvesServerCert> = Arc::<Self>::clone(self);
-        Ok(builder.with_no_client_auth().with_cert_resolver(resolver))
+        let builder = builder.with_no_client_auth();
+        Ok(builder.with_cert_resolver(Arc::<Self>::clone(self)))
     }
 
     /// Loads the files again at the reload interval. If they cannot be used, the last certificate stays.
-    pub(crate) async fn reload_periodically(&self, shutdown: CancellationToken) {
+    pub(crate) async fn reload_periodically(self: Arc<Self>, shutdown: CancellationToken) {
         let pause = || tokio::time::sleep(self.files.reload_interval);
         while shutdown.run_until_cancelled(pause()).await.is_some() {
             self.reload();

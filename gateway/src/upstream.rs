@@ -22,7 +22,6 @@ const HEALTH_TIMEOUT: Duration = Duration::from_secs(1);
 /// The largest response of a health check in bytes.
 const HEALTH_LENGTH: usize = 64 * 1024;
 
-/// Opens connections to the services.
 pub(crate) type Connector = HttpsConnector<HttpConnector>;
 
 /// A client for the services, which speaks HTTP/1.1. It follows no redirects and knows no proxies.
@@ -33,6 +32,13 @@ pub(crate) type UpstreamClient = Client<Connector, Full<Bytes>>;
 pub(crate) struct BaseAddress(Uri);
 
 impl BaseAddress {
+    pub(crate) fn new(url: &Url) -> anyhow::Result<Self> {
+        let uri: Uri = url.as_str().parse()?;
+        let has_host = uri.host().is_some();
+        anyhow::ensure!(has_host, "the address of a service needs a host");
+        Ok(Self(uri))
+    }
+
     /// The address of a path at the service.
     ///
     /// # Errors
@@ -46,19 +52,6 @@ impl BaseAddress {
         let mut parts = self.0.clone().into_parts();
         parts.path_and_query = Some(target.try_into()?);
         Ok(Uri::from_parts(parts)?)
-    }
-}
-
-impl TryFrom<&Url> for BaseAddress {
-    type Error = anyhow::Error;
-
-    fn try_from(url: &Url) -> anyhow::Result<Self> {
-        let uri: Uri = url.as_str().parse()?;
-        anyhow::ensure!(
-            uri.host().is_some(),
-            "the address of a service needs a host"
-        );
-        Ok(Self(uri))
     }
 }
 
@@ -111,9 +104,7 @@ pub(crate) async fn get(
     timeout(time_limit, get).await?
 }
 
-/// Whether a service is up.
 pub(crate) async fn is_alive(client: UpstreamClient, uri: Uri) -> bool {
-    get(&client, uri, HEALTH_TIMEOUT, HEALTH_LENGTH)
-        .await
-        .is_ok()
+    let response = get(&client, uri, HEALTH_TIMEOUT, HEALTH_LENGTH).await;
+    response.is_ok()
 }

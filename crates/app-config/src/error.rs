@@ -47,9 +47,6 @@ pub enum Error {
 }
 
 fn file_hint(name: &str, secret: bool) -> String {
-    if secret {
-        format!(", or {name}_FILE to a file that holds it")
-    } else {
-        String::new()
-    }
+    let hint = secret.then(|| format!(", or {name}_FILE to a file that holds it"));
+    hint.unwrap_or_default()
 }

@@ -1,5 +1,4 @@
 use std::borrow::Cow;
-use std::fmt;
 use std::path::PathBuf;
 
 use config::{Config, Environment, File, FileFormat};
@@ -68,11 +67,9 @@ impl Reader {
     ///
     /// # Errors
     /// None in practice; the configuration library reports them.
-    pub fn from_pairs<N, V>(pairs: impl IntoIterator<Item = (N, V)>) -> Result<Self, Error>
-    where
-        N: Into<String>,
-        V: Into<String>,
-    {
+    pub fn from_pairs<N: Into<String>, V: Into<String>>(
+        pairs: impl IntoIterator<Item = (N, V)>,
+    ) -> Result<Self, Error> {
         let pairs = pairs.into_iter().map(|(n, v)| (n.into(), v.into()));
         let environment = Environment::default()
             .ignore_empty(true)
@@ -103,7 +100,6 @@ impl Reader {
     }
 
     /// Changes that the operator should make. Log them as soon as logging is on.
-    #[must_use]
     pub fn warnings(&self) -> &[String] {
         &self.warnings
     }
@@ -290,10 +286,4 @@ pub fn describe<S: Settings>() -> Result<Vec<Description>, Error> {
     let mut reader = Reader::new(Source::Examples);
     S::read(&mut reader)?;
     Ok(reader.described)
-}
-
-impl fmt::Debug for Reader {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Reader").finish_non_exhaustive()
-    }
 }

@@ -51,10 +51,8 @@ impl SettingValue for Duration {
 
     fn parse(text: &str) -> Result<Self, String> {
         let text = text.trim();
-        let digits = text
-            .find(|c: char| !c.is_ascii_digit())
-            .unwrap_or(text.len());
-        let (number, unit) = text.split_at(digits);
+        let digits = text.find(|c: char| !c.is_ascii_digit());
+        let (number, unit) = text.split_at(digits.unwrap_or(text.len()));
         let number: u64 = number
             .parse()
             .map_err(|_| "it does not start with a whole number".to_owned())?;
@@ -210,7 +208,6 @@ pub struct Networks(pub Vec<IpNet>);
 
 impl Networks {
     /// Whether one of the networks holds the address; an IPv4-mapped IPv6 address counts as IPv4.
-    #[must_use]
     pub fn contains(&self, address: std::net::IpAddr) -> bool {
         let address = address.to_canonical();
         self.0.iter().any(|network| network.contains(&address))

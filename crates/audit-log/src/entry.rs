@@ -95,7 +95,6 @@ pub struct RequestMeta {
 
 impl RequestMeta {
     /// The metadata of a request from outside.
-    #[must_use]
     pub fn of(request: &HttpRequest) -> Self {
         Self {
             client_address: client_address(request, TrustedProxies::Peer),
@@ -105,7 +104,6 @@ impl RequestMeta {
 
     /// The metadata of work inside the system, such as a worker's. It has the id of the request that caused the
     /// work, if it runs in the context of that request.
-    #[must_use]
     pub fn internal() -> Self {
         Self {
             client_address: None,
@@ -114,7 +112,6 @@ impl RequestMeta {
     }
 
     /// The network of the client, by which it is limited: an IPv4 address, or an IPv6 /64.
-    #[must_use]
     pub fn client_network(&self) -> Option<IpAddr> {
         self.client_address.map(http_kit::client_network)
     }
@@ -149,7 +146,6 @@ pub struct Entry {
 impl Entry {
     /// An entry for an action, which must be one of those that the table's constraint lists. If an API key acted, the details
     /// name it as `key`.
-    #[must_use]
     pub fn new(action: &'static str, actor: Actor, request: RequestMeta) -> Self {
         let (actor_kind, actor_id, key) = actor.parts();
         Self {
@@ -202,7 +198,6 @@ impl Entry {
     }
 
     /// The entry as JSON, for [`insert_entries!`](crate::insert_entries).
-    #[must_use]
     pub fn to_json(&self) -> Value {
         json!(self)
     }

@@ -1,4 +1,4 @@
-use std::convert;
+use std::convert::identity;
 
 use actix_web::{HttpRequest, HttpResponse};
 use database::{Connection, Database, Error, database_problem, transaction};
@@ -84,7 +84,7 @@ pub async fn list(
         async move { database.run(load).await.map_err(database_problem) }
     };
     let page = lists
-        .page(Some(caller), load, convert::identity::<AuditEntry>)
+        .page(Some(caller), load, identity::<AuditEntry>)
         .await?;
     Ok(page.respond(request.path(), request.query_string()))
 }
@@ -100,7 +100,6 @@ const SIZE: &str = "octet_length(request_id) + coalesce(octet_length(detail::tex
 /// how frequent it is.
 const BRIN: &str = "SET LOCAL enable_seqscan = off; SET LOCAL plan_cache_mode = force_custom_plan";
 
-/// Loads the rows of a page.
 fn load_page(
     connection: &mut Connection,
     list: &ListQuery<AuditSort, AuditFilter>,
@@ -134,10 +133,8 @@ fn select(
                 let ids = ids.into_iter().map(|id| binds.add(Bind::Bytes(id)));
                 let ids = ids.collect::<Vec<_>>().join(", ");
                 let is_actor = *field == AuditFilter::Actor;
-                format!(
-                    "{} IN ({ids})",
-                    if is_actor { "actor_id" } else { "subject_id" }
-                )
+                let column = if is_actor { "actor_id" } else { "subject_id" };
+                format!("{column} IN ({ids})")
             }
             AuditFilter::After => format!("at >= {}", time(&mut binds, value)),
             AuditFilter::Before => format!("at < {}", time(&mut binds, value)),

@@ -8,21 +8,17 @@ use values::{FromText as _, Invalid, UserId};
 values::names! {
     /// The fields that the audit log can be sorted by.
     pub(crate) enum AuditSort {
-        /// When the change was made.
         At = "at",
-        /// The action's name.
         Action = "action",
     }
 
     /// The fields that the audit log can be filtered by.
     pub(crate) enum AuditFilter {
-        /// The action's name.
         Action = "action",
         /// The identifier of the user who made the change. It finds the entries of a deleted user, too.
         Actor = "actor",
         /// The identifier of the user or task that was changed. It finds the entries of a deleted user, too.
         Subject = "subject",
-        /// The request id.
         RequestId = "requestId",
         /// The earliest time, inclusive.
         After = "after",

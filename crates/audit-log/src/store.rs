@@ -35,11 +35,8 @@ pub(crate) fn identities(connection: &mut PgConnection, id: &str) -> QueryResult
     let id = hex::decode(id).unwrap_or_default();
     let hash = Sha256::digest(&id);
     let pseudonym: Vec<u8> = hash.iter().take(id.len()).copied().collect();
-    let exists = has_entries(connection, &pseudonym)?;
-    Ok([id]
-        .into_iter()
-        .chain(exists.then_some(pseudonym))
-        .collect())
+    let pseudonym = has_entries(connection, &pseudonym)?.then_some(pseudonym);
+    Ok([id].into_iter().chain(pseudonym).collect())
 }
 
 /// Whether there are entries with this actor or subject.

@@ -27,7 +27,6 @@ pub struct ApiKey {
 
 impl ApiKey {
     /// Makes a key for an identifier.
-    #[must_use]
     pub fn generate(id: CredentialId) -> Self {
         let random = rand::rng().sample_iter(Alphanumeric).take(RANDOM);
         let random: String = random.map(char::from).collect();
@@ -40,13 +39,11 @@ impl ApiKey {
     }
 
     /// Whether a text is meant to be a key: whether it starts like one.
-    #[must_use]
     pub fn is_meant(text: &str) -> bool {
         text.starts_with(PREFIX)
     }
 
     /// Parses a key. `None` if it has another form, or a wrong checksum.
-    #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let is_plain = text.len() == LENGTH && text.is_ascii() && Self::is_meant(text);
         let (checked, given) = text.split_at_checked(LENGTH - CHECKSUM)?;
@@ -61,19 +58,16 @@ impl ApiKey {
     }
 
     /// The identifier, which is no secret.
-    #[must_use]
     pub fn id(&self) -> CredentialId {
         self.id
     }
 
     /// The whole text.
-    #[must_use]
     pub fn expose(&self) -> &str {
         self.text.expose()
     }
 
     /// What the database has of the key.
-    #[must_use]
     pub fn fingerprint(&self) -> Fingerprint {
         self.text.fingerprint()
     }

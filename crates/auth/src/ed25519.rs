@@ -34,9 +34,8 @@ struct Signer(Ed25519KeyPair);
 
 impl Signer {
     fn new(key: &EncodingKey) -> Result<Self> {
-        Ed25519KeyPair::from_pkcs8_maybe_unchecked(key.as_bytes())
-            .map(Self)
-            .map_err(|_| ErrorKind::InvalidEddsaKey.into())
+        let pair = Ed25519KeyPair::from_pkcs8_maybe_unchecked(key.as_bytes());
+        Ok(Self(pair.map_err(|_| ErrorKind::InvalidEddsaKey)?))
     }
 }
 

@@ -1,13 +1,12 @@
-use std::future::Future;
 use std::ops::Deref;
-use std::pin::Pin;
 use std::sync::Arc;
 
 use actix_web::dev::Payload;
 use actix_web::http::StatusCode;
-use actix_web::http::header::{AUTHORIZATION, HeaderValue, WWW_AUTHENTICATE};
+use actix_web::http::header::{AUTHORIZATION, WWW_AUTHENTICATE};
 use actix_web::web::Data;
 use actix_web::{FromRequest, HttpRequest};
+use futures_util::future::LocalBoxFuture;
 use http_kit::Problem;
 use values::{CredentialId, Names as _, UserId};
 
@@ -25,32 +24,27 @@ pub struct Caller(Arc<Claims>);
 
 impl Caller {
     /// The user.
-    #[must_use]
     pub fn id(&self) -> UserId {
         self.0.id
     }
 
     /// The user's epoch when the token was issued.
-    #[must_use]
     pub fn epoch(&self) -> i64 {
         self.0.epoch
     }
 
     /// The credential that the token was issued for, if it can be revoked alone.
-    #[must_use]
     pub fn credential(&self) -> Option<CredentialId> {
         self.0.credential
     }
 
     /// The incarnation of the database that issued the token.
-    #[must_use]
     pub fn incarnation(&self) -> &str {
         &self.0.incarnation
     }
 
     /// The group of the user's account, which counts as one wherever users share something; `None` unless a stranger made
     /// the account.
-    #[must_use]
     pub fn group(&self) -> Option<&str> {
         self.0.group.as_deref()
     }
@@ -63,7 +57,6 @@ impl Caller {
     }
 
     /// The API key that acts for the user; `None` if the user acts.
-    #[must_use]
     pub fn key(&self) -> Option<CredentialId> {
         self.0.key_scopes.as_ref().and(self.0.credential)
     }
@@ -76,7 +69,6 @@ impl Caller {
     }
 
     /// Whether the user is a service account, and so no person.
-    #[must_use]
     pub fn is_service(&self) -> bool {
         self.0.service
     }
@@ -88,13 +80,11 @@ impl Caller {
     }
 
     /// The e-mail address as the user wrote it; `None` while it is unconfirmed.
-    #[must_use]
     pub fn email(&self) -> Option<&str> {
         self.0.email_verified.then_some(self.0.email.as_str())
     }
 
     /// The normalized e-mail address, by which tasks belong to users; `None` while it is unconfirmed.
-    #[must_use]
     pub fn normalized_email(&self) -> Option<String> {
         self.email().map(str::to_ascii_lowercase)
     }
@@ -138,11 +128,9 @@ impl Deref for AdminCaller {
 #[derive(Debug, Clone)]
 pub struct ServiceCaller(pub String);
 
-type ExtractFuture<T> = Pin<Box<dyn Future<Output = Result<T, Problem>>>>;
-
 impl FromRequest for MaybeCaller {
     type Error = Problem;
-    type Future = ExtractFuture<Self>;
+    type Future = LocalBoxFuture<'static, Result<Self, Problem>>;
 
     fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
         let request = request.clone();
@@ -158,7 +146,7 @@ impl FromRequest for MaybeCaller {
 
 impl FromRequest for Caller {
     type Error = Problem;
-    type Future = ExtractFuture<Self>;
+    type Future = LocalBoxFuture<'static, Result<Self, Problem>>;
 
     fn from_request(request: &HttpRequest, payload: &mut Payload) -> Self::Future {
         let caller = MaybeCaller::from_request(request, payload);
@@ -168,24 +156,21 @@ impl FromRequest for Caller {
 
 impl FromRequest for AdminCaller {
     type Error = Problem;
-    type Future = ExtractFuture<Self>;
+    type Future = LocalBoxFuture<'static, Result<Self, Problem>>;
 
     fn from_request(request: &HttpRequest, payload: &mut Payload) -> Self::Future {
         let caller = Caller::from_request(request, payload);
         Box::pin(async move {
             let caller = caller.await?;
-            if caller.is_admin() {
-                Ok(Self(caller))
-            } else {
-                Err(insufficient_scope(ADMIN_SCOPE))
-            }
+            let admin = caller.is_admin().then_some(Self(caller));
+            admin.ok_or_else(|| insufficient_scope(ADMIN_SCOPE))
         })
     }
 }
 
 impl FromRequest for ServiceCaller {
     type Error = Problem;
-    type Future = ExtractFuture<Self>;
+    type Future = LocalBoxFuture<'static, Result<Self, Problem>>;
 
     fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
         let request = request.clone();
@@ -243,10 +228,8 @@ async fn verify<Verified>(
 }
 
 fn not_ready() -> Problem {
-    Problem::unavailable(
-        "not-ready",
-        "Tokens cannot be verified yet. Try again shortly.",
-    )
+    let detail = "Tokens cannot be verified yet. Try again shortly.";
+    Problem::unavailable("not-ready", detail)
 }
 
 /// The API key that a request came with instead of a token, if it has the form of one. Whether it is one is for the user
@@ -265,7 +248,6 @@ pub fn presented_key(request: &HttpRequest) -> Result<Option<ApiKey>, Problem> {
 }
 
 /// `401 invalid-key`: there is no such API key, or it has ended.
-#[must_use]
 pub fn invalid_key() -> Problem {
     let reason = "The API key is unknown, or has ended or expired";
     let detail = format!("{reason}. Ask for another one.");
@@ -289,14 +271,11 @@ pub(crate) fn unauthenticated(rejection: Rejection) -> Problem {
 /// Adds `WWW-Authenticate` (RFC 6750 section 3) with these parameters, each after a comma.
 #[must_use]
 pub fn challenge(problem: Problem, parameters: &str) -> Problem {
-    match HeaderValue::try_from(format!(r#"Bearer realm="countersign"{parameters}"#)) {
-        Ok(challenge) => problem.header(WWW_AUTHENTICATE, challenge),
-        Err(_) => problem,
-    }
+    let challenge = format!(r#"Bearer realm="countersign"{parameters}"#);
+    problem.header(WWW_AUTHENTICATE, challenge)
 }
 
 /// `401 token-missing` (RFC 6750 section 3).
-#[must_use]
 pub fn token_missing() -> Problem {
     let detail = "This call needs an access token: send `Authorization: Bearer <token>`.";
     let problem = Problem::new(StatusCode::UNAUTHORIZED, "token-missing", detail);
@@ -304,7 +283,6 @@ pub fn token_missing() -> Problem {
 }
 
 /// `401 token-revoked`, for a token that is revoked for another reason than its epoch, such as a deleted user.
-#[must_use]
 pub fn token_revoked() -> Problem {
     unauthenticated(Rejection::Revoked)
 }
@@ -325,7 +303,6 @@ fn check_scopes(request: &HttpRequest, caller: &Caller) -> Result<(), Problem> {
 }
 
 /// `403 insufficient-scope`: the token is valid but has none of these scopes (RFC 6750 section 3.1).
-#[must_use]
 pub fn insufficient_scope(scopes: &str) -> Problem {
     let detail = format!("This call needs a token with the scope `{scopes}`.");
     let problem = Problem::new(StatusCode::FORBIDDEN, "insufficient-scope", detail);

@@ -30,14 +30,8 @@ pub struct FeedReader {
     incarnation: Option<String>,
     /// The cursor of the next changes; `None` until everything was read once.
     cursor: Option<String>,
-    full_read: Option<FullReadInProgress>,
+    full_read: Option<FullRead>,
     next_full_read: Instant,
-}
-
-#[derive(Debug, Default)]
-struct FullReadInProgress {
-    cursor: Option<String>,
-    pages: FullRead,
 }
 
 impl FeedReader {
@@ -48,7 +42,6 @@ impl FeedReader {
     pub const MAX_WAIT: Duration = Duration::from_secs(1);
 
     /// Creates a reader that has read nothing.
-    #[must_use]
     pub fn new(verifier: Arc<Verifier>) -> Self {
         Self {
             verifier,
@@ -104,31 +97,30 @@ impl FeedReader {
         let revocations = self.verifier.revocations();
         let read = self.full_read.get_or_insert_with(|| {
             revocations.start_full_read();
-            FullReadInProgress::default()
+            FullRead::default()
         });
         let is_first = read.cursor.is_none();
         let page = source.read(read.cursor.as_deref()).await?;
         if self.starts_over(&page) && !is_first {
             return Ok(false);
         }
-        self.add_page(&page);
+        self.add_page(page);
         Ok(true)
     }
 
-    fn add_page(&mut self, page: &RevocationFeed) {
+    fn add_page(&mut self, page: RevocationFeed) {
         let mut read = self.full_read.take().unwrap_or_default();
-        read.pages.add(&page.epochs);
-        let next = page.next.clone();
+        read.add(&page.epochs);
         if page.more {
-            read.cursor = Some(next);
+            read.cursor = Some(page.next);
             self.full_read = Some(read);
             return;
         }
         let revocations = self.verifier.revocations();
         revocations.set_max_token_lifetime(page.max_token_lifetime);
-        revocations.replace(read.pages);
+        revocations.replace(read);
         self.next_full_read = Instant::now() + FULL_READ_INTERVAL;
-        self.cursor.get_or_insert(next);
+        self.cursor.get_or_insert(page.next);
     }
 
     /// Starts from the beginning if the page is of another incarnation than those before it. From then on the verifier

@@ -111,7 +111,6 @@ const PLUGIN_PREFIX: &str = "/plugins/appmixer/utils/tasks/";
 const TASK_PREFIX: &str = "/people-task/";
 
 /// The entry of a call, by its method and its path as it is registered.
-#[must_use]
 pub fn key_route(method: &Method, path: &str) -> Option<&'static KeyRoute> {
     let method = match *method {
         Method::HEAD => &Method::GET,
@@ -128,7 +127,6 @@ pub fn key_route(method: &Method, path: &str) -> Option<&'static KeyRoute> {
 }
 
 /// `403 key-not-accepted`: the call takes tokens of people, but no API keys.
-#[must_use]
 pub fn key_not_accepted() -> Problem {
     Problem::new(
         StatusCode::FORBIDDEN,

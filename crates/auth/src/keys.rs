@@ -34,12 +34,11 @@ const PKCS8_PREFIX: [u8; 16] = [
 /// An Ed25519 private key. It discloses only its public half.
 pub struct SigningKey {
     pair: Ed25519KeyPair,
-    pkcs8: zeroize::Zeroizing<Vec<u8>>,
+    pub(crate) pkcs8: zeroize::Zeroizing<Vec<u8>>,
 }
 
 impl SigningKey {
     /// Makes a new key, as the PEM text that [`Self::from_pem`] parses.
-    #[must_use]
     pub fn generate_pem() -> Secret {
         let mut pkcs8 = zeroize::Zeroizing::new(PKCS8_PREFIX.to_vec());
         pkcs8.extend_from_slice(&rand::random::<[u8; 32]>());
@@ -64,19 +63,13 @@ impl SigningKey {
     }
 
     /// Signs bytes; the signature has 64 bytes (RFC 8032).
-    #[must_use]
     pub fn sign(&self, message: &[u8]) -> Vec<u8> {
         self.pair.sign(message).as_ref().to_vec()
     }
 
     /// The public half.
-    #[must_use]
     pub fn public(&self) -> PublicKey {
         PublicKey(self.pair.public_key().as_ref().to_vec())
-    }
-
-    pub(crate) fn pkcs8(&self) -> &[u8] {
-        &self.pkcs8
     }
 }
 
@@ -92,13 +85,11 @@ pub struct PublicKey(Vec<u8>);
 
 impl PublicKey {
     /// The 32 bytes.
-    #[must_use]
     pub fn as_bytes(&self) -> &[u8] {
         &self.0
     }
 
     /// The identifier of the key: its JWK thumbprint (RFC 7638).
-    #[must_use]
     pub fn key_id(&self) -> String {
         let x = URL_SAFE_NO_PAD.encode(&self.0);
         let canonical = format!(r#"{{"crv":"Ed25519","kty":"OKP","x":"{x}"}}"#);
@@ -106,7 +97,6 @@ impl PublicKey {
     }
 
     /// The key as a JSON Web Key.
-    #[must_use]
     pub fn jwk(&self) -> Jwk {
         Jwk {
             kty: "OKP".to_owned(),
@@ -143,7 +133,6 @@ pub struct Jwk {
 
 impl Jwk {
     /// The key, if it is an Ed25519 key whose `kid` is its thumbprint.
-    #[must_use]
     pub fn public_key(&self) -> Option<PublicKey> {
         let ed25519 = self.kty == "OKP" && self.crv == "Ed25519";
         let bytes = URL_SAFE_NO_PAD.decode(&self.x).ok()?;

@@ -18,7 +18,6 @@
 mod api_key;
 mod claims;
 mod ed25519;
-mod email_verification;
 mod extractors;
 mod feed_reader;
 mod key_routes;
@@ -30,8 +29,7 @@ mod signer;
 mod verifier;
 
 pub use api_key::{ApiKey, ExchangedKey};
-pub use claims::{ADMIN_SCOPE, Claims, Rejection, ServiceClaims, Subject};
-pub use email_verification::EmailVerification;
+pub use claims::{ADMIN_SCOPE, Claims, EmailVerification, Rejection, ServiceClaims, Subject};
 pub use extractors::{
     AdminCaller, AdminProblems, Caller, MaybeCaller, ServiceCaller, TokenProblems, challenge,
     insufficient_scope, invalid_key, presented_key, token_missing, token_revoked,

@@ -24,7 +24,6 @@ pub struct MailKey(hmac::Key);
 
 impl MailKey {
     /// Derives 32 bytes for a purpose from some parts, each of which is told apart from the others.
-    #[must_use]
     pub fn derive(&self, purpose: &str, parts: &[&[u8]]) -> [u8; 32] {
         let mut context = hmac::Context::with_key(&self.0);
         for part in std::iter::once(purpose.as_bytes()).chain(parts.iter().copied()) {
@@ -96,7 +95,6 @@ impl MailKeys {
     }
 
     /// Keys for another purpose, from secrets that a process has anyway. Whitespace around a secret does not count.
-    #[must_use]
     pub fn from_secrets(current: &Secret, previous: Option<&Secret>, purpose: &str) -> Self {
         Self {
             current: MailKey::from_secret(current, purpose),
@@ -105,7 +103,6 @@ impl MailKeys {
     }
 
     /// The key for what is made from now on.
-    #[must_use]
     pub fn current(&self) -> &MailKey {
         &self.current
     }
@@ -116,7 +113,6 @@ impl MailKeys {
     }
 
     /// The bearer token with which the notification worker authenticates.
-    #[must_use]
     pub fn worker_token(&self) -> Secret {
         self.current.worker_token()
     }
@@ -139,17 +135,14 @@ impl FromRequest for NotificationWorkerCaller {
     type Future = Ready<Result<Self, Problem>>;
 
     fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
-        ready(check(request))
-    }
-}
-
-fn check(request: &HttpRequest) -> Result<NotificationWorkerCaller, Problem> {
-    let token = bearer_token(request)?.ok_or_else(token_missing)?;
-    let keys = request.app_data::<Data<MailKeys>>();
-    if keys.is_some_and(|keys| keys.is_worker_token(token)) {
-        Ok(NotificationWorkerCaller)
-    } else {
-        Err(unauthenticated(Rejection::Invalid))
+        let check = || {
+            let token = bearer_token(request)?.ok_or_else(token_missing)?;
+            let keys = request.app_data::<Data<MailKeys>>();
+            let is_worker = keys.is_some_and(|keys| keys.is_worker_token(token));
+            let worker = is_worker.then_some(Self);
+            worker.ok_or_else(|| unauthenticated(Rejection::Invalid))
+        };
+        ready(check())
     }
 }
 

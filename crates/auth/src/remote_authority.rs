@@ -75,7 +75,6 @@ struct KeysFetched {
     succeeded: bool,
 }
 
-/// Why a request to the user service failed.
 #[derive(Debug, thiserror::Error)]
 enum FetchError {
     #[error("the user service's certificate was refused: {0}")]
@@ -118,20 +117,17 @@ impl RemoteAuthority {
     }
 
     /// The verifier that this authority keeps up to date.
-    #[must_use]
     pub fn verifier(&self) -> Arc<Verifier> {
         Arc::clone(&self.verifier)
     }
 
     /// Whether keys and epochs have been read completely.
-    #[must_use]
     pub fn is_ready(&self) -> bool {
         let has_polled = self.last_poll.load(Ordering::Acquire) > 0;
         has_polled && self.verifier.revocations().is_complete() && self.verifier.has_keys()
     }
 
     /// Whether the last poll is recent.
-    #[must_use]
     pub fn is_fresh(&self) -> bool {
         self.is_ready() && self.age() < STALE_AFTER
     }
@@ -220,7 +216,6 @@ impl RemoteAuthority {
     }
 }
 
-/// The feed at the user service.
 struct RemoteFeed<'a>(&'a RemoteAuthority);
 
 impl FeedSource for RemoteFeed<'_> {

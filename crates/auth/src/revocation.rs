@@ -58,13 +58,9 @@ struct Known {
 impl Known {
     fn raised(&self, id: RevocableId) -> CompactEpoch {
         let listed = self.listed.binary_search_by_key(&id, |(id, _)| *id);
-        let listed = listed.ok().and_then(|at| self.listed.get(at));
-        let recent = [&self.recent, &self.earlier].map(|epochs| epochs.get(&id));
-        let all = recent
-            .into_iter()
-            .flatten()
-            .chain(listed.map(|(_, epoch)| epoch));
-        all.copied().max().unwrap_or(0)
+        let listed = listed.ok().and_then(|at| Some(&self.listed.get(at)?.1));
+        let known = [listed, self.recent.get(&id), self.earlier.get(&id)];
+        known.into_iter().flatten().copied().max().unwrap_or(0)
     }
 }
 
@@ -151,19 +147,22 @@ impl Revocations {
     }
 }
 
-/// The pages of a full read so far.
 #[derive(Debug, Default)]
-pub(crate) struct FullRead(Vec<(RevocableId, CompactEpoch)>);
+pub(crate) struct FullRead {
+    /// The cursor of the next page; `None` before the first.
+    pub(crate) cursor: Option<String>,
+    epochs: Vec<(RevocableId, CompactEpoch)>,
+}
 
 impl FullRead {
     pub(crate) fn add(&mut self, page: &[(RevocableId, i64)]) {
         let page = page.iter().map(|(id, epoch)| (*id, compact(*epoch)));
-        self.0.extend(page);
+        self.epochs.extend(page);
     }
 
     /// Sorted by identifier, each with the highest of its epochs.
     fn into_sorted(self) -> Vec<(RevocableId, CompactEpoch)> {
-        let Self(mut epochs) = self;
+        let Self { mut epochs, .. } = self;
         epochs.sort_unstable_by_key(|(id, epoch)| (*id, Reverse(*epoch)));
         epochs.dedup_by_key(|(id, _)| *id);
         epochs.shrink_to_fit();

@@ -29,7 +29,6 @@ impl Signer {
     pub const SERVICE_TOKEN_LIFETIME: Duration = Duration::from_secs(60);
 
     /// Signs with `key`. Tokens signed with `others`, the previous or the next key, are also valid.
-    #[must_use]
     pub fn new(
         key: &SigningKey,
         others: &[SigningKey],
@@ -40,7 +39,7 @@ impl Signer {
         ed25519::install();
         let all = std::iter::once(key).chain(others);
         Self {
-            key: EncodingKey::from_ed_der(key.pkcs8()),
+            key: EncodingKey::from_ed_der(&key.pkcs8),
             key_id: key.public().key_id(),
             published: JwkSet {
                 keys: all.map(|key| key.public().jwk()).collect(),
@@ -52,7 +51,6 @@ impl Signer {
     }
 
     /// How long the tokens of users are valid.
-    #[must_use]
     pub fn lifetime(&self) -> Duration {
         self.lifetime
     }

@@ -2,6 +2,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use jsonwebtoken::errors::ErrorKind;
 use jsonwebtoken::{
     Algorithm, DecodingKey, TokenData, Validation, decode, decode_header, get_current_timestamp,
 };
@@ -18,7 +19,6 @@ pub const MAX_TOKEN_LIFETIME: Duration = Duration::from_secs(365 * 24 * 3600);
 const MAX_TOKEN_BYTES: usize = 8 * 1024;
 const MAX_CACHED_TOKENS: u64 = 10_000;
 
-/// A token with a valid signature.
 #[derive(Debug, Clone)]
 struct VerifiedToken {
     claims: Arc<Claims>,
@@ -38,7 +38,6 @@ pub struct Verifier {
 
 impl Verifier {
     /// Creates a verifier without keys. It rejects all tokens until [`Verifier::set_keys`].
-    #[must_use]
     pub fn new(issuer: &str, audience: &str) -> Self {
         ed25519::install();
         Self {
@@ -53,28 +52,19 @@ impl Verifier {
     /// Replaces the keys. Ignores keys that are not Ed25519 or not named by their thumbprint.
     pub fn set_keys(&self, published: &JwkSet) {
         let known = published.keys.iter().filter_map(|jwk| {
-            let key = jwk.public_key()?;
-            Some((
-                jwk.kid.clone(),
-                Arc::new(DecodingKey::from_ed_der(key.as_bytes())),
-            ))
+            let key = DecodingKey::from_ed_der(jwk.public_key()?.as_bytes());
+            Some((jwk.kid.clone(), Arc::new(key)))
         });
         let keys = known.collect();
         *self.keys.write() = keys;
     }
 
     /// Whether any key is known.
-    #[must_use]
     pub fn has_keys(&self) -> bool {
         !self.keys.read().is_empty()
     }
 
-    fn knows_key(&self, kid: &str) -> bool {
-        self.keys.read().contains_key(kid)
-    }
-
     /// What is known of the revocation feed.
-    #[must_use]
     pub fn revocations(&self) -> &Revocations {
         &self.revocations
     }
@@ -93,7 +83,7 @@ impl Verifier {
             None => self.verify_new(token, hash)?,
         };
         // Checked last, because the key may be withdrawn while a token is verified with it.
-        if !self.knows_key(&kid) {
+        if !self.keys.read().contains_key(&*kid) {
             return Err(Rejection::UnknownKey);
         }
         let now = get_current_timestamp();
@@ -140,13 +130,12 @@ impl Verifier {
         let kid = header.kid.ok_or(Rejection::Invalid)?;
         let key = self.keys.read().get(&kid).cloned();
         let key = key.ok_or(Rejection::UnknownKey)?;
-        let decoded: Result<TokenData<C>, _> = decode(token, &key, validation);
-        match decoded {
+        match decode(token, &key, validation) {
             Ok(TokenData { claims, .. }) => Ok((kid, claims)),
-            Err(error) => match error.kind() {
-                jsonwebtoken::errors::ErrorKind::ExpiredSignature => Err(Rejection::Expired),
-                _ => Err(Rejection::Invalid),
-            },
+            Err(error) if matches!(error.kind(), ErrorKind::ExpiredSignature) => {
+                Err(Rejection::Expired)
+            }
+            Err(_) => Err(Rejection::Invalid),
         }
     }
 }

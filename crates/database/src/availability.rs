@@ -37,7 +37,6 @@ pub(crate) struct Availability {
 
 #[derive(Debug, Default)]
 struct State {
-    /// The last attempt to connect, if it failed.
     failed: Option<FailedAttempt>,
     /// When the disk was last found full, until it is known to have space.
     full: Option<Instant>,
@@ -114,16 +113,18 @@ impl Availability {
     }
 
     /// Checks the server on a connection. Returns why it cannot be used.
-    ///
-    /// # Errors
-    /// The check failed.
     pub(crate) fn check(
         &self,
         connection: &mut PgConnection,
     ) -> Result<Option<&'static str>, Error> {
         if is_read_only(connection)? {
             self.state.lock().read_only = Some(Instant::now());
-            observer::put_outcome(connection, Outcome::read_only(READ_ONLY));
+            let outcome = Outcome {
+                responded: Some(true),
+                trouble: Some(Trouble::ReadOnly(READ_ONLY.to_owned())),
+                ..Outcome::default()
+            };
+            observer::put_outcome(connection, outcome);
             return Ok(Some(READ_ONLY));
         }
         let full = self.state.lock().full;
@@ -141,14 +142,11 @@ impl Availability {
     /// Whether a connection that was opened then may lead to a server that only reads, while a new one may lead to the
     /// primary. A connection also keeps the `default_transaction_read_only` of its beginning.
     pub(crate) fn is_outdated(&self, opened: Instant) -> bool {
-        self.state
-            .lock()
-            .read_only
-            .is_some_and(|found| opened < found)
+        let found = self.state.lock().read_only;
+        found.is_some_and(|found| opened < found)
     }
 }
 
-/// Whether the server refuses changes.
 pub(crate) fn is_read_only(connection: &mut PgConnection) -> Result<bool, DieselError> {
     sql::<Bool>("SELECT pg_is_in_recovery() OR current_setting('transaction_read_only')::bool")
         .get_result(connection)

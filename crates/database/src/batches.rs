@@ -51,7 +51,6 @@ pub struct Batches<Request, Response, E> {
     queue: mpsc::Sender<(Request, Caller<Response, E>)>,
 }
 
-/// Who waits for a response.
 #[derive(Debug)]
 struct Caller<Response, E> {
     reply: oneshot::Sender<Result<Response, E>>,
@@ -114,9 +113,8 @@ where
         let caller = Caller { reply, span };
         let queued = self.queue.try_send((request, caller));
         queued.map_err(|_| Error::Busy)?;
-        outcome
-            .await
-            .unwrap_or_else(|_| Err(Error::Panicked.into()))
+        let outcome = outcome.await;
+        outcome.unwrap_or_else(|_| Err(Error::Panicked.into()))
     }
 }
 
@@ -201,15 +199,11 @@ pub type Lookups<Key, Row> = Batches<Key, Option<Row>, Error>;
 type Find<Key, Row> = fn(&mut Connection, &[Key]) -> Result<HashMap<Key, Row>, Error>;
 
 /// Starts lookups with `find`, like [`Batches::new`].
-pub fn lookups<Key, Row>(
+pub fn lookups<Key: Copy + Eq + Hash + Send + Sync + 'static, Row: Clone + Send + 'static>(
     database: Database,
     limits: BatchLimits,
     find: Find<Key, Row>,
-) -> Lookups<Key, Row>
-where
-    Key: Copy + Eq + Hash + Send + Sync + 'static,
-    Row: Clone + Send + 'static,
-{
+) -> Lookups<Key, Row> {
     Batches::new(database, limits, move |connection, keys: &[Key], _| {
         let rows = find(connection, keys)?;
         let outcomes = keys.iter().map(|key| Some(Ok(rows.get(key).cloned())));

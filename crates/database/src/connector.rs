@@ -46,7 +46,6 @@ impl Session {
     }
 }
 
-/// Opens and checks the connections of the pool.
 pub(crate) struct Connector {
     manager: ConnectionManager<PgConnection>,
     options: PoolOptions,
@@ -82,10 +81,8 @@ impl Connector {
     }
 
     fn is_trusted(&self, session: &Session) -> bool {
-        let broken = *self.found_broken.lock();
-        session
-            .last_success
-            .is_some_and(|at| at.elapsed() < TRUSTED_FOR && broken < Some(at))
+        let (broken, last) = (*self.found_broken.lock(), session.last_success);
+        last.is_some_and(|at| at.elapsed() < TRUSTED_FOR && broken < Some(at))
     }
 
     fn record_broken(&self) {
@@ -134,7 +131,6 @@ impl ManageConnection for Connector {
 pub(crate) struct ConnectGate(Arc<RwLock<bool>>);
 
 impl ConnectGate {
-    /// Runs `connect` unless the gate is closed.
     fn run<T>(&self, connect: impl FnOnce() -> T) -> Option<T> {
         let closed = self.0.read();
         (!*closed).then(connect)

@@ -1,4 +1,3 @@
-use diesel::r2d2::PoolError;
 use diesel::result::{DatabaseErrorInformation, DatabaseErrorKind, Error as DieselError};
 
 /// The error below an [`Error`].
@@ -35,7 +34,6 @@ pub enum Error {
 
 impl Error {
     /// The name of the constraint that the statement violated.
-    #[must_use]
     pub fn violated_constraint(&self) -> Option<&str> {
         match self {
             Self::Statement(DieselError::DatabaseError(
@@ -62,7 +60,6 @@ impl Error {
     }
 
     /// Whether no statement would succeed now. The pool logs that once for all.
-    #[must_use]
     pub fn is_outage(&self) -> bool {
         matches!(self, Self::Busy | Self::Unavailable(_))
     }
@@ -95,12 +92,6 @@ impl From<DieselError> for Error {
     }
 }
 
-impl From<PoolError> for Error {
-    fn from(error: PoolError) -> Self {
-        Self::Unavailable(Box::new(error))
-    }
-}
-
 /// Whether the connection can no longer be used, because the server, the network or an administrator ended it.
 pub(crate) fn is_connection_loss(error: &DieselError) -> bool {
     matches!(
@@ -121,12 +112,10 @@ const RESOURCES: [&str; 3] = ["pgsql_tmp", "temp_file_limit", "max_locks_per_tra
 /// Whether the server could not run the statement for want of a resource, as in the SQLSTATE class 53: an operator must
 /// help, and nothing is wrong with the statement.
 pub(crate) fn lacks_resources(information: &(dyn DatabaseErrorInformation + Send + Sync)) -> bool {
-    let texts = [
-        information.message(),
-        information.hint().unwrap_or_default(),
-    ];
+    let (message, hint) = (information.message(), information.hint());
+    let texts = [message, hint.unwrap_or_default()];
     let names = |name: &&str| texts.iter().any(|text| text.contains(name));
-    names_file(information.message())
+    names_file(message)
         || RESOURCES.iter().any(names)
         || names(&"out of memory")
         || is_disk_full(information)

@@ -279,10 +279,8 @@ fn run_pending(
     migrations: EmbeddedMigrations,
 ) -> Result<(), MigrationError> {
     first_missing(connection, schema, &needed_versions(&migrations)?)?;
-    let pending = connection
-        .pending_migrations(migrations)
-        .map_err(MigrationError::Migration)?;
-    for migration in pending {
+    let pending = connection.pending_migrations(migrations);
+    for migration in pending.map_err(MigrationError::Migration)? {
         run_with_retries(connection, &migration)?;
         tracing::info!(schema, version = %migration.name(), "migrated");
     }

@@ -59,16 +59,6 @@ pub(crate) struct Outcome {
     pub(crate) trouble: Option<Trouble>,
 }
 
-impl Outcome {
-    pub(crate) fn read_only(reason: &str) -> Self {
-        Self {
-            responded: Some(true),
-            trouble: Some(Trouble::ReadOnly(reason.to_owned())),
-            ..Self::default()
-        }
-    }
-}
-
 /// Why the whole database is of no use, with the server's message.
 #[derive(Debug)]
 pub(crate) enum Trouble {
@@ -102,9 +92,8 @@ pub(crate) fn limit_statements(
 pub(crate) fn take_outcome(connection: &mut PgConnection) -> Outcome {
     let observer = connection.instrumentation();
     let observer = observer.downcast_mut::<StatementObserver>();
-    observer.map_or_else(Outcome::default, |observer| {
-        std::mem::take(&mut observer.outcome)
-    })
+    let outcome = observer.map(|observer| std::mem::take(&mut observer.outcome));
+    outcome.unwrap_or_default()
 }
 
 /// Sets what the next call of [`take_outcome`] takes.

@@ -3,6 +3,7 @@ use std::time::{Duration, Instant};
 
 use diesel::connection::Connection as _;
 use diesel::r2d2::{NopErrorHandler, Pool};
+use diesel::result::Error as DieselError;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::availability::{Availability, UNREACHABLE};
@@ -48,7 +49,6 @@ pub struct ServicePools {
 impl ServicePools {
     /// Creates the pools of a service, which together have the connections that the settings allow. A quarter of
     /// them, at least one, are for lists. Each new one of the others first runs the statements `on_connect`.
-    #[must_use]
     pub fn connect(settings: &DatabaseSettings, on_connect: &'static str) -> Self {
         let lists = (settings.pool_size / 4).max(1);
         let others = settings.pool_size.saturating_sub(lists).max(1);
@@ -80,7 +80,6 @@ impl ServicePools {
 impl Database {
     /// Creates the pool of a worker. It connects in the background, so an unavailable database does not stop the
     /// start.
-    #[must_use]
     pub fn connect(settings: &DatabaseSettings) -> Self {
         let options = PoolOptions {
             limits: StatementLimits::WORKER,
@@ -90,7 +89,6 @@ impl Database {
     }
 
     /// Creates a pool like [`Database::connect`], with other options.
-    #[must_use]
     pub fn connect_with(settings: &DatabaseSettings, options: PoolOptions) -> Self {
         Self::open(settings, options, Arc::default())
     }
@@ -127,12 +125,10 @@ impl Database {
     /// # Errors
     /// What the closure returns, or [`Error`] when no connection is free in time. When the closure fails after the
     /// server ended one of its statements, that is the error: [`Error::Contended`].
-    pub async fn run<T, E, F>(&self, work: F) -> Result<T, E>
-    where
-        F: FnOnce(&mut Connection) -> Result<T, E> + Send + 'static,
-        T: Send + 'static,
-        E: From<Error> + Send + 'static,
-    {
+    pub async fn run<T: Send + 'static, E: From<Error> + Send + 'static>(
+        &self,
+        work: impl FnOnce(&mut Connection) -> Result<T, E> + Send + 'static,
+    ) -> Result<T, E> {
         let started = Instant::now();
         let permit = self.permit().await?;
         metrics::histogram!("database_wait_seconds").record(started.elapsed().as_secs_f64());
@@ -142,7 +138,8 @@ impl Database {
         let done = tokio::task::spawn_blocking(move || {
             let _permit = permit;
             span.in_scope(|| {
-                let mut session = sessions.pool.get().map_err(Error::from)?;
+                let session = sessions.pool.get();
+                let mut session = session.map_err(|error| Error::Unavailable(error.into()))?;
                 let done = work(&mut session.connection);
                 let outcome = session.finish_use();
                 availability.record(outcome.trouble);
@@ -159,12 +156,10 @@ impl Database {
     ///
     /// # Errors
     /// What the closure returns, or [`Error`] when no connection is free in time or the commit fails.
-    pub async fn transaction<T, E, F>(&self, work: F) -> Result<T, E>
-    where
-        F: FnOnce(&mut Connection) -> Result<T, E> + Send + 'static,
-        T: Send + 'static,
-        E: From<Error> + Send + 'static,
-    {
+    pub async fn transaction<T: Send + 'static, E: From<Error> + Send + 'static>(
+        &self,
+        work: impl FnOnce(&mut Connection) -> Result<T, E> + Send + 'static,
+    ) -> Result<T, E> {
         self.run(move |connection| transaction(connection, work))
             .await
     }
@@ -217,23 +212,17 @@ pub fn transaction<T, E: From<Error>>(
     connection: &mut Connection,
     work: impl FnOnce(&mut Connection) -> Result<T, E>,
 ) -> Result<T, E> {
-    let done = connection.transaction(|connection| work(connection).map_err(Failure::Work));
-    done.map_err(|failure| match failure {
-        Failure::Work(error) => error,
-        Failure::Transaction(error) => Error::from(error).into(),
+    let mut failure = None;
+    let done = connection.transaction(|connection| {
+        work(connection).map_err(|error| {
+            failure = Some(error);
+            DieselError::RollbackTransaction
+        })
+    });
+    done.map_err(|error| match (error, failure) {
+        (DieselError::RollbackTransaction, Some(failure)) => failure,
+        (error, _) => Error::from(error).into(),
     })
-}
-
-/// What ended a transaction without a commit: the work, or the transaction itself.
-enum Failure<E> {
-    Work(E),
-    Transaction(diesel::result::Error),
-}
-
-impl<E> From<diesel::result::Error> for Failure<E> {
-    fn from(error: diesel::result::Error) -> Self {
-        Self::Transaction(error)
-    }
 }
 
 impl std::fmt::Debug for Database {

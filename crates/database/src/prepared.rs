@@ -17,19 +17,18 @@ use diesel::{PgConnection, QueryResult, RunQueryDsl};
 /// a statement of several data-modifying CTEs. Connections cache a prepared statement for every text, so
 /// texts must be constants.
 pub fn prepared(sql: &'static str) -> Prepared<()> {
-    Prepared {
-        sql: Cow::Borrowed(sql),
-        values: (),
-        is_cached: true,
-        columns: PhantomData,
-    }
+    composed(sql, (), true)
 }
 
 /// A raw statement that is put together from parts. Connections prepare it once if it `is_cached`, which must be so
 /// for few texts only: each connection keeps them for ever.
-pub fn composed<Values>(sql: String, values: Values, is_cached: bool) -> Prepared<Values> {
+pub fn composed<Values>(
+    sql: impl Into<Cow<'static, str>>,
+    values: Values,
+    is_cached: bool,
+) -> Prepared<Values> {
     Prepared {
-        sql: Cow::Owned(sql),
+        sql: sql.into(),
         values,
         is_cached,
         columns: PhantomData,
@@ -120,7 +119,6 @@ impl<Values, Columns> Query for Prepared<Values, Columns> {
 impl<Values, Columns> RunQueryDsl<PgConnection> for Prepared<Values, Columns> {}
 
 /// A duration as an SQL interval, to be added to the database's clock, which all replicas share.
-#[must_use]
 pub fn interval(duration: Duration) -> PgInterval {
     PgInterval::from_microseconds(i64::try_from(duration.as_micros()).unwrap_or(i64::MAX))
 }

@@ -6,7 +6,6 @@ use crate::Error;
 ///
 /// `503 overloaded` when the database is busy or ended the statement, `503 database-unavailable` when it
 /// cannot be reached or does not accept changes, and an opaque `500` for anything else.
-#[must_use]
 pub fn database_problem(error: Error) -> Problem {
     match error {
         Error::Busy => overloaded(),
@@ -23,17 +22,13 @@ pub fn database_problem(error: Error) -> Problem {
 }
 
 fn overloaded() -> Problem {
-    Problem::unavailable(
-        "overloaded",
-        "The service is overloaded. Try again shortly.",
-    )
+    let detail = "The service is overloaded. Try again shortly.";
+    Problem::unavailable("overloaded", detail)
 }
 
 fn unavailable() -> Problem {
-    Problem::unavailable(
-        "database-unavailable",
-        "The database is unavailable. Try again shortly.",
-    )
+    let detail = "The database is unavailable. Try again shortly.";
+    Problem::unavailable("database-unavailable", detail)
 }
 
 http_kit::problem_responses! {

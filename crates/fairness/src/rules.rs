@@ -33,7 +33,6 @@ pub struct Remainder(pub u64);
 
 impl Remainder {
     /// How many more units an owner that holds `own` of `total` may have.
-    #[must_use]
     pub fn room(self, own: u64, total: u64) -> u64 {
         let free = self.0.saturating_sub(total);
         // The largest n for which own + n <= (free - n) / FREE_PER_HELD.

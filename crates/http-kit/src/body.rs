@@ -1,12 +1,10 @@
-use std::future::Future;
-use std::pin::Pin;
-
 use actix_web::dev::Payload;
 use actix_web::http::StatusCode;
 use actix_web::http::header::CONTENT_LENGTH;
 use actix_web::{FromRequest, HttpRequest};
 use bytes::BytesMut;
 use futures_util::StreamExt as _;
+use futures_util::future::LocalBoxFuture;
 use serde_json::{Map, Value};
 use values::Invalid;
 
@@ -26,11 +24,9 @@ pub struct JsonBody(pub Fields);
 #[derive(Debug)]
 pub struct OptionalJsonBody(pub Fields);
 
-type ExtractFuture<T> = Pin<Box<dyn Future<Output = Result<T, Problem>>>>;
-
 impl FromRequest for JsonBody {
     type Error = Problem;
-    type Future = ExtractFuture<Self>;
+    type Future = LocalBoxFuture<'static, Result<Self, Problem>>;
 
     fn from_request(request: &HttpRequest, payload: &mut Payload) -> Self::Future {
         let (request, payload) = (request.clone(), payload.take());
@@ -44,17 +40,16 @@ impl FromRequest for JsonBody {
 
 impl FromRequest for OptionalJsonBody {
     type Error = Problem;
-    type Future = ExtractFuture<Self>;
+    type Future = LocalBoxFuture<'static, Result<Self, Problem>>;
 
     fn from_request(request: &HttpRequest, payload: &mut Payload) -> Self::Future {
         let (request, payload) = (request.clone(), payload.take());
         Box::pin(async move {
             let bytes = read(&request, payload).await?;
-            if bytes.is_empty() {
-                return Ok(Self(Fields::new(Map::new())));
+            if !bytes.is_empty() {
+                check_headers(&request)?;
             }
-            check_headers(&request)?;
-            if bytes.trim_ascii() == b"null" {
+            if bytes.is_empty() || bytes.trim_ascii() == b"null" {
                 return Ok(Self(Fields::new(Map::new())));
             }
             parse_object(bytes).map(Self)
@@ -63,13 +58,9 @@ impl FromRequest for OptionalJsonBody {
 }
 
 /// `413 body-too-large`, for a body longer than [`BODY_LIMIT`].
-#[must_use]
 pub fn body_too_large() -> Problem {
-    Problem::new(
-        StatusCode::PAYLOAD_TOO_LARGE,
-        "body-too-large",
-        "The body must have at most 256 KiB (262144 bytes).",
-    )
+    let detail = "The body must have at most 256 KiB (262144 bytes).";
+    Problem::new(StatusCode::PAYLOAD_TOO_LARGE, "body-too-large", detail)
 }
 
 async fn read(request: &HttpRequest, mut payload: Payload) -> Result<BytesMut, Problem> {
@@ -94,10 +85,8 @@ fn parse_object(bytes: BytesMut) -> Result<Fields, Problem> {
     let error = match serde_json::from_slice(&bytes) {
         Ok(Value::Object(object)) => return Ok(Fields::of_body(object, bytes.freeze())),
         Ok(_) => {
-            return wrong(
-                "body",
-                Invalid::new("invalid-type", "Must be a JSON object."),
-            );
+            let invalid = Invalid::new("invalid-type", "Must be a JSON object.");
+            return wrong("body", invalid);
         }
         Err(error) => error,
     };
@@ -110,19 +99,12 @@ fn parse_object(bytes: BytesMut) -> Result<Fields, Problem> {
 }
 
 /// `400 incomplete-body`, for a body that ends before its declared length.
-#[must_use]
 pub fn incomplete_body() -> Problem {
-    Problem::new(
-        StatusCode::BAD_REQUEST,
-        "incomplete-body",
-        "The body ended before its declared length. Send it again.",
-    )
+    let detail = "The body ended before its declared length. Send it again.";
+    Problem::new(StatusCode::BAD_REQUEST, "incomplete-body", detail)
 }
 
 pub(crate) fn malformed_json(line: usize, column: usize) -> Problem {
-    Problem::new(
-        StatusCode::BAD_REQUEST,
-        "malformed-json",
-        format!("The body is not JSON: see line {line}, column {column}."),
-    )
+    let detail = format!("The body is not JSON: see line {line}, column {column}.");
+    Problem::new(StatusCode::BAD_REQUEST, "malformed-json", detail)
 }

@@ -74,11 +74,8 @@ pub(crate) fn explain(body: &[u8]) -> Option<Problem> {
             )
         }
     };
-    Some(Problem::new(
-        StatusCode::BAD_REQUEST,
-        "malformed-json",
-        detail,
-    ))
+    let status = StatusCode::BAD_REQUEST;
+    Some(Problem::new(status, "malformed-json", detail))
 }
 
 fn compressed_body() -> Problem {
@@ -93,11 +90,8 @@ pub(crate) fn unsupported_media_type() -> Problem {
 }
 
 fn refusal(detail: impl Into<String>) -> Problem {
-    Problem::new(
-        StatusCode::UNSUPPORTED_MEDIA_TYPE,
-        "unsupported-media-type",
-        detail.into(),
-    )
+    let status = StatusCode::UNSUPPORTED_MEDIA_TYPE;
+    Problem::new(status, "unsupported-media-type", detail.into())
 }
 
 #[cfg(test)]

@@ -20,7 +20,6 @@ pub struct DocumentedProblem {
 
 impl DocumentedProblem {
     /// Documents a problem. Without `when`, its own `detail` describes it.
-    #[must_use]
     pub fn new(problem: impl Into<Problem>, when: Option<&'static str>) -> Self {
         let problem = problem.into();
         let when = when.map_or_else(|| problem.body().detail, str::to_owned);
@@ -34,7 +33,6 @@ pub trait ProblemGroup {
     fn problems() -> Vec<DocumentedProblem>;
 
     /// One response for each status, with an example for each code.
-    #[must_use]
     fn responses() -> BTreeMap<String, RefOr<Response>> {
         let mut by_status: BTreeMap<String, Vec<DocumentedProblem>> = BTreeMap::new();
         for documented in Self::problems() {

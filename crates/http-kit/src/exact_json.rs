@@ -104,11 +104,8 @@ fn is_exact(text: &str) -> bool {
 /// exponent is too large. Zero has no sign.
 fn decimal(text: &str) -> Option<(bool, String, i64)> {
     let (mantissa, exponent) = text.split_once(['e', 'E']).unwrap_or((text, "0"));
-    let unsigned = mantissa.strip_prefix('-');
-    let (whole, fraction) = unsigned
-        .unwrap_or(mantissa)
-        .split_once('.')
-        .unwrap_or((unsigned.unwrap_or(mantissa), ""));
+    let unsigned = mantissa.strip_prefix('-').unwrap_or(mantissa);
+    let (whole, fraction) = unsigned.split_once('.').unwrap_or((unsigned, ""));
     let digits = format!("{whole}{fraction}");
     let significant = digits.trim_end_matches('0');
     let dropped = i64::try_from(digits.len() - significant.len()).ok()?;
@@ -121,7 +118,8 @@ fn decimal(text: &str) -> Option<(bool, String, i64)> {
         .ok()?
         .checked_add(dropped)?
         .checked_sub(i64::try_from(fraction.len()).ok()?)?;
-    Some((unsigned.is_some(), significant.to_owned(), exponent))
+    let is_negative = mantissa.starts_with('-');
+    Some((is_negative, significant.to_owned(), exponent))
 }
 
 impl<'de: 'a, 'a> Deserialize<'de> for Members<'a> {

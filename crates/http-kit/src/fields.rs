@@ -17,7 +17,6 @@ pub struct Fields {
 
 impl Fields {
     /// Starts to parse an object.
-    #[must_use]
     pub fn new(object: Map<String, Value>) -> Self {
         Self::of_body(object, Bytes::new())
     }
@@ -84,7 +83,6 @@ impl Fields {
     }
 
     /// All fields, as the parser read them.
-    #[must_use]
     pub fn object(&self) -> &Map<String, Value> {
         &self.object
     }
@@ -95,7 +93,6 @@ impl Fields {
     }
 
     /// Whether a field is present and not null.
-    #[must_use]
     pub fn has(&self, name: &str) -> bool {
         self.object.get(name).is_some_and(|value| !value.is_null())
     }
@@ -241,13 +238,6 @@ pub fn json_object(value: &Value, max_bytes: usize) -> Result<&Map<String, Value
         return Err(Invalid::new("too-long", message));
     }
     Ok(object)
-}
-
-impl FieldValue for Map<String, Value> {
-    fn from_json(value: &Value) -> Result<Self, Invalid> {
-        let wrong = || Invalid::new("invalid-type", "Must be an object.");
-        value.as_object().cloned().ok_or_else(wrong)
-    }
 }
 
 #[cfg(test)]

@@ -18,7 +18,6 @@ pub enum TrustedProxies<'a> {
 }
 
 /// The address of the client; `None` only if it is the peer's and the socket has just been closed.
-#[must_use]
 pub fn client_address(request: &HttpRequest, trusted: TrustedProxies<'_>) -> Option<IpAddr> {
     let peer = peer_address(request);
     let entries: Vec<_> = entries(request, "x-forwarded-for").collect();
@@ -37,8 +36,19 @@ pub fn client_address(request: &HttpRequest, trusted: TrustedProxies<'_>) -> Opt
     }
 }
 
+/// The unit by which a client is limited: an IPv4 address, or the /64 network of an IPv6 address, because
+/// a client usually has the whole network.
+pub fn client_network(address: IpAddr) -> IpAddr {
+    match address.to_canonical() {
+        IpAddr::V6(address) => {
+            let [a, b, c, d, ..] = address.segments();
+            Ipv6Addr::new(a, b, c, d, 0, 0, 0, 0).into()
+        }
+        address @ IpAddr::V4(_) => address,
+    }
+}
+
 /// The value that the nearest proxy sent in a header such as `X-Forwarded-Proto`; `None` if it is not trusted.
-#[must_use]
 pub fn forwarded<'a>(
     request: &'a HttpRequest,
     name: &str,
@@ -95,7 +105,7 @@ mod tests {
     use actix_web::test::TestRequest;
     use app_config::{Networks, SettingValue as _};
 
-    use super::{TrustedProxies, client_address, forwarded};
+    use super::{TrustedProxies, client_address, client_network, forwarded};
 
     fn request(peer: &str, headers: &[(&str, &str)]) -> HttpRequest {
         let peer = format!("{peer}:1234").parse().unwrap();
@@ -204,5 +214,19 @@ mod tests {
         assert_eq!(scheme("10.0.0.2", "é, https").as_deref(), Some("https"));
         assert_eq!(scheme("10.0.0.2", "https, é"), None);
         assert_eq!(scheme("203.0.113.9", "https"), None);
+    }
+
+    #[test]
+    fn an_ipv6_network_is_one_client_and_a_mapped_address_is_ipv4() {
+        for (address, network) in [
+            ("2001:db8:1:2:3:4:5:6", "2001:db8:1:2::"),
+            ("2001:db8:1:2::", "2001:db8:1:2::"),
+            ("2001:db8:1:3::1", "2001:db8:1:3::"),
+            ("::ffff:192.0.2.7", "192.0.2.7"),
+            ("192.0.2.7", "192.0.2.7"),
+        ] {
+            let counted = client_network(address.parse().unwrap());
+            assert_eq!(counted.to_string(), network, "{address}");
+        }
     }
 }

@@ -28,8 +28,10 @@ const FAILING: &str = "failing";
 #[derive(Clone)]
 struct Check {
     is_required: bool,
-    run: Arc<dyn Fn() -> BoxFuture<'static, Checked> + Send + Sync>,
+    run: Run,
 }
+
+type Run = Arc<dyn Fn() -> BoxFuture<'static, Checked> + Send + Sync>;
 
 /// The outcome of a check. A check that fails gives a reason if there is more to say than its name does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,7 +60,7 @@ pub struct Health {
 }
 
 /// The response of `/readyz`.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Default, Serialize)]
 struct Readiness {
     #[serde(skip)]
     ready: bool,
@@ -77,7 +79,8 @@ impl Health {
         F: Fn() -> R + Send + Sync + 'static,
         R: Future<Output: Into<Checked>> + Send + 'static,
     {
-        self.with(name, true, check)
+        let run = move || check().map(Into::into).boxed();
+        self.with(name, true, Arc::new(run))
     }
 
     /// Adds a check that is reported but does not affect readiness.
@@ -87,15 +90,11 @@ impl Health {
         F: Fn() -> R + Send + Sync + 'static,
         R: Future<Output: Into<Checked>> + Send + 'static,
     {
-        self.with(name, false, check)
+        let run = move || check().map(Into::into).boxed();
+        self.with(name, false, Arc::new(run))
     }
 
-    fn with<F, R>(mut self, name: &'static str, is_required: bool, check: F) -> Self
-    where
-        F: Fn() -> R + Send + Sync + 'static,
-        R: Future<Output: Into<Checked>> + Send + 'static,
-    {
-        let run = Arc::new(move || check().map(Into::into).boxed());
+    fn with(mut self, name: &'static str, is_required: bool, run: Run) -> Self {
         self.checks.insert(name, Check { is_required, run });
         self
     }
@@ -109,10 +108,8 @@ impl Health {
     async fn readiness(&self) -> Readiness {
         if self.stopping.load(Ordering::Relaxed) {
             return Readiness {
-                ready: false,
                 status: "stopping",
-                checks: BTreeMap::new(),
-                reasons: BTreeMap::new(),
+                ..Readiness::default()
             };
         }
         let mut last = self.last.lock().await;

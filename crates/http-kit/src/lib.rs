@@ -17,7 +17,6 @@
 
 mod body;
 mod body_encoding;
-mod client_network;
 mod documentation;
 mod exact_json;
 mod fields;
@@ -31,9 +30,9 @@ mod routes;
 mod unreadable;
 
 pub use body::{BODY_LIMIT, JsonBody, OptionalJsonBody, body_too_large, incomplete_body};
-pub use client_network::client_network;
 pub use documentation::{BodyProblems, DocumentedProblem, ProblemGroup, QueryProblems};
 pub use fields::{FieldValue, Fields, json_object, json_text};
+pub use forwarded_for::client_network;
 pub use health::{Checked, Health, healthz, readyz};
 pub use middleware::{REQUEST_ID, TRACEPARENT, Waited, request_context};
 pub use mount::{BearerToken, Document, complete, mount};

@@ -47,10 +47,8 @@ pub async fn request_context<B: MessageBody + 'static>(
             Ok(response) => (response.request().match_pattern(), response.status()),
             Err(error) => (None, error.as_response_error().status_code()),
         };
-        let waited = result
-            .as_ref()
-            .ok()
-            .and_then(|response| waited(response.request()));
+        let response = result.as_ref().ok();
+        let waited = response.and_then(|response| waited(response.request()));
         let route = route.map_or(Cow::Borrowed(OTHER), Cow::Owned);
         record(method, route, status, started + waited.unwrap_or_default());
         result

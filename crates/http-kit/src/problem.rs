@@ -1,6 +1,5 @@
 use std::borrow::Cow;
 use std::error::Error as StdError;
-use std::fmt;
 use std::iter::successors;
 use std::time::Duration;
 
@@ -20,12 +19,14 @@ const MAX_LISTED_ERRORS: usize = 20;
 ///
 /// Clients check its `code`. The cause of an internal error is only logged: [`Problem::internal`] logs the whole
 /// chain of causes once and returns an opaque `500`.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("{} {code}", .status.as_u16())]
 pub struct Problem {
     status: StatusCode,
     code: &'static str,
     detail: Cow<'static, str>,
-    errors: Vec<FieldError>,
+    /// All invalid fields, also those that the body does not list.
+    pub(crate) errors: Vec<FieldError>,
     extensions: Map<String, Value>,
     headers: Vec<(HeaderName, HeaderValue)>,
 }
@@ -46,7 +47,6 @@ pub struct FieldError {
 
 impl FieldError {
     /// Creates the error of a field.
-    #[must_use]
     pub fn new(field: impl Into<String>, invalid: Invalid) -> Self {
         Self {
             field: field.into(),
@@ -97,7 +97,6 @@ pub struct ProblemBody {
 
 impl Problem {
     /// Creates a problem with a stable code and a sentence for people.
-    #[must_use]
     pub fn new(
         status: StatusCode,
         code: &'static str,
@@ -114,7 +113,6 @@ impl Problem {
     }
 
     /// `400 validation-failed` with one entry for each invalid field, up to 20.
-    #[must_use]
     pub fn validation(errors: Vec<FieldError>) -> Self {
         let listed = errors.iter().take(MAX_LISTED_ERRORS);
         let mut fields: Vec<_> = listed.map(|error| error.field.as_str()).collect();
@@ -132,35 +130,27 @@ impl Problem {
     }
 
     /// `400 validation-failed` with one invalid field.
-    #[must_use]
     pub fn invalid_field(field: impl Into<String>, invalid: Invalid) -> Self {
         Self::validation(vec![FieldError::new(field, invalid)])
     }
 
     /// `404 not-found` for something that does not exist or is not visible to the caller.
-    #[must_use]
     pub fn not_found(what: &'static str) -> Self {
-        Self::new(
-            StatusCode::NOT_FOUND,
-            "not-found",
-            format!("There is no such {what}."),
-        )
+        let detail = format!("There is no such {what}.");
+        Self::new(StatusCode::NOT_FOUND, "not-found", detail)
     }
 
     /// `403 forbidden`.
-    #[must_use]
     pub fn forbidden(detail: impl Into<Cow<'static, str>>) -> Self {
         Self::new(StatusCode::FORBIDDEN, "forbidden", detail)
     }
 
     /// `503` with `Retry-After`: the process is overloaded, or a dependency is unavailable.
-    #[must_use]
     pub fn unavailable(code: &'static str, detail: impl Into<Cow<'static, str>>) -> Self {
         Self::unavailable_for(code, detail, Duration::from_secs(1))
     }
 
     /// `503` with this `Retry-After`.
-    #[must_use]
     pub fn unavailable_for(
         code: &'static str,
         detail: impl Into<Cow<'static, str>>,
@@ -170,7 +160,6 @@ impl Problem {
     }
 
     /// An opaque `500`. Logs the error and its causes, once.
-    #[must_use]
     pub fn internal(error: &(dyn StdError + 'static)) -> Self {
         let causes = successors(Some(error), |&cause| cause.source()).map(ToString::to_string);
         let error = causes.collect::<Vec<_>>().join(": ");
@@ -189,10 +178,11 @@ impl Problem {
         self
     }
 
-    /// Adds a response header.
+    /// Adds a response header, if the value is one that a header can have.
     #[must_use]
-    pub fn header(mut self, name: HeaderName, value: HeaderValue) -> Self {
-        self.headers.push((name, value));
+    pub fn header(mut self, name: HeaderName, value: impl TryInto<HeaderValue>) -> Self {
+        let header = value.try_into().map(|value| (name, value));
+        self.headers.extend(header);
         self
     }
 
@@ -202,26 +192,16 @@ impl Problem {
         self.header(RETRY_AFTER, HeaderValue::from(whole_seconds(wait)))
     }
 
-    /// Whether the problem is about fields.
-    pub(crate) fn has_errors(&self) -> bool {
-        !self.errors.is_empty()
-    }
-
-    /// All invalid fields, also those that the body does not list.
-    pub(crate) fn into_errors(self) -> Vec<FieldError> {
-        self.errors
-    }
-
     /// The stable code.
-    #[must_use]
     pub fn code(&self) -> &'static str {
         self.code
     }
 
     /// The body of this problem for the current request.
-    #[must_use]
     pub fn body(&self) -> ProblemBody {
         let request_id = RequestContext::current().map_or_else(String::new, |c| c.request_id);
+        let reason = self.status.canonical_reason();
+        let errors = self.errors.iter().take(MAX_LISTED_ERRORS);
         ProblemBody {
             kind: format!("urn:countersign:problem:{}", self.code),
             title: title_of(self.code),
@@ -230,18 +210,9 @@ impl Problem {
             code: self.code.to_owned(),
             message: self.detail.clone().into_owned(),
             status_code: self.status.as_u16(),
-            error: self
-                .status
-                .canonical_reason()
-                .unwrap_or_default()
-                .to_owned(),
+            error: reason.unwrap_or_default().to_owned(),
             request_id,
-            errors: self
-                .errors
-                .iter()
-                .take(MAX_LISTED_ERRORS)
-                .cloned()
-                .collect(),
+            errors: errors.cloned().collect(),
             extensions: self.extensions.clone(),
         }
     }
@@ -254,12 +225,6 @@ fn title_of(code: &str) -> String {
         first.make_ascii_uppercase();
     }
     words
-}
-
-impl fmt::Display for Problem {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {}", self.status.as_u16(), self.code)
-    }
 }
 
 impl ResponseError for Problem {
@@ -281,7 +246,6 @@ impl ResponseError for Problem {
 }
 
 /// A duration in seconds, rounded up and at least one, so that a client that waits this long is not refused again.
-#[must_use]
 pub fn whole_seconds(time: Duration) -> u64 {
     (time.as_secs() + u64::from(time.subsec_nanos() > 0)).max(1)
 }

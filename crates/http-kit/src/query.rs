@@ -13,7 +13,6 @@ pub struct Query {
 
 impl Query {
     /// Decodes a query string without its question mark.
-    #[must_use]
     pub fn parse(text: &str) -> Self {
         Self {
             pairs: url::form_urlencoded::parse(text.as_bytes())
@@ -23,7 +22,6 @@ impl Query {
     }
 
     /// The first value of a name that is not empty.
-    #[must_use]
     pub fn first(&self, name: &str) -> Option<&str> {
         let mut pairs = self.pairs.iter();
         let found = pairs.find(|(n, value)| n == name && !value.is_empty());
@@ -101,12 +99,11 @@ pub fn combine_errors<A, B>(
 ) -> Result<(A, B), Problem> {
     match (first, second) {
         (Ok(first), Ok(second)) => Ok((first, second)),
-        (Err(first), Err(second)) if first.has_errors() && second.has_errors() => {
-            let errors = first.into_errors().into_iter();
-            let errors = errors.chain(second.into_errors()).collect();
-            Err(Problem::validation(errors))
+        (Err(first), Err(second)) if !first.errors.is_empty() && !second.errors.is_empty() => {
+            let errors = first.errors.into_iter().chain(second.errors);
+            Err(Problem::validation(errors.collect()))
         }
-        (Err(problem), Err(_)) if !problem.has_errors() => Err(problem),
+        (Err(problem), Err(_)) if problem.errors.is_empty() => Err(problem),
         (Err(problem), Ok(_)) | (_, Err(problem)) => Err(problem),
     }
 }

@@ -1,5 +1,5 @@
 use actix_web::HttpRequest;
-use actix_web::http::header::{ALLOW, HeaderValue};
+use actix_web::http::header::ALLOW;
 use actix_web::http::{Method, StatusCode};
 use utoipa::openapi::OpenApi;
 use utoipa::openapi::path::PathItem;
@@ -17,7 +17,6 @@ pub struct Routes {
 
 impl Routes {
     /// The routes of an OpenAPI document.
-    #[must_use]
     pub fn of(document: &OpenApi) -> Self {
         let paths = document.paths.paths.iter();
         Self {
@@ -40,17 +39,12 @@ impl Routes {
     /// `404 not-found` for a path that does not exist, `405 method-not-allowed` with `Allow` for a
     /// method that the path does not have.
     pub fn check(&self, method: &Method, path: &str) -> Result<(), Problem> {
-        let matching = self
-            .routes
-            .iter()
-            .filter(|(template, _)| matches(template, path));
+        let routes = self.routes.iter();
+        let matching = routes.filter(|(template, _)| matches(template, path));
         let allowed: Vec<_> = matching.flat_map(|(_, methods)| methods).collect();
         if allowed.is_empty() {
-            return Err(Problem::new(
-                StatusCode::NOT_FOUND,
-                "not-found",
-                "There is no such path. See /openapi.json for all operations.",
-            ));
+            let detail = "There is no such path. See /openapi.json for all operations.";
+            return Err(Problem::new(StatusCode::NOT_FOUND, "not-found", detail));
         }
         if allowed.contains(&method) {
             return Ok(());
@@ -61,10 +55,7 @@ impl Routes {
         let names = names.join(", ");
         let detail = format!("The allowed methods are: {names}.");
         let problem = Problem::new(StatusCode::METHOD_NOT_ALLOWED, "method-not-allowed", detail);
-        Err(match HeaderValue::try_from(names) {
-            Ok(value) => problem.header(ALLOW, value),
-            Err(_) => problem,
-        })
+        Err(problem.header(ALLOW, names))
     }
 
     /// The response to a request that no handler takes: see [`Routes::check`].
@@ -86,17 +77,15 @@ fn matches(template: &str, path: &str) -> bool {
 }
 
 fn methods(item: &PathItem) -> Vec<Method> {
-    [
+    let all = [
         (Method::GET, &item.get),
         (Method::PUT, &item.put),
         (Method::POST, &item.post),
         (Method::DELETE, &item.delete),
         (Method::PATCH, &item.patch),
-    ]
-    .into_iter()
-    .filter(|(_, operation)| operation.is_some())
-    .map(|(method, _)| method)
-    .collect()
+    ];
+    let described = all.into_iter().filter(|(_, operation)| operation.is_some());
+    described.map(|(method, _)| method).collect()
 }
 
 #[cfg(test)]

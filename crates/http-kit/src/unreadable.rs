@@ -11,7 +11,6 @@ use crate::middleware::{OTHER, record};
 /// It is logged and measured like the responses of the application.
 ///
 /// `None` for a status that does not mean this.
-#[must_use]
 pub fn unreadable_request(status: StatusCode) -> Option<Vec<u8>> {
     let (code, detail) = match status {
         StatusCode::BAD_REQUEST => (

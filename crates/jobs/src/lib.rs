@@ -23,9 +23,9 @@ mod retry;
 mod store;
 mod worker;
 
-pub use retention::{RetentionRule, retain};
+pub use retention::retain;
 pub use retry::{RetryPolicy, jitter};
-pub use store::{Backlog, Claim, JobId, JobTable, Lease};
+pub use store::{Backlog, Claim, JobId, JobTable, Lease, RetentionRule};
 pub use worker::{Outcome, Worker, WorkerConfig, health, run};
 
 use std::time::Duration;

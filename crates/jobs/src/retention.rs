@@ -4,24 +4,13 @@ use database::Database;
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
-use crate::store;
+use crate::store::{self, RetentionRule};
 
 /// Rows that one statement deletes: small enough that no statement holds locks for long.
 const BATCH: i64 = 1_000;
 const BATCH_PAUSE: Duration = Duration::from_millis(100);
 const MIN_PAUSE: Duration = Duration::from_secs(1);
 const MAX_PAUSE: Duration = Duration::from_secs(60);
-
-/// Which rows of a table are deleted, and when.
-#[derive(Debug, Clone, Copy)]
-pub struct RetentionRule {
-    /// The table.
-    pub table: &'static str,
-    /// The column with the time from which a row's age counts; it has an index.
-    pub column: &'static str,
-    /// How long a row is kept after that time.
-    pub keep: Duration,
-}
 
 /// Deletes old rows until it is cancelled.
 pub async fn retain(database: Database, rules: Vec<RetentionRule>, shutdown: CancellationToken) {
@@ -37,15 +26,9 @@ pub async fn retain(database: Database, rules: Vec<RetentionRule>, shutdown: Can
 }
 
 async fn apply(database: &Database, rule: RetentionRule, shutdown: &CancellationToken) {
-    let RetentionRule {
-        table,
-        column,
-        keep,
-    } = rule;
-    let mut total = 0;
+    let (table, mut total) = (rule.table, 0);
     while !shutdown.is_cancelled() {
-        let delete =
-            move |connection: &mut _| store::delete_old(connection, table, column, keep, BATCH);
+        let delete = move |connection: &mut _| store::delete_old(connection, rule, BATCH);
         match database.run(delete).await {
             Ok(deleted) => {
                 total += deleted;

@@ -19,7 +19,6 @@ pub enum RetryPolicy {
 
 impl RetryPolicy {
     /// Attempts before a job is given up.
-    #[must_use]
     pub fn max_attempts(&self) -> u32 {
         match self {
             Self::Exponential { max_attempts, .. } => *max_attempts,
@@ -28,7 +27,6 @@ impl RetryPolicy {
     }
 
     /// The jittered pause after this number of failed attempts; `None` when the job is given up.
-    #[must_use]
     pub fn pause_after(&self, failures: u32) -> Option<Duration> {
         if failures >= self.max_attempts() {
             return None;
@@ -45,7 +43,6 @@ impl RetryPolicy {
 }
 
 /// The pause, 20 % more or less, so that what failed together is not retried together.
-#[must_use]
 pub fn jitter(pause: Duration) -> Duration {
     pause.mul_f64(rand::random_range(0.8..=1.2))
 }

@@ -37,7 +37,7 @@ impl<Id: FromText + Display + ToSql<Binary, Pg> + Copy + Send + 'static> JobId f
 /// indexes on `republish_at` (`WHERE finished IS NULL`) and `finished` (`WHERE finished IS NOT NULL`).
 #[derive(Debug, Clone, Copy)]
 pub struct JobTable<Id> {
-    name: &'static str,
+    pub(crate) name: &'static str,
     id: PhantomData<fn() -> Id>,
 }
 
@@ -61,22 +61,6 @@ pub struct Lease<Id> {
     pub number: i64,
 }
 
-#[derive(QueryableByName)]
-struct LeaseRow {
-    #[diesel(sql_type = BigInt)]
-    lease: i64,
-}
-
-#[derive(QueryableByName)]
-struct DueRow {
-    #[diesel(sql_type = Text)]
-    id: String,
-    #[diesel(sql_type = Text)]
-    request_id: String,
-    #[diesel(sql_type = Text)]
-    traceparent: String,
-}
-
 /// The jobs of one kind that have not ended.
 #[derive(Debug, QueryableByName, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
@@ -98,16 +82,11 @@ pub struct Backlog {
 
 impl<Id: JobId> JobTable<Id> {
     /// The table of this name.
-    #[must_use]
     pub const fn new(name: &'static str) -> Self {
         Self {
             name,
             id: PhantomData,
         }
-    }
-
-    pub(crate) const fn name(self) -> &'static str {
-        self.name
     }
 
     /// Claims a job that is due and has no valid lease; `None` when it is not claimable.
@@ -119,22 +98,22 @@ impl<Id: JobId> JobTable<Id> {
         connection: &mut Connection,
         claim: Claim<Id>,
     ) -> Result<Option<Lease<Id>>, Error> {
-        let claimed = sql_query(format!(
+        let update = format!(
             "UPDATE {table} SET lease = lease + 1, lease_until = now() + $2, republish_at = now() + $2
              WHERE id = $1 AND finished IS NULL AND next_attempt <= now()
                 AND (lease_until IS NULL OR lease_until <= now() OR $3)
              RETURNING lease",
             table = self.name
-        ))
-        .bind::<Binary, _>(claim.id)
-        .bind::<Interval, _>(interval(claim.duration))
-        .bind::<Bool, _>(claim.ignore_lease)
-        .get_result::<LeaseRow>(connection)
-        .optional()?;
-        Ok(claimed.map(|row| Lease {
-            id: claim.id,
-            number: row.lease,
-        }))
+        );
+        let claimed = composed(update, (), false)
+            .bind::<Binary, _>(claim.id)
+            .bind::<Interval, _>(interval(claim.duration))
+            .bind::<Bool, _>(claim.ignore_lease)
+            .returning::<BigInt>()
+            .get_result(connection)
+            .optional()?;
+        let id = claim.id;
+        Ok(claimed.map(|number| Lease { id, number }))
     }
 
     /// Extends a claim; `false` when it is lost.
@@ -201,13 +180,14 @@ impl<Id: JobId> JobTable<Id> {
              RETURNING encode(id, 'hex') AS id, request_id, traceparent",
             table = self.name
         );
-        let due: Vec<DueRow> = composed(due, (), true)
+        let due: Vec<(String, String, String)> = composed(due, (), true)
             .bind::<BigInt, _>(batch)
             .bind::<Interval, _>(interval(pause))
+            .returning::<(Text, Text, Text)>()
             .load(connection)?;
-        let messages = due.into_iter().map(|row| {
-            let context = RequestContext::continued(Some(&row.request_id), Some(&row.traceparent));
-            Message::new(row.id, context)
+        let messages = due.into_iter().map(|(id, request_id, traceparent)| {
+            let context = RequestContext::continued(Some(&request_id), Some(&traceparent));
+            Message::new(id, context)
         });
         Ok(messages.collect())
     }
@@ -228,21 +208,31 @@ impl<Id: JobId> JobTable<Id> {
     }
 }
 
-/// Deletes at most `batch` rows of a table whose `column` is further in the past than `keep`, and returns
-/// how many were deleted.
+/// Which rows of a table are deleted, and when.
+#[derive(Debug, Clone, Copy)]
+pub struct RetentionRule {
+    /// The table.
+    pub table: &'static str,
+    /// The column with the time from which a row's age counts; it has an index.
+    pub column: &'static str,
+    /// How long a row is kept after that time.
+    pub keep: Duration,
+}
+
+/// Deletes at most `batch` rows by a rule, and returns how many were deleted.
 pub(crate) fn delete_old(
     connection: &mut Connection,
-    table: &'static str,
-    column: &'static str,
-    keep: Duration,
+    rule: RetentionRule,
     batch: i64,
 ) -> Result<usize, Error> {
     let deleted = sql_query(format!(
         "DELETE FROM {table} WHERE ctid = ANY(ARRAY(
             SELECT ctid FROM {table} WHERE {column} < now() - $1
-            ORDER BY {column} LIMIT $2 FOR UPDATE SKIP LOCKED))"
+            ORDER BY {column} LIMIT $2 FOR UPDATE SKIP LOCKED))",
+        table = rule.table,
+        column = rule.column,
     ))
-    .bind::<Interval, _>(interval(keep))
+    .bind::<Interval, _>(interval(rule.keep))
     .bind::<BigInt, _>(batch)
     .execute(connection)?;
     Ok(deleted)

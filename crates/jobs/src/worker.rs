@@ -13,8 +13,8 @@ use telemetry::RequestContext;
 use tokio_util::sync::CancellationToken;
 use values::FromText as _;
 
-use crate::retention::{RetentionRule, retain};
-use crate::store::{Claim, JobId, JobTable, Lease};
+use crate::retention::retain;
+use crate::store::{Claim, JobId, JobTable, Lease, RetentionRule};
 
 const SWEEP: RelaySettings = RelaySettings {
     pause: Duration::from_millis(500),
@@ -132,10 +132,7 @@ pub fn health(
             let database = database.clone();
             async move { database.check().await }
         })
-        .required("queue", move || {
-            let connected = queue_connected();
-            async move { connected }
-        })
+        .required("queue", move || std::future::ready(queue_connected()))
 }
 
 /// Publishes due jobs that have no message in flight, until it is cancelled.
@@ -152,7 +149,7 @@ async fn measure<W: Worker>(database: Database, shutdown: CancellationToken) {
     while !shutdown.is_cancelled() {
         let backlog = database.run(move |connection| W::TABLE.backlog(connection));
         if let Ok(backlog) = backlog.await {
-            let (outbox, open) = (W::TABLE.name(), u32::try_from(backlog.open));
+            let (outbox, open) = (W::TABLE.name, u32::try_from(backlog.open));
             metrics::gauge!("outbox_open", "outbox" => outbox).set(open.unwrap_or(u32::MAX));
             metrics::gauge!("outbox_overdue_seconds", "outbox" => outbox)
                 .set(backlog.overdue_seconds);
@@ -182,22 +179,20 @@ impl<W: Worker> Runner<W> {
             ignore_lease: W::CLAIM_REDELIVERED && message.redelivered,
         };
         let worker = self.worker.clone();
-        let claimed = self
-            .database
-            .transaction(move |connection| worker.claim(connection, claim));
-        match claimed.await {
+        let claim = move |connection: &mut _| worker.claim(connection, claim);
+        match self.database.transaction(claim).await {
             Ok(None) => Disposition::Done,
             Ok(Some(job)) => {
                 if let Err(error) = self.process(&job).await {
                     // The lease ends, and the sweep publishes the job again.
-                    tracing::warn!(table = W::TABLE.name(), job.id = %id, error = ?error, "a job's progress could not be written");
+                    tracing::warn!(table = W::TABLE.name, job.id = %id, error = ?error, "a job's progress could not be written");
                 }
                 Disposition::Done
             }
             Err(error) => {
                 // The pool logs an outage, once.
                 if !error.is_outage() {
-                    tracing::warn!(table = W::TABLE.name(), job.id = %id, error = ?error, "a job could not be claimed");
+                    tracing::warn!(table = W::TABLE.name, job.id = %id, error = ?error, "a job could not be claimed");
                 }
                 let pause = tokio::time::sleep(PAUSE_WITHOUT_DATABASE);
                 self.shutdown.run_until_cancelled(pause).await;

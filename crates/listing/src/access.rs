@@ -38,7 +38,6 @@ pub struct Order {
 }
 
 impl Order {
-    /// What follows `ORDER BY`.
     fn by(self, key: &str, id: &str) -> String {
         let direction = self.direction.keyword();
         // It is the default of ascending orders. For a key that every row has, it would rule out the index.
@@ -83,7 +82,6 @@ pub struct Indexed {
 
 impl Indexed {
     /// The query for the identifiers of the first ones.
-    #[must_use]
     pub fn first(&self, limit: i64) -> String {
         let Self {
             table,
@@ -146,24 +144,19 @@ impl AccessPaths {
     ///
     /// # Errors
     /// A statement fails.
-    pub fn load<T>(
+    pub fn load<T: QueryableByName<Pg> + 'static>(
         mut self,
         connection: &mut Connection,
         limits: PageLimits,
-    ) -> Result<Page<T>, Error>
-    where
-        T: QueryableByName<Pg> + 'static,
-    {
+    ) -> Result<Page<T>, Error> {
         let end = self.binds.add(Bind::Number(limits.end()));
         let load = |connection: &mut _, path: &str, is_cached| {
             let statement = self.statement(path, limits, is_cached);
             statement.load::<T>(connection, limits)
         };
         if !self.ordered.is_empty() && self.known_few().is_none() {
-            let sources = self.ordered.iter();
-            let paths: Vec<_> = sources
-                .map(|source| source.first(self.order, &end))
-                .collect();
+            let first = |source: &Source| source.first(self.order, &end);
+            let paths: Vec<_> = self.ordered.iter().map(first).collect();
             return load(connection, &paths.join(" UNION "), self.is_cached);
         }
         if let Some(few) = self.find_few(connection)? {
@@ -181,7 +174,6 @@ impl AccessPaths {
     }
 
     /// Whether a page is loaded by one path, which reads no table from its beginning to its end.
-    #[must_use]
     pub fn are_indexed(&self) -> bool {
         !self.ordered.is_empty() || self.known_few().is_some()
     }

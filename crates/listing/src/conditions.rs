@@ -10,7 +10,6 @@ pub(crate) const MAX_CONDITIONS: usize = 20;
 /// The fields that a list can be filtered by.
 pub trait Filter: Names {
     /// The regular expression of valid values, for the OpenAPI document.
-    #[must_use]
     fn pattern(self) -> &'static str {
         ANY_TEXT
     }
@@ -69,10 +68,8 @@ fn filters<F: Filter>(query: &Query) -> Result<Vec<(F, String)>, Problem> {
 
 fn filter<F: Filter>(part: &str) -> Result<(F, String), Invalid> {
     let Some((field, value)) = part.split_once(':') else {
-        let message = format!(
-            "Must be `<field>:<value>`; the field is one of: {}.",
-            F::list()
-        );
+        let fields = F::list();
+        let message = format!("Must be `<field>:<value>`; the field is one of: {fields}.");
         return Err(Invalid::new("invalid-filter", message));
     };
     let field = parse_name::<F>(field)?;

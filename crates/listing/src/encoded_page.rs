@@ -24,25 +24,19 @@ pub struct EncodedPage {
     parts: VecDeque<Bytes>,
     length: usize,
     next_offset: Option<i64>,
-    is_cut: bool,
+    /// Whether the page ended before its limit of rows, because more would be too large.
+    pub(crate) is_cut: bool,
     held: Option<Held>,
 }
 
 /// What a long page holds until it is sent: memory by the byte, and one of its caller's pages.
 #[derive(Debug)]
 pub(crate) struct Held {
-    memory: Share<(), Each>,
-    _caller: Share<UserId, Each>,
+    pub(crate) memory: Share<(), Each>,
+    pub(crate) _caller: Share<UserId, Each>,
 }
 
 impl Held {
-    pub(crate) fn new(memory: Share<(), Each>, caller: Share<UserId, Each>) -> Self {
-        Self {
-            memory,
-            _caller: caller,
-        }
-    }
-
     fn keep(&mut self, bytes: usize) {
         self.memory.shrink_to(bytes as u64);
     }
@@ -76,11 +70,6 @@ impl EncodedPage {
         })
     }
 
-    /// Whether the page ended before its limit of rows, because more would be too large.
-    pub(crate) fn is_cut(&self) -> bool {
-        self.is_cut
-    }
-
     /// Keeps the memory that it needs until it is sent, if it is long.
     pub(crate) fn hold(mut self, mut held: Held) -> Self {
         if self.length > SHORT_PAGE as usize {
@@ -92,7 +81,6 @@ impl EncodedPage {
 
     /// `200` with the rows as a JSON array, and with `Link` if there is a next page. `path` and `query` are those of the
     /// request.
-    #[must_use]
     pub fn respond(self, path: &str, query: &str) -> HttpResponse {
         let mut response = HttpResponse::Ok();
         response.content_type(ContentType::json());
@@ -125,7 +113,6 @@ impl MessageBody for EncodedPage {
     }
 }
 
-/// An array that is written row by row.
 #[derive(Default)]
 struct JsonArray {
     /// The complete parts.

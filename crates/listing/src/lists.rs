@@ -56,7 +56,6 @@ pub struct Lists {
 
 impl Lists {
     /// Uses the connections of `database`, which should be for lists only.
-    #[must_use]
     pub fn new(database: Database) -> Self {
         Self {
             database,
@@ -70,20 +69,15 @@ impl Lists {
     ///
     /// # Errors
     /// The error of the query, and `503 overloaded` when too many queries of the caller run.
-    pub async fn query<T, E, Fut>(
+    pub async fn query<T: 'static, E: Into<Problem>, Fut: Future<Output = Result<T, E>>>(
         &self,
         caller: Option<UserId>,
         query: impl FnOnce(Database) -> Fut + 'static,
-    ) -> Result<T, Problem>
-    where
-        T: 'static,
-        Fut: Future<Output = Result<T, E>>,
-        Problem: From<E>,
-    {
+    ) -> Result<T, Problem> {
         let lists = self.clone();
         detached(async move {
             let _running = lists.start(caller).await?;
-            Ok(query(lists.database).await?)
+            query(lists.database).await.map_err(Into::into)
         })
         .await
     }
@@ -118,7 +112,7 @@ impl Lists {
                 Some(held) => held,
                 None => {
                     let short = load_up_to(SHORT_ROWS, SHORT_PAGE).await?;
-                    let Some(caller) = caller.filter(|_| short.is_cut()) else {
+                    let Some(caller) = caller.filter(|_| short.is_cut) else {
                         return Ok(short);
                     };
                     drop(short);
@@ -136,15 +130,15 @@ impl Lists {
 
     /// Callers without a token have no long pages, because they could not be told apart.
     fn try_hold(&self, caller: Option<UserId>) -> Option<Held> {
-        let caller = self.long_pages.try_acquire(caller?, 1).ok()?;
+        let _caller = self.long_pages.try_acquire(caller?, 1).ok()?;
         let memory = self.memory.try_acquire((), LOADING.into()).ok()?;
-        Some(Held::new(memory, caller))
+        Some(Held { memory, _caller })
     }
 
     async fn hold(&self, caller: UserId) -> Result<Held, Problem> {
-        let caller = wait(&self.long_pages, caller, 1).await?;
+        let _caller = wait(&self.long_pages, caller, 1).await?;
         let memory = wait(&self.memory, (), LOADING.into()).await?;
-        Ok(Held::new(memory, caller))
+        Ok(Held { memory, _caller })
     }
 
     /// Waits until one more query of the caller may run. Callers without a token have no limit: a task's secret opens one
@@ -167,14 +161,11 @@ async fn wait<O: Owner>(
 }
 
 /// Serializes a page, a long one on a thread for blocking work.
-async fn encode<R, T: Serialize>(
+async fn encode<R: Send + 'static, T: Serialize>(
     page: Page<R>,
     max_bytes: usize,
     response: impl Fn(R) -> T + Send + 'static,
-) -> Result<EncodedPage, Problem>
-where
-    R: Send + 'static,
-{
+) -> Result<EncodedPage, Problem> {
     let is_short = page.rows.len() <= ROWS_AT_ONCE;
     let encode = move || EncodedPage::new(page, max_bytes, response);
     let encoded = if is_short {

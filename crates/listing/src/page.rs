@@ -30,7 +30,6 @@ impl<T> Page<T> {
 
 impl Paging {
     /// Makes the page of which `rows` were loaded. `found` rows exist of those that [`Paging::rows_to_fetch`] asks for.
-    #[must_use]
     pub fn page<T>(self, rows: Vec<T>, found: i64) -> Page<T> {
         Page {
             rows,
@@ -42,7 +41,6 @@ impl Paging {
 
 /// The value of the `Link` header (RFC 8288): the same path and query, in which a parameter has the value that leads to the
 /// next page.
-#[must_use]
 pub fn next_link(path: &str, query: &str, (name, value): (&str, &str)) -> Option<HeaderValue> {
     let pairs = form_urlencoded::parse(query.as_bytes());
     let query = form_urlencoded::Serializer::new(String::new())

@@ -55,10 +55,8 @@ impl IntoParams for Paging {
 
 impl<F: Filter> IntoParams for Conditions<F> {
     fn into_params(_: impl Fn() -> Option<ParameterIn>) -> Vec<Parameter> {
-        let filters: Vec<_> = F::ALL
-            .iter()
-            .map(|filter| format!("{}:{}", filter.name(), filter.pattern()))
-            .collect();
+        let pattern = |filter: &F| format!("{}:{}", filter.name(), filter.pattern());
+        let filters: Vec<_> = F::ALL.iter().map(pattern).collect();
         vec![
             text_parameter(
                 "filter",

@@ -1,17 +1,8 @@
 /// A `LIKE` pattern that matches any text that contains `text` literally, with the default escape character.
 /// It is case-sensitive: lower both sides to ignore case.
-#[must_use]
 pub fn substring_pattern(text: &str) -> String {
-    let mut pattern = String::with_capacity(text.len() + 2);
-    pattern.push('%');
-    for character in text.chars() {
-        if matches!(character, '%' | '_' | '\\') {
-            pattern.push('\\');
-        }
-        pattern.push(character);
-    }
-    pattern.push('%');
-    pattern
+    let text = text.replace('\\', r"\\").replace('%', r"\%");
+    format!("%{}%", text.replace('_', r"\_"))
 }
 
 #[cfg(test)]

@@ -21,7 +21,6 @@ pub enum Direction {
 
 impl Direction {
     /// The direction in SQL.
-    #[must_use]
     pub fn keyword(self) -> &'static str {
         match self {
             Self::Ascending => "ASC",
@@ -97,14 +96,12 @@ impl Paging {
     }
 
     /// How many rows to load: one more than the page has, which shows whether there is a next page.
-    #[must_use]
     pub fn rows_to_fetch(&self) -> i64 {
         self.limit + 1
     }
 
     /// The offset of the next page if this one ends after `rows` of the `found` rows, unless it is the last one or the
     /// offset is too high.
-    #[must_use]
     pub fn next_offset(self, rows: i64, found: i64) -> Option<i64> {
         let next = self.offset.saturating_add(rows);
         (rows < found && next <= MAX_OFFSET).then_some(next)

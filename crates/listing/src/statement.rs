@@ -72,9 +72,8 @@ pub struct PageLimits {
 impl PageLimits {
     /// How many rows there are up to the end of the page.
     pub(crate) fn end(self) -> i64 {
-        self.paging
-            .offset
-            .saturating_add(self.paging.rows_to_fetch())
+        let Self { paging, .. } = self;
+        paging.offset.saturating_add(paging.rows_to_fetch())
     }
 }
 
@@ -105,14 +104,11 @@ impl Statement {
     ///
     /// # Errors
     /// The statement fails.
-    pub fn load<T>(
+    pub fn load<T: QueryableByName<Pg> + 'static>(
         mut self,
         connection: &mut Connection,
         limits: PageLimits,
-    ) -> Result<Page<T>, Error>
-    where
-        T: QueryableByName<Pg> + 'static,
-    {
+    ) -> Result<Page<T>, Error> {
         let bytes = i64::try_from(limits.bytes).unwrap_or(i64::MAX);
         let rows = self.binds.add(Bind::Number(limits.paging.limit));
         let bytes = self.binds.add(Bind::Number(bytes));

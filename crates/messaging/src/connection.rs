@@ -39,11 +39,8 @@ pub(crate) struct BrokerConnection {
 
 impl BrokerConnection {
     pub(crate) async fn open(settings: &BrokerSettings, queue: Queue) -> Result<Self, Error> {
-        let mut uri: AMQPUri = settings
-            .url
-            .expose()
-            .parse()
-            .map_err(|_| Error::InvalidUrl)?;
+        let url = settings.url.expose();
+        let mut uri: AMQPUri = url.parse().map_err(|_| Error::InvalidUrl)?;
         uri.query.frame_max.get_or_insert(FRAME_MAX);
         let connecting = Connection::connect_uri(uri, ConnectionProperties::default());
         let connection = with_timeout(connecting).await?;
@@ -68,16 +65,13 @@ impl BrokerConnection {
 }
 
 /// Runs `session` on a new connection whenever the last one ended, until it is cancelled.
-pub(crate) async fn supervise<S, R>(
+pub(crate) async fn supervise<R: Future<Output = Result<(), Error>>>(
     role: &'static str,
     settings: &BrokerSettings,
     queue: Queue,
     shutdown: &CancellationToken,
-    mut session: S,
-) where
-    S: FnMut(BrokerConnection) -> R,
-    R: Future<Output = Result<(), Error>>,
-{
+    mut session: impl FnMut(BrokerConnection) -> R,
+) {
     let losses = metrics::counter!("broker_connection_losses_total", "role" => role);
     losses.increment(0);
     let outage = Outage::new(match role {

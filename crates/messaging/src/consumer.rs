@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use futures_util::future::BoxFuture;
 use futures_util::{FutureExt as _, StreamExt as _};
 use lapin::Channel;
 use lapin::message::Delivery;
@@ -50,7 +51,6 @@ pub struct ConsumerConfig {
 
 impl ConsumerConfig {
     /// A configuration whose consumer is not connected yet.
-    #[must_use]
     pub fn new(settings: BrokerSettings, queue: Queue, prefetch: u16) -> Self {
         Self {
             settings,
@@ -61,17 +61,20 @@ impl ConsumerConfig {
     }
 }
 
+type Handle = Arc<dyn Fn(Message) -> BoxFuture<'static, Disposition> + Send + Sync>;
+
 /// Passes each message to `handle`, at most `prefetch` at once, and settles it as `handle` says. A message whose
 /// handler panics is requeued, and goes to the dead-letter queue if it panics again: some brokers would deliver it
 /// forever. Its row does not depend on it.
 ///
 /// Returns after `shutdown` was cancelled and every message in flight is settled. While the broker is
 /// unavailable it keeps reconnecting.
-pub async fn consume<H, R>(config: ConsumerConfig, shutdown: CancellationToken, handle: H)
-where
-    H: Fn(Message) -> R + Clone + Send + Sync + 'static,
-    R: Future<Output = Disposition> + Send + 'static,
-{
+pub async fn consume<R: Future<Output = Disposition> + Send + 'static>(
+    config: ConsumerConfig,
+    shutdown: CancellationToken,
+    handle: impl Fn(Message) -> R + Send + Sync + 'static,
+) {
+    let handle: Handle = Arc::new(move |message| handle(message).boxed());
     let (queue, settings) = (config.queue, config.settings.clone());
     supervise("consumer", &settings, queue, &shutdown, |connection| {
         let (config, shutdown, handle) = (config.clone(), shutdown.clone(), handle.clone());
@@ -88,17 +91,13 @@ where
     .await;
 }
 
-async fn session<H, R>(
+async fn session(
     channel: &Channel,
     config: &ConsumerConfig,
     tasks: &TaskTracker,
     shutdown: &CancellationToken,
-    handle: H,
-) -> Result<(), Error>
-where
-    H: Fn(Message) -> R + Clone + Send + Sync + 'static,
-    R: Future<Output = Disposition> + Send + 'static,
-{
+    handle: Handle,
+) -> Result<(), Error> {
     let queue = config.queue;
     let limited = channel.basic_qos(config.prefetch, BasicQosOptions::default());
     with_shutdown(shutdown, with_timeout(limited)).await?;
@@ -132,11 +131,7 @@ where
     }
 }
 
-async fn process<H, R>(queue: Queue, delivery: Delivery, handle: H, shutdown: CancellationToken)
-where
-    H: Fn(Message) -> R + Send,
-    R: Future<Output = Disposition> + Send,
-{
+async fn process(queue: Queue, delivery: Delivery, handle: Handle, shutdown: CancellationToken) {
     let disposition = match Message::parse(&delivery) {
         Some(message) => {
             let (context, id) = (message.context.clone(), message.body.clone());

@@ -2,6 +2,7 @@ use lapin::Confirmation;
 use lapin::message::{BasicGetMessage, Delivery};
 use lapin::options::{BasicAckOptions, BasicGetOptions, BasicNackOptions, ConfirmSelectOptions};
 use lapin::types::AMQPValue;
+use serde::Serialize;
 
 use crate::connection::{BrokerConnection, BrokerSettings};
 use crate::error::{Error, with_timeout};
@@ -12,7 +13,8 @@ use crate::queue::Queue;
 const MAX_ID_LENGTH: usize = 64;
 
 /// A message that was delivered too often or could not be parsed.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct DeadLetter {
     /// The identifier of its row, or the beginning of the body if that is something else; without control
     /// characters.
@@ -47,7 +49,6 @@ impl DeadLetters {
     }
 
     /// The dead-letter queue's name.
-    #[must_use]
     pub fn name(&self) -> String {
         self.queue.dead_letter_name()
     }
@@ -123,11 +124,8 @@ impl DeadLetters {
         // Only the request's context is copied: the other headers count the deliveries so far.
         let properties = Message::parse(delivery).map(|message| message.properties());
         let (channel, properties) = (&self.connection.channel, properties.unwrap_or_default());
-        let confirm = self
-            .queue
-            .publish(channel, &delivery.data, properties)
-            .await?;
-        match with_timeout(confirm).await? {
+        let publishing = self.queue.publish(channel, &delivery.data, properties);
+        match with_timeout(publishing.await?).await? {
             Confirmation::Ack(None) | Confirmation::NotRequested => Ok(()),
             Confirmation::Ack(Some(_)) | Confirmation::Nack(_) => Err(Error::Refused),
         }
@@ -148,15 +146,11 @@ impl DeadLetters {
 fn describe(delivery: &Delivery) -> DeadLetter {
     let context = Message::parse(delivery).map(|message| message.context);
     let shown = String::from_utf8_lossy(&delivery.data);
+    let shown = shown.chars().filter(|c| !c.is_control());
+    let reason = death(delivery, "reason").and_then(AMQPValue::as_long_string);
     DeadLetter {
-        id: shown
-            .chars()
-            .filter(|c| !c.is_control())
-            .take(MAX_ID_LENGTH)
-            .collect(),
-        reason: death(delivery, "reason")
-            .and_then(|value| value.as_long_string().map(ToString::to_string))
-            .unwrap_or_else(|| "unknown".to_owned()),
+        id: shown.take(MAX_ID_LENGTH).collect(),
+        reason: reason.map_or_else(|| "unknown".to_owned(), ToString::to_string),
         died: death(delivery, "time").and_then(AMQPValue::as_timestamp),
         request_id: context.map(|context| context.request_id),
     }

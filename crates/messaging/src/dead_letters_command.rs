@@ -12,7 +12,6 @@ use crate::error::Error;
 use crate::queue::Queue;
 
 const USAGE: &str = "usage: dead-letters list | replay | discard [LIMIT]";
-/// The limit when none is given.
 const DEFAULT_LIMIT: usize = 100;
 
 values::names! {

@@ -23,7 +23,6 @@ pub struct Message {
 
 impl Message {
     /// A message for a row on behalf of a request, which the broker writes to its disk.
-    #[must_use]
     #[expect(
         clippy::needless_pass_by_value,
         reason = "identifiers are small and copied"
@@ -38,7 +37,6 @@ impl Message {
     }
 
     /// A message that the broker forgets when it restarts. Consumers find the rows without it, too.
-    #[must_use]
     pub fn transient(body: String, context: RequestContext) -> Self {
         Self {
             delivery_mode: TRANSIENT,

@@ -15,7 +15,7 @@ use tokio::time::{Instant, interval_at};
 use tokio_util::sync::CancellationToken;
 use utoipa::ToSchema;
 
-use crate::connection::{BrokerSettings, supervise};
+use crate::connection::{BrokerConnection, BrokerSettings, supervise};
 use crate::error::{Error, with_timeout};
 use crate::message::Message;
 use crate::queue::Queue;
@@ -75,28 +75,22 @@ impl Publisher {
             // One session runs at a time, so the lock is never contended.
             let incoming = Mutex::new(incoming);
             let blocking = Outage::new("the broker accepts no messages because of an alarm");
-            supervise(
-                "publisher",
-                &settings,
-                queue,
-                &shutdown,
-                |connection| async {
-                    let mut incoming = incoming.lock().await;
-                    let channel = &connection.channel;
-                    let events = connection.events();
-                    let session = session(channel, queue, &mut incoming, &state, &shutdown);
-                    let outcome = tokio::select! {
-                        outcome = session => outcome,
-                        outcome = follow_alarms(events, queue, &state, &blocking) => outcome,
-                        () = grace_after(&shutdown) => Err(Error::Timeout),
-                    };
-                    state.connected.store(false, Ordering::Release);
-                    state.set_blocked(queue, false);
-                    connection.close().await;
-                    outcome
-                },
-            )
-            .await;
+            let publish = |connection: BrokerConnection| async {
+                let mut incoming = incoming.lock().await;
+                let channel = &connection.channel;
+                let events = connection.events();
+                let session = session(channel, queue, &mut incoming, &state, &shutdown);
+                let outcome = tokio::select! {
+                    outcome = session => outcome,
+                    outcome = follow_alarms(events, queue, &state, &blocking) => outcome,
+                    () = grace_after(&shutdown) => Err(Error::Timeout),
+                };
+                state.connected.store(false, Ordering::Release);
+                state.set_blocked(queue, false);
+                connection.close().await;
+                outcome
+            };
+            supervise("publisher", &settings, queue, &shutdown, publish).await;
         };
         (publisher, task)
     }
@@ -113,20 +107,17 @@ impl Publisher {
     }
 
     /// Whether messages can be published now: the broker is connected, and no alarm blocks it.
-    #[must_use]
     pub fn is_connected(&self) -> bool {
         self.state.connected.load(Ordering::Acquire) && !*self.state.blocked.borrow()
     }
 
     /// The number of messages in the queue when it was last read: at most a second ago if there were any or some were
     /// published since, and otherwise at most five.
-    #[must_use]
     pub fn depth(&self) -> u32 {
         self.state.depth.load(Ordering::Acquire)
     }
 
     /// The number of messages in the dead-letter queue when it was last read, at most five seconds ago.
-    #[must_use]
     pub fn dead_letters(&self) -> u32 {
         self.state.dead_letters.load(Ordering::Acquire)
     }

@@ -34,7 +34,6 @@ enum Kind {
 
 impl Queue {
     /// The queue of this name. Each capability that owns a queue defines it as a constant.
-    #[must_use]
     pub const fn new(name: &'static str) -> Self {
         let kind = Kind::Quorum;
         Self { name, kind }
@@ -42,20 +41,17 @@ impl Queue {
 
     /// Messages for every consumer, whose loss only costs time. Those that are published while no consumer is connected
     /// are lost.
-    #[must_use]
     pub const fn broadcast(name: &'static str) -> Self {
         let kind = Kind::Broadcast;
         Self { name, kind }
     }
 
     /// The queue's name.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         self.name
     }
 
     /// The queue for messages that were delivered too often or could not be parsed.
-    #[must_use]
     pub fn dead_letter_name(self) -> String {
         format!("{}.dead", self.name)
     }

@@ -29,16 +29,12 @@ pub struct RelaySettings {
 /// `due` takes a batch size and returns the messages of at most that many rows, which it marks so that
 /// no sweep returns them again for a while. It is not called while the broker is unavailable or its
 /// queue is long, so that after an outage the backlog is published gradually.
-pub async fn relay<F, R, E>(
+pub async fn relay<E: StdError, R: Future<Output = Result<Vec<Message>, E>>>(
     publisher: Publisher,
     settings: RelaySettings,
     shutdown: CancellationToken,
-    due: F,
-) where
-    F: Fn(i64) -> R,
-    R: Future<Output = Result<Vec<Message>, E>>,
-    E: StdError,
-{
+    due: impl Fn(i64) -> R,
+) {
     let outage = Outage::new("due rows cannot be read");
     while !shutdown.is_cancelled() {
         let mut pause = settings.pause;

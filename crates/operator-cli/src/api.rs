@@ -35,7 +35,6 @@ pub(crate) struct Global {
 }
 
 impl Global {
-    /// The gateway's URL.
     pub(crate) fn gateway(&self, reader: &mut Reader) -> Result<Url, app_config::Error> {
         match &self.url {
             Some(url) => Ok(url.clone()),
@@ -43,7 +42,6 @@ impl Global {
         }
     }
 
-    /// The username of the administrator.
     pub(crate) fn administrator(&self, reader: &mut Reader) -> Result<String, app_config::Error> {
         let default = "admin@countersign.local";
         match &self.administrator {
@@ -105,25 +103,16 @@ impl Api {
         Ok(Secret::new(token))
     }
 
-    pub(crate) fn get(&self, path: &[&str]) -> Result<Value, Failure> {
-        self.get_with(path, &[])
-    }
-
-    pub(crate) fn get_with(
-        &self,
-        path: &[&str],
-        query: &[(&str, String)],
-    ) -> Result<Value, Failure> {
+    pub(crate) fn get(&self, path: &[&str], query: &[(&str, String)]) -> Result<Value, Failure> {
         self.call(Method::GET, path, |request| request.query(query))
     }
 
-    /// The rows of a list.
     pub(crate) fn list(
         &self,
         path: &[&str],
         query: &[(&str, String)],
     ) -> Result<Vec<Value>, Failure> {
-        let rows = self.get_with(path, query)?;
+        let rows = self.get(path, query)?;
         Ok(rows.as_array().cloned().unwrap_or_default())
     }
 

@@ -22,7 +22,6 @@ pub use failure::Failure;
 use crate::cli::Cli;
 
 /// The entry point of the program `countersign`.
-#[must_use]
 pub fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,

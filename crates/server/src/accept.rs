@@ -17,13 +17,10 @@ use tokio_util::either::Either;
 
 use crate::paced_stream::PacedStream;
 
-/// A socket, perhaps with TLS.
 pub(crate) type Socket = Either<TcpStream, Box<TlsStream<TcpStream>>>;
 
-/// A connection as actix-http takes it.
 type Connection = (PacedStream<Socket>, Protocol, Option<SocketAddr>);
 
-/// What makes connections with TLS.
 pub(crate) fn tls_acceptor(mut config: ServerConfig) -> TlsAcceptor {
     config.alpn_protocols = vec![b"http/1.1".to_vec()];
     TlsAcceptor::from(Arc::new(config))

@@ -28,13 +28,11 @@ const AT_ONCE: u32 = 32;
 /// A network may have as many as no other network needs. At the limit, a connection of a network with fewer
 /// connections displaces the newest one of the network with the most, which is closed. So no network can keep
 /// others from connecting. Many new connections of one network are served one after the other.
-#[derive(Debug)]
 pub(crate) struct Connections {
     unlimited: Networks,
     open: Mutex<Open>,
 }
 
-#[derive(Debug)]
 struct Open {
     /// What closes each connection. They stay in the queue, because all of them are served at the same time.
     connections: FairQueue<IpAddr, CancellationToken>,
@@ -43,11 +41,10 @@ struct Open {
 }
 
 /// When the next connection of a network is due, if all keep the pause.
-#[derive(Debug, Default)]
+#[derive(Default)]
 struct Pace(Option<Instant>);
 
 impl Pace {
-    /// When a new connection is served.
     fn schedule(&mut self, now: Instant) -> Instant {
         let due = self.0.map_or(now, |next| next.max(now));
         self.0 = Some(due + PAUSE);
@@ -102,32 +99,21 @@ tokio::task_local! {
     static PERMIT: Rc<Permit>;
 }
 
-/// The permit of an open connection.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(crate) struct Permit {
     /// Cancelled when the connection must close.
-    closed: CancellationToken,
+    pub(crate) closed: CancellationToken,
     /// When the connection is served; `None` if at once.
     start: Option<Instant>,
     /// `None` if it is not counted.
     entry: RefCell<Option<Entry>>,
-    is_aside: Cell<bool>,
+    /// Whether the connection no longer counts, so that its response must close it.
+    pub(crate) is_aside: Cell<bool>,
 }
 
 impl Permit {
-    /// The permit of the connection that is being served.
     pub(crate) fn current() -> Option<Rc<Self>> {
         PERMIT.try_with(Rc::clone).ok()
-    }
-
-    /// Closes the connection at once.
-    pub(crate) fn close(&self) {
-        self.closed.cancel();
-    }
-
-    /// Whether the connection no longer counts, so that its response must close it.
-    pub(crate) fn is_aside(&self) -> bool {
-        self.is_aside.get()
     }
 }
 
@@ -142,7 +128,6 @@ pub fn set_aside(request: &HttpRequest) {
     }
 }
 
-#[derive(Debug)]
 struct Entry {
     connections: Arc<Connections>,
     network: IpAddr,
@@ -160,13 +145,10 @@ impl Drop for Entry {
 }
 
 /// A service that serves only connections that get a permit, and closes others before TLS and HTTP.
-pub(crate) fn limited<F>(
+pub(crate) fn limited<F: ServiceFactory<TcpStream, Config = (), Response = (), InitError = ()>>(
     connections: Option<Arc<Connections>>,
     service: F,
-) -> impl ServiceFactory<TcpStream, Config = (), Response = (), Error = F::Error, InitError = ()>
-where
-    F: ServiceFactory<TcpStream, Config = (), Response = (), InitError = ()>,
-{
+) -> impl ServiceFactory<TcpStream, Config = (), Response = (), Error = F::Error, InitError = ()> {
     apply_fn_factory(service, move |socket: TcpStream, service: &F::Service| {
         // Only a socket that has just been closed has no address.
         let peer = socket.peer_addr().map(|peer| peer.ip());

@@ -1,4 +1,5 @@
 use std::net::{SocketAddr, TcpListener};
+use std::rc::Rc;
 use std::time::Duration;
 
 use actix_http::HttpServiceBuilder;
@@ -68,12 +69,10 @@ pub fn bind(address: SocketAddr) -> anyhow::Result<(TcpListener, SocketAddr)> {
 }
 
 /// Whether a request came over TLS.
-#[must_use]
 pub fn is_tls(request: &HttpRequest) -> bool {
     request.conn_data::<OverTls>().is_some()
 }
 
-/// Marks connections with TLS.
 struct OverTls;
 
 /// Serves an application on a listener until the process must stop; then requests in flight finish.
@@ -148,10 +147,10 @@ fn builder(settings: HttpServerSettings, max_connections: usize) -> ServerBuilde
 
 /// Gives the application what it needs to know of a new connection.
 fn track(settings: HttpServerSettings, stream: &PacedStream<Socket>, data: &mut Extensions) {
-    if let Either::Right(_) = stream.get_ref() {
+    if let Either::Right(_) = &stream.io {
         data.insert(OverTls);
     }
-    slow_clients::watch_connection(settings, stream.intake(), data);
+    slow_clients::watch_connection(settings, Rc::clone(&stream.intake), data);
 }
 
 fn run(running: &Running, server: Server) {

@@ -20,9 +20,9 @@ use crate::upgrade_offers::is_websocket;
 const SHORT: u64 = 16 * 1024;
 
 /// What a connection expects from its client.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum Phase {
-    /// The head of a request.
+    #[default]
     Head,
     /// `left` more bytes of a body, or an unknown number, and whether some of them may be passed on.
     Body { left: Option<u64>, wanted: bool },
@@ -33,12 +33,12 @@ pub(crate) enum Phase {
 }
 
 /// The phase of a connection, which its stream and the application share.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Intake {
     state: RefCell<State>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct State {
     phase: Phase,
     /// Whether actix-http has asked for bytes in this phase.
@@ -48,17 +48,6 @@ struct State {
 }
 
 impl Intake {
-    pub(crate) fn new() -> Rc<Self> {
-        let state = State {
-            phase: Phase::Head,
-            asked: false,
-            reader: None,
-        };
-        Rc::new(Self {
-            state: RefCell::new(state),
-        })
-    }
-
     /// The phase, as soon as it is one in which bytes may be passed on.
     pub(crate) fn poll_phase(&self, context: &Context<'_>) -> Poll<Phase> {
         let mut state = self.state.borrow_mut();
@@ -102,7 +91,6 @@ impl Intake {
         .await;
     }
 
-    /// Starts a request.
     pub(crate) fn begin(self: &Rc<Self>, request: &mut ServiceRequest) {
         if is_websocket(request.headers()) {
             // The body could not be told from what follows it, so the application gets none.
@@ -165,13 +153,8 @@ fn length(request: &ServiceRequest) -> Option<u64> {
     if headers.contains_key(TRANSFER_ENCODING) {
         return None;
     }
-    headers
-        .get(CONTENT_LENGTH)?
-        .to_str()
-        .ok()?
-        .trim()
-        .parse()
-        .ok()
+    let length = headers.get(CONTENT_LENGTH)?.to_str().ok()?;
+    length.trim().parse().ok()
 }
 
 /// A body whose next bytes are passed on only when they are read.

@@ -8,7 +8,7 @@ use metrics_exporter_prometheus::PrometheusHandle;
 use metrics_process::Collector;
 
 use crate::http_server::{bind, serve};
-use crate::running::{Gauges, Running};
+use crate::running::Running;
 use crate::settings::HttpServerSettings;
 
 /// Serves metrics and health at the internal port, and returns its address.
@@ -28,7 +28,7 @@ pub fn serve_metrics(
     tracing::info!(%address, "serving metrics and health checks");
     let health = Data::new(running.health.clone());
     let metrics = Data::new(metrics);
-    let gauges = Data::new(running.gauges());
+    let scraped = Data::new(running.clone());
     let operating_system = Collector::default();
     operating_system.describe();
     let operating_system = Data::new(operating_system);
@@ -36,7 +36,7 @@ pub fn serve_metrics(
         App::new()
             .app_data(Data::<Health>::clone(&health))
             .app_data(Data::<PrometheusHandle>::clone(&metrics))
-            .app_data(Data::<Gauges>::clone(&gauges))
+            .app_data(Data::<Running>::clone(&scraped))
             .app_data(Data::<Collector>::clone(&operating_system))
             .route("/healthz", get().to(http_kit::healthz))
             .route("/readyz", get().to(http_kit::readyz))
@@ -47,12 +47,11 @@ pub fn serve_metrics(
 
 async fn render(
     metrics: Data<PrometheusHandle>,
-    health: Data<Health>,
-    gauges: Data<Gauges>,
+    running: Data<Running>,
     operating_system: Data<Collector>,
 ) -> HttpResponse {
-    health.record().await;
-    gauges.set();
+    running.health.record().await;
+    running.set_gauges();
     operating_system.collect();
     HttpResponse::Ok()
         .content_type("text/plain; version=0.0.4; charset=utf-8")

@@ -30,7 +30,6 @@ pub(crate) fn limit_connections(wanted: usize) -> usize {
 
 /// The number of connections that may be set aside, each of which has only its socket, beside the others, if that is fewer
 /// than `wanted`.
-#[must_use]
 pub fn limit_aside(settings: HttpServerSettings, wanted: usize) -> usize {
     let counted = limit_connections(settings.workers * settings.max_connections) as u64;
     limit("callers can wait", wanted, |soft| {

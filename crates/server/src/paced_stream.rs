@@ -29,10 +29,9 @@ const MAX_DISCARDED: usize = 8 * MAX_RECEIVED;
 /// The most of a body of unknown length that is passed on at once, in bytes: a chunk of one byte takes 32 in memory.
 const MAX_STREAMED: usize = 2 * 1024;
 
-/// A connection of a client.
 pub(crate) struct PacedStream<T> {
-    io: T,
-    intake: Rc<Intake>,
+    pub(crate) io: T,
+    pub(crate) intake: Rc<Intake>,
     /// Bytes that were received and not passed on.
     received: BytesMut,
     blank_line: BlankLine,
@@ -56,7 +55,7 @@ impl<T> PacedStream<T> {
     pub(crate) fn new(io: T, explains: bool) -> Self {
         Self {
             io,
-            intake: Intake::new(),
+            intake: Rc::default(),
             received: BytesMut::new(),
             blank_line: BlankLine::default(),
             upgrade_offers: UpgradeOffers::default(),
@@ -67,14 +66,6 @@ impl<T> PacedStream<T> {
             explains,
             refusal: None,
         }
-    }
-
-    pub(crate) fn get_ref(&self) -> &T {
-        &self.io
-    }
-
-    pub(crate) fn intake(&self) -> Rc<Intake> {
-        Rc::clone(&self.intake)
     }
 
     /// How many of the received bytes may be passed on, or `None` if more must be received first.

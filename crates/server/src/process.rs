@@ -1,6 +1,6 @@
 use std::future::Future;
 use std::io::{Read as _, Write as _};
-use std::net::{Ipv4Addr, SocketAddr, TcpStream};
+use std::net::{Ipv4Addr, TcpStream};
 use std::pin::pin;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -26,12 +26,10 @@ pub type Program = (&'static str, fn() -> ExitCode);
 ///
 /// With the argument `--health`, the health check of containers, it asks the running process at
 /// `METRICS_ADDRESS` whether it is ready. `--version` prints the version. Other arguments are refused: a misspelt command must not start a service.
-pub fn main<S, F, R>(name: &'static str, start: F) -> ExitCode
-where
-    S: Settings,
-    F: FnOnce(S) -> R,
-    R: Future<Output = anyhow::Result<Running>>,
-{
+pub fn main<S: Settings, R: Future<Output = anyhow::Result<Running>>>(
+    name: &'static str,
+    start: impl FnOnce(S) -> R,
+) -> ExitCode {
     match std::env::args_os().nth(1) {
         None => exit_code(name, run(name, start)),
         Some(argument) if argument == "--health" => match is_ready() {
@@ -57,12 +55,10 @@ where
 /// the work. SIGTERM and SIGINT end it at once.
 ///
 /// `None` when the process was started without the command.
-pub fn command<S, F, R>(command: &'static str, work: F) -> Option<ExitCode>
-where
-    S: Settings,
-    F: FnOnce(S) -> R,
-    R: Future<Output = anyhow::Result<()>>,
-{
+pub fn command<S: Settings, R: Future<Output = anyhow::Result<()>>>(
+    command: &'static str,
+    work: impl FnOnce(S) -> R,
+) -> Option<ExitCode> {
     if std::env::args_os().nth(1)? != command {
         return None;
     }
@@ -95,12 +91,10 @@ fn runtime() -> std::io::Result<Runtime> {
         .build()
 }
 
-fn run<S, F, R>(name: &'static str, start: F) -> anyhow::Result<()>
-where
-    S: Settings,
-    F: FnOnce(S) -> R,
-    R: Future<Output = anyhow::Result<Running>>,
-{
+fn run<S: Settings, R: Future<Output = anyhow::Result<Running>>>(
+    name: &'static str,
+    start: impl FnOnce(S) -> R,
+) -> anyhow::Result<()> {
     let mut reader = Reader::from_process()?;
     let process = ProcessSettings::read(&mut reader)?;
     let settings = S::read(&mut reader)?;
@@ -192,14 +186,11 @@ async fn run_until(
     Ok(())
 }
 
-/// Whether the running process reports at `METRICS_ADDRESS` that it is ready.
+/// Whether the running process reports at `METRICS_ADDRESS` that it is ready. Sends one plain request, so that the check
+/// needs neither a runtime nor a client.
 fn is_ready() -> anyhow::Result<bool> {
     let settings = ProcessSettings::read(&mut Reader::from_process()?)?;
-    ask(settings.metrics_address)
-}
-
-/// Sends one plain request, so that the check needs neither a runtime nor a client.
-fn ask(mut address: SocketAddr) -> anyhow::Result<bool> {
+    let mut address = settings.metrics_address;
     if address.ip().is_unspecified() {
         address.set_ip(Ipv4Addr::LOCALHOST.into());
     }

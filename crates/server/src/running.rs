@@ -25,15 +25,9 @@ pub struct Running {
 
 /// Functions that set gauges before each response of `/metrics`.
 #[derive(Clone, Default)]
-pub(crate) struct Gauges(Arc<Mutex<Vec<SetGauges>>>);
+struct Gauges(Arc<Mutex<Vec<SetGauges>>>);
 
 type SetGauges = Box<dyn Fn() + Send>;
-
-impl Gauges {
-    pub(crate) fn set(&self) {
-        self.0.lock().iter().for_each(|set| set());
-    }
-}
 
 impl std::fmt::Debug for Gauges {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -43,20 +37,17 @@ impl std::fmt::Debug for Gauges {
 
 impl Running {
     /// A process without any tasks yet.
-    #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
     /// The token that is cancelled when the process must stop. Tasks then finish what they have
     /// started and take no new work.
-    #[must_use]
     pub fn shutdown(&self) -> CancellationToken {
         self.shutdown.clone()
     }
 
     /// The token that is cancelled when clients must move to other replicas.
-    #[must_use]
     pub fn draining(&self) -> CancellationToken {
         self.draining.clone()
     }
@@ -76,17 +67,14 @@ impl Running {
         self.gauges.0.lock().push(Box::new(set));
     }
 
-    /// The functions of [`Running::on_scrape`].
-    pub(crate) fn gauges(&self) -> Gauges {
-        self.gauges.clone()
+    /// Calls the functions of [`Running::on_scrape`].
+    pub(crate) fn set_gauges(&self) {
+        self.gauges.0.lock().iter().for_each(|set| set());
     }
 
     /// Starts a task that ends by itself when [`Running::shutdown`] is cancelled. If it panics, everything stops:
     /// a process without one of its tasks would look healthy and not do its work.
-    pub fn spawn<F>(&self, task: F)
-    where
-        F: Future<Output = ()> + Send + 'static,
-    {
+    pub fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
         let shutdown = self.shutdown();
         self.tasks.spawn(async move {
             if AssertUnwindSafe(task).catch_unwind().await.is_err() {

@@ -60,7 +60,6 @@ impl Default for HttpServerSettings {
 
 impl HttpServerSettings {
     /// One thread and a quick stop: for internal ports and tests.
-    #[must_use]
     pub fn single_threaded() -> Self {
         Self {
             workers: 1,
@@ -68,15 +67,7 @@ impl HttpServerSettings {
             ..Self::default()
         }
     }
-}
 
-impl Settings for HttpServerSettings {
-    fn read(reader: &mut Reader) -> Result<Self, app_config::Error> {
-        Self::default().read_or(reader)
-    }
-}
-
-impl HttpServerSettings {
     /// Reads the settings, with these as defaults.
     ///
     /// # Errors
@@ -122,5 +113,11 @@ impl HttpServerSettings {
             )?,
             ..default
         })
+    }
+}
+
+impl Settings for HttpServerSettings {
+    fn read(reader: &mut Reader) -> Result<Self, app_config::Error> {
+        Self::default().read_or(reader)
     }
 }

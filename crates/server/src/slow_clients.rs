@@ -28,8 +28,6 @@ use crate::intake::Intake;
 use crate::settings::HttpServerSettings;
 use crate::upgrade_offers;
 
-/// One connection of a client.
-#[derive(Debug)]
 struct Connection {
     permit: Rc<Permit>,
     intake: Rc<Intake>,
@@ -75,11 +73,10 @@ async fn close_when_overdue(connection: Rc<Connection>) {
         sleep_until(connection.deadline.get()).await;
     }
     metrics::counter!("http_slow_connections_closed_total").increment(1);
-    connection.permit.close();
+    connection.permit.closed.cancel();
 }
 
 /// A request in progress, until its whole response has been passed to actix-web.
-#[derive(Debug)]
 struct RequestInProgress(Rc<Connection>);
 
 impl RequestInProgress {
@@ -103,9 +100,6 @@ impl Drop for RequestInProgress {
 /// Once `draining` is cancelled, each response closes its connection. A client that is told so does not send a request
 /// at the moment at which an idle connection is closed. So does the response to a request that actix-http takes for the
 /// beginning of another protocol.
-///
-/// # Errors
-/// The error of an inner middleware.
 pub(crate) async fn track_request<B: MessageBody + 'static>(
     draining: CancellationToken,
     mut request: ServiceRequest,
@@ -119,7 +113,7 @@ pub(crate) async fn track_request<B: MessageBody + 'static>(
     }
     let mut response = next.call(request).await?;
     let connection = in_progress.as_ref().map(|request| &request.0);
-    let is_aside = connection.is_some_and(|connection| connection.permit.is_aside());
+    let is_aside = connection.is_some_and(|connection| connection.permit.is_aside.get());
     if draining.is_cancelled() || is_upgrade || is_aside {
         let head = response.response_mut().head_mut();
         head.set_connection_type(ConnectionType::Close);
@@ -130,8 +124,6 @@ pub(crate) async fn track_request<B: MessageBody + 'static>(
     }))
 }
 
-/// The body of a response in progress.
-#[derive(Debug)]
 pub(crate) struct TrackedBody {
     body: BoxBody,
     _in_progress: Option<RequestInProgress>,

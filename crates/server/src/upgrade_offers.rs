@@ -77,10 +77,8 @@ pub(crate) fn is_left(head: &RequestHead) -> bool {
 /// Whether actix-http takes everything after the head for the body, as [`is_left`].
 pub(crate) fn is_websocket(headers: &HeaderMap) -> bool {
     let is_websocket = |line: &[u8]| line.trim_ascii().eq_ignore_ascii_case(b"websocket");
-    !headers.contains_key(TRANSFER_ENCODING)
-        && headers
-            .get_all(UPGRADE)
-            .any(|line| is_websocket(line.as_bytes()))
+    let mut offers = headers.get_all(UPGRADE);
+    !headers.contains_key(TRANSFER_ENCODING) && offers.any(|line| is_websocket(line.as_bytes()))
 }
 
 #[cfg(test)]

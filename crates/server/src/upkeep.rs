@@ -3,10 +3,8 @@ use std::time::Duration;
 use metrics_exporter_prometheus::PrometheusHandle;
 use tokio_util::sync::CancellationToken;
 
-/// The pause of the upkeep.
 pub(crate) const INTERVAL: Duration = Duration::from_secs(5);
 
-/// The periodic work of metrics and logs.
 pub(crate) async fn run_upkeep(
     metrics: PrometheusHandle,
     dropped_lines: impl Fn() -> u64,

@@ -193,15 +193,11 @@ impl Metric {
     fn start_counters(&self) {
         let mut combinations = vec![Vec::new()];
         for label in self.labels {
-            let extend = |known: &Vec<(&'static str, &'static str)>| {
-                let known = known.clone();
-                label.values.iter().map(move |value| {
-                    let mut extended = known.clone();
-                    extended.push((label.name, *value));
-                    extended
-                })
-            };
-            combinations = combinations.iter().flat_map(extend).collect();
+            let extended = label.values.iter().flat_map(|value| {
+                let extend = |known: &Vec<_>| [known.as_slice(), &[(label.name, *value)]].concat();
+                combinations.iter().map(extend)
+            });
+            combinations = extended.collect();
         }
         for labels in &combinations {
             metrics::counter!(self.name, labels).increment(0);

@@ -1,6 +1,6 @@
 use std::borrow::Cow;
 use std::error::Error;
-use std::{fmt, io};
+use std::io;
 
 use rustls::CertificateError;
 
@@ -8,12 +8,12 @@ use rustls::CertificateError;
 /// reached, and send the operator to the network.
 ///
 /// It names no host: callers of the API see it, too.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
 pub struct CertificateFault(Cow<'static, str>);
 
 impl CertificateFault {
     /// Finds the fault among the causes of an error.
-    #[must_use]
     pub fn find(error: &(dyn Error + 'static)) -> Option<Self> {
         match tls_error(error)? {
             rustls::Error::InvalidCertificate(fault) => Some(Self(describe(fault))),
@@ -45,7 +45,6 @@ fn describe(fault: &CertificateError) -> Cow<'static, str> {
 }
 
 /// Finds the error of the TLS library among the causes of an error.
-#[must_use]
 pub fn tls_error<'e>(error: &'e (dyn Error + 'static)) -> Option<&'e rustls::Error> {
     let mut cause = Some(error);
     while let Some(error) = cause {
@@ -62,12 +61,6 @@ pub fn tls_error<'e>(error: &'e (dyn Error + 'static)) -> Option<&'e rustls::Err
         };
     }
     None
-}
-
-impl fmt::Display for CertificateFault {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
 }
 
 #[cfg(test)]

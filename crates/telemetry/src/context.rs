@@ -42,7 +42,6 @@ values::names! {
 
 impl RequestContext {
     /// The context that the caller sent. Values that are missing or malformed are generated.
-    #[must_use]
     pub fn continued(request_id: Option<&str>, traceparent: Option<&str>) -> Self {
         let trace = traceparent.and_then(TraceContext::parse);
         let has_span = trace.is_some();
@@ -56,20 +55,17 @@ impl RequestContext {
     }
 
     /// A new context, for work that no request caused, such as a sweep.
-    #[must_use]
     pub fn fresh() -> Self {
         Self::continued(None, None)
     }
 
     /// The context that this code runs in, if any.
-    #[must_use]
     pub fn current() -> Option<Self> {
         let context = CURRENT.try_with(Clone::clone).ok()?;
         Some(context.at_current_span())
     }
 
     /// The context that this code runs in, or a new one, which continues the trace of the current span.
-    #[must_use]
     pub fn current_or_fresh() -> Self {
         Self::current().unwrap_or_else(|| Self::fresh().at_current_span())
     }
@@ -139,10 +135,8 @@ impl RequestContext {
 }
 
 fn is_request_id(text: &str) -> bool {
-    (1..=MAX_REQUEST_ID_LENGTH).contains(&text.len())
-        && text
-            .bytes()
-            .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b'-'))
+    let is_allowed = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b'-');
+    (1..=MAX_REQUEST_ID_LENGTH).contains(&text.len()) && text.bytes().all(is_allowed)
 }
 
 /// A position in a distributed trace (W3C Trace Context, level 1).
@@ -158,7 +152,6 @@ impl TraceContext {
     }
 
     /// Parses a `traceparent` header; `None` if it is invalid.
-    #[must_use]
     pub fn parse(header: &str) -> Option<Self> {
         let mut parts = header.trim().split('-');
         let version = parts.next().filter(|v| v.len() == 2 && *v != "ff")?;
@@ -182,7 +175,6 @@ impl TraceContext {
     }
 
     /// The trace's 32 hexadecimal digits.
-    #[must_use]
     pub fn trace_id(&self) -> String {
         self.0.trace_id().to_string()
     }

@@ -21,10 +21,7 @@ use tracing_subscriber::registry::LookupSpan;
 #[derive(Debug, Clone, Copy)]
 pub struct JsonLines;
 
-impl<S> FormatEvent<S, Self> for JsonLines
-where
-    S: Subscriber + for<'span> LookupSpan<'span>,
-{
+impl<S: Subscriber + for<'span> LookupSpan<'span>> FormatEvent<S, Self> for JsonLines {
     fn format_event(
         &self,
         context: &FmtContext<'_, S, Self>,
@@ -76,7 +73,6 @@ fn record(writer: Writer<'_>, fields: impl RecordFields) -> fmt::Result {
     members.result
 }
 
-/// Writes fields as members of an object.
 struct Members<'writer> {
     writer: Writer<'writer>,
     is_empty: bool,
@@ -124,7 +120,6 @@ impl Visit for Members<'_> {
     }
 }
 
-/// Writes values as JSON.
 struct Json<'a, 'writer>(&'a mut Writer<'writer>);
 
 impl Json<'_, '_> {

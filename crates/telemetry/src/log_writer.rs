@@ -39,7 +39,6 @@ pub(crate) fn start() -> (NonBlocking, LogWriter) {
     (lines, writer)
 }
 
-/// Pauses after each flush.
 struct Paced<W>(W);
 
 impl<W: Write> Write for Paced<W> {

@@ -5,7 +5,6 @@ use std::sync::OnceLock;
 
 use anyhow::Context as _;
 use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
-use tracing::Metadata;
 use tracing_subscriber::filter::{EnvFilter, FilterExt as _, filter_fn};
 use tracing_subscriber::fmt::MakeWriter;
 use tracing_subscriber::layer::SubscriberExt as _;
@@ -73,13 +72,12 @@ pub fn init(
     traces: Option<&TraceSettings>,
 ) -> anyhow::Result<Telemetry> {
     let filter = EnvFilter::try_new(&settings.filter).context("LOG is not a valid filter")?;
-    let traces = traces.map(|settings| TraceExport::start(process, settings));
-    let traces = traces
-        .transpose()
-        .context("traces cannot be exported")?
-        .flatten();
+    let started = traces.map(|settings| TraceExport::start(process, settings));
+    let started = started.transpose().context("traces cannot be exported")?;
+    let traces = started.flatten();
     let (lines, log) = log_writer::start();
     let lines = log_layer(settings.format, lines);
+    let is_logged = filter_fn(|metadata| metadata.target() != EXPORT_ONLY);
     let initialized = match &traces {
         // A filter of its own for each layer costs more than one for all.
         None => tracing_subscriber::registry()
@@ -87,7 +85,7 @@ pub fn init(
             .with(filter)
             .try_init(),
         Some(export) => tracing_subscriber::registry()
-            .with(lines.with_filter(filter.and(filter_fn(is_logged))))
+            .with(lines.with_filter(filter.and(is_logged)))
             .with(export.layer())
             .try_init(),
     };
@@ -117,10 +115,6 @@ fn log_layer(
             .with_target(false)
             .boxed(),
     }
-}
-
-fn is_logged(metadata: &Metadata<'_>) -> bool {
-    metadata.target() != EXPORT_ONLY
 }
 
 /// Logs a panic. The default hook would write to standard error, which blocks while nothing reads it.

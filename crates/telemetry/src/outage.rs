@@ -30,18 +30,9 @@ struct State {
 
 impl Outage {
     /// Nothing has failed yet. `failing` says what fails, as in "due rows cannot be read".
-    #[must_use]
-    pub const fn new(failing: &'static str) -> Self {
-        let state = State {
-            since: None,
-            failures: 0,
-            is_known: false,
-            last_line: None,
-        };
-        Self {
-            failing,
-            state: Mutex::new(state),
-        }
+    pub fn new(failing: &'static str) -> Self {
+        let state = Mutex::default();
+        Self { failing, state }
     }
 
     /// Records an attempt.
@@ -54,7 +45,7 @@ impl Outage {
 
     /// Records a failure.
     pub fn fail(&self, error: &dyn Debug) {
-        let Some((failures, since)) = self.with(State::fail) else {
+        let Some((failures, since)) = self.state.lock().fail(Instant::now()) else {
             return;
         };
         let failing_s = since.as_secs();
@@ -63,15 +54,11 @@ impl Outage {
 
     /// Records a success.
     pub fn end(&self) {
-        let Some((failures, since)) = self.with(State::end) else {
+        let Some((failures, since)) = self.state.lock().end(Instant::now()) else {
             return;
         };
         let failed_s = since.as_secs();
         tracing::info!(failures, failed_s, "it works again after: {}", self.failing);
-    }
-
-    fn with<T>(&self, change: impl FnOnce(&mut State, Instant) -> T) -> T {
-        change(&mut self.state.lock(), Instant::now())
     }
 }
 

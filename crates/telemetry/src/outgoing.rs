@@ -21,12 +21,10 @@ pub enum CallOutcome {
 impl CallOutcome {
     /// The outcome of a call whose response is a status.
     pub fn of<T, E>(result: &Result<T, E>, status: impl FnOnce(&T) -> u16) -> Self {
-        result
-            .as_ref()
-            .map_or(Self::Failure, |response| Self::Status(status(response)))
+        let status = result.as_ref().map(status);
+        status.map_or(Self::Failure, Self::Status)
     }
 
-    /// The label of the metric.
     fn label(self) -> &'static str {
         match self {
             Self::Status(400..500) => "client-error",

@@ -132,10 +132,7 @@ impl TraceExport {
     }
 
     /// The layer of the subscriber that exports spans. Events are in the log, which has the trace's identifier.
-    pub fn layer<S>(&self) -> impl Layer<S> + use<S>
-    where
-        S: Subscriber + for<'span> LookupSpan<'span>,
-    {
+    pub fn layer<S: Subscriber + for<'span> LookupSpan<'span>>(&self) -> impl Layer<S> + use<S> {
         tracing_opentelemetry::layer()
             .with_tracer(self.0.tracer("countersign"))
             .with_target(false)
@@ -233,7 +230,6 @@ fn is_sampled(span: &Span) -> bool {
 }
 
 /// A span for a call of another system, within the current span; [`Span::none`] outside of an exported trace.
-#[must_use]
 pub(crate) fn call_span(name: &'static str) -> Span {
     if !is_in_exported_trace() {
         return Span::none();
@@ -248,7 +244,6 @@ pub(crate) fn call_span(name: &'static str) -> Span {
 
 /// A span for an SQL statement, within the current span; [`Span::none`] outside of an exported trace. `text` is called
 /// only for an exported span, and must not contain values.
-#[must_use]
 pub fn statement_span(text: impl FnOnce() -> String) -> Span {
     if !is_in_exported_trace() {
         return Span::none();
@@ -268,7 +263,6 @@ pub fn statement_span(text: impl FnOnce() -> String) -> Span {
 
 /// A span for work that several requests share. The first of them that is exported is its parent, and it has links to the
 /// others; [`Span::none`] if none is exported.
-#[must_use]
 pub fn shared_span<'a>(name: &'static str, causes: impl IntoIterator<Item = &'a Span>) -> Span {
     if !is_exporting() {
         return Span::none();
@@ -287,7 +281,6 @@ pub fn shared_span<'a>(name: &'static str, causes: impl IntoIterator<Item = &'a 
 }
 
 /// The current span if traces are exported, to make it a cause of a [`shared_span`]; otherwise [`Span::none`].
-#[must_use]
 pub fn current_span() -> Span {
     if is_exporting() {
         Span::current()

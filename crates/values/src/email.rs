@@ -22,13 +22,11 @@ pub struct EmailAddress {
 
 impl EmailAddress {
     /// The address as it was given, without surrounding whitespace.
-    #[must_use]
     pub fn as_str(&self) -> &str {
         &self.given
     }
 
     /// The lower-case form. Addresses with the same normalized form are equal.
-    #[must_use]
     pub fn normalized(&self) -> &str {
         &self.normalized
     }
@@ -38,10 +36,8 @@ impl FromText for EmailAddress {
     fn from_text(text: &str) -> Result<Self, Invalid> {
         let given = text.trim();
         if given.len() > MAX_LENGTH {
-            return Err(Invalid::new(
-                "too-long",
-                "Must have at most 254 characters.",
-            ));
+            let message = "Must have at most 254 characters.";
+            return Err(Invalid::new("too-long", message));
         }
         let well_formed = given
             .rsplit_once('@')
@@ -53,10 +49,8 @@ impl FromText for EmailAddress {
             ));
         }
         if !well_formed {
-            return Err(Invalid::new(
-                "invalid-email",
-                "Must be an e-mail address such as ada@example.com.",
-            ));
+            let message = "Must be an e-mail address such as ada@example.com.";
+            return Err(Invalid::new("invalid-email", message));
         }
         Ok(Self {
             given: given.to_owned(),
@@ -68,10 +62,8 @@ impl FromText for EmailAddress {
 fn is_dot_atom(local: &str) -> bool {
     let is_atom_character =
         |c: char| c.is_ascii_alphanumeric() || "!#$%&'*+/=?^_`{|}~-".contains(c);
-    local.len() <= MAX_LOCAL_LENGTH
-        && local
-            .split('.')
-            .all(|atom| !atom.is_empty() && atom.chars().all(is_atom_character))
+    let is_atom = |atom: &str| !atom.is_empty() && atom.chars().all(is_atom_character);
+    local.len() <= MAX_LOCAL_LENGTH && local.split('.').all(is_atom)
 }
 
 fn is_host_name(domain: &str) -> bool {

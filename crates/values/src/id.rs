@@ -9,9 +9,8 @@ const LENGTH: usize = 12;
 
 /// Twelve bytes that sort by age: the seconds since 1970 (big-endian), then eight random bytes.
 fn fresh_bytes() -> [u8; LENGTH] {
-    let seconds = SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .map_or(0, |since| since.as_secs());
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    let seconds = since.map_or(0, |since| since.as_secs());
     let mut bytes = [0; LENGTH];
     let (age, random) = bytes.split_at_mut(4);
     // Four bytes of seconds last until the year 2106.
@@ -50,13 +49,11 @@ macro_rules! identifiers {
 
         impl $name {
             /// Generates an identifier from the current time.
-            #[must_use]
             pub fn generate() -> Self {
                 Self(fresh_bytes())
             }
 
             /// The twelve bytes, as stored in the database.
-            #[must_use]
             pub fn as_bytes(&self) -> &[u8; LENGTH] {
                 &self.0
             }

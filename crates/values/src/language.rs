@@ -12,7 +12,6 @@ crate::names! {
 
 impl Language {
     /// The first language of an `Accept-Language` header that is known.
-    #[must_use]
     pub fn preferred(accepted: &str) -> Option<Self> {
         let tags = accepted
             .split(',')

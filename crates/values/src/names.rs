@@ -9,13 +9,11 @@ pub trait Names: Copy + 'static {
     fn name(self) -> &'static str;
 
     /// The value of a name.
-    #[must_use]
     fn from_name(name: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|value| value.name() == name)
     }
 
     /// All names, separated by commas.
-    #[must_use]
     fn list() -> String {
         let names: Vec<_> = Self::ALL.iter().map(|value| value.name()).collect();
         names.join(", ")

@@ -18,19 +18,16 @@ impl Secret {
     }
 
     /// Generates 256 random bits, as 64 hexadecimal digits.
-    #[must_use]
     pub fn random() -> Self {
         Self::new(hex::encode(rand::random::<[u8; 32]>()))
     }
 
     /// The text itself.
-    #[must_use]
     pub fn expose(&self) -> &str {
         &self.0
     }
 
     /// A hash that can be stored: it identifies the secret but cannot be used in its place.
-    #[must_use]
     pub fn fingerprint(&self) -> Fingerprint {
         Fingerprint(Sha256::digest(self.0.as_bytes()).into())
     }
@@ -51,7 +48,6 @@ pub struct Fingerprint([u8; 32]);
 
 impl Fingerprint {
     /// The 32 bytes, as stored in the database.
-    #[must_use]
     pub fn as_bytes(&self) -> &[u8; 32] {
         &self.0
     }

@@ -24,10 +24,8 @@ const BLANK: [char; 5] = [
 /// `nul-character`, `too-short` or `too-long`.
 pub fn bounded_text(text: &str, min: usize, max: usize) -> Result<&str, Invalid> {
     if text.contains('\0') {
-        return Err(Invalid::new(
-            "nul-character",
-            "Must not contain the character NUL (U+0000).",
-        ));
+        let message = "Must not contain the character NUL (U+0000).";
+        return Err(Invalid::new("nul-character", message));
     }
     let characters = text.chars().count();
     if characters < min {
@@ -65,7 +63,6 @@ pub fn visible_text(text: &str, min: usize, max: usize) -> Result<&str, Invalid>
 
 /// Whether a text has a character that can be seen. Spaces, controls, joiners, fillers, variation selectors, tags and
 /// marks without a base cannot. Characters of private use, and those of a later version of Unicode, can.
-#[must_use]
 pub fn is_visible(text: &str) -> bool {
     text.chars().any(|c| {
         c.is_ascii_graphic()

@@ -16,7 +16,6 @@ pub struct Timestamp(pub DateTime<Utc>);
 
 impl Timestamp {
     /// The current time.
-    #[must_use]
     pub fn now() -> Self {
         Self(Utc::now())
     }

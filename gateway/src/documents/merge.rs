@@ -3,7 +3,6 @@ use std::collections::BTreeMap;
 use actix_web::http::Method;
 use http_kit::{FieldError, ProblemBody};
 use utoipa::openapi::path::{HttpMethod, Operation, Paths};
-use utoipa::openapi::security::SecurityRequirement;
 use utoipa::openapi::{OpenApi, Ref, RefOr, Response};
 use utoipa::{PartialSchema as _, ToSchema as _};
 
@@ -91,14 +90,6 @@ fn complete(
     if route.path.starts_with(PLUGIN_PREFIX) {
         operation.tags = Some(vec!["plugins".to_owned()]);
     }
-    operation.security.get_or_insert_with(|| {
-        let token = SecurityRequirement::new("bearer", [""; 0]);
-        match route.access {
-            Access::Public | Access::Cookie => vec![],
-            Access::Token => vec![token],
-            Access::TokenOrSecret => vec![token, SecurityRequirement::default()],
-        }
-    });
     operation
 }
 
@@ -178,7 +169,8 @@ mod tests {
             "description": "Own.", "schema": {"type": "integer"}}}});
         let task = json!({
             "/people-task/tasks/{id}": {"put": {
-                "operationId": "editTask", "requestBody": {"content": {}}, "responses": of_edit
+                "operationId": "editTask", "requestBody": {"content": {}}, "responses": of_edit,
+                "security": [{"bearer": []}, {}]
             }},
             "/plugins/appmixer/utils/tasks/tasks/{id}": {"put": {
                 "operationId": "editTaskPlugin", "responses": responses

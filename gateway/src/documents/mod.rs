@@ -26,7 +26,6 @@ const REQUEST_TIMEOUT: Duration = Duration::from_secs(3);
 /// The largest document of a service in bytes.
 const MAX_LENGTH: usize = 4 * 1024 * 1024;
 
-/// The services' documents, and the merged one.
 pub(crate) struct Documents {
     client: UpstreamClient,
     upstreams: PerService<BaseAddress>,

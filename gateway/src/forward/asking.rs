@@ -1,26 +1,26 @@
 //! Asks the user service for the token of a key.
 
-use std::net::IpAddr;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use actix_web::rt;
 use actix_web::web::Data;
 use auth::{ApiKey, ExchangedKey};
 use bytes::Bytes;
 use http::header::{CONTENT_TYPE, RETRY_AFTER};
 use http::{Request, Response, StatusCode, Uri};
 use http_body_util::{BodyExt as _, Full, Limited};
-use http_kit::Problem;
+use http_kit::{Problem, client_network};
 use hyper::body::Incoming;
 use telemetry::CallOutcome;
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 use values::Secret;
 
 use super::headers::identify;
 use super::in_time;
 use crate::client_info::ClientInfo;
 use crate::context::AppState;
-use crate::keys::{Answer, Exchange, KeyToken, Refusal, record};
+use crate::keys::{Answer, Entry, KeyToken, Refusal, UNAVAILABLE_FOR, record};
 use crate::limits::concurrency::acquire;
 use crate::limits::turns::Turn;
 use crate::routes::{Service, Work};
@@ -37,18 +37,89 @@ const MAX_ANSWER: usize = 16 * 1024;
 const DEFAULT_WAIT: Duration = Duration::from_secs(1);
 
 /// On whose behalf the user service is asked, and by what.
-#[derive(Debug, Clone)]
-pub(crate) struct Asking {
-    pub(crate) state: Data<AppState>,
-    pub(crate) http_client: UpstreamClient,
-    pub(crate) client: Arc<ClientInfo>,
+#[derive(Clone)]
+pub(super) struct Asking {
+    pub(super) state: Data<AppState>,
+    pub(super) http_client: UpstreamClient,
+    pub(super) client: Arc<ClientInfo>,
 }
 
-impl Exchange for Asking {
-    fn address(&self) -> IpAddr {
-        self.client.address
+impl Asking {
+    /// The token of a key.
+    ///
+    /// # Errors
+    /// `401 invalid-key`, `429` if the network has tried too many that are none, and `503` while it cannot be checked.
+    pub(super) async fn token(&self, key: &ApiKey) -> Result<Arc<KeyToken>, Problem> {
+        let entry = self.state.keys.entry(key);
+        match entry.current() {
+            Some(Ok(token)) => {
+                if token.is_stale() {
+                    self.clone().refresh(entry, key.clone());
+                }
+                Ok(token)
+            }
+            Some(Err(refusal)) => {
+                record("refused-again");
+                Err(refusal.into())
+            }
+            None => self.first_token(&entry, key).await,
+        }
     }
 
+    /// Asks the user service, unless another request has just done so.
+    async fn first_token(&self, entry: &Entry, key: &ApiKey) -> Result<Arc<KeyToken>, Problem> {
+        let _alone = entry.asking.lock().await;
+        if let Some(answer) = entry.current() {
+            return Ok(answer?);
+        }
+        let network = client_network(self.client.address);
+        if let Some(until) = self.state.keys.failing.get(&network)
+            && let Some(wait) = until.checked_duration_since(Instant::now())
+        {
+            return Err(Refusal::TooManyAttempts(wait).into());
+        }
+        let _turn = self.turn().await?;
+        let answer = self.exchange(key).await;
+        entry.note(&answer);
+        if matches!(answer, Err(Refusal::Invalid)) {
+            record("refused");
+            if entry.is_new_guess() {
+                self.count_guess();
+            }
+        }
+        Ok(answer?)
+    }
+
+    /// Exchanges a key once more, behind the request that uses its present token.
+    fn refresh(self, entry: Arc<Entry>, key: ApiKey) {
+        let Ok(alone) = Arc::clone(&entry.asking).try_lock_owned() else {
+            return;
+        };
+        rt::spawn(async move {
+            let answer = self.exchange(&key).await;
+            entry.note(&answer);
+            if matches!(answer, Err(Refusal::Unavailable)) {
+                // The next request would ask again at once.
+                sleep(UNAVAILABLE_FOR).await;
+            }
+            drop(alone);
+        });
+    }
+
+    /// Counts a try with a text that is no key towards the limit on passwords of its network.
+    pub(super) fn count_guess(&self) {
+        let address = self.client.address;
+        if let Some(wait) = self.state.rate_limits.count_failed_key(address) {
+            let until = Instant::now() + wait;
+            let failing = &self.state.keys.failing;
+            failing.insert(client_network(address), until);
+        }
+    }
+
+    /// Waits for the turn of the client's network, as its other requests to the user service do.
+    ///
+    /// # Errors
+    /// `429` if earlier requests of the network take too long, or if it has too many.
     async fn turn(&self) -> Result<Option<Turn>, Problem> {
         let address = self.client.address;
         if !self.state.rate_limits.apply_to(address) {
@@ -61,11 +132,8 @@ impl Exchange for Asking {
     async fn exchange(&self, key: &ApiKey) -> Answer {
         let circuit = self.state.circuit_breakers.of(Service::User);
         let in_flight = self.state.concurrency.in_flight.of(Service::User);
-        let permits = (
-            acquire(in_flight, self.client.address, 1),
-            circuit.acquire(),
-        );
-        let (Ok(_in_flight), Ok(circuit)) = permits else {
+        let in_flight = acquire(in_flight, self.client.address, 1);
+        let (Ok(_in_flight), Ok(circuit)) = (in_flight, circuit.acquire()) else {
             return Err(Refusal::Unavailable);
         };
         let Some(answer) = ask(key, self).await else {
@@ -78,10 +146,6 @@ impl Exchange for Asking {
             record("exchanged");
         }
         answer
-    }
-
-    fn count_failed(&self) -> Option<Duration> {
-        self.state.rate_limits.count_failed_key(self.client.address)
     }
 }
 

@@ -6,11 +6,8 @@ use telemetry::CertificateFault;
 /// `504 upstream-timeout`.
 pub(super) fn upstream_timeout() -> Problem {
     count_failure("timeout");
-    Problem::new(
-        StatusCode::GATEWAY_TIMEOUT,
-        "upstream-timeout",
-        "The service behind the gateway took too long. The request may still take effect.",
-    )
+    let detail = "The service behind the gateway took too long. The request may still take effect.";
+    Problem::new(StatusCode::GATEWAY_TIMEOUT, "upstream-timeout", detail)
 }
 
 /// `502 bad-gateway` for a service that could not be reached or did not respond.

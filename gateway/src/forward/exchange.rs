@@ -29,13 +29,18 @@ pub(super) async fn exchange(
     send: impl Fn() -> ResponseFuture,
     time_limit: Duration,
 ) -> Result<Response<Incoming>, Problem> {
-    let response = match await_response(send(), time_limit).await? {
+    let attempt = async || {
+        timeout(time_limit, send())
+            .await
+            .map_err(|_| upstream_timeout())
+    };
+    let response = match attempt().await? {
         Err(error)
             if *method != Method::POST && was_refused(&error)
                 || method.is_safe() && was_closed(&error) =>
         {
             sleep(RETRY_PAUSE).await;
-            await_response(send(), time_limit).await?
+            attempt().await?
         }
         response => response,
     };
@@ -55,12 +60,4 @@ fn was_closed(error: &Error) -> bool {
     successors(error.source(), |&cause| cause.source())
         .filter_map(|cause| cause.downcast_ref::<hyper::Error>())
         .any(hyper::Error::is_incomplete_message)
-}
-
-async fn await_response(
-    response: ResponseFuture,
-    time_limit: Duration,
-) -> Result<Result<Response<Incoming>, Error>, Problem> {
-    let response = timeout(time_limit, response).await;
-    response.map_err(|_| upstream_timeout())
 }

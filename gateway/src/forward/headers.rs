@@ -49,7 +49,6 @@ const X_FORWARDED_HOST: HeaderName = HeaderName::from_static("x-forwarded-host")
 
 /// The name of a header that is passed on, as actix-web's type and as hyper's. It is parsed once, when this program is
 /// compiled.
-#[derive(Debug)]
 pub(super) struct ForwardedName {
     pub(super) actix: GivenName,
     pub(super) hyper: HeaderName,
@@ -77,11 +76,9 @@ pub(super) fn check_length(target: &Uri) -> Result<(), Problem> {
     if length <= MAX_TARGET_LENGTH {
         return Ok(());
     }
-    Err(Problem::new(
-        StatusCode::URI_TOO_LONG,
-        "uri-too-long",
-        "The path and the query must have at most 16 KiB (16384 bytes).",
-    ))
+    let detail = "The path and the query must have at most 16 KiB (16384 bytes).";
+    let status = StatusCode::URI_TOO_LONG;
+    Err(Problem::new(status, "uri-too-long", detail))
 }
 
 /// Replaces every value that cannot be an identifier.
@@ -116,10 +113,8 @@ fn is_plain(value: &str) -> bool {
 /// # Errors
 /// None in practice: the table holds standard methods.
 pub(super) fn method(method: &Method) -> Result<http::Method, Problem> {
-    method
-        .as_str()
-        .parse()
-        .map_err(|error| Problem::internal(&error))
+    let parsed = http::Method::from_bytes(method.as_str().as_bytes());
+    parsed.map_err(|error| Problem::internal(&error))
 }
 
 /// The caller's headers that are passed on, and those that only the gateway may set.

@@ -62,8 +62,13 @@ pub(crate) async fn forward(
         http_client: UpstreamClient::clone(&http_client),
         state,
     };
-    let status = count(route, &request, &asking).await?;
-    let forwarded = forward_counted(route, &request, payload, &asking).await;
+    let forwarding = Forwarding {
+        route,
+        request: &request,
+        asking: &asking,
+    };
+    let status = forwarding.count().await?;
+    let forwarded = forwarding.respond(payload).await;
     let mut response = forwarded.unwrap_or_else(|problem| problem.error_response());
     if let Some(status) = status {
         status.write_headers(response.headers_mut());
@@ -71,51 +76,7 @@ pub(crate) async fn forward(
     Ok(response)
 }
 
-/// Counts a request towards the limit of its client, or of its API key if that is known and keys have limits of their own.
-async fn count(
-    route: &Route,
-    request: &HttpRequest,
-    asking: &Asking,
-) -> Result<Option<RateLimitStatus>, Problem> {
-    let (state, address) = (&asking.state, asking.client.address);
-    let by_key = state.limit_by == LimitBy::Key && route.rate == RateClass::Normal;
-    let key = by_key.then(|| known_key(request, state)).flatten();
-    state.rate_limits.count(route.rate, address, key).await
-}
-
-/// The API key of a request, if its token is known and valid.
-fn known_key(request: &HttpRequest, state: &AppState) -> Option<CredentialId> {
-    let key = presented_key(request).ok()??;
-    let token = state.keys.known(&key)?;
-    let verifier = request.app_data::<Data<Verifier>>()?;
-    let is_valid = verifier.verify(token.expose()).is_ok();
-    is_valid.then(|| key.id())
-}
-
-async fn forward_counted(
-    route: &'static Route,
-    request: &HttpRequest,
-    payload: Payload,
-    asking: &Asking,
-) -> Result<HttpResponse, Problem> {
-    let (state, client) = (&**asking.state, &*asking.client);
-    let bearer = Bearer::check(route, request, asking).await?;
-    headers::check_length(request.uri())?;
-    let announced = request_body::announced(request.headers())?;
-    let body = request_body::collect(announced, payload, client.address, state).await?;
-    let forwarding = Forwarding {
-        route,
-        request,
-        asking,
-    };
-    let response = match forwarding.place()? {
-        None => forwarding.send_in_turn(&bearer, body).await?,
-        Some(place) => forwarding.send_when_ended(&bearer, place).await?,
-    };
-    response::relay(response, state, client.address, route).await
-}
-
-/// A request that was checked.
+/// A request, its route, and on whose behalf it is forwarded.
 #[derive(Clone, Copy)]
 struct Forwarding<'a> {
     route: &'static Route,
@@ -124,17 +85,48 @@ struct Forwarding<'a> {
 }
 
 impl Forwarding<'_> {
+    /// Counts the request towards the limit of its client, or of its API key if that is known and keys have limits of their own.
+    async fn count(self) -> Result<Option<RateLimitStatus>, Problem> {
+        let (state, rate) = (&self.asking.state, self.route.rate);
+        let by_key = state.limit_by == LimitBy::Key && rate == RateClass::Normal;
+        let key = by_key.then(|| self.known_key()).flatten();
+        let address = self.asking.client.address;
+        state.rate_limits.count(rate, address, key).await
+    }
+
+    /// The API key of the request, if its token is known and valid.
+    fn known_key(self) -> Option<CredentialId> {
+        let key = presented_key(self.request).ok()??;
+        let token = self.asking.state.keys.known(&key)?;
+        let verifier = self.request.app_data::<Data<Verifier>>()?;
+        let is_valid = verifier.verify(token.expose()).is_ok();
+        is_valid.then(|| key.id())
+    }
+
+    async fn respond(self, payload: Payload) -> Result<HttpResponse, Problem> {
+        let (state, client) = (&**self.asking.state, self.asking.client.address);
+        let bearer = self.bearer().await?;
+        headers::check_length(self.request.uri())?;
+        let announced = request_body::announced(self.request.headers())?;
+        let body = request_body::collect(announced, payload, client, state).await?;
+        let response = match self.place()? {
+            None => self.send_in_turn(&bearer, body).await?,
+            Some(place) => self.send_when_ended(&bearer, place).await?,
+        };
+        response::relay(response, state, client, self.route).await
+    }
+
     /// Sends the request when the requests of its network and its service allow it.
     async fn send_in_turn(
         self,
         bearer: &Bearer,
         body: Option<RequestBody>,
     ) -> Result<Response<Incoming>, Problem> {
-        let (state, client) = (&**self.asking.state, &*self.asking.client);
-        let in_flight = state.concurrency.in_flight.of(self.route.service);
-        let _in_flight = acquire(in_flight, client.address, 1)?;
-        state.circuit_breakers.of(self.route.service).check()?;
-        let _turn = turn(self.route, body.as_ref(), client, state).await?;
+        let (state, service) = (&self.asking.state, self.route.service);
+        let in_flight = state.concurrency.in_flight.of(service);
+        let _in_flight = acquire(in_flight, self.asking.client.address, 1)?;
+        state.circuit_breakers.of(service).check()?;
+        let _turn = self.turn(body.as_ref()).await?;
         let bytes = body.as_ref().map(|body| body.bytes.clone());
         // From the response on, the request costs its service only the memory that `response_bytes` counts.
         self.send(bearer, bytes.unwrap_or_default()).await
@@ -142,15 +134,15 @@ impl Forwarding<'_> {
 
     /// Sends the request, unless the circuit of its service is open.
     async fn send(self, bearer: &Bearer, body: Bytes) -> Result<Response<Incoming>, Problem> {
-        let (route, request, asking) = (self.route, self.request, self.asking);
-        let circuit = asking.state.circuit_breakers.of(route.service);
+        let (request, state) = (self.request, &self.asking.state);
+        let circuit = state.circuit_breakers.of(self.route.service);
         let circuit = circuit.acquire()?;
-        let path = headers::path(route, request.match_info());
-        let service = asking.state.upstreams.of(route.service);
+        let path = headers::path(self.route, request.match_info());
+        let service = state.upstreams.of(self.route.service);
         let uri = service.uri(&path, request.uri().query());
         let uri = uri.map_err(|error| error::malformed(&error))?;
         let mut response = self.exchange(bearer, &uri, body.clone()).await;
-        match bearer.after(&response, request, asking).await {
+        match self.bearer_after(bearer, &response).await {
             Some(Ok(renewed)) => response = self.exchange(&renewed, &uri, body).await,
             Some(Err(problem)) => {
                 circuit.record_response();
@@ -187,28 +179,24 @@ impl Forwarding<'_> {
             |result: &Result<_, _>| CallOutcome::of(result, |r: &Response<_>| r.status().as_u16());
         telemetry::outgoing(route.service.name(), exchange, outcome).await
     }
-}
 
-/// Waits until the request may be sent, if the requests of its network have to take turns.
-///
-/// # Errors
-/// `429 too-many-concurrent-requests` if earlier requests of the network take too long.
-async fn turn(
-    route: &Route,
-    body: Option<&RequestBody>,
-    client: &ClientInfo,
-    state: &AppState,
-) -> Result<Option<Turn>, Problem> {
-    let work = route.work;
-    let Some(work) = work.filter(|_| state.rate_limits.apply_to(client.address)) else {
-        // Others must leave time for this request all the same.
-        state.turns.record(client.address);
-        return Ok(None);
-    };
-    let is_long = body.is_some_and(RequestBody::is_long);
-    let work = if is_long { Work::Long } else { work };
-    let turn = state.turns.wait(client.address, route.service, work);
-    in_time(turn).await.map(Some)
+    /// Waits until the request may be sent, if the requests of its network have to take turns.
+    ///
+    /// # Errors
+    /// `429 too-many-concurrent-requests` if earlier requests of the network take too long.
+    async fn turn(self, body: Option<&RequestBody>) -> Result<Option<Turn>, Problem> {
+        let (state, client) = (&self.asking.state, self.asking.client.address);
+        let work = self.route.work;
+        let Some(work) = work.filter(|_| state.rate_limits.apply_to(client)) else {
+            // Others must leave time for this request all the same.
+            state.turns.record(client);
+            return Ok(None);
+        };
+        let is_long = body.is_some_and(RequestBody::is_long);
+        let work = if is_long { Work::Long } else { work };
+        let turn = state.turns.wait(client, self.route.service, work);
+        in_time(turn).await.map(Some)
+    }
 }
 
 /// Waits for a turn, as long as a request may wait.

@@ -36,11 +36,8 @@ pub(super) fn announced(headers: &HeaderMap) -> Result<usize, Problem> {
     };
     if length > 0 && is_websocket(headers) {
         let detail = "A request with a body cannot upgrade to another protocol.";
-        return Err(Problem::new(
-            StatusCode::BAD_REQUEST,
-            "malformed-request",
-            detail,
-        ));
+        let status = StatusCode::BAD_REQUEST;
+        return Err(Problem::new(status, "malformed-request", detail));
     }
     Ok(length)
 }
@@ -54,7 +51,6 @@ fn is_websocket(headers: &HeaderMap) -> bool {
 }
 
 /// A complete body. Its bytes are counted until it is dropped.
-#[derive(Debug)]
 pub(super) struct RequestBody {
     pub(super) bytes: Bytes,
     _share: Option<Share<IpAddr>>,
@@ -130,11 +126,8 @@ impl Buffer {
             return Ok(());
         }
         // Memory is for bytes that have arrived, not for those that are announced.
-        let wanted = length
-            .next_power_of_two()
-            .max(UNCOUNTED)
-            .min(self.announced);
-        let wanted = wanted.max(length);
+        let rounded = length.next_power_of_two().max(UNCOUNTED);
+        let wanted = rounded.min(self.announced).max(length);
         if wanted > UNCOUNTED {
             let units = wanted as u64;
             match &mut self.share {
@@ -151,11 +144,8 @@ impl Buffer {
 }
 
 fn too_slow() -> Problem {
-    Problem::new(
-        StatusCode::REQUEST_TIMEOUT,
-        "body-timeout",
-        "The body took too long to arrive. Send it again.",
-    )
+    let detail = "The body took too long to arrive. Send it again.";
+    Problem::new(StatusCode::REQUEST_TIMEOUT, "body-timeout", detail)
 }
 
 #[cfg(test)]

@@ -82,12 +82,8 @@ pub(super) async fn relay(
     if empty || length == Some(0) {
         return Ok(builder.finish());
     }
-    let share = count(
-        length.unwrap_or(ASSUMED_LENGTH),
-        state,
-        client,
-        &route.method,
-    )?;
+    let counted = length.unwrap_or(ASSUMED_LENGTH);
+    let share = count(counted, state, client, &route.method)?;
     let read_timeout = state.upstream_timeout;
     Ok(match length {
         Some(length) if length <= WHOLE => {

@@ -30,11 +30,8 @@ impl Forwarding<'_> {
         let Some(task) = task.and_then(|id| TaskId::from_text(id).ok()) else {
             return Ok(None);
         };
-        self.asking
-            .state
-            .waiting
-            .enter(self.asking.client.address, task)
-            .map(Some)
+        let (waiting, client) = (&self.asking.state.waiting, self.asking.client.address);
+        waiting.enter(client, task).map(Some)
     }
 
     /// The response to a caller that waits: when the task is no longer pending, or the wait is over. What the caller may see
@@ -75,7 +72,7 @@ impl Forwarding<'_> {
     async fn answer(self, place: &Place, until: Instant) -> Result<Response<Incoming>, Problem> {
         loop {
             let turn = place.turn().await.map_err(refusal)?;
-            let bearer = Bearer::check(self.route, self.request, self.asking).await?;
+            let bearer = self.bearer().await?;
             let result = self.send(&bearer, Bytes::new()).await;
             drop(turn);
             let failed = match &result {

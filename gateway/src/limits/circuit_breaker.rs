@@ -33,7 +33,6 @@ enum State {
 }
 
 impl State {
-    /// How long requests are refused.
     fn wait(self, now: Instant) -> Option<Duration> {
         match self {
             Self::Open { until } | Self::HalfOpen { until } if until > now => Some(until - now),

@@ -27,8 +27,6 @@ const PART: usize = 16 * 1024;
 
 const RETRY_AFTER: Duration = Duration::from_secs(1);
 
-/// What all requests share.
-#[derive(Debug)]
 pub(crate) struct ConcurrencyLimits {
     /// Requests to a service, until their response starts.
     pub(crate) in_flight: PerService<Arc<Shares<IpAddr>>>,
@@ -50,7 +48,6 @@ impl ConcurrencyLimits {
         }
     }
 
-    /// Sets the gauges of requests in flight.
     pub(crate) fn record_gauges(&self) {
         for service in Service::ALL {
             let requests = self.in_flight.of(*service).total();

@@ -32,11 +32,8 @@ const REFUSAL_PAUSE: Duration = Duration::from_millis(500);
 /// Refused requests that wait at the same time: few beside the connections that they hold.
 const MAX_PAUSING: u64 = 256;
 
-/// The counts of all client addresses.
-#[derive(Debug)]
 pub(crate) struct RateLimits(Option<Limits>);
 
-#[derive(Debug)]
 struct Limits {
     /// Refused requests that wait for their response.
     pausing: Arc<Shares<IpAddr>>,
@@ -45,7 +42,6 @@ struct Limits {
     exempt: Networks,
 }
 
-/// Whose requests count together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Counted {
     Network(IpAddr),
@@ -55,7 +51,6 @@ enum Counted {
 struct Limit {
     limiter: DefaultKeyedRateLimiter<Counted, StateInformationMiddleware>,
     name: &'static str,
-    /// The value of the `RateLimit-Policy` header.
     policy: HeaderValue,
     /// Seconds until one more request is allowed.
     refill: u64,
@@ -141,9 +136,8 @@ impl RateLimits {
         };
         let key = key.filter(|_| rate == RateClass::Normal);
         let network = || Counted::Network(client_network(client));
-        limit
-            .count(key.map_or_else(network, Counted::Key))
-            .map(Some)
+        let counted = key.map_or_else(network, Counted::Key);
+        limit.count(counted).map(Some)
     }
 
     /// Removes the addresses whose limit is fully replenished.
@@ -189,15 +183,12 @@ impl Limit {
         };
         let seconds = whole_seconds(wait);
         let status = self.status(0, seconds);
-        Problem::new(
-            StatusCode::TOO_MANY_REQUESTS,
-            "rate-limited",
-            format!("Too many requests {from}. Try again in {seconds} s."),
-        )
-        .with("violated-policies", vec![self.name])
-        .retry_after(wait)
-        .header(RateLimitStatus::POLICY, status.policy)
-        .header(RateLimitStatus::REMAINING, status.remaining)
+        let detail = format!("Too many requests {from}. Try again in {seconds} s.");
+        Problem::new(StatusCode::TOO_MANY_REQUESTS, "rate-limited", detail)
+            .with("violated-policies", vec![self.name])
+            .retry_after(wait)
+            .header(RateLimitStatus::POLICY, status.policy)
+            .header(RateLimitStatus::REMAINING, status.remaining)
     }
 
     /// `remaining` requests are left, and one more is allowed after `seconds`.
@@ -206,12 +197,6 @@ impl Limit {
             policy: self.policy.clone(),
             remaining: value(&format!("\"{}\";r={remaining};t={seconds}", self.name)),
         }
-    }
-}
-
-impl std::fmt::Debug for Limit {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Limit({:?})", self.policy)
     }
 }
 

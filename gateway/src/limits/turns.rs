@@ -41,7 +41,6 @@ fn pause_after(took: Duration) -> Duration {
 }
 
 /// The requests of all networks that are worked on or wait for their turn.
-#[derive(Debug)]
 pub(crate) struct Turns(Arc<Shares<Key, AtOnce>>);
 
 /// The requests of a network that compete with each other.
@@ -53,7 +52,6 @@ struct Key {
 }
 
 /// The number of requests that are worked on at a time depends on who else needs the gateway.
-#[derive(Debug)]
 struct AtOnce(Recent<IpAddr>);
 
 impl AtOnce {
@@ -123,7 +121,6 @@ impl Turns {
 
 /// A request that is being worked on. Dropping it ends its turn, a long one after a pause if other networks need the
 /// gateway.
-#[derive(Debug)]
 pub(crate) struct Turn {
     turns: Arc<Shares<Key, AtOnce>>,
     key: Key,

@@ -13,7 +13,6 @@ use http_kit::Problem;
 
 use crate::settings::AllowedOrigins;
 
-/// The methods that pages may use.
 const METHODS: [&str; 5] = ["GET", "HEAD", "POST", "PUT", "DELETE"];
 
 /// The request headers that the API reads. Browsers ask for those that they do not always allow, also for
@@ -64,9 +63,6 @@ pub(crate) fn cors(origins: &AllowedOrigins) -> Condition<Cors> {
 }
 
 /// Middleware around [`cors`]: a refused preflight request is a problem that says what is allowed.
-///
-/// # Errors
-/// The error of an inner middleware.
 pub(crate) async fn explain_refusals<B: MessageBody>(
     request: ServiceRequest,
     next: Next<B>,
@@ -86,19 +82,16 @@ pub(crate) async fn explain_refusals<B: MessageBody>(
 }
 
 fn refused(error: &CorsError) -> Problem {
+    let (methods, headers) = (METHODS.join(", "), REQUEST_HEADERS.join(", "));
     let detail = match error {
         CorsError::MissingRequestMethod
         | CorsError::BadRequestMethod
         | CorsError::MethodNotAllowed => {
-            format!(
-                "`Access-Control-Request-Method` must be one of: {}.",
-                METHODS.join(", ")
-            )
+            format!("`Access-Control-Request-Method` must be one of: {methods}.")
         }
-        CorsError::BadRequestHeaders | CorsError::HeadersNotAllowed => format!(
-            "`Access-Control-Request-Headers` may only list: {}.",
-            REQUEST_HEADERS.join(", ")
-        ),
+        CorsError::BadRequestHeaders | CorsError::HeadersNotAllowed => {
+            format!("`Access-Control-Request-Headers` may only list: {headers}.")
+        }
         _ => "Pages of this origin may not call this API. Its operator can allow the origin with \
             `CORS_ALLOWED_ORIGINS`."
             .to_owned(),

@@ -20,9 +20,6 @@ use crate::routes::RateClass;
 
 /// Middleware of what the gateway responds itself: counts a request towards the limit of most routes, which
 /// [`forward`](crate::forward::forward) does for the routes of the services.
-///
-/// # Errors
-/// The error of an inner middleware.
 pub(crate) async fn count_request<B: MessageBody>(
     state: Data<AppState>,
     request: ServiceRequest,
@@ -48,9 +45,6 @@ type NoBody = BodyStream<Empty<Result<Bytes, std::io::Error>>>;
 ///
 /// actix-web does so too, but it looks at the last request that it has read: with a pipelined request behind
 /// the `HEAD`, it would send the body.
-///
-/// # Errors
-/// The error of an inner middleware.
 pub(crate) async fn remove_body<B: MessageBody>(
     request: ServiceRequest,
     next: Next<B>,
@@ -77,9 +71,6 @@ pub(crate) fn hsts_value(max_age: Duration) -> Option<HeaderValue> {
 }
 
 /// Middleware: sends HSTS on responses over TLS. Browsers ignore it on plain HTTP (RFC 6797 section 7.2).
-///
-/// # Errors
-/// The error of an inner middleware.
 pub(crate) async fn send_hsts<B: MessageBody>(
     request: ServiceRequest,
     next: Next<B>,

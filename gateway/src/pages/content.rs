@@ -49,7 +49,6 @@ fn compress(plain: &[u8]) -> std::io::Result<Bytes> {
     encoder.finish().map(Bytes::from)
 }
 
-/// Whether a client accepts compressed responses.
 pub(super) fn accepts_gzip(request: &HttpRequest) -> bool {
     let supported = [Encoding::gzip(), Encoding::identity()];
     let accepted = AcceptEncoding::parse(request).ok();

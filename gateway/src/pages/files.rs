@@ -9,25 +9,19 @@ use rust_embed::RustEmbed;
 /// The frame of every page: not a page itself.
 pub(super) const LAYOUT: &str = "layout.html";
 
-/// The page for an address that does not exist.
 pub(super) const NOT_FOUND: &str = "not-found.html";
 /// What the stylesheet of all pages is made of.
 pub(super) const STYLES: [&str; 2] = ["assets/style.css", "assets/tasks.css"];
 
-/// The files.
 #[derive(RustEmbed)]
 #[folder = "src/pages/site"]
 struct Site;
 
-/// The names of all files.
 pub(super) fn names() -> impl Iterator<Item = Cow<'static, str>> {
     Site::iter()
 }
 
 /// The bytes of a file. Only a debug build reads it from the disk.
-///
-/// # Errors
-/// There is no such file.
 pub(super) fn read(file: &str) -> anyhow::Result<Bytes> {
     let embedded = Site::get(file).with_context(|| format!("{file} is missing"))?;
     Ok(match embedded.data {

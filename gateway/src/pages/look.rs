@@ -23,7 +23,6 @@ const LIGHT: HexColor = HexColor([0xee, 0xf1, 0xf5]);
 const DARK: HexColor = HexColor([0x23, 0x2b, 0x36]);
 
 /// The look of the pages, and the version of their assets.
-#[derive(Debug)]
 pub(super) struct Look {
     pub(super) name: String,
     /// The logo with its type, if it is not the built-in one.
@@ -65,7 +64,8 @@ impl Look {
             add(&files::read(&file)?);
         }
         add(self.stylesheet().as_bytes());
-        add(&self.logo_or(|| Ok(Bytes::new()))?);
+        let logo = self.logo.as_ref();
+        add(&logo.map_or_else(Bytes::new, |(logo, _)| logo.clone()));
         Ok(version_of(&hash.finish()))
     }
 
@@ -79,20 +79,6 @@ impl Look {
         }
     }
 
-    /// The logo, or another one if the settings have none.
-    ///
-    /// # Errors
-    /// Those of `other`.
-    pub(super) fn logo_or(
-        &self,
-        other: impl FnOnce() -> anyhow::Result<Bytes>,
-    ) -> anyhow::Result<Bytes> {
-        self.logo
-            .as_ref()
-            .map_or_else(other, |(logo, _)| Ok(logo.clone()))
-    }
-
-    /// The stylesheet with the colours.
     pub(super) fn stylesheet(&self) -> String {
         let ink = if contrast(self.color, WHITE) >= contrast(self.color, BLACK) {
             WHITE

@@ -17,7 +17,6 @@ mod look;
 mod modules;
 mod navigation;
 mod page;
-mod templates;
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -36,12 +35,10 @@ const HTML: &str = "text/html; charset=utf-8";
 const SCRIPT: &str = "text/javascript; charset=utf-8";
 const STYLE: &str = "text/css; charset=utf-8";
 
-/// Every page and asset.
-#[derive(Debug, Clone, Default)]
+#[derive(Clone, Default)]
 pub(crate) struct Pages {
     /// Those with paths.
     pub(crate) served: Arc<[Arc<Page>]>,
-    /// The page for an address that does not exist.
     pub(crate) not_found: Option<Arc<Page>>,
 }
 

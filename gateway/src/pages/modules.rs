@@ -18,9 +18,6 @@ const SCRIPT_OF_PAGE: &str = "{% set script = \"";
 const LOADED_LATER: &str = "import(\"./";
 
 /// The scripts that browsers ask for: those of pages, and those that another one loads later.
-///
-/// # Errors
-/// A file is missing, or is no text.
 pub(super) fn scripts() -> anyhow::Result<BTreeSet<String>> {
     let mut found = page_scripts()?;
     for name in files::names().filter(|name| is_module(name)) {
@@ -157,12 +154,10 @@ fn wrapped(module: &str) -> anyhow::Result<String> {
         if !line.starts_with(' ') && line.contains("await ") && !line.contains("async ") {
             waits = "await ";
         }
+        let exported = trimmed.strip_prefix("export ");
         let line = match line.strip_prefix("import ") {
             Some(import) => import_of(import)?,
-            None => trimmed
-                .strip_prefix("export ")
-                .unwrap_or(trimmed)
-                .to_owned(),
+            None => exported.unwrap_or(trimmed).to_owned(),
         };
         writeln!(body, "{line}")?;
     }

@@ -11,13 +11,14 @@ use actix_web::http::header::{
 use actix_web::{HttpRequest, HttpResponse};
 use anyhow::Context as _;
 use bytes::Bytes;
-use values::Language;
+use minijinja::syntax::SyntaxConfig;
+use minijinja::{AutoEscape, Environment, UndefinedBehavior, Value, context};
+use values::{Language, Names as _};
 
 use super::content::{self, Content};
-use super::files::{self, STYLES};
+use super::files::{self, LAYOUT, STYLES};
 use super::look::Look;
 use super::modules;
-use super::templates;
 
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; \
     connect-src 'self'; base-uri 'none'; frame-ancestors 'none'; form-action 'self'";
@@ -29,8 +30,6 @@ const KEPT: &str = "public, max-age=31536000, immutable";
 /// The parameter of a path that names the version of an asset.
 const VERSION: &str = "version";
 
-/// One page or asset.
-#[derive(Debug)]
 pub(crate) struct Page {
     /// The path that does not change.
     pub(crate) path: String,
@@ -44,11 +43,8 @@ pub(crate) struct Page {
 }
 
 /// Where the content of a page comes from.
-#[derive(Debug)]
 pub(super) enum Source {
-    /// A template of the site.
     Template(Cow<'static, str>),
-    /// A file of the site.
     File(Cow<'static, str>),
     /// A script of the site with the modules that it imports.
     Script(String),
@@ -61,14 +57,39 @@ pub(super) enum Source {
 impl Source {
     fn content(&self, look: &Look, language: Language) -> anyhow::Result<Content> {
         let plain = match self {
-            Self::Template(file) => templates::render(file, look, language)?,
+            Self::Template(file) => render(file, look, language)?,
             Self::File(file) => files::read(file)?,
             Self::Script(script) => Bytes::from(modules::joined(script)?),
             Self::Style => style(look)?,
-            Self::Logo => look.logo_or(|| files::read("logo.svg"))?,
+            Self::Logo => match &look.logo {
+                Some((logo, _)) => logo.clone(),
+                None => files::read("logo.svg")?,
+            },
         };
         Ok(Content::new(plain))
     }
+}
+
+/// A page from its template, for readers of a language. What the settings say is escaped.
+fn render(file: &str, look: &Look, language: Language) -> anyhow::Result<Bytes> {
+    let mut environment = Environment::new();
+    environment.set_auto_escape_callback(|_| AutoEscape::Html);
+    environment.set_undefined_behavior(UndefinedBehavior::Strict);
+    // A line that only has a tag leaves no empty line.
+    let syntax = SyntaxConfig::builder()
+        .trim_blocks(true)
+        .lstrip_blocks(true)
+        .build()?;
+    environment.set_syntax(syntax);
+    for name in [LAYOUT, file] {
+        let text = String::from_utf8(files::read(name)?.into())?;
+        environment.add_template_owned(name.to_owned(), text)?;
+    }
+    let page = environment.get_template(file)?;
+    let assets = Value::from_safe_string(look.assets());
+    let (name, language) = (look.name.as_str(), language.name());
+    let text = page.render(context! { name, assets, language })?;
+    Ok(Bytes::from(text))
 }
 
 /// The styles of all pages in one file.
@@ -83,9 +104,6 @@ fn style(look: &Look) -> anyhow::Result<Bytes> {
 
 impl Page {
     /// A page at a path.
-    ///
-    /// # Errors
-    /// A template is invalid, or a file is missing.
     pub(super) fn new(
         path: String,
         content_type: &'static str,
@@ -123,10 +141,8 @@ impl Page {
 
     /// What a response has now for readers of a language. Only a debug build reads the files again.
     fn current(&self, language: Language) -> Cow<'_, Content> {
-        let of_language = self
-            .german
-            .as_ref()
-            .filter(|_| language == Language::German);
+        let german = self.german.as_ref();
+        let of_language = german.filter(|_| language == Language::German);
         let content = of_language.unwrap_or(&self.content);
         if !cfg!(debug_assertions) {
             return Cow::Borrowed(content);
@@ -140,19 +156,15 @@ impl Page {
         }
     }
 
-    /// The headers of a request that the response depends on.
-    fn vary(&self) -> &'static str {
-        if self.german.is_some() {
-            "accept-encoding, accept-language"
-        } else {
-            "accept-encoding"
-        }
-    }
-
     /// The content with its security headers, compressed if the client accepts that, or `304` if the client has it.
     pub(crate) fn response(&self, request: &HttpRequest) -> HttpResponse {
         let current = self.current(language_of(request.headers()));
         let caching = self.caching(request.match_info().get(VERSION));
+        let vary = if self.german.is_some() {
+            "accept-encoding, accept-language"
+        } else {
+            "accept-encoding"
+        };
         let is_known = self.status == StatusCode::OK && has(request.headers(), &current.etag);
         let mut response = HttpResponse::build(if is_known {
             StatusCode::NOT_MODIFIED
@@ -161,7 +173,7 @@ impl Page {
         });
         response
             .insert_header((CACHE_CONTROL, caching))
-            .insert_header((VARY, self.vary()))
+            .insert_header((VARY, vary))
             .insert_header((ETAG, current.etag.as_str()));
         if is_known {
             return response.finish();

@@ -36,10 +36,8 @@ impl SettingValue for HexColor {
     const EXAMPLE: &'static str = "#1f5fd1";
 
     fn parse(text: &str) -> Result<Self, String> {
-        let digits = text
-            .trim()
-            .strip_prefix('#')
-            .ok_or("it does not start with `#`")?;
+        let digits = text.trim().strip_prefix('#');
+        let digits = digits.ok_or("it does not start with `#`")?;
         let digit = |digit: char| {
             let value = digit
                 .to_digit(16)

@@ -46,11 +46,8 @@ pub(super) fn load_key(files: &TlsSettings) -> anyhow::Result<CertifiedKey> {
     let path = &files.private_key_file;
     let named = || format!("TLS_PRIVATE_KEY_FILE {path}");
     let key = read(path).and_then(|pem| key(&pem)).with_context(named)?;
-    if provider
-        .key_provider
-        .load_private_key(key.clone_key())
-        .is_err()
-    {
+    let loaded = provider.key_provider.load_private_key(key.clone_key());
+    if loaded.is_err() {
         return Err(anyhow!("{}", unsupported(&key))).with_context(named);
     }
     let used = CertifiedKey::from_der(chain.clone(), key.clone_key(), provider);
@@ -111,7 +108,6 @@ fn content(pem: &[u8]) -> String {
     }
 }
 
-/// The labels of the blocks.
 fn labels(text: &str) -> impl Iterator<Item = &str> {
     text.lines().filter_map(label)
 }

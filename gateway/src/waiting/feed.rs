@@ -1,6 +1,7 @@
 //! The people-task service's feed of tasks that have ended.
 
 use std::io;
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::{StreamExt as _, TryStreamExt as _};
@@ -23,7 +24,6 @@ const SILENCE: Duration = Duration::from_secs(5);
 /// How long a cursor leads to everything that has happened since.
 const CURSOR_LIFETIME: Duration = Duration::from_secs(30);
 
-/// The pause after a failure.
 const PAUSE: Duration = Duration::from_millis(500);
 
 /// After this many lines without a caller that waits, nobody listens.
@@ -40,13 +40,13 @@ struct Line {
 
 /// Wakes the callers whose tasks have ended, until it is cancelled. It listens only while there are some.
 pub(crate) async fn listen(
-    waiting: &Waiting,
+    waiting: Arc<Waiting>,
     client: UpstreamClient,
     service: BaseAddress,
     shutdown: CancellationToken,
 ) {
     let mut feed = Feed {
-        waiting,
+        waiting: &waiting,
         cursor: None,
         failed: false,
     };
@@ -84,10 +84,8 @@ impl Feed<'_> {
     async fn read(&mut self, client: &UpstreamClient, service: &BaseAddress) -> anyhow::Result<()> {
         self.cursor
             .take_if(|(_, at)| at.elapsed() > CURSOR_LIFETIME);
-        let cursor = self
-            .cursor
-            .as_ref()
-            .map(|(cursor, _)| format!("cursor={cursor}"));
+        let cursor = self.cursor.as_ref();
+        let cursor = cursor.map(|(cursor, _)| format!("cursor={cursor}"));
         let uri = service.uri("/internal/tasks/ended", cursor.as_deref())?;
         let request = Request::get(uri).body(Full::default())?;
         let response = timeout(SILENCE, client.request(request)).await??;

@@ -27,10 +27,7 @@ use crate::settings::WaitingSettings;
 /// flight, so that they take nothing from them, and must not flood the service when all callers come or end together.
 const QUESTIONS: u64 = 256;
 
-/// What all callers that wait share.
-#[derive(Debug)]
 pub(crate) struct Waiting {
-    /// The longest time that a caller waits.
     longest: Duration,
     waiters: Mutex<Waiters>,
     /// The first caller has come.
@@ -40,7 +37,6 @@ pub(crate) struct Waiting {
     stopping: CancellationToken,
 }
 
-#[derive(Debug)]
 struct Waiters {
     /// Each network may have every place that no other one needs. They stay in the queue, because all wait at the same
     /// time.
@@ -74,11 +70,7 @@ impl Waiting {
         let mut waiters = self.waiters.lock();
         let pushed = waiters.places.push(&network, displaced.clone());
         let (number, other) = pushed.map_err(refusal)?;
-        let sender = waiters
-            .tasks
-            .entry(task)
-            .or_insert_with(|| watch::Sender::new(()));
-        let ended = sender.subscribe();
+        let ended = waiters.tasks.entry(task).or_default().subscribe();
         drop(waiters);
         if let Some(other) = other {
             metrics::counter!("gateway_waiting_displaced_total").increment(1);
@@ -95,7 +87,6 @@ impl Waiting {
         })
     }
 
-    /// Sets the gauge of callers that wait.
     pub(crate) fn record_gauge(&self) {
         let total = self.waiters.lock().places.total();
         metrics::gauge!("gateway_waiting_requests").set(u32::try_from(total).unwrap_or(u32::MAX));
@@ -128,7 +119,6 @@ impl Waiting {
 }
 
 /// The place of a caller that waits, until it is dropped.
-#[derive(Debug)]
 pub(crate) struct Place {
     waiting: Arc<Waiting>,
     network: IpAddr,

@@ -1,7 +1,7 @@
 use anyhow::Context as _;
 use clap::{Args, Subcommand, ValueEnum};
-use messaging::{BrokerSettings, DeadLetter, DeadLetters, Queue};
-use serde_json::{Value, json};
+use messaging::{BrokerSettings, DeadLetters, Queue};
+use serde_json::json;
 
 use crate::failure::Outcome;
 use crate::output::{Column, Output};
@@ -86,20 +86,12 @@ async fn act(
     let (done, number) = match command {
         Command::List(_) => {
             let listed = letters.list(limit).await?;
-            return Ok(output.list(&COLUMNS, listed.iter().map(describe).collect()));
+            let letters = listed.iter().map(|letter| json!(letter));
+            return Ok(output.list(&COLUMNS, letters.collect()));
         }
         Command::Replay(_) => ("replayed", letters.replay(limit).await?),
         Command::Discard(_) => ("discarded", letters.discard(limit).await?),
     };
     let sentence = format!("{number} messages of {} were {done}.", letters.name());
     Ok(output.done(&sentence, &json!({ done: number })))
-}
-
-fn describe(letter: &DeadLetter) -> Value {
-    json!({
-        "id": letter.id,
-        "reason": letter.reason,
-        "died": letter.died,
-        "requestId": letter.request_id,
-    })
 }

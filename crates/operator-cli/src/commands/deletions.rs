@@ -26,23 +26,20 @@ const COLUMNS: [Column; 6] = [
 #[command(after_help = EXAMPLES)]
 pub(crate) enum Command {
     /// List deletions of users.
-    List(List),
+    List {
+        /// A condition such as `status:failed`; can be repeated.
+        #[arg(long, value_name = "FIELD:VALUE")]
+        filter: Vec<String>,
+        /// How many deletions at most.
+        #[arg(long, default_value_t = 100)]
+        limit: u32,
+    },
     /// Show the progress of a deletion.
     Status(Ticket),
     /// Repeat all deletions that failed.
     Retry,
     /// Cancel a deletion that has not deleted anything yet.
     Cancel(Ticket),
-}
-
-#[derive(Args)]
-pub(crate) struct List {
-    /// A condition such as `status:failed`; can be repeated.
-    #[arg(long, value_name = "FIELD:VALUE")]
-    filter: Vec<String>,
-    /// How many deletions at most.
-    #[arg(long, default_value_t = 100)]
-    limit: u32,
 }
 
 #[derive(Args)]
@@ -56,11 +53,15 @@ pub(crate) struct Ticket {
 pub(crate) fn run(command: &Command, global: &Global, output: Output) -> Outcome {
     let api = Api::open(global)?;
     match command {
-        Command::List(arguments) => list(arguments, &api, output),
+        Command::List { filter, limit } => {
+            let mut query = vec![("limit", limit.to_string())];
+            query.extend(filter.iter().map(|filter| ("filter", filter.clone())));
+            output.list(&COLUMNS, api.list(&["users", "deletions"], &query)?)
+        }
         Command::Status(ticket) => {
             let user = user_id(&ticket.user, |name| users::find(&api, name))?;
             let path = ["users", &user, "delete-status", &ticket.ticket];
-            output.one(&api.get(&path)?)
+            output.one(&api.get(&path, &[])?)
         }
         Command::Retry => {
             let retried = api.post(&["users", "deletions", "retry"], None)?;
@@ -76,13 +77,6 @@ pub(crate) fn run(command: &Command, global: &Global, output: Output) -> Outcome
             output.done("The deletion is cancelled.", &cancelled)
         }
     }
-}
-
-fn list(arguments: &List, api: &Api, output: Output) -> Outcome {
-    let mut query = vec![("limit", arguments.limit.to_string())];
-    let filters = arguments.filter.iter().cloned();
-    query.extend(filters.map(|filter| ("filter", filter)));
-    output.list(&COLUMNS, api.list(&["users", "deletions"], &query)?)
 }
 
 /// The identifier of a user, who may not exist any more.

@@ -46,7 +46,14 @@ pub(crate) enum Command {
     /// Cancel deliveries that are pending: they have failed, and are not tried again.
     Cancel(Cancel),
     /// List the hosts with deliveries that are pending or have failed, and those that are paused.
-    Hosts(Hosts),
+    Hosts {
+        /// Only those with deliveries of this status, or that are paused.
+        #[arg(long, value_parser = [PENDING, FAIL, "paused"])]
+        status: Option<String>,
+        /// How many hosts at most.
+        #[arg(long, default_value_t = 1_000)]
+        limit: usize,
+    },
     /// Pause the deliveries to hosts. They wait until the hosts are resumed.
     Pause(Pause),
     /// Send the deliveries to paused hosts again.
@@ -102,16 +109,6 @@ pub(crate) struct Cancel {
 }
 
 #[derive(Args)]
-pub(crate) struct Hosts {
-    /// Only those with deliveries of this status, or that are paused.
-    #[arg(long, value_parser = [PENDING, FAIL, "paused"])]
-    status: Option<String>,
-    /// How many hosts at most.
-    #[arg(long, default_value_t = 1_000)]
-    limit: usize,
-}
-
-#[derive(Args)]
 pub(crate) struct Pause {
     /// The hosts of the webhooks' URLs, without scheme and port.
     #[arg(required = true, value_name = "HOST")]
@@ -124,7 +121,7 @@ pub(crate) fn run(command: &Command, global: &Global, output: Output) -> Outcome
         Command::List(arguments) => list(arguments, &api, output),
         Command::Retry(arguments) => retry(arguments, &api, output),
         Command::Cancel(arguments) => cancel(arguments, &api, output),
-        Command::Hosts(arguments) => hosts(arguments, &api, output),
+        Command::Hosts { status, limit } => hosts(status.as_deref(), *limit, &api, output),
         Command::Pause(arguments) => pause(arguments, &api, output, "pause", "paused"),
         Command::Resume(arguments) => pause(arguments, &api, output, "resume", "resumed"),
     }
@@ -227,22 +224,20 @@ fn cancel(arguments: &Cancel, api: &Api, output: Output) -> Outcome {
     output.done(&format!("{cancelled} deliveries are cancelled."), &result)
 }
 
-fn hosts(arguments: &Hosts, api: &Api, output: Output) -> Outcome {
+fn hosts(status: Option<&str>, limit: usize, api: &Api, output: Output) -> Outcome {
     let path = [&DELIVERIES[..], &["hosts"]].concat();
-    let status = [("status", arguments.status.clone().unwrap_or_default())];
-    let found = api.pages(&path, &status, HOSTS_PAGE, arguments.limit, after)?;
+    let status = [("status", status.unwrap_or_default().to_owned())];
+    let found = api.pages(&path, &status, HOSTS_PAGE, limit, after)?;
     output.list(&HOST_COLUMNS, found)
 }
 
 fn pause(arguments: &Pause, api: &Api, output: Output, what: &str, done: &str) -> Outcome {
     let path = [&DELIVERIES[..], &[what]].concat();
-    let mut changed = Vec::new();
-    for host in &arguments.hosts {
-        changed.push(api.post(&path, Some(&json!({ "host": host })))?);
-    }
+    let change = |host: &String| api.post(&path, Some(&json!({ "host": host })));
+    let changed = arguments.hosts.iter().map(change);
+    let changed: Value = changed.collect::<Result<_, _>>()?;
     let hosts = arguments.hosts.join(", ");
-    let sentence = format!("Deliveries to {hosts} are {done}.");
-    output.done(&sentence, &Value::from(changed))
+    output.done(&format!("Deliveries to {hosts} are {done}."), &changed)
 }
 
 fn ids_of(deliveries: &[Value]) -> Vec<String> {
@@ -252,8 +247,8 @@ fn ids_of(deliveries: &[Value]) -> Vec<String> {
 
 fn change_each(api: &Api, what: &str, ids: &[String]) -> Result<(u64, Value), Failure> {
     let change = |id: &String| api.post(&["people-task", "deliveries", id, what], None);
-    let changed: Vec<_> = ids.iter().map(change).collect::<Result<_, _>>()?;
-    Ok((changed.len() as u64, Value::from(changed)))
+    let changed = ids.iter().map(change).collect::<Result<_, _>>()?;
+    Ok((ids.len() as u64, changed))
 }
 
 /// Changes the deliveries of a host, of which the API changes a limited number in one call. It ends when as many were

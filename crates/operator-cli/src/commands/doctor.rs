@@ -149,7 +149,6 @@ fn settings() -> Vec<Value> {
     faults.into_iter().map(finding).collect()
 }
 
-/// The text of a secret's file.
 fn read(folder: &Path, name: &str) -> anyhow::Result<Secret> {
     let path = folder.join(name);
     let text = fs::read_to_string(&path).with_context(|| path.display().to_string())?;

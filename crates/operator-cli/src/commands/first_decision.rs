@@ -39,7 +39,7 @@ pub(crate) fn run(arguments: &Arguments, global: &Global, output: Output) -> Out
     wait_until_ready(&global.gateway(&mut reader)?)?;
     let public_url = PublicUrl::read(&mut reader)?;
     let api = Api::open(global)?;
-    let user = api.get(&["user"])?;
+    let user = api.get(&["user"], &[])?;
     let address = text(&user, "email");
     let task = json!({
         "title": "Is Countersign installed?",
@@ -81,7 +81,7 @@ fn wait_until_ready(gateway: &Url) -> Outcome {
 fn wait_for_decision(api: &Api, id: &str) -> Result<Value, Failure> {
     let started = Instant::now();
     while started.elapsed() < MAX_DECISION {
-        let task = api.get_with(&["people-task", "tasks", id], &[("wait", WAIT.to_string())])?;
+        let task = api.get(&["people-task", "tasks", id], &[("wait", WAIT.to_string())])?;
         if text(&task, "status") != "pending" {
             return Ok(task);
         }

@@ -40,9 +40,21 @@ pub(crate) enum Command {
     /// Make an API key for a user, and print it once.
     Create(Create),
     /// End an API key: it is refused within a second.
-    End(UserKey),
+    End {
+        /// The identifier, the username or the e-mail address.
+        user: String,
+        /// The key's identifier.
+        key: String,
+    },
     /// Turn API keys on again that are off since the database was restored.
-    Confirm(Confirm),
+    Confirm {
+        /// The identifiers of the keys.
+        #[arg(required_unless_present = "all")]
+        keys: Vec<String>,
+        /// Confirm the keys of all users. One that was ended after the backup is among them.
+        #[arg(long, conflicts_with = "keys")]
+        all: bool,
+    },
     // What the commands of `signing-keys` were called before there were API keys.
     #[command(flatten)]
     Signing(signing_keys::Command),
@@ -83,30 +95,12 @@ pub(crate) struct Create {
     expires: Option<String>,
 }
 
-#[derive(Args)]
-pub(crate) struct UserKey {
-    /// The identifier, the username or the e-mail address.
-    user: String,
-    /// The key's identifier.
-    key: String,
-}
-
-#[derive(Args)]
-pub(crate) struct Confirm {
-    /// The identifiers of the keys.
-    #[arg(required_unless_present = "all")]
-    keys: Vec<String>,
-    /// Confirm the keys of all users. One that was ended after the backup is among them.
-    #[arg(long, conflicts_with = "keys")]
-    all: bool,
-}
-
 pub(crate) fn run(command: &Command, global: &Global, output: Output) -> Outcome {
     match command {
         Command::List(arguments) => list(arguments, &Api::open(global)?, output),
         Command::Create(arguments) => create(arguments, &Api::open(global)?, output),
-        Command::End(key) => end(key, &Api::open(global)?, output),
-        Command::Confirm(arguments) => confirm(arguments, &Api::open(global)?, output),
+        Command::End { user, key } => end(user, key, &Api::open(global)?, output),
+        Command::Confirm { keys, all } => confirm(keys, *all, &Api::open(global)?, output),
         Command::Signing(command) => signing_keys::run(command, output),
     }
 }
@@ -146,14 +140,14 @@ fn create(arguments: &Create, api: &Api, output: Output) -> Outcome {
     output.done(&sentence, &made)
 }
 
-fn end(key: &UserKey, api: &Api, output: Output) -> Outcome {
-    let user = users::find(api, &key.user)?;
-    let ended = api.delete(&["users", users::id(&user), "keys", &key.key])?;
+fn end(user: &str, key: &str, api: &Api, output: Output) -> Outcome {
+    let user = users::find(api, user)?;
+    let ended = api.delete(&["users", users::id(&user), "keys", key])?;
     output.done("The key has ended. It is refused within a second.", &ended)
 }
 
-fn confirm(arguments: &Confirm, api: &Api, output: Output) -> Outcome {
-    if arguments.all {
+fn confirm(keys: &[String], all: bool, api: &Api, output: Output) -> Outcome {
+    if all {
         output.confirm(
             "Turn on all keys that are off since the database was restored? Keys that were ended after the backup are among them.",
         )?;
@@ -164,7 +158,7 @@ fn confirm(arguments: &Confirm, api: &Api, output: Output) -> Outcome {
     }
     let unconfirmed = [("confirmed", "false".to_owned())];
     let waiting = api.rows(&["users", "keys"], &unconfirmed, usize::MAX)?;
-    for key in &arguments.keys {
+    for key in keys {
         let found = waiting.iter().find(|waiting| text(waiting, "id") == key);
         let Some(found) = found else {
             let said = format!("There is no key {key:?} that waits to be confirmed.");
@@ -173,6 +167,6 @@ fn confirm(arguments: &Confirm, api: &Api, output: Output) -> Outcome {
         let path = ["users", text(found, "userId"), "keys", key, "confirm"];
         let _ = api.post(&path, None)?;
     }
-    let result = json!({"confirmed": arguments.keys.len()});
+    let result = json!({"confirmed": keys.len()});
     output.done("The keys are on again.", &result)
 }

@@ -21,39 +21,6 @@ The exit code is 1 if a process cannot be reached or is not ready.";
 
 const TIMEOUT: Duration = Duration::from_secs(5);
 
-/// What is shown of the metrics: the metric, and what it is called.
-const SHOWN: [(&str, &str); 14] = [
-    (
-        "webhook_deliveries_pending",
-        "deliveries that have not ended",
-    ),
-    (
-        "webhook_deliveries_due",
-        "deliveries that should be under way",
-    ),
-    (
-        "webhook_deliveries_oldest_due_seconds",
-        "age of the oldest of them, in seconds",
-    ),
-    ("webhook_deliveries_parked", "parked deliveries"),
-    ("webhook_hosts_paused", "paused hosts"),
-    ("webhook_deliveries_paused", "deliveries that wait for them"),
-    ("webhook_circuits_open", "failing hosts"),
-    ("outbox_open", "open jobs"),
-    (
-        "outbox_overdue_seconds",
-        "delay of the oldest due job, in seconds",
-    ),
-    ("queue_messages", "messages in the queue"),
-    (
-        "revocation_feed_age_seconds",
-        "age of the revocation feed, in seconds",
-    ),
-    ("password_hash_queue", "passwords that wait for bcrypt"),
-    ("database_waiting", "requests that wait for a connection"),
-    ("database_connections", "connections"),
-];
-
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
@@ -138,11 +105,32 @@ fn state(client: &Client, name: &str, url: &str) -> Value {
     }
 }
 
+/// What a metric is called that is shown.
+fn meaning(metric: &str) -> Option<&'static str> {
+    let meaning = match metric {
+        "webhook_deliveries_pending" => "deliveries that have not ended",
+        "webhook_deliveries_due" => "deliveries that should be under way",
+        "webhook_deliveries_oldest_due_seconds" => "age of the oldest of them, in seconds",
+        "webhook_deliveries_parked" => "parked deliveries",
+        "webhook_hosts_paused" => "paused hosts",
+        "webhook_deliveries_paused" => "deliveries that wait for them",
+        "webhook_circuits_open" => "failing hosts",
+        "outbox_open" => "open jobs",
+        "outbox_overdue_seconds" => "delay of the oldest due job, in seconds",
+        "queue_messages" => "messages in the queue",
+        "revocation_feed_age_seconds" => "age of the revocation feed, in seconds",
+        "password_hash_queue" => "passwords that wait for bcrypt",
+        "database_waiting" => "requests that wait for a connection",
+        "database_connections" => "connections",
+        _ => return None,
+    };
+    Some(meaning)
+}
+
 fn shown(samples: &[Sample<'_>]) -> Value {
-    let is_shown = |sample: &&Sample<'_>| SHOWN.iter().any(|(name, _)| *name == sample.name);
     let shown = samples
         .iter()
-        .filter(is_shown)
+        .filter(|sample| meaning(sample.name).is_some())
         .map(|sample| json!({"name": sample.name, "labels": sample.labels, "value": sample.value}));
     shown.collect()
 }
@@ -200,23 +188,16 @@ pub(crate) fn process_row(state: &Value) -> Vec<String> {
     };
     let is_ready = member(state, "ready") == true;
     let ready = if is_ready { "ready" } else { "NOT READY" };
-    [text(state, "name"), text(state, "version"), ready, &problem]
-        .map(str::to_owned)
-        .to_vec()
+    let cells = [text(state, "name"), text(state, "version"), ready, &problem];
+    cells.map(str::to_owned).to_vec()
 }
 
 fn metric_row(process: &str, metric: &Value) -> Vec<String> {
-    let name = text(metric, "name");
-    let meaning = SHOWN.iter().find(|(shown, _)| name == *shown);
-    let meaning = meaning.map_or("", |(_, meaning)| *meaning);
+    let meaning = meaning(text(metric, "name")).unwrap_or_default();
     let labels = text(metric, "labels").replace('"', "");
     let value = member(metric, "value").as_f64().unwrap_or_default();
-    vec![
-        process.to_owned(),
-        meaning.to_owned(),
-        labels,
-        value.to_string(),
-    ]
+    let cells = [process, meaning, &labels, &value.to_string()];
+    cells.map(str::to_owned).to_vec()
 }
 
 #[cfg(test)]

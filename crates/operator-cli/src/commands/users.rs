@@ -188,14 +188,14 @@ fn create(arguments: &Create, api: &Api, output: Output) -> Outcome {
 fn reset_password(arguments: &ResetPassword, api: &Api, output: Output) -> Outcome {
     let user = find_to_change(api, &arguments.user.user, output)?;
     let password = arguments.password.read()?;
-    let changed = change(api, &user, &json!({"password": password}))?;
+    let changed = api.put(&["users", id(&user)], &json!({"password": password}))?;
     let source = &arguments.password;
     source.done(&changed, "has a new password", &password, output)
 }
 
 fn set_active(user: &str, active: bool, api: &Api, output: Output) -> Outcome {
     let user = find_to_change(api, user, output)?;
-    let changed = change(api, &user, &json!({"isActive": active}))?;
+    let changed = api.put(&["users", id(&user)], &json!({"isActive": active}))?;
     let what = if active {
         "can sign in again."
     } else {
@@ -211,11 +211,9 @@ fn make_admin(user: &str, api: &Api, output: Output) -> Outcome {
     if !scope.contains(&json!(ADMIN)) {
         scope.push(json!(ADMIN));
     }
-    let changed = change(api, &user, &json!({"scope": scope}))?;
-    let sentence = format!(
-        "{} is an administrator, after signing in again.",
-        name(&changed)
-    );
+    let changed = api.put(&["users", id(&user)], &json!({"scope": scope}))?;
+    let name = name(&changed);
+    let sentence = format!("{name} is an administrator, after signing in again.");
     output.done(&sentence, &changed)
 }
 
@@ -235,14 +233,10 @@ fn delete(user: &str, api: &Api, output: Output) -> Outcome {
     output.done(&sentence, &ticket)
 }
 
-fn change(api: &Api, user: &Value, body: &Value) -> Result<Value, Failure> {
-    api.put(&["users", id(user)], body)
-}
-
 /// The user with this identifier, username or e-mail address.
 pub(crate) fn find(api: &Api, user: &str) -> Result<Value, Failure> {
     if is_id(user) {
-        return api.get(&["users", user]);
+        return api.get(&["users", user], &[]);
     }
     for field in ["username", "email"] {
         let filter = format!("{field}:{}", user.replace(',', r"\,"));
