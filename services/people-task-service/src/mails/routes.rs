@@ -2,7 +2,7 @@ use actix_web::http::header::{ACCEPT_LANGUAGE, CACHE_CONTROL, CONTENT_SECURITY_P
 use actix_web::web::{Data, Json, Path, ServiceConfig};
 use actix_web::{HttpRequest, HttpResponse, get, post};
 use auth::{MailKeys, NotificationWorkerCaller};
-use database::{DatabaseProblems, database_problem};
+use database::DatabaseProblems;
 use http_kit::{JsonBody, Problem, Query, QueryProblems, path_id};
 use values::Language;
 
@@ -37,7 +37,7 @@ async fn claim_mails(
 ) -> Result<Json<DueMails>, Problem> {
     let room = Room::parse(body)?;
     let due = claim::claim(&context.database, &context.mailing, &turns, &keys, room);
-    due.await.map(Json).map_err(database_problem)
+    Ok(Json(due.await?))
 }
 
 /// Takes the report about a mail that was claimed. It can be repeated.
@@ -50,9 +50,7 @@ async fn report_mail(
 ) -> Result<HttpResponse, Problem> {
     let report = Report::parse(body)?;
     let id = path_id(&id, "mail")?;
-    claim::record(&context.database, id, report)
-        .await
-        .map_err(database_problem)?;
+    claim::record(&context.database, id, report).await?;
     Ok(HttpResponse::NoContent().finish())
 }
 
@@ -97,8 +95,7 @@ pub(crate) async fn unsubscribe_recipient(
 ) -> Result<HttpResponse, Problem> {
     let query = UnsubscribeQuery::parse(&query)?;
     let recipient = unsubscribe::recipient_of(&context.mailing, &query.token)?;
-    let set = unsubscribe::set_opt_out(&context.database, recipient, !query.turns_on).await;
-    set.map_err(database_problem)?;
+    unsubscribe::set_opt_out(&context.database, recipient, !query.turns_on).await?;
     let step = if query.turns_on { Step::On } else { Step::Off };
     respond(&request, &context, step, &query.token)
 }
