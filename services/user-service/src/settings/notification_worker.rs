@@ -7,7 +7,7 @@ use messaging::BrokerSettings;
 use url::Url;
 use values::Language;
 
-use super::channels::{CODE, read_link};
+use super::channels::read_link;
 use crate::settings::ChannelSettings;
 
 /// Settings of the notification worker.
@@ -80,7 +80,7 @@ impl Settings for NotificationWorkerSettings {
             verify_email_link: read_link(
                 reader,
                 "VERIFY_EMAIL_URL",
-                format!("{}/verify-email?code={CODE}", channels.public_url),
+                "verify-email",
                 "The link that confirms an e-mail address, by default a page under PUBLIC_URL. {{code}} stands for the code.",
             )?,
             language: reader.or_default(
