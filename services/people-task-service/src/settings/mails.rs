@@ -1,7 +1,7 @@
 use std::time::Duration;
 
-use app_config::{Csv, Error, PublicUrl, Reader, SettingValue as _, Switch};
-use auth::MailKeys;
+use app_config::{Csv, Error, PublicUrl, Reader, Switch};
+use auth::{MailKey, MailKeys};
 use values::Language;
 
 /// More reminders of one task would be a nuisance.
@@ -45,12 +45,8 @@ fn read_by_default(reader: &mut Reader) -> Result<bool, Error> {
 
 fn check_key(settings: &MailSettings) -> Result<(), Error> {
     if settings.by_default && settings.keys.is_none() {
-        return Err(Error::Missing {
-            name: "TASK_MAIL_KEY",
-            allowed: auth::MailKey::ALLOWED,
-            purpose: "required because TASK_MAIL is on.",
-            secret: true,
-        });
+        let purpose = "required because TASK_MAIL is on.";
+        return Err(Error::missing::<MailKey>("TASK_MAIL_KEY", purpose));
     }
     Ok(())
 }

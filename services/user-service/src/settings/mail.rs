@@ -120,12 +120,10 @@ impl MailSettings {
                     ehlo_name,
                 }))
             }
-            (Some(_), None) => Err(app_config::Error::Missing {
-                name: "MAIL_FROM",
-                allowed: Sender::ALLOWED,
-                purpose: "required because SMTP_URL is set.",
-                secret: false,
-            }),
+            (Some(_), None) => {
+                let purpose = "required because SMTP_URL is set.";
+                Err(app_config::Error::missing::<Sender>("MAIL_FROM", purpose))
+            }
             (None, _) => Ok(None),
         }
     }

@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use app_config::{Csv, Error, Networks, Reader, SettingValue as _, Settings};
+use app_config::{Csv, Error, Networks, Reader, Settings};
 use auth::MailKeys;
 use database::DatabaseSettings;
 use messaging::BrokerSettings;
@@ -53,12 +53,10 @@ impl TaskMailSettings {
                 people_task_service,
                 keys,
             })),
-            (Some(_), None) => Err(Error::Missing {
-                name: "PEOPLE_TASK_SERVICE_URL",
-                allowed: Url::ALLOWED,
-                purpose: "required because TASK_MAIL_KEY is set.",
-                secret: false,
-            }),
+            (Some(_), None) => {
+                let purpose = "required because TASK_MAIL_KEY is set.";
+                Err(Error::missing::<Url>("PEOPLE_TASK_SERVICE_URL", purpose))
+            }
             (None, _) => Ok(None),
         }
     }
