@@ -7,7 +7,7 @@ use http_kit::{JsonBody, Problem, Query, QueryProblems, path_id};
 use values::Language;
 
 use crate::context::Context;
-use crate::mails::error::InvalidLink;
+use crate::mails::error::{InvalidLink, invalid_token};
 use crate::mails::page::{self, Step};
 use crate::mails::requests::{Report, Room, UnsubscribeQuery};
 use crate::mails::responses::DueMails;
@@ -72,7 +72,8 @@ pub(crate) async fn unsubscribe_page(
     context: Data<Context>,
 ) -> Result<HttpResponse, Problem> {
     let query = UnsubscribeQuery::parse(&query)?;
-    unsubscribe::recipient_of(&context.mailing, &query.token)?;
+    let recipient = unsubscribe::recipient_of(&context.mailing, &query.token);
+    recipient.ok_or_else(invalid_token)?;
     respond(&request, &context, Step::Ask, &query.token)
 }
 
@@ -94,7 +95,8 @@ pub(crate) async fn unsubscribe_recipient(
     context: Data<Context>,
 ) -> Result<HttpResponse, Problem> {
     let query = UnsubscribeQuery::parse(&query)?;
-    let recipient = unsubscribe::recipient_of(&context.mailing, &query.token)?;
+    let recipient = unsubscribe::recipient_of(&context.mailing, &query.token);
+    let recipient = recipient.ok_or_else(invalid_token)?;
     unsubscribe::set_opt_out(&context.database, recipient, !query.turns_on).await?;
     let step = if query.turns_on { Step::On } else { Step::Off };
     respond(&request, &context, step, &query.token)
