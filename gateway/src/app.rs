@@ -156,8 +156,7 @@ fn start_tasks(
     let (waiting, shutdown) = (Arc::clone(&state.waiting), running.shutdown());
     let service = state.upstreams.of(Service::PeopleTask).clone();
     running.spawn(waiting::listen(waiting, client.clone(), service, shutdown));
-    let (authority, shutdown) = (Arc::clone(authority), running.shutdown());
-    running.spawn(async move { authority.run(shutdown).await });
+    running.spawn(Arc::clone(authority).run(running.shutdown()));
     running.spawn(clean_up_limits(Arc::clone(state), running.shutdown()));
 }
 

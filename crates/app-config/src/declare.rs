@@ -2,7 +2,8 @@
 /// purpose of its setting, except for `required` ones, whose purpose completes a sentence.
 ///
 /// Each field says which method of the [`Reader`](crate::Reader) reads it, with the arguments of that method. `part` reads a
-/// field that has settings of its own, and `by` calls a function that takes the reader.
+/// field that has settings of its own, and `by` calls a function that takes the reader. `checked by` names a function that
+/// refuses settings that contradict each other.
 ///
 /// ```
 /// app_config::settings! {
@@ -22,7 +23,7 @@
 macro_rules! settings {
     ($(
         $(#[$attribute:meta])*
-        pub struct $name:ident {
+        pub struct $name:ident $(checked by $check:path)? {
             $(
                 $(#[doc = $purpose:literal])+
                 pub $field:ident: $type:ty = $how:ident($($argument:expr),*),
@@ -40,11 +41,13 @@ macro_rules! settings {
 
         impl $crate::Settings for $name {
             fn read(reader: &mut $crate::Reader) -> Result<Self, $crate::Error> {
-                Ok(Self {
+                let settings = Self {
                     $($field: $crate::settings!(
                         @read reader, $type, concat!($($purpose),+).trim_start(), $how($($argument),*)
                     )?,)+
-                })
+                };
+                $($check(&settings)?;)?
+                Ok(settings)
             }
         }
     )+};

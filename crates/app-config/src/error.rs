@@ -1,3 +1,5 @@
+use crate::SettingValue;
+
 /// An error in the settings of a process.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -44,6 +46,18 @@ pub enum Error {
     /// The settings file is missing or is not TOML.
     #[error("The settings cannot be read: {0}")]
     Source(#[from] config::ConfigError),
+}
+
+impl Error {
+    /// A setting that is required, at least because of others.
+    pub fn missing<T: SettingValue>(name: &'static str, purpose: &'static str) -> Self {
+        Self::Missing {
+            name,
+            allowed: T::ALLOWED,
+            purpose,
+            secret: T::SECRET,
+        }
+    }
 }
 
 fn file_hint(name: &str, secret: bool) -> String {

@@ -117,12 +117,7 @@ impl Reader {
         match self.given(&mut description)? {
             Some(text) => parse(&description, &text),
             None if matches!(self.source, Source::Examples) => parse(&description, T::EXAMPLE),
-            None => Err(Error::Missing {
-                name,
-                allowed: T::ALLOWED,
-                purpose,
-                secret: T::SECRET,
-            }),
+            None => Err(Error::missing::<T>(name, purpose)),
         }
     }
 

@@ -1,7 +1,7 @@
 use std::convert::identity;
 
 use actix_web::{HttpRequest, HttpResponse};
-use database::{Connection, Database, Error, database_problem, transaction};
+use database::{Connection, Database, Error, transaction};
 use diesel::connection::SimpleConnection as _;
 use diesel::pg::Pg;
 use diesel::prelude::*;
@@ -81,7 +81,7 @@ pub async fn list(
             let paging = query.paging;
             load_page(connection, &query, PageLimits { paging, bytes })
         };
-        async move { database.run(load).await.map_err(database_problem) }
+        async move { database.run(load).await }
     };
     let page = lists
         .page(Some(caller), load, identity::<AuditEntry>)

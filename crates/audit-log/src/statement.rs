@@ -1,9 +1,10 @@
 //! The statements that insert rows. They are written by hand, because the DSL has no common table expressions.
 
+use database::{Connection, Error};
 use diesel::pg::Pg;
 use diesel::query_builder::{AstPass, Query, QueryFragment, QueryId};
 use diesel::sql_types::{Bool, Jsonb};
-use diesel::{IntoSql as _, PgConnection, QueryResult, RunQueryDsl};
+use diesel::{IntoSql as _, QueryResult, RunQueryDsl};
 use serde_json::Value;
 
 use crate::Entry;
@@ -33,7 +34,7 @@ impl Entry {
     ///
     /// # Errors
     /// The database fails.
-    pub fn record(&self, connection: &mut PgConnection) -> QueryResult<()> {
+    pub fn record(&self, connection: &mut Connection) -> Result<(), Error> {
         let insert = RecordWith {
             statement: diesel::select(true.into_sql::<Bool>()),
             entry: self.to_json(),
@@ -78,4 +79,4 @@ impl<Statement: Query> Query for RecordWith<Statement> {
     type SqlType = Statement::SqlType;
 }
 
-impl<Statement> RunQueryDsl<PgConnection> for RecordWith<Statement> {}
+impl<Statement> RunQueryDsl<Connection> for RecordWith<Statement> {}

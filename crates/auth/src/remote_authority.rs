@@ -138,7 +138,7 @@ impl RemoteAuthority {
     }
 
     /// Follows the keys and the revocation feed until it is cancelled.
-    pub async fn run(&self, shutdown: CancellationToken) {
+    pub async fn run(self: Arc<Self>, shutdown: CancellationToken) {
         let following = async { tokio::join!(self.follow_keys(), self.follow_feed()) };
         shutdown.run_until_cancelled(following).await;
     }

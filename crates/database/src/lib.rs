@@ -11,7 +11,7 @@
 //! The pools log when the database becomes unavailable and when it is back. [`Database::check`] says why it cannot be
 //! used.
 //!
-//! [`database_problem()`] maps a failure to a response, and [`DatabaseProblems`] documents these responses.
+//! A failure becomes a [`Problem`](http_kit::Problem), and [`DatabaseProblems`] documents these responses.
 //!
 //! Invariant: a closure does nothing slow besides its statements, such as hashing or calling other systems.
 
@@ -32,7 +32,7 @@ pub use error::{Cause, Error};
 pub use migrations::{MigrationError, check_schema, migrate, prepare_schema};
 pub use pool::{Database, ServicePools, transaction};
 pub use prepared::{And, Prepared, column, composed, interval, prepared};
-pub use problem::{DatabaseProblems, database_problem};
+pub use problem::DatabaseProblems;
 pub use settings::{DatabaseSettings, OwnerSettings, PoolOptions, StatementLimits};
 
 /// A connection to Postgres: [`Database::run`] passes it to its closure, and rules pass it on to stores, so

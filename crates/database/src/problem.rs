@@ -6,18 +6,20 @@ use crate::Error;
 ///
 /// `503 overloaded` when the database is busy or ended the statement, `503 database-unavailable` when it
 /// cannot be reached or does not accept changes, and an opaque `500` for anything else.
-pub fn database_problem(error: Error) -> Problem {
-    match error {
-        Error::Busy => overloaded(),
-        Error::Contended(source) => {
-            tracing::warn!(error = ?source, "the database ended a statement");
-            overloaded()
+impl From<Error> for Problem {
+    fn from(error: Error) -> Self {
+        match error {
+            Error::Busy => overloaded(),
+            Error::Contended(source) => {
+                tracing::warn!(error = ?source, "the database ended a statement");
+                overloaded()
+            }
+            Error::Unavailable(source) => {
+                tracing::debug!(error = ?source, "the database is unavailable");
+                unavailable()
+            }
+            Error::Statement(_) | Error::Pooled(_) | Error::Panicked => Self::internal(&error),
         }
-        Error::Unavailable(source) => {
-            tracing::debug!(error = ?source, "the database is unavailable");
-            unavailable()
-        }
-        Error::Statement(_) | Error::Pooled(_) | Error::Panicked => Problem::internal(&error),
     }
 }
 

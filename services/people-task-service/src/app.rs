@@ -49,20 +49,20 @@ pub async fn run(settings: PeopleTaskServiceSettings) -> anyhow::Result<Running>
     database::prepare_schema(&settings.database, SCHEMA, MIGRATIONS).await?;
     let (address, http) = (settings.listen_address, settings.http);
     let mut running = Running::new();
-    let authority = start_authority(&settings, &running)?;
-    let context = start_context(settings, signer, &running)?;
+    let authority = Arc::new(RemoteAuthority::new(&settings.authority)?);
+    running.spawn(Arc::clone(&authority).run(running.shutdown()));
+    let context = Data::new(start_context(settings, signer, &running)?);
     running.health = health(&context, &authority);
     let (listener, address) = server::bind(address)?;
     running.address = Some(address);
-    let verifier = Data::from(authority.verifier());
+    let (verifier, authority) = (Data::from(authority.verifier()), Data::from(authority));
     let (database, publisher) = (context.database.clone(), context.deliveries.clone());
     let lookups = Data::new(task_lookups(database.clone()));
     let creations = Data::new(creations(database.clone(), &context.mailing));
     let registrations = Data::new(registrations(database.clone()));
     let decisions = Data::new(decisions(database, publisher));
     let ended = EndedTasks::new(context.database.clone(), running.shutdown());
-    let (context, ended) = (Data::new(context), Data::new(ended));
-    let (authority, turns) = (Data::from(authority), Data::default());
+    let (ended, turns) = (Data::new(ended), Data::default());
     let health = Data::new(running.health.clone());
     let document = Data::new(Document::new(&openapi())?);
     server::serve(&running, listener, http, move || {
@@ -82,17 +82,6 @@ pub async fn run(settings: PeopleTaskServiceSettings) -> anyhow::Result<Running>
             .wrap(from_fn(plugin_paths::rewrite))
     })?;
     Ok(running)
-}
-
-/// Starts the poller that keeps keys and revocations up to date.
-fn start_authority(
-    settings: &PeopleTaskServiceSettings,
-    running: &Running,
-) -> anyhow::Result<Arc<RemoteAuthority>> {
-    let authority = Arc::new(RemoteAuthority::new(&settings.authority)?);
-    let (poller, shutdown) = (Arc::clone(&authority), running.shutdown());
-    running.spawn(async move { poller.run(shutdown).await });
-    Ok(authority)
 }
 
 /// The rows that are deleted because of their age.

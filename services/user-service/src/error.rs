@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use actix_web::http::StatusCode;
-use database::database_problem;
 use http_kit::{BodyProblems, Problem};
 use values::Invalid;
 
@@ -146,7 +145,7 @@ impl From<UserError> for Problem {
             UserError::SessionBusy => conflict("session-busy"),
             UserError::Hash(error) => error.into(),
             UserError::Sign(_) => Self::internal(&error),
-            UserError::Database(error) => database_problem(error),
+            UserError::Database(error) => error.into(),
         }
     }
 }

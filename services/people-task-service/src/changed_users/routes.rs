@@ -1,7 +1,7 @@
 use actix_web::put;
 use actix_web::web::{Data, Json, Path};
 use auth::ServiceCaller;
-use database::{Connection, database_problem};
+use database::Connection;
 use http_kit::{JsonBody, Problem, path_id};
 use serde_json::{Value, json};
 use values::UserId;
@@ -22,8 +22,7 @@ pub(crate) async fn report_user(
     let user = ChangedUser::parse(body)?;
     let id: UserId = path_id(&id, "user")?;
     let record = move |connection: &mut Connection| store::record(connection, id, &user);
-    let recorded = context.database.transaction(record).await;
-    recorded.map_err(database_problem)?;
+    context.database.transaction(record).await?;
     tracing::info!(user.id = %id, "a change of a user was recorded");
     Ok(Json(json!({})))
 }

@@ -1,4 +1,3 @@
-use database::database_problem;
 use http_kit::{FieldError, Problem};
 
 use crate::idempotency::RepeatError;
@@ -25,7 +24,7 @@ impl From<CreationError> for Problem {
             CreationError::Webhooks(refused) => refused_webhooks(refused),
             CreationError::Repeat(error) => error.into(),
             CreationError::Task(error) => error.into(),
-            CreationError::Database(error) => database_problem(error),
+            CreationError::Database(error) => error.into(),
         }
     }
 }

@@ -32,7 +32,7 @@ pub(crate) async fn cancel(
         }
         let entry = AuditAction::DeliveryCancelled.on_task(task.id, identity, meta);
         let entry = entry.detail(json!({ "deliveryId": id }));
-        entry.record(connection).map_err(database::Error::from)?;
+        entry.record(connection)?;
         store::find(connection, id)?.ok_or(DeliveryError::NotFound)
     };
     let delivery = database.transaction(cancel).await?;

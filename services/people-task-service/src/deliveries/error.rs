@@ -1,5 +1,4 @@
 use actix_web::http::StatusCode;
-use database::database_problem;
 use http_kit::{Problem, problem_responses};
 
 use crate::tasks::TaskError;
@@ -37,7 +36,7 @@ impl From<DeliveryError> for Problem {
                 "1,000 hosts are paused already. Resume one of them first.",
             ),
             DeliveryError::Task(error) => error.into(),
-            DeliveryError::Database(error) => database_problem(error),
+            DeliveryError::Database(error) => error.into(),
         }
     }
 }

@@ -38,7 +38,7 @@ pub(crate) async fn redeliver(
         let identity = actor.audit_identity(&task, Permission::ViewDeliveries);
         let entry = AuditAction::DeliveryRedelivered.on_task(task.id, identity, meta);
         let entry = entry.detail(json!({ "deliveryId": id }));
-        entry.record(connection).map_err(database::Error::from)?;
+        entry.record(connection)?;
         let delivery = store::find(connection, id)?.ok_or(DeliveryError::NotFound)?;
         Ok::<_, DeliveryError>((delivery, restarted))
     };

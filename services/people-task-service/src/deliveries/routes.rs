@@ -4,7 +4,7 @@ use actix_web::web::{Data, Json, Path};
 use actix_web::{HttpRequest, HttpResponse, get, post};
 use audit_log::RequestMeta;
 use auth::{AdminCaller, AdminProblems, TokenProblems};
-use database::{Database, DatabaseProblems, database_problem};
+use database::{Database, DatabaseProblems};
 use http_kit::{BodyProblems, JsonBody, Problem, Query, QueryProblems, path_id};
 use listing::Paging;
 use messaging::QueueStatus;
@@ -135,8 +135,8 @@ pub(crate) async fn cancel_deliveries(
     context: Data<Context>,
 ) -> Result<Json<CancelledResponse>, Problem> {
     let host = HostRequest::parse(body)?.host;
-    let cancelled = bulk::cancel(&context.database, host, Cause::new(&admin, meta)).await;
-    Ok(Json(cancelled.map_err(database_problem)?))
+    let cancelled = bulk::cancel(&context.database, host, Cause::new(&admin, meta));
+    Ok(Json(cancelled.await?))
 }
 
 /// Sends failed deliveries of a host again, at most 1,000 in one call, the oldest first. For administrators.
@@ -156,8 +156,8 @@ pub(crate) async fn redeliver_deliveries(
 ) -> Result<Json<RedeliveredResponse>, Problem> {
     let host = HostRequest::parse(body)?.host;
     let (database, publisher) = (&context.database, &context.deliveries);
-    let redelivered = bulk::redeliver(database, publisher, host, Cause::new(&admin, meta)).await;
-    Ok(Json(redelivered.map_err(database_problem)?))
+    let redelivered = bulk::redeliver(database, publisher, host, Cause::new(&admin, meta));
+    Ok(Json(redelivered.await?))
 }
 
 /// What waits to be delivered: the queue of messages, and the deliveries that have not ended. For administrators.
@@ -173,9 +173,7 @@ pub(crate) async fn delivery_queues(
     admin: AdminCaller,
     context: Data<Context>,
 ) -> Result<Json<QueuesResponse>, Problem> {
-    let load = |database: Database| async move {
-        database.run(load_backlog).await.map_err(database_problem)
-    };
+    let load = |database: Database| async move { database.run(load_backlog).await };
     let backlog = context.lists.query(Some(admin.id()), load).await?;
     Ok(Json(QueuesResponse {
         queues: vec![QueueStatus::from(&context.deliveries)],

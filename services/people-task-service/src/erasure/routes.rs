@@ -2,7 +2,6 @@ use actix_web::post;
 use actix_web::web::{Data, Json, Path};
 use audit_log::RequestMeta;
 use auth::ServiceCaller;
-use database::database_problem;
 use http_kit::{JsonBody, Problem, path_id};
 
 use crate::context::Context;
@@ -20,6 +19,5 @@ pub(crate) async fn erase_user(
     context: Data<Context>,
 ) -> Result<Json<Erased>, Problem> {
     let request = EraseRequest::parse(path_id(&id, "user")?, body)?;
-    let erased = erase(&context.database, request, meta).await;
-    erased.map(Json).map_err(database_problem)
+    Ok(Json(erase(&context.database, request, meta).await?))
 }

@@ -2,12 +2,12 @@ use actix_web::http::header::{ACCEPT_LANGUAGE, CACHE_CONTROL, CONTENT_SECURITY_P
 use actix_web::web::{Data, Json, Path, ServiceConfig};
 use actix_web::{HttpRequest, HttpResponse, get, post};
 use auth::{MailKeys, NotificationWorkerCaller};
-use database::{DatabaseProblems, database_problem};
+use database::DatabaseProblems;
 use http_kit::{JsonBody, Problem, Query, QueryProblems, path_id};
 use values::Language;
 
 use crate::context::Context;
-use crate::mails::error::InvalidLink;
+use crate::mails::error::{InvalidLink, invalid_token};
 use crate::mails::page::{self, Step};
 use crate::mails::requests::{Report, Room, UnsubscribeQuery};
 use crate::mails::responses::DueMails;
@@ -37,7 +37,7 @@ async fn claim_mails(
 ) -> Result<Json<DueMails>, Problem> {
     let room = Room::parse(body)?;
     let due = claim::claim(&context.database, &context.mailing, &turns, &keys, room);
-    due.await.map(Json).map_err(database_problem)
+    Ok(Json(due.await?))
 }
 
 /// Takes the report about a mail that was claimed. It can be repeated.
@@ -50,9 +50,7 @@ async fn report_mail(
 ) -> Result<HttpResponse, Problem> {
     let report = Report::parse(body)?;
     let id = path_id(&id, "mail")?;
-    claim::record(&context.database, id, report)
-        .await
-        .map_err(database_problem)?;
+    claim::record(&context.database, id, report).await?;
     Ok(HttpResponse::NoContent().finish())
 }
 
@@ -74,7 +72,8 @@ pub(crate) async fn unsubscribe_page(
     context: Data<Context>,
 ) -> Result<HttpResponse, Problem> {
     let query = UnsubscribeQuery::parse(&query)?;
-    unsubscribe::recipient_of(&context.mailing, &query.token)?;
+    let recipient = unsubscribe::recipient_of(&context.mailing, &query.token);
+    recipient.ok_or_else(invalid_token)?;
     respond(&request, &context, Step::Ask, &query.token)
 }
 
@@ -96,9 +95,9 @@ pub(crate) async fn unsubscribe_recipient(
     context: Data<Context>,
 ) -> Result<HttpResponse, Problem> {
     let query = UnsubscribeQuery::parse(&query)?;
-    let recipient = unsubscribe::recipient_of(&context.mailing, &query.token)?;
-    let set = unsubscribe::set_opt_out(&context.database, recipient, !query.turns_on).await;
-    set.map_err(database_problem)?;
+    let recipient = unsubscribe::recipient_of(&context.mailing, &query.token);
+    let recipient = recipient.ok_or_else(invalid_token)?;
+    unsubscribe::set_opt_out(&context.database, recipient, !query.turns_on).await?;
     let step = if query.turns_on { Step::On } else { Step::Off };
     respond(&request, &context, step, &query.token)
 }

@@ -1,7 +1,7 @@
 use app_config::Error;
 use auth::EmailVerification;
 
-use crate::settings::MailSettings;
+use crate::settings::PeopleTaskServiceSettings;
 use crate::status::Deciders;
 
 app_config::settings! {
@@ -41,13 +41,14 @@ impl DeciderSettings {
     }
 
     /// Checks that approvers can decide if only they may.
-    pub(super) fn check(self, mails: &MailSettings) -> Result<(), Error> {
-        let reason = match self.by_default {
+    pub(super) fn check(settings: &PeopleTaskServiceSettings) -> Result<(), Error> {
+        let deciders = settings.deciders;
+        let reason = match deciders.by_default {
             TaskDeciders::Any => return Ok(()),
-            TaskDeciders::Approver if self.email_verification == EmailVerification::Off => {
+            TaskDeciders::Approver if deciders.email_verification == EmailVerification::Off => {
                 "EMAIL_VERIFICATION is not `required`, so anyone could sign up with an approver's address"
             }
-            TaskDeciders::Approver if !mails.by_default => {
+            TaskDeciders::Approver if !settings.mails.by_default => {
                 "TASK_MAIL is off, so approvers would get no link"
             }
             TaskDeciders::Approver => return Ok(()),

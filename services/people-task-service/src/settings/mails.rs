@@ -1,7 +1,7 @@
 use std::time::Duration;
 
-use app_config::{Csv, Error, PublicUrl, Reader, SettingValue as _, Switch};
-use auth::MailKeys;
+use app_config::{Csv, Error, PublicUrl, Reader, Switch};
+use auth::{MailKey, MailKeys};
 use values::Language;
 
 /// More reminders of one task would be a nuisance.
@@ -10,68 +10,45 @@ const MAX_LIMIT: u32 = 1_000_000;
 const LIMITS: &str = "a whole number from 0 to 1000000";
 const MAX_REMINDER: Duration = Duration::from_secs(365 * 24 * 3_600);
 
-/// Settings of mail about tasks.
-#[derive(Debug, Clone)]
-pub struct MailSettings {
-    /// The keys that the notification worker has, too. Without them there is no mail about tasks.
-    pub keys: Option<MailKeys>,
-    /// Whether mail is sent about tasks whose creator does not say.
-    pub by_default: bool,
-    /// How long before the due date reminders are sent; zero is at the due date.
-    pub reminders: Vec<Duration>,
-    /// The language of mails about tasks whose creator does not say.
-    pub language: Language,
-    /// How many mails are sent to one address within an hour; 0 for no limit.
-    pub per_recipient: u32,
-    /// How many mails are sent within an hour about the tasks of one creator; 0 for no limit.
-    pub per_creator: u32,
-    /// The address with which links begin.
-    pub public_url: PublicUrl,
+app_config::settings! {
+    /// Settings of mail about tasks.
+    pub struct MailSettings checked by check_key {
+        /// The keys that the notification worker has, too. Without them there is no mail about tasks.
+        pub keys: Option<MailKeys> = by(MailKeys::read),
+        /// Whether mail is sent about tasks whose creator does not say.
+        pub by_default: bool = by(read_by_default),
+        /// How long before the due date reminders are sent; zero is at the due date.
+        pub reminders: Vec<Duration> = by(read_reminders),
+        /// The language of mails, unless a task is created with another one.
+        pub language: Language = or_default("MAIL_LANGUAGE", "en"),
+        /// Mails about tasks that are sent to one address within an hour; 0 for no limit. Further ones are dropped.
+        pub per_recipient: u32 = in_range("TASK_MAIL_PER_RECIPIENT", "30", LIMITS, is_limit),
+        /// Mails that are sent within an hour about the tasks of one user; 0 for no limit. Further ones are dropped.
+        pub per_creator: u32 = in_range("TASK_MAIL_PER_CREATOR", "300", LIMITS, is_limit),
+        /// The address with which links begin.
+        pub public_url: PublicUrl = part(),
+    }
 }
 
-impl MailSettings {
-    pub(super) fn read_with(reader: &mut Reader, public_url: PublicUrl) -> Result<Self, Error> {
-        let keys = MailKeys::read(reader)?;
-        let by_default: Switch = reader.or_default(
-            "TASK_MAIL",
-            "off",
-            "Whether mail is sent about every task, or only about those that are created with `notify: true`. It requires TASK_MAIL_KEY.",
-        )?;
-        let by_default = by_default == Switch::On;
-        if by_default && keys.is_none() {
-            return Err(Error::Missing {
-                name: "TASK_MAIL_KEY",
-                allowed: auth::MailKey::ALLOWED,
-                purpose: "required because TASK_MAIL is on.",
-                secret: true,
-            });
-        }
-        Ok(Self {
-            keys,
-            by_default,
-            reminders: read_reminders(reader)?,
-            language: reader.or_default(
-                "MAIL_LANGUAGE",
-                "en",
-                "The language of mails, unless a task is created with another one.",
-            )?,
-            per_recipient: reader.in_range(
-                "TASK_MAIL_PER_RECIPIENT",
-                "30",
-                LIMITS,
-                "Mails about tasks that are sent to one address within an hour; 0 for no limit. Further ones are dropped.",
-                |limit| *limit <= MAX_LIMIT,
-            )?,
-            per_creator: reader.in_range(
-                "TASK_MAIL_PER_CREATOR",
-                "300",
-                LIMITS,
-                "Mails that are sent within an hour about the tasks of one user; 0 for no limit. Further ones are dropped.",
-                |limit| *limit <= MAX_LIMIT,
-            )?,
-            public_url,
-        })
+fn is_limit(limit: &u32) -> bool {
+    *limit <= MAX_LIMIT
+}
+
+fn read_by_default(reader: &mut Reader) -> Result<bool, Error> {
+    let by_default: Switch = reader.or_default(
+        "TASK_MAIL",
+        "off",
+        "Whether mail is sent about every task, or only about those that are created with `notify: true`. It requires TASK_MAIL_KEY.",
+    )?;
+    Ok(by_default == Switch::On)
+}
+
+fn check_key(settings: &MailSettings) -> Result<(), Error> {
+    if settings.by_default && settings.keys.is_none() {
+        let purpose = "required because TASK_MAIL is on.";
+        return Err(Error::missing::<MailKey>("TASK_MAIL_KEY", purpose));
     }
+    Ok(())
 }
 
 fn read_reminders(reader: &mut Reader) -> Result<Vec<Duration>, Error> {
@@ -95,12 +72,11 @@ mod tests {
 
     use app_config::{Reader, Settings as _};
 
-    use super::{MailSettings, PublicUrl};
+    use super::MailSettings;
 
     fn read(pairs: &[(&str, &str)]) -> Result<MailSettings, app_config::Error> {
         let mut reader = Reader::from_pairs(pairs.iter().copied()).unwrap();
-        let public_url = PublicUrl::read(&mut reader).unwrap();
-        MailSettings::read_with(&mut reader, public_url)
+        MailSettings::read(&mut reader)
     }
 
     #[test]

@@ -24,8 +24,8 @@ app_config::settings! {
         pub engine_origins: EngineOrigins = part(),
         /// The keys that decrypt the headers of webhooks.
         pub header_keys: HeaderKeys = part(),
-        /// The pauses after failed attempts. After the last one, the delivery fails.
-        pub retry_schedule: Vec<Duration> = by(retry_schedule),
+        /// The pauses after failed attempts, each varied by up to 20 %. After the last one, the delivery fails.
+        pub retry_schedule: Csv<Duration> = or_default("WEBHOOK_RETRY_SCHEDULE", "5s,30s,2m,10m,30m,2h,6h,12h"),
         /// How long a receiver may take to respond.
         pub timeout: Duration = in_range(
             "WEBHOOK_TIMEOUT",
@@ -53,15 +53,6 @@ app_config::settings! {
         /// Resolves host names in place of the system's resolver, in tests.
         pub resolver: Option<Arc<dyn Resolve>> = by(fixed(None)),
     }
-}
-
-fn retry_schedule(reader: &mut Reader) -> Result<Vec<Duration>, Error> {
-    let Csv(pauses): Csv<Duration> = reader.or_default(
-        "WEBHOOK_RETRY_SCHEDULE",
-        "5s,30s,2m,10m,30m,2h,6h,12h",
-        "The pauses after failed attempts, each varied by up to 20 %. After the last one, the delivery fails.",
-    )?;
-    Ok(pauses)
 }
 
 /// What is read for a field that is no setting.

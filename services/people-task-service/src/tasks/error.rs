@@ -1,5 +1,4 @@
 use actix_web::http::StatusCode;
-use database::database_problem;
 use http_kit::{Problem, problem_responses};
 use serde_json::{Value, json};
 use values::{Invalid, Names as _};
@@ -104,7 +103,7 @@ impl From<TaskError> for Problem {
             TaskError::AlreadyResolved(status) => already_resolved(status),
             TaskError::Changed(task) => task_changed(as_it_is_now(*task)),
             TaskError::Quota(error) => error.into(),
-            TaskError::Database(error) => database_problem(error),
+            TaskError::Database(error) => error.into(),
         }
     }
 }

@@ -34,7 +34,7 @@ pub(crate) async fn delete(
             let identity = user.actor.audit_identity(&task, Permission::DeleteWebhook);
             let entry = AuditAction::WebhookRemoved.on_task(task.id, identity, meta);
             let entry = entry.detail(json!({ "webhookId": id }));
-            entry.record(connection).map_err(database::Error::from)?;
+            entry.record(connection)?;
         }
         Ok::<_, WebhookError>(())
     };

@@ -1,7 +1,6 @@
 use std::time::Duration;
 
 use actix_web::http::StatusCode;
-use database::database_problem;
 use http_kit::{BodyProblems, FieldError, Problem, problem_responses};
 use values::Invalid;
 
@@ -112,7 +111,7 @@ impl From<WebhookError> for Problem {
             WebhookError::Repeat(error) => error.into(),
             WebhookError::Quota(error) => error.into(),
             WebhookError::Task(error) => error.into(),
-            WebhookError::Database(error) => database_problem(error),
+            WebhookError::Database(error) => error.into(),
         }
     }
 }

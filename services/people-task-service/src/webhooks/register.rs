@@ -12,7 +12,7 @@ use crate::audit::AuditAction;
 use crate::context::Context;
 use crate::deliveries::{DueDelivery, due_message, host_of, lane_of, owner_of};
 use crate::header_keys::HeaderKeys;
-use crate::idempotency::{self, Operation, Repeatable, StoredAnswer};
+use crate::idempotency::{self, Operation, Repeatable, StoredAnswer, store as answers};
 use crate::quotas::Amounts;
 use crate::status::DeliveryStatus;
 use crate::tasks::access::{Actor, Permission, Relations};
@@ -89,8 +89,11 @@ pub(crate) async fn register(
     is_plugin: bool,
     meta: RequestMeta,
 ) -> Result<RegisteredWebhook, WebhookError> {
-    if let Some(earlier) = find_earlier(context, repeat.clone()).await? {
-        return Ok(RegisteredWebhook::Earlier(earlier));
+    if let Some(repeat) = repeat.clone() {
+        let find = move |connection: &mut Connection| answers::find(connection, &repeat);
+        if let Some(earlier) = context.database.run(find).await?? {
+            return Ok(RegisteredWebhook::Earlier(earlier));
+        }
     }
     check_for_user(context, &user, &new).await?;
     let (cause, by) = (RequestContext::current_or_fresh(), user.caller.id());
@@ -141,18 +144,6 @@ fn announce(
     context.deliveries.send(due_message(due, cause));
 }
 
-/// The answer of an earlier request that this one repeats.
-async fn find_earlier(
-    context: &Context,
-    repeat: Option<Repeatable>,
-) -> Result<Option<StoredAnswer>, WebhookError> {
-    let Some(repeat) = repeat else {
-        return Ok(None);
-    };
-    let find = move |connection: &mut Connection| idempotency::store::find(connection, &repeat);
-    Ok(context.database.run(find).await??)
-}
-
 pub(crate) fn count_options(webhooks: u64) {
     metrics::counter!("webhooks_with_options_total").increment(webhooks);
 }
@@ -179,7 +170,7 @@ fn register_all(
     registrations: &[Registration],
 ) -> Result<BatchOutcomes<RegisteredWebhook, WebhookError>, Error> {
     let repeats = column(registrations, |registration| registration.repeat.as_ref());
-    let earlier = idempotency::store::claim(connection, &repeats)?;
+    let earlier = answers::claim(connection, &repeats)?;
     let tasks = store::find_all(connection, tasks)?;
     let (mut outcomes, mut new, mut counts) = (Vec::new(), Vec::new(), HashMap::new());
     for (registration, earlier) in registrations.iter().zip(earlier) {
@@ -204,7 +195,7 @@ fn register_all(
         .iter()
         .filter(|r| registered.contains_key(&r.id));
     let answers: Vec<_> = inserted.filter_map(Registration::answer).collect();
-    idempotency::store::insert(connection, &answers)?;
+    answers::insert(connection, &answers)?;
     for (registration, outcome) in registrations.iter().zip(&mut outcomes) {
         if let Some(due) = registered.remove(&registration.id) {
             *outcome = Some(Ok(RegisteredWebhook::New(registration.webhook(), due)));

@@ -83,6 +83,5 @@ fn request(
     let identity = user.actor.audit_identity(&task, Permission::DeleteWebhook);
     let entry = AuditAction::WebhookTested.on_task(task.id, identity, meta);
     let entry = entry.detail(json!({ "webhookId": webhook }));
-    entry.record(connection).map_err(database::Error::from)?;
-    Ok(())
+    Ok(entry.record(connection)?)
 }

@@ -4,7 +4,7 @@ use actix_web::web::{Data, Json, Path};
 use actix_web::{delete, get, post};
 use audit_log::RequestMeta;
 use auth::{AdminCaller, ApiKey, Caller, ExchangedKey, TokenProblems};
-use database::{Connection, DatabaseProblems, database_problem};
+use database::{Connection, DatabaseProblems};
 use http_kit::{BodyProblems, JsonBody, Problem, Query, QueryProblems, path_id};
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -74,8 +74,7 @@ pub(crate) async fn list_keys(
 ) -> Result<Json<Vec<Key>>, Problem> {
     let user = caller.id();
     let load = move |connection: &mut Connection| store::of_user(connection, user);
-    let keys = context.database.run(load).await.map_err(database_problem)?;
-    Ok(Json(keys))
+    Ok(Json(context.database.run(load).await?))
 }
 
 /// Make an API key
@@ -139,8 +138,7 @@ pub(crate) async fn list_all_keys(
 ) -> Result<Json<Vec<UserKeyResponse>>, Problem> {
     let query = AllKeysQuery::parse(&query)?;
     let load = move |connection: &mut Connection| store::of_all(connection, query);
-    let keys = context.database.run(load).await.map_err(database_problem)?;
-    let keys = keys.into_iter();
+    let keys = context.database.run(load).await?.into_iter();
     let shown = keys.map(|(shown, username)| UserKeyResponse {
         user_id: shown.user,
         username,
@@ -163,8 +161,7 @@ pub(crate) async fn confirm_all_keys(
     context: Data<Context>,
     meta: RequestMeta,
 ) -> Result<Json<ConfirmedResponse>, Problem> {
-    let confirmed = confirm_all(&context, RequestActor::new(&admin, meta)).await;
-    let confirmed = confirmed.map_err(database_problem)?;
+    let confirmed = confirm_all(&context, RequestActor::new(&admin, meta)).await?;
     Ok(Json(ConfirmedResponse { confirmed }))
 }
 
@@ -184,7 +181,7 @@ pub(crate) async fn list_user_keys(
 ) -> Result<Json<Vec<Key>>, Problem> {
     let user = path_id::<UserId>(&id, "user")?;
     let load = move |connection: &mut Connection| store::of_existing_user(connection, user);
-    let keys = context.database.run(load).await.map_err(database_problem)?;
+    let keys = context.database.run(load).await?;
     Ok(Json(keys.ok_or(UserError::NotFound("user"))?))
 }
 

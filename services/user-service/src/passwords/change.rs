@@ -76,7 +76,7 @@ async fn refuse(context: &Context, caller: &Caller, actor: RequestActor) -> User
     let entry = entry.detail(json!({"reason": "wrong-password"}));
     let record = move |connection: &mut Connection| {
         accounts::store::lock_against_deletion(connection, id)?.ok_or(UserError::CallerGone)?;
-        entry.record(connection).map_err(database::Error::from)?;
+        entry.record(connection)?;
         Ok(UserError::WrongOldPassword)
     };
     let recorded = context.database.transaction(record).await;

@@ -1,7 +1,7 @@
 use actix_web::get;
 use actix_web::web::{Data, Json};
 use auth::{AdminCaller, AdminProblems};
-use database::{Connection, Database, DatabaseProblems, database_problem};
+use database::{Connection, Database, DatabaseProblems, Error};
 use http_kit::Problem;
 use jobs::Backlog;
 use messaging::QueueStatus;
@@ -39,9 +39,9 @@ pub(crate) async fn user_queues(
     let load = |database: Database| async move {
         let load = |connection: &mut Connection| {
             let deletions = deletions::JOBS.backlog(connection)?;
-            Ok(vec![deletions, notifications::JOBS.backlog(connection)?])
+            Ok::<_, Error>(vec![deletions, notifications::JOBS.backlog(connection)?])
         };
-        database.run(load).await.map_err(database_problem)
+        database.run(load).await
     };
     let jobs = context.lists.query(Some(admin.id()), load).await?;
     let queues = [&context.deletions, &context.notifications];

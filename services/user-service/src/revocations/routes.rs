@@ -5,7 +5,6 @@ use std::time::Duration;
 use actix_web::get;
 use actix_web::web::{Data, Json};
 use auth::{FeedReader, Jwk, RevocationFeed};
-use database::database_problem;
 use http_kit::{Problem, Query};
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -61,6 +60,6 @@ pub(crate) async fn list_revocations(
     let page = i64::from(FeedReader::PAGE);
     let limit = query.number("limit", 1..=page, page)?;
     let limit = limit.try_into().unwrap_or(FeedReader::PAGE);
-    let feed = read_feed(&context.database, cursor, limit).await;
-    Ok(Json(feed.map_err(database_problem)?))
+    let feed = read_feed(&context.database, cursor, limit).await?;
+    Ok(Json(feed))
 }

@@ -5,7 +5,7 @@ use actix_web::web::{Data, Json, Path};
 use actix_web::{HttpResponse, delete, get, post};
 use audit_log::RequestMeta;
 use auth::{Caller, TokenProblems};
-use database::{Connection, DatabaseProblems, database_problem};
+use database::{Connection, DatabaseProblems};
 use http_kit::{BodyProblems, JsonBody, Problem, path_id};
 
 use super::end::{end_one, end_own};
@@ -100,8 +100,7 @@ pub(crate) async fn end_session(
     meta: RequestMeta,
 ) -> Result<HttpResponse, Problem> {
     let is_secure = browser.is_secure;
-    let ended = end_own(&context, browser, meta).await;
-    ended.map_err(database_problem)?;
+    end_own(&context, browser, meta).await?;
     let mut response = HttpResponse::Ok();
     if let Some(removal) = cookie::removal(is_secure) {
         response.insert_header((SET_COOKIE, removal));
@@ -126,8 +125,7 @@ pub(crate) async fn list_sessions(
 ) -> Result<Json<Vec<Session>>, Problem> {
     let (user, current) = (caller.id(), caller.credential());
     let load = move |connection: &mut Connection| store::of_user(connection, user, current);
-    let sessions = context.database.run(load).await;
-    Ok(Json(sessions.map_err(database_problem)?))
+    Ok(Json(context.database.run(load).await?))
 }
 
 /// Sign a browser out
@@ -150,8 +148,7 @@ pub(crate) async fn end_user_session(
 ) -> Result<Json<EmptyResponse>, Problem> {
     let id = path_id(&id, "session")?;
     let actor = RequestActor::new(&caller, meta);
-    let ended = end_one(&context, caller.id(), id, actor).await;
-    if ended.map_err(database_problem)? {
+    if end_one(&context, caller.id(), id, actor).await? {
         Ok(Json(EmptyResponse {}))
     } else {
         Err(Problem::not_found("session"))

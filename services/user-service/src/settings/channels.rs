@@ -1,69 +1,53 @@
 use std::time::Duration;
 
-use app_config::{PublicUrl, Reader, Settings};
+use app_config::{PublicUrl, Reader, Settings as _};
 use outbound::TargetUrl;
 
 use super::MailSettings;
 
 /// The placeholder of the code in a link.
-pub(super) const CODE: &str = "{{code}}";
+const CODE: &str = "{{code}}";
 
-/// The channels that send codes to users, and the link that contains the code.
-#[derive(Debug, Clone)]
-pub struct ChannelSettings {
-    /// The URL that receives codes as JSON.
-    pub webhook: Option<TargetUrl>,
-    /// A mail server.
-    pub mail: Option<MailSettings>,
-    /// Whether the worker logs the link. For development only.
-    pub log: bool,
-    /// The address with which links begin.
-    pub public_url: PublicUrl,
-    /// The link, with `{{code}}` as the placeholder.
-    pub link: String,
-    /// How long a code is valid.
-    pub code_lifetime: Duration,
-}
-
-impl Settings for ChannelSettings {
-    fn read(reader: &mut Reader) -> Result<Self, app_config::Error> {
-        let public_url = PublicUrl::read(reader)?;
-        Ok(Self {
-            webhook: reader.optional(
-                "WEBHOOK_USER_FORGOT_PASSWORD",
-                "The URL that receives the codes for forgotten passwords as JSON.",
-            )?,
-            mail: MailSettings::read(reader, &public_url)?,
-            log: reader.or_default(
-                "FORGOT_PASSWORD_LOG",
-                "false",
-                "For development only: logs the links with codes.",
-            )?,
-            link: read_link(
-                reader,
-                "FORGOT_PASSWORD_URL",
-                format!("{public_url}/reset-password?code={CODE}"),
-                "The link that sets a new password, by default a page under PUBLIC_URL. {{code}} stands for the code.",
-            )?,
-            public_url,
-            code_lifetime: reader.in_range(
-                "FORGOT_PASSWORD_TTL",
-                "60m",
-                "a duration from 1s to 30d",
-                "How long a code for a forgotten password is valid.",
-                |lifetime: &Duration| (1..=30 * 24 * 3600).contains(&lifetime.as_secs()),
-            )?,
-        })
+app_config::settings! {
+    /// The channels that send codes to users, and the link that contains the code.
+    pub struct ChannelSettings {
+        /// The URL that receives the codes for forgotten passwords as JSON.
+        pub webhook: Option<TargetUrl> = optional("WEBHOOK_USER_FORGOT_PASSWORD"),
+        /// A mail server.
+        pub mail: Option<MailSettings> = by(MailSettings::read),
+        /// For development only: logs the links with codes.
+        pub log: bool = or_default("FORGOT_PASSWORD_LOG", "false"),
+        /// The address with which links begin.
+        pub public_url: PublicUrl = part(),
+        /// The link, with `{{code}}` as the placeholder.
+        pub link: String = by(read_reset_link),
+        /// How long a code for a forgotten password is valid.
+        pub code_lifetime: Duration = in_range(
+            "FORGOT_PASSWORD_TTL",
+            "60m",
+            "a duration from 1s to 30d",
+            |lifetime: &Duration| (1..=30 * 24 * 3600).contains(&lifetime.as_secs())
+        ),
     }
 }
 
-/// Reads a link with the placeholder of a code.
+fn read_reset_link(reader: &mut Reader) -> Result<String, app_config::Error> {
+    read_link(
+        reader,
+        "FORGOT_PASSWORD_URL",
+        "reset-password",
+        "The link that sets a new password, by default a page under PUBLIC_URL. {{code}} stands for the code.",
+    )
+}
+
+/// Reads a link with the placeholder of a code, by default to this page under `PUBLIC_URL`.
 pub(super) fn read_link(
     reader: &mut Reader,
     name: &'static str,
-    default: String,
+    page: &str,
     purpose: &'static str,
 ) -> Result<String, app_config::Error> {
+    let default = format!("{}/{page}?code={CODE}", PublicUrl::read(reader)?);
     let allowed = "a URL that contains {{code}}";
     let has_code = |link: &String| link.contains(CODE);
     reader.in_range(name, default, allowed, purpose, has_code)

@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use app_config::{PublicUrl, Reader, SettingValue};
+use app_config::{PublicUrl, Reader, SettingValue, Settings as _};
 use lettre::message::Mailbox;
 use url::{Host, Url};
 use values::{Secret, is_visible};
@@ -94,10 +94,8 @@ impl EhloName {
 }
 
 impl MailSettings {
-    pub(super) fn read(
-        reader: &mut Reader,
-        public_url: &PublicUrl,
-    ) -> Result<Option<Self>, app_config::Error> {
+    pub(super) fn read(reader: &mut Reader) -> Result<Option<Self>, app_config::Error> {
+        let public_url = PublicUrl::read(reader)?;
         let smtp_url = reader.optional::<Secret>(
             "SMTP_URL",
             "The mail server for codes, such as smtps://user:password@mail.example.com. It requires MAIL_FROM. The server's certificate is checked with the trust store of the system (SSL_CERT_FILE, SSL_CERT_DIR).",
@@ -114,7 +112,7 @@ impl MailSettings {
                 }
                 let ehlo_name = ehlo_name
                     .or_else(|| EhloName::of_path(&smtp_url))
-                    .or_else(|| EhloName::of_host(public_url))
+                    .or_else(|| EhloName::of_host(&public_url))
                     .map_or_else(|| from.0.email.domain().to_owned(), |EhloName(name)| name);
                 Ok(Some(Self {
                     smtp_url,
@@ -122,12 +120,10 @@ impl MailSettings {
                     ehlo_name,
                 }))
             }
-            (Some(_), None) => Err(app_config::Error::Missing {
-                name: "MAIL_FROM",
-                allowed: Sender::ALLOWED,
-                purpose: "required because SMTP_URL is set.",
-                secret: false,
-            }),
+            (Some(_), None) => {
+                let purpose = "required because SMTP_URL is set.";
+                Err(app_config::Error::missing::<Sender>("MAIL_FROM", purpose))
+            }
             (None, _) => Ok(None),
         }
     }

@@ -10,7 +10,7 @@ pub use auth::EmailVerification;
 pub use channels::ChannelSettings;
 pub use deletion_worker::{DeletionWorkerSettings, EngineSettings};
 pub use mail::{MailSettings, Sender};
-pub use notification_worker::{NotificationWorkerSettings, TaskMailSettings};
+pub use notification_worker::NotificationWorkerSettings;
 pub use user_service::{
     CodeRequestSettings, FirstAdmin, KeySettings, PasswordSettings, SessionSettings,
     SignUpSettings, SignUpUsernames, TokenSettings, UserServiceSettings,

@@ -1,102 +1,54 @@
 use std::time::Duration;
 
-use app_config::{Csv, Error, Networks, Reader, SettingValue as _, Settings};
+use app_config::{Csv, Error, Reader};
 use auth::MailKeys;
 use database::DatabaseSettings;
 use messaging::BrokerSettings;
+use outbound::AddressPolicy;
 use url::Url;
 use values::Language;
 
-use super::channels::{CODE, read_link};
+use super::channels::read_link;
 use crate::settings::ChannelSettings;
 
-/// Settings of the notification worker.
-#[derive(Debug, Clone)]
-pub struct NotificationWorkerSettings {
-    /// The database with the schema `users`.
-    pub database: DatabaseSettings,
-    /// The broker of the queue `user.notifications`.
-    pub broker: BrokerSettings,
-    /// The channels through which notifications are sent.
-    pub channels: ChannelSettings,
-    /// Non-public networks that the webhook may be in.
-    pub allowed_networks: Networks,
-    /// The link that confirms an e-mail address, with `{{code}}` as the placeholder.
-    pub verify_email_link: String,
-    /// The language of codes by e-mail.
-    pub language: Language,
-    /// Mail about tasks, if it is sent.
-    pub task_mail: Option<TaskMailSettings>,
-    /// The pauses between the attempts to send a notification. There is one attempt more than pauses.
-    pub retry_schedule: Vec<Duration>,
-}
-
-/// Where mails about tasks come from.
-#[derive(Debug, Clone)]
-pub struct TaskMailSettings {
-    /// The URL of the people-task service.
-    pub people_task_service: Url,
-    /// The keys that the people-task service has, too.
-    pub keys: MailKeys,
-}
-
-impl TaskMailSettings {
-    /// Reads the settings. Without a key or a mail server no mail about tasks is sent.
-    fn read(reader: &mut Reader, has_mail: bool) -> Result<Option<Self>, Error> {
-        let keys = MailKeys::read(reader)?;
-        let url = reader.optional::<Url>(
-            "PEOPLE_TASK_SERVICE_URL",
-            "The URL of the people-task service. TASK_MAIL_KEY requires it.",
-        )?;
-        match (keys.filter(|_| has_mail), url) {
-            (Some(keys), Some(people_task_service)) => Ok(Some(Self {
-                people_task_service,
-                keys,
-            })),
-            (Some(_), None) => Err(Error::Missing {
-                name: "PEOPLE_TASK_SERVICE_URL",
-                allowed: Url::ALLOWED,
-                purpose: "required because TASK_MAIL_KEY is set.",
-                secret: false,
-            }),
-            (None, _) => Ok(None),
-        }
+app_config::settings! {
+    /// Settings of the notification worker.
+    pub struct NotificationWorkerSettings checked by check_task_mail {
+        /// The database with the schema `users`.
+        pub database: DatabaseSettings = part(),
+        /// The broker of the queue `user.notifications`.
+        pub broker: BrokerSettings = part(),
+        /// The channels through which notifications are sent.
+        pub channels: ChannelSettings = part(),
+        /// The addresses that the webhook may have.
+        pub addresses: AddressPolicy = part(),
+        /// The link that confirms an e-mail address, with `{{code}}` as the placeholder.
+        pub verify_email_link: String = by(read_verification_link),
+        /// The language of mails, unless a task is created with another one.
+        pub language: Language = or_default("MAIL_LANGUAGE", "en"),
+        /// The keys that the people-task service has, too. Without them or a mail server no mail about tasks is sent.
+        pub task_mail_keys: Option<MailKeys> = by(MailKeys::read),
+        /// The URL of the people-task service. TASK_MAIL_KEY requires it.
+        pub people_task_service: Option<Url> = optional("PEOPLE_TASK_SERVICE_URL"),
+        /// The pauses between the attempts to send a notification to a user, each ±20 %.
+        pub retry_schedule: Csv<Duration> = or_default("NOTIFICATION_RETRY_SCHEDULE", "1s,5s,30s,2m,10m"),
     }
 }
 
-impl Settings for NotificationWorkerSettings {
-    fn read(reader: &mut Reader) -> Result<Self, Error> {
-        let database = DatabaseSettings::read(reader)?;
-        let broker = BrokerSettings::read(reader)?;
-        let channels = ChannelSettings::read(reader)?;
-        Ok(Self {
-            database,
-            broker,
-            allowed_networks: reader.or_default(
-                "WEBHOOK_ALLOWED_NETWORKS",
-                "",
-                "Non-public networks that webhooks may reach.",
-            )?,
-            verify_email_link: read_link(
-                reader,
-                "VERIFY_EMAIL_URL",
-                format!("{}/verify-email?code={CODE}", channels.public_url),
-                "The link that confirms an e-mail address, by default a page under PUBLIC_URL. {{code}} stands for the code.",
-            )?,
-            language: reader.or_default(
-                "MAIL_LANGUAGE",
-                "en",
-                "The language of mails, unless a task is created with another one.",
-            )?,
-            task_mail: TaskMailSettings::read(reader, channels.mail.is_some())?,
-            channels,
-            retry_schedule: reader
-                .or_default::<Csv<Duration>>(
-                    "NOTIFICATION_RETRY_SCHEDULE",
-                    "1s,5s,30s,2m,10m",
-                    "The pauses between the attempts to send a notification to a user, each ±20 %.",
-                )?
-                .0,
-        })
+fn read_verification_link(reader: &mut Reader) -> Result<String, Error> {
+    read_link(
+        reader,
+        "VERIFY_EMAIL_URL",
+        "verify-email",
+        "The link that confirms an e-mail address, by default a page under PUBLIC_URL. {{code}} stands for the code.",
+    )
+}
+
+fn check_task_mail(settings: &NotificationWorkerSettings) -> Result<(), Error> {
+    let has_task_mail = settings.task_mail_keys.is_some() && settings.channels.mail.is_some();
+    if has_task_mail && settings.people_task_service.is_none() {
+        let purpose = "required because TASK_MAIL_KEY is set.";
+        return Err(Error::missing::<Url>("PEOPLE_TASK_SERVICE_URL", purpose));
     }
+    Ok(())
 }

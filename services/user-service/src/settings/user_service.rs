@@ -1,7 +1,7 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use app_config::{Csv, Reader, SettingValue as _};
+use app_config::{Csv, Reader};
 use database::DatabaseSettings;
 use messaging::BrokerSettings;
 use server::HttpServerSettings;
@@ -177,12 +177,13 @@ impl FirstAdmin {
         )?;
         match (username, password) {
             (Some(username), Some(password)) => Ok(Some(Self { username, password })),
-            (Some(_), None) => Err(app_config::Error::Missing {
-                name: "ADMIN_PASSWORD",
-                allowed: Secret::ALLOWED,
-                purpose: "required because ADMIN_USERNAME is set.",
-                secret: true,
-            }),
+            (Some(_), None) => {
+                let purpose = "required because ADMIN_USERNAME is set.";
+                Err(app_config::Error::missing::<Secret>(
+                    "ADMIN_PASSWORD",
+                    purpose,
+                ))
+            }
             (None, _) => Ok(None),
         }
     }

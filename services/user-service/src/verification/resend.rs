@@ -27,7 +27,7 @@ pub(super) async fn resend(
     let entry = actor.entry(AuditAction::VerificationRequested, id);
     let queue = move |connection: &mut Connection| {
         let messages = queue(connection, id, &confirmation, limits, &client)?;
-        entry.record(connection).map_err(database::Error::from)?;
+        entry.record(connection)?;
         Ok::<_, UserError>(messages)
     };
     let messages = context.database.transaction(queue).await?;

@@ -66,7 +66,7 @@ async fn change(
     let change = move |connection: &mut Connection| {
         if change(connection, host.as_str())? {
             let entry = action.on_host(host.as_str(), identity, meta);
-            entry.record(connection).map_err(database::Error::from)?;
+            entry.record(connection)?;
         }
         Ok(store::load(connection, host.as_str())?)
     };

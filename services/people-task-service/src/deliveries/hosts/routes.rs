@@ -3,7 +3,7 @@ use actix_web::web::{Data, Json};
 use actix_web::{HttpRequest, HttpResponse, get, post};
 use audit_log::RequestMeta;
 use auth::{AdminCaller, AdminProblems};
-use database::{DatabaseProblems, database_problem};
+use database::DatabaseProblems;
 use http_kit::{BodyProblems, JsonBody, Problem, Query, QueryProblems};
 use listing::next_link;
 
@@ -31,7 +31,7 @@ pub(crate) async fn list_delivery_hosts(
     context: Data<Context>,
 ) -> Result<HttpResponse, Problem> {
     let query = HostQuery::parse(&query)?;
-    let load = |database| async { list::list(database, query).await.map_err(database_problem) };
+    let load = |database| list::list(database, query);
     let (hosts, has_more) = context.lists.query(Some(admin.id()), load).await?;
     let mut response = HttpResponse::Ok();
     if let Some(last) = hosts.last().filter(|_| has_more)

@@ -199,6 +199,6 @@ fn sender(settings: &WebhookWorkerSettings) -> anyhow::Result<Sender> {
         engine_origins: settings.engine_origins.clone(),
         header_keys: settings.header_keys.clone(),
         signer,
-        schedule: RetrySchedule(settings.retry_schedule.clone()),
+        schedule: RetrySchedule(settings.retry_schedule.0.clone()),
     })
 }

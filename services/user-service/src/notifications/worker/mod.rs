@@ -52,12 +52,14 @@ pub async fn run_notification_worker(
     let mut running = Running::new();
     let database = Database::connect(&settings.database);
     let channels = Channels::new(&settings)?;
-    let retry = RetryPolicy::Schedule(settings.retry_schedule.into());
-    if let Some(task_mail) = settings.task_mail {
+    let retry = RetryPolicy::Schedule(settings.retry_schedule.0.into());
+    if let (Some(keys), Some(base)) = (settings.task_mail_keys, settings.people_task_service)
+        && settings.channels.mail.is_some()
+    {
         let sender = TaskMailSender {
             client: calls::client()?,
-            base: task_mail.people_task_service,
-            token: task_mail.keys.worker_token(),
+            base,
+            token: keys.worker_token(),
             channels: channels.clone(),
             retry: retry.clone(),
         };

@@ -41,13 +41,9 @@ pub(super) struct TaskMail {
     pub(super) is_approved: bool,
     pub(super) decided_by: Option<String>,
     pub(super) comment: Option<String>,
-    #[serde(deserialize_with = "secret")]
     pub(super) task_link: Secret,
-    #[serde(deserialize_with = "optional_secret")]
     pub(super) approve_link: Option<Secret>,
-    #[serde(deserialize_with = "optional_secret")]
     pub(super) reject_link: Option<Secret>,
-    #[serde(deserialize_with = "optional_secret")]
     pub(super) unsubscribe_link: Option<Secret>,
 }
 
@@ -58,12 +54,4 @@ fn name<'de, T: Names, D: Deserializer<'de>>(deserializer: D) -> Result<T, D::Er
 
 fn is_approved<'de, D: Deserializer<'de>>(deserializer: D) -> Result<bool, D::Error> {
     Ok(String::deserialize(deserializer)? == "approved")
-}
-
-fn secret<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Secret, D::Error> {
-    String::deserialize(deserializer).map(Secret::new)
-}
-
-fn optional_secret<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Secret>, D::Error> {
-    Ok(Option::<String>::deserialize(deserializer)?.map(Secret::new))
 }

@@ -27,8 +27,7 @@ impl Channels {
     pub(super) fn new(settings: &NotificationWorkerSettings) -> anyhow::Result<Self> {
         let channels = &settings.channels;
         let webhook = channels.webhook.as_ref();
-        let webhook =
-            webhook.map(|url| Webhook::new(url.clone(), settings.allowed_networks.clone()));
+        let webhook = webhook.map(|url| Webhook::new(url.clone(), settings.addresses.clone()));
         let mail = channels.mail.as_ref();
         let mail = mail.map(|mail| Mail::new(mail, settings.language));
         Ok(Self {

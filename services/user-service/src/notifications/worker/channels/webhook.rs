@@ -1,10 +1,9 @@
 use std::sync::Arc;
 
-use app_config::Networks;
 use outbound::{
     AddressPolicy, BuildError, GuardedClient, Limits, SystemResolver, TargetUrl, TruncatedResponse,
 };
-use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use serde::Serialize;
 use telemetry::{CallOutcome, RequestContext};
 use values::{Names as _, Timestamp, UserId};
@@ -12,9 +11,6 @@ use values::{Names as _, Timestamp, UserId};
 use crate::notifications::Kind;
 use crate::notifications::worker::error::SendError;
 use crate::notifications::worker::notification::{Code, Notification};
-
-const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
-const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
 
 /// Posts notifications to the operator's URL, without redirects or a proxy.
 #[derive(Debug, Clone)]
@@ -38,8 +34,7 @@ struct Body<'a> {
 }
 
 impl Webhook {
-    pub(super) fn new(url: TargetUrl, allowed: Networks) -> Result<Self, BuildError> {
-        let policy = AddressPolicy::new(allowed);
+    pub(super) fn new(url: TargetUrl, policy: AddressPolicy) -> Result<Self, BuildError> {
         let resolver = Arc::new(SystemResolver::from_system()?);
         let client = GuardedClient::new(policy, resolver, Limits::default())?;
         Ok(Self { client, url })
@@ -74,15 +69,14 @@ impl Webhook {
 
 fn headers() -> HeaderMap {
     let context = RequestContext::current_or_fresh();
-    let mut headers = HeaderMap::new();
-    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    for (name, value) in [
-        (REQUEST_ID, context.request_id),
-        (TRACEPARENT, context.trace.to_string()),
-    ] {
-        if let Ok(value) = HeaderValue::from_str(&value) {
-            headers.insert(name, value);
-        }
-    }
-    headers
+    let headers = [
+        ("content-type", "application/json".to_owned()),
+        ("x-request-id", context.request_id),
+        ("traceparent", context.trace.to_string()),
+    ];
+    let headers = headers.into_iter().filter_map(|(name, value)| {
+        let value = HeaderValue::try_from(value).ok()?;
+        Some((HeaderName::from_static(name), value))
+    });
+    headers.collect()
 }
