@@ -5,7 +5,7 @@ use actix_web::{HttpRequest, HttpResponse, get, post};
 use audit_log::RequestMeta;
 use auth::{AdminCaller, AdminProblems, TokenProblems};
 use database::{Database, DatabaseProblems, database_problem};
-use http_kit::{BodyProblems, JsonBody, Problem, Query, QueryProblems, path_id};
+use http_kit::{BodyProblems, Problem, Query, QueryProblems, path_id};
 use listing::Paging;
 use messaging::QueueStatus;
 
@@ -13,7 +13,7 @@ use crate::context::Context;
 use crate::deliveries::backlog_store::load_backlog;
 use crate::deliveries::bulk::{self, Cause};
 use crate::deliveries::error::{NoDelivery, NoPendingDelivery};
-use crate::deliveries::requests::{DeliveryQuery, HostRequest};
+use crate::deliveries::requests::{DeliveryQuery, HostInput, HostRequest};
 use crate::deliveries::responses::{CancelledResponse, QueuesResponse, RedeliveredResponse};
 use crate::deliveries::store::Delivery;
 use crate::deliveries::{cancel, list, redeliver};
@@ -129,12 +129,9 @@ pub(crate) async fn cancel_delivery(
 )]
 #[post("/people-task/deliveries/cancel")]
 pub(crate) async fn cancel_deliveries(
-    admin: AdminCaller,
-    meta: RequestMeta,
-    JsonBody(body): JsonBody,
-    context: Data<Context>,
+    (admin, meta, body, context): HostInput,
 ) -> Result<Json<CancelledResponse>, Problem> {
-    let host = HostRequest::parse(body)?.host;
+    let host = HostRequest::parse(body.0)?.host;
     let cancelled = bulk::cancel(&context.database, host, Cause::new(&admin, meta)).await;
     Ok(Json(cancelled.map_err(database_problem)?))
 }
@@ -149,12 +146,9 @@ pub(crate) async fn cancel_deliveries(
 )]
 #[post("/people-task/deliveries/redeliver")]
 pub(crate) async fn redeliver_deliveries(
-    admin: AdminCaller,
-    meta: RequestMeta,
-    JsonBody(body): JsonBody,
-    context: Data<Context>,
+    (admin, meta, body, context): HostInput,
 ) -> Result<Json<RedeliveredResponse>, Problem> {
-    let host = HostRequest::parse(body)?.host;
+    let host = HostRequest::parse(body.0)?.host;
     let (database, publisher) = (&context.database, &context.deliveries);
     let redelivered = bulk::redeliver(database, publisher, host, Cause::new(&admin, meta)).await;
     Ok(Json(redelivered.map_err(database_problem)?))
