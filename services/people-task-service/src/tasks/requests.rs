@@ -1,8 +1,4 @@
 //! Request bodies and parameters of tasks.
-#![allow(
-    unused_qualifications,
-    reason = "utoipa's derive writes them for inlined types"
-)]
 
 mod precondition;
 
@@ -17,7 +13,7 @@ use crate::status::Deciders;
 use crate::tasks::list_query::{Role, TaskListQuery, TaskSort};
 use crate::tasks::metadata::Metadata;
 
-pub(crate) use self::precondition::{IfMatch, Precondition, TaskVersion};
+pub(crate) use self::precondition::{Precondition, TaskVersion};
 
 const MAX_TITLE: usize = 500;
 const MAX_DESCRIPTION: usize = 20_000;
