@@ -1,16 +1,11 @@
 //! Request bodies and parameters of webhooks.
-#![allow(
-    unused_qualifications,
-    reason = "utoipa's derive writes them for inlined types"
-)]
 
 use http_kit::{FieldValue, Fields, Problem};
 use outbound::{InvalidUrl, TargetUrl};
 use serde_json::Value;
 use url::Url;
+use utoipa::ToSchema;
 use utoipa::openapi::schema::{ArrayBuilder, ObjectBuilder, SchemaFormat};
-use utoipa::openapi::{RefOr, Schema};
-use utoipa::{PartialSchema, ToSchema};
 use values::{FromText, Invalid, Names as _, Secret, TaskId, WebhookId, bounded_text};
 
 use crate::header_keys::HeaderKeys;
@@ -236,14 +231,12 @@ impl FieldValue for Events {
     }
 }
 
-impl PartialSchema for Events {
-    fn schema() -> RefOr<Schema> {
+http_kit::schemas! {
+    Events = {
         let events = ArrayBuilder::new().items(WebhookEvent::schema());
-        events.min_items(Some(1)).into()
-    }
+        events.min_items(Some(1))
+    };
 }
-
-impl ToSchema for Events {}
 
 /// A receiver's signing secret, in the `whsec_…` form of Standard Webhooks.
 #[derive(Debug, Clone)]

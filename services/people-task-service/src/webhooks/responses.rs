@@ -1,8 +1,4 @@
 //! The webhook object of responses.
-#![allow(
-    unused_qualifications,
-    reason = "utoipa's derive writes them for inlined types"
-)]
 
 use serde::Serialize;
 use serde_json::Value;

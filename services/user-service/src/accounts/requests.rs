@@ -17,9 +17,9 @@ use actix_web::{FromRequest, HttpRequest, ResponseError as _};
 use app_config::Csv;
 use auth::{Caller, MaybeCaller};
 use http_kit::{Fields, Problem};
+use utoipa::ToSchema;
 use utoipa::openapi::schema::{AnyOfBuilder, ObjectBuilder, OneOfBuilder, SchemaType, Type};
 use utoipa::openapi::{RefOr, Schema};
-use utoipa::{PartialSchema, ToSchema};
 use values::{EmailAddress, Invalid, Secret};
 
 pub(super) use self::field_values::{ComponentTypes, Metadata, Plan, Scopes, Vendor};
@@ -125,10 +125,8 @@ impl NewUserNames {
     }
 }
 
-impl ToSchema for NewUserNames {}
-
-impl PartialSchema for NewUserNames {
-    fn schema() -> RefOr<Schema> {
+http_kit::schemas! {
+    NewUserNames = {
         let with_required = |required, optional| {
             ObjectBuilder::new()
                 .property(required, EmailAddress::schema())
@@ -143,15 +141,14 @@ impl PartialSchema for NewUserNames {
             ))
             .item(with_required("username", "email"))
             .item(with_required("email", "username"))
-            .into()
-    }
+    };
 }
 
 /// The document of `password` and `service`: a user has either one.
 struct PersonOrService;
 
-impl PartialSchema for PersonOrService {
-    fn schema() -> RefOr<Schema> {
+http_kit::schemas! {
+    PersonOrService = {
         let service = |values: &[Option<bool>]| {
             let types = [Type::Boolean, Type::Null];
             ObjectBuilder::new()
@@ -173,11 +170,8 @@ impl PartialSchema for PersonOrService {
             ))
             .item(person)
             .item(program)
-            .into()
-    }
+    };
 }
-
-impl ToSchema for PersonOrService {}
 
 fn or_null(schema: RefOr<Schema>) -> RefOr<Schema> {
     let null = ObjectBuilder::new().schema_type(Type::Null);
