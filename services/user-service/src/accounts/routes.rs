@@ -1,5 +1,7 @@
 //! The HTTP side of accounts.
 
+use std::convert::identity;
+
 use actix_web::web::{Data, Json, Path};
 use actix_web::{HttpRequest, HttpResponse, get, post, put};
 use audit_log::RequestMeta;
@@ -13,7 +15,8 @@ use super::create::create;
 use super::list_query::{UserConditions, UserListQuery, UserSort};
 use super::read::{UserLookups, count, list, read, read_current};
 use super::requests::{CreateUserRequest, SignUpCaller, SignUpRules, UpdateUserRequest};
-use super::responses::{CreatedResponse, CurrentUserResponse, UserResponse};
+use super::responses::{CreatedResponse, CurrentUserResponse};
+use super::store::User;
 use super::update::{revoke_tokens, update};
 use crate::audit::RequestActor;
 use crate::context::Context;
@@ -68,7 +71,7 @@ pub(crate) async fn current_user(
 #[utoipa::path(
     params(("userId" = String, Path, description = "The user's id: 24 lower-case hexadecimal digits.")),
     responses(
-        (status = 200, description = "The user.", body = UserResponse),
+        (status = 200, description = "The user.", body = User),
         AdminProblems, UserProblems, DatabaseProblems
     )
 )]
@@ -77,9 +80,9 @@ pub(crate) async fn get_user(
     _admin: AdminCaller,
     lookups: Data<UserLookups>,
     id: Path<String>,
-) -> Result<Json<UserResponse>, Problem> {
+) -> Result<Json<User>, Problem> {
     let user = read(&lookups, path_id::<UserId>(&id, "user")?).await?;
-    Ok(Json(user.into()))
+    Ok(Json(user))
 }
 
 /// Get all users
@@ -92,7 +95,7 @@ pub(crate) async fn get_user(
 #[utoipa::path(
     params(UserListQuery),
     responses(
-        (status = 200, description = "The users of the page.", body = Vec<UserResponse>,
+        (status = 200, description = "The users of the page.", body = Vec<User>,
             headers(("Link" = String, description = "`<…>; rel=\"next\"` if there is a next page."))),
         AdminProblems, QueryProblems, DatabaseProblems
     )
@@ -107,7 +110,7 @@ pub(crate) async fn list_users(
     let query = UserListQuery::parse(&query, Sort::descending(UserSort::Created))?;
     let load = move |database, max_bytes| list(database, query.clone(), max_bytes);
     let lists = &context.lists;
-    let page = lists.page(Some(admin.id()), load, UserResponse::from);
+    let page = lists.page(Some(admin.id()), load, identity::<User>);
     let page = page.await?;
     Ok(page.respond(request.path(), request.query_string()))
 }
@@ -140,7 +143,7 @@ pub(crate) async fn count_users(
     params(("userId" = String, Path, description = "The user's id: 24 lower-case hexadecimal digits.")),
     request_body = UpdateUserRequest,
     responses(
-        (status = 200, description = "The updated user.", body = UserResponse),
+        (status = 200, description = "The updated user.", body = User),
         AdminProblems, BodyProblems, UserProblems, UpdateProblems, HashProblems
     )
 )]
@@ -151,11 +154,11 @@ pub(crate) async fn update_user(
     meta: RequestMeta,
     id: Path<String>,
     body: JsonBody,
-) -> Result<Json<UserResponse>, Problem> {
+) -> Result<Json<User>, Problem> {
     let request = UpdateUserRequest::parse(body.0, context.rules)?;
     let id = path_id::<UserId>(&id, "user")?;
     let user = update(&context, id, request, RequestActor::new(&admin, meta)).await?;
-    Ok(Json(user.into()))
+    Ok(Json(user))
 }
 
 /// Revoke a user's tokens
@@ -166,7 +169,7 @@ pub(crate) async fn update_user(
     operation_id = "revokeTokens",
     params(("userId" = String, Path, description = "The user's id: 24 lower-case hexadecimal digits.")),
     responses(
-        (status = 200, description = "The user.", body = UserResponse),
+        (status = 200, description = "The user.", body = User),
         AdminProblems, UserProblems, DatabaseProblems
     )
 )]
@@ -176,10 +179,10 @@ pub(crate) async fn revoke_user_tokens(
     context: Data<Context>,
     meta: RequestMeta,
     id: Path<String>,
-) -> Result<Json<UserResponse>, Problem> {
+) -> Result<Json<User>, Problem> {
     let id = path_id::<UserId>(&id, "user")?;
     let user = revoke_tokens(&context, id, RequestActor::new(&admin, meta)).await?;
-    Ok(Json(user.into()))
+    Ok(Json(user))
 }
 
 http_kit::problem_responses! {
