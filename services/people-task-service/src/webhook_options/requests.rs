@@ -1,11 +1,11 @@
 //! The fields of a registration that are options.
 
-use http_kit::{FieldValue, json_object, json_text};
+use http_kit::{FieldValue, json_object};
 use serde_json::{Value, json};
 use utoipa::openapi::schema::{
     AdditionalProperties, ArrayBuilder, ObjectBuilder, SchemaType, Type,
 };
-use values::{FromText as _, Invalid, Names, Secret, bounded_text};
+use values::{Invalid, Names, Secret, bounded_text};
 
 use crate::header_keys::HeaderPairs;
 use crate::tasks::projection::TaskField;
@@ -109,10 +109,8 @@ http_kit::schemas! {
     };
 }
 
-impl FieldValue for CallMethod {
-    fn from_json(value: &Value) -> Result<Self, Invalid> {
-        Self::from_text(json_text(value)?)
-    }
+http_kit::text_fields! {
+    CallMethod;
 }
 
 /// A body with placeholders.
