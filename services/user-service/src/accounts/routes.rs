@@ -69,7 +69,6 @@ pub(crate) async fn current_user(
 
 /// Get a user by id
 #[utoipa::path(
-    params(("userId" = String, Path, description = "The user's id: 24 lower-case hexadecimal digits.")),
     responses(
         (status = 200, description = "The user.", body = User),
         AdminProblems, UserProblems, DatabaseProblems
@@ -140,7 +139,6 @@ pub(crate) async fn count_users(
 /// Changing the e-mail address, username, scope, password or `isActive` revokes the user's tokens; sending
 /// the same value does not. Unknown fields are ignored, so a whole user can be sent back.
 #[utoipa::path(
-    params(("userId" = String, Path, description = "The user's id: 24 lower-case hexadecimal digits.")),
     request_body = UpdateUserRequest,
     responses(
         (status = 200, description = "The updated user.", body = User),
@@ -167,7 +165,6 @@ pub(crate) async fn update_user(
 /// keys end. The user can sign in again. The keys of a service account go on: end them one by one, or deactivate it.
 #[utoipa::path(
     operation_id = "revokeTokens",
-    params(("userId" = String, Path, description = "The user's id: 24 lower-case hexadecimal digits.")),
     responses(
         (status = 200, description = "The user.", body = User),
         AdminProblems, UserProblems, DatabaseProblems
