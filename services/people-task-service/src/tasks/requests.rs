@@ -230,12 +230,9 @@ impl DecisionBy {
 impl FromText for DecisionBy {
     /// Parses `YYYY-MM-DD HH:MM:SS` in UTC, or RFC 3339 with any offset. Fractions of a second are dropped.
     fn from_text(text: &str) -> Result<Self, Invalid> {
-        let invalid = || {
-            Invalid::new(
-                "invalid-date",
-                "Must be an existing date, as `YYYY-MM-DD HH:MM:SS` (UTC) or in RFC 3339 format.",
-            )
-        };
+        let message =
+            "Must be an existing date, as `YYYY-MM-DD HH:MM:SS` (UTC) or in RFC 3339 format.";
+        let invalid = || Invalid::new("invalid-date", message);
         let moment = parse_utc(text)
             .or_else(|| Some(DateTime::parse_from_rfc3339(text).ok()?.to_utc()))
             // A leap second would be returned as another second.

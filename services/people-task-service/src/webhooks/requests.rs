@@ -165,20 +165,18 @@ impl WebhookUrl {
 impl FromText for WebhookUrl {
     fn from_text(text: &str) -> Result<Self, Invalid> {
         bounded_text(text, 1, MAX_URL)?;
-        match TargetUrl::parse_new(text) {
-            Ok(target) => Ok(Self {
-                given: text.to_owned(),
-                target,
-            }),
-            Err(InvalidUrl::Malformed) => Err(Invalid::new(
+        let target = TargetUrl::parse_new(text).map_err(|invalid| match invalid {
+            InvalidUrl::Malformed => Invalid::new(
                 "invalid-url",
                 "Must be a URL that begins with http:// or https:// and a host.",
-            )),
-            Err(InvalidUrl::Credentials) => Err(Invalid::new(
+            ),
+            InvalidUrl::Credentials => Invalid::new(
                 "credentials-in-url",
                 "Must not contain a user name or a password. Send them with `headers`: {\"Authorization\": \"Basic …\"}.",
-            )),
-        }
+            ),
+        })?;
+        let given = text.to_owned();
+        Ok(Self { given, target })
     }
 }
 

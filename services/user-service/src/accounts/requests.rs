@@ -19,7 +19,6 @@ use auth::{Caller, MaybeCaller};
 use http_kit::{Fields, Problem};
 use utoipa::ToSchema;
 use utoipa::openapi::schema::{AnyOfBuilder, ObjectBuilder, OneOfBuilder, SchemaType, Type};
-use utoipa::openapi::{RefOr, Schema};
 use values::{EmailAddress, Invalid, Secret};
 
 pub(super) use self::field_values::{ComponentTypes, Metadata, Plan, Scopes, Vendor};
@@ -128,9 +127,11 @@ impl NewUserNames {
 http_kit::schemas! {
     NewUserNames = {
         let with_required = |required, optional| {
+            let null = ObjectBuilder::new().schema_type(Type::Null);
+            let or_null = OneOfBuilder::new().item(EmailAddress::schema()).item(null);
             ObjectBuilder::new()
                 .property(required, EmailAddress::schema())
-                .property(optional, or_null(EmailAddress::schema()))
+                .property(optional, or_null)
                 .required(required)
         };
         AnyOfBuilder::new()
@@ -171,11 +172,6 @@ http_kit::schemas! {
             .item(person)
             .item(program)
     };
-}
-
-fn or_null(schema: RefOr<Schema>) -> RefOr<Schema> {
-    let null = ObjectBuilder::new().schema_type(Type::Null);
-    OneOfBuilder::new().item(schema).item(null).into()
 }
 
 /// The fields of a new user that only an administrator's token sets. For other callers they are ignored and the

@@ -118,10 +118,8 @@ impl FromText for Expiry {
             return Err(Invalid::new("in-the-past", "Must be in the future."));
         }
         if time.year() > LAST_YEAR {
-            return Err(Invalid::new(
-                "out-of-range",
-                "Must be before the year 10000.",
-            ));
+            let message = "Must be before the year 10000.";
+            return Err(Invalid::new("out-of-range", message));
         }
         Ok(Self(time))
     }

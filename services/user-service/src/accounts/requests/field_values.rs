@@ -80,12 +80,8 @@ pub(in crate::accounts) struct Vendor(pub(in crate::accounts) Value);
 
 impl FieldValue for Vendor {
     fn from_json(value: &Value) -> Result<Self, Invalid> {
-        let wrong = || {
-            Invalid::new(
-                "invalid-type",
-                "Must be null, a string or an array of strings.",
-            )
-        };
+        let message = "Must be null, a string or an array of strings.";
+        let wrong = || Invalid::new("invalid-type", message);
         let names: Vec<&Value> = match value {
             Value::Array(names) => names.iter().collect(),
             single => vec![single],
