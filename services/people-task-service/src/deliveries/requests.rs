@@ -1,16 +1,12 @@
 //! The parameters of the list of all deliveries, and the body of changes of many.
 
-use actix_web::web::Data;
-use audit_log::RequestMeta;
-use auth::AdminCaller;
-use http_kit::{Fields, JsonBody, Problem, Query, combine_errors};
+use http_kit::{Fields, Problem, Query, combine_errors};
 use listing::{ANY_TEXT, Conditions, Filter, Paging};
 use utoipa::openapi::path::{Parameter, ParameterIn};
 use utoipa::openapi::schema::ObjectBuilder;
 use utoipa::{IntoParams, ToSchema};
 use values::{FromText, Invalid, bounded_text};
 
-use crate::context::Context;
 use crate::status::DeliveryStatus;
 
 values::names! {
@@ -128,9 +124,6 @@ impl IntoParams for DeliveryQuery {
         parameters
     }
 }
-
-/// The values that changes of a host's deliveries extract.
-pub(crate) type HostInput = (AdminCaller, RequestMeta, JsonBody, Data<Context>);
 
 /// A host whose deliveries are changed.
 #[derive(Debug, ToSchema)]

@@ -5,7 +5,7 @@ use actix_web::{HttpRequest, HttpResponse, get, post};
 use audit_log::RequestMeta;
 use auth::{AdminCaller, AdminProblems, TokenProblems};
 use database::{Database, DatabaseProblems, database_problem};
-use http_kit::{BodyProblems, Problem, Query, QueryProblems, path_id};
+use http_kit::{BodyProblems, JsonBody, Problem, Query, QueryProblems, path_id};
 use listing::Paging;
 use messaging::QueueStatus;
 
@@ -13,7 +13,7 @@ use crate::context::Context;
 use crate::deliveries::backlog_store::load_backlog;
 use crate::deliveries::bulk::{self, Cause};
 use crate::deliveries::error::{NoDelivery, NoPendingDelivery};
-use crate::deliveries::requests::{DeliveryQuery, HostInput, HostRequest};
+use crate::deliveries::requests::{DeliveryQuery, HostRequest};
 use crate::deliveries::responses::{CancelledResponse, QueuesResponse, RedeliveredResponse};
 use crate::deliveries::store::Delivery;
 use crate::deliveries::{cancel, list, redeliver};
@@ -117,6 +117,9 @@ pub(crate) async fn cancel_delivery(
     let delivery = cancel::cancel(&context.database, &admin, id, meta).await?;
     Ok(Json(delivery))
 }
+
+/// The values that changes of a host's deliveries extract.
+pub(super) type HostInput = (AdminCaller, RequestMeta, JsonBody, Data<Context>);
 
 /// Cancels pending deliveries of a host, at most 1,000 in one call, those first whose next attempt comes first. For
 /// administrators.

@@ -11,7 +11,8 @@ use crate::deliveries::error::TooManyPausedHosts;
 use crate::deliveries::hosts::requests::HostQuery;
 use crate::deliveries::hosts::store::HostRow;
 use crate::deliveries::hosts::{list, pause};
-use crate::deliveries::requests::{HostInput, HostRequest};
+use crate::deliveries::requests::HostRequest;
+use crate::deliveries::routes::HostInput;
 
 /// The hosts with deliveries that are pending or have failed, and those that are paused, in alphabetical order. For
 /// administrators.
