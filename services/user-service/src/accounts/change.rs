@@ -92,8 +92,9 @@ fn outdates_tokens(user: &User, request: &UpdateUserRequest) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use chrono::Utc;
     use serde_json::json;
-    use values::{EmailAddress, FromText as _, Timestamp, UserId};
+    use values::{EmailAddress, FromText as _, UserId};
 
     use super::{UpdateUserRequest, UserChange};
     use crate::accounts::requests::{Plan, Scopes, Vendor};
@@ -116,8 +117,8 @@ mod tests {
             metadata: json!({}),
             email_confirmed: None,
             epoch: 0,
-            created: Timestamp::now(),
-            mtime: Timestamp::now(),
+            created: Utc::now(),
+            mtime: Utc::now(),
             last_sign_in: None,
             deletion_in_progress: false,
             is_service: false,

@@ -1,7 +1,5 @@
 //! The HTTP side of accounts.
 
-use std::convert::identity;
-
 use actix_web::web::{Data, Json, Path};
 use actix_web::{HttpRequest, HttpResponse, get, post, put};
 use audit_log::RequestMeta;
@@ -15,8 +13,7 @@ use super::create::create;
 use super::list_query::{UserConditions, UserListQuery, UserSort};
 use super::read::{UserLookups, count, list, read, read_current};
 use super::requests::{CreateUserRequest, SignUpCaller, SignUpRules, UpdateUserRequest};
-use super::responses::{CreatedResponse, CurrentUserResponse};
-use super::store::User;
+use super::responses::{CreatedResponse, CurrentUserResponse, UserResponse};
 use super::update::{revoke_tokens, update};
 use crate::audit::RequestActor;
 use crate::context::Context;
@@ -70,7 +67,7 @@ pub(crate) async fn current_user(
 /// Get a user by id
 #[utoipa::path(
     responses(
-        (status = 200, description = "The user.", body = User),
+        (status = 200, description = "The user.", body = UserResponse),
         AdminProblems, UserProblems, DatabaseProblems
     )
 )]
@@ -79,9 +76,9 @@ pub(crate) async fn get_user(
     _admin: AdminCaller,
     lookups: Data<UserLookups>,
     id: Path<String>,
-) -> Result<Json<User>, Problem> {
+) -> Result<Json<UserResponse>, Problem> {
     let user = read(&lookups, path_id::<UserId>(&id, "user")?).await?;
-    Ok(Json(user))
+    Ok(Json(user.into()))
 }
 
 /// Get all users
@@ -94,7 +91,7 @@ pub(crate) async fn get_user(
 #[utoipa::path(
     params(UserListQuery),
     responses(
-        (status = 200, description = "The users of the page.", body = Vec<User>,
+        (status = 200, description = "The users of the page.", body = Vec<UserResponse>,
             headers(("Link" = String, description = "`<…>; rel=\"next\"` if there is a next page."))),
         AdminProblems, QueryProblems, DatabaseProblems
     )
@@ -109,7 +106,7 @@ pub(crate) async fn list_users(
     let query = UserListQuery::parse(&query, Sort::descending(UserSort::Created))?;
     let load = move |database, max_bytes| list(database, query.clone(), max_bytes);
     let lists = &context.lists;
-    let page = lists.page(Some(admin.id()), load, identity::<User>);
+    let page = lists.page(Some(admin.id()), load, UserResponse::from);
     let page = page.await?;
     Ok(page.respond(request.path(), request.query_string()))
 }
@@ -141,7 +138,7 @@ pub(crate) async fn count_users(
 #[utoipa::path(
     request_body = UpdateUserRequest,
     responses(
-        (status = 200, description = "The updated user.", body = User),
+        (status = 200, description = "The updated user.", body = UserResponse),
         AdminProblems, BodyProblems, UserProblems, UpdateProblems, HashProblems
     )
 )]
@@ -152,11 +149,11 @@ pub(crate) async fn update_user(
     meta: RequestMeta,
     id: Path<String>,
     body: JsonBody,
-) -> Result<Json<User>, Problem> {
+) -> Result<Json<UserResponse>, Problem> {
     let request = UpdateUserRequest::parse(body.0, context.rules)?;
     let id = path_id::<UserId>(&id, "user")?;
     let user = update(&context, id, request, RequestActor::new(&admin, meta)).await?;
-    Ok(Json(user))
+    Ok(Json(user.into()))
 }
 
 /// Revoke a user's tokens
@@ -166,7 +163,7 @@ pub(crate) async fn update_user(
 #[utoipa::path(
     operation_id = "revokeTokens",
     responses(
-        (status = 200, description = "The user.", body = User),
+        (status = 200, description = "The user.", body = UserResponse),
         AdminProblems, UserProblems, DatabaseProblems
     )
 )]
@@ -176,10 +173,10 @@ pub(crate) async fn revoke_user_tokens(
     context: Data<Context>,
     meta: RequestMeta,
     id: Path<String>,
-) -> Result<Json<User>, Problem> {
+) -> Result<Json<UserResponse>, Problem> {
     let id = path_id::<UserId>(&id, "user")?;
     let user = revoke_tokens(&context, id, RequestActor::new(&admin, meta)).await?;
-    Ok(Json(user))
+    Ok(Json(user.into()))
 }
 
 http_kit::problem_responses! {
