@@ -11,33 +11,18 @@ use crate::Problem;
 use crate::body::{body_too_large, incomplete_body, malformed_json};
 use crate::body_encoding::unsupported_media_type;
 
-/// A problem that an operation can return, and when it does.
-#[derive(Debug)]
-pub struct DocumentedProblem {
-    problem: Problem,
-    when: String,
-}
-
-impl DocumentedProblem {
-    /// Documents a problem. Without `when`, its own `detail` describes it.
-    pub fn new(problem: impl Into<Problem>, when: Option<&'static str>) -> Self {
-        let problem = problem.into();
-        let when = when.map_or_else(|| problem.body().detail, str::to_owned);
-        Self { problem, when }
-    }
-}
-
 /// Problems that operations share. [`problem_responses!`](crate::problem_responses) implements it.
 pub trait ProblemGroup {
-    /// The problems of the group, then those of the groups that it includes.
-    fn problems() -> Vec<DocumentedProblem>;
+    /// The problems of the group, then those of the groups that it includes; and when each occurs, where its own `detail`
+    /// does not say it.
+    fn problems() -> Vec<(Problem, Option<&'static str>)>;
 
     /// One response for each status, with an example for each code.
     fn responses() -> BTreeMap<String, RefOr<Response>> {
-        let mut by_status: BTreeMap<String, Vec<DocumentedProblem>> = BTreeMap::new();
-        for documented in Self::problems() {
-            let status = documented.problem.status_code().as_str().to_owned();
-            by_status.entry(status).or_default().push(documented);
+        let mut by_status: BTreeMap<String, Vec<_>> = BTreeMap::new();
+        for (problem, when) in Self::problems() {
+            let status = problem.status_code().as_str().to_owned();
+            by_status.entry(status).or_default().push((problem, when));
         }
         let responses = by_status.into_iter();
         responses
@@ -46,12 +31,13 @@ pub trait ProblemGroup {
     }
 }
 
-fn response(problems: &[DocumentedProblem]) -> Response {
+fn response(problems: &[(Problem, Option<&str>)]) -> Response {
     let mut descriptions = Vec::new();
     let mut examples = BTreeMap::new();
-    for DocumentedProblem { problem, when } in problems {
-        descriptions.push(format!("`{}`: {when}", problem.code()));
+    for (problem, when) in problems {
         let mut body = problem.body();
+        let when = when.unwrap_or(&body.detail);
+        descriptions.push(format!("`{}`: {when}", problem.code()));
         "0b5c1d".clone_into(&mut body.request_id);
         let value = serde_json::to_value(body).unwrap_or_default();
         examples.entry(problem.code()).or_insert(value);
@@ -99,10 +85,9 @@ macro_rules! problem_responses {
         $visibility enum $name {}
 
         impl $crate::ProblemGroup for $name {
-            fn problems() -> Vec<$crate::DocumentedProblem> {
-                let own = vec![$($crate::DocumentedProblem::new($problem, None$(.or(Some($when)))?)),*];
-                let groups: Vec<Vec<$crate::DocumentedProblem>> =
-                    vec![own, $($(<$group as $crate::ProblemGroup>::problems()),+)?];
+            fn problems() -> Vec<($crate::Problem, Option<&'static str>)> {
+                let own = vec![$(($crate::Problem::from($problem), None$(.or(Some($when)))?)),*];
+                let groups = [own, $($(<$group as $crate::ProblemGroup>::problems()),+)?];
                 groups.into_iter().flatten().collect()
             }
         }
@@ -115,6 +100,20 @@ macro_rules! problem_responses {
                 <Self as $crate::ProblemGroup>::responses()
             }
         }
+    )+};
+}
+
+/// Describes types with a schema in OpenAPI, for what a derive cannot say.
+#[macro_export]
+macro_rules! schemas {
+    ($($type:ty = $schema:expr;)+) => {$(
+        impl $crate::utoipa::PartialSchema for $type {
+            fn schema() -> $crate::utoipa::openapi::RefOr<$crate::utoipa::openapi::Schema> {
+                $schema.into()
+            }
+        }
+
+        impl $crate::utoipa::ToSchema for $type {}
     )+};
 }
 

@@ -172,15 +172,9 @@ macro_rules! text_fields {
             }
         }
 
-        $(
-            impl $crate::utoipa::PartialSchema for $type {
-                fn schema() -> $crate::utoipa::openapi::RefOr<$crate::utoipa::openapi::Schema> {
-                    $schema.schema_type($crate::utoipa::openapi::Type::String).into()
-                }
-            }
-
-            impl $crate::utoipa::ToSchema for $type {}
-        )?
+        $($crate::schemas! {
+            $type = $schema.schema_type($crate::utoipa::openapi::Type::String);
+        })?
     )+};
 }
 

@@ -10,6 +10,7 @@
 //! - [`mount()`] adds the probes, `/openapi.json` and the `404` and `405` fallback to the routes of a service.
 //! - [`complete`]: what the operations of a document have in common.
 //! - [`problem_responses!`]: types that document problems in OpenAPI, with examples made of the problems.
+//! - [`schemas!`]: types with a schema in OpenAPI that no derive can write.
 //! - [`Health`]: the liveness and readiness probes, `/healthz` and `/readyz`.
 //! - [`forwarded_for`]: the client's address behind proxies; [`client_network()`]: the unit by which it is limited.
 //!
@@ -30,7 +31,7 @@ mod routes;
 mod unreadable;
 
 pub use body::{BODY_LIMIT, JsonBody, OptionalJsonBody, body_too_large, incomplete_body};
-pub use documentation::{BodyProblems, DocumentedProblem, ProblemGroup, QueryProblems};
+pub use documentation::{BodyProblems, ProblemGroup, QueryProblems};
 pub use fields::{FieldValue, Fields, json_object, json_text};
 pub use forwarded_for::client_network;
 pub use health::{Checked, Health, healthz, readyz};

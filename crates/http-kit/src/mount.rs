@@ -1,8 +1,8 @@
 use actix_web::web::{Data, PathConfig, ServiceConfig, get, to};
 use actix_web::{HttpRequest, HttpResponse};
 use utoipa::Modify;
-use utoipa::openapi::OpenApi;
 use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityRequirement, SecurityScheme};
+use utoipa::openapi::{OpenApi, RefOr};
 
 use crate::{Health, Problem, Routes, healthz, readyz};
 
@@ -42,7 +42,8 @@ impl Modify for BearerToken {
 }
 
 /// Completes the operations of a document: one that names no `security` takes an access token, one without a tag gets `tag`,
-/// and the name of its handler is its identifier in camel case, unless it has another.
+/// and the name of its handler is its identifier in camel case, unless it has another. A parameter such as `userId` that has no
+/// description gets one.
 #[must_use]
 pub fn complete(mut document: OpenApi, tag: &str) -> OpenApi {
     for item in document.paths.paths.values_mut() {
@@ -60,6 +61,14 @@ pub fn complete(mut document: OpenApi, tag: &str) -> OpenApi {
                 tags.push(tag.to_owned());
             }
             operation.operation_id = operation.operation_id.as_deref().map(camel_case);
+            for parameter in operation.parameters.iter_mut().flatten() {
+                if let RefOr::T(parameter) = parameter
+                    && let Some(what) = parameter.name.strip_suffix("Id")
+                {
+                    let id = format!("The {what}'s id: 24 lower-case hexadecimal digits.");
+                    parameter.description.get_or_insert(id);
+                }
+            }
         }
     }
     document

@@ -36,12 +36,6 @@ pub(crate) struct Held {
     pub(crate) _caller: Share<UserId, Each>,
 }
 
-impl Held {
-    fn keep(&mut self, bytes: usize) {
-        self.memory.shrink_to(bytes as u64);
-    }
-}
-
 impl EncodedPage {
     /// Serializes rows until the next one would exceed `max_bytes`, but at least one. Drops each row after it.
     pub(crate) fn new<R, T: Serialize>(
@@ -73,7 +67,7 @@ impl EncodedPage {
     /// Keeps the memory that it needs until it is sent, if it is long.
     pub(crate) fn hold(mut self, mut held: Held) -> Self {
         if self.length > SHORT_PAGE as usize {
-            held.keep(self.length);
+            held.memory.shrink_to(self.length as u64);
             self.held = Some(held);
         }
         self
@@ -105,9 +99,9 @@ impl MessageBody for EncodedPage {
         _: &mut Context<'_>,
     ) -> Poll<Option<Result<Bytes, Infallible>>> {
         let part = self.parts.pop_front();
-        let unsent = self.parts.iter().map(Bytes::len).sum();
+        let unsent: usize = self.parts.iter().map(Bytes::len).sum();
         if let Some(held) = &mut self.held {
-            held.keep(unsent);
+            held.memory.shrink_to(unsent as u64);
         }
         Poll::Ready(part.map(Ok))
     }

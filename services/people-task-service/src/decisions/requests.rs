@@ -1,8 +1,4 @@
 //! Request bodies of decisions.
-#![allow(
-    unused_qualifications,
-    reason = "utoipa's derive writes them for inlined types"
-)]
 
 use http_kit::{OptionalJsonBody, Problem};
 use utoipa::ToSchema;

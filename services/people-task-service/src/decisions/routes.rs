@@ -13,12 +13,12 @@ use crate::decisions::store::CancelPreview;
 use crate::tasks::credentials::{Credentials, PartialCredentials};
 use crate::tasks::error::{AlreadyResolved, Changed, Forbidden, NoTask};
 use crate::tasks::projection::FieldSelection;
-use crate::tasks::requests::{IfMatch, Precondition};
+use crate::tasks::requests::Precondition;
 use crate::tasks::responses::TaskResponse;
 
 /// Approves a pending task and triggers its webhooks. If several decisions arrive at once, one succeeds.
 #[utoipa::path(
-    params(("id" = String, Path, description = "The task's id."), FieldSelection, IfMatch),
+    params(("id" = String, Path, description = "The task's id."), FieldSelection, Precondition),
     request_body = Option<DecisionRequest>,
     security(("bearer" = []), ("taskSecret" = []), ("taskSecretInQuery" = []), ()),
     responses(
@@ -34,7 +34,7 @@ pub(crate) async fn approve_task(input: DecisionInput) -> Result<TaskResponse, P
 /// Rejects a pending task and triggers its webhooks. If several decisions arrive at once, one succeeds. A task with
 /// `commentRequired` is rejected only with a `comment`.
 #[utoipa::path(
-    params(("id" = String, Path, description = "The task's id."), FieldSelection, IfMatch),
+    params(("id" = String, Path, description = "The task's id."), FieldSelection, Precondition),
     request_body = Option<DecisionRequest>,
     security(("bearer" = []), ("taskSecret" = []), ("taskSecretInQuery" = []), ()),
     responses(
@@ -63,7 +63,7 @@ type DecisionInput = (
 /// Webhooks whose `events` have `cancelled` are called; others hear nothing. An approver who was asked by mail gets a mail
 /// that says so, and no reminders.
 #[utoipa::path(
-    params(("id" = String, Path, description = "The task's id."), FieldSelection, IfMatch),
+    params(("id" = String, Path, description = "The task's id."), FieldSelection, Precondition),
     request_body = Option<CancelRequest>,
     security(("bearer" = []), ("taskSecret" = []), ("taskSecretInQuery" = []), ()),
     responses(

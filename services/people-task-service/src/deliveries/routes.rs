@@ -118,6 +118,9 @@ pub(crate) async fn cancel_delivery(
     Ok(Json(delivery))
 }
 
+/// The values that changes of a host's deliveries extract.
+pub(super) type HostInput = (AdminCaller, RequestMeta, JsonBody, Data<Context>);
+
 /// Cancels pending deliveries of a host, at most 1,000 in one call, those first whose next attempt comes first. For
 /// administrators.
 #[utoipa::path(
@@ -129,12 +132,9 @@ pub(crate) async fn cancel_delivery(
 )]
 #[post("/people-task/deliveries/cancel")]
 pub(crate) async fn cancel_deliveries(
-    admin: AdminCaller,
-    meta: RequestMeta,
-    JsonBody(body): JsonBody,
-    context: Data<Context>,
+    (admin, meta, body, context): HostInput,
 ) -> Result<Json<CancelledResponse>, Problem> {
-    let host = HostRequest::parse(body)?.host;
+    let host = HostRequest::parse(body.0)?.host;
     let cancelled = bulk::cancel(&context.database, host, Cause::new(&admin, meta));
     Ok(Json(cancelled.await?))
 }
@@ -149,12 +149,9 @@ pub(crate) async fn cancel_deliveries(
 )]
 #[post("/people-task/deliveries/redeliver")]
 pub(crate) async fn redeliver_deliveries(
-    admin: AdminCaller,
-    meta: RequestMeta,
-    JsonBody(body): JsonBody,
-    context: Data<Context>,
+    (admin, meta, body, context): HostInput,
 ) -> Result<Json<RedeliveredResponse>, Problem> {
-    let host = HostRequest::parse(body)?.host;
+    let host = HostRequest::parse(body.0)?.host;
     let (database, publisher) = (&context.database, &context.deliveries);
     let redelivered = bulk::redeliver(database, publisher, host, Cause::new(&admin, meta));
     Ok(Json(redelivered.await?))

@@ -1,8 +1,7 @@
 use http_kit::{FieldValue, json_object};
 use serde_json::Value;
+use utoipa::openapi::Schema;
 use utoipa::openapi::schema::{AdditionalProperties, ObjectBuilder, Type};
-use utoipa::openapi::{RefOr, Schema};
-use utoipa::{PartialSchema, ToSchema};
 use values::Invalid;
 
 const MAX_BYTES: usize = 4 * 1024;
@@ -42,8 +41,8 @@ impl FieldValue for Metadata {
     }
 }
 
-impl PartialSchema for Metadata {
-    fn schema() -> RefOr<Schema> {
+http_kit::schemas! {
+    Metadata = {
         let key = ObjectBuilder::new()
             .schema_type(Type::String)
             .pattern(Some(KEY_PATTERN));
@@ -51,11 +50,8 @@ impl PartialSchema for Metadata {
             .property_names(Some(Schema::Object(key.build())))
             .additional_properties(Some(AdditionalProperties::FreeForm(true)))
             .examples([serde_json::json!({"run": "b1946ac9", "attempt": 2})])
-            .into()
-    }
+    };
 }
-
-impl ToSchema for Metadata {}
 
 #[cfg(test)]
 mod tests {

@@ -1,7 +1,7 @@
 //! Which fields of a task a response has: seven by default, more by `include`, fewer by `projection`.
 
 use actix_web::HttpRequest;
-use http_kit::{FieldError, Problem, Query, combine_errors};
+use http_kit::{Problem, Query, combine_errors};
 use listing::text_parameter;
 use utoipa::IntoParams;
 use utoipa::openapi::path::{Parameter, ParameterBuilder, ParameterIn};
@@ -118,8 +118,7 @@ fn parse_fields(
             found.copied().ok_or_else(|| {
                 let names = names_of(allowed, mark).join(", ");
                 let message = format!("Must be a list of: {names}.");
-                let error = FieldError::new(parameter, Invalid::new("unknown-field", message));
-                Problem::validation(vec![error])
+                Problem::invalid_field(parameter, Invalid::new("unknown-field", message))
             })
         })
         .collect()

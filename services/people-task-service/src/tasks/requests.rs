@@ -1,8 +1,4 @@
 //! Request bodies and parameters of tasks.
-#![allow(
-    unused_qualifications,
-    reason = "utoipa's derive writes them for inlined types"
-)]
 
 mod precondition;
 
@@ -17,7 +13,7 @@ use crate::status::Deciders;
 use crate::tasks::list_query::{Role, TaskListQuery, TaskSort};
 use crate::tasks::metadata::Metadata;
 
-pub(crate) use self::precondition::{IfMatch, Precondition, TaskVersion};
+pub(crate) use self::precondition::{Precondition, TaskVersion};
 
 const MAX_TITLE: usize = 500;
 const MAX_DESCRIPTION: usize = 20_000;
@@ -234,12 +230,9 @@ impl DecisionBy {
 impl FromText for DecisionBy {
     /// Parses `YYYY-MM-DD HH:MM:SS` in UTC, or RFC 3339 with any offset. Fractions of a second are dropped.
     fn from_text(text: &str) -> Result<Self, Invalid> {
-        let invalid = || {
-            Invalid::new(
-                "invalid-date",
-                "Must be an existing date, as `YYYY-MM-DD HH:MM:SS` (UTC) or in RFC 3339 format.",
-            )
-        };
+        let message =
+            "Must be an existing date, as `YYYY-MM-DD HH:MM:SS` (UTC) or in RFC 3339 format.";
+        let invalid = || Invalid::new("invalid-date", message);
         let moment = parse_utc(text)
             .or_else(|| Some(DateTime::parse_from_rfc3339(text).ok()?.to_utc()))
             // A leap second would be returned as another second.

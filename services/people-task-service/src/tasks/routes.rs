@@ -17,7 +17,7 @@ use crate::tasks::error::{Changed, Forbidden, NoTask, NotAdmin};
 use crate::tasks::list_query::{Role, TaskConditions, TaskListQuery};
 use crate::tasks::projection::{FieldSelection, Projection};
 use crate::tasks::read::{self, TaskLookups};
-use crate::tasks::requests::{EditTaskRequest, IfMatch, Precondition, parse_list, parse_role};
+use crate::tasks::requests::{EditTaskRequest, Precondition, parse_list, parse_role};
 use crate::tasks::responses::{ListedTaskResponse, TaskResponse};
 
 /// The tasks of the user: those that the user created, requested or approves. With a task's secret, that
@@ -121,7 +121,7 @@ const MAY_WAIT: &str = "x-may-wait";
 /// decision over; a requester cannot become the approver. A new approver or requester gets a new secret, and
 /// the old one stops working. The response has it only for the task's creator and administrators.
 #[utoipa::path(
-    params(("id" = String, Path, description = "The task's id."), FieldSelection, IfMatch),
+    params(("id" = String, Path, description = "The task's id."), FieldSelection, Precondition),
     request_body = EditTaskRequest,
     security(("bearer" = []), ("taskSecret" = []), ("taskSecretInQuery" = [])),
     responses(

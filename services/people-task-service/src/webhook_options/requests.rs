@@ -1,17 +1,11 @@
 //! The fields of a registration that are options.
-#![allow(
-    unused_qualifications,
-    reason = "utoipa's derive writes them for inlined types"
-)]
 
-use http_kit::{FieldValue, json_object, json_text};
+use http_kit::{FieldValue, json_object};
 use serde_json::{Value, json};
 use utoipa::openapi::schema::{
     AdditionalProperties, ArrayBuilder, ObjectBuilder, SchemaType, Type,
 };
-use utoipa::openapi::{RefOr, Schema};
-use utoipa::{PartialSchema, ToSchema};
-use values::{FromText as _, Invalid, Names, Secret, bounded_text};
+use values::{Invalid, Names, Secret, bounded_text};
 
 use crate::header_keys::HeaderPairs;
 use crate::tasks::projection::TaskField;
@@ -56,18 +50,16 @@ impl FieldValue for Include {
     }
 }
 
-impl PartialSchema for Include {
-    fn schema() -> RefOr<Schema> {
+http_kit::schemas! {
+    Include = {
         let names = TaskField::that_webhooks_include().map(Names::name);
         let name = ObjectBuilder::new()
             .schema_type(Type::String)
             .enum_values(Some(names));
         let example = json!(["decidedBy", "decisionMade"]);
-        ArrayBuilder::new().items(name).examples([example]).into()
-    }
+        ArrayBuilder::new().items(name).examples([example])
+    };
 }
-
-impl ToSchema for Include {}
 
 /// Headers that calls have, with names in lower case.
 #[derive(Debug, Clone)]
@@ -104,8 +96,8 @@ impl FieldValue for NewHeaders {
     }
 }
 
-impl PartialSchema for NewHeaders {
-    fn schema() -> RefOr<Schema> {
+http_kit::schemas! {
+    NewHeaders = {
         let value = ObjectBuilder::new()
             .schema_type(Type::String)
             .min_length(Some(1));
@@ -114,16 +106,11 @@ impl PartialSchema for NewHeaders {
             .min_properties(Some(1))
             .max_properties(Some(MAX_HEADERS))
             .examples([json!({"Authorization": "Bearer engine-token"})])
-            .into()
-    }
+    };
 }
 
-impl ToSchema for NewHeaders {}
-
-impl FieldValue for CallMethod {
-    fn from_json(value: &Value) -> Result<Self, Invalid> {
-        Self::from_text(json_text(value)?)
-    }
+http_kit::text_fields! {
+    CallMethod;
 }
 
 /// A body with placeholders.
@@ -145,18 +132,15 @@ impl FieldValue for BodyTemplate {
     }
 }
 
-impl PartialSchema for BodyTemplate {
-    fn schema() -> RefOr<Schema> {
+http_kit::schemas! {
+    BodyTemplate = {
         let example = json!({"run_input": {"status": "{{status}}", "by": "{{decidedBy}}"}});
         ObjectBuilder::new()
             .schema_type(SchemaType::Array(ANY_BUT_NULL.to_vec()))
             .description(Some("A body with placeholders."))
             .examples([example])
-            .into()
-    }
+    };
 }
-
-impl ToSchema for BodyTemplate {}
 
 impl FieldValue for Success {
     const IS_KEPT: bool = true;
@@ -226,8 +210,8 @@ fn pointer(value: &Value) -> Result<String, Invalid> {
     }
 }
 
-impl PartialSchema for Success {
-    fn schema() -> RefOr<Schema> {
+http_kit::schemas! {
+    Success = {
         let status = ObjectBuilder::new()
             .schema_type(Type::Integer)
             .minimum(Some(200))
@@ -249,11 +233,8 @@ impl PartialSchema for Success {
             .min_properties(Some(1))
             .additional_properties(Some(AdditionalProperties::FreeForm(false)))
             .examples([json!({"status": [200, 201], "pointer": "/status", "value": "ACCEPT"})])
-            .into()
-    }
+    };
 }
-
-impl ToSchema for Success {}
 
 #[cfg(test)]
 mod tests {

@@ -1,16 +1,11 @@
 //! Request bodies and parameters of webhooks.
-#![allow(
-    unused_qualifications,
-    reason = "utoipa's derive writes them for inlined types"
-)]
 
 use http_kit::{FieldValue, Fields, Problem};
 use outbound::{InvalidUrl, TargetUrl};
 use serde_json::Value;
 use url::Url;
+use utoipa::ToSchema;
 use utoipa::openapi::schema::{ArrayBuilder, ObjectBuilder, SchemaFormat};
-use utoipa::openapi::{RefOr, Schema};
-use utoipa::{PartialSchema, ToSchema};
 use values::{FromText, Invalid, Names as _, Secret, TaskId, WebhookId, bounded_text};
 
 use crate::header_keys::HeaderKeys;
@@ -170,20 +165,18 @@ impl WebhookUrl {
 impl FromText for WebhookUrl {
     fn from_text(text: &str) -> Result<Self, Invalid> {
         bounded_text(text, 1, MAX_URL)?;
-        match TargetUrl::parse_new(text) {
-            Ok(target) => Ok(Self {
-                given: text.to_owned(),
-                target,
-            }),
-            Err(InvalidUrl::Malformed) => Err(Invalid::new(
+        let target = TargetUrl::parse_new(text).map_err(|invalid| match invalid {
+            InvalidUrl::Malformed => Invalid::new(
                 "invalid-url",
                 "Must be a URL that begins with http:// or https:// and a host.",
-            )),
-            Err(InvalidUrl::Credentials) => Err(Invalid::new(
+            ),
+            InvalidUrl::Credentials => Invalid::new(
                 "credentials-in-url",
                 "Must not contain a user name or a password. Send them with `headers`: {\"Authorization\": \"Basic …\"}.",
-            )),
-        }
+            ),
+        })?;
+        let given = text.to_owned();
+        Ok(Self { given, target })
     }
 }
 
@@ -236,14 +229,12 @@ impl FieldValue for Events {
     }
 }
 
-impl PartialSchema for Events {
-    fn schema() -> RefOr<Schema> {
+http_kit::schemas! {
+    Events = {
         let events = ArrayBuilder::new().items(WebhookEvent::schema());
-        events.min_items(Some(1)).into()
-    }
+        events.min_items(Some(1))
+    };
 }
-
-impl ToSchema for Events {}
 
 /// A receiver's signing secret, in the `whsec_…` form of Standard Webhooks.
 #[derive(Debug, Clone)]

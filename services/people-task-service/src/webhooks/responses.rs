@@ -1,8 +1,4 @@
 //! The webhook object of responses.
-#![allow(
-    unused_qualifications,
-    reason = "utoipa's derive writes them for inlined types"
-)]
 
 use serde::Serialize;
 use serde_json::Value;
@@ -63,6 +59,7 @@ impl WebhookResponse {
         let options = webhook.options.as_deref().map(WebhookOptions::parse);
         // What a later version wrote is not shown.
         let options = options.and_then(Result::ok).unwrap_or_default();
+        let headers = options.headers.map(|headers| headers.names);
         Self {
             id: webhook.id,
             webhook_id: with_webhook_id.then_some(webhook.id),
@@ -70,10 +67,7 @@ impl WebhookResponse {
             task_id: webhook.task_id,
             status: webhook.status,
             include: options.include,
-            headers: options
-                .headers
-                .map(|headers| headers.names)
-                .unwrap_or_default(),
+            headers: headers.unwrap_or_default(),
             method: options.method,
             body: options.body,
             success: options.success,

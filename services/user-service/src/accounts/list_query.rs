@@ -58,10 +58,8 @@ impl Filter for UserFilter {
 
     fn check(self, value: &str) -> Result<(), Invalid> {
         if self == Self::IsActive && !["true", "false"].contains(&value) {
-            return Err(Invalid::new(
-                "invalid-value",
-                "The value of isActive must be true or false.",
-            ));
+            let message = "The value of isActive must be true or false.";
+            return Err(Invalid::new("invalid-value", message));
         }
         Ok(())
     }

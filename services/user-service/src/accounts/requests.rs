@@ -17,9 +17,8 @@ use actix_web::{FromRequest, HttpRequest, ResponseError as _};
 use app_config::Csv;
 use auth::{Caller, MaybeCaller};
 use http_kit::{Fields, Problem};
+use utoipa::ToSchema;
 use utoipa::openapi::schema::{AnyOfBuilder, ObjectBuilder, OneOfBuilder, SchemaType, Type};
-use utoipa::openapi::{RefOr, Schema};
-use utoipa::{PartialSchema, ToSchema};
 use values::{EmailAddress, Invalid, Secret};
 
 pub(super) use self::field_values::{ComponentTypes, Metadata, Plan, Scopes, Vendor};
@@ -125,14 +124,14 @@ impl NewUserNames {
     }
 }
 
-impl ToSchema for NewUserNames {}
-
-impl PartialSchema for NewUserNames {
-    fn schema() -> RefOr<Schema> {
+http_kit::schemas! {
+    NewUserNames = {
         let with_required = |required, optional| {
+            let null = ObjectBuilder::new().schema_type(Type::Null);
+            let or_null = OneOfBuilder::new().item(EmailAddress::schema()).item(null);
             ObjectBuilder::new()
                 .property(required, EmailAddress::schema())
-                .property(optional, or_null(EmailAddress::schema()))
+                .property(optional, or_null)
                 .required(required)
         };
         AnyOfBuilder::new()
@@ -143,15 +142,14 @@ impl PartialSchema for NewUserNames {
             ))
             .item(with_required("username", "email"))
             .item(with_required("email", "username"))
-            .into()
-    }
+    };
 }
 
 /// The document of `password` and `service`: a user has either one.
 struct PersonOrService;
 
-impl PartialSchema for PersonOrService {
-    fn schema() -> RefOr<Schema> {
+http_kit::schemas! {
+    PersonOrService = {
         let service = |values: &[Option<bool>]| {
             let types = [Type::Boolean, Type::Null];
             ObjectBuilder::new()
@@ -173,15 +171,7 @@ impl PartialSchema for PersonOrService {
             ))
             .item(person)
             .item(program)
-            .into()
-    }
-}
-
-impl ToSchema for PersonOrService {}
-
-fn or_null(schema: RefOr<Schema>) -> RefOr<Schema> {
-    let null = ObjectBuilder::new().schema_type(Type::Null);
-    OneOfBuilder::new().item(schema).item(null).into()
+    };
 }
 
 /// The fields of a new user that only an administrator's token sets. For other callers they are ignored and the

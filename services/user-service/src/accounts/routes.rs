@@ -66,7 +66,6 @@ pub(crate) async fn current_user(
 
 /// Get a user by id
 #[utoipa::path(
-    params(("userId" = String, Path, description = "The user's id: 24 lower-case hexadecimal digits.")),
     responses(
         (status = 200, description = "The user.", body = UserResponse),
         AdminProblems, UserProblems, DatabaseProblems
@@ -137,7 +136,6 @@ pub(crate) async fn count_users(
 /// Changing the e-mail address, username, scope, password or `isActive` revokes the user's tokens; sending
 /// the same value does not. Unknown fields are ignored, so a whole user can be sent back.
 #[utoipa::path(
-    params(("userId" = String, Path, description = "The user's id: 24 lower-case hexadecimal digits.")),
     request_body = UpdateUserRequest,
     responses(
         (status = 200, description = "The updated user.", body = UserResponse),
@@ -164,7 +162,6 @@ pub(crate) async fn update_user(
 /// keys end. The user can sign in again. The keys of a service account go on: end them one by one, or deactivate it.
 #[utoipa::path(
     operation_id = "revokeTokens",
-    params(("userId" = String, Path, description = "The user's id: 24 lower-case hexadecimal digits.")),
     responses(
         (status = 200, description = "The user.", body = UserResponse),
         AdminProblems, UserProblems, DatabaseProblems

@@ -61,7 +61,6 @@ struct RetryResponse {
 /// Deactivates the account and revokes its tokens at once. A worker does the rest, which takes a while. While
 /// the deletion is in progress, repeating the request returns the same ticket.
 #[utoipa::path(
-    params(("userId" = String, Path, description = "The user's id: 24 lower-case hexadecimal digits.")),
     responses(
         (status = 200, description = "The deletion is in progress.", body = TicketResponse,
             headers(("Location" = String, description = "The path of the delete status."))),

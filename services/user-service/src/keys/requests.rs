@@ -1,17 +1,12 @@
 //! What callers send about keys.
 
-#![allow(
-    unused_qualifications,
-    reason = "utoipa's derive writes them for inlined types"
-)]
-
 use auth::KeyScope;
 use chrono::{DateTime, Datelike as _, Utc};
 use http_kit::{FieldValue, Fields, Problem, Query};
 use serde_json::Value;
+use utoipa::ToSchema;
+use utoipa::openapi::SchemaFormat;
 use utoipa::openapi::schema::{ArrayBuilder, ObjectBuilder, Type};
-use utoipa::openapi::{RefOr, Schema, SchemaFormat};
-use utoipa::{PartialSchema, ToSchema};
 use values::{FromText, Invalid, Names as _, visible_text};
 
 use super::DEFAULT_SCOPES;
@@ -93,8 +88,8 @@ impl FieldValue for KeyScopes {
     }
 }
 
-impl PartialSchema for KeyScopes {
-    fn schema() -> RefOr<Schema> {
+http_kit::schemas! {
+    KeyScopes = {
         let names = KeyScope::ALL.iter().map(|scope| scope.name());
         let scope = ObjectBuilder::new()
             .schema_type(Type::String)
@@ -105,11 +100,8 @@ impl PartialSchema for KeyScopes {
             ))
             .items(scope)
             .min_items(Some(1))
-            .into()
-    }
+    };
 }
-
-impl ToSchema for KeyScopes {}
 
 /// A time in the future.
 #[derive(Debug)]
@@ -126,10 +118,8 @@ impl FromText for Expiry {
             return Err(Invalid::new("in-the-past", "Must be in the future."));
         }
         if time.year() > LAST_YEAR {
-            return Err(Invalid::new(
-                "out-of-range",
-                "Must be before the year 10000.",
-            ));
+            let message = "Must be before the year 10000.";
+            return Err(Invalid::new("out-of-range", message));
         }
         Ok(Self(time))
     }

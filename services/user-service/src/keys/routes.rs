@@ -103,7 +103,6 @@ pub(crate) async fn create_key(
 /// Ends a key of yours. It is refused within a second.
 #[utoipa::path(
     tag = "api-keys",
-    params(("keyId" = String, Path, description = "The key's id: 24 lower-case hexadecimal digits.")),
     responses((status = 200, description = "The key has ended.", body = EmptyResponse), OwnKeyProblems)
 )]
 #[delete("/user/keys/{keyId}")]
@@ -170,7 +169,6 @@ pub(crate) async fn confirm_all_keys(
 /// The newest first, without their texts.
 #[utoipa::path(
     tag = "api-keys",
-    params(("userId" = String, Path, description = "The user's id: 24 lower-case hexadecimal digits.")),
     responses((status = 200, description = "The keys.", body = Vec<Key>), UserKeyProblems)
 )]
 #[get("/users/{userId}/keys")]
@@ -190,7 +188,6 @@ pub(crate) async fn list_user_keys(
 /// For a service account, or for a person, who is mailed and whose key decides nothing: `tasks:decide` is refused.
 #[utoipa::path(
     tag = "api-keys",
-    params(("userId" = String, Path, description = "The user's id: 24 lower-case hexadecimal digits.")),
     request_body = CreateKeyRequest,
     responses((status = 200, description = "The key.", body = NewKeyResponse), CreateUserKeyProblems)
 )]
@@ -213,10 +210,6 @@ pub(crate) async fn create_user_key(
 /// It is refused within a second.
 #[utoipa::path(
     tag = "api-keys",
-    params(
-        ("userId" = String, Path, description = "The user's id: 24 lower-case hexadecimal digits."),
-        ("keyId" = String, Path, description = "The key's id: 24 lower-case hexadecimal digits."),
-    ),
     responses((status = 200, description = "The key has ended.", body = EmptyResponse), UserKeyProblems)
 )]
 #[delete("/users/{userId}/keys/{keyId}")]
@@ -236,10 +229,6 @@ pub(crate) async fn end_user_key(
 /// Turns a key on again that is off since the database was restored.
 #[utoipa::path(
     tag = "api-keys",
-    params(
-        ("userId" = String, Path, description = "The user's id: 24 lower-case hexadecimal digits."),
-        ("keyId" = String, Path, description = "The key's id: 24 lower-case hexadecimal digits."),
-    ),
     responses((status = 200, description = "The key is on.", body = EmptyResponse), UserKeyProblems)
 )]
 #[post("/users/{userId}/keys/{keyId}/confirm")]

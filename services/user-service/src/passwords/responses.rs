@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 use telemetry::RequestContext;
 use utoipa::ToSchema;
-use values::{EmailAddress, Names as _, NotificationId, Secret, Timestamp};
+use values::{EmailAddress, Names as _, NotificationId, Timestamp};
 
 use crate::notifications::store::QueuedNotification;
 
@@ -17,15 +17,7 @@ const FORGOT_PASSWORD: &str = "forgot-password";
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct ChangePasswordResponse {
     #[schema(example = "eyJhbGciOiJFZERTQSIsImtpZCI6Ii4uLiJ9.e30.c2ln")]
-    token: String,
-}
-
-impl ChangePasswordResponse {
-    pub(super) fn new(token: &Secret) -> Self {
-        Self {
-            token: token.expose().to_owned(),
-        }
-    }
+    pub(super) token: String,
 }
 
 /// The notification that was queued for one channel.

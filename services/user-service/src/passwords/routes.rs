@@ -46,7 +46,8 @@ pub(crate) async fn change_password(
     let request = ChangePasswordRequest::parse(body.0, context.rules)?;
     let actor = RequestActor::new(&caller, meta);
     let token = change(&context, &caller, request, actor).await?;
-    Ok(Json(ChangePasswordResponse::new(&token)))
+    let token = token.expose().to_owned();
+    Ok(Json(ChangePasswordResponse { token }))
 }
 
 /// Reset a user's password

@@ -133,7 +133,6 @@ pub(crate) async fn list_sessions(
 /// Ends a session of yours. Its tokens are refused within a second.
 #[utoipa::path(
     tag = "sessions",
-    params(("sessionId" = String, Path, description = "The session's id: 24 lower-case hexadecimal digits.")),
     responses(
         (status = 200, description = "The session has ended.", body = EmptyResponse),
         UserSessionProblems

@@ -1,7 +1,6 @@
 use http_kit::{Fields, Problem};
+use utoipa::ToSchema;
 use utoipa::openapi::schema::{AnyOfBuilder, ObjectBuilder, SchemaType, Type};
-use utoipa::openapi::{RefOr, Schema};
-use utoipa::{PartialSchema, ToSchema};
 use values::{Invalid, Secret};
 
 use crate::back_off;
@@ -51,8 +50,8 @@ impl SignInName {
     }
 }
 
-impl PartialSchema for SignInName {
-    fn schema() -> RefOr<Schema> {
+http_kit::schemas! {
+    SignInName = {
         let with_required = |required, optional| {
             let name = |schema_type| {
                 ObjectBuilder::new()
@@ -72,8 +71,5 @@ impl PartialSchema for SignInName {
             ))
             .item(with_required("username", "email"))
             .item(with_required("email", "username"))
-            .into()
-    }
+    };
 }
-
-impl ToSchema for SignInName {}

@@ -1,10 +1,9 @@
 use actix_web::http::header::LINK;
 use actix_web::web::{Data, Json};
 use actix_web::{HttpRequest, HttpResponse, get, post};
-use audit_log::RequestMeta;
 use auth::{AdminCaller, AdminProblems};
 use database::DatabaseProblems;
-use http_kit::{BodyProblems, JsonBody, Problem, Query, QueryProblems};
+use http_kit::{BodyProblems, Problem, Query, QueryProblems};
 use listing::next_link;
 
 use crate::context::Context;
@@ -13,6 +12,7 @@ use crate::deliveries::hosts::requests::HostQuery;
 use crate::deliveries::hosts::store::HostRow;
 use crate::deliveries::hosts::{list, pause};
 use crate::deliveries::requests::HostRequest;
+use crate::deliveries::routes::HostInput;
 
 /// The hosts with deliveries that are pending or have failed, and those that are paused, in alphabetical order. For
 /// administrators.
@@ -57,12 +57,9 @@ pub(crate) async fn list_delivery_hosts(
 )]
 #[post("/people-task/deliveries/pause")]
 pub(crate) async fn pause_deliveries(
-    admin: AdminCaller,
-    meta: RequestMeta,
-    JsonBody(body): JsonBody,
-    context: Data<Context>,
+    (admin, meta, body, context): HostInput,
 ) -> Result<Json<HostRow>, Problem> {
-    let host = HostRequest::parse(body)?.host;
+    let host = HostRequest::parse(body.0)?.host;
     let paused = pause::pause(&context.database, &admin, host, meta).await?;
     Ok(Json(paused))
 }
@@ -77,12 +74,9 @@ pub(crate) async fn pause_deliveries(
 )]
 #[post("/people-task/deliveries/resume")]
 pub(crate) async fn resume_deliveries(
-    admin: AdminCaller,
-    meta: RequestMeta,
-    JsonBody(body): JsonBody,
-    context: Data<Context>,
+    (admin, meta, body, context): HostInput,
 ) -> Result<Json<HostRow>, Problem> {
-    let host = HostRequest::parse(body)?.host;
+    let host = HostRequest::parse(body.0)?.host;
     let resumed = pause::resume(&context.database, &admin, host, meta).await?;
     Ok(Json(resumed))
 }

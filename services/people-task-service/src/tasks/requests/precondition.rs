@@ -2,32 +2,26 @@ use actix_web::HttpRequest;
 use actix_web::http::header::IF_MATCH;
 use http_kit::{FieldValue, Problem};
 use serde_json::Value;
+use utoipa::IntoParams;
 use utoipa::openapi::schema::{ObjectBuilder, Type};
-use utoipa::openapi::{RefOr, Schema};
-use utoipa::{IntoParams, PartialSchema, ToSchema};
 use values::Invalid;
 
 /// The versions of a task to which a request applies: those of `If-Match` (RFC 9110 section 13.1.1) and of `version` in the
 /// body. Without either, all.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Precondition(Option<Vec<i64>>);
-
-/// The parameter `If-Match`, which [`Precondition`] reads.
-#[derive(IntoParams)]
-#[into_params(parameter_in = Header)]
-#[expect(dead_code, reason = "it only documents the parameter")]
-pub(crate) struct IfMatch {
+#[derive(Debug, Clone, Default, PartialEq, Eq, IntoParams)]
+#[into_params(names("If-Match"), parameter_in = Header)]
+pub(crate) struct Precondition(
     /// The versions of the task that the request applies to, as `ETag` has them, or `*`. Another version is
     /// `409 task-changed`.
     #[param(
-        rename = "If-Match",
+        value_type = String,
         required = false,
         format = "if-match",
         pattern = r#"^([ \t]*\*[ \t]*|[ \t,]*(W/)?"[0-9]+([-;+:_][\t !#-~]*)?"([ \t]*,[ \t,]*(W/)?"[0-9]+([-;+:_][\t !#-~]*)?")*[ \t,]*)$"#,
         example = "\"1\""
     )]
-    if_match: String,
-}
+    Option<Vec<i64>>,
+);
 
 /// A task's version in a body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -111,13 +105,9 @@ impl FieldValue for TaskVersion {
     }
 }
 
-impl PartialSchema for TaskVersion {
-    fn schema() -> RefOr<Schema> {
-        ObjectBuilder::new().schema_type(Type::Integer).into()
-    }
+http_kit::schemas! {
+    TaskVersion = ObjectBuilder::new().schema_type(Type::Integer);
 }
-
-impl ToSchema for TaskVersion {}
 
 #[cfg(test)]
 mod tests {

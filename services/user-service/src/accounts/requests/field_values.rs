@@ -2,9 +2,8 @@
 
 use http_kit::{FieldValue, json_object};
 use serde_json::{Map, Value, json};
+use utoipa::ToSchema;
 use utoipa::openapi::schema::{AnyOfBuilder, ArrayBuilder, ObjectBuilder, Type};
-use utoipa::openapi::{RefOr, Schema};
-use utoipa::{PartialSchema, ToSchema};
 use values::{FromText, Invalid, bounded_text};
 
 const MAX_METADATA_BYTES: usize = 4 * 1024;
@@ -56,8 +55,8 @@ impl FieldValue for Scopes {
     }
 }
 
-impl PartialSchema for Scopes {
-    fn schema() -> RefOr<Schema> {
+http_kit::schemas! {
+    Scopes = {
         let scope = ObjectBuilder::new()
             .schema_type(Type::String)
             .pattern(Some(format!(r"^[!#-\[\]-~]{{1,{MAX_SCOPE_LENGTH}}}$")));
@@ -65,11 +64,8 @@ impl PartialSchema for Scopes {
             .items(scope)
             .description(Some(format!("At most {MAX_SCOPES} different scopes.")))
             .examples([json!(["user", "admin"])])
-            .into()
-    }
+    };
 }
-
-impl ToSchema for Scopes {}
 
 fn name_schema() -> ObjectBuilder {
     ObjectBuilder::new()
@@ -84,12 +80,8 @@ pub(in crate::accounts) struct Vendor(pub(in crate::accounts) Value);
 
 impl FieldValue for Vendor {
     fn from_json(value: &Value) -> Result<Self, Invalid> {
-        let wrong = || {
-            Invalid::new(
-                "invalid-type",
-                "Must be null, a string or an array of strings.",
-            )
-        };
+        let message = "Must be null, a string or an array of strings.";
+        let wrong = || Invalid::new("invalid-type", message);
         let names: Vec<&Value> = match value {
             Value::Array(names) => names.iter().collect(),
             single => vec![single],
@@ -101,17 +93,12 @@ impl FieldValue for Vendor {
     }
 }
 
-impl PartialSchema for Vendor {
-    fn schema() -> RefOr<Schema> {
-        AnyOfBuilder::new()
-            .description(Some("A string or an array of strings."))
-            .item(name_schema())
-            .item(ArrayBuilder::new().items(name_schema()))
-            .into()
-    }
+http_kit::schemas! {
+    Vendor = AnyOfBuilder::new()
+        .description(Some("A string or an array of strings."))
+        .item(name_schema())
+        .item(ArrayBuilder::new().items(name_schema()));
 }
-
-impl ToSchema for Vendor {}
 
 /// The component types that a user can use.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -131,17 +118,12 @@ impl FieldValue for ComponentTypes {
     }
 }
 
-impl PartialSchema for ComponentTypes {
-    fn schema() -> RefOr<Schema> {
-        ArrayBuilder::new()
-            .items(name_schema())
-            .max_items(Some(MAX_COMPONENTS))
-            .description(Some("The component types that the user can use."))
-            .into()
-    }
+http_kit::schemas! {
+    ComponentTypes = ArrayBuilder::new()
+        .items(name_schema())
+        .max_items(Some(MAX_COMPONENTS))
+        .description(Some("The component types that the user can use."));
 }
-
-impl ToSchema for ComponentTypes {}
 
 /// An object that clients store with an account: at most 4 KiB as JSON, with numbers that are kept exactly and no name
 /// twice.
