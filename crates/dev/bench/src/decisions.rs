@@ -24,7 +24,6 @@ const QUIET_LIMIT: Duration = Duration::from_secs(30);
 const WARM_UP: usize = 200;
 
 /// Pending tasks with the same number of webhooks each.
-#[derive(Debug)]
 pub(crate) struct Tasks {
     pub(crate) ids: Vec<String>,
     webhooks: usize,
@@ -37,7 +36,6 @@ pub(crate) struct Tasks {
 }
 
 /// What decisions took.
-#[derive(Debug)]
 pub(crate) struct Decided {
     /// The calls in the order of the tasks.
     pub(crate) calls: Vec<Call>,
@@ -217,7 +215,7 @@ impl Decided {
     }
 
     pub(crate) fn calls(&self) -> Spread {
-        Spread::of(self.calls.iter().map(Call::latency))
+        report::durations(&self.calls)
     }
 
     /// The times from a decision's call to the receiver.

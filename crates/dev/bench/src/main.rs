@@ -29,6 +29,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::Parser;
+use local_stack::packages::{self, Need};
 use rig::interrupt;
 use rig::output::say;
 use rig::own::{self, with_own_system};
@@ -112,7 +113,7 @@ fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let old = arguments.compare.as_deref().map(Report::read).transpose()?;
     let measure = |workspace: &_| measure(workspace, arguments);
     let passed = |(_, failed): &Outcome| failed.is_empty();
-    let (report, failed) = with_own_system(&Workspace::find()?, "bench", measure, passed)?;
+    let (report, failed) = with_own_system("bench", measure, passed)?;
     publish(arguments, old.as_ref(), &report)?;
     if failed.is_empty() {
         return Ok(ExitCode::SUCCESS);
@@ -142,7 +143,7 @@ fn publish(arguments: &Arguments, old: Option<&Report>, report: &Report) -> anyh
 
 fn measure(workspace: &Workspace, arguments: &Arguments) -> anyhow::Result<Outcome> {
     if arguments.scenarios().contains(&Scenario::Gateway) {
-        proxies::install()?;
+        packages::ensure(&[Need::HaProxy, Need::Nginx], &say)?;
     }
     let system = System::launch(workspace)?;
     let runtime = tokio::runtime::Builder::new_current_thread()

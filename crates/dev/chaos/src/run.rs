@@ -165,7 +165,7 @@ impl Run<'_> {
         let failovers = &self.system.databases.failovers;
         let mut results = failovers.check(tasks);
         if let Some(killed) = failovers.last_killed() {
-            let processes = self.system.rig.token_verifiers();
+            let processes: Vec<_> = self.system.rig.token_verifiers().collect();
             for user in users {
                 results.tokens += user.check_revoked(&processes, killed, &mut results.findings);
             }

@@ -5,8 +5,8 @@ use std::time::Duration;
 use std::{env, fs};
 
 use anyhow::{Context, ensure};
+use local_stack::ports;
 use local_stack::process::succeeds;
-use local_stack::{ports, random};
 
 use super::demo::{Target, story};
 use rig::client::Client;
@@ -44,8 +44,7 @@ fn test(composed: &Composed<'_>) -> anyhow::Result<()> {
 
     say("checking that a user still exists after a restart");
     let client = Client::printing(&composed.gateway());
-    let email = format!("stays.{}@example.com", random::tag()?);
-    let user = client.sign_up(&email, &random::password()?)?;
+    let user = client.sign_up_new("stays")?;
     composed.compose(&["down"])?;
     composed.up()?;
     client.sign_in(&user.email, &user.password).map(drop)

@@ -176,6 +176,13 @@ impl System {
         found.with_context(|| format!("there is no {name}"))
     }
 
+    /// The processes that verify access tokens.
+    pub fn token_verifiers(&self) -> impl Iterator<Item = &Process> {
+        const VERIFIERS: [&str; 3] = ["gateway", "user-service", "people-task-service"];
+        let processes = self.processes.iter();
+        processes.filter(|process| VERIFIERS.contains(&process.program))
+    }
+
     /// The private servers.
     pub fn servers(&self) -> anyhow::Result<&Servers> {
         let servers = self.backing.servers.as_ref();

@@ -100,8 +100,10 @@ impl Workspace {
         self.local().join("secrets").join(name)
     }
 
-    /// Waits until no other command of this name is running here. Dropping the returned file releases the lock.
-    pub fn lock(&self, name: &str) -> anyhow::Result<File> {
+    /// Waits until no other command is running here whose folder has the same first part, which is the command's name.
+    /// Dropping the returned file releases the lock.
+    pub fn lock(&self, folder: &str) -> anyhow::Result<File> {
+        let name = folder.split('/').next().unwrap_or_default();
         let path = self.local().join(format!("{name}.lock"));
         let failed = || format!("locking {}", path.display());
         private::create_reachable_folder(&self.local())?;
@@ -111,11 +113,6 @@ impl Workspace {
             file.lock().with_context(failed)?;
         }
         Ok(file)
-    }
-
-    /// Waits until no other command uses this folder for its system. Dropping the returned file releases the lock.
-    pub fn lock_folder(&self, folder: &str) -> anyhow::Result<File> {
-        self.lock(folder.split('/').next().unwrap_or_default())
     }
 
     /// Cargo in the folder of the sources.

@@ -83,7 +83,6 @@ pub(crate) struct Point {
     pub(crate) y: f64,
 }
 
-#[derive(Debug)]
 pub(crate) struct Figures {
     scenario: String,
     pub(crate) figures: Vec<Figure>,
@@ -222,6 +221,11 @@ impl Spread {
             longest: at(100),
         }
     }
+}
+
+/// How long calls took, from when they were due.
+pub(crate) fn durations(calls: &[Call]) -> Spread {
+    Spread::of(calls.iter().map(Call::latency))
 }
 
 /// Calls per second, from the first one that was due to the last response.

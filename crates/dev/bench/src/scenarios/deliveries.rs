@@ -8,7 +8,7 @@ use crate::context::Context;
 use crate::decisions::{Decided, approve, burst, finish, measure, prepare, start_afresh};
 use crate::http::load::{Call, Pace};
 use crate::http::receiver::{Behaviour, Receiver};
-use crate::report::{Figures, Limit, Spread, per_second, rate};
+use crate::report::{Figures, Limit, durations, per_second, rate};
 use crate::system::WORKER;
 use crate::system::database::WRITE;
 
@@ -111,8 +111,7 @@ async fn add_writes(
 ) -> anyhow::Result<()> {
     let limit = [context.limit(WRITE).await?];
     figures.add_beside(name, rate(calls), "/s", &limit);
-    let durations = Spread::of(calls.iter().map(Call::latency));
-    figures.add_spread("duration of a call", durations);
+    figures.add_spread("duration of a call", durations(calls));
     Ok(())
 }
 
@@ -151,7 +150,7 @@ pub(super) async fn open_snapshot(
     start_afresh(context).await?;
     let without = burst(context, (10_000, 2_000), 1, Pace::FULL).await?;
     start_afresh(context).await?;
-    let snapshot = HeldLock::acquire(&context.system.rig.backing.admin_url, SNAPSHOT)?;
+    let snapshot = HeldLock::acquire(&context.system.rig, SNAPSHOT)?;
     let with = burst(context, (10_000, 2_000), 1, Pace::FULL).await?;
     drop(snapshot);
     let of = "without it";

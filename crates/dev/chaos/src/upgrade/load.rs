@@ -4,7 +4,6 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use local_stack::random;
 use rig::client::{Call, Client, Person};
 use rig::interrupt;
 use serde_json::json;
@@ -70,11 +69,9 @@ impl<'run> Load<'run> {
         let (client, gateway, profile) = (&self.client, &self.gateway, self.profile);
         let tasks = TaskWorkload::new(profile, client, gateway, &self.receivers, &self.history)?;
         let gateway = Client::new(gateway);
-        let email = format!("reader.{}@example.com", random::tag()?);
-        let reader = gateway.sign_up(&email, &random::password()?)?;
-        let task = json!({"title": "To be read", "requester": email, "approver": email});
-        let task = gateway.post("/people-task/tasks", &reader.token, task)?;
-        let reads = reads(&reader, task.text("/id")?);
+        let reader = gateway.sign_up_new("reader")?;
+        let task = gateway.create_task(&reader.token, "To be read", &reader.email)?;
+        let reads = reads(&reader, &task);
         client.take_statistics();
         let took = thread::scope(|scope| {
             for _ in 0..CALLERS {

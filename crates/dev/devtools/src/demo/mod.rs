@@ -49,7 +49,6 @@ pub(crate) struct Arguments {
 }
 
 /// The URLs and credentials of a system.
-#[derive(Debug, Clone)]
 pub(crate) struct Target {
     pub(crate) gateway: String,
     /// The demo engine's URL for this program.

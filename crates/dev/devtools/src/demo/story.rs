@@ -29,12 +29,12 @@ pub(crate) fn run(target: &Target) -> anyhow::Result<()> {
         target,
         gateway: Client::printing(&target.gateway),
         engine: Client::new(&target.engine),
-        run: random::tag()?,
+        run: random::tag(),
     };
 
     transcript::step(1, "Two people sign up");
-    let mut ada = story.sign_up("ada")?;
-    let grace = story.sign_up("grace")?;
+    let mut ada = story.gateway.sign_up_new("ada")?;
+    let grace = story.gateway.sign_up_new("grace")?;
 
     transcript::step(2, "Ada signs in");
     let session = story.sign_in(&ada)?;
@@ -65,11 +65,6 @@ impl Story<'_> {
         self.gateway.call(&Call::new("POST", path).body(body))
     }
 
-    fn sign_up(&self, name: &str) -> anyhow::Result<Person> {
-        let email = format!("{name}.{}@example.com", self.run);
-        self.gateway.sign_up(&email, &random::password()?)
-    }
-
     fn sign_in(&self, person: &Person) -> anyhow::Result<Person> {
         self.gateway.sign_in(&person.email, &person.password)
     }
@@ -94,9 +89,7 @@ impl Story<'_> {
     fn register_webhook(&self, session: &Person, task_id: &str) -> anyhow::Result<()> {
         let (engine, run) = (&self.target.engine_inside, &self.run);
         let url = format!("{engine}/webhooks/flow?correlationId={run}&correlationInPort=in");
-        let body = json!({"taskId": task_id, "url": url});
-        let path = "/people-task/webhooks";
-        self.gateway.post(path, &session.token, body).map(drop)
+        self.gateway.register_webhook(&session.token, task_id, &url)
     }
 
     /// Returns the time of the decision.
@@ -137,7 +130,7 @@ impl Story<'_> {
         let query = format!("kind=forgot-password&email={}", person.email);
         let item = self.wait_received(&query)?;
         let code = item.pointer("/body/code").context("there is no code")?;
-        person.password = random::password()?;
+        person.password = random::password();
         let body = json!({"code": code, "password": person.password});
         let reset = self.post("/user/forgot-password/reset", body)?;
         reset.expect(200).map(drop)
@@ -146,9 +139,7 @@ impl Story<'_> {
     fn delete(&self, user_id: &str) -> anyhow::Result<()> {
         let admin = &self.target.admin;
         let admin = self.gateway.sign_in(&admin.username, &admin.password)?;
-        let path = format!("/users/{user_id}");
-        let deletion = self.gateway.delete(&path, &admin.token)?;
-        let path = format!("{path}/delete-status/{}", deletion.text("/ticket")?);
+        let path = self.gateway.start_deletion(&admin.token, user_id)?;
         let quiet = Client::new(&self.target.gateway);
         let mut shown = String::new();
         quiet.wait_deleted(&path, &admin.token, DELETION_LIMIT, |status| {

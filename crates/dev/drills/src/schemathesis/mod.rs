@@ -6,7 +6,7 @@
 
 mod tool;
 
-use std::{path::Path, process::ExitCode, time::Duration};
+use std::{process::ExitCode, time::Duration};
 
 use clap::Args;
 use local_stack::random;
@@ -43,11 +43,10 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
-    let base = Workspace::find()?;
-    let seed = arguments.seed.map_or_else(random::seed, Ok)?;
+    let seed = arguments.seed.unwrap_or_else(random::seed);
     announce_seed("schemathesis", seed);
-    let test = |workspace: &_| test(workspace, arguments, seed, &tool::install(&base)?);
-    let passed = with_own_system(&base, "schemathesis", test, |passed| *passed)?;
+    let test = |workspace: &_| test(workspace, arguments, seed);
+    let passed = with_own_system("schemathesis", test, |passed| *passed)?;
     if !passed {
         announce_seed("schemathesis", seed);
     }
@@ -55,12 +54,8 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
 }
 
 /// Returns whether the system follows the document, for a user and for an administrator.
-fn test(
-    workspace: &Workspace,
-    arguments: &Arguments,
-    seed: u64,
-    program: &Path,
-) -> anyhow::Result<bool> {
+fn test(workspace: &Workspace, arguments: &Arguments, seed: u64) -> anyhow::Result<bool> {
+    let program = tool::install(workspace)?;
     let options = Options::own(Source::Build(Profile::Dev));
     let mut system = System::plan(workspace, &options)?;
     system.set_all(&SETTINGS);
@@ -72,7 +67,7 @@ fn test(
     let mut passed = true;
     for (title, actor) in [("a user", &user), ("an administrator", &admin)] {
         say(&format!("testing with the token of {title}"));
-        passed &= tool::run(program, &system, actor, &protected, seed, duration)?;
+        passed &= tool::run(&program, &system, actor, &protected, seed, duration)?;
         interrupt::check()?;
         system.ensure_all_alive()?;
     }

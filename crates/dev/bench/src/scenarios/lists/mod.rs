@@ -12,7 +12,7 @@ use self::kinds::{Caller, Kind};
 use crate::context::{Context, fitting};
 use crate::http::connection::request;
 use crate::http::load::{Call, Pace, send};
-use crate::report::{Figures, Limit, Spread, rate};
+use crate::report::{Figures, Limit, durations, rate};
 use crate::system::database::READ;
 use crate::system::tables::{self, Roles};
 
@@ -124,7 +124,7 @@ impl Lists<'_> {
     }
 
     fn add(&mut self, kind: &Kind, count: usize, rows: &str, calls: &[Call], every: bool) {
-        let median = Spread::of(calls.iter().map(Call::latency)).p50;
+        let median = durations(calls).p50;
         if let Some(plot) = kind.plot {
             self.figures.point(plot, &kind.name, count as f64, median);
         }
