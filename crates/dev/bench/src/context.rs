@@ -40,11 +40,6 @@ impl Context {
         if self.quick { quick } else { full }
     }
 
-    /// Signs the administrator in. Returns the token.
-    pub(crate) fn sign_in_admin(&self) -> anyhow::Result<String> {
-        Ok(self.system.rig.sign_in_admin()?.token)
-    }
-
     /// Replaces all tasks by generated ones with descriptions of this length.
     pub(crate) async fn add_tasks(
         &self,

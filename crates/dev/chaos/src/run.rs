@@ -153,7 +153,7 @@ impl Run<'_> {
             result,
             faults: faults.counts(),
             slow_stops: faults.slow_stops.load(Ordering::Relaxed),
-            unexpected_exits: self.system.rig.unexpected_exits(),
+            unexpected_exits: self.system.rig.unexpected_exits.load(Ordering::Relaxed),
             uncreated: lock(&self.history.uncreated).len(),
             accounts,
             failovers,

@@ -219,10 +219,8 @@ impl Client {
     pub fn start_deletion(&self, token: &str, user: &str) -> anyhow::Result<String> {
         let path = format!("/users/{user}");
         let deletion = self.delete(&path, token)?;
-        Ok(format!(
-            "{path}/delete-status/{}",
-            deletion.text("/ticket")?
-        ))
+        let ticket = deletion.text("/ticket")?;
+        Ok(format!("{path}/delete-status/{ticket}"))
     }
 
     /// The items that the demo engine has received and that match a query, the oldest first.

@@ -1,7 +1,7 @@
 //! Keys and passwords of the local system. They are created once, and only their owner can read them.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use local_stack::{Roles, private, random};
@@ -37,11 +37,13 @@ pub struct Secrets {
 impl Secrets {
     /// Reads the secrets, and creates those that are missing.
     pub fn prepare(workspace: &Workspace) -> anyhow::Result<Self> {
+        let folder = workspace.local().join("secrets");
         let key = |name: &str| {
-            read_or_create(workspace, name, ed25519_pem).map(|_| workspace.secret(name))
+            let file = folder.join(name);
+            read_or_create(&file, ed25519_pem).map(|_| file)
         };
-        let password = |name: &str| read_or_create(workspace, name, random::password);
-        let roles = read_or_create(workspace, "database-roles.json", || {
+        let password = |name: &str| read_or_create(&folder.join(name), random::password);
+        let roles = read_or_create(&folder.join("database-roles.json"), || {
             json!(Roles::random_passwords()).to_string()
         })?;
         Ok(Self {
@@ -50,7 +52,7 @@ impl Secrets {
             admin_password: password("admin-password")?,
             engine_token: password("engine-token")?,
             task_mail_key: password("task-mail-key")?,
-            webhook_header_keys: read_or_create(workspace, "webhook-header-keys", || {
+            webhook_header_keys: read_or_create(&folder.join("webhook-header-keys"), || {
                 random::password() + &random::password()
             })?,
             external_roles: serde_json::from_str(&roles)
@@ -59,17 +61,12 @@ impl Secrets {
     }
 }
 
-fn read_or_create(
-    workspace: &Workspace,
-    name: &str,
-    create: impl FnOnce() -> String,
-) -> anyhow::Result<String> {
-    let path = workspace.secret(name);
-    if let Ok(text) = fs::read_to_string(&path) {
+fn read_or_create(path: &Path, create: impl FnOnce() -> String) -> anyhow::Result<String> {
+    if let Ok(text) = fs::read_to_string(path) {
         return Ok(text.trim().to_owned());
     }
     let text = create();
-    private::write(&path, text.as_bytes())?;
+    private::write(path, text.as_bytes())?;
     Ok(text)
 }
 

@@ -88,7 +88,8 @@ pub struct System {
     /// The programs by their names.
     pub programs: Programs,
     later: &'static [&'static str],
-    unexpected_exits: AtomicUsize,
+    /// How many processes were restarted because they had exited.
+    pub unexpected_exits: AtomicUsize,
 }
 
 impl System {
@@ -305,11 +306,6 @@ impl System {
             }
         }
         Ok(())
-    }
-
-    /// How many processes were restarted because they had exited.
-    pub fn unexpected_exits(&self) -> usize {
-        self.unexpected_exits.load(Ordering::Relaxed)
     }
 
     /// Fails if a process has ended by itself.

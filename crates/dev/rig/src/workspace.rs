@@ -85,19 +85,9 @@ impl Workspace {
         self.local().join("servers")
     }
 
-    /// The data of the servers for tests.
-    pub fn test_servers(&self) -> PathBuf {
-        self.local().join("test-servers")
-    }
-
     /// The log of a process.
     pub fn log(&self, process: &str) -> PathBuf {
         self.local().join("log").join(format!("{process}.log"))
-    }
-
-    /// The file of a key or password.
-    pub fn secret(&self, name: &str) -> PathBuf {
-        self.local().join("secrets").join(name)
     }
 
     /// Waits until no other command is running here whose folder has the same first part, which is the command's name.

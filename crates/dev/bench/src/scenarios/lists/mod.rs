@@ -40,7 +40,7 @@ struct Lists<'run> {
 /// Measures with few and with many tasks, then with few and with many users.
 pub(crate) async fn run(context: &mut Context, figures: &mut Figures) -> anyhow::Result<()> {
     let reads = context.limit(READ).await?;
-    let admin = context.sign_in_admin()?;
+    let admin = context.system.rig.sign_in_admin()?.token;
     let many = context.pick(1_000_000, 100_000);
     let between = BETWEEN.into_iter().filter(|count| *count < many);
     let counts: Vec<usize> = [FEW].into_iter().chain(between).chain([many]).collect();
