@@ -37,7 +37,7 @@ use rig::workspace::Workspace;
 use rig::{outln, paint};
 
 use crate::context::Context;
-use crate::report::{Figures, Report, markdown, plots, table};
+use crate::report::{Figures, Report, plots, table};
 use crate::scenarios::Scenario;
 use crate::system::System;
 
@@ -130,7 +130,7 @@ fn publish(arguments: &Arguments, old: Option<&Report>, report: &Report) -> anyh
         table::print_comparison(old, report);
     }
     if arguments.markdown {
-        outln!("\n{}", markdown::render(report));
+        outln!("\n{}", table::markdown(report));
     }
     if let Some(path) = &arguments.json {
         report.write(path)?;

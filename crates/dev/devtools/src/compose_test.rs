@@ -8,7 +8,7 @@ use anyhow::{Context, ensure};
 use local_stack::ports;
 use local_stack::process::succeeds;
 
-use super::demo::{Target, story};
+use super::demo::{self, Target};
 use rig::client::Client;
 use rig::interrupt;
 use rig::output::{say, verdict};
@@ -40,7 +40,7 @@ pub(crate) fn run() -> anyhow::Result<ExitCode> {
 
 fn test(composed: &Composed<'_>) -> anyhow::Result<()> {
     composed.up()?;
-    story::run(&composed.target()?)?;
+    demo::tell(&composed.target()?)?;
 
     say("checking that a user still exists after a restart");
     let client = Client::printing(&composed.gateway());

@@ -1,6 +1,5 @@
 //! Figures and how they are printed.
 
-pub(crate) mod markdown;
 pub(crate) mod plots;
 pub(crate) mod table;
 
