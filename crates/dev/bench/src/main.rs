@@ -175,7 +175,10 @@ async fn measure_all(arguments: &Arguments, system: System) -> anyhow::Result<Ou
     for scenario in arguments.scenarios() {
         let name = scenario.name();
         say(&format!("{name}: {}", scenario.about()));
-        let mut figures = Figures::new(&name);
+        let mut figures = Figures {
+            scenario: name.clone(),
+            ..Figures::default()
+        };
         if let Err(error) = scenario.run(&mut context, &mut figures).await {
             let failure = format!("{name}: {error:#}");
             say(&failure);

@@ -93,7 +93,7 @@ impl Run<'_> {
             with_due: true,
         };
         let (system, gateway) = (self.system, self.gateway);
-        let client = OneShotClient::new(&system.gateways, &system.databases.failovers);
+        let client = OneShotClient::new(&system.gateways, Some(&system.databases.failovers));
         let tasks = TaskWorkload::new(profile, &client, gateway, &self.receivers, self.history)?;
         let faults = FaultInjector::plan(system, &self.receivers, self.seed, duration)?;
         let admin = &system.rig.admin;

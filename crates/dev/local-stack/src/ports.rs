@@ -33,8 +33,7 @@ pub fn prefer(preferred: u16) -> Result<u16> {
     if is_free(preferred) {
         return Ok(preferred);
     }
-    let [port] = free::<1>()?;
-    Ok(port)
+    free().map(|[port]| port)
 }
 
 fn bind_any() -> Result<(u16, TcpListener)> {

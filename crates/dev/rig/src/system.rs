@@ -97,10 +97,7 @@ impl System {
     /// The caller removes all of it: see [`crate::own::with_own_system`].
     pub fn plan(workspace: &Workspace, options: &Options<'_>) -> anyhow::Result<Self> {
         let port = match options.layout {
-            Some(_) => {
-                let [port] = ports::free()?;
-                port
-            }
+            Some(_) => ports::free().map(|[port]| port)?,
             None => plan::gateway_port(options.port)?,
         };
         // The compiler needs nothing else.

@@ -82,21 +82,14 @@ pub(crate) struct Point {
     pub(crate) y: f64,
 }
 
+#[derive(Default)]
 pub(crate) struct Figures {
-    scenario: String,
+    pub(crate) scenario: String,
     pub(crate) figures: Vec<Figure>,
     pub(crate) points: Vec<Point>,
 }
 
 impl Figures {
-    pub(crate) fn new(scenario: &str) -> Self {
-        Self {
-            scenario: scenario.to_owned(),
-            figures: Vec::new(),
-            points: Vec::new(),
-        }
-    }
-
     pub(crate) fn point(&mut self, plot: Plot, series: &str, x: f64, y: f64) {
         self.points.push(Point {
             plot,

@@ -8,7 +8,6 @@ use rig::client::{Call, Client, Person};
 use rig::interrupt;
 use serde_json::json;
 
-use crate::databases::Failovers;
 use crate::history::History;
 use crate::one_shot_client::{OneShotClient, Statistics};
 use crate::receiver::{Behaviour, Receiver};
@@ -22,11 +21,11 @@ const RECEIVERS: usize = 3;
 const MARGIN: Duration = Duration::from_secs(2);
 
 /// The callers and receivers of a run.
-pub(super) struct Load<'run> {
+pub(super) struct Load {
     pub(super) history: Arc<History>,
     /// The keys with which receivers verify webhooks.
     pub(super) keys: Keys,
-    pub(super) client: OneShotClient<'run>,
+    pub(super) client: OneShotClient<'static>,
     receivers: Vec<Receiver>,
     gateway: String,
     profile: LoadProfile,
@@ -39,12 +38,8 @@ pub(super) struct Phase {
     pub(super) calls: Statistics,
 }
 
-impl<'run> Load<'run> {
-    pub(super) fn new(
-        gateway: &str,
-        failovers: &'run Failovers,
-        profile: LoadProfile,
-    ) -> anyhow::Result<Self> {
+impl Load {
+    pub(super) fn new(gateway: &str, profile: LoadProfile) -> anyhow::Result<Self> {
         let history = Arc::new(History::default());
         let keys = Keys::default();
         keys.load(gateway)?;
@@ -54,7 +49,7 @@ impl<'run> Load<'run> {
             history,
             receivers,
             keys,
-            client: OneShotClient::new(&[gateway.to_owned()], failovers),
+            client: OneShotClient::new(&[gateway.to_owned()], None),
             gateway: gateway.to_owned(),
             profile,
         })

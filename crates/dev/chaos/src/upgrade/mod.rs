@@ -28,7 +28,6 @@ use rig::{interrupt, outln, paint, programs};
 use self::fleet::{Fleet, Version};
 use self::load::{Load, Phase};
 use crate::checker::{self, CheckResult, Times};
-use crate::databases::Failovers;
 use crate::history::{Finding, Violation};
 use crate::task_workload::LoadProfile;
 use crate::test_user::TestUser;
@@ -97,15 +96,13 @@ fn run_phases(workspace: &Workspace, arguments: &Arguments) -> anyhow::Result<Su
     let new = programs::copy(workspace, programs::build(workspace, Profile::Dev)?)?;
     interrupt::check()?;
     let fleet = Fleet::start(workspace, earlier, new)?;
-    // Postgres has no standby here.
-    let failovers = Failovers::default();
     let profile = LoadProfile {
         seed: random::seed(),
         rate: arguments.rate,
         with_due,
     };
     let mut test = Test {
-        load: Load::new(&fleet.system.gateway, &failovers, profile)?,
+        load: Load::new(&fleet.system.gateway, profile)?,
         fleet,
         phases: Vec::new(),
     };
@@ -121,13 +118,13 @@ fn run_phases(workspace: &Workspace, arguments: &Arguments) -> anyhow::Result<Su
     test.summarize()
 }
 
-struct Test<'run> {
+struct Test {
     fleet: Fleet,
-    load: Load<'run>,
+    load: Load,
     phases: Vec<Phase>,
 }
 
-impl Test<'_> {
+impl Test {
     /// Does the work under load, and remembers the calls.
     fn phase(
         &mut self,
