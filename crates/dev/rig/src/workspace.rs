@@ -23,16 +23,6 @@ pub enum Profile {
     Release,
 }
 
-impl Profile {
-    fn name(self) -> &'static str {
-        match self {
-            Self::Dev => "dev",
-            Self::Image => "image",
-            Self::Release => "release",
-        }
-    }
-}
-
 /// The folders of the project and of one system.
 #[derive(Debug, Clone)]
 pub struct Workspace {
@@ -130,7 +120,8 @@ impl Workspace {
         profile: Profile,
     ) -> anyhow::Result<BTreeMap<String, PathBuf>> {
         let mut command = self.cargo();
-        command.args(["build", "--workspace", "--profile", profile.name()]);
+        let profile = format!("{profile:?}").to_lowercase();
+        command.args(["build", "--workspace", "--profile", &profile]);
         for program in programs {
             command.args(["--bin", program]);
         }
