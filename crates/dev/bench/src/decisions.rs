@@ -214,19 +214,10 @@ impl Decided {
         per_second(self.deliveries.len(), first, last)
     }
 
-    pub(crate) fn calls(&self) -> Spread {
-        report::durations(&self.calls)
-    }
-
     /// The times from a decision's call to the receiver.
     pub(crate) fn latencies(&self) -> Spread {
         let times = self.deliveries.iter();
         Spread::of(times.map(|(due, arrival)| arrival.saturating_duration_since(*due)))
-    }
-
-    /// Adds how the machine's processor time was used meanwhile.
-    pub(crate) fn add_shares(&self, figures: &mut Figures) {
-        figures.add_shares("decisions and webhooks", &self.before.0, &self.after.0);
     }
 
     /// Adds how many webhooks arrived more than once.

@@ -28,7 +28,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use clap::Parser;
+use clap::{Parser, ValueEnum as _};
 use local_stack::packages::{self, Need};
 use rig::interrupt;
 use rig::output::say;
@@ -78,7 +78,8 @@ impl Arguments {
             true => *scenario != Scenario::Abuse,
             false => self.only.contains(scenario),
         };
-        Scenario::all().filter(is_included).collect()
+        let all = Scenario::value_variants().iter().copied();
+        all.filter(is_included).collect()
     }
 
     /// The command that repeats the run.
@@ -104,7 +105,7 @@ fn main() -> ExitCode {
 
 fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     if arguments.list {
-        for scenario in Scenario::all() {
+        for scenario in Scenario::value_variants() {
             outln!("{:<16} {}", scenario.name(), scenario.about());
         }
         return Ok(ExitCode::SUCCESS);
