@@ -10,7 +10,6 @@ use crate::report::{self, Limit};
 use crate::system::System;
 use crate::system::tables::{self, Roles};
 
-pub(crate) const PASSWORD: &str = "a long enough password for a benchmark";
 /// How many requests first show how many fit into a time.
 const SAMPLE: usize = 4;
 /// How many then show it.
@@ -23,31 +22,22 @@ pub(crate) struct Context {
     quick: bool,
     /// The number of the next webhook.
     pub(crate) next_seq: u64,
-    next_user: u32,
 }
 
 impl Context {
     /// Signs a user up who creates tasks and decides them.
     pub(crate) fn new(system: System, quick: bool) -> anyhow::Result<Self> {
-        let mut context = Self {
+        Ok(Self {
+            user: system.rig.client().sign_up_new("bench")?,
             system,
-            user: Person::default(),
             quick,
             next_seq: 0,
-            next_user: 0,
-        };
-        context.user = context.sign_up()?;
-        Ok(context)
+        })
     }
 
     /// The size or the duration of a scenario.
     pub(crate) fn pick<T>(&self, full: T, quick: T) -> T {
         if self.quick { quick } else { full }
-    }
-
-    /// Signs the administrator in. Returns the token.
-    pub(crate) fn sign_in_admin(&self) -> anyhow::Result<String> {
-        Ok(self.system.rig.sign_in_admin()?.token)
     }
 
     /// Replaces all tasks by generated ones with descriptions of this length.
@@ -68,10 +58,8 @@ impl Context {
     }
 
     /// Creates another user.
-    pub(crate) fn sign_up(&mut self) -> anyhow::Result<Person> {
-        self.next_user += 1;
-        let email = format!("bench.{}@example.com", self.next_user);
-        self.system.rig.client().sign_up(&email, PASSWORD)
+    pub(crate) fn sign_up(&self) -> anyhow::Result<Person> {
+        self.system.rig.client().sign_up_new("bench")
     }
 
     /// Measures what pgbench reaches now with 32 clients.

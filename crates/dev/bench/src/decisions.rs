@@ -24,7 +24,6 @@ const QUIET_LIMIT: Duration = Duration::from_secs(30);
 const WARM_UP: usize = 200;
 
 /// Pending tasks with the same number of webhooks each.
-#[derive(Debug)]
 pub(crate) struct Tasks {
     pub(crate) ids: Vec<String>,
     webhooks: usize,
@@ -37,7 +36,6 @@ pub(crate) struct Tasks {
 }
 
 /// What decisions took.
-#[derive(Debug)]
 pub(crate) struct Decided {
     /// The calls in the order of the tasks.
     pub(crate) calls: Vec<Call>,
@@ -216,19 +214,10 @@ impl Decided {
         per_second(self.deliveries.len(), first, last)
     }
 
-    pub(crate) fn calls(&self) -> Spread {
-        Spread::of(self.calls.iter().map(Call::latency))
-    }
-
     /// The times from a decision's call to the receiver.
     pub(crate) fn latencies(&self) -> Spread {
         let times = self.deliveries.iter();
         Spread::of(times.map(|(due, arrival)| arrival.saturating_duration_since(*due)))
-    }
-
-    /// Adds how the machine's processor time was used meanwhile.
-    pub(crate) fn add_shares(&self, figures: &mut Figures) {
-        figures.add_shares("decisions and webhooks", &self.before.0, &self.after.0);
     }
 
     /// Adds how many webhooks arrived more than once.

@@ -28,7 +28,8 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use clap::Parser;
+use clap::{Parser, ValueEnum as _};
+use local_stack::packages::{self, Need};
 use rig::interrupt;
 use rig::output::say;
 use rig::own::{self, with_own_system};
@@ -36,7 +37,7 @@ use rig::workspace::Workspace;
 use rig::{outln, paint};
 
 use crate::context::Context;
-use crate::report::{Figures, Report, markdown, plots, table};
+use crate::report::{Figures, Report, plots, table};
 use crate::scenarios::Scenario;
 use crate::system::System;
 
@@ -77,7 +78,8 @@ impl Arguments {
             true => *scenario != Scenario::Abuse,
             false => self.only.contains(scenario),
         };
-        Scenario::all().filter(is_included).collect()
+        let all = Scenario::value_variants().iter().copied();
+        all.filter(is_included).collect()
     }
 
     /// The command that repeats the run.
@@ -103,7 +105,7 @@ fn main() -> ExitCode {
 
 fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     if arguments.list {
-        for scenario in Scenario::all() {
+        for scenario in Scenario::value_variants() {
             outln!("{:<16} {}", scenario.name(), scenario.about());
         }
         return Ok(ExitCode::SUCCESS);
@@ -112,7 +114,7 @@ fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let old = arguments.compare.as_deref().map(Report::read).transpose()?;
     let measure = |workspace: &_| measure(workspace, arguments);
     let passed = |(_, failed): &Outcome| failed.is_empty();
-    let (report, failed) = with_own_system(&Workspace::find()?, "bench", measure, passed)?;
+    let (report, failed) = with_own_system("bench", measure, passed)?;
     publish(arguments, old.as_ref(), &report)?;
     if failed.is_empty() {
         return Ok(ExitCode::SUCCESS);
@@ -129,7 +131,7 @@ fn publish(arguments: &Arguments, old: Option<&Report>, report: &Report) -> anyh
         table::print_comparison(old, report);
     }
     if arguments.markdown {
-        outln!("\n{}", markdown::render(report));
+        outln!("\n{}", table::markdown(report));
     }
     if let Some(path) = &arguments.json {
         report.write(path)?;
@@ -142,7 +144,7 @@ fn publish(arguments: &Arguments, old: Option<&Report>, report: &Report) -> anyh
 
 fn measure(workspace: &Workspace, arguments: &Arguments) -> anyhow::Result<Outcome> {
     if arguments.scenarios().contains(&Scenario::Gateway) {
-        proxies::install()?;
+        packages::ensure(&[Need::HaProxy, Need::Nginx], &say)?;
     }
     let system = System::launch(workspace)?;
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -174,7 +176,10 @@ async fn measure_all(arguments: &Arguments, system: System) -> anyhow::Result<Ou
     for scenario in arguments.scenarios() {
         let name = scenario.name();
         say(&format!("{name}: {}", scenario.about()));
-        let mut figures = Figures::new(&name);
+        let mut figures = Figures {
+            scenario: name.clone(),
+            ..Figures::default()
+        };
         if let Err(error) = scenario.run(&mut context, &mut figures).await {
             let failure = format!("{name}: {error:#}");
             say(&failure);

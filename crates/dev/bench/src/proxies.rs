@@ -7,12 +7,11 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::ensure;
-use local_stack::packages::{self, Need};
+use local_stack::packages;
 use local_stack::ports;
-use local_stack::process::{Detached, Identity, tail};
+use local_stack::process::{Detached, EndOnDrop, tail};
 use rig::instance::{self, MARKER};
 use rig::interrupt;
-use rig::output::say;
 use rig::workspace::Workspace;
 
 use crate::http::connection::{Connection, request};
@@ -39,23 +38,8 @@ const THREADS: usize = 2;
 /// The running proxies. Dropping it ends them.
 pub(crate) struct Proxies {
     pub(crate) addresses: Addresses,
-    nginx: Process,
-    haproxy: Process,
-}
-
-/// A proxy's process. Dropping it ends the process and its children.
-struct Process(Identity);
-
-impl Drop for Process {
-    fn drop(&mut self) {
-        // One that survives is found by the marker when the run ends.
-        let _ = self.0.kill();
-    }
-}
-
-/// Installs the proxies if they are missing.
-pub(crate) fn install() -> anyhow::Result<()> {
-    packages::ensure(&[Need::HaProxy, Need::Nginx], &say)
+    nginx: EndOnDrop,
+    haproxy: EndOnDrop,
 }
 
 impl Proxies {
@@ -123,14 +107,15 @@ fn start(
     name: &str,
     options: &[&str],
     file: &Path,
-) -> anyhow::Result<Process> {
+) -> anyhow::Result<EndOnDrop> {
     let program = packages::system_program(name)?;
     let log = file.with_file_name(format!("{name}.log"));
     let mut detached = Detached::new(&program, &log);
     let command = detached.command();
     command.args(options).arg(file);
+    // One that survives is found by it when the run ends.
     command.env(MARKER, instance::mark(workspace)?);
-    Ok(Process(detached.spawn()?))
+    detached.spawn().map(EndOnDrop)
 }
 
 /// Where the origin and the proxies to it listen.

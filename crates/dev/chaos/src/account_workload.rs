@@ -36,7 +36,6 @@ pub(crate) struct AccountWorkload<'run> {
 }
 
 /// An account whose sign-up succeeded.
-#[derive(Debug)]
 struct Account {
     person: Person,
     task: Option<String>,
@@ -132,7 +131,7 @@ impl<'run> AccountWorkload<'run> {
 
     /// Returns `None` unless the sign-up succeeded.
     fn sign_up(&self, number: u64) -> Result<Option<Person>, String> {
-        let password = random::password().map_err(|error| error.to_string())?;
+        let password = random::password();
         let tag = password.get(..8).unwrap_or_default();
         let email = format!("account{number}.{tag}@example.com");
         let body = json!({"email": email, "password": password});

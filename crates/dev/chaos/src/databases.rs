@@ -113,7 +113,7 @@ const UNSETTLED: Duration = Duration::from_secs(30);
 const RESPONSE_TIME: Duration = Duration::from_millis(500);
 
 /// The promotions and stops of standbys.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(crate) struct Failovers {
     /// When each primary that was to be replaced was killed.
     killed: Mutex<Vec<Instant>>,
@@ -122,7 +122,6 @@ pub(crate) struct Failovers {
 }
 
 /// A promotion that is complete.
-#[derive(Debug, Clone, Copy)]
 pub(crate) struct Promotion {
     /// When the primary was killed.
     pub(crate) killed: Instant,
@@ -135,7 +134,6 @@ pub(crate) struct Promotion {
 }
 
 /// A time in which the standby was stopped.
-#[derive(Debug, Clone, Copy)]
 pub(crate) struct StandbyStop {
     pub(crate) stopped: Instant,
     pub(crate) started: Instant,

@@ -37,7 +37,6 @@ use rig::duration::parse_duration;
 use rig::output::{announce_seed, verdict};
 use rig::own::{self, with_own_system};
 use rig::plan::parse_replicas;
-use rig::workspace::Workspace;
 
 use crate::report::Report;
 
@@ -108,11 +107,11 @@ fn main() -> ExitCode {
 }
 
 fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
-    let seed = arguments.seed.map_or_else(random::seed, Ok)?;
+    let seed = arguments.seed.unwrap_or_else(random::seed);
     announce_seed("chaos", seed);
     let test = |workspace: &_| run::run(workspace, arguments, seed);
     let passed = |report: &Report| report.result.passed();
-    let report = with_own_system(&Workspace::find()?, "chaos", test, passed);
+    let report = with_own_system("chaos", test, passed);
     if let Ok(report) = &report {
         report.print();
     }

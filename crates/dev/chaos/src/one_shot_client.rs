@@ -22,8 +22,8 @@ pub(crate) struct OneShotClient<'run> {
     next: AtomicUsize,
     /// Whether nothing explains a call without a response.
     is_calm: AtomicBool,
-    /// A promotion revokes all tokens.
-    failovers: &'run Failovers,
+    /// A promotion revokes all tokens. Without a standby there is none.
+    failovers: Option<&'run Failovers>,
     statistics: Mutex<Statistics>,
 }
 
@@ -41,7 +41,7 @@ pub(crate) struct Statistics {
 }
 
 impl<'run> OneShotClient<'run> {
-    pub(crate) fn new(gateways: &[String], failovers: &'run Failovers) -> Self {
+    pub(crate) fn new(gateways: &[String], failovers: Option<&'run Failovers>) -> Self {
         let client = |url: &String| Client::with_timeout(url, TIMEOUT);
         Self {
             gateways: gateways.iter().map(client).collect(),
@@ -89,9 +89,10 @@ impl<'run> OneShotClient<'run> {
         call: &Call<'_>,
         requested: Instant,
     ) -> (CallOutcome, Value) {
+        let is_explained = || self.failovers.is_some_and(|all| all.may_refuse(requested));
         match self.call(call) {
             (CallOutcome::Unexpected(response), body)
-                if response.starts_with("401") && self.failovers.may_refuse(requested) =>
+                if response.starts_with("401") && is_explained() =>
             {
                 (CallOutcome::SignedOut, body)
             }

@@ -93,7 +93,7 @@ impl Run<'_> {
             with_due: true,
         };
         let (system, gateway) = (self.system, self.gateway);
-        let client = OneShotClient::new(&system.gateways, &system.databases.failovers);
+        let client = OneShotClient::new(&system.gateways, Some(&system.databases.failovers));
         let tasks = TaskWorkload::new(profile, &client, gateway, &self.receivers, self.history)?;
         let faults = FaultInjector::plan(system, &self.receivers, self.seed, duration)?;
         let admin = &system.rig.admin;
@@ -153,7 +153,7 @@ impl Run<'_> {
             result,
             faults: faults.counts(),
             slow_stops: faults.slow_stops.load(Ordering::Relaxed),
-            unexpected_exits: self.system.rig.unexpected_exits(),
+            unexpected_exits: self.system.rig.unexpected_exits.load(Ordering::Relaxed),
             uncreated: lock(&self.history.uncreated).len(),
             accounts,
             failovers,
@@ -165,7 +165,7 @@ impl Run<'_> {
         let failovers = &self.system.databases.failovers;
         let mut results = failovers.check(tasks);
         if let Some(killed) = failovers.last_killed() {
-            let processes = self.system.rig.token_verifiers();
+            let processes: Vec<_> = self.system.rig.token_verifiers().collect();
             for user in users {
                 results.tokens += user.check_revoked(&processes, killed, &mut results.findings);
             }

@@ -7,6 +7,7 @@ use rig::programs::Source;
 use rig::system::{self, Options};
 use rig::tcp_proxy::TcpProxy;
 use rig::workspace::Workspace;
+use url::Url;
 
 use crate::{Arguments, account_workload::Recipients, databases::Databases, settings};
 
@@ -128,11 +129,9 @@ fn with_ports(url: &str, port: u16, ports: &[u16]) -> String {
     format!("{url}{separator}target_session_attrs=read-write")
 }
 
-/// The port of a loopback URL.
+/// The port that a URL names.
 pub(crate) fn port_of(url: &str) -> Option<u16> {
-    let (_, after) = url.split_once("127.0.0.1:")?;
-    let end = after.find(|character: char| !character.is_ascii_digit());
-    after.get(..end.unwrap_or(after.len()))?.parse().ok()
+    Url::parse(url).ok()?.port()
 }
 
 #[cfg(test)]

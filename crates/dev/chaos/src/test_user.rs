@@ -3,10 +3,10 @@
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-use local_stack::{process::wait_until, random};
+use local_stack::process::wait_until;
 use rig::client::{Call, Client, Person};
+use rig::process::Process;
 use rig::sync::lock;
-use rig::verifier::Verifier;
 use serde_json::{Value, json};
 
 use crate::history::{CallOutcome, Finding, Violation};
@@ -16,7 +16,6 @@ use crate::one_shot_client::OneShotClient;
 const NOTICE_LIMIT: Duration = Duration::from_secs(10);
 
 /// A user with a token.
-#[derive(Debug)]
 pub(crate) struct TestUser {
     pub(crate) email: String,
     password: String,
@@ -27,9 +26,7 @@ pub(crate) struct TestUser {
 impl TestUser {
     /// Signs a user up, with retries.
     pub(crate) fn sign_up(gateway: &str, name: &str) -> anyhow::Result<Self> {
-        let email = format!("{name}.{}@example.com", random::tag()?);
-        let password = random::password()?;
-        Self::new(|| Client::new(gateway).sign_up(&email, &password))
+        Self::new(|| Client::new(gateway).sign_up_new(name))
     }
 
     /// Signs a user in, with retries.
@@ -99,7 +96,7 @@ impl TestUser {
     /// Checks that no process accepts a token that was requested before `revoked`. Returns the number of tokens.
     pub(crate) fn check_revoked(
         &self,
-        processes: &[Verifier],
+        processes: &[&Process],
         revoked: Instant,
         findings: &mut Vec<Finding>,
     ) -> usize {

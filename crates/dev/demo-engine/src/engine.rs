@@ -21,7 +21,8 @@ pub(crate) struct Engine {
     control: Mutex<Control>,
     pub(crate) journal: Journal,
     pub(crate) users: Mutex<Users>,
-    pub(crate) failed_first: FailedFirst,
+    /// How often each URL with `failFirst` has failed.
+    failed_first: Mutex<HashMap<String, u32>>,
     /// The bearer token that erasure calls must carry, if one is configured.
     pub(crate) token: Option<Secret>,
     stopping: CancellationToken,
@@ -75,18 +76,10 @@ impl Engine {
                 .json(json!({"message": "The demo engine simulates an outage."}))
         })
     }
-}
 
-/// How often each URL with `failFirst` has failed.
-#[derive(Default)]
-pub(crate) struct FailedFirst {
-    by_url: Mutex<HashMap<String, u32>>,
-}
-
-impl FailedFirst {
     /// Returns whether this call of the URL is one of the first `times`, which fail.
-    pub(crate) fn fails(&self, url: &str, times: u32) -> bool {
-        let mut by_url = self.by_url.lock();
+    pub(crate) fn fails_first(&self, url: &str, times: u32) -> bool {
+        let mut by_url = self.failed_first.lock();
         if by_url.len() >= MAX_COUNTED_URLS && !by_url.contains_key(url) {
             by_url.clear();
         }
@@ -103,10 +96,10 @@ mod tests {
 
     #[test]
     fn only_the_first_calls_of_a_url_fail() {
-        let failed_first = FailedFirst::default();
-        let fails: Vec<bool> = (0..4).map(|_| failed_first.fails("/a", 2)).collect();
+        let engine = Engine::default();
+        let fails: Vec<bool> = (0..4).map(|_| engine.fails_first("/a", 2)).collect();
         assert_eq!(fails, [true, true, false, false]);
-        assert!(failed_first.fails("/b", 1));
-        assert!(!failed_first.fails("/c", 0));
+        assert!(engine.fails_first("/b", 1));
+        assert!(!engine.fails_first("/c", 0));
     }
 }

@@ -68,9 +68,7 @@ async fn webhook(
             return HttpResponse::BadRequest().json(json!({ "message": message }));
         }
     };
-    let fails = engine
-        .failed_first
-        .fails(&request.uri().to_string(), behaviour.fail_first);
+    let fails = engine.fails_first(&request.uri().to_string(), behaviour.fail_first);
     engine.pause(behaviour.delay).await;
     if behaviour.hang {
         engine.pause(MAX_HANG).await;

@@ -5,10 +5,10 @@ use std::time::Duration;
 use std::{env, fs};
 
 use anyhow::{Context, ensure};
+use local_stack::ports;
 use local_stack::process::succeeds;
-use local_stack::{ports, random};
 
-use super::demo::{Target, story};
+use super::demo::{self, Target};
 use rig::client::Client;
 use rig::interrupt;
 use rig::output::{say, verdict};
@@ -40,12 +40,11 @@ pub(crate) fn run() -> anyhow::Result<ExitCode> {
 
 fn test(composed: &Composed<'_>) -> anyhow::Result<()> {
     composed.up()?;
-    story::run(&composed.target()?)?;
+    demo::tell(&composed.target()?)?;
 
     say("checking that a user still exists after a restart");
     let client = Client::printing(&composed.gateway());
-    let email = format!("stays.{}@example.com", random::tag()?);
-    let user = client.sign_up(&email, &random::password()?)?;
+    let user = client.sign_up_new("stays")?;
     composed.compose(&["down"])?;
     composed.up()?;
     client.sign_in(&user.email, &user.password).map(drop)

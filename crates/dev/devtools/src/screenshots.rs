@@ -28,7 +28,6 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
-    let base = Workspace::find()?;
     let take = |workspace: &_| {
         packages::ensure(&[Need::Chromium, Need::ChromeDriver], &say)?;
         let (profile, test) = if arguments.measure {
@@ -40,9 +39,9 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         let options = Options::own(Source::Build(profile));
         // The test finds it by its file.
         System::plan(workspace, &options)?.start()?;
-        run_test(&base, &arguments.out, test)
+        run_test(workspace, &arguments.out, test)
     };
-    with_own_system(&base, "screenshots", take, |()| true)?;
+    with_own_system("screenshots", take, |()| true)?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -1,6 +1,6 @@
 //! `cargo xtask test`: runs the tests on private servers.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, ExitStatus, Stdio};
 use std::time::Instant;
 
@@ -30,26 +30,26 @@ pub(crate) fn run(arguments: &[String]) -> anyhow::Result<ExitCode> {
     let mut command = runner(&workspace, arguments)?;
 
     // A killed run leaves its servers.
-    Servers::discard(&workspace.test_servers())?;
-    let status = run_on_servers(&workspace, &mut command);
-    if let Err(error) = Servers::discard(&workspace.test_servers()) {
+    let folder = workspace.local().join("test-servers");
+    Servers::discard(&folder)?;
+    let status = run_on_servers(&folder, &mut command);
+    if let Err(error) = Servers::discard(&folder) {
         errln!("stopping the test servers: {error}");
     }
     Ok(exit_code(status?))
 }
 
-fn run_on_servers(workspace: &Workspace, command: &mut Command) -> anyhow::Result<ExitStatus> {
-    let file = start_servers(workspace)?;
+fn run_on_servers(folder: &Path, command: &mut Command) -> anyhow::Result<ExitStatus> {
+    let file = start_servers(folder)?;
     interrupt::check()?;
     let child = command.env(TEST_SERVERS_VARIABLE, &file).spawn();
     interrupt::wait_for(child.context("running the tests")?)
 }
 
 /// Starts the servers. Returns the path of their description.
-fn start_servers(workspace: &Workspace) -> anyhow::Result<PathBuf> {
+fn start_servers(folder: &Path) -> anyhow::Result<PathBuf> {
     let start = Instant::now();
-    let folder = workspace.test_servers();
-    let servers = Servers::start(&folder, Parts::Both, Layout::SINGLE, &say)?;
+    let servers = Servers::start(folder, Parts::Both, Layout::SINGLE, &say)?;
     let description = servers.description();
     // Roles belong to the whole server. Creating them here saves concurrent tests from conflicts.
     bootstrap::run(

@@ -11,15 +11,6 @@ use crate::private::{self, failed};
 use crate::process::output_of;
 use crate::{Postgres, client};
 
-/// How a server continues from a copy of its files.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Recovery {
-    /// As after a power failure.
-    Crash,
-    /// By recovery to a point in time: on a new timeline.
-    NewTimeline,
-}
-
 /// Returns a dump of the database in the custom format.
 pub fn dump(url: &str) -> Result<Vec<u8>> {
     let mut command = client::command("pg_dump", url)?;
@@ -43,12 +34,14 @@ impl Postgres {
         copy(&self.data, &self.files_copy())
     }
 
-    /// Replaces all files of the server, which must have been stopped, by the copy.
-    pub fn restore_files(&self, recovery: Recovery) -> Result<()> {
-        copy(&self.files_copy(), &self.data)?;
-        if recovery == Recovery::Crash {
-            return Ok(());
-        }
+    /// Replaces all files of the server, which must have been stopped, by the copy. It continues as after a power failure.
+    pub fn restore_files(&self) -> Result<()> {
+        copy(&self.files_copy(), &self.data)
+    }
+
+    /// The same, and it continues by recovery to a point in time: on a new timeline.
+    pub fn recover_files(&self) -> Result<()> {
+        self.restore_files()?;
         let signal = self.data.join("recovery.signal");
         fs::write(&signal, "").with_context(failed("writing", &signal))?;
         self.give_to_user(&signal)?;

@@ -4,8 +4,6 @@ use std::net::{Ipv4Addr, TcpListener};
 
 use anyhow::{Result, bail};
 
-use crate::random;
-
 /// Below Linux' range for outgoing connections, so that no outgoing connection takes the port of a server
 /// while the server is down.
 const FROM: u16 = 15_000;
@@ -35,13 +33,12 @@ pub fn prefer(preferred: u16) -> Result<u16> {
     if is_free(preferred) {
         return Ok(preferred);
     }
-    let [port] = free::<1>()?;
-    Ok(port)
+    free().map(|[port]| port)
 }
 
 fn bind_any() -> Result<(u16, TcpListener)> {
     for _ in 0..1000 {
-        let port = FROM + u16::from_be_bytes(random::bytes()?) % (TO - FROM);
+        let port = rand::random_range(FROM..TO);
         if let Ok(listener) = TcpListener::bind((Ipv4Addr::LOCALHOST, port)) {
             return Ok((port, listener));
         }

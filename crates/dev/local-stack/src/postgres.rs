@@ -108,7 +108,13 @@ impl Postgres {
 
     /// Waits until the server accepts connections, at most a minute. The error has the end of its log.
     pub fn wait_ready(&self) -> Result<()> {
-        let accepts = || self.accepts_connections();
+        let accepts = || {
+            packages::postgres_client("pg_isready").is_ok_and(|program| {
+                let mut command = Command::new(program);
+                command.args(["--quiet", "--host=127.0.0.1", "--timeout=2"]);
+                succeeds(command.arg(format!("--port={}", self.port)))
+            })
+        };
         self.pid_file().wait_ready("Postgres", READY_LIMIT, accepts)
     }
 
@@ -269,14 +275,6 @@ impl Postgres {
             command.env_remove(name);
         }
         run_as(command, self.user.as_ref());
-    }
-
-    fn accepts_connections(&self) -> bool {
-        packages::postgres_client("pg_isready").is_ok_and(|program| {
-            let mut command = Command::new(program);
-            command.args(["--quiet", "--host=127.0.0.1", "--timeout=2"]);
-            succeeds(command.arg(format!("--port={}", self.port)))
-        })
     }
 }
 

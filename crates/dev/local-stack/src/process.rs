@@ -93,6 +93,16 @@ impl Identity {
     }
 }
 
+/// Ends a process and its descendants when it is dropped. One that survives is not looked for again.
+#[derive(Debug)]
+pub struct EndOnDrop(pub Identity);
+
+impl Drop for EndOnDrop {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+    }
+}
+
 /// A process and all its descendants.
 pub fn family(root: i32, stats: &[Stat]) -> Vec<&Stat> {
     let mut family: Vec<&Stat> = stats.iter().filter(|stat| stat.pid == root).collect();

@@ -98,7 +98,15 @@ impl RabbitMq {
 
     /// Waits until AMQP and the management API are available, at most two minutes. The error has the end of its log.
     pub fn wait_ready(&self) -> Result<()> {
-        let accepts = || self.is_amqp_ready() && self.is_management_ready();
+        let authorization = self.description().authorization();
+        let request = format!(
+            "GET /api/vhosts HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: {authorization}\r\nConnection: close\r\n\r\n"
+        );
+        // The first answer to the protocol header of AMQP is a frame on channel 0.
+        let accepts = || {
+            answers(self.ports.amqp, b"AMQP\x00\x00\x09\x01", &[1, 0, 0])
+                && answers(self.ports.management, request.as_bytes(), b"HTTP/1.1 200")
+        };
         self.pid_file().wait_ready("RabbitMQ", READY_LIMIT, accepts)
     }
 
@@ -274,19 +282,6 @@ impl RabbitMq {
             // Makes the start script replace itself by the server instead of waiting for it.
             ("RUNNING_UNDER_SYSTEMD", "true".to_owned()),
         ]);
-    }
-
-    /// Sends the protocol header and expects any frame on channel 0.
-    fn is_amqp_ready(&self) -> bool {
-        answers(self.ports.amqp, b"AMQP\x00\x00\x09\x01", &[1, 0, 0])
-    }
-
-    fn is_management_ready(&self) -> bool {
-        let authorization = self.description().authorization();
-        let request = format!(
-            "GET /api/vhosts HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: {authorization}\r\nConnection: close\r\n\r\n"
-        );
-        answers(self.ports.management, request.as_bytes(), b"HTTP/1.1 200")
     }
 }
 

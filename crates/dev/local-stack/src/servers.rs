@@ -56,13 +56,13 @@ impl State {
             durability: layout.durability,
             postgres_port,
             standby_port: layout.standby.then_some(standby_port),
-            postgres_password: random::password()?,
+            postgres_password: random::password(),
             rabbitmq_ports,
-            rabbitmq_password: random::password()?,
+            rabbitmq_password: random::password(),
             rabbitmq_node: format!("local-{}@localhost", random::short_hash(folder)),
             rabbitmq_peers: peers.collect::<Result<_>>()?,
-            rabbitmq_cookie: random::password()?,
-            role_passwords: Roles::random_passwords()?,
+            rabbitmq_cookie: random::password(),
+            role_passwords: Roles::random_passwords(),
         })
     }
 

@@ -4,6 +4,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, anyhow, bail, ensure};
+use local_stack::random;
 use serde_json::{Value, json};
 use ureq::Agent;
 use ureq::http::Request;
@@ -28,7 +29,7 @@ pub struct Client {
 }
 
 /// A user with a token.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct Person {
     /// The address, which is the username, too.
     pub email: String,
@@ -177,6 +178,12 @@ impl Client {
         person(email, password, &response.expect(200)?)
     }
 
+    /// Signs a user up whose address begins with this name.
+    pub fn sign_up_new(&self, name: &str) -> anyhow::Result<Person> {
+        let email = format!("{name}.{}@example.com", random::tag());
+        self.sign_up(&email, &random::password())
+    }
+
     /// Signs a user in.
     pub fn sign_in(&self, username: &str, password: &str) -> anyhow::Result<Person> {
         let response = self.try_sign_in(username, password)?;
@@ -187,6 +194,33 @@ impl Client {
     pub fn try_sign_in(&self, username: &str, password: &str) -> anyhow::Result<Response> {
         let body = json!({"username": username, "password": password});
         self.call(&Call::new("POST", "/user/auth").body(body))
+    }
+
+    /// Creates a task of which one person is the requester and the approver. Returns its identifier.
+    pub fn create_task(&self, token: &str, title: &str, person: &str) -> anyhow::Result<String> {
+        let task = json!({"title": title, "requester": person, "approver": person});
+        let created = self.post("/people-task/tasks", token, task)?;
+        created.text("/id").map(str::to_owned)
+    }
+
+    /// Registers a webhook of a task.
+    pub fn register_webhook(&self, token: &str, task: &str, url: &str) -> anyhow::Result<()> {
+        let webhook = json!({"taskId": task, "url": url});
+        self.post("/people-task/webhooks", token, webhook).map(drop)
+    }
+
+    /// Approves a task.
+    pub fn approve(&self, token: &str, task: &str) -> anyhow::Result<()> {
+        let path = format!("/people-task/tasks/{task}/approve");
+        self.put(&path, token, json!({})).map(drop)
+    }
+
+    /// Starts the deletion of a user as an administrator. Returns the path of its status.
+    pub fn start_deletion(&self, token: &str, user: &str) -> anyhow::Result<String> {
+        let path = format!("/users/{user}");
+        let deletion = self.delete(&path, token)?;
+        let ticket = deletion.text("/ticket")?;
+        Ok(format!("{path}/delete-status/{ticket}"))
     }
 
     /// The items that the demo engine has received and that match a query, the oldest first.

@@ -6,15 +6,17 @@ use std::process::{Child, Stdio};
 use anyhow::{Context as _, ensure};
 use local_stack::client;
 
+use crate::system::System;
+
 const HELD: &str = "held";
 
 /// The locks of one transaction. Dropping it ends the transaction.
 pub struct HeldLock(Child);
 
 impl HeldLock {
-    /// Runs statements in a transaction, and returns when they have their locks.
-    pub fn acquire(url: &str, statements: &str) -> anyhow::Result<Self> {
-        let mut psql = client::psql(url)?;
+    /// Runs statements in a transaction as the superuser, and returns when they have their locks.
+    pub fn acquire(system: &System, statements: &str) -> anyhow::Result<Self> {
+        let mut psql = client::psql(&system.backing.admin_url)?;
         let session = psql.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
         let mut lock = Self(session.context("running psql")?);
         let input = lock.0.stdin.as_mut().context("psql has no input")?;

@@ -43,7 +43,7 @@ impl Instance {
         private::create_reachable_folder(folder)?;
         let place = fs::metadata(folder).context("finding the folder of the system")?;
         let instance = Self {
-            id: random::password()?,
+            id: random::password(),
             device: place.dev(),
             inode: place.ino(),
         };

@@ -33,5 +33,4 @@ pub mod sync;
 pub mod system;
 pub mod tcp_proxy;
 pub mod transcript;
-pub mod verifier;
 pub mod workspace;

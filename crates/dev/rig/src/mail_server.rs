@@ -114,7 +114,9 @@ fn converse(mut stream: BufReader<TcpStream>, state: &Mutex<State>) -> io::Resul
         let command = line.get(..4).unwrap_or_default().to_uppercase();
         if command == "RCPT" {
             mail.to.push(address(&line));
-            be_silent(&line, state);
+            // It waits while there is no reply for this recipient.
+            let silent_for = Arc::clone(&lock(state).silent_for);
+            silent_for.wait_while(|part| part.is_some_and(|part| line.contains(part)));
         }
         if let Some(refusal) = refused(&command, &mail, state) {
             response = refusal;
@@ -134,12 +136,6 @@ fn converse(mut stream: BufReader<TcpStream>, state: &Mutex<State>) -> io::Resul
             other => reply(other).to_owned(),
         };
     }
-}
-
-/// Waits while there is no reply for this recipient.
-fn be_silent(line: &str, state: &Mutex<State>) {
-    let silent_for = Arc::clone(&lock(state).silent_for);
-    silent_for.wait_while(|part| part.is_some_and(|part| line.contains(part)));
 }
 
 /// The reply to a command that changes nothing.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use std::{env, thread};
 
 use anyhow::{Context as _, bail};
-use local_stack::process::{Detached, Identity};
+use local_stack::process::{Detached, EndOnDrop, Identity};
 use local_stack::{Servers, Stop, private};
 
 use crate::output::say;
@@ -34,17 +34,17 @@ pub fn run(main: impl FnOnce() -> anyhow::Result<ExitCode>) -> ExitCode {
 /// Runs a test that starts a system of its own in `.local/<folder>`, and removes the system before and after it. Logs and
 /// data stay after a test that failed by itself. Concurrent runs wait for each other.
 pub fn with_own_system<T>(
-    base: &Workspace,
     folder: &str,
     test: impl FnOnce(&Workspace) -> anyhow::Result<T>,
     passed: impl FnOnce(&T) -> bool,
 ) -> anyhow::Result<T> {
+    let base = Workspace::find()?;
     interrupt::watch()?;
-    let _lock = base.lock_folder(folder)?;
+    let _lock = base.lock(folder)?;
     let workspace = base.aside(folder);
     // A killed run leaves its system.
     remove(&workspace)?;
-    let _watchdog = Watchdog::start(base, folder)?;
+    let _watchdog = start_watchdog(&base, folder)?;
     let outcome = test(&workspace);
     say("stopping everything");
     let has_logs = workspace.local().join("log").is_dir();
@@ -84,30 +84,19 @@ fn kill_processes(workspace: &Workspace) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// A second process, which removes the system of this run if this process is killed. Dropping it ends the process.
-struct Watchdog(Identity);
-
-impl Watchdog {
-    /// Watches this process, whose system is in `folder`.
-    fn start(base: &Workspace, folder: &str) -> anyhow::Result<Self> {
-        let pid = i32::try_from(std::process::id()).context("reading this process's pid")?;
-        let this = Identity::of(pid).context("this process has no identity")?;
-        let program = env::current_exe().context("finding this program")?;
-        let mut detached = Detached::new(&program, Path::new("/dev/null"));
-        detached
-            .command()
-            .current_dir(base.root())
-            .args([WATCHDOG, folder])
-            .args([this.pid.to_string(), this.start_time.to_string()]);
-        Ok(Self(detached.spawn()?))
-    }
-}
-
-impl Drop for Watchdog {
-    fn drop(&mut self) {
-        // One that survives finds nothing to clean up and exits.
-        let _ = self.0.kill();
-    }
+/// Starts a second process, which removes the system of this run in `folder` if this process is killed. One that survives
+/// its end finds nothing to clean up and exits.
+fn start_watchdog(base: &Workspace, folder: &str) -> anyhow::Result<EndOnDrop> {
+    let pid = i32::try_from(std::process::id()).context("reading this process's pid")?;
+    let this = Identity::of(pid).context("this process has no identity")?;
+    let program = env::current_exe().context("finding this program")?;
+    let mut detached = Detached::new(&program, Path::new("/dev/null"));
+    detached
+        .command()
+        .current_dir(base.root())
+        .args([WATCHDOG, folder])
+        .args([this.pid.to_string(), this.start_time.to_string()]);
+    detached.spawn().map(EndOnDrop)
 }
 
 /// Does the work of the second process: waits for the end of the run, and stops what it left behind.
@@ -124,7 +113,7 @@ fn watch(arguments: &[String]) -> anyhow::Result<ExitCode> {
     }
     let base = Workspace::find()?;
     // Another run cleans up its own system; the lock keeps this run from mistaking it for remains.
-    let _lock = base.lock_folder(folder)?;
+    let _lock = base.lock(folder)?;
     kill(&base.aside(folder))?;
     Ok(ExitCode::SUCCESS)
 }

@@ -34,52 +34,45 @@ const ENGINE_ORIGINS: &str =
 pub type Replicas = BTreeMap<String, usize>;
 
 /// The programs in the order in which they start. Those of one stage start together.
-const PROGRAMS: [(&str, Kind, u8); 7] = [
-    ("demo-engine", Kind::Engine, 0),
-    ("user-service", Kind::Service, 0),
-    ("people-task-service", Kind::Service, 1),
-    ("deletion-worker", Kind::Worker, 1),
-    ("notification-worker", Kind::Worker, 1),
-    ("webhook-worker", Kind::Worker, 1),
-    ("gateway", Kind::Gateway, 2),
+const PROGRAMS: [(&str, u8); 7] = [
+    (ENGINE, 0),
+    ("user-service", 0),
+    ("people-task-service", 1),
+    ("deletion-worker", 1),
+    ("notification-worker", 1),
+    ("webhook-worker", 1),
+    (GATEWAY, 2),
 ];
+
+const ENGINE: &str = "demo-engine";
+const GATEWAY: &str = "gateway";
 
 /// The names of all programs.
 pub(crate) fn names() -> impl Iterator<Item = &'static str> {
-    PROGRAMS.into_iter().map(|(name, ..)| name)
+    PROGRAMS.into_iter().map(|(name, _)| name)
 }
 
 /// The names by which [`ALL_SERVICES`] is started.
 pub(crate) fn names_of_services() -> impl Iterator<Item = &'static str> {
-    let programs = PROGRAMS.into_iter();
-    let services = programs.filter(|(_, kind, _)| matches!(kind, Kind::Service | Kind::Worker));
-    services.map(|(name, ..)| name)
+    names().filter(|name| ![ENGINE, GATEWAY].contains(name))
 }
 
 /// The last stage.
 pub(crate) const LAST_STAGE: u8 = 2;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
-    Gateway,
-    Service,
-    Worker,
-    Engine,
-}
-
 /// Parses `process=n`.
 pub fn parse_replicas(text: &str) -> anyhow::Result<(String, usize)> {
     let (name, count) = text.split_once('=').context("expected process=number")?;
-    let Some((_, kind, _)) = PROGRAMS.iter().find(|(program, ..)| *program == name) else {
-        let known = PROGRAMS.map(|(program, ..)| program).join(", ");
+    if !names().any(|program| program == name) {
+        let known = PROGRAMS.map(|(program, _)| program).join(", ");
         bail!("there is no process {name}; expected one of {known}");
-    };
+    }
     let count: usize = count
         .parse()
         .with_context(|| format!("{count} is not a number"))?;
     ensure!((1..=20).contains(&count), "expected a number from 1 to 20");
     ensure!(
-        *kind != Kind::Engine || count == 1,
+        name != ENGINE || count == 1,
         "the demo engine can run only once, because it keeps what it received in memory"
     );
     Ok((name.to_owned(), count))
@@ -220,14 +213,14 @@ fn assign_ports(replicas: &Replicas, gateway_port: u16) -> anyhow::Result<Vec<Pr
     let free = ports::several(count * 2)?;
     let mut free = free.into_iter().filter(|port| *port != gateway_port);
     let mut first_gateway = Some(gateway_port);
-    for (program, kind, stage) in PROGRAMS {
+    for (program, stage) in PROGRAMS {
         for replica in 1..=replicas.get(program).copied().unwrap_or(1) {
-            let api = match kind {
-                Kind::Worker => None,
-                Kind::Gateway => first_gateway.take().or_else(|| free.next()),
-                Kind::Service | Kind::Engine => free.next(),
+            let api = match program {
+                GATEWAY => first_gateway.take().or_else(|| free.next()),
+                worker if worker.ends_with("-worker") => None,
+                _ => free.next(),
             };
-            let metrics = (kind != Kind::Engine).then(|| free.next()).flatten();
+            let metrics = (program != ENGINE).then(|| free.next()).flatten();
             let mut variables = Variables::new();
             let mut listen = |name, port: u16| {
                 variables.insert(name, format!("127.0.0.1:{port}"));

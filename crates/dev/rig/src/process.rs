@@ -8,6 +8,7 @@ use local_stack::process::{Identity, wait_until};
 use local_stack::{Servers, Stop};
 use nix::sys::signal::Signal;
 
+use crate::client::{Call, Client};
 use crate::instance::{self, Variables};
 use crate::interrupt;
 use crate::output::say;
@@ -76,6 +77,17 @@ impl Process {
         if let Some(identity) = self.identity() {
             identity.signal(which);
         }
+    }
+
+    /// Whether it refuses an access token, if it is one of [`crate::system::System::token_verifiers`].
+    pub fn refuses(&self, token: &str) -> bool {
+        let path = match self.program {
+            "user-service" => "/user",
+            _ => "/people-task/tasks",
+        };
+        let client = Client::of_process(self.url.as_deref().unwrap_or_default());
+        let response = client.once(&Call::new("GET", path).token(token));
+        response.is_ok_and(|(status, ..)| status == 401)
     }
 
     /// Kills it without waiting for its end. It stays stopped.

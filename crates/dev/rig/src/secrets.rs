@@ -1,11 +1,12 @@
 //! Keys and passwords of the local system. They are created once, and only their owner can read them.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use local_stack::{Roles, private, random};
 use pem::{EncodeConfig, LineEnding, Pem};
+use serde_json::json;
 
 use crate::workspace::Workspace;
 
@@ -36,12 +37,14 @@ pub struct Secrets {
 impl Secrets {
     /// Reads the secrets, and creates those that are missing.
     pub fn prepare(workspace: &Workspace) -> anyhow::Result<Self> {
+        let folder = workspace.local().join("secrets");
         let key = |name: &str| {
-            read_or_create(workspace, name, ed25519_pem).map(|_| workspace.secret(name))
+            let file = folder.join(name);
+            read_or_create(&file, ed25519_pem).map(|_| file)
         };
-        let password = |name: &str| read_or_create(workspace, name, random::password);
-        let roles = read_or_create(workspace, "database-roles.json", || {
-            Ok(serde_json::to_string(&Roles::random_passwords()?)?)
+        let password = |name: &str| read_or_create(&folder.join(name), random::password);
+        let roles = read_or_create(&folder.join("database-roles.json"), || {
+            json!(Roles::random_passwords()).to_string()
         })?;
         Ok(Self {
             token_signing_key: key("token-signing-key.pem")?,
@@ -49,8 +52,8 @@ impl Secrets {
             admin_password: password("admin-password")?,
             engine_token: password("engine-token")?,
             task_mail_key: password("task-mail-key")?,
-            webhook_header_keys: read_or_create(workspace, "webhook-header-keys", || {
-                Ok(random::password()? + &random::password()?)
+            webhook_header_keys: read_or_create(&folder.join("webhook-header-keys"), || {
+                random::password() + &random::password()
             })?,
             external_roles: serde_json::from_str(&roles)
                 .context("reading the database roles' passwords")?,
@@ -58,25 +61,20 @@ impl Secrets {
     }
 }
 
-fn read_or_create(
-    workspace: &Workspace,
-    name: &str,
-    create: impl FnOnce() -> anyhow::Result<String>,
-) -> anyhow::Result<String> {
-    let path = workspace.secret(name);
-    if let Ok(text) = fs::read_to_string(&path) {
+fn read_or_create(path: &Path, create: impl FnOnce() -> String) -> anyhow::Result<String> {
+    if let Ok(text) = fs::read_to_string(path) {
         return Ok(text.trim().to_owned());
     }
-    let text = create()?;
-    private::write(&path, text.as_bytes())?;
+    let text = create();
+    private::write(path, text.as_bytes())?;
     Ok(text)
 }
 
-fn ed25519_pem() -> anyhow::Result<String> {
+fn ed25519_pem() -> String {
     let mut der = PKCS8_ED25519.to_vec();
-    der.extend(random::bytes::<32>()?);
+    der.extend(rand::random::<[u8; 32]>());
     let config = EncodeConfig::new().set_line_ending(LineEnding::LF);
-    Ok(pem::encode_config(&Pem::new("PRIVATE KEY", der), config))
+    pem::encode_config(&Pem::new("PRIVATE KEY", der), config)
 }
 
 #[cfg(test)]
@@ -85,12 +83,12 @@ mod tests {
 
     #[test]
     fn a_key_is_48_bytes_of_pkcs8_version_1() {
-        let text = ed25519_pem().unwrap();
+        let text = ed25519_pem();
         let parsed = pem::parse(&text).unwrap();
         assert_eq!(parsed.tag(), "PRIVATE KEY");
         assert_eq!(parsed.contents().len(), 48);
         assert!(parsed.contents().starts_with(&PKCS8_ED25519));
         assert!(text.ends_with("-----END PRIVATE KEY-----\n"));
-        assert_ne!(text, ed25519_pem().unwrap());
+        assert_ne!(text, ed25519_pem());
     }
 }

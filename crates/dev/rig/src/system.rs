@@ -88,7 +88,8 @@ pub struct System {
     /// The programs by their names.
     pub programs: Programs,
     later: &'static [&'static str],
-    unexpected_exits: AtomicUsize,
+    /// How many processes were restarted because they had exited.
+    pub unexpected_exits: AtomicUsize,
 }
 
 impl System {
@@ -96,10 +97,7 @@ impl System {
     /// The caller removes all of it: see [`crate::own::with_own_system`].
     pub fn plan(workspace: &Workspace, options: &Options<'_>) -> anyhow::Result<Self> {
         let port = match options.layout {
-            Some(_) => {
-                let [port] = ports::free()?;
-                port
-            }
+            Some(_) => ports::free().map(|[port]| port)?,
             None => plan::gateway_port(options.port)?,
         };
         // The compiler needs nothing else.
@@ -174,6 +172,13 @@ impl System {
         let mut all = self.processes.iter();
         let found = all.find(|process| process.name == name);
         found.with_context(|| format!("there is no {name}"))
+    }
+
+    /// The processes that verify access tokens.
+    pub fn token_verifiers(&self) -> impl Iterator<Item = &Process> {
+        const VERIFIERS: [&str; 3] = ["gateway", "user-service", "people-task-service"];
+        let processes = self.processes.iter();
+        processes.filter(|process| VERIFIERS.contains(&process.program))
     }
 
     /// The private servers.
@@ -298,11 +303,6 @@ impl System {
             }
         }
         Ok(())
-    }
-
-    /// How many processes were restarted because they had exited.
-    pub fn unexpected_exits(&self) -> usize {
-        self.unexpected_exits.load(Ordering::Relaxed)
     }
 
     /// Fails if a process has ended by itself.

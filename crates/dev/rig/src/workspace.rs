@@ -23,16 +23,6 @@ pub enum Profile {
     Release,
 }
 
-impl Profile {
-    fn name(self) -> &'static str {
-        match self {
-            Self::Dev => "dev",
-            Self::Image => "image",
-            Self::Release => "release",
-        }
-    }
-}
-
 /// The folders of the project and of one system.
 #[derive(Debug, Clone)]
 pub struct Workspace {
@@ -85,23 +75,15 @@ impl Workspace {
         self.local().join("servers")
     }
 
-    /// The data of the servers for tests.
-    pub fn test_servers(&self) -> PathBuf {
-        self.local().join("test-servers")
-    }
-
     /// The log of a process.
     pub fn log(&self, process: &str) -> PathBuf {
         self.local().join("log").join(format!("{process}.log"))
     }
 
-    /// The file of a key or password.
-    pub fn secret(&self, name: &str) -> PathBuf {
-        self.local().join("secrets").join(name)
-    }
-
-    /// Waits until no other command of this name is running here. Dropping the returned file releases the lock.
-    pub fn lock(&self, name: &str) -> anyhow::Result<File> {
+    /// Waits until no other command is running here whose folder has the same first part, which is the command's name.
+    /// Dropping the returned file releases the lock.
+    pub fn lock(&self, folder: &str) -> anyhow::Result<File> {
+        let name = folder.split('/').next().unwrap_or_default();
         let path = self.local().join(format!("{name}.lock"));
         let failed = || format!("locking {}", path.display());
         private::create_reachable_folder(&self.local())?;
@@ -111,11 +93,6 @@ impl Workspace {
             file.lock().with_context(failed)?;
         }
         Ok(file)
-    }
-
-    /// Waits until no other command uses this folder for its system. Dropping the returned file releases the lock.
-    pub fn lock_folder(&self, folder: &str) -> anyhow::Result<File> {
-        self.lock(folder.split('/').next().unwrap_or_default())
     }
 
     /// Cargo in the folder of the sources.
@@ -143,7 +120,8 @@ impl Workspace {
         profile: Profile,
     ) -> anyhow::Result<BTreeMap<String, PathBuf>> {
         let mut command = self.cargo();
-        command.args(["build", "--workspace", "--profile", profile.name()]);
+        let profile = format!("{profile:?}").to_lowercase();
+        command.args(["build", "--workspace", "--profile", &profile]);
         for program in programs {
             command.args(["--bin", program]);
         }

@@ -1,6 +1,5 @@
 //! Figures and how they are printed.
 
-pub(crate) mod markdown;
 pub(crate) mod plots;
 pub(crate) mod table;
 
@@ -83,22 +82,14 @@ pub(crate) struct Point {
     pub(crate) y: f64,
 }
 
-#[derive(Debug)]
+#[derive(Default)]
 pub(crate) struct Figures {
-    scenario: String,
+    pub(crate) scenario: String,
     pub(crate) figures: Vec<Figure>,
     pub(crate) points: Vec<Point>,
 }
 
 impl Figures {
-    pub(crate) fn new(scenario: &str) -> Self {
-        Self {
-            scenario: scenario.to_owned(),
-            figures: Vec::new(),
-            points: Vec::new(),
-        }
-    }
-
     pub(crate) fn point(&mut self, plot: Plot, series: &str, x: f64, y: f64) {
         self.points.push(Point {
             plot,
@@ -222,6 +213,11 @@ impl Spread {
             longest: at(100),
         }
     }
+}
+
+/// How long calls took, from when they were due.
+pub(crate) fn durations(calls: &[Call]) -> Spread {
+    Spread::of(calls.iter().map(Call::latency))
 }
 
 /// Calls per second, from the first one that was due to the last response.

@@ -28,7 +28,7 @@ const DESCRIPTION: usize = 42;
 pub(crate) async fn run(context: &mut Context, figures: &mut Figures) -> anyhow::Result<()> {
     let count = context.pick(200_000, 10_000);
     let leaver = context.sign_up()?;
-    let admin = context.sign_in_admin()?;
+    let admin = context.system.rig.sign_in_admin()?.token;
     let pause = tokio::time::sleep(ALONE).map(Ok);
     let (alone, ()) = read_beside(context, pause).await?;
     let by_hand = delete_by_hand(context, &leaver, count).await?;

@@ -8,13 +8,14 @@ use crate::context::Context;
 use crate::decisions::{Decided, approve, burst, finish, measure, prepare, start_afresh};
 use crate::http::load::{Call, Pace};
 use crate::http::receiver::{Behaviour, Receiver};
-use crate::report::{Figures, Limit, Spread, per_second, rate};
+use crate::report::{Figures, Limit, durations, per_second, rate};
 use crate::system::WORKER;
 use crate::system::database::WRITE;
 
 /// Decisions a second that the system handles easily.
 pub(crate) const RATE: f64 = 20.0;
 const FAN_OUT: usize = 10;
+const DECISIONS: &str = "decisions and webhooks";
 /// What a report or a dump does to see the same rows all the time.
 const SNAPSHOT: &str = "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ; SELECT 1;";
 
@@ -30,9 +31,9 @@ pub(super) async fn decisions(context: &mut Context, figures: &mut Figures) -> a
     let limit = [context.limit(WRITE).await?];
     figures.add_beside("decisions accepted", decided.accepted(), "/s", &limit);
     figures.add_beside("webhooks, end to end", decided.delivered(), "/s", &limit);
-    figures.add_spread("duration of a call", decided.calls());
+    figures.add_spread("duration of a call", durations(&decided.calls));
     figures.add_spread("decision to receiver", decided.latencies());
-    decided.add_shares(figures);
+    figures.add_shares(DECISIONS, &decided.before.0, &decided.after.0);
     decided.add_repeated(figures);
     let wal = (prepared.wal - before.wal) / count as f64;
     figures.add("log of a task with a webhook", wal, "bytes");
@@ -60,7 +61,7 @@ pub(super) async fn fan_out(context: &mut Context, figures: &mut Figures) -> any
     let limit = [context.limit(WRITE).await?];
     figures.add_beside("webhooks, end to end", decided.delivered(), "/s", &limit);
     figures.add_beside("decisions accepted", decided.accepted(), "/s", &limit);
-    decided.add_shares(figures);
+    figures.add_shares(DECISIONS, &decided.before.0, &decided.after.0);
     decided.add_repeated(figures);
     add_processor_time(&decided, figures);
     Ok(())
@@ -71,7 +72,7 @@ pub(super) async fn steady(context: &mut Context, figures: &mut Figures) -> anyh
     start_afresh(context).await?;
     let decided = measure_steady(context).await?;
     let limit = [context.latency_limit(WRITE).await?];
-    let (calls, latencies) = (decided.calls(), decided.latencies());
+    let (calls, latencies) = (durations(&decided.calls), decided.latencies());
     figures.add_beside("duration of a call, p50", calls.p50, "ms", &limit);
     figures.add_beside("duration of a call, p99", calls.p99, "ms", &limit);
     figures.add_beside("call to receiver, p50", latencies.p50, "ms", &limit);
@@ -111,8 +112,7 @@ async fn add_writes(
 ) -> anyhow::Result<()> {
     let limit = [context.limit(WRITE).await?];
     figures.add_beside(name, rate(calls), "/s", &limit);
-    let durations = Spread::of(calls.iter().map(Call::latency));
-    figures.add_spread("duration of a call", durations);
+    figures.add_spread("duration of a call", durations(calls));
     Ok(())
 }
 
@@ -151,7 +151,7 @@ pub(super) async fn open_snapshot(
     start_afresh(context).await?;
     let without = burst(context, (10_000, 2_000), 1, Pace::FULL).await?;
     start_afresh(context).await?;
-    let snapshot = HeldLock::acquire(&context.system.rig.backing.admin_url, SNAPSHOT)?;
+    let snapshot = HeldLock::acquire(&context.system.rig, SNAPSHOT)?;
     let with = burst(context, (10_000, 2_000), 1, Pace::FULL).await?;
     drop(snapshot);
     let of = "without it";

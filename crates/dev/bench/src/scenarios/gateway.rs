@@ -11,7 +11,7 @@ use crate::decisions::{prepare, start_afresh};
 use crate::http::connection::request;
 use crate::http::load::{Call, Pace, send};
 use crate::proxies::{HAPROXY, NGINX, Proxies, TOKEN};
-use crate::report::{Figures, Limit, Spread, rate};
+use crate::report::{Figures, Limit, Spread, durations, rate};
 use crate::system::database::READ;
 use crate::system::usage::CLIENT;
 use crate::system::{GATEWAY, SECOND_GATEWAY};
@@ -160,8 +160,7 @@ async fn measure_reads(context: &mut Context, figures: &mut Figures) -> anyhow::
         let calls = send(context.system.gateway, &requests, Pace::FULL).await?;
         let after = context.system.usage();
         figures.add_beside(name, rate(&calls), "/s", &limits);
-        let durations = Spread::of(calls.iter().map(Call::latency));
-        figures.add_spread(&format!("{name}, duration"), durations);
+        figures.add_spread(&format!("{name}, duration"), durations(&calls));
         let each = after.cpu_of(GATEWAY, &before) / calls.len() as f64 * 1e6;
         figures.add(format!("{name}, processor of the gateway"), each, "µs");
         figures.add_shares(name, &before, &after);

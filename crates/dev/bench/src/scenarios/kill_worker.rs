@@ -36,7 +36,6 @@ pub(crate) async fn run(context: &mut Context, figures: &mut Figures) -> anyhow:
 }
 
 /// How long the host waited after a kill, in seconds, and how many webhooks were lost and repeated.
-#[derive(Debug)]
 struct Pauses {
     next: f64,
     longest: f64,

@@ -58,11 +58,6 @@ pub(crate) enum Scenario {
 }
 
 impl Scenario {
-    /// All scenarios, in the order in which they run.
-    pub(crate) fn all() -> impl Iterator<Item = Self> {
-        Self::value_variants().iter().copied()
-    }
-
     /// The name on the command line.
     pub(crate) fn name(&self) -> String {
         let value = self.to_possible_value();

@@ -98,7 +98,7 @@ async fn load(context: &mut Context) -> anyhow::Result<f64> {
 /// Asks for the longest pages as two users at the same time, because each may have one at a time. Returns the size of a
 /// page in MiB.
 async fn ask_for_lists(context: &Context) -> anyhow::Result<f64> {
-    let admin = context.sign_in_admin()?;
+    let admin = context.system.rig.sign_in_admin()?.token;
     let count = context.pick(50, 10);
     let path = "/people-task/tasks?limit=1000";
     let own = vec![request("GET", path, Some(&context.user.token), None); count];
@@ -120,7 +120,7 @@ fn forgotten_passwords(count: usize) -> Vec<Vec<u8>> {
 
 /// Starts deletions, which end while the processes rest.
 async fn delete_users(context: &mut Context) -> anyhow::Result<()> {
-    let admin = context.sign_in_admin()?;
+    let admin = context.system.rig.sign_in_admin()?.token;
     let mut requests = Vec::new();
     for _ in 0..DELETED {
         let path = format!("/users/{}", context.sign_up()?.id);

@@ -18,14 +18,12 @@ pub(crate) const READ: &str = "-S";
 const REST: Duration = Duration::from_millis(500);
 
 /// A database, as its superuser sees it.
-#[derive(Debug, Clone)]
 pub(crate) struct Database {
     url: String,
     has_pgbench: bool,
 }
 
 /// What tells whether the system has settled, and how much it wrote.
-#[derive(Debug, Clone, Copy)]
 pub(crate) struct DatabaseState {
     /// Deliveries to recorded webhooks that are not finished.
     pub(crate) waiting: u64,

@@ -22,7 +22,6 @@ pub(crate) struct Used {
 }
 
 /// The use of all processes at one moment.
-#[derive(Debug, Clone)]
 pub(crate) struct Usage {
     /// By name.
     pub(crate) processes: BTreeMap<String, Used>,

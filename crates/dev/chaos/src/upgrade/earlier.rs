@@ -8,9 +8,7 @@ use rig::output::say;
 use rig::programs::{self, Programs};
 use rig::workspace::Workspace;
 
-/// The worktree, beside the folder of the system. It stays, so that the next build is quick.
-const SOURCES: &str = "upgrade-test/source";
-/// What is compiled from it, in `target`.
+/// What is compiled from the worktree, in `target`.
 const TARGET: &str = "upgrade-test";
 /// The last migration of 0.2.0. Its commit is the oldest version that can be upgraded.
 const LAST_OF_0_2_0: &str =
@@ -28,12 +26,8 @@ pub(super) struct Earlier {
 }
 
 /// Builds the programs of `revision`, or of [`default_revision`], and copies them to a folder of `workspace`.
-pub(super) fn build(
-    base: &Workspace,
-    workspace: &Workspace,
-    revision: Option<&str>,
-) -> anyhow::Result<Earlier> {
-    let root = base.root();
+pub(super) fn build(workspace: &Workspace, revision: Option<&str>) -> anyhow::Result<Earlier> {
+    let root = workspace.root();
     let revision = match revision {
         Some(revision) => revision.to_owned(),
         None => default_revision(root)?,
@@ -43,7 +37,8 @@ pub(super) fn build(
         .with_context(|| format!("there is no revision {revision}"))?;
     let title = git(root, &["log", "-1", "--format=%h %s", &commit])?;
     say(&format!("the earlier version is {title}"));
-    let sources = base.aside(SOURCES).local();
+    // Beside the folder of the system, where it stays, so that the next build is quick.
+    let sources = workspace.local().with_file_name("source");
     check_out(root, &sources, &commit)?;
     say("building the earlier version");
     let start = Instant::now();

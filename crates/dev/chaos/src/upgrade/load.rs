@@ -4,12 +4,10 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use local_stack::random;
 use rig::client::{Call, Client, Person};
 use rig::interrupt;
 use serde_json::json;
 
-use crate::databases::Failovers;
 use crate::history::History;
 use crate::one_shot_client::{OneShotClient, Statistics};
 use crate::receiver::{Behaviour, Receiver};
@@ -23,11 +21,11 @@ const RECEIVERS: usize = 3;
 const MARGIN: Duration = Duration::from_secs(2);
 
 /// The callers and receivers of a run.
-pub(super) struct Load<'run> {
+pub(super) struct Load {
     pub(super) history: Arc<History>,
     /// The keys with which receivers verify webhooks.
     pub(super) keys: Keys,
-    pub(super) client: OneShotClient<'run>,
+    pub(super) client: OneShotClient<'static>,
     receivers: Vec<Receiver>,
     gateway: String,
     profile: LoadProfile,
@@ -40,12 +38,8 @@ pub(super) struct Phase {
     pub(super) calls: Statistics,
 }
 
-impl<'run> Load<'run> {
-    pub(super) fn new(
-        gateway: &str,
-        failovers: &'run Failovers,
-        profile: LoadProfile,
-    ) -> anyhow::Result<Self> {
+impl Load {
+    pub(super) fn new(gateway: &str, profile: LoadProfile) -> anyhow::Result<Self> {
         let history = Arc::new(History::default());
         let keys = Keys::default();
         keys.load(gateway)?;
@@ -55,7 +49,7 @@ impl<'run> Load<'run> {
             history,
             receivers,
             keys,
-            client: OneShotClient::new(&[gateway.to_owned()], failovers),
+            client: OneShotClient::new(&[gateway.to_owned()], None),
             gateway: gateway.to_owned(),
             profile,
         })
@@ -70,11 +64,9 @@ impl<'run> Load<'run> {
         let (client, gateway, profile) = (&self.client, &self.gateway, self.profile);
         let tasks = TaskWorkload::new(profile, client, gateway, &self.receivers, &self.history)?;
         let gateway = Client::new(gateway);
-        let email = format!("reader.{}@example.com", random::tag()?);
-        let reader = gateway.sign_up(&email, &random::password()?)?;
-        let task = json!({"title": "To be read", "requester": email, "approver": email});
-        let task = gateway.post("/people-task/tasks", &reader.token, task)?;
-        let reads = reads(&reader, task.text("/id")?);
+        let reader = gateway.sign_up_new("reader")?;
+        let task = gateway.create_task(&reader.token, "To be read", &reader.email)?;
+        let reads = reads(&reader, &task);
         client.take_statistics();
         let took = thread::scope(|scope| {
             for _ in 0..CALLERS {

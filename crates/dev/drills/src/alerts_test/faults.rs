@@ -4,9 +4,10 @@ use std::{process::Command, thread, time::Duration};
 
 use anyhow::{Context, ensure};
 use local_stack::process::{output_of, wait_until};
-use local_stack::{Stop, random};
+use local_stack::{Stop, bootstrap, random};
 use nix::sys::signal::Signal;
 use rig::client::{Call, Client};
+use rig::held_lock::HeldLock;
 use rig::sync::{join, lock};
 use serde_json::{Value, json};
 
@@ -217,7 +218,8 @@ fn hold_due_rows(drill: &Drill<'_>) -> anyhow::Result<()> {
     system.decide(1, &system.silent)?;
     system.decide(20, &system.other_version)?;
     request_code(system)?;
-    let held = system.lock(
+    let held = HeldLock::acquire(
+        &system.rig,
         "SELECT FROM people_task.deliveries FOR UPDATE; SELECT FROM users.notifications FOR UPDATE; \
          SELECT FROM people_task.task_mails FOR UPDATE;",
     )?;
@@ -227,10 +229,10 @@ fn hold_due_rows(drill: &Drill<'_>) -> anyhow::Result<()> {
 }
 
 fn request_code(system: &System) -> anyhow::Result<()> {
-    let email = format!("code.{}@example.com", random::tag()?);
-    system.post("/user", json!({"email": email, "password": "a password"}))?;
-    let request = json!({"email": email});
-    system.post("/user/forgot-password", request).map(drop)
+    let user = system.gateway.sign_up_new("code")?;
+    let request = json!({"email": user.email});
+    let path = "/user/forgot-password";
+    system.gateway.post(path, &system.token, request).map(drop)
 }
 
 fn publish_nonsense(drill: &Drill<'_>) -> anyhow::Result<()> {
@@ -263,10 +265,9 @@ fn restart_worker(drill: &Drill<'_>) -> anyhow::Result<()> {
 
 fn fail_deletion(drill: &Drill<'_>) -> anyhow::Result<()> {
     let system = drill.system;
-    let email = format!("deleted.{}@example.com", random::tag()?);
-    let user = system.gateway.sign_up(&email, "a password")?;
-    let path = format!("/users/{}", user.id);
-    system.gateway.delete(&path, &system.token).map(drop)
+    let user = system.gateway.sign_up_new("deleted")?;
+    let deletion = system.gateway.start_deletion(&system.token, &user.id);
+    deletion.map(drop)
 }
 
 /// A delivery is parked after two claims that were lost with others and three that were lost alone.
@@ -323,7 +324,7 @@ fn fail_sign_ins(drill: &Drill<'_>) -> anyhow::Result<()> {
 /// password must take longer.
 fn sign_up_together(drill: &Drill<'_>) -> anyhow::Result<()> {
     const ROUND: Duration = Duration::from_secs(25);
-    let email = format!("together.{}@example.com", random::tag()?);
+    let email = format!("together.{}@example.com", random::tag());
     let body = json!({"email": email, "password": "a password"});
     for cost in 12..=17 {
         let cost = cost.to_string();
@@ -347,7 +348,7 @@ fn sign_up_together(drill: &Drill<'_>) -> anyhow::Result<()> {
 fn lock_tables(drill: &Drill<'_>) -> anyhow::Result<()> {
     const HELD_FOR: Duration = Duration::from_secs(3);
     while !drill.is_over() {
-        let locked = drill.system.lock(LOCK)?;
+        let locked = HeldLock::acquire(&drill.system.rig, LOCK)?;
         thread::scope(|scope| {
             scope.spawn(|| drill.system.load(40, "/people-task/tasks", None, || true));
             thread::sleep(HELD_FOR);
@@ -365,11 +366,11 @@ fn decide_slowly(drill: &Drill<'_>) -> anyhow::Result<()> {
         let tasks: Vec<_> = (0..4)
             .map(|_| system.create_task())
             .collect::<Result<_, _>>()?;
-        let locked = system.lock(LOCK)?;
+        let locked = HeldLock::acquire(&system.rig, LOCK)?;
         thread::scope(|scope| {
             let approving = tasks
                 .iter()
-                .map(|task| scope.spawn(|| system.approve(task)));
+                .map(|task| scope.spawn(|| system.gateway.approve(&system.token, task)));
             let approving: Vec<_> = approving.collect();
             thread::sleep(HELD_FOR);
             drop(locked);
@@ -380,13 +381,15 @@ fn decide_slowly(drill: &Drill<'_>) -> anyhow::Result<()> {
 }
 
 fn revoke_database(drill: &Drill<'_>) -> anyhow::Result<()> {
-    drill.system.sql(
+    let admin_url = &drill.system.rig.backing.admin_url;
+    bootstrap::execute(
+        admin_url,
         "ALTER ROLE users_service NOLOGIN; \
          SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'users_service';",
     )?;
     let credentials = json!({"username": "nobody@example.com", "password": "a password"});
     drill.load(8, "/user/auth", Some(&credentials))?;
-    drill.system.sql("ALTER ROLE users_service LOGIN")
+    bootstrap::execute(admin_url, "ALTER ROLE users_service LOGIN")
 }
 
 fn kill_service(drill: &Drill<'_>) -> anyhow::Result<()> {

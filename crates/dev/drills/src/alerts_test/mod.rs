@@ -34,7 +34,7 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let source = Source::of(arguments.programs.as_deref());
     let test = |workspace: &_| test(workspace, source);
-    let passed = with_own_system(&Workspace::find()?, "alerts-test", test, |passed| *passed)?;
+    let passed = with_own_system("alerts-test", test, |passed| *passed)?;
     Ok(verdict("alerts-test", passed))
 }
 

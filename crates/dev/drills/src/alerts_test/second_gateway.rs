@@ -50,10 +50,8 @@ fn private_key(workspace: &Workspace) -> PathBuf {
 
 /// Replaces its private key with something else.
 pub(super) fn break_private_key(drill: &Drill<'_>) -> anyhow::Result<()> {
-    Ok(fs::write(
-        private_key(&drill.system.rig.workspace),
-        "not a key",
-    )?)
+    let file = private_key(&drill.system.rig.workspace);
+    Ok(fs::write(file, "not a key")?)
 }
 
 /// Opens more connections than it serves.

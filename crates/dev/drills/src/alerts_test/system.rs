@@ -3,7 +3,6 @@
 use std::{fs, sync::Mutex, thread, time::Duration};
 
 use anyhow::Context as _;
-use local_stack::bootstrap;
 use nix::{sys::stat::Mode, unistd};
 use rig::client::{Call, Client};
 use rig::held_lock::HeldLock;
@@ -13,7 +12,7 @@ use rig::receiver::{Receiver, Reply};
 use rig::sync::lock;
 use rig::system::{self, Options};
 use rig::workspace::Workspace;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 /// So that responses that cost nothing do not take the whole processor.
 const PAUSE_AFTER_FAILURE: Duration = Duration::from_millis(20);
@@ -100,35 +99,20 @@ impl System {
         })
     }
 
-    /// Calls the API as the administrator.
-    pub(super) fn post(&self, path: &str, body: Value) -> anyhow::Result<Value> {
-        Ok(self.gateway.post(path, &self.token, body)?.body)
-    }
-
     /// Creates tasks with a webhook, and approves them.
     pub(super) fn decide(&self, count: usize, receiver: &Receiver) -> anyhow::Result<()> {
-        let webhook = receiver.url("/");
+        let (gateway, token) = (&self.gateway, &self.token);
         for _ in 0..count {
-            let id = self.create_task()?;
-            self.post(
-                "/people-task/webhooks",
-                json!({"taskId": id, "url": webhook}),
-            )?;
-            self.approve(&id)?;
+            let task = self.create_task()?;
+            gateway.register_webhook(token, &task, &receiver.url("/"))?;
+            gateway.approve(token, &task)?;
         }
         Ok(())
     }
 
     pub(super) fn create_task(&self) -> anyhow::Result<String> {
-        let person = "alerts@example.com";
-        let task = json!({"title": "Alert", "requester": person, "approver": person});
-        let created = self.gateway.post("/people-task/tasks", &self.token, task)?;
-        created.text("/id").map(str::to_owned)
-    }
-
-    pub(super) fn approve(&self, task: &str) -> anyhow::Result<()> {
-        let path = format!("/people-task/tasks/{task}/approve");
-        self.gateway.put(&path, &self.token, json!({})).map(drop)
+        let gateway = &self.gateway;
+        gateway.create_task(&self.token, "Alert", "alerts@example.com")
     }
 
     /// Sends requests on this many threads, at least one on each, until `is_over`, and ignores the responses. Each thread is
@@ -163,16 +147,6 @@ impl System {
                 scope.spawn(move || work(number));
             }
         });
-    }
-
-    /// Runs SQL as the superuser.
-    pub(super) fn sql(&self, script: &str) -> anyhow::Result<()> {
-        bootstrap::execute(&self.rig.backing.admin_url, script)
-    }
-
-    /// Runs statements in a transaction, and returns when they have their locks.
-    pub(super) fn lock(&self, statements: &str) -> anyhow::Result<HeldLock> {
-        HeldLock::acquire(&self.rig.backing.admin_url, statements)
     }
 
     /// Kills a process, and starts it again with other settings than usual.

@@ -9,9 +9,10 @@ use serde_json::{Value, json};
 use rig::client::{Call, Client, Person};
 use rig::output::say;
 use rig::system::System;
-use rig::verifier::Verifier;
 
 pub(super) const PASSWORD: &str = "a password of the backup";
+/// Of every task.
+const TITLE: &str = "Restore a backup";
 /// How long the processes may take to connect to a server that was replaced, and then to notice it.
 const NOTICE_LIMIT: Duration = Duration::from_secs(20);
 const REVOCATION_LIMIT: Duration = Duration::from_secs(2);
@@ -21,7 +22,6 @@ pub(super) const WORK_LIMIT: Duration = Duration::from_secs(60);
 pub(super) struct Drill<'run> {
     pub(super) system: &'run System,
     pub(super) gateway: Client,
-    verifiers: Vec<Verifier>,
     pub(super) engine: Client,
     pub(super) admin_token: String,
     pub(super) ada: Person,
@@ -47,7 +47,6 @@ impl<'run> Drill<'run> {
             bob: sign_up("bob")?,
             carol: sign_up("carol")?,
             dave: sign_up("dave")?,
-            verifiers: system.token_verifiers(),
             engine: Client::new(&system.demo_engine),
             gateway,
             task: String::new(),
@@ -56,9 +55,8 @@ impl<'run> Drill<'run> {
         };
         drill.task = drill.create_task(&drill.ada.token)?;
         let url = format!("{}/webhooks/restore-test", system.demo_engine);
-        let webhook = json!({"taskId": drill.task, "url": url});
-        let path = "/people-task/webhooks";
-        drill.gateway.post(path, &drill.ada.token, webhook)?;
+        let (gateway, token) = (&drill.gateway, &drill.ada.token);
+        gateway.register_webhook(token, &drill.task, &url)?;
         let people = [&drill.ada, &drill.bob, &drill.carol, &drill.dave];
         let people = people.map(|person| (person.email.clone(), person.token.clone()));
         drill.tokens = people.into();
@@ -80,7 +78,7 @@ impl<'run> Drill<'run> {
         self.add_token("ada, after she changed her password", token);
         let admin = &self.admin_token;
         self.update(&self.bob, admin, json!({"isActive": false}))?;
-        let deletion = self.delete(&self.carol)?;
+        let deletion = self.gateway.start_deletion(admin, &self.carol.id)?;
         self.gateway
             .wait_deleted(&deletion, admin, WORK_LIMIT, |_| {})?;
         self.update(&self.dave, admin, json!({"scope": ["user", "admin"]}))?;
@@ -104,7 +102,7 @@ impl<'run> Drill<'run> {
 
     /// Every process refuses every earlier token.
     pub(super) fn check_tokens(&self, restored: Instant) -> anyhow::Result<()> {
-        for verifier in &self.verifiers {
+        for verifier in self.system.token_verifiers() {
             let name = &verifier.name;
             for (owner, token) in &self.tokens {
                 let refused = wait_until(NOTICE_LIMIT, || verifier.refuses(token).then_some(()));
@@ -115,11 +113,13 @@ impl<'run> Drill<'run> {
         say(&format!(
             "  {tokens} earlier tokens are refused by all processes, {elapsed:.1} s after the restore"
         ));
+        let email = &self.ada.email;
         // None of them creates a task at the service that would accept one. While a restore is going on the service
         // may see several incarnations, and responds with 503 in between.
         for (owner, token) in &self.tokens {
             let create = Call::new("POST", "/people-task/tasks").token(token);
-            let create = create.body(task(&self.ada.email));
+            let create =
+                create.body(json!({"title": TITLE, "requester": email, "approver": email}));
             let refused = wait_until(NOTICE_LIMIT, || match self.gateway.once(&create) {
                 Ok((503, _, _)) => None,
                 outcome => Some(outcome),
@@ -153,13 +153,13 @@ impl<'run> Drill<'run> {
 
     /// Revocation works, also for an epoch that is lower than in the lost time.
     fn check_revocation(&self, bob: &Person) -> anyhow::Result<()> {
-        for verifier in &self.verifiers {
+        for verifier in self.system.token_verifiers() {
             let name = &verifier.name;
             ensure!(!verifier.refuses(&bob.token), "{name} refuses a new token");
         }
         let admin = self.system.sign_in_admin()?;
         self.update(bob, &admin.token, json!({"isActive": false}))?;
-        for verifier in &self.verifiers {
+        for verifier in self.system.token_verifiers() {
             let name = &verifier.name;
             let refuses = || verifier.refuses(&bob.token).then_some(());
             let refused = wait_until(REVOCATION_LIMIT, refuses);
@@ -172,23 +172,10 @@ impl<'run> Drill<'run> {
     /// A decision of a task of the backup is delivered.
     fn check_decision(&self) -> anyhow::Result<()> {
         let ada = self.gateway.sign_in(&self.ada.email, PASSWORD)?;
-        self.approve(&ada.token)?;
+        self.gateway.approve(&ada.token, &self.task)?;
         self.wait_delivered()?;
         say("  a decision is delivered");
         Ok(())
-    }
-
-    /// Starts the deletion of a user. Returns the path of its status.
-    pub(super) fn delete(&self, person: &Person) -> anyhow::Result<String> {
-        let path = format!("/users/{}", person.id);
-        let deletion = self.gateway.delete(&path, &self.admin_token)?;
-        let ticket = deletion.text("/ticket")?;
-        Ok(format!("{path}/delete-status/{ticket}"))
-    }
-
-    pub(super) fn approve(&self, token: &str) -> anyhow::Result<()> {
-        let path = format!("/people-task/tasks/{}/approve", self.task);
-        self.gateway.put(&path, token, json!({})).map(drop)
     }
 
     /// Waits until the webhook of the task has arrived, and returns the call.
@@ -201,9 +188,7 @@ impl<'run> Drill<'run> {
     }
 
     fn create_task(&self, token: &str) -> anyhow::Result<String> {
-        let task = task(&self.ada.email);
-        let created = self.gateway.post("/people-task/tasks", token, task)?;
-        Ok(created.text("/id")?.to_owned())
+        self.gateway.create_task(token, TITLE, &self.ada.email)
     }
 
     fn update(&self, person: &Person, admin: &str, change: Value) -> anyhow::Result<()> {
@@ -214,8 +199,4 @@ impl<'run> Drill<'run> {
 
 fn email(name: &str, number: usize) -> String {
     format!("{name}.{number}@example.com")
-}
-
-fn task(requester: &str) -> Value {
-    json!({"title": "Restore a backup", "requester": requester, "approver": requester})
 }

@@ -9,7 +9,6 @@
 //! At last it restores a backup of `deploy/backup` into an empty system, a new cluster and an empty RabbitMQ, and checks
 //! that all work completes that was pending at the time of the backup. It starts its own system and removes it at the end.
 
-mod backup_script;
 mod drill;
 mod open_work;
 mod ways;
@@ -28,7 +27,7 @@ use rig::system::{Options, System};
 use rig::workspace::{Profile, Workspace};
 
 pub(crate) fn run() -> anyhow::Result<ExitCode> {
-    with_own_system(&Workspace::find()?, "restore-test", test, |()| true)?;
+    with_own_system("restore-test", test, |()| true)?;
     Ok(verdict("restore-test", true))
 }
 

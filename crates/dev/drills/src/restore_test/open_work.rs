@@ -2,14 +2,17 @@
 //! notification are pending, none of which can be completed because the flow engine, which also receives webhooks and codes,
 //! is down.
 
+use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::time::Instant;
+use std::{env, fs};
 
-use anyhow::{Context, ensure};
-use local_stack::{Servers, Stop, bootstrap, process::wait_until};
+use anyhow::{Context, bail, ensure};
+use local_stack::process::{output_of, wait_until};
+use local_stack::{Servers, Stop, bootstrap, packages};
 use rig::{client::Call, output::say, system::System};
 use serde_json::{Value, json};
 
-use super::backup_script::BackupScript;
 use super::drill::{Drill, PASSWORD, WORK_LIMIT};
 
 /// Tells the users of this drill from those of others.
@@ -29,7 +32,8 @@ impl<'run> OpenWork<'run> {
         let drill = Drill::start(system, NUMBER)?;
         let down = Call::new("PUT", "/control").body(json!({"down": true}));
         drill.engine.call(&down)?.expect(200)?;
-        drill.approve(&drill.ada.token)?;
+        let (gateway, token) = (&drill.gateway, &drill.admin_token);
+        gateway.approve(&drill.ada.token, &drill.task)?;
         let failed = wait_until(WORK_LIMIT, || {
             let delivery = load_delivery(&drill).ok()?;
             let attempts = delivery.get("attempts")?.as_array()?.len();
@@ -38,10 +42,10 @@ impl<'run> OpenWork<'run> {
         let delivery = failed.context("the delivery was not tried")?;
         let id = delivery.get("id").and_then(Value::as_str);
         let id = id.context("the delivery has no identifier")?.to_owned();
-        let deletion = drill.delete(&drill.bob)?;
+        let deletion = gateway.start_deletion(token, &drill.bob.id)?;
         let forgot = json!({"email": drill.carol.email});
         let forgot = Call::new("POST", "/user/forgot-password").body(forgot);
-        drill.gateway.call(&forgot)?.expect(200)?;
+        gateway.call(&forgot)?.expect(200)?;
         Ok(Self {
             drill,
             delivery: id,
@@ -161,4 +165,49 @@ fn replace(servers: &Servers) -> anyhow::Result<()> {
     servers.rabbitmq.spawn()?;
     servers.postgres.wait_ready()?;
     servers.rabbitmq.wait_ready()
+}
+
+/// The script `deploy/backup`, run as operators run it.
+struct BackupScript<'run>(&'run System);
+
+impl BackupScript<'_> {
+    /// Writes a dump, and returns its file.
+    fn dump(&self) -> anyhow::Result<PathBuf> {
+        let folder = self.0.workspace.local().join("backups");
+        self.run(&["dump".as_ref(), &folder])?;
+        let files = fs::read_dir(&folder).context("reading the folder of dumps")?;
+        let is_dump = |file: &PathBuf| file.extension().is_some_and(|name| name == "dump");
+        let files = files.flatten().map(|entry| entry.path());
+        let dumps: Vec<_> = files.filter(is_dump).collect();
+        let [dump] = dumps.as_slice() else {
+            bail!("deploy/backup wrote {} dumps", dumps.len());
+        };
+        self.run(&["verify".as_ref(), &folder])?;
+        Ok(dump.clone())
+    }
+
+    fn restore(&self, dump: &Path) -> anyhow::Result<()> {
+        self.run(&["restore".as_ref(), dump])
+    }
+
+    /// Fails unless the script refuses to restore the dump for this reason.
+    fn refuses_to_restore(&self, dump: &Path, reason: &str) -> anyhow::Result<()> {
+        let Err(refused) = self.restore(dump) else {
+            bail!("deploy/backup restored a dump although {reason}");
+        };
+        let refused = refused.to_string();
+        ensure!(refused.contains(reason), "{refused}");
+        Ok(())
+    }
+
+    fn run(&self, arguments: &[&Path]) -> anyhow::Result<()> {
+        let programs = packages::postgres_programs()?;
+        let path = env::var_os("PATH").unwrap_or_default();
+        let path = [programs].into_iter().chain(env::split_paths(&path));
+        let mut script = Command::new(self.0.workspace.root().join("deploy/backup"));
+        script.args(arguments);
+        script.env("PATH", env::join_paths(path)?);
+        script.env("BACKUP_DATABASE_URL", &self.0.backing.admin_url);
+        output_of(&mut script).map(drop)
+    }
 }

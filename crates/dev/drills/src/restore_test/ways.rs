@@ -4,7 +4,7 @@ use std::process::Command;
 
 use anyhow::Context;
 use clap::ValueEnum;
-use local_stack::backup::{self, Recovery};
+use local_stack::backup;
 use local_stack::bootstrap::{self, Roles};
 use local_stack::process::output_of;
 use local_stack::{Postgres, Stop, database_name, with_database};
@@ -63,11 +63,9 @@ impl Way {
                 while_stopped(postgres, || postgres.discard())?;
                 restore_into_new(admin_url, &passwords, dump)
             }
-            Self::PointInTime => {
-                while_stopped(postgres, || postgres.restore_files(Recovery::NewTimeline))
-            }
+            Self::PointInTime => while_stopped(postgres, || postgres.recover_files()),
             Self::CopiedDisk => {
-                while_stopped(postgres, || postgres.restore_files(Recovery::Crash))?;
+                while_stopped(postgres, || postgres.restore_files())?;
                 revoke_all_tokens(system)
             }
         }

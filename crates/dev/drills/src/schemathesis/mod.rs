@@ -4,13 +4,16 @@
 //! All random choices come from a seed that is printed first. The command starts its own system and removes it
 //! at the end. Every check of the tool is on, except for those that `schemathesis.toml` turns off with a reason.
 
-mod tool;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode, Stdio};
+use std::time::Duration;
 
-use std::{path::Path, process::ExitCode, time::Duration};
-
+use anyhow::Context;
 use clap::Args;
+use local_stack::packages::{self, Need};
+use local_stack::process::{output_of, succeeds};
 use local_stack::random;
-
+use rig::client::Person;
 use rig::duration::parse_duration;
 use rig::interrupt;
 use rig::output::{announce_seed, say, verdict};
@@ -19,6 +22,8 @@ use rig::programs::Source;
 use rig::system::{Options, System};
 use rig::workspace::{Profile, Workspace};
 
+/// Of the tool, a Python program, installed in `target/tools`.
+const VERSION: &str = "4.32.5";
 const USER: &str = "schemathesis.user@example.com";
 const PASSWORD: &str = "a password of 30 characters ok";
 
@@ -43,11 +48,10 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
-    let base = Workspace::find()?;
-    let seed = arguments.seed.map_or_else(random::seed, Ok)?;
+    let seed = arguments.seed.unwrap_or_else(random::seed);
     announce_seed("schemathesis", seed);
-    let test = |workspace: &_| test(workspace, arguments, seed, &tool::install(&base)?);
-    let passed = with_own_system(&base, "schemathesis", test, |passed| *passed)?;
+    let test = |workspace: &_| test(workspace, arguments, seed);
+    let passed = with_own_system("schemathesis", test, |passed| *passed)?;
     if !passed {
         announce_seed("schemathesis", seed);
     }
@@ -55,12 +59,8 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
 }
 
 /// Returns whether the system follows the document, for a user and for an administrator.
-fn test(
-    workspace: &Workspace,
-    arguments: &Arguments,
-    seed: u64,
-    program: &Path,
-) -> anyhow::Result<bool> {
+fn test(workspace: &Workspace, arguments: &Arguments, seed: u64) -> anyhow::Result<bool> {
+    let program = install(workspace)?;
     let options = Options::own(Source::Build(Profile::Dev));
     let mut system = System::plan(workspace, &options)?;
     system.set_all(&SETTINGS);
@@ -72,9 +72,67 @@ fn test(
     let mut passed = true;
     for (title, actor) in [("a user", &user), ("an administrator", &admin)] {
         say(&format!("testing with the token of {title}"));
-        passed &= tool::run(program, &system, actor, &protected, seed, duration)?;
+        passed &= run_tool(&program, &system, actor, &protected, seed, duration)?;
         interrupt::check()?;
         system.ensure_all_alive()?;
     }
     Ok(passed)
+}
+
+/// Installs the pinned version from PyPI if it is missing. Returns the program.
+fn install(workspace: &Workspace) -> anyhow::Result<PathBuf> {
+    let place = workspace.root().join("target/tools/schemathesis");
+    let place = place.join(VERSION);
+    let program = place.join("bin/schemathesis");
+    if succeeds(Command::new(&program).arg("--version")) {
+        return Ok(program);
+    }
+    packages::ensure(&[Need::PythonVenv], &say)?;
+    say(&format!("installing schemathesis {VERSION} from PyPI"));
+    let mut create = Command::new("python3");
+    create.args(["-m", "venv", "--clear"]).arg(&place);
+    let mut install = Command::new(place.join("bin/python"));
+    install.args(["-m", "pip", "install", "--quiet"]);
+    install.arg(format!("schemathesis=={VERSION}"));
+    for command in [&mut create, &mut install] {
+        output_of(command).context(
+            "schemathesis cannot be installed: python3 with venv and access to PyPI are required",
+        )?;
+    }
+    Ok(program)
+}
+
+/// Runs all phases with all checks. No request may change or delete a user whose identifier or address is in `protected`.
+/// Returns whether no check failed.
+fn run_tool(
+    program: &Path,
+    system: &System,
+    actor: &Person,
+    protected: &str,
+    seed: u64,
+    duration: Duration,
+) -> anyhow::Result<bool> {
+    let (gateway, root) = (&system.gateway, system.workspace.root());
+    let folder = root.join("crates/dev/drills/src/schemathesis");
+    let mut command = Command::new(program);
+    command
+        // The tool creates folders in the working directory.
+        .current_dir(system.workspace.local())
+        .env("PYTHONDONTWRITEBYTECODE", "1")
+        .env("SCHEMATHESIS_HOOKS", folder.join("hooks.py"))
+        .env("ACTOR_USERNAME", &actor.email)
+        .env("ACTOR_PASSWORD", &actor.password)
+        .env("GATEWAY", gateway)
+        .env("PROTECTED_USERS", protected)
+        .arg("--config-file")
+        .arg(folder.join("schemathesis.toml"))
+        .args(["run", "--no-color"])
+        .args(["--phases", "examples,coverage,fuzzing,stateful"])
+        .args(["--generation-database", "none", "--continue-on-failure"])
+        .args(["--seed", &seed.to_string()])
+        .args(["--max-time", &duration.as_secs().to_string()]);
+    command.arg(format!("{gateway}/openapi.json"));
+    let child = command.stdin(Stdio::null()).spawn();
+    let status = interrupt::wait_for(child.context("running schemathesis")?)?;
+    Ok(status.success())
 }

@@ -3,7 +3,6 @@
 use crate::report::Plot;
 
 /// A page or a count.
-#[derive(Debug)]
 pub(super) struct Kind {
     pub(super) name: String,
     pub(super) path: String,

@@ -12,7 +12,7 @@ use self::kinds::{Caller, Kind};
 use crate::context::{Context, fitting};
 use crate::http::connection::request;
 use crate::http::load::{Call, Pace, send};
-use crate::report::{Figures, Limit, Spread, rate};
+use crate::report::{Figures, Limit, durations, rate};
 use crate::system::database::READ;
 use crate::system::tables::{self, Roles};
 
@@ -40,7 +40,7 @@ struct Lists<'run> {
 /// Measures with few and with many tasks, then with few and with many users.
 pub(crate) async fn run(context: &mut Context, figures: &mut Figures) -> anyhow::Result<()> {
     let reads = context.limit(READ).await?;
-    let admin = context.sign_in_admin()?;
+    let admin = context.system.rig.sign_in_admin()?.token;
     let many = context.pick(1_000_000, 100_000);
     let between = BETWEEN.into_iter().filter(|count| *count < many);
     let counts: Vec<usize> = [FEW].into_iter().chain(between).chain([many]).collect();
@@ -124,7 +124,7 @@ impl Lists<'_> {
     }
 
     fn add(&mut self, kind: &Kind, count: usize, rows: &str, calls: &[Call], every: bool) {
-        let median = Spread::of(calls.iter().map(Call::latency)).p50;
+        let median = durations(calls).p50;
         if let Some(plot) = kind.plot {
             self.figures.point(plot, &kind.name, count as f64, median);
         }

@@ -1,19 +1,100 @@
-//! The demo: two people, a decision, a webhook, a forgotten password, and a deleted account.
+//! `cargo xtask demo`: runs the main use case once and prints every request: two people, a decision, a webhook, a forgotten
+//! password, and a deleted account.
 
+use std::env;
+use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{Context, ensure};
 use chrono::{DateTime, Utc};
+use clap::Args;
 use local_stack::process::wait_until;
 use local_stack::random;
 use rig::client::{Call, Client, Person, Response};
-use rig::transcript;
+use rig::output::{say, verdict};
+use rig::programs::Source;
+use rig::stack_file::{Admin, Stack};
+use rig::system::{Options, System};
+use rig::workspace::{Profile, Workspace};
+use rig::{interrupt, process, transcript};
 use serde_json::{Value, json};
-
-use super::Target;
 
 const ARRIVAL_LIMIT: Duration = Duration::from_secs(60);
 const DELETION_LIMIT: Duration = Duration::from_secs(180);
+
+pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    let workspace = Workspace::find()?;
+    match (Stack::read(&workspace)?, &arguments.url) {
+        (None, None) => run_on_new_system(&workspace, arguments)?,
+        (stack, _) => tell(&Target::new(arguments, stack.as_ref())?)?,
+    }
+    Ok(verdict("demo", true))
+}
+
+fn run_on_new_system(workspace: &Workspace, arguments: &Arguments) -> anyhow::Result<()> {
+    say("no system is running; starting one for the demo");
+    interrupt::watch()?;
+    let lock = workspace.lock("up")?;
+    let options = Options::usual(Source::Build(Profile::Dev));
+    let system = System::up(workspace, &options)?;
+    drop(lock);
+    let target = Target::new(arguments, Some(&system.stack()));
+    let shown = target.and_then(|target| tell(&target));
+    say("stopping");
+    process::stop(workspace)?;
+    shown
+}
+
+/// Which system to use.
+#[derive(Args)]
+pub(crate) struct Arguments {
+    /// The gateway's URL. Without it, the running system is used, or one that is started for the demo.
+    #[arg(long)]
+    url: Option<String>,
+    /// The demo engine's URL. Without it, that of the running system is used.
+    #[arg(long, value_name = "URL")]
+    engine: Option<String>,
+}
+
+/// The URLs and credentials of a system.
+pub(crate) struct Target {
+    pub(crate) gateway: String,
+    /// The demo engine's URL for this program.
+    pub(crate) engine: String,
+    /// The demo engine's URL for the services.
+    pub(crate) engine_inside: String,
+    pub(crate) admin: Admin,
+}
+
+impl Target {
+    /// Takes what `arguments` and the environment do not name from the running system.
+    fn new(arguments: &Arguments, running: Option<&Stack>) -> anyhow::Result<Self> {
+        let without_slash = |url: &Option<String>| {
+            let url = url.as_ref()?;
+            Some(url.trim_end_matches('/').to_owned())
+        };
+        let engine = without_slash(&arguments.engine)
+            .or_else(|| Some(running?.demo_engine.clone()))
+            .context("the demo engine's URL is missing: --engine http://…")?;
+        Ok(Self {
+            gateway: without_slash(&arguments.url)
+                .or_else(|| Some(running?.gateway.clone()))
+                .context("the gateway's URL is missing: --url http://…")?,
+            engine_inside: engine.clone(),
+            engine,
+            admin: admin_from_environment()
+                .or_else(|| Some(running?.admin.clone()))
+                .context("the administrator is missing: ADMIN_USERNAME and ADMIN_PASSWORD")?,
+        })
+    }
+}
+
+fn admin_from_environment() -> Option<Admin> {
+    Some(Admin {
+        username: env::var("ADMIN_USERNAME").ok()?,
+        password: env::var("ADMIN_PASSWORD").ok()?,
+    })
+}
 
 struct Story<'target> {
     target: &'target Target,
@@ -24,17 +105,17 @@ struct Story<'target> {
 }
 
 /// Runs the whole demo. Fails at the first unexpected response.
-pub(crate) fn run(target: &Target) -> anyhow::Result<()> {
+pub(crate) fn tell(target: &Target) -> anyhow::Result<()> {
     let story = Story {
         target,
         gateway: Client::printing(&target.gateway),
         engine: Client::new(&target.engine),
-        run: random::tag()?,
+        run: random::tag(),
     };
 
     transcript::step(1, "Two people sign up");
-    let mut ada = story.sign_up("ada")?;
-    let grace = story.sign_up("grace")?;
+    let mut ada = story.gateway.sign_up_new("ada")?;
+    let grace = story.gateway.sign_up_new("grace")?;
 
     transcript::step(2, "Ada signs in");
     let session = story.sign_in(&ada)?;
@@ -65,11 +146,6 @@ impl Story<'_> {
         self.gateway.call(&Call::new("POST", path).body(body))
     }
 
-    fn sign_up(&self, name: &str) -> anyhow::Result<Person> {
-        let email = format!("{name}.{}@example.com", self.run);
-        self.gateway.sign_up(&email, &random::password()?)
-    }
-
     fn sign_in(&self, person: &Person) -> anyhow::Result<Person> {
         self.gateway.sign_in(&person.email, &person.password)
     }
@@ -94,9 +170,7 @@ impl Story<'_> {
     fn register_webhook(&self, session: &Person, task_id: &str) -> anyhow::Result<()> {
         let (engine, run) = (&self.target.engine_inside, &self.run);
         let url = format!("{engine}/webhooks/flow?correlationId={run}&correlationInPort=in");
-        let body = json!({"taskId": task_id, "url": url});
-        let path = "/people-task/webhooks";
-        self.gateway.post(path, &session.token, body).map(drop)
+        self.gateway.register_webhook(&session.token, task_id, &url)
     }
 
     /// Returns the time of the decision.
@@ -137,7 +211,7 @@ impl Story<'_> {
         let query = format!("kind=forgot-password&email={}", person.email);
         let item = self.wait_received(&query)?;
         let code = item.pointer("/body/code").context("there is no code")?;
-        person.password = random::password()?;
+        person.password = random::password();
         let body = json!({"code": code, "password": person.password});
         let reset = self.post("/user/forgot-password/reset", body)?;
         reset.expect(200).map(drop)
@@ -146,9 +220,7 @@ impl Story<'_> {
     fn delete(&self, user_id: &str) -> anyhow::Result<()> {
         let admin = &self.target.admin;
         let admin = self.gateway.sign_in(&admin.username, &admin.password)?;
-        let path = format!("/users/{user_id}");
-        let deletion = self.gateway.delete(&path, &admin.token)?;
-        let path = format!("{path}/delete-status/{}", deletion.text("/ticket")?);
+        let path = self.gateway.start_deletion(&admin.token, user_id)?;
         let quiet = Client::new(&self.target.gateway);
         let mut shown = String::new();
         quiet.wait_deleted(&path, &admin.token, DELETION_LIMIT, |status| {
