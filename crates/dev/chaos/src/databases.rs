@@ -116,7 +116,7 @@ const RESPONSE_TIME: Duration = Duration::from_millis(500);
 #[derive(Default)]
 pub(crate) struct Failovers {
     /// When each primary that was to be replaced was killed.
-    killed: Mutex<Vec<Instant>>,
+    pub(crate) killed: Mutex<Vec<Instant>>,
     promotions: Mutex<Vec<Promotion>>,
     stops: Mutex<Vec<StandbyStop>>,
 }
@@ -150,10 +150,6 @@ pub(crate) struct FailoverResults {
 }
 
 impl Failovers {
-    pub(crate) fn last_killed(&self) -> Option<Instant> {
-        lock(&self.killed).last().copied()
-    }
-
     /// Whether a token that was requested at this moment may be refused: it was issued before a promotion, or so
     /// soon after it that a process may not have noticed the promotion.
     pub(crate) fn may_refuse(&self, requested: Instant) -> bool {

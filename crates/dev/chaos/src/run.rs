@@ -164,7 +164,8 @@ impl Run<'_> {
     fn check_failovers(&self, tasks: &[Task], users: &[&TestUser]) -> FailoverResults {
         let failovers = &self.system.databases.failovers;
         let mut results = failovers.check(tasks);
-        if let Some(killed) = failovers.last_killed() {
+        let killed = lock(&failovers.killed).last().copied();
+        if let Some(killed) = killed {
             let processes: Vec<_> = self.system.rig.token_verifiers().collect();
             for user in users {
                 results.tokens += user.check_revoked(&processes, killed, &mut results.findings);

@@ -115,7 +115,12 @@ impl Forger {
         let remote = json!({"alg": "EdDSA", "kid": own.key_id(), "jku": "http://127.0.0.1:1/"});
         let text = jwk["x"].as_str().unwrap().as_bytes();
         let (trusted, strange) = (header(&self.key), header(&stranger));
-        let hmac = |secret: &[u8]| forge_hmac(secret, &symmetric, &claims);
+        let symmetric = signed(&symmetric, &claims);
+        let hmac = |secret: &[u8]| {
+            let key = hmac::Key::new(hmac::HMAC_SHA256, secret);
+            let tag = hmac::sign(&key, symmetric.as_bytes());
+            format!("{symmetric}.{}", BASE64.encode(tag))
+        };
         let by = |header: &Value| forge(&stranger, header, &claims);
         vec![
             invalid("the public key as a symmetric secret", hmac(&public)),
@@ -278,16 +283,6 @@ fn forge(key: &SigningKey, header: &Value, claims: &Value) -> String {
     let signed = signed(header, claims);
     let signature = BASE64.encode(key.sign(signed.as_bytes()));
     format!("{signed}.{signature}")
-}
-
-/// Signs with HMAC, for tokens with the algorithm `HS256`.
-fn forge_hmac(secret: &[u8], header: &Value, claims: &Value) -> String {
-    let signed = signed(header, claims);
-    let tag = hmac::sign(
-        &hmac::Key::new(hmac::HMAC_SHA256, secret),
-        signed.as_bytes(),
-    );
-    format!("{signed}.{}", BASE64.encode(tag))
 }
 
 fn now() -> u64 {

@@ -22,7 +22,7 @@ use rig::programs::Source;
 use rig::system::{Options, System};
 use rig::workspace::{Profile, Workspace};
 
-/// Of the tool, a Python program, installed in `target/tools`.
+/// The version of the tool, a Python program that is installed in `target/tools`.
 const VERSION: &str = "4.32.5";
 const USER: &str = "schemathesis.user@example.com";
 const PASSWORD: &str = "a password of 30 characters ok";
