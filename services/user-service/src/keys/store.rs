@@ -50,11 +50,16 @@ pub(super) struct Key {
     #[schema(required = true, value_type = Option<String>, format = DateTime)]
     used: Option<Timestamp>,
     /// `false` if the key is off, because the database was restored and no administrator has confirmed the key since.
-    #[serde(rename = "confirmed", skip_serializing_if = "Clone::clone")]
+    #[serde(skip_serializing_if = "is_usual")]
     #[schema(required = false)]
     #[diesel(select_expression = sql::<Bool>(IS_CONFIRMED))]
     #[diesel(select_expression_type = SqlLiteral<Bool>)]
-    is_confirmed: bool,
+    confirmed: bool,
+}
+
+/// Whether a key is confirmed, as all are but after a restore, so that its response does not say it.
+fn is_usual(confirmed: &bool) -> bool {
+    *confirmed
 }
 
 const EXPIRES: &str = "nullif(credentials.expires, 'infinity')";
