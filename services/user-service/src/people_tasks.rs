@@ -6,8 +6,9 @@ use auth::Signer;
 use reqwest::{Client, Method, Response, StatusCode};
 use serde::{Deserialize, Serialize};
 use url::Url;
-use values::{EmailAddress, Timestamp, UserId};
+use values::{EmailAddress, UserId};
 
+use crate::accounts::store::former_emails::FormerEmail;
 use crate::calls::{CallError, append_path, send};
 
 /// The subject of the token with which the worker authenticates.
@@ -39,18 +40,8 @@ pub(crate) struct EraseRequest {
     /// Addresses that are the user's.
     pub(crate) emails: Vec<EmailAddress>,
     /// Addresses that were the user's for some time.
-    pub(crate) former_emails: Vec<FormerAddress>,
+    pub(crate) former_emails: Vec<FormerEmail>,
     pub(crate) incarnation: String,
-}
-
-/// An address that was the user's.
-#[derive(Debug, Serialize)]
-pub(crate) struct FormerAddress {
-    pub(crate) email: EmailAddress,
-    /// Tasks that were created earlier may be of another person.
-    pub(crate) since: Timestamp,
-    /// Tasks that were created later may be of another person.
-    pub(crate) until: Timestamp,
 }
 
 #[derive(Debug, Clone, Copy, Deserialize)]

@@ -5,7 +5,7 @@ use values::Names;
 
 use crate::MIGRATIONS;
 use crate::credentials::CredentialKind;
-use crate::deletions::DeletionStatus;
+use crate::deletions::store::DeletionStatus;
 use crate::notifications::{Channel, Kind, Notice};
 use crate::passwords::LimitScope;
 

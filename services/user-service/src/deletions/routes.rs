@@ -5,14 +5,14 @@ use actix_web::web::{Data, Json, Path};
 use actix_web::{HttpRequest, HttpResponse, delete, get, post};
 use audit_log::RequestMeta;
 use auth::{AdminCaller, AdminProblems};
-use database::DatabaseProblems;
+use database::{Connection, Database, DatabaseProblems};
 use http_kit::{Problem, Query, QueryProblems, path_id};
-use listing::Paging;
+use listing::{PageLimits, Paging};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use values::{Secret, UserId};
 
-use super::store::{Deletion, DeletionProgress};
+use super::store::{self, Deletion, DeletionProgress};
 use super::tickets;
 use crate::audit::RequestActor;
 use crate::context::Context;
@@ -103,7 +103,9 @@ pub(crate) async fn delete_status(
     path: Path<TicketPath>,
 ) -> Result<Json<DeletionProgress>, Problem> {
     let (user, ticket) = path.parse()?;
-    Ok(Json(tickets::status(&context, user, ticket).await?))
+    let find = move |connection: &mut Connection| store::find(connection, user, &ticket);
+    let found = context.database.run(find).await?;
+    Ok(Json(found.ok_or(UserError::NotFound("deletion ticket"))?))
 }
 
 /// Cancel a deletion
@@ -170,7 +172,11 @@ pub(crate) async fn list_deletions(
     request: HttpRequest,
 ) -> Result<HttpResponse, Problem> {
     let paging = Paging::parse(&query)?;
-    let load = move |database, max_bytes| tickets::list(database, paging, max_bytes);
+    let load = move |database: Database, bytes| {
+        let limits = PageLimits { paging, bytes };
+        let load = move |connection: &mut Connection| store::load_page(connection, limits);
+        async move { database.run(load).await }
+    };
     let lists = &context.lists;
     let page = lists.page(Some(admin.id()), load, convert::identity);
     let page = page.await?;

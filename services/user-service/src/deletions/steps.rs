@@ -36,13 +36,9 @@ impl Step {
 
     /// Whether the flow engine does it.
     pub(super) fn is_of_engine(self) -> bool {
-        matches!(
+        !matches!(
             self,
-            Self::StopFlows
-                | Self::DeleteFlows
-                | Self::DeleteLogs
-                | Self::DeleteAccounts
-                | Self::DeleteTokens
+            Self::DeletePeopleTasks | Self::DeleteSignInData | Self::DeleteUser
         )
     }
 }

@@ -245,8 +245,9 @@ fn restart(connection: &mut Connection, id: DeletionId) -> Result<(), Error> {
     Ok(())
 }
 
-/// Records whether new deletions have steps at a flow engine, and whether only confirmed addresses give access to tasks.
-pub(super) fn record_settings(
+/// Records for the deletion-worker whether new deletions have steps at a flow engine, and whether only confirmed addresses
+/// give access to tasks.
+pub(crate) fn record_settings(
     connection: &mut Connection,
     with_engine: bool,
     confirmation_required: bool,

@@ -1,15 +1,13 @@
-//! What administrators do with deletions: start one, which gives a ticket, show its progress, cancel it, list all, and start
-//! those that failed again.
+//! What administrators do with deletions: start one, which gives a ticket, cancel it, and start those that failed again.
 
 use audit_log::Entry;
-use database::{Connection, Database};
-use listing::{Page, PageLimits, Paging};
+use database::Connection;
 use messaging::Message;
 use telemetry::RequestContext;
 use values::{DeletionId, Secret, UserId};
 
 use super::steps::Step;
-use super::store::{self, Deletion, DeletionProgress};
+use super::store::{self, DeletionProgress};
 use crate::accounts::confirmation::is_trusted;
 use crate::accounts::{self, User, check_not_last_admin, revoke_earlier_tokens};
 use crate::audit::{AuditAction, RequestActor};
@@ -69,18 +67,6 @@ fn insert(
     Ok((ticket, Some((id, user))))
 }
 
-/// The progress of a deletion.
-pub(super) async fn status(
-    context: &Context,
-    user: UserId,
-    ticket: Secret,
-) -> Result<DeletionProgress, UserError> {
-    let find = move |connection: &mut Connection| {
-        store::find(connection, user, &ticket)?.ok_or(UserError::NotFound("deletion ticket"))
-    };
-    context.database.run(find).await
-}
-
 /// Cancels a deletion that is in progress. What was deleted stays deleted, and the account stays inactive.
 #[tracing::instrument(skip_all, fields(user.id = %user))]
 pub(super) async fn cancel(
@@ -102,17 +88,6 @@ pub(super) async fn cancel(
         }
     };
     context.database.transaction(cancel).await
-}
-
-/// A page of all deletions of at most `bytes`, newest first.
-pub(super) async fn list(
-    database: Database,
-    paging: Paging,
-    bytes: usize,
-) -> Result<Page<Deletion>, UserError> {
-    let limits = PageLimits { paging, bytes };
-    let load = move |connection: &mut _| Ok(store::load_page(connection, limits)?);
-    database.run(load).await
 }
 
 /// Starts failed deletions again, at the step that failed. Deletions of users who were reactivated since then stay as

@@ -1,21 +1,23 @@
 //! Addresses that gave a user access to tasks until the user got another one.
 
-use chrono::{DateTime, Utc};
 use database::{Connection, Error};
 use diesel::prelude::*;
-use values::{EmailAddress, UserId};
+use serde::Serialize;
+use values::{EmailAddress, Timestamp, UserId};
 
 use crate::schema::{former_emails, users};
 
-#[derive(Debug, Clone, Queryable, Selectable)]
+/// An address that was a user's. Tasks that were created before or after that time may be of another person.
+#[derive(Debug, Queryable, Selectable, Serialize)]
 #[diesel(table_name = former_emails)]
 pub(crate) struct FormerEmail {
-    pub(crate) id: i64,
+    #[serde(skip)]
+    id: i64,
     /// In lower case.
     #[diesel(column_name = email_key)]
-    pub(crate) email: EmailAddress,
-    pub(crate) since: DateTime<Utc>,
-    pub(crate) until: DateTime<Utc>,
+    email: EmailAddress,
+    since: Timestamp,
+    until: Timestamp,
 }
 
 /// Records that the user gives up the present address now.

@@ -40,11 +40,7 @@ impl StepError {
         let status = match self {
             Self::Engine(_) | Self::PeopleTasks(_) => StatusCode::BAD_GATEWAY,
             Self::Overdue => StatusCode::GATEWAY_TIMEOUT,
-            Self::NoEngine
-            | Self::EngineSkipped
-            | Self::Database(_)
-            | Self::UnknownStep
-            | Self::Panicked => StatusCode::INTERNAL_SERVER_ERROR,
+            _ => StatusCode::INTERNAL_SERVER_ERROR,
         };
         let times = if attempts == 1 { "attempt" } else { "attempts" };
         let remedy = match self {

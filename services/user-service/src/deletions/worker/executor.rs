@@ -1,26 +1,32 @@
 use std::collections::BTreeSet;
+use std::time::Duration;
 
-use audit_log::{Actor, Changes, Entry, RequestMeta};
+use audit_log::{Actor, Changes, RequestMeta};
 use database::{Connection, Error};
-use reqwest::Method;
+use reqwest::{Method, StatusCode};
 use values::{Names as _, UserId};
 
 use super::error::StepError;
 use super::handler::DeletionWorker;
 use super::store::{self, Job};
-use crate::accounts::store::former_emails::FormerEmail;
+use crate::accounts::User;
 use crate::audit::AuditAction;
 use crate::back_off::name_hash;
+use crate::calls::{CallError, append_path, send};
 use crate::deletions::steps::{Progress, Step};
 use crate::notifications::{Kind, code_store};
 use crate::passwords::mailbox_hash;
-use crate::people_tasks::{EraseRequest, FormerAddress};
+use crate::people_tasks::EraseRequest;
 use crate::{accounts, back_off, credentials, notifications, passwords};
 
 /// Rows of one table that one transaction deletes.
 const BATCH: i64 = 1_000;
 /// Former addresses of a user whose tasks one call erases.
 const FORMER_EMAILS: i64 = 100;
+/// The pause when the engine is still working and does not say for how long.
+const DEFAULT_PAUSE: Duration = Duration::from_secs(5);
+const MIN_PAUSE: Duration = Duration::from_secs(1);
+const MAX_PAUSE: Duration = Duration::from_secs(3_600);
 
 impl DeletionWorker {
     /// Executes a part of a step. It takes a limited time and can be repeated without harm.
@@ -43,11 +49,20 @@ impl DeletionWorker {
             Step::DeleteAccounts => self.call_engine(job, Method::DELETE, &["accounts"]).await,
             Step::DeleteTokens => self.call_engine(job, Method::DELETE, &["tokens"]).await,
             Step::DeletePeopleTasks => self.delete_people_tasks(job).await,
-            Step::DeleteSignInData => self.delete_sign_in_data(job).await,
-            Step::DeleteUser => self.delete_user(job, position).await,
+            Step::DeleteSignInData => {
+                let delete = move |connection: &mut _| delete_sign_in_data(connection, job.user);
+                Ok(self.database.transaction(delete).await?)
+            }
+            Step::DeleteUser => {
+                let meta = RequestMeta::internal();
+                let delete = move |connection: &mut _| delete_user(connection, job, position, meta);
+                Ok(self.database.transaction(delete).await?)
+            }
         }
     }
 
+    /// Makes one of the flow engine's calls that delete a user's data, all of which can be repeated without harm.
+    /// `deploy/flow-engine.openapi.yaml` is the contract. `path` follows that of the user.
     async fn call_engine(
         &self,
         job: Job,
@@ -55,8 +70,21 @@ impl DeletionWorker {
         path: &[&str],
     ) -> Result<Progress, StepError> {
         let engine = self.engine.as_ref().ok_or(StepError::NoEngine)?;
-        let erased = engine.erase(job.user, (method, path)).await;
-        erased.map_err(StepError::Engine)
+        let url = append_path(&engine.url, &["users", &job.user.to_string()], path);
+        let mut request = self.people_tasks.client.request(method, url);
+        if let Some(token) = &engine.token {
+            request = request.bearer_auth(token.expose());
+        }
+        let response = send("flow-engine", request).await;
+        let response = response.map_err(StepError::Engine)?;
+        match response.status() {
+            StatusCode::OK | StatusCode::NO_CONTENT | StatusCode::NOT_FOUND => Ok(Progress::Done),
+            StatusCode::ACCEPTED => {
+                let pause = outbound::retry_after(response.headers()).unwrap_or(DEFAULT_PAUSE);
+                Ok(Progress::Waiting(pause.clamp(MIN_PAUSE, MAX_PAUSE)))
+            }
+            status => Err(StepError::Engine(CallError::Status(status.as_u16()))),
+        }
     }
 
     async fn delete_people_tasks(&self, job: Job) -> Result<Progress, StepError> {
@@ -66,7 +94,8 @@ impl DeletionWorker {
         if let Some(pause) = self.database.run(time_left).await? {
             return Ok(Progress::Waiting(pause));
         }
-        let (request, former) = self.erase_request(job).await?;
+        let load = move |connection: &mut _| erase_request(connection, job);
+        let request = self.database.run(load).await?;
         let erased = self.people_tasks.erase(job.user, &request).await?;
         let tasks = erased.deleted_tasks;
         if tasks > 0 {
@@ -80,62 +109,42 @@ impl DeletionWorker {
         if erased.more {
             return Ok(Progress::More);
         }
-        if former.is_empty() {
+        if request.former_emails.is_empty() {
             return Ok(Progress::Done);
         }
         // There may be former addresses beyond these.
         let delete = move |connection: &mut _| {
-            accounts::store::former_emails::delete(connection, job.user, &former)
+            accounts::store::former_emails::delete(connection, job.user, &request.former_emails)
         };
         self.database.run(delete).await?;
         Ok(Progress::More)
     }
+}
 
-    /// The user's address and a batch of former ones. An address that never gave access to tasks may belong to another
-    /// person, and so may the username.
-    async fn erase_request(&self, job: Job) -> Result<(EraseRequest, Vec<FormerEmail>), Error> {
-        let load = move |connection: &mut _| {
-            let user = accounts::store::find(connection, job.user)?;
-            let former = accounts::store::former_emails::load(connection, job.user, FORMER_EMAILS)?;
-            let incarnation = store::load_incarnation(connection)?;
-            Ok::<_, Error>((user, former, incarnation))
-        };
-        let (user, former, incarnation) = self.database.run(load).await?;
-        let user = user.filter(|_| job.email_trusted);
-        let former_emails = former.iter().map(|former| FormerAddress {
-            email: former.email.clone(),
-            since: former.since.into(),
-            until: former.until.into(),
-        });
-        let request = EraseRequest {
-            emails: Vec::from_iter(user.map(|user| user.email)),
-            former_emails: former_emails.collect(),
-            incarnation,
-        };
-        Ok((request, former))
-    }
+/// The user's address and a batch of former ones. An address that never gave access to tasks may belong to another
+/// person, and so may the username.
+fn erase_request(connection: &mut Connection, job: Job) -> Result<EraseRequest, Error> {
+    let user = accounts::store::find(connection, job.user)?;
+    let user = user.filter(|_| job.email_trusted);
+    Ok(EraseRequest {
+        emails: Vec::from_iter(user.map(|user| user.email)),
+        former_emails: accounts::store::former_emails::load(connection, job.user, FORMER_EMAILS)?,
+        incarnation: store::load_incarnation(connection)?,
+    })
+}
 
-    async fn delete_sign_in_data(&self, job: Job) -> Result<Progress, StepError> {
-        let hashes = self.hashes(job).await?;
-        let delete =
-            move |connection: &mut _| delete_sign_in_data(connection, job.user, &hashes, BATCH);
-        Ok(self.database.transaction(delete).await?)
-    }
+/// The hashes by which the service counts things about a user.
+struct UserHashes {
+    /// Of the names that failed sign-ins are counted by.
+    names: Vec<[u8; 32]>,
+    /// Of the mailboxes that requests for codes are counted by.
+    mailboxes: Vec<[u8; 32]>,
+}
 
-    async fn delete_user(&self, job: Job, position: i32) -> Result<Progress, StepError> {
-        let hashes = self.hashes(job).await?;
-        let entry =
-            AuditAction::UserDeleted.entry(Actor::Service, job.user, RequestMeta::internal());
-        let delete =
-            move |connection: &mut _| delete_user(connection, job, position, &hashes, &entry);
-        Ok(self.database.transaction(delete).await?)
-    }
-
-    /// The hashes by which things about the user are counted; none if the user no longer exists.
-    async fn hashes(&self, job: Job) -> Result<UserHashes, Error> {
-        let find = move |connection: &mut _| accounts::store::find(connection, job.user);
-        let user = self.database.run(find).await?;
-        let names = user.iter().flat_map(|user| {
+impl UserHashes {
+    /// None if the user no longer exists.
+    fn of(user: Option<&User>) -> Self {
+        let names = user.into_iter().flat_map(|user| {
             let names = [user.email.normalized(), user.username.normalized()];
             names.map(str::to_owned)
         });
@@ -144,47 +153,35 @@ impl DeletionWorker {
             let kinds = Kind::ALL.iter();
             kinds.map(move |kind| mailbox_hash(*kind, name))
         });
-        Ok(UserHashes {
+        Self {
             names: names.iter().map(|name| name_hash(name)).collect(),
             mailboxes: mailboxes.collect(),
-        })
+        }
     }
 }
 
-/// The hashes by which the service counts things about a user.
-#[derive(Debug)]
-struct UserHashes {
-    /// Of the names that failed sign-ins are counted by.
-    names: Vec<[u8; 32]>,
-    /// Of the mailboxes that requests for codes are counted by.
-    mailboxes: Vec<[u8; 32]>,
-}
-
-/// Deletes at most `batch` of the user's codes, notifications, sessions, keys and failed sign-ins each, all networks of sign-ins,
-/// and the client addresses and the identifier in a batch of the audit log.
+/// Deletes at most [`BATCH`] of the user's codes, notifications, sessions, keys and failed sign-ins each, all networks of
+/// sign-ins, and the client addresses and the identifier in a batch of the audit log.
 ///
 /// Must run in a transaction.
-fn delete_sign_in_data(
-    connection: &mut Connection,
-    user: UserId,
-    hashes: &UserHashes,
-    batch: i64,
-) -> Result<Progress, Error> {
+fn delete_sign_in_data(connection: &mut Connection, user: UserId) -> Result<Progress, Error> {
+    let found = accounts::store::find(connection, user)?;
+    let hashes = UserHashes::of(found.as_ref());
     let mut most = 0;
     for (table, key) in [
         code_store::TABLE,
         notifications::store::TABLE,
         credentials::store::TABLE,
     ] {
-        most = most.max(store::delete_batch(connection, table, key, user, batch)?);
+        most = most.max(store::delete_batch(connection, table, key, user, BATCH)?);
     }
-    let made = credentials::store::forget_maker_batch(connection, user, batch)?;
+    let made = credentials::store::forget_maker_batch(connection, user, BATCH)?;
     passwords::store::delete_code_requests(connection, &hashes.mailboxes)?;
     let entries = audit_log::pseudonymise(connection, user)?;
     back_off::forget_networks(connection, user, None)?;
-    let failures = back_off::delete_failures_batch(connection, &hashes.names, batch)?;
+    let failures = back_off::delete_failures_batch(connection, &hashes.names, BATCH)?;
     let most = most.max(made).max(failures);
-    if i64::try_from(most).is_ok_and(|most| most >= batch) {
+    if i64::try_from(most).is_ok_and(|most| most >= BATCH) {
         return Ok(Progress::More);
     }
     Ok(unfinished(entries).unwrap_or(Progress::Done))
@@ -198,11 +195,11 @@ fn delete_user(
     connection: &mut Connection,
     job: Job,
     position: i32,
-    hashes: &UserHashes,
-    entry: &Entry,
+    meta: RequestMeta,
 ) -> Result<Progress, Error> {
     // Every transaction that locks a user and its deletion locks the user first.
-    accounts::store::lock(connection, job.user)?;
+    let user = accounts::store::lock(connection, job.user)?;
+    let hashes = UserHashes::of(user.as_ref());
     // There may have been sign-ins since the previous step. The lock prevents more of them.
     let entries = audit_log::pseudonymise(connection, job.user)?;
     if let Some(progress) = unfinished(entries) {
@@ -213,6 +210,7 @@ fn delete_user(
     }
     back_off::delete_all_failures(connection, &hashes.names)?;
     passwords::store::delete_code_requests(connection, &hashes.mailboxes)?;
+    let entry = AuditAction::UserDeleted.entry(Actor::Service, job.user, meta);
     entry.record(connection)?;
     audit_log::pseudonymise(connection, job.user)?;
     accounts::store::delete(connection, job.user)?;

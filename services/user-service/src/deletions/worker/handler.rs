@@ -12,16 +12,16 @@ use values::{DeletionId, Names};
 use super::error::StepError;
 use super::store::{self, Job, PendingStep};
 use crate::audit::AuditAction;
-use crate::deletions::engine::Engine;
 use crate::deletions::steps::{Progress, Step};
 use crate::deletions::{JOBS, QUEUE};
 use crate::people_tasks::PeopleTasks;
+use crate::settings::EngineSettings;
 
 /// Does the steps of deletions one after the other.
 #[derive(Debug, Clone)]
 pub(super) struct DeletionWorker {
     pub(super) database: Database,
-    pub(super) engine: Option<Engine>,
+    pub(super) engine: Option<EngineSettings>,
     pub(super) people_tasks: PeopleTasks,
     pub(super) settle_time: Duration,
     pub(super) lease: Duration,

@@ -23,7 +23,6 @@ use jobs::{RetentionRule, RetryPolicy, WorkerConfig};
 use server::Running;
 
 use crate::calls;
-use crate::deletions::engine::Engine;
 use crate::deletions::store::find_with_engine;
 use crate::people_tasks::PeopleTasks;
 use crate::schema::{MIGRATIONS, SCHEMA};
@@ -45,18 +44,16 @@ pub async fn run_deletion_worker(settings: DeletionWorkerSettings) -> anyhow::Re
     let mut running = Running::new();
     let database = Database::connect(&settings.database);
     check_engine(&database, settings.engine.is_some()).await?;
-    let client = calls::client().context("no HTTP client")?;
     let people_tasks = PeopleTasks {
-        client: client.clone(),
+        client: calls::client().context("no HTTP client")?,
         base: settings.people_task_service.clone(),
         signer: signer(&settings)?,
     };
     let sender = UserChangeSender::new(database.clone(), people_tasks.clone(), settings.lease);
     running.spawn(sender.run(running.shutdown()));
-    let engine = settings.engine.clone();
     let worker = DeletionWorker {
         database: database.clone(),
-        engine: engine.map(|settings| Engine { client, settings }),
+        engine: settings.engine.clone(),
         people_tasks,
         settle_time: settings.settle_time,
         lease: settings.lease,
