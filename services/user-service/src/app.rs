@@ -10,7 +10,7 @@ use actix_web::middleware::from_fn;
 use actix_web::web::Data;
 use anyhow::Context as _;
 use auth::{Signer, SigningKey, Verifier};
-use database::{BatchLimits, Database, ServicePools};
+use database::{BatchLimits, Connection, ServicePools};
 use http_kit::{BearerToken, Document, Health, ProblemBody};
 use listing::Lists;
 use messaging::{BrokerSettings, Publisher, Queue};
@@ -44,9 +44,10 @@ pub async fn run(settings: UserServiceSettings) -> anyhow::Result<Running> {
     database::prepare_schema(&settings.database, SCHEMA, MIGRATIONS).await?;
     let (address, http) = (settings.listen_address, settings.http);
     let mut running = Running::new();
-    let (context, revocations) = start_context(settings, &running).await?;
+    let retention = settings.audit_retention;
+    let context = start_context(settings, &running).await?;
     running.health = health(&context);
-    start_notices(&context, &running);
+    let revocations = start_tasks(&context, retention, &running).await?;
     let (listener, address) = server::bind(address)?;
     running.address = Some(address);
     let verifier = Data::from(Arc::clone(&context.verifier));
@@ -95,16 +96,18 @@ fn check(settings: &UserServiceSettings) -> anyhow::Result<()> {
     }
 }
 
-/// Builds the context, and starts the background tasks that keep it and the revocations up to date.
 async fn start_context(
     settings: UserServiceSettings,
     running: &Running,
-) -> anyhow::Result<(Context, Watching)> {
+) -> anyhow::Result<Context> {
     let pools = ServicePools::connect(&settings.database, "");
     let ServicePools { database, lists } = pools.clone();
     let has_engine = settings.flow_engine.is_some();
     let confirmation_required = settings.email_verification == EmailVerification::Required;
-    deletions::record_settings(&database, has_engine, confirmation_required).await?;
+    let record = move |connection: &mut Connection| {
+        deletions::store::record_settings(connection, has_engine, confirmation_required)
+    };
+    database.run(record).await?;
     let hasher = Hasher::start(settings.passwords.cost);
     measure(running, pools, hasher.clone());
     let rules = PasswordRules {
@@ -115,11 +118,7 @@ async fn start_context(
     }
     let signer = signer(&settings.tokens)?;
     let verifier = verifier(&settings.tokens, &signer);
-    let lifetime = settings.tokens.lifetime;
-    let revocations = start_poller(&database, &verifier, lifetime, running).await?;
-    let (retention, shutdown) = (settings.audit_retention, running.shutdown());
-    running.spawn(audit_log::retain(database.clone(), retention, shutdown));
-    let context = Context {
+    Ok(Context {
         deletions: start_publisher(&settings.broker, deletions::QUEUE, running),
         notifications: start_publisher(&settings.broker, notifications::QUEUE, running),
         database,
@@ -136,26 +135,28 @@ async fn start_context(
         sessions: settings.sessions,
         keys: settings.keys,
         has_engine,
-    };
-    Ok((context, revocations))
+    })
 }
 
-/// Starts the task that sends mails about keys that expire, if there can be mails.
-fn start_notices(context: &Context, running: &Running) {
-    if keys::can_mail(context) {
-        let (database, publisher) = (context.database.clone(), context.notifications.clone());
-        running.spawn(keys::send_notices(database, publisher, running.shutdown()));
-    }
-}
-
-/// Starts the poller that keeps the revocations up to date.
-async fn start_poller(
-    database: &Database,
-    verifier: &Arc<Verifier>,
-    lifetime: Duration,
+/// Starts the background tasks. Returns what the one that reads the revocations has seen.
+async fn start_tasks(
+    context: &Context,
+    audit_retention: Duration,
     running: &Running,
-) -> anyhow::Result<Watching> {
-    let poller = Poller::start(database.clone(), Arc::clone(verifier), lifetime).await?;
+) -> Result<Watching, database::Error> {
+    let database = || context.database.clone();
+    let retain = audit_log::retain(database(), audit_retention, running.shutdown());
+    running.spawn(retain);
+    if keys::can_mail(context) {
+        let publisher = context.notifications.clone();
+        running.spawn(keys::send_notices(
+            database(),
+            publisher,
+            running.shutdown(),
+        ));
+    }
+    let verifier = Arc::clone(&context.verifier);
+    let poller = Poller::start(database(), verifier, context.signer.lifetime()).await?;
     let revocations = poller.watching();
     running.spawn(poller.run(running.shutdown()));
     Ok(revocations)

@@ -1,11 +1,14 @@
+//! Pages of the feed, and what the poller of this process saw last. Readers in other processes wait for it, so that they need
+//! not ask the database again and again whether anything has changed.
+
 use std::time::Duration;
 
 use auth::RevocationFeed;
 use database::{Connection, Database, Error};
+use tokio::sync::watch;
 
-use super::cursor::FeedCursor;
+use super::cursor::{FeedCursor, Scan};
 use super::store;
-use super::watched::Watching;
 
 /// One page of at most `limit` epochs.
 pub(super) async fn read_feed(
@@ -53,4 +56,105 @@ pub(super) async fn wait_for_epochs(
     let watched = watching.borrow();
     let page = watched.page_without_epochs(cursor)?;
     (watched.reads > reads).then(|| page.clone())
+}
+
+/// The feed, as it was read last.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Watched {
+    /// How often changes were read.
+    reads: u64,
+    latest: Option<Quiet>,
+}
+
+/// A time without changes.
+#[derive(Debug, Clone)]
+struct Quiet {
+    /// No transaction from this number on has raised an epoch that the last read could see.
+    since: i64,
+    /// The last page. It has no epochs.
+    page: RevocationFeed,
+}
+
+/// How requests see what the poller saw. It is closed when the poller ends.
+pub(crate) type Watching = watch::Receiver<Watched>;
+
+impl Watched {
+    /// Takes note of a page that the poller has read.
+    pub(super) fn note(&mut self, cursor: FeedCursor, page: &RevocationFeed) {
+        if cursor.scan != Scan::Changes {
+            return;
+        }
+        self.reads += 1;
+        let known = self.latest.take();
+        if !page.epochs.is_empty() || page.more {
+            return;
+        }
+        let known = known.filter(|known| known.page.incarnation == page.incarnation);
+        self.latest = Some(Quiet {
+            since: known.map_or(cursor.at, |known| known.since.min(cursor.at)),
+            page: page.clone(),
+        });
+    }
+
+    /// The page at this cursor, if the last read says that it has no epochs.
+    fn page_without_epochs(&self, cursor: FeedCursor) -> Option<&RevocationFeed> {
+        let quiet = self.latest.as_ref()?;
+        let is_start = cursor.scan == Scan::Changes && cursor.resume.is_none();
+        (is_start && cursor.at >= quiet.since).then_some(&quiet.page)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use values::RevocableId;
+
+    use super::*;
+
+    fn page(incarnation: &str, epochs: usize) -> RevocationFeed {
+        RevocationFeed {
+            epochs: (0..epochs).map(|_| (RevocableId::generate(), 1)).collect(),
+            incarnation: incarnation.to_owned(),
+            ..RevocationFeed::default()
+        }
+    }
+
+    fn watched(reads: &[(i64, RevocationFeed)]) -> Watched {
+        let mut watched = Watched::default();
+        for (at, page) in reads {
+            watched.note(FeedCursor::changes_since(*at), page);
+        }
+        watched
+    }
+
+    fn knows(watched: &Watched, at: i64) -> bool {
+        let cursor = FeedCursor::changes_since(at);
+        watched.page_without_epochs(cursor).is_some()
+    }
+
+    #[test]
+    fn cursors_since_the_last_change_have_no_epochs() {
+        let watched = watched(&[(5, page("a", 1)), (8, page("a", 0)), (9, page("a", 0))]);
+        assert!(knows(&watched, 8) && knows(&watched, 9) && knows(&watched, 20));
+        assert!(!knows(&watched, 7));
+    }
+
+    #[test]
+    fn nothing_is_known_after_a_change_or_another_incarnation() {
+        assert!(!knows(&watched(&[(8, page("a", 0)), (9, page("a", 1))]), 9));
+        let restored = watched(&[(3, page("a", 0)), (7, page("b", 0))]);
+        assert!(!knows(&restored, 6) && knows(&restored, 7));
+    }
+
+    #[test]
+    fn reads_of_everything_and_cursors_inside_of_a_scan_are_left_to_the_database() {
+        let mut watched = watched(&[(8, page("a", 0))]);
+        watched.note(FeedCursor::ALL, &page("a", 1));
+        assert!(knows(&watched, 8));
+        assert!(watched.page_without_epochs(FeedCursor::ALL).is_none());
+        let inside = FeedCursor {
+            resume: Some(9),
+            ..FeedCursor::changes_since(8)
+        };
+        assert!(watched.page_without_epochs(inside).is_none());
+    }
 }

@@ -17,8 +17,7 @@ mod poller;
 mod revoke_all;
 pub(crate) mod routes;
 mod store;
-mod watched;
 
+pub(crate) use feed::Watching;
 pub(crate) use poller::Poller;
 pub use revoke_all::{revoke_all_tokens, revoke_all_tokens_command};
-pub(crate) use watched::Watching;

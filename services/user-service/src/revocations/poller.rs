@@ -8,8 +8,8 @@ use tokio_util::sync::CancellationToken;
 use values::FromText as _;
 
 use super::cursor::FeedCursor;
-use super::watched::{Watched, Watching};
-use super::{feed, store};
+use super::feed::{self, Watched, Watching};
+use super::store;
 
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
 /// How often the lifetime of tokens is recorded, and expired rows are deleted.

@@ -10,8 +10,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::cursor::FeedCursor;
-use super::feed::{read_feed, wait_for_epochs};
-use super::watched::Watching;
+use super::feed::{Watching, read_feed, wait_for_epochs};
 use crate::context::Context;
 
 /// A JSON Web Key set (RFC 7517): the keys that verify access tokens, the current one first.
