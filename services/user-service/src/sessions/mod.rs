@@ -13,25 +13,7 @@
 //!
 //! Deliberately absent: sessions for programs. Their tokens come from `POST /user/auth`.
 
-mod end;
-mod exchange;
+mod lifecycle;
 mod requests;
 pub(crate) mod routes;
-mod start;
 mod store;
-
-use audit_log::{Actor, Entry, RequestMeta};
-use serde_json::json;
-use values::{CredentialId, UserId};
-
-use crate::audit::AuditAction;
-
-fn record_event(event: &'static str) {
-    metrics::counter!("session_events_total", "event" => event).increment(1);
-}
-
-/// An audit entry about a user's own session.
-fn entry(action: AuditAction, user: UserId, session: CredentialId, meta: &RequestMeta) -> Entry {
-    let entry = action.entry(Actor::User(user), user, meta.clone());
-    entry.detail(json!({"session": session}))
-}

@@ -8,12 +8,10 @@ use auth::{Caller, TokenProblems};
 use database::{Connection, DatabaseProblems};
 use http_kit::{BodyProblems, JsonBody, Problem, path_id};
 
-use super::end::{end_one, end_own};
-use super::exchange::exchange;
+use super::lifecycle::{Granted, end_one, end_own, exchange, start};
 use super::requests::ExchangeRequest;
 use super::requests::browser::{Browser, cross_site_request};
 use super::requests::cookie;
-use super::start::{Granted, start};
 use super::store::{self, Session};
 use crate::accounts::{EmptyResponse, SignInResponse};
 use crate::audit::RequestActor;
