@@ -13,9 +13,8 @@
 //!
 //! Deliberately absent: keys that make keys, and the text of a key after its creation.
 
-mod change;
-mod create;
 mod exchange;
+mod lifecycle;
 mod notices;
 mod requests;
 pub(crate) mod routes;

@@ -2,12 +2,10 @@
 
 use std::time::Duration;
 
-use chrono::{DateTime, Utc};
 use database::{Connection, Database, Error};
 use messaging::{Message, Publisher};
-use telemetry::{Outage, RequestContext};
+use telemetry::Outage;
 use tokio_util::sync::CancellationToken;
-use values::UserId;
 
 use super::store;
 use crate::context::Context;
@@ -22,19 +20,6 @@ const BATCH: i64 = 100;
 /// Whether mails can be sent.
 pub(crate) fn can_mail(context: &Context) -> bool {
     Channel::configured(&context.channels).contains(&Channel::Mail)
-}
-
-/// Stores a mail about a key in the transaction that causes it. The caller sends the message after its commit.
-pub(super) fn insert(
-    connection: &mut Connection,
-    notice: Notice,
-    to: UserId,
-    name: &str,
-    expires: Option<DateTime<Utc>>,
-) -> Result<Message, Error> {
-    let request = RequestContext::current_or_fresh();
-    let id = insert_notice(connection, notice, to, name, expires, &request)?;
-    Ok(Message::new(id, request))
 }
 
 /// Sends mails about keys that expire soon, until it is cancelled. Those of a service account go to the administrator who made
@@ -72,7 +57,8 @@ fn take(connection: &mut Connection) -> Result<(Vec<Message>, bool), Error> {
         };
         let Some(to) = to else { continue };
         let (name, expires) = (&notice.name, Some(notice.expires));
-        messages.push(insert(connection, Notice::KeyExpires, to, name, expires)?);
+        let message = insert_notice(connection, Notice::KeyExpires, to, name, expires)?;
+        messages.push(message);
     }
     Ok((messages, more))
 }

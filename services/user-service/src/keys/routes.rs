@@ -10,9 +10,8 @@ use serde::Serialize;
 use utoipa::ToSchema;
 use values::{Secret, UserId};
 
-use super::change::{confirm, confirm_all, end};
-use super::create::create;
 use super::exchange::exchange;
+use super::lifecycle::{confirm, confirm_all, create, end};
 use super::requests::{AllKeysQuery, CreateKeyRequest};
 use super::store::{self, Key};
 use crate::accounts::EmptyResponse;

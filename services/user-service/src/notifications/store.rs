@@ -4,6 +4,7 @@ use diesel::dsl::now;
 use diesel::prelude::*;
 use diesel::sql_types::Timestamptz;
 use jobs::REPUBLISH_GRACE;
+use messaging::Message;
 use telemetry::RequestContext;
 use values::{Names as _, NotificationId, UserId};
 
@@ -66,18 +67,21 @@ pub(crate) fn insert(
         .collect()
 }
 
-/// Inserts a mail about an API key, which ends at `expires`, if ever.
+/// Inserts a mail about an API key, which ends at `expires`, if ever. The caller sends the message after its commit.
 pub(crate) fn insert_notice(
     connection: &mut Connection,
     notice: Notice,
     user: UserId,
     name: &str,
     expires: Option<DateTime<Utc>>,
-    context: &RequestContext,
-) -> Result<NotificationId, Error> {
-    Ok(diesel::insert_into(notifications::table)
+) -> Result<Message, Error> {
+    let (id, context) = (
+        NotificationId::generate(),
+        RequestContext::current_or_fresh(),
+    );
+    diesel::insert_into(notifications::table)
         .values((
-            notifications::id.eq(NotificationId::generate()),
+            notifications::id.eq(id),
             // The user may have been deleted since the key was made.
             notifications::user_id.eq(users::table.find(user).select(users::id).single_value()),
             notifications::kind.eq(notice.name()),
@@ -89,8 +93,8 @@ pub(crate) fn insert_notice(
             notifications::republish_at
                 .eq(now.into_sql::<Timestamptz>() + interval(REPUBLISH_GRACE)),
         ))
-        .returning(notifications::id)
-        .get_result(connection)?)
+        .execute(connection)?;
+    Ok(Message::new(id, context))
 }
 
 /// Deletes the pending notifications with a code of a user who no longer needs a code.

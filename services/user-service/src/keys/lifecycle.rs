@@ -1,9 +1,11 @@
+//! Makes keys, ends them, and confirms them: after a restore they are off, until an administrator turns them on again.
+
 use std::time::Duration;
 
 use audit_log::{Entry, RequestMeta};
 use auth::{ADMIN_SCOPE, ApiKey, Caller, KeyScope};
 use chrono::{DateTime, TimeDelta, Utc};
-use database::Connection;
+use database::{Connection, Error};
 use messaging::Message;
 use serde_json::json;
 use values::{CredentialId, Invalid, Names as _, UserId};
@@ -14,8 +16,14 @@ use super::{notices, record_event};
 use crate::accounts::{self, User};
 use crate::audit::{AuditAction, RequestActor};
 use crate::context::Context;
+use crate::credentials::CredentialKind;
+use crate::credentials::store as credentials;
 use crate::error::UserError;
 use crate::notifications::Notice;
+use crate::notifications::store::insert_notice;
+
+/// Keys that one transaction confirms.
+const BATCH: i64 = 200;
 
 /// Makes a key for a user, and returns it with its text. A person for whom an administrator makes one is mailed.
 #[tracing::instrument(skip_all, fields(user.id = %owner))]
@@ -103,7 +111,7 @@ fn insert(
         return Ok((key, None));
     }
     let (notice, name) = (Notice::KeyCreated, &key.name);
-    let mail = notices::insert(connection, notice, new.user, name, new.request.expires)?;
+    let mail = insert_notice(connection, notice, new.user, name, new.request.expires)?;
     Ok((key, Some(mail)))
 }
 
@@ -114,6 +122,74 @@ fn notice_due(end: DateTime<Utc>, before: Duration) -> DateTime<Utc> {
     let half = now + (end - now) / 2;
     end.checked_sub_signed(before)
         .map_or(half, |due| due.max(half))
+}
+
+/// Ends a key of a user. Its tokens are refused within a second.
+#[tracing::instrument(skip_all, fields(user.id = %user))]
+pub(super) async fn end(
+    context: &Context,
+    user: UserId,
+    id: CredentialId,
+    actor: RequestActor,
+) -> Result<(), UserError> {
+    let entry = actor.entry(AuditAction::KeyEnded, user);
+    let entry = entry.detail(json!({"endedKey": id}));
+    let end = move |connection: &mut Connection| {
+        credentials::end(connection, user, CredentialKind::Key, id, entry)
+    };
+    if !context.database.transaction(end).await? {
+        return Err(UserError::NotFound("key"));
+    }
+    context.verifier.revocations().end([id]);
+    record_event("ended");
+    Ok(())
+}
+
+pub(super) async fn confirm(
+    context: &Context,
+    user: UserId,
+    id: CredentialId,
+    actor: RequestActor,
+) -> Result<(), UserError> {
+    let confirm = move |connection: &mut Connection| confirm_one(connection, user, id, actor);
+    if !context.database.transaction(confirm).await? {
+        return Err(UserError::NotFound("key"));
+    }
+    record_event("confirmed");
+    Ok(())
+}
+
+/// Confirms the keys of all users, and returns their number. If it fails on the way, some are confirmed.
+pub(super) async fn confirm_all(context: &Context, actor: RequestActor) -> Result<usize, Error> {
+    let (mut total, mut after) = (0, None);
+    loop {
+        let actor = actor.clone();
+        let confirm = move |connection: &mut Connection| {
+            let keys = store::unconfirmed(connection, after, BATCH)?;
+            for (id, user) in &keys {
+                confirm_one(connection, *user, *id, actor.clone())?;
+            }
+            Ok::<_, Error>(keys)
+        };
+        let confirmed = context.database.transaction(confirm).await?;
+        let Some((last, _)) = confirmed.last() else {
+            return Ok(total);
+        };
+        after = Some(*last);
+        total += confirmed.len();
+        confirmed.iter().for_each(|_| record_event("confirmed"));
+    }
+}
+
+fn confirm_one(
+    connection: &mut Connection,
+    user: UserId,
+    id: CredentialId,
+    actor: RequestActor,
+) -> Result<bool, Error> {
+    let entry = actor.entry(AuditAction::KeyConfirmed, user);
+    let entry = entry.detail(json!({"confirmedKey": id}));
+    store::confirm(connection, user, id, entry)
 }
 
 #[cfg(test)]
