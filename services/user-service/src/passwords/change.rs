@@ -1,18 +1,23 @@
-use audit_log::AuthMethod;
+//! New passwords: by a user who knows the old one, by an administrator, or by a code.
+
+use audit_log::{Actor, AuthMethod, RequestMeta};
 use auth::Caller;
 use database::Connection;
 use serde_json::json;
-use values::Secret;
+use values::{Fingerprint, Names as _, Secret, UserId};
 
-use super::requests::ChangePasswordRequest;
-use super::store;
-use crate::accounts::{self, TokenSubject, revoke_earlier_tokens, sign_token};
+use super::requests::{ChangePasswordRequest, ResetPasswordRequest};
+use super::store::{self, Credentials};
+use crate::accounts::{self, TokenSubject, User, revoke_earlier_tokens, sign_token};
 use crate::audit::{AuditAction, RequestActor};
-use crate::back_off::{self, AttemptKey, CountedAttempt, name_hash};
+use crate::back_off::{self, AttemptKey, CountedAttempt, end_back_off, name_hash};
 use crate::client_network::ClientNetwork;
 use crate::context::Context;
+use crate::credentials::store as credentials;
 use crate::error::UserError;
-use crate::password_rules::Password;
+use crate::notifications::store::delete_pending;
+use crate::notifications::{Kind, code_store};
+use crate::password_rules::{NewPassword, Password, service_password};
 
 /// Changes the password of a user who knows the old one. Revokes all tokens and returns a new one.
 ///
@@ -26,8 +31,14 @@ pub(super) async fn change(
     actor: RequestActor,
 ) -> Result<Secret, UserError> {
     let client = &actor.client();
-    let (current, attempt) = count_attempt(context, caller, client).await?;
-    let hash = match verify_and_hash(context, client, request, current).await {
+    let (id, epoch) = (caller.id(), caller.epoch());
+    let find = move |connection: &mut Connection| {
+        let found = store::find_credentials(connection, id)?;
+        let current = found.filter(|found| found.epoch == epoch);
+        current.ok_or(UserError::CallerGone)
+    };
+    let (current, attempt) = count_attempt(context, client, find).await?;
+    let hash = match verify_and_hash(context, client, request, current.password_hash).await {
         Err(UserError::WrongOldPassword) => {
             return Err(refuse(context, caller, actor).await);
         }
@@ -38,20 +49,19 @@ pub(super) async fn change(
     Ok(sign_token(context, &subject)?)
 }
 
-/// Loads the hash of the current password, and counts the attempt unless the user must wait.
-async fn count_attempt(
+/// Finds the credentials of a user who claims to have the password, and counts the attempt by the username, unless the user
+/// must wait.
+pub(crate) async fn count_attempt(
     context: &Context,
-    caller: &Caller,
     client: &ClientNetwork,
-) -> Result<(String, CountedAttempt), UserError> {
-    let (id, epoch, client) = (caller.id(), caller.epoch(), client.clone());
+    find: impl FnOnce(&mut Connection) -> Result<Credentials, UserError> + Send + 'static,
+) -> Result<(Credentials, CountedAttempt), UserError> {
+    let client = client.clone();
     let count = move |connection: &mut Connection| {
-        let found = store::find_credentials(connection, id)?;
-        let current = found.filter(|found| found.epoch == epoch);
-        let current = current.ok_or(UserError::CallerGone)?;
-        let name = name_hash(current.username.normalized());
-        let key = AttemptKey::load(connection, name, Some(id), &client)?;
-        Ok((current.password_hash, back_off::count(connection, key)?))
+        let credentials = find(connection)?;
+        let name = name_hash(credentials.username.normalized());
+        let key = AttemptKey::load(connection, name, Some(credentials.id), &client)?;
+        Ok((credentials, back_off::count(connection, key)?))
     };
     context.database.transaction(count).await
 }
@@ -104,4 +114,95 @@ async fn update(
         Ok(subject)
     };
     context.database.transaction(update).await
+}
+
+/// Sets the password of the user with an e-mail address, on behalf of an administrator.
+#[tracing::instrument(skip_all, fields(user.id))]
+pub(super) async fn reset(
+    context: &Context,
+    request: ResetPasswordRequest,
+    actor: RequestActor,
+) -> Result<(), UserError> {
+    let ResetPasswordRequest { email, password } = request;
+    let find = move |connection: &mut Connection| {
+        let found = store::find_user_by_email(connection, &email)?;
+        let (id, _, is_service) = found.ok_or(UserError::NotFound("user"))?;
+        if is_service {
+            return Err(UserError::InvalidField("password", service_password()));
+        }
+        Ok::<_, UserError>(id)
+    };
+    let id = context.database.run(find).await?;
+    tracing::Span::current().record("user.id", id.to_string());
+    let hash = context.hasher.hash(&actor.client(), password).await?;
+    let entry = actor.entry(AuditAction::PasswordReset, id);
+    let update = move |connection: &mut Connection| {
+        let user = store::update_password(connection, id, &hash, entry)?
+            .ok_or(UserError::NotFound("user"))?
+            .user;
+        credentials::end_keys(connection, id)?;
+        end_back_off(connection, id, [&user.username, &user.email], None)?;
+        Ok::<_, UserError>(user)
+    };
+    let user = context.database.transaction(update).await?;
+    revoke_earlier_tokens(context, &user);
+    Ok(())
+}
+
+/// Sets a new password by a code, and confirms the address that the code was sent to. Revokes all earlier codes and
+/// tokens and ends the back-off.
+#[tracing::instrument(skip_all, fields(user.id))]
+pub(crate) async fn reset_by_code(
+    context: &Context,
+    (kind, code): (Kind, Fingerprint),
+    password: NewPassword,
+    meta: RequestMeta,
+) -> Result<(), UserError> {
+    // A cheap check first, so that an invalid code does not cost a hash.
+    let find = move |connection: &mut Connection| {
+        code_store::find_user(connection, kind, code)?.ok_or(UserError::InvalidResetCode)
+    };
+    let id = context.database.run(find).await?;
+    tracing::Span::current().record("user.id", id.to_string());
+    let client = ClientNetwork::of(&meta);
+    let hash = context.hasher.hash(&client, password).await?;
+    let redeem = move |connection: &mut Connection| {
+        // The lock makes the second of two concurrent requests find the code used.
+        accounts::store::lock(connection, id)?.ok_or(UserError::InvalidResetCode)?;
+        if code_store::find_user(connection, kind, code)? != Some(id) {
+            return Err(UserError::InvalidResetCode);
+        }
+        redeem(connection, id, &hash, &client, (kind, &meta))
+    };
+    let user = context.database.transaction(redeem).await?;
+    revoke_earlier_tokens(context, &user);
+    Ok(())
+}
+
+/// Sets the password of a locked user whose code is valid.
+fn redeem(
+    connection: &mut Connection,
+    id: UserId,
+    hash: &str,
+    client: &ClientNetwork,
+    (kind, meta): (Kind, &RequestMeta),
+) -> Result<User, UserError> {
+    let entry = |action: AuditAction| {
+        let entry = action.entry(Actor::User(id), id, meta.clone());
+        entry.authenticated_by(match kind {
+            Kind::ForgotPassword => AuthMethod::ResetCode,
+            Kind::VerifyEmail => AuthMethod::VerificationCode,
+        })
+    };
+    let reset = entry(AuditAction::PasswordReset);
+    let user = store::update_password(connection, id, hash, reset)?
+        .ok_or(UserError::InvalidResetCode)?
+        .user;
+    // The code was sent to the user's address, because a change of the address invalidates codes.
+    accounts::store::confirm_email(connection, id, entry(AuditAction::EmailVerified))?;
+    code_store::delete(connection, id, Kind::ALL)?;
+    delete_pending(connection, id)?;
+    credentials::end_keys(connection, id)?;
+    end_back_off(connection, id, [&user.username, &user.email], Some(client))?;
+    Ok(user)
 }

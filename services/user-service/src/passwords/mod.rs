@@ -7,12 +7,11 @@ mod change;
 mod forgot;
 mod rate_limit;
 mod requests;
-mod reset;
 mod responses;
 pub(crate) mod routes;
 pub(crate) mod store;
 
+pub(crate) use change::{count_attempt, reset_by_code};
 pub(crate) use rate_limit::{CodeRequest, count_code_request, mailbox_hash};
-pub(crate) use reset::reset_by_code;
 #[cfg(test)]
 pub(crate) use store::LimitScope;

@@ -10,13 +10,12 @@ use database::DatabaseProblems;
 use http_kit::{BodyProblems, JsonBody, Problem};
 use telemetry::RequestContext;
 
-use super::change::change;
+use super::change::{change, reset, reset_by_code};
 use super::forgot::forgot;
 use super::requests::{
     ChangePasswordRequest, ForgotPasswordRequest, ResetForgottenPasswordRequest,
     ResetPasswordRequest,
 };
-use super::reset::{reset, reset_by_code};
 use super::responses::{ChangePasswordResponse, ForgotPasswordResponse};
 use crate::accounts::EmptyResponse;
 use crate::audit::RequestActor;

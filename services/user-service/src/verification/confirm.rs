@@ -6,14 +6,14 @@ use values::{Fingerprint, Secret, UserId};
 use super::requests::{Proof, VerifyEmailRequest};
 use crate::accounts::{self, User};
 use crate::audit::AuditAction;
-use crate::back_off::{self, AttemptKey, CountedAttempt, name_hash};
+use crate::back_off;
 use crate::client_network::ClientNetwork;
 use crate::context::Context;
 use crate::error::UserError;
 use crate::notifications::{Kind, code_store};
 use crate::password_rules::Password;
-use crate::passwords::reset_by_code;
-use crate::passwords::store::{self, Credentials};
+use crate::passwords::store;
+use crate::passwords::{count_attempt, reset_by_code};
 use crate::sign_in::record_refusal;
 
 const KIND: Kind = Kind::VerifyEmail;
@@ -65,7 +65,12 @@ async fn confirm_with_password(
     meta: RequestMeta,
 ) -> Result<(), UserError> {
     let client = ClientNetwork::of(&meta);
-    let (credentials, attempt) = count_attempt(context, code, client.clone()).await?;
+    let find = move |connection: &mut Connection| {
+        let id = code_store::find_user(connection, KIND, code)?;
+        let id = id.ok_or(UserError::InvalidCode)?;
+        store::find_credentials(connection, id)?.ok_or(UserError::InvalidCode)
+    };
+    let (credentials, attempt) = count_attempt(context, &client, find).await?;
     let id = credentials.id;
     tracing::Span::current().record("user.id", id.to_string());
     let stored = credentials.password_hash.clone();
@@ -87,24 +92,6 @@ async fn confirm_with_password(
         confirm_locked(connection, id, meta)
     };
     context.database.transaction(confirm).await
-}
-
-/// Finds the account of a code, and counts an attempt to prove its password unless the account must wait.
-async fn count_attempt(
-    context: &Context,
-    code: Fingerprint,
-    client: ClientNetwork,
-) -> Result<(Credentials, CountedAttempt), UserError> {
-    let count = move |connection: &mut Connection| {
-        let id = code_store::find_user(connection, KIND, code)?;
-        let id = id.ok_or(UserError::InvalidCode)?;
-        let credentials = store::find_credentials(connection, id)?;
-        let credentials = credentials.ok_or(UserError::InvalidCode)?;
-        let name = name_hash(credentials.username.normalized());
-        let key = AttemptKey::load(connection, name, Some(id), &client)?;
-        Ok((credentials, back_off::count(connection, key)?))
-    };
-    context.database.transaction(count).await
 }
 
 /// The user of a code, locked until the transaction ends, so that the second of two concurrent requests finds the code
