@@ -22,7 +22,6 @@ pub(crate) enum CallError {
     /// The connection ended, or the response was not HTTP.
     #[error("closed the connection")]
     Broken,
-    /// A response with an unexpected status.
     #[error("responded with {0}")]
     Status(u16),
     /// A response whose body does not match the contract.
@@ -47,9 +46,6 @@ impl From<reqwest::Error> for CallError {
 }
 
 /// A client that follows no redirects, uses no proxy, and gives every call [`CALL_TIMEOUT`].
-///
-/// # Errors
-/// The client cannot be built.
 pub(crate) fn client() -> Result<Client, reqwest::Error> {
     // The TLS library needs a process-wide provider. It fails when one is installed, which is this one.
     let _ = rustls::crypto::ring::default_provider().install_default();
@@ -64,9 +60,6 @@ pub(crate) fn client() -> Result<Client, reqwest::Error> {
 }
 
 /// Sends a request with the headers that identify the request that caused the work.
-///
-/// # Errors
-/// There is no response, or only a part of one.
 pub(crate) async fn send(
     destination: &'static str,
     request: RequestBuilder,

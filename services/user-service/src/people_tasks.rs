@@ -37,9 +37,7 @@ pub(crate) enum PeopleTasksError {
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct EraseRequest {
-    /// Addresses that are the user's.
     pub(crate) emails: Vec<EmailAddress>,
-    /// Addresses that were the user's for some time.
     pub(crate) former_emails: Vec<FormerEmail>,
     pub(crate) incarnation: String,
 }
@@ -48,7 +46,6 @@ pub(crate) struct EraseRequest {
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Erased {
     pub(crate) deleted_tasks: u32,
-    /// Whether the user has more tasks.
     pub(crate) more: bool,
     /// Whether other transactions hold all of them at the moment.
     pub(crate) blocked: bool,
@@ -56,10 +53,7 @@ pub(crate) struct Erased {
 
 impl PeopleTasks {
     /// Deletes one batch of the tasks that the user created or, under these addresses, requested. From then on the
-    /// user's tokens of this incarnation of the database create none.
-    ///
-    /// # Errors
-    /// No response, or a status other than `200`. What was deleted stays deleted; repeat the call.
+    /// user's tokens of this incarnation of the database create none. After an error, repeat the call.
     pub(crate) async fn erase(
         &self,
         user: UserId,
@@ -70,9 +64,6 @@ impl PeopleTasks {
     }
 
     /// Tells the state of a user. The people-task service ignores it if it knows a later one.
-    ///
-    /// # Errors
-    /// No response, or a status other than `200`. Repeat the call.
     pub(crate) async fn tell(
         &self,
         user: UserId,

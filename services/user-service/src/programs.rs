@@ -34,7 +34,6 @@ pub fn deletion_worker() -> ExitCode {
         .unwrap_or_else(|| server::main("deletion-worker", run_deletion_worker))
 }
 
-/// The process that sends notifications to users.
 fn notification_worker() -> ExitCode {
     dead_letters_command(notifications::QUEUE)
         .unwrap_or_else(|| server::main("notification-worker", run_notification_worker))

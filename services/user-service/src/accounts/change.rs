@@ -56,7 +56,6 @@ impl UserChange {
         }
     }
 
-    /// The names of the changed fields in the API.
     pub(super) fn field_names(&self) -> Vec<&'static str> {
         let columns = &self.columns;
         let components = &columns.allowed_private_components;

@@ -87,7 +87,6 @@ fn insert(
     Ok((subject, user, queued.transpose()?.unwrap_or_default()))
 }
 
-/// The account that a request describes, with the defaults for what it leaves open.
 fn new_user(context: &Context, request: CreateUserRequest, password_hash: String) -> NewUser {
     let (names, chosen, defaults) = (request.names, request.by_admin, &context.sign_up);
     NewUser {

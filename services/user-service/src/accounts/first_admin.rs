@@ -15,9 +15,6 @@ use crate::password_rules::{NewPassword, PasswordRules};
 use crate::settings::{FirstAdmin, SignUpSettings};
 
 /// Creates the first administrator if there is none. Never overwrites anything.
-///
-/// # Errors
-/// The password breaks the rules, or the database is unavailable.
 pub(crate) async fn create_first_admin(
     database: &Database,
     hasher: &Hasher,

@@ -39,7 +39,6 @@ pub(super) struct CreateUserRequest {
     pub(super) by_admin: AdminFields,
 }
 
-/// What the body of the creation of a user may contain.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct SignUpRules {
     passwords: PasswordRules,
@@ -210,7 +209,6 @@ impl AdminFields {
         }
     }
 
-    /// The names of the fields that are present.
     pub(super) fn names(&self) -> Vec<&'static str> {
         let fields = [
             ("scope", self.scope.is_some()),

@@ -25,19 +25,16 @@ pub(crate) use store::{
     is_known_network, record_network,
 };
 
-/// The number of consecutive failures from one client network that starts the back-off.
+/// How many failures in a row start the back-off.
 const FAILURES_FROM_ONE_NETWORK: i32 = 5;
-/// The number of consecutive failures from anywhere that starts the back-off.
 const FAILURES_FROM_ANYWHERE: i32 = 50;
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const MAX_PAUSE: Duration = Duration::from_secs(5 * 60);
 
-/// Which failures are counted together.
+/// Which failures of a name are counted together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum FailureScope {
-    /// Failures of one name from one client network.
     OneNetwork,
-    /// Failures of one name from anywhere.
     Anywhere,
 }
 
@@ -106,7 +103,6 @@ impl AttemptKey {
         }
     }
 
-    /// The client network of the row of a count.
     pub(super) fn network_of(&self, scope: FailureScope) -> &str {
         match scope {
             FailureScope::Anywhere => ANYWHERE,
@@ -115,7 +111,6 @@ impl AttemptKey {
     }
 }
 
-/// An attempt that counts as a failure.
 #[derive(Debug, Clone)]
 pub(crate) struct CountedAttempt {
     pub(super) key: AttemptKey,
@@ -139,9 +134,7 @@ pub(crate) async fn refund_on_error<T>(
 }
 
 /// Ends the back-off of a user who has a new password. An attacker who knew the old one may have signed in with it, so
-/// the networks of earlier sign-ins are forgotten, except for `kept`.
-///
-/// The caller has locked the user.
+/// the networks of earlier sign-ins are forgotten, except for `kept`. The caller has locked the user.
 pub(crate) fn end_back_off(
     connection: &mut Connection,
     user: UserId,

@@ -17,7 +17,6 @@ use crate::client_network::ClientNetwork;
 use crate::error::UserError;
 use crate::schema::{known_networks, sign_in_failures};
 
-/// The row of a count of an attempt.
 macro_rules! row {
     ($key:expr, $scope:expr) => {
         sign_in_failures::table.find(($key.name_hash.as_slice(), $key.network_of($scope)))
@@ -206,7 +205,6 @@ pub(crate) fn record_network(
     Ok(())
 }
 
-/// Deletes the networks of a user, except for `kept`.
 pub(crate) fn forget_networks(
     connection: &mut Connection,
     user: UserId,

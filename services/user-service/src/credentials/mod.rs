@@ -14,11 +14,8 @@ use std::time::Duration;
 pub(crate) const TOKEN_LIFETIME: Duration = Duration::from_mins(5);
 
 values::names! {
-    /// What a credential is.
     pub(crate) enum CredentialKind {
-        /// A browser that stays signed in.
         Session = "session",
-        /// A key with which programs act for the user.
         Key = "key",
     }
 }

@@ -34,7 +34,6 @@ impl Step {
             .collect()
     }
 
-    /// Whether the flow engine does it.
     pub(super) fn is_of_engine(self) -> bool {
         !matches!(
             self,

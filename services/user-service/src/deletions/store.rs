@@ -20,7 +20,6 @@ use super::steps::Step;
 use crate::schema::{deletion_settings, deletion_steps, deletions, users};
 
 values::names! {
-    /// The state of a deletion.
     pub(crate) enum DeletionStatus {
         InProgress = "in-progress",
         Completed = "completed",
@@ -196,9 +195,7 @@ macro_rules! retryable {
 }
 
 /// Starts at most `limit` failed deletions again, each at the step that failed, and returns how many. The sweep
-/// publishes them.
-///
-/// Must run in a transaction.
+/// publishes them. Must run in a transaction.
 pub(super) fn retry_failed(
     connection: &mut Connection,
     limit: usize,

@@ -17,7 +17,6 @@ use crate::settings::EmailVerification;
 
 /// Deletions that one transaction starts again.
 const BATCH: usize = 100;
-/// Deletions that one call starts again.
 const MAX_PER_CALL: usize = 1_000;
 
 /// Deactivates a user, revokes its tokens and stores the deletion. While a deletion of the user is in

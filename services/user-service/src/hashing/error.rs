@@ -9,7 +9,6 @@ use http_kit::Problem;
 /// After this time, some of the waiting passwords have been checked.
 const SHARE_RETRY: Duration = Duration::from_secs(2);
 
-/// Why a password was not hashed or checked.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum HashError {
     /// The queue is full, of passwords of this client network or of many.
@@ -18,7 +17,6 @@ pub(crate) enum HashError {
     /// bcrypt failed, which it does not for a valid hash and cost.
     #[error("bcrypt failed")]
     Failed(#[from] BcryptError),
-    /// The hashing thread panicked or ended.
     #[error("a hashing thread ended")]
     Ended,
 }

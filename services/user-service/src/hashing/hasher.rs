@@ -31,7 +31,6 @@ pub(crate) struct Hasher {
 /// Does its work and sends the result, or sends the error instead.
 type Job = Box<dyn FnOnce(Result<(), HashError>) + Send>;
 
-/// What a comparison with a hash found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Verdict {
     Wrong,

@@ -28,7 +28,6 @@ pub(super) fn check(
     Ok(is_right)
 }
 
-/// Runs bcrypt without a result.
 pub(super) fn decoy(cost: u32) {
     std::hint::black_box(bcrypt::bcrypt(cost, [0; 16], b"decoy"));
 }

@@ -17,7 +17,6 @@ const INTERVAL: Duration = Duration::from_secs(10);
 /// Notices that one transaction takes.
 const BATCH: i64 = 100;
 
-/// Whether mails can be sent.
 pub(crate) fn can_mail(context: &Context) -> bool {
     Channel::configured(&context.channels).contains(&Channel::Mail)
 }

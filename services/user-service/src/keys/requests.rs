@@ -42,7 +42,6 @@ impl CreateKeyRequest {
     }
 }
 
-/// The name of a key.
 #[derive(Debug, Clone)]
 pub(super) struct KeyName(pub(super) String);
 
@@ -129,7 +128,6 @@ http_kit::text_fields! {
     Expiry;
 }
 
-/// Which keys of all users are listed.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct AllKeysQuery {
     pub(super) limit: i64,

@@ -74,7 +74,6 @@ macro_rules! unexpired {
     };
 }
 
-/// A key to be inserted.
 pub(super) struct NewKey {
     pub(super) key: ApiKey,
     pub(super) user: UserId,

@@ -14,7 +14,6 @@ use crate::schema::{notifications, users};
 /// The table and its key, for the deletion of a user's rows.
 pub(crate) const TABLE: (&str, &str) = ("notifications", "id");
 
-/// A notification that is stored for one channel.
 #[derive(Debug, Clone)]
 pub(crate) struct QueuedNotification {
     pub(crate) id: NotificationId,
@@ -22,7 +21,6 @@ pub(crate) struct QueuedNotification {
     pub(crate) created: DateTime<Utc>,
 }
 
-/// The user whom a notification is for.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Recipient {
     pub(crate) user: UserId,

@@ -9,7 +9,6 @@ use values::{Invalid, Secret};
 /// bcrypt ignores everything after this many bytes.
 const MAX_BYTES: usize = 72;
 
-/// The rules for new passwords.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct PasswordRules {
     /// The minimum number of characters.
@@ -30,9 +29,6 @@ pub(crate) struct NewPassword(Secret);
 
 impl NewPassword {
     /// Normalises a password and checks it against the rules.
-    ///
-    /// # Errors
-    /// `too-short` or `too-long`.
     pub(crate) fn parse(text: &Secret, rules: PasswordRules) -> Result<Self, Invalid> {
         let text = nfc(text);
         let min = rules.min_length;
@@ -68,7 +64,6 @@ pub(crate) fn service_password() -> Invalid {
 #[derive(Debug, Clone)]
 pub(crate) struct Password(Secret);
 
-/// A form of a password, and whether it is the normal one.
 #[derive(Debug, Clone)]
 pub(crate) struct PasswordForm {
     pub(crate) text: Secret,

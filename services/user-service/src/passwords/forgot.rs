@@ -19,10 +19,6 @@ use crate::settings::EmailVerification;
 ///
 /// Known and unknown addresses have the same statements, notifications and response. The worker that
 /// sends a code generates it, so this function has no code to wait for or to leak.
-///
-/// # Errors
-/// There is no channel, there were too many requests for this address or from this client, or the
-/// database failed.
 #[tracing::instrument(skip_all)]
 pub(super) async fn forgot(
     context: &Context,

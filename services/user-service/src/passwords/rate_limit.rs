@@ -26,7 +26,6 @@ pub(crate) fn mailbox_hash(kind: Kind, email: &str) -> [u8; 32] {
     }
 }
 
-/// A request for a code.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct CodeRequest<'a> {
     pub(crate) kind: Kind,

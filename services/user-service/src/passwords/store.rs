@@ -108,14 +108,11 @@ pub(super) fn begin_code_request(
 values::names! {
     /// Which requests are counted together, with the name in the database and the metric.
     pub(crate) enum LimitScope {
-        /// Requests for one e-mail address.
         Account = "account",
-        /// Requests from one client network.
         Client = "client",
     }
 }
 
-/// Deletes the counters of requested codes of these mailboxes.
 pub(crate) fn delete_code_requests(
     connection: &mut Connection,
     mailboxes: &[[u8; 32]],

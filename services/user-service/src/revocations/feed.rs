@@ -10,7 +10,6 @@ use tokio::sync::watch;
 use super::cursor::{FeedCursor, Scan};
 use super::store;
 
-/// One page of at most `limit` epochs.
 pub(super) async fn read_feed(
     database: &Database,
     cursor: FeedCursor,
@@ -58,7 +57,6 @@ pub(super) async fn wait_for_epochs(
     (watched.reads > reads).then(|| page.clone())
 }
 
-/// The feed, as it was read last.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Watched {
     /// How often changes were read.

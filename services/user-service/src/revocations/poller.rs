@@ -29,9 +29,6 @@ pub(crate) struct Poller {
 impl Poller {
     /// Records the lifetime of tokens before any is signed, and reads the whole feed once, so that the process never
     /// accepts a revoked token.
-    ///
-    /// # Errors
-    /// The database is unavailable.
     pub(crate) async fn start(
         database: Database,
         verifier: Arc<Verifier>,
@@ -56,7 +53,6 @@ impl Poller {
         self.source.watched.subscribe()
     }
 
-    /// Polls until it is cancelled.
     pub(crate) async fn run(mut self, shutdown: CancellationToken) {
         loop {
             tokio::select! {

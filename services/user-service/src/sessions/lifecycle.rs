@@ -18,7 +18,6 @@ use crate::credentials::{CredentialKind, TOKEN_LIFETIME};
 use crate::error::UserError;
 use crate::sign_in::{SignInRequest, authenticate};
 
-/// What a browser gets for a session.
 pub(super) struct Granted {
     pub(super) user: User,
     pub(super) token: Secret,

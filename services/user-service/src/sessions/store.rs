@@ -64,7 +64,6 @@ pub(super) fn of_user(
         .load(connection)?)
 }
 
-/// A session to be inserted.
 pub(super) struct NewSession {
     pub(super) id: CredentialId,
     pub(super) cookie: CookieValues,
@@ -149,7 +148,6 @@ pub(super) fn lock(
         .optional()?)
 }
 
-/// What an exchange writes.
 pub(super) struct Exchange<'a> {
     /// The value that was given, and the one that replaces it.
     pub(super) secrets: (Fingerprint, Fingerprint),

@@ -25,7 +25,6 @@ pub(super) struct Candidate {
     pub(super) epoch: i64,
 }
 
-/// What a check of a password needs.
 #[derive(QueryableByName)]
 pub(super) struct Found {
     #[diesel(embed)]
@@ -88,7 +87,6 @@ pub(super) fn count_refusal(
 }
 
 /// Records a sign-in and its new hash, unless the account was changed since its password was read.
-///
 /// The user stays locked until the transaction ends: a concurrent change of the account either comes first, or waits.
 /// Without a new hash the row is not written.
 pub(super) fn record_sign_in(

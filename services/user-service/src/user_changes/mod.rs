@@ -140,7 +140,6 @@ struct Outage {
 }
 
 impl Outage {
-    /// Nothing has failed yet. `failing` says what fails.
     fn new(failing: &'static str) -> Self {
         Self {
             log: telemetry::Outage::new(failing),

@@ -42,9 +42,7 @@ extern "SQL" {
 }
 
 /// Claims at most `limit` due changes for a time, and loads the present states of their users. `None` while the
-/// user-service has not said which addresses give access to tasks.
-///
-/// Must run in a transaction. It waits for no lock.
+/// user-service has not said which addresses give access to tasks. Must run in a transaction. It waits for no lock.
 pub(super) fn claim(
     connection: &mut Connection,
     limit: i64,

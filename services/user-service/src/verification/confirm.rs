@@ -36,7 +36,6 @@ pub(super) async fn confirm(
     }
 }
 
-/// Confirms the address of the token's user.
 async fn confirm_as(
     context: &Context,
     code: Fingerprint,

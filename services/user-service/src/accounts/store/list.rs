@@ -78,7 +78,6 @@ pub(crate) fn count(
     listing::count(connection, &matching, conditions.binds, false)
 }
 
-/// How users are sorted.
 struct SortKey {
     order: Order,
     /// The column or expression that the list is sorted by.

@@ -6,7 +6,6 @@ use listing::{Binds, substring_pattern};
 
 use crate::accounts::list_query::{UserConditions, UserFilter, UserSort};
 
-/// The conditions of a list as SQL.
 #[derive(Debug, Default)]
 pub(super) struct ListConditions {
     pub(super) binds: Binds,
@@ -64,7 +63,6 @@ impl ListConditions {
 pub(super) struct Segments {
     #[diesel(sql_type = Array<BigInt>)]
     ids: Vec<i64>,
-    /// How many users they have.
     #[diesel(sql_type = BigInt)]
     pub(super) users: i64,
     /// The plan as lists are sorted by it, if all have the same.

@@ -30,12 +30,10 @@ pub(super) enum StepError {
 }
 
 impl StepError {
-    /// Whether another attempt can succeed.
     pub(super) fn is_retryable(&self) -> bool {
         !matches!(self, Self::EngineSkipped | Self::Overdue)
     }
 
-    /// The problem that a failed job shows.
     pub(super) fn problem(&self, step: &str, attempts: u32) -> Value {
         let status = match self {
             Self::Engine(_) | Self::PeopleTasks(_) => StatusCode::BAD_GATEWAY,

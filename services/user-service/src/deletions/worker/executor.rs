@@ -161,9 +161,7 @@ impl UserHashes {
 }
 
 /// Deletes at most [`BATCH`] of the user's codes, notifications, sessions, keys and failed sign-ins each, all networks of
-/// sign-ins, and the client addresses and the identifier in a batch of the audit log.
-///
-/// Must run in a transaction.
+/// sign-ins, and the client addresses and the identifier in a batch of the audit log. Must run in a transaction.
 fn delete_sign_in_data(connection: &mut Connection, user: UserId) -> Result<Progress, Error> {
     let found = accounts::store::find(connection, user)?;
     let hashes = UserHashes::of(found.as_ref());
@@ -188,9 +186,7 @@ fn delete_sign_in_data(connection: &mut Connection, user: UserId) -> Result<Prog
 }
 
 /// Deletes the user and completes the job, unless there are entries of the audit log left to change. From then on
-/// the revocation feed reports all tokens of the user as revoked.
-///
-/// Must run in a transaction.
+/// the revocation feed reports all tokens of the user as revoked. Must run in a transaction.
 fn delete_user(
     connection: &mut Connection,
     job: Job,

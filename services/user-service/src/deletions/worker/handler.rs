@@ -17,7 +17,6 @@ use crate::deletions::{JOBS, QUEUE};
 use crate::people_tasks::PeopleTasks;
 use crate::settings::EngineSettings;
 
-/// Does the steps of deletions one after the other.
 #[derive(Debug, Clone)]
 pub(super) struct DeletionWorker {
     pub(super) database: Database,

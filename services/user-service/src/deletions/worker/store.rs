@@ -16,7 +16,6 @@ use crate::deletions::steps::Step;
 use crate::deletions::store::DeletionStatus;
 use crate::schema::{database_incarnation, deletion_steps, deletions};
 
-/// A claimed job.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Job {
     pub(super) lease: Lease<DeletionId>,
@@ -98,9 +97,7 @@ pub(super) fn renew(
 }
 
 /// Records that a step is finished and, if it is the last one, that the job is completed. `false` when the claim was lost;
-/// then nothing is written.
-///
-/// Must run in a transaction.
+/// then nothing is written. Must run in a transaction.
 pub(super) fn finish_step(
     connection: &mut Connection,
     job: Job,
@@ -140,7 +137,6 @@ pub(super) fn count_deleted_tasks(
     Ok(())
 }
 
-/// Forgets the failed attempts of a step that makes progress.
 pub(super) fn forget_failures(
     connection: &mut Connection,
     job: Job,
@@ -152,9 +148,8 @@ pub(super) fn forget_failures(
     Ok(())
 }
 
-/// Records a failed attempt; the job is due again after `pause`. Nothing is written if the claim was lost.
-///
-/// Must run in a transaction.
+/// Records a failed attempt; the job is due again after `pause`. Nothing is written if the claim was lost. Must run in a
+/// transaction.
 pub(super) fn retry_step(
     connection: &mut Connection,
     job: Job,
@@ -168,9 +163,7 @@ pub(super) fn retry_step(
     Ok(())
 }
 
-/// Records the last failed attempt and ends the job. `false` when the claim was lost.
-///
-/// Must run in a transaction.
+/// Records the last failed attempt and ends the job. `false` when the claim was lost. Must run in a transaction.
 pub(super) fn fail(
     connection: &mut Connection,
     job: Job,

@@ -19,7 +19,6 @@ pub(super) struct NotificationWorker {
     pub(super) retry: RetryPolicy,
 }
 
-/// A claimed notification.
 pub(super) struct Attempt {
     lease: Lease<NotificationId>,
     /// What is sent, or why it is given up without an attempt.

@@ -7,7 +7,6 @@ use crate::notifications::{Channel, Kind, Notice};
 
 const CODE: &str = "{{code}}";
 
-/// How links are built and how long codes are valid.
 #[derive(Debug, Clone)]
 pub(super) struct CodeSettings {
     /// The link of [`Kind::ForgotPassword`], with `{{code}}` as the placeholder.
@@ -35,24 +34,20 @@ impl CodeSettings {
     }
 }
 
-/// A notification that is ready to be sent.
 pub(super) struct Notification {
     pub(super) id: NotificationId,
     pub(super) channel: Channel,
     pub(super) user: UserId,
     pub(super) email: String,
-    /// When the notification was requested.
     pub(super) created: DateTime<Utc>,
     pub(super) content: Content,
 }
 
-/// What is sent.
 pub(super) enum Content {
     Code(Code),
     Key(AboutKey),
 }
 
-/// A code, and the link that contains it.
 pub(super) struct Code {
     pub(super) kind: Kind,
     pub(super) code: Secret,
@@ -60,12 +55,10 @@ pub(super) struct Code {
     pub(super) lifetime: Duration,
 }
 
-/// What a mail about an API key says.
 pub(super) struct AboutKey {
     pub(super) notice: Notice,
     pub(super) name: String,
     /// When it ends; `None` if never.
     pub(super) expires: Option<DateTime<Utc>>,
-    /// The page with the keys of the user.
     pub(super) link: String,
 }

@@ -15,7 +15,6 @@ use crate::notifications::Kind;
 use crate::notifications::code_store::VALID_REQUESTS;
 use crate::schema::{codes, notifications, users};
 
-/// A claimed notification.
 #[derive(Debug, Clone, Queryable, Selectable)]
 #[diesel(table_name = notifications, check_for_backend(Pg))]
 pub(super) struct ClaimedRow {
@@ -36,7 +35,6 @@ impl ClaimedRow {
     }
 }
 
-/// The user whom a notification is for.
 #[derive(Clone, Queryable, Selectable)]
 #[diesel(table_name = users, check_for_backend(Pg))]
 pub(super) struct Recipient {
@@ -48,7 +46,6 @@ pub(super) struct Recipient {
 }
 
 /// Loads the user of a notification, if it has a user who still exists.
-///
 /// The lock keeps the user's row until the end of the transaction. It must be taken before the
 /// notification's row is locked, as a deletion does, which locks both.
 pub(super) fn lock_recipient(
@@ -125,9 +122,7 @@ pub(super) fn close(
 }
 
 /// Records a failed attempt; the notification is due again after `pause`. Nothing is written if the claim
-/// was lost.
-///
-/// Must run in a transaction.
+/// was lost. Must run in a transaction.
 pub(super) fn retry(
     connection: &mut Connection,
     lease: Lease<NotificationId>,

@@ -133,10 +133,8 @@ impl TaskMailSender {
         }
     }
 
-    /// Claims mails that are due, as many as there is room for.
-    ///
-    /// # Errors
-    /// No response, or a status other than 2xx. Mails that were claimed are handed over again later.
+    /// Claims mails that are due, as many as there is room for. After an error, those that were claimed are handed over again
+    /// later.
     async fn claim(&self, room: &Room) -> Result<Claimed, CallError> {
         let response = self.call(self.post(&["claim"]).json(room)).await?;
         let mut claimed: Claimed = response.json().await?;

@@ -23,7 +23,6 @@ const MAX_PROGRAM: usize = 200;
 pub(in crate::sessions) struct Browser {
     /// Whether the cookie is for connections with TLS only.
     pub(in crate::sessions) is_secure: bool,
-    /// The values of the cookie.
     pub(in crate::sessions) cookie: Option<CookieValues>,
     pub(in crate::sessions) network: ClientNetwork,
     /// What the browser calls itself.

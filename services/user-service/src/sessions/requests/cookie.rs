@@ -15,7 +15,6 @@ const PATH: &str = "/session";
 /// The hexadecimal digits of each of its values.
 const DIGITS: usize = 64;
 
-/// The values of the cookie.
 #[derive(Debug, Clone)]
 pub(in crate::sessions) struct CookieValues {
     /// Finds the session, and never changes.
@@ -87,7 +86,6 @@ impl CookieValues {
     }
 }
 
-/// The header that removes the cookie.
 pub(in crate::sessions) fn removal(is_secure: bool) -> Option<HeaderValue> {
     header("", is_secure, Duration::ZERO)
 }

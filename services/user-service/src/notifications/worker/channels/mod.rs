@@ -37,10 +37,6 @@ impl Channels {
         })
     }
 
-    /// Sends a notification.
-    ///
-    /// # Errors
-    /// It was not sent, or it is unknown whether it was.
     pub(super) async fn send(&self, notification: &Notification) -> Result<(), SendError> {
         match (notification.channel, &notification.content) {
             (Channel::Mail, _) => self.mail()?.send(notification).await,

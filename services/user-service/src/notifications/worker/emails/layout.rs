@@ -56,9 +56,6 @@ struct Html<'a> {
 
 impl Content<'_> {
     /// Renders both bodies, with CRLF line ends.
-    ///
-    /// # Errors
-    /// None in practice: the templates write to memory.
     pub(super) fn render(self, language: &str) -> askama::Result<Email> {
         let crlf = |text: String| text.lines().map(|line| format!("{line}\r\n")).collect();
         let html = Html {

@@ -16,7 +16,6 @@ pub(in crate::notifications::worker) struct AllTexts {
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(in crate::notifications::worker) struct Texts {
-    /// The tag of the language.
     pub(super) language: &'static str,
     pub(super) forgot_password: CodeTexts,
     pub(super) verify_email: CodeTexts,
@@ -35,7 +34,6 @@ pub(in crate::notifications::worker) struct Texts {
 /// The singular and plural of a unit of time.
 type Unit = [&'static str; 2];
 
-/// The texts of a mail with a code.
 #[derive(Debug, Deserialize)]
 pub(super) struct CodeTexts {
     pub(super) subject: &'static str,
@@ -45,7 +43,6 @@ pub(super) struct CodeTexts {
     pub(super) otherwise: &'static str,
 }
 
-/// The texts of mails about API keys.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct KeyTexts {
@@ -56,7 +53,6 @@ pub(super) struct KeyTexts {
     pub(super) open: &'static str,
 }
 
-/// What a mail about an API key says.
 #[derive(Debug, Deserialize)]
 pub(super) struct NoticeTexts {
     pub(super) subject: &'static str,
@@ -64,7 +60,6 @@ pub(super) struct NoticeTexts {
     pub(super) advice: &'static str,
 }
 
-/// The texts of mails about tasks.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct TaskTexts {
@@ -88,7 +83,6 @@ pub(super) struct TaskTexts {
     pub(super) unsubscribe: &'static str,
 }
 
-/// What a mail about a task says first.
 #[derive(Debug, Deserialize)]
 pub(super) struct KindTexts {
     /// The beginning of the subject, before the task's title.
@@ -97,10 +91,7 @@ pub(super) struct KindTexts {
 }
 
 impl AllTexts {
-    /// Parses the files.
-    ///
-    /// # Errors
-    /// A file lacks a text, which is a mistake in the file.
+    /// Fails if a file lacks a text, which is a mistake in the file.
     pub(in crate::notifications::worker) fn load() -> serde_json::Result<Self> {
         Ok(Self {
             english: serde_json::from_str(include_str!("../../../../templates/texts/en.json"))?,

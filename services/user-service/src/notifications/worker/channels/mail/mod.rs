@@ -32,7 +32,6 @@ const LIST_UNSUBSCRIBE: &str = "List-Unsubscribe";
 const LIST_UNSUBSCRIBE_POST: &str = "List-Unsubscribe-Post";
 const ONE_CLICK: &str = "List-Unsubscribe=One-Click";
 
-/// Sends e-mails through a mail server.
 #[derive(Clone)]
 pub(super) struct Mail {
     server: MailServer,

@@ -52,8 +52,7 @@ struct Address {
 }
 
 impl MailServer {
-    /// # Errors
-    /// The URL is invalid, or the system trusts no certificate at all. The error does not contain the URL.
+    /// Fails if the URL is invalid, or the system trusts no certificate. The error does not contain the URL.
     pub(super) fn new(settings: &MailSettings) -> anyhow::Result<Self> {
         let url = Url::parse(settings.smtp_url.expose());
         let url = url.map_err(|_| anyhow::anyhow!("it is not an smtp:// or smtps:// URL"));
@@ -64,8 +63,7 @@ impl MailServer {
         })
     }
 
-    /// # Errors
-    /// The server did not take it, or it is unknown whether it did.
+    /// After an error it may be unknown whether the server took the mail.
     pub(super) async fn send(&self, message: &Message) -> Result<(), SendError> {
         let mut connection = self.connection().await.map_err(|error| failure(&error))?;
         let sent = converse(&mut connection, message).await;
