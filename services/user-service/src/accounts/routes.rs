@@ -4,21 +4,25 @@ use actix_web::web::{Data, Json, Path};
 use actix_web::{HttpRequest, HttpResponse, get, post, put};
 use audit_log::RequestMeta;
 use auth::{AdminCaller, AdminProblems, Caller, TokenProblems};
-use database::DatabaseProblems;
+use database::{Connection, Database, DatabaseProblems, Lookups};
 use http_kit::{BodyProblems, JsonBody, Problem, Query, QueryProblems, path_id};
 use listing::{CountResponse, Sort};
 use values::UserId;
 
 use super::create::create;
+use super::list::list;
 use super::list_query::{UserConditions, UserListQuery, UserSort};
-use super::read::{UserLookups, count, list, read, read_current};
 use super::requests::{CreateUserRequest, SignUpCaller, SignUpRules, UpdateUserRequest};
 use super::responses::{CreatedResponse, CurrentUserResponse, UserResponse};
+use super::store::{self, User};
 use super::update::{revoke_tokens, update};
 use crate::audit::RequestActor;
 use crate::context::Context;
 use crate::error::{DeletionProblems, UserError, UserProblems};
 use crate::hashing::HashProblems;
+
+/// Finds accounts by their identifiers, without locking them.
+type UserLookups = Lookups<UserId, User>;
 
 /// Create a user
 ///
@@ -60,8 +64,8 @@ pub(crate) async fn current_user(
     caller: Caller,
     lookups: Data<UserLookups>,
 ) -> Result<Json<CurrentUserResponse>, Problem> {
-    let user = read_current(&lookups, caller.id()).await?;
-    Ok(Json(user.into()))
+    let found = lookups.run(caller.id()).await?;
+    Ok(Json(found.ok_or(UserError::CallerGone)?.into()))
 }
 
 /// Get a user by id
@@ -77,8 +81,8 @@ pub(crate) async fn get_user(
     lookups: Data<UserLookups>,
     id: Path<String>,
 ) -> Result<Json<UserResponse>, Problem> {
-    let user = read(&lookups, path_id::<UserId>(&id, "user")?).await?;
-    Ok(Json(user.into()))
+    let found = lookups.run(path_id(&id, "user")?).await?;
+    Ok(Json(found.ok_or(UserError::NotFound("user"))?.into()))
 }
 
 /// Get all users
@@ -126,7 +130,10 @@ pub(crate) async fn count_users(
     query: Query,
 ) -> Result<Json<CountResponse>, Problem> {
     let conditions = UserConditions::parse(&query)?;
-    let count = |database| count(database, conditions);
+    let count = move |database: Database| async move {
+        let count = move |connection: &mut Connection| store::count(connection, &conditions);
+        database.run(count).await
+    };
     let count = context.lists.query(Some(admin.id()), count).await?;
     Ok(Json(CountResponse { count }))
 }

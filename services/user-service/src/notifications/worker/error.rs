@@ -11,13 +11,8 @@ pub(super) enum SendError {
     #[error("the mail server's certificate was refused: {0}")]
     MailCertificate(CertificateFault),
     /// The mail server refused the recipient or the mail for good.
-    #[error("the mail server refused the {what} with {code}")]
-    MailRefused {
-        /// What it refused.
-        what: &'static str,
-        /// The code of its reply.
-        code: String,
-    },
+    #[error("the mail server refused the {0} with {1}")]
+    MailRefused(&'static str, String),
     #[error("the webhook {0}")]
     Webhook(String),
     #[error("every attempt ended without a result")]
@@ -34,6 +29,6 @@ pub(super) enum SendError {
 impl SendError {
     /// Whether another attempt would fail, too. Errors that an operator can end are not permanent.
     pub(super) fn is_permanent(&self) -> bool {
-        matches!(self, Self::MailRefused { .. } | Self::Address)
+        matches!(self, Self::MailRefused(..) | Self::Address)
     }
 }

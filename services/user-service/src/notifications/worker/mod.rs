@@ -53,14 +53,16 @@ pub async fn run_notification_worker(
     let database = Database::connect(&settings.database);
     let channels = Channels::new(&settings)?;
     let retry = RetryPolicy::Schedule(settings.retry_schedule.0.into());
-    if let (Some(keys), Some(base)) = (settings.task_mail_keys, settings.people_task_service)
-        && settings.channels.mail.is_some()
-    {
+    if let (Some(keys), Some(base), Some(mail)) = (
+        settings.task_mail_keys,
+        settings.people_task_service,
+        &channels.mail,
+    ) {
         let sender = TaskMailSender {
             client: calls::client()?,
             base,
             token: keys.worker_token(),
-            channels: channels.clone(),
+            mail: mail.clone(),
             retry: retry.clone(),
         };
         running.spawn(sender.run(running.shutdown()));

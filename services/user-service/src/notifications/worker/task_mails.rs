@@ -17,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 use url::Url;
 use values::{Names as _, Secret};
 
-use super::channels::Channels;
+use super::channels::Mail;
 use super::error::SendError;
 use super::task_mail::TaskMail;
 use crate::calls::{self, CallError, append_path};
@@ -42,7 +42,7 @@ pub(super) struct TaskMailSender {
     /// The URL of the people-task service, and the token for its operations on mails.
     pub(super) base: Url,
     pub(super) token: Secret,
-    pub(super) channels: Channels,
+    pub(super) mail: Mail,
     pub(super) retry: RetryPolicy,
 }
 
@@ -95,7 +95,7 @@ impl TaskMailSender {
         let sent = if attempt > self.retry.max_attempts() {
             Err(SendError::TooManyAttempts)
         } else {
-            self.channels.send_about_task(mail).await
+            self.mail.send_about_task(mail).await
         };
         let pause = match &sent {
             Err(error) if !error.is_permanent() => self.retry.pause_after(attempt),

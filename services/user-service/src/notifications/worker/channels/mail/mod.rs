@@ -33,7 +33,7 @@ const LIST_UNSUBSCRIBE_POST: &str = "List-Unsubscribe-Post";
 const ONE_CLICK: &str = "List-Unsubscribe=One-Click";
 
 #[derive(Clone)]
-pub(super) struct Mail {
+pub(in crate::notifications::worker) struct Mail {
     server: MailServer,
     from: Mailbox,
     texts: Arc<AllTexts>,
@@ -61,7 +61,10 @@ impl Mail {
         self.send_message(message, email).await
     }
 
-    pub(super) async fn send_about_task(&self, mail: &TaskMail) -> Result<(), SendError> {
+    pub(in crate::notifications::worker) async fn send_about_task(
+        &self,
+        mail: &TaskMail,
+    ) -> Result<(), SendError> {
         let email = Email::about_task(mail, self.texts.of(mail.language));
         let mut message = self.builder(&mail.to, &mail.id)?;
         if let Some(link) = &mail.unsubscribe_link {

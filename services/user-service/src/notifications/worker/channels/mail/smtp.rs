@@ -215,7 +215,7 @@ async fn converse(
 fn refusal(what: &'static str, error: &Error) -> SendError {
     let code = error.status().filter(|_| error.is_permanent());
     match code.map(|code| code.to_string()) {
-        Some(code) if code != AUTHENTICATION_REQUIRED => SendError::MailRefused { what, code },
+        Some(code) if code != AUTHENTICATION_REQUIRED => SendError::MailRefused(what, code),
         _ => failure(error),
     }
 }
