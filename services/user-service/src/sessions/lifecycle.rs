@@ -7,8 +7,7 @@ use database::{Connection, Error};
 use serde_json::json;
 use values::{CredentialId, Fingerprint, Secret, UserId};
 
-use super::requests::browser::Browser;
-use super::requests::cookie::CookieValues;
+use super::requests::{Browser, CookieValues};
 use super::store::{self, Exchange, Locked, NewSession};
 use crate::accounts::{self, TokenSubject, User, signed_subject};
 use crate::audit::{AuditAction, RequestActor};

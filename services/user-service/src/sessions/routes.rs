@@ -9,9 +9,7 @@ use database::{Connection, DatabaseProblems};
 use http_kit::{BodyProblems, JsonBody, Problem, path_id};
 
 use super::lifecycle::{Granted, end_one, end_own, exchange, start};
-use super::requests::ExchangeRequest;
-use super::requests::browser::{Browser, cross_site_request};
-use super::requests::cookie;
+use super::requests::{Browser, ExchangeRequest, cookie_removal, cross_site_request};
 use super::store::{self, Session};
 use crate::accounts::{EmptyResponse, SignInResponse};
 use crate::audit::RequestActor;
@@ -100,7 +98,7 @@ pub(crate) async fn end_session(
     let is_secure = browser.is_secure;
     end_own(&context, browser, meta).await?;
     let mut response = HttpResponse::Ok();
-    if let Some(removal) = cookie::removal(is_secure) {
+    if let Some(removal) = cookie_removal(is_secure) {
         response.insert_header((SET_COOKIE, removal));
     }
     Ok(response.json(EmptyResponse {}))
@@ -163,7 +161,7 @@ fn response(granted: Granted, is_secure: bool) -> HttpResponse {
 /// A session that has ended also takes its cookie with it.
 fn exchange_problem(error: UserError, is_secure: bool) -> Problem {
     let has_ended = matches!(error, UserError::SessionEnded);
-    let removal = cookie::removal(is_secure).filter(|_| has_ended);
+    let removal = cookie_removal(is_secure).filter(|_| has_ended);
     let problem = Problem::from(error);
     match removal {
         Some(removal) => problem.header(SET_COOKIE, removal),

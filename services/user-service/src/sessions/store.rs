@@ -11,8 +11,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 use values::{CredentialId, Fingerprint, Names as _, Timestamp, UserId};
 
-use super::requests::browser::Browser;
-use super::requests::cookie::CookieValues;
+use super::requests::{Browser, CookieValues};
 use crate::accounts::TokenSubject;
 use crate::credentials::CredentialKind;
 use crate::credentials::store::valid;
