@@ -4,11 +4,9 @@
 //! bcrypt work, so callers cannot find out which names exist.
 
 mod authenticate;
-mod refuse;
 mod requests;
 pub(crate) mod routes;
 mod store;
 
-pub(crate) use authenticate::authenticate;
-pub(crate) use refuse::record_refusal;
+pub(crate) use authenticate::{authenticate, record_refusal};
 pub(crate) use requests::SignInRequest;

@@ -1,19 +1,20 @@
-use audit_log::{Actor, AuthMethod, Entry, RequestMeta};
+use audit_log::{Actor, AuthMethod, RequestMeta};
 use auth::Caller;
 use database::Connection;
 use values::{Fingerprint, Secret, UserId};
 
 use super::requests::{Proof, VerifyEmailRequest};
+use crate::accounts::confirmation::Confirmation;
 use crate::accounts::{self, User};
-use crate::audit::AuditAction;
+use crate::audit::{AuditAction, RequestActor};
 use crate::back_off;
 use crate::client_network::ClientNetwork;
 use crate::context::Context;
 use crate::error::UserError;
-use crate::notifications::{Kind, code_store};
+use crate::notifications::{Channel, Kind, code_store};
 use crate::password_rules::Password;
 use crate::passwords::store;
-use crate::passwords::{count_attempt, reset_by_code};
+use crate::passwords::{CodeRequest, count_attempt, count_code_request, reset_by_code};
 use crate::sign_in::record_refusal;
 
 const KIND: Kind = Kind::VerifyEmail;
@@ -110,8 +111,49 @@ fn confirm_locked(
     id: UserId,
     meta: RequestMeta,
 ) -> Result<(), UserError> {
-    let entry: Entry = AuditAction::EmailVerified.entry(Actor::User(id), id, meta);
+    let entry = AuditAction::EmailVerified.entry(Actor::User(id), id, meta);
     let entry = entry.authenticated_by(AuthMethod::VerificationCode);
     accounts::store::confirm_email(connection, id, entry)?;
     Ok(code_store::delete(connection, id, &[KIND])?)
+}
+
+/// Queues another code for the user's e-mail address, for every channel. Earlier codes stay valid.
+#[tracing::instrument(skip_all, fields(user.id = %id))]
+pub(super) async fn resend(
+    context: &Context,
+    id: UserId,
+    actor: RequestActor,
+) -> Result<(), UserError> {
+    let (confirmation, limits) = (Confirmation::requested(context), context.code_requests);
+    if Channel::configured(&context.channels).is_empty() {
+        return Err(UserError::CannotSendCodes);
+    }
+    let client = actor.client();
+    let entry = actor.entry(AuditAction::VerificationRequested, id);
+    let queue = move |connection: &mut Connection| {
+        // Like a deletion, it locks the user before the counts.
+        let user = accounts::store::lock(connection, id)?.ok_or(UserError::CallerGone)?;
+        if user.deletion_in_progress {
+            return Err(UserError::CallerGone);
+        }
+        if user.email_confirmed.is_some() {
+            return Err(UserError::EmailConfirmed);
+        }
+        let request = CodeRequest {
+            kind: KIND,
+            email: &user.email,
+            client: &client,
+            // A user who has not confirmed the address may be a stranger to its mailbox.
+            from_known_network: false,
+        };
+        if let Some(wait) = count_code_request(connection, limits, request)? {
+            return Err(UserError::TooManyCodes(wait));
+        }
+        let messages = confirmation.queue(connection, id)?;
+        entry.record(connection)?;
+        Ok(messages)
+    };
+    let messages = context.database.transaction(queue).await?;
+    context.notifications.send(messages);
+    Ok(())
 }

@@ -6,5 +6,4 @@
 
 mod confirm;
 mod requests;
-mod resend;
 pub(crate) mod routes;

@@ -9,9 +9,8 @@ use auth::{Caller, TokenProblems};
 use database::DatabaseProblems;
 use http_kit::{JsonBody, Problem};
 
-use super::confirm::confirm;
+use super::confirm::{confirm, resend};
 use super::requests::VerifyEmailRequest;
-use super::resend::resend;
 use crate::accounts::EmptyResponse;
 use crate::audit::RequestActor;
 use crate::context::Context;
