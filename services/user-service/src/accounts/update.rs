@@ -8,11 +8,10 @@ use super::store::{self, User, UserChange};
 use super::token::revoke_earlier_tokens;
 use crate::audit::{AuditAction, RequestActor};
 use crate::back_off::end_back_off;
-use crate::client_network::ClientNetwork;
 use crate::context::Context;
 use crate::credentials::store as credentials;
 use crate::error::UserError;
-use crate::password_rules::{NewPassword, Password, service_password};
+use crate::password_rules::{Password, service_password};
 
 /// Changes an account. Revokes the user's tokens if a value that they contain or depend on changes.
 #[tracing::instrument(skip_all, fields(user.id = %id))]
@@ -25,10 +24,18 @@ pub(super) async fn update(
     if actor.is_key() && request.password.is_some() {
         return Err(UserError::KeyNotAccepted);
     }
-    let password_hash = match request.password.take() {
-        Some(password) => hash_if_new(context, id, &actor.client(), password).await?,
-        None => None,
-    };
+    let mut password_hash = None;
+    if let Some(password) = request.password.take() {
+        let find = move |connection: &mut Connection| {
+            store::find_password_hash(connection, id)?.ok_or(UserError::NotFound("user"))
+        };
+        let current = context.database.run(find).await?;
+        let (client, same) = (actor.client(), Password::from(password.clone()));
+        // This runs outside of the transaction, so a concurrent change of the password does not count as the current one.
+        if !context.hasher.verify(&client, same, current).await? {
+            password_hash = Some(context.hasher.hash(&client, password).await?);
+        }
+    }
     let confirmation = Confirmation::required(context);
     let apply = move |connection: &mut Connection| {
         apply(connection, id, request, password_hash, confirmation, actor)
@@ -37,25 +44,6 @@ pub(super) async fn update(
     context.notifications.send(messages);
     revoke_earlier_tokens(context, &user);
     Ok(user)
-}
-
-/// The hash of a password that differs from the current one. The comparison runs outside of the
-/// transaction, so a concurrent change of the password does not count as the current one.
-async fn hash_if_new(
-    context: &Context,
-    id: UserId,
-    client: &ClientNetwork,
-    password: NewPassword,
-) -> Result<Option<String>, UserError> {
-    let find = move |connection: &mut Connection| {
-        store::find_password_hash(connection, id)?.ok_or(UserError::NotFound("user"))
-    };
-    let current = context.database.run(find).await?;
-    let same = Password::from(password.clone());
-    if context.hasher.verify(client, same, current).await? {
-        return Ok(None);
-    }
-    Ok(Some(context.hasher.hash(client, password).await?))
 }
 
 fn apply(

@@ -1,19 +1,17 @@
 //! What administrators do with deletions: start one, which gives a ticket, cancel it, and start those that failed again.
 
-use audit_log::Entry;
 use database::Connection;
 use messaging::Message;
 use telemetry::RequestContext;
-use values::{DeletionId, Secret, UserId};
+use values::{Secret, UserId};
 
 use super::steps::Step;
 use super::store::{self, DeletionProgress};
 use crate::accounts::confirmation::is_trusted;
-use crate::accounts::{self, User, check_not_last_admin, revoke_earlier_tokens};
+use crate::accounts::{self, check_not_last_admin, revoke_earlier_tokens};
 use crate::audit::{AuditAction, RequestActor};
 use crate::context::Context;
 use crate::error::UserError;
-use crate::settings::EmailVerification;
 
 /// Deletions that one transaction starts again.
 const BATCH: usize = 100;
@@ -32,7 +30,18 @@ pub(super) async fn start(
     let (row_request, verification) = (request.clone(), context.email_verification);
     let entry = actor.entry(AuditAction::DeletionRequested, id);
     let insert = move |connection: &mut Connection| {
-        insert(connection, id, &steps, verification, &row_request, entry)
+        let admins = accounts::store::lock_active_admins(connection)?;
+        let user = accounts::store::lock(connection, id)?;
+        if let Some(ticket) = store::find_ticket_in_progress(connection, id)? {
+            return Ok((Secret::new(ticket), None));
+        }
+        let user = user.ok_or(UserError::NotFound("user"))?;
+        check_not_last_admin(&user, &admins)?;
+        let is_trusted = is_trusted(verification, &user);
+        let user = accounts::store::deactivate(connection, id, entry)?;
+        let ticket = Secret::random();
+        let id = store::insert(connection, id, &ticket, &steps, is_trusted, &row_request)?;
+        Ok((ticket, Some((id, user))))
     };
     let (ticket, new) = context.database.transaction(insert).await?;
     if let Some((id, user)) = new {
@@ -41,29 +50,6 @@ pub(super) async fn start(
         metrics::counter!("deletions_started_total").increment(1);
     }
     Ok(ticket)
-}
-
-/// The ticket and, if the deletion was not in progress before, its identifier and its user, who is inactive from now on.
-fn insert(
-    connection: &mut Connection,
-    id: UserId,
-    steps: &[Step],
-    verification: EmailVerification,
-    request: &RequestContext,
-    entry: Entry,
-) -> Result<(Secret, Option<(DeletionId, User)>), UserError> {
-    let admins = accounts::store::lock_active_admins(connection)?;
-    let user = accounts::store::lock(connection, id)?;
-    if let Some(ticket) = store::find_ticket_in_progress(connection, id)? {
-        return Ok((Secret::new(ticket), None));
-    }
-    let user = user.ok_or(UserError::NotFound("user"))?;
-    check_not_last_admin(&user, &admins)?;
-    let email_trusted = is_trusted(verification, &user);
-    let user = accounts::store::deactivate(connection, user.id, entry)?;
-    let ticket = Secret::random();
-    let id = store::insert(connection, user.id, &ticket, steps, email_trusted, request)?;
-    Ok((ticket, Some((id, user))))
 }
 
 /// Cancels a deletion that is in progress. What was deleted stays deleted, and the account stays inactive.

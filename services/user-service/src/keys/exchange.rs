@@ -4,7 +4,7 @@ use database::{Connection, Error};
 use values::Names as _;
 
 use super::record_event;
-use super::store::{self, ValidKey};
+use super::store;
 use crate::accounts::signed_subject;
 use crate::back_off::{self, AttemptKey, name_hash};
 use crate::client_network::ClientNetwork;
@@ -37,10 +37,6 @@ pub(super) async fn exchange(
         return Err(UserError::InvalidKey);
     };
     record_event("exchanged");
-    grant(context, &key, &found)
-}
-
-fn grant(context: &Context, key: &ApiKey, found: &ValidKey) -> Result<ExchangedKey, UserError> {
     let lifetime = found.lifetime(TOKEN_LIFETIME);
     // A scope that a later version gave counts for nothing.
     let scopes = found.scopes.iter();

@@ -2,11 +2,10 @@
 
 use std::time::Duration;
 
-use audit_log::{Entry, RequestMeta};
+use audit_log::RequestMeta;
 use auth::{ADMIN_SCOPE, ApiKey, Caller, KeyScope};
 use chrono::{DateTime, TimeDelta, Utc};
 use database::{Connection, Error};
-use messaging::Message;
 use serde_json::json;
 use values::{CredentialId, Invalid, Names as _, UserId};
 
@@ -49,8 +48,21 @@ pub(super) async fn create(
     let key = new.key.clone();
     let entry = RequestActor::new(caller, meta).entry(AuditAction::KeyCreated, owner);
     let entry = entry.detail(json!({"createdKey": key.id(), "scopes": scopes}));
-    let insert =
-        move |connection: &mut Connection| insert(connection, &new, epoch, most, has_mail, entry);
+    let insert = move |connection: &mut Connection| {
+        let owner = accounts::store::lock(connection, owner)?.ok_or(UserError::NotFound("user"))?;
+        check(&new, &owner, epoch)?;
+        let count = store::count(connection, owner.id)?;
+        if usize::try_from(count).is_ok_and(|count| count >= most) {
+            return Err(UserError::TooManyKeys(most));
+        }
+        let shown = store::insert(connection, &new, entry)?;
+        if !has_mail || !is_for_person(&new, &owner) {
+            return Ok((shown, None));
+        }
+        let (notice, expires) = (Notice::KeyCreated, new.request.expires);
+        let mail = insert_notice(connection, notice, owner.id, &shown.name, expires)?;
+        Ok((shown, Some(mail)))
+    };
     let (shown, mail) = context.database.transaction(insert).await?;
     context.notifications.send(mail);
     record_event("created");
@@ -90,29 +102,6 @@ fn is_for_person(new: &NewKey, owner: &User) -> bool {
 
 fn of_scopes(code: &'static str, message: &'static str) -> UserError {
     UserError::InvalidField("scopes", Invalid::new(code, message))
-}
-
-fn insert(
-    connection: &mut Connection,
-    new: &NewKey,
-    epoch: i64,
-    most: usize,
-    has_mail: bool,
-    entry: Entry,
-) -> Result<(Key, Option<Message>), UserError> {
-    let owner = accounts::store::lock(connection, new.user)?.ok_or(UserError::NotFound("user"))?;
-    check(new, &owner, epoch)?;
-    let count = store::count(connection, new.user)?;
-    if usize::try_from(count).is_ok_and(|count| count >= most) {
-        return Err(UserError::TooManyKeys(most));
-    }
-    let key = store::insert(connection, new, entry)?;
-    if !has_mail || !is_for_person(new, &owner) {
-        return Ok((key, None));
-    }
-    let (notice, name) = (Notice::KeyCreated, &key.name);
-    let mail = insert_notice(connection, notice, new.user, name, new.request.expires)?;
-    Ok((key, Some(mail)))
 }
 
 /// When a mail is to say that a key ends then: so long before, but not in the first half of its life.

@@ -14,7 +14,7 @@ use super::exchange::exchange;
 use super::lifecycle::{confirm, confirm_all, create, end};
 use super::requests::{AllKeysQuery, CreateKeyRequest};
 use super::store::{self, Key};
-use crate::accounts::EmptyResponse;
+use crate::accounts::{self, EmptyResponse};
 use crate::audit::RequestActor;
 use crate::context::Context;
 use crate::error::UserError;
@@ -177,7 +177,10 @@ pub(crate) async fn list_user_keys(
     id: Path<String>,
 ) -> Result<Json<Vec<Key>>, Problem> {
     let user = path_id::<UserId>(&id, "user")?;
-    let load = move |connection: &mut Connection| store::of_existing_user(connection, user);
+    let load = move |connection: &mut Connection| {
+        let exists = accounts::store::find(connection, user)?.is_some();
+        exists.then(|| store::of_user(connection, user)).transpose()
+    };
     let keys = context.database.run(load).await?;
     Ok(Json(keys.ok_or(UserError::NotFound("user"))?))
 }

@@ -15,7 +15,7 @@ use utoipa::ToSchema;
 use values::{CredentialId, Names as _, Timestamp, UserId};
 
 use super::requests::{AllKeysQuery, CreateKeyRequest};
-use crate::accounts::{self, TokenSubject};
+use crate::accounts::TokenSubject;
 use crate::credentials::CredentialKind;
 use crate::credentials::store::valid;
 use crate::schema::{credentials, database_incarnation, ended_credentials, users};
@@ -131,15 +131,6 @@ pub(super) fn of_user(connection: &mut Connection, user: UserId) -> Result<Vec<K
         .order((credentials::created.desc(), credentials::id.desc()))
         .select(Key::as_select())
         .load(connection)?)
-}
-
-/// The keys of a user, if the user exists.
-pub(super) fn of_existing_user(
-    connection: &mut Connection,
-    user: UserId,
-) -> Result<Option<Vec<Key>>, Error> {
-    let exists = accounts::store::find(connection, user)?.is_some();
-    exists.then(|| of_user(connection, user)).transpose()
 }
 
 /// A page of the keys of all users, the newest first, with the usernames.

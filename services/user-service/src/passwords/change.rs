@@ -8,7 +8,7 @@ use values::{Fingerprint, Names as _, Secret, UserId};
 
 use super::requests::{ChangePasswordRequest, ResetPasswordRequest};
 use super::store::{self, Credentials};
-use crate::accounts::{self, TokenSubject, User, revoke_earlier_tokens, sign_token};
+use crate::accounts::{self, revoke_earlier_tokens, sign_token};
 use crate::audit::{AuditAction, RequestActor};
 use crate::back_off::{self, AttemptKey, CountedAttempt, end_back_off, name_hash};
 use crate::client_network::ClientNetwork;
@@ -30,21 +30,40 @@ pub(super) async fn change(
     request: ChangePasswordRequest,
     actor: RequestActor,
 ) -> Result<Secret, UserError> {
-    let client = &actor.client();
-    let (id, epoch) = (caller.id(), caller.epoch());
+    let (id, epoch, client) = (caller.id(), caller.epoch(), actor.client());
     let find = move |connection: &mut Connection| {
         let found = store::find_credentials(connection, id)?;
         let current = found.filter(|found| found.epoch == epoch);
         current.ok_or(UserError::CallerGone)
     };
-    let (current, attempt) = count_attempt(context, client, find).await?;
-    let hash = match verify_and_hash(context, client, request, current.password_hash).await {
+    let (current, attempt) = count_attempt(context, &client, find).await?;
+    let verify_and_hash = async {
+        let old = Password::from(request.old_password);
+        let verified = context.hasher.verify(&client, old, current.password_hash);
+        if !verified.await? {
+            return Err(UserError::WrongOldPassword);
+        }
+        Ok(context.hasher.hash(&client, request.new_password).await?)
+    };
+    let hash = match verify_and_hash.await {
         Err(UserError::WrongOldPassword) => {
             return Err(refuse(context, caller, actor).await);
         }
         hash => back_off::refund_on_error(&context.database, &attempt, hash).await?,
     };
-    let subject = update(context, caller, attempt, hash, actor).await?;
+    let entry = actor.entry(AuditAction::PasswordChanged, id);
+    let entry = entry.authenticated_by(AuthMethod::Password);
+    let update = move |connection: &mut Connection| {
+        let unchanged = accounts::store::lock_unchanged(connection, id, epoch)?;
+        unchanged.ok_or(UserError::CallerGone)?;
+        let subject = store::update_password(connection, id, &hash, entry)?;
+        let subject = subject.ok_or(UserError::CallerGone)?;
+        back_off::forget_networks(connection, id, Some(&client))?;
+        back_off::record_network(connection, id, &client)?;
+        back_off::delete_failures(connection, &attempt)?;
+        Ok::<_, UserError>(subject)
+    };
+    let subject = context.database.transaction(update).await?;
     revoke_earlier_tokens(context, &subject.user);
     Ok(sign_token(context, &subject)?)
 }
@@ -66,19 +85,6 @@ pub(crate) async fn count_attempt(
     context.database.transaction(count).await
 }
 
-async fn verify_and_hash(
-    context: &Context,
-    client: &ClientNetwork,
-    request: ChangePasswordRequest,
-    current: String,
-) -> Result<String, UserError> {
-    let old = Password::from(request.old_password);
-    if !context.hasher.verify(client, old, current).await? {
-        return Err(UserError::WrongOldPassword);
-    }
-    Ok(context.hasher.hash(client, request.new_password).await?)
-}
-
 /// Records a refused change and returns its error.
 async fn refuse(context: &Context, caller: &Caller, actor: RequestActor) -> UserError {
     let id = caller.id();
@@ -91,29 +97,6 @@ async fn refuse(context: &Context, caller: &Caller, actor: RequestActor) -> User
     };
     let recorded = context.database.transaction(record).await;
     recorded.unwrap_or_else(|error| error)
-}
-
-async fn update(
-    context: &Context,
-    caller: &Caller,
-    attempt: CountedAttempt,
-    hash: String,
-    actor: RequestActor,
-) -> Result<TokenSubject, UserError> {
-    let (id, epoch, client) = (caller.id(), caller.epoch(), actor.client());
-    let entry = actor.entry(AuditAction::PasswordChanged, id);
-    let entry = entry.authenticated_by(AuthMethod::Password);
-    let update = move |connection: &mut Connection| {
-        let unchanged = accounts::store::lock_unchanged(connection, id, epoch)?;
-        unchanged.ok_or(UserError::CallerGone)?;
-        let subject = store::update_password(connection, id, &hash, entry)?;
-        let subject = subject.ok_or(UserError::CallerGone)?;
-        back_off::forget_networks(connection, id, Some(&client))?;
-        back_off::record_network(connection, id, &client)?;
-        back_off::delete_failures(connection, &attempt)?;
-        Ok(subject)
-    };
-    context.database.transaction(update).await
 }
 
 /// Sets the password of the user with an e-mail address, on behalf of an administrator.
@@ -172,37 +155,27 @@ pub(crate) async fn reset_by_code(
         if code_store::find_user(connection, kind, code)? != Some(id) {
             return Err(UserError::InvalidResetCode);
         }
-        redeem(connection, id, &hash, &client, (kind, &meta))
+        let entry = |action: AuditAction| {
+            let entry = action.entry(Actor::User(id), id, meta.clone());
+            entry.authenticated_by(match kind {
+                Kind::ForgotPassword => AuthMethod::ResetCode,
+                Kind::VerifyEmail => AuthMethod::VerificationCode,
+            })
+        };
+        let reset = entry(AuditAction::PasswordReset);
+        let user = store::update_password(connection, id, &hash, reset)?
+            .ok_or(UserError::InvalidResetCode)?
+            .user;
+        // The code was sent to the user's address, because a change of the address invalidates codes.
+        accounts::store::confirm_email(connection, id, entry(AuditAction::EmailVerified))?;
+        code_store::delete(connection, id, Kind::ALL)?;
+        delete_pending(connection, id)?;
+        credentials::end_keys(connection, id)?;
+        let names = [&user.username, &user.email];
+        end_back_off(connection, id, names, Some(&client))?;
+        Ok(user)
     };
     let user = context.database.transaction(redeem).await?;
     revoke_earlier_tokens(context, &user);
     Ok(())
-}
-
-/// Sets the password of a locked user whose code is valid.
-fn redeem(
-    connection: &mut Connection,
-    id: UserId,
-    hash: &str,
-    client: &ClientNetwork,
-    (kind, meta): (Kind, &RequestMeta),
-) -> Result<User, UserError> {
-    let entry = |action: AuditAction| {
-        let entry = action.entry(Actor::User(id), id, meta.clone());
-        entry.authenticated_by(match kind {
-            Kind::ForgotPassword => AuthMethod::ResetCode,
-            Kind::VerifyEmail => AuthMethod::VerificationCode,
-        })
-    };
-    let reset = entry(AuditAction::PasswordReset);
-    let user = store::update_password(connection, id, hash, reset)?
-        .ok_or(UserError::InvalidResetCode)?
-        .user;
-    // The code was sent to the user's address, because a change of the address invalidates codes.
-    accounts::store::confirm_email(connection, id, entry(AuditAction::EmailVerified))?;
-    code_store::delete(connection, id, Kind::ALL)?;
-    delete_pending(connection, id)?;
-    credentials::end_keys(connection, id)?;
-    end_back_off(connection, id, [&user.username, &user.email], Some(client))?;
-    Ok(user)
 }

@@ -159,7 +159,7 @@ fn exchange_locked(
     meta: &RequestMeta,
 ) -> Result<Outcome, Error> {
     let (given, _) = exchange.secrets;
-    if !session.has_secret(given) && !session.was_exchanged(given, exchange.attempt) {
+    if !session.accepts(given, exchange.attempt) {
         if session.is_being_exchanged {
             return Ok(Outcome::Busy);
         }

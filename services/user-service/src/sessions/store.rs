@@ -110,20 +110,16 @@ pub(super) struct Locked {
 }
 
 impl Locked {
-    /// Whether a value is the one that the next exchange replaces.
-    pub(super) fn has_secret(&self, secret: Fingerprint) -> bool {
-        is(secret, self.secret.as_deref())
+    /// Whether a value is the one that the next exchange replaces; or the one that the last exchange replaced, and `attempt`
+    /// the name of that exchange.
+    pub(super) fn accepts(&self, secret: Fingerprint, attempt: Option<Fingerprint>) -> bool {
+        let is = |given: Fingerprint, stored: &Option<Vec<u8>>| {
+            stored.as_ref().is_some_and(|stored| given.matches(stored))
+        };
+        is(secret, &self.secret)
+            || is(secret, &self.earlier_secret)
+                && attempt.is_some_and(|attempt| is(attempt, &self.attempt))
     }
-
-    /// Whether a value is the one that the last exchange replaced, and `attempt` the name of that exchange.
-    pub(super) fn was_exchanged(&self, secret: Fingerprint, attempt: Option<Fingerprint>) -> bool {
-        is(secret, self.earlier_secret.as_deref())
-            && attempt.is_some_and(|attempt| is(attempt, self.attempt.as_deref()))
-    }
-}
-
-fn is(given: Fingerprint, stored: Option<&[u8]>) -> bool {
-    stored.is_some_and(|stored| given.matches(stored))
 }
 
 /// Finds the session of a cookie and locks it.

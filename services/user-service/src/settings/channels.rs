@@ -20,7 +20,12 @@ app_config::settings! {
         /// The address with which links begin.
         pub public_url: PublicUrl = part(),
         /// The link, with `{{code}}` as the placeholder.
-        pub link: String = by(read_reset_link),
+        pub link: String = by(|reader: &mut Reader| read_link(
+            reader,
+            "FORGOT_PASSWORD_URL",
+            "reset-password",
+            "The link that sets a new password, by default a page under PUBLIC_URL. {{code}} stands for the code.",
+        )),
         /// How long a code for a forgotten password is valid.
         pub code_lifetime: Duration = in_range(
             "FORGOT_PASSWORD_TTL",
@@ -29,15 +34,6 @@ app_config::settings! {
             |lifetime: &Duration| (1..=30 * 24 * 3600).contains(&lifetime.as_secs())
         ),
     }
-}
-
-fn read_reset_link(reader: &mut Reader) -> Result<String, app_config::Error> {
-    read_link(
-        reader,
-        "FORGOT_PASSWORD_URL",
-        "reset-password",
-        "The link that sets a new password, by default a page under PUBLIC_URL. {{code}} stands for the code.",
-    )
 }
 
 /// Reads a link with the placeholder of a code, by default to this page under `PUBLIC_URL`.

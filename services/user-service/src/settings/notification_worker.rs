@@ -23,7 +23,12 @@ app_config::settings! {
         /// The addresses that the webhook may have.
         pub addresses: AddressPolicy = part(),
         /// The link that confirms an e-mail address, with `{{code}}` as the placeholder.
-        pub verify_email_link: String = by(read_verification_link),
+        pub verify_email_link: String = by(|reader: &mut Reader| read_link(
+            reader,
+            "VERIFY_EMAIL_URL",
+            "verify-email",
+            "The link that confirms an e-mail address, by default a page under PUBLIC_URL. {{code}} stands for the code.",
+        )),
         /// The language of mails, unless a task is created with another one.
         pub language: Language = or_default("MAIL_LANGUAGE", "en"),
         /// The keys that the people-task service has, too. Without them or a mail server no mail about tasks is sent.
@@ -33,15 +38,6 @@ app_config::settings! {
         /// The pauses between the attempts to send a notification to a user, each ±20 %.
         pub retry_schedule: Csv<Duration> = or_default("NOTIFICATION_RETRY_SCHEDULE", "1s,5s,30s,2m,10m"),
     }
-}
-
-fn read_verification_link(reader: &mut Reader) -> Result<String, Error> {
-    read_link(
-        reader,
-        "VERIFY_EMAIL_URL",
-        "verify-email",
-        "The link that confirms an e-mail address, by default a page under PUBLIC_URL. {{code}} stands for the code.",
-    )
 }
 
 fn check_task_mail(settings: &NotificationWorkerSettings) -> Result<(), Error> {

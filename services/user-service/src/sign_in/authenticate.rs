@@ -47,9 +47,11 @@ pub(crate) async fn authenticate(
         tracing::Span::current().record("user.id", candidate.id.to_string());
         let is_outdated = verdict == Verdict::RightInOtherForm
             || context.hasher.is_outdated(&candidate.password_hash);
-        let new_hash = match is_outdated {
-            true => renew_hash(context, client, &password).await,
-            false => None,
+        let renewed = is_outdated.then(|| NewPassword::verified(&password));
+        let new_hash = match renewed.flatten() {
+            // The sign-in succeeds without it, too.
+            Some(password) => context.hasher.hash(client, password).await.ok(),
+            None => None,
         };
         let is_active = candidate.is_active;
         let recorded = record_success(context, &meta, counted, candidate, new_hash).await?;
@@ -123,16 +125,6 @@ async fn record_success(
         Ok::<_, UserError>(user)
     };
     context.database.transaction(record).await
-}
-
-/// A hash of NFC with the current cost, in place of one that is outdated. The sign-in succeeds without it, too.
-async fn renew_hash(
-    context: &Context,
-    client: &ClientNetwork,
-    password: &Secret,
-) -> Option<String> {
-    let password = NewPassword::verified(password)?;
-    context.hasher.hash(client, password).await.ok()
 }
 
 fn record_outcome(outcome: &'static str) {

@@ -48,7 +48,9 @@ pub(super) fn claim(
     limit: i64,
     lease: Duration,
 ) -> Result<Vec<UserState>, Error> {
-    let Some(confirmation_required) = find_confirmation_required(connection)? else {
+    let settings = deletion_settings::table.select(deletion_settings::confirmation_required);
+    let confirmation_required = settings.first::<Option<bool>>(connection).optional()?;
+    let Some(confirmation_required) = confirmation_required.flatten() else {
         return Ok(Vec::new());
     };
     // The DSL has no subquery that locks rows.
@@ -127,12 +129,4 @@ pub(super) fn oldest_age(connection: &mut Connection) -> Result<Duration, Error>
         .first(connection)?;
     let age = oldest.and_then(|oldest| (clock - oldest).to_std().ok());
     Ok(age.unwrap_or_default())
-}
-
-fn find_confirmation_required(connection: &mut Connection) -> Result<Option<bool>, Error> {
-    let found = deletion_settings::table.select(deletion_settings::confirmation_required);
-    Ok(found
-        .first::<Option<bool>>(connection)
-        .optional()?
-        .flatten())
 }

@@ -1,5 +1,4 @@
 use audit_log::{Actor, AuthMethod, RequestMeta};
-use auth::Caller;
 use database::Connection;
 use values::{Fingerprint, Secret, UserId};
 
@@ -31,30 +30,23 @@ pub(super) async fn confirm(
 ) -> Result<(), UserError> {
     let code = request.code.fingerprint();
     match request.proof {
-        Proof::Token(caller) => confirm_as(context, code, &caller, meta).await,
+        Proof::Token(caller) => {
+            let (id, epoch) = (caller.id(), caller.epoch());
+            let confirm = move |connection: &mut Connection| {
+                let user = lock_user(connection, code)?;
+                if user.id != id {
+                    return Err(UserError::OtherAccount);
+                }
+                if user.epoch != epoch {
+                    return Err(UserError::CallerGone);
+                }
+                confirm_locked(connection, id, meta)
+            };
+            context.database.transaction(confirm).await
+        }
         Proof::Password(password) => confirm_with_password(context, code, password, meta).await,
         Proof::NewPassword(password) => reset_by_code(context, (KIND, code), password, meta).await,
     }
-}
-
-async fn confirm_as(
-    context: &Context,
-    code: Fingerprint,
-    caller: &Caller,
-    meta: RequestMeta,
-) -> Result<(), UserError> {
-    let (id, epoch) = (caller.id(), caller.epoch());
-    let confirm = move |connection: &mut Connection| {
-        let user = lock_user(connection, code)?;
-        if user.id != id {
-            return Err(UserError::OtherAccount);
-        }
-        if user.epoch != epoch {
-            return Err(UserError::CallerGone);
-        }
-        confirm_locked(connection, id, meta)
-    };
-    context.database.transaction(confirm).await
 }
 
 /// Confirms the address of the account that has this password. A wrong one counts like a failed sign-in by the username.

@@ -73,7 +73,19 @@ impl DeletionWorker {
         progress: Result<Progress, StepError>,
     ) -> Result<Outcome, Error> {
         match progress {
-            Ok(Progress::Done) => self.record_done(job, &pending).await,
+            Ok(Progress::Done) => {
+                let position = pending.position;
+                let finish =
+                    move |connection: &mut _| store::finish_step(connection, job, position, false);
+                let recorded = self.database.transaction(finish).await?;
+                tracing::info!(step = pending.name, recorded, "step done");
+                count(&pending, "done");
+                Ok(if recorded {
+                    Outcome::Continue
+                } else {
+                    Outcome::Settled
+                })
+            }
             Ok(Progress::Completed) => {
                 tracing::info!("user deleted");
                 count(&pending, "done");
@@ -99,19 +111,6 @@ impl DeletionWorker {
         }
     }
 
-    async fn record_done(&self, job: Job, pending: &PendingStep) -> Result<Outcome, Error> {
-        let position = pending.position;
-        let finish = move |connection: &mut _| store::finish_step(connection, job, position, false);
-        let recorded = self.database.transaction(finish).await?;
-        tracing::info!(step = pending.name, recorded, "step done");
-        count(pending, "done");
-        Ok(if recorded {
-            Outcome::Continue
-        } else {
-            Outcome::Settled
-        })
-    }
-
     /// Only failures in a row count, so that an outage does not add to an earlier one.
     async fn forget_failures(&self, job: Job, pending: &PendingStep) -> Result<(), Error> {
         if pending.attempts == 0 {
@@ -135,8 +134,12 @@ impl DeletionWorker {
         match pause.filter(|_| error.is_retryable() && !pending.overdue) {
             Some(pause) => {
                 let reason = error.to_string();
-                let retry = move |connection: &mut _| {
-                    store::retry_step(connection, job, &pending, &reason, pause)
+                let retry = move |connection: &mut Connection| {
+                    // Nothing is written if the claim was lost.
+                    if JOBS.release(connection, job.lease, pause)? {
+                        store::record_failure(connection, job, &pending, &reason)?;
+                    }
+                    Ok::<_, Error>(())
                 };
                 self.database.transaction(retry).await?;
             }

@@ -148,21 +148,6 @@ pub(super) fn forget_failures(
     Ok(())
 }
 
-/// Records a failed attempt; the job is due again after `pause`. Nothing is written if the claim was lost. Must run in a
-/// transaction.
-pub(super) fn retry_step(
-    connection: &mut Connection,
-    job: Job,
-    step: &PendingStep,
-    error: &str,
-    pause: Duration,
-) -> Result<(), Error> {
-    if JOBS.release(connection, job.lease, pause)? {
-        record_failure(connection, job, step, error)?;
-    }
-    Ok(())
-}
-
 /// Records the last failed attempt and ends the job. `false` when the claim was lost. Must run in a transaction.
 pub(super) fn fail(
     connection: &mut Connection,
@@ -190,7 +175,7 @@ pub(super) fn fail(
     Ok(true)
 }
 
-fn record_failure(
+pub(super) fn record_failure(
     connection: &mut Connection,
     job: Job,
     step: &PendingStep,
