@@ -97,8 +97,17 @@ impl Caller {
     pub async fn of_token(request: &HttpRequest, token: &str) -> Result<Self, Problem> {
         let claims = verify(request, |verifier| verifier.verify(token)).await?;
         let caller = Self(claims);
-        check_scopes(request, &caller)?;
-        Ok(caller)
+        if caller.key().is_none() {
+            return Ok(caller);
+        }
+        let path = request.match_pattern().unwrap_or_default();
+        let open = key_route(request.method(), &path).filter(|route| !route.scopes.is_empty());
+        let route = open.ok_or_else(key_not_accepted)?;
+        if route.scopes.iter().all(|scope| caller.may(*scope)) {
+            return Ok(caller);
+        }
+        let needed: Vec<_> = route.scopes.iter().map(|scope| scope.name()).collect();
+        Err(insufficient_scope(&needed.join(" ")))
     }
 }
 
@@ -125,8 +134,8 @@ impl Deref for AdminCaller {
 }
 
 /// Another process of the system, authenticated by a token that only the user service and its workers can sign; `401` otherwise.
-#[derive(Debug, Clone)]
-pub struct ServiceCaller(pub String);
+#[derive(Debug, Clone, Copy)]
+pub struct ServiceCaller;
 
 impl FromRequest for MaybeCaller {
     type Error = Problem;
@@ -176,8 +185,8 @@ impl FromRequest for ServiceCaller {
         let request = request.clone();
         Box::pin(async move {
             let token = bearer_token(&request)?.ok_or_else(token_missing)?;
-            let claims = verify(&request, |verifier| verifier.verify_service(token)).await?;
-            Ok(Self(claims.sub))
+            verify(&request, |verifier| verifier.verify_service(token)).await?;
+            Ok(Self)
         })
     }
 }
@@ -285,21 +294,6 @@ pub fn token_missing() -> Problem {
 /// `401 token-revoked`, for a token that is revoked for another reason than its epoch, such as a deleted user.
 pub fn token_revoked() -> Problem {
     unauthenticated(Rejection::Revoked)
-}
-
-/// Checks that a key has the scopes of the call that it is used for. Other tokens may make every call.
-fn check_scopes(request: &HttpRequest, caller: &Caller) -> Result<(), Problem> {
-    if caller.key().is_none() {
-        return Ok(());
-    }
-    let path = request.match_pattern().unwrap_or_default();
-    let open = key_route(request.method(), &path).filter(|route| !route.scopes.is_empty());
-    let route = open.ok_or_else(key_not_accepted)?;
-    if route.scopes.iter().all(|scope| caller.may(*scope)) {
-        return Ok(());
-    }
-    let needed: Vec<_> = route.scopes.iter().map(|scope| scope.name()).collect();
-    Err(insufficient_scope(&needed.join(" ")))
 }
 
 /// `403 insufficient-scope`: the token is valid but has none of these scopes (RFC 6750 section 3.1).

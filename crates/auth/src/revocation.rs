@@ -139,7 +139,12 @@ impl Revocations {
 
     /// Replaces the epochs that were known when the full read started by its result.
     pub(crate) fn replace(&self, complete: FullRead) {
-        let listed = complete.into_sorted();
+        let FullRead {
+            epochs: mut listed, ..
+        } = complete;
+        listed.sort_unstable_by_key(|(id, epoch)| (*id, Reverse(*epoch)));
+        listed.dedup_by_key(|(id, _)| *id);
+        listed.shrink_to_fit();
         let mut known = self.known.write();
         known.is_incomplete = false;
         known.listed = listed;
@@ -158,15 +163,6 @@ impl FullRead {
     pub(crate) fn add(&mut self, page: &[(RevocableId, i64)]) {
         let page = page.iter().map(|(id, epoch)| (*id, compact(*epoch)));
         self.epochs.extend(page);
-    }
-
-    /// Sorted by identifier, each with the highest of its epochs.
-    fn into_sorted(self) -> Vec<(RevocableId, CompactEpoch)> {
-        let Self { mut epochs, .. } = self;
-        epochs.sort_unstable_by_key(|(id, epoch)| (*id, Reverse(*epoch)));
-        epochs.dedup_by_key(|(id, _)| *id);
-        epochs.shrink_to_fit();
-        epochs
     }
 }
 

@@ -14,13 +14,6 @@ use crate::{FromText, Invalid};
 ))]
 pub struct Timestamp(pub DateTime<Utc>);
 
-impl Timestamp {
-    /// The current time.
-    pub fn now() -> Self {
-        Self(Utc::now())
-    }
-}
-
 impl FromText for Timestamp {
     fn from_text(text: &str) -> Result<Self, Invalid> {
         let parsed = DateTime::parse_from_rfc3339(text);
