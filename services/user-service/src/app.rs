@@ -28,8 +28,8 @@ use crate::revocations::{Poller, Watching};
 use crate::schema::{MIGRATIONS, SCHEMA};
 use crate::settings::{EmailVerification, TokenSettings, UserServiceSettings};
 use crate::{
-    accounts, audit, deletions, keys, notifications, passwords, queues, revocations, sessions,
-    sign_in, verification,
+    accounts, audit, deletions, keys, notifications, passwords, revocations, sessions, sign_in,
+    verification,
 };
 
 /// bcrypt costs below this one are for tests.
@@ -241,7 +241,7 @@ fn routes(config: &mut ServiceConfig<'_>) {
         .service(accounts::routes::count_users)
         .service(deletions::routes::list_deletions)
         .service(deletions::routes::retry_deletions)
-        .service(queues::routes::user_queues)
+        .service(deletions::routes::user_queues)
         .service(accounts::routes::get_user)
         .service(accounts::routes::update_user)
         .service(accounts::routes::revoke_user_tokens)

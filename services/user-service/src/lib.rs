@@ -34,7 +34,6 @@ mod password_rules;
 mod passwords;
 mod people_tasks;
 mod programs;
-mod queues;
 mod revocations;
 mod schema;
 #[cfg(test)]
@@ -49,6 +48,6 @@ pub use app::{openapi, run};
 pub use deletions::worker::run_deletion_worker;
 pub use notifications::worker::run_notification_worker;
 pub use programs::{PROGRAMS, deletion_worker};
-pub use revocations::{revoke_all_tokens, revoke_all_tokens_command};
+pub use revocations::revoke_all_tokens;
 pub use schema::{MIGRATIONS, SCHEMA};
 pub use settings::{DeletionWorkerSettings, NotificationWorkerSettings, UserServiceSettings};

@@ -6,11 +6,9 @@ use database::OwnerSettings;
 use messaging::dead_letters_command;
 use server::Program;
 
+use crate::revocations::revoke_all_tokens_command;
 use crate::schema::{MIGRATIONS, SCHEMA};
-use crate::{
-    deletions, notifications, revoke_all_tokens_command, run, run_deletion_worker,
-    run_notification_worker,
-};
+use crate::{deletions, notifications, run, run_deletion_worker, run_notification_worker};
 
 /// The programs by their names.
 pub const PROGRAMS: [Program; 3] = [

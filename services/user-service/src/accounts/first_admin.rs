@@ -1,8 +1,7 @@
 use anyhow::Context as _;
-use audit_log::{Actor, Entry, RequestMeta};
+use audit_log::{Actor, RequestMeta};
 use auth::ADMIN_SCOPE;
-use database::Connection;
-use database::Database;
+use database::{Connection, Database};
 use values::UserId;
 
 use super::create::USER_SCOPE;
@@ -40,7 +39,14 @@ pub(crate) async fn create_first_admin(
         is_service: false,
     };
     let entry = AuditAction::FirstAdminMade.entry(Actor::Service, new.id, RequestMeta::internal());
-    let insert = move |connection: &mut Connection| insert(connection, &new, entry);
+    let insert = move |connection: &mut Connection| {
+        store::lock_first_admin(connection)?;
+        if store::has_admin(connection)? {
+            return Ok(false);
+        }
+        store::insert(connection, &new, None, entry)?;
+        Ok(true)
+    };
     match database.transaction(insert).await {
         Ok(true) => tracing::info!("created the first administrator"),
         Ok(false) => {}
@@ -52,13 +58,4 @@ pub(crate) async fn create_first_admin(
         Err(error) => return Err(error.into()),
     }
     Ok(())
-}
-
-fn insert(connection: &mut Connection, new: &NewUser, entry: Entry) -> Result<bool, UserError> {
-    store::lock_first_admin(connection)?;
-    if store::has_admin(connection)? {
-        return Ok(false);
-    }
-    store::insert(connection, new, None, entry)?;
-    Ok(true)
 }

@@ -1,3 +1,5 @@
+//! The HTTP side of deletions, and of the queues of this service's workers.
+
 use std::convert;
 
 use actix_web::http::header::LOCATION;
@@ -5,18 +7,21 @@ use actix_web::web::{Data, Json, Path};
 use actix_web::{HttpRequest, HttpResponse, delete, get, post};
 use audit_log::RequestMeta;
 use auth::{AdminCaller, AdminProblems};
-use database::{Connection, Database, DatabaseProblems};
+use database::{Connection, Database, DatabaseProblems, Error};
 use http_kit::{Problem, Query, QueryProblems, path_id};
+use jobs::Backlog;
 use listing::{PageLimits, Paging};
+use messaging::QueueStatus;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use values::{Secret, UserId};
 
 use super::store::{self, Deletion, DeletionProgress};
-use super::tickets;
+use super::{JOBS, tickets};
 use crate::audit::RequestActor;
 use crate::context::Context;
 use crate::error::UserError;
+use crate::notifications;
 
 /// The path of a deletion's status.
 #[derive(Deserialize, utoipa::IntoParams)]
@@ -54,6 +59,16 @@ struct RetryResponse {
     retried: usize,
     /// Whether there may be more: then call again.
     more: bool,
+}
+
+/// The jobs that wait for workers.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = UserQueues)]
+pub(crate) struct QueuesResponse {
+    /// The queues of messages. The work itself is in the database.
+    queues: Vec<QueueStatus>,
+    /// The jobs that have not ended.
+    jobs: Vec<Backlog>,
 }
 
 /// Delete a user
@@ -181,6 +196,36 @@ pub(crate) async fn list_deletions(
     let page = lists.page(Some(admin.id()), load, convert::identity);
     let page = page.await?;
     Ok(page.respond(request.path(), request.query_string()))
+}
+
+/// Get the queues
+///
+/// The deletions and notifications that wait for workers, and the queues of messages about them.
+#[utoipa::path(
+    operation_id = "getUserQueues",
+    responses(
+        (status = 200, description = "The queues and jobs.", body = QueuesResponse),
+        AdminProblems, DatabaseProblems
+    )
+)]
+#[get("/users/queues")]
+pub(crate) async fn user_queues(
+    admin: AdminCaller,
+    context: Data<Context>,
+) -> Result<Json<QueuesResponse>, Problem> {
+    let load = |database: Database| async move {
+        let load = |connection: &mut Connection| {
+            let deletions = JOBS.backlog(connection)?;
+            Ok::<_, Error>(vec![deletions, notifications::JOBS.backlog(connection)?])
+        };
+        database.run(load).await
+    };
+    let jobs = context.lists.query(Some(admin.id()), load).await?;
+    let queues = [&context.deletions, &context.notifications];
+    Ok(Json(QueuesResponse {
+        queues: queues.map(QueueStatus::from).into(),
+        jobs,
+    }))
 }
 
 http_kit::problem_responses! {

@@ -21,26 +21,22 @@ pub const QUEUE: Queue = Queue::new("user.notifications");
 
 values::names! {
     /// Why a notification is sent. The name is that in the database, and the purpose of the code.
-    pub enum Kind {
-        /// The user forgot the password; the code sets a new one.
+    pub(crate) enum Kind {
         ForgotPassword = "forgot-password",
-        /// The user has a new e-mail address; the code confirms it.
         VerifyEmail = "verify-email",
     }
 
     /// A mail about an API key, which has no code. The name is that in the database.
-    pub enum Notice {
+    pub(crate) enum Notice {
         /// An administrator made a key for the user.
         KeyCreated = "key-created",
-        /// A key expires soon.
         KeyExpires = "key-expires",
     }
 
     /// How a notification is sent to a user, with the name in the database and in responses.
-    pub enum Channel {
+    pub(crate) enum Channel {
         /// A JSON body to the operator's URL.
         Webhook = "webhook",
-        /// An e-mail.
         Mail = "mail",
         /// A line in the worker's log, for development.
         Log = "log",
@@ -49,8 +45,7 @@ values::names! {
 
 impl Channel {
     /// The channels that are configured, in a fixed order.
-    #[must_use]
-    pub fn configured(settings: &ChannelSettings) -> Vec<Self> {
+    pub(crate) fn configured(settings: &ChannelSettings) -> Vec<Self> {
         [
             (Self::Webhook, settings.webhook.is_some()),
             (Self::Mail, settings.mail.is_some()),

@@ -19,11 +19,11 @@ impl ChangePasswordRequest {
     pub(super) fn parse(mut fields: Fields, rules: PasswordRules) -> Result<Self, Problem> {
         let old = fields.required::<Secret>("oldPassword");
         let new = NewPassword::read(&mut fields, "newPassword", rules);
-        let (old_password, new_password) = fields.finish_with(old.zip(new))?;
-        Ok(Self {
+        let request = old.zip(new).map(|(old_password, new_password)| Self {
             old_password,
             new_password,
-        })
+        });
+        fields.finish_with(request)
     }
 }
 

@@ -20,4 +20,5 @@ mod store;
 
 pub(crate) use feed::Watching;
 pub(crate) use poller::Poller;
-pub use revoke_all::{revoke_all_tokens, revoke_all_tokens_command};
+pub use revoke_all::revoke_all_tokens;
+pub(crate) use revoke_all::revoke_all_tokens_command;

@@ -9,12 +9,9 @@ use super::store;
 const DONE: &str =
     "All access tokens are revoked. Every gateway and service refuses them within a second.\n";
 
-/// The subcommand `revoke-all-tokens` of the user service: revokes the access tokens of all users. It reads the
-/// service's own settings, so run it in the service's environment.
-///
-/// `None` when the process was started without the subcommand.
-#[must_use]
-pub fn revoke_all_tokens_command() -> Option<ExitCode> {
+/// The subcommand `revoke-all-tokens` of the user service, which reads the service's own settings. `None` when the process was
+/// started without it.
+pub(crate) fn revoke_all_tokens_command() -> Option<ExitCode> {
     if std::env::args_os().nth(1)? != "revoke-all-tokens" {
         return None;
     }

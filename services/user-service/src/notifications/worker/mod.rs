@@ -8,7 +8,7 @@
 //!
 //! It also sends mails about tasks (`task_mails`), whose rows the people-task service has.
 //!
-//! A new reason to notify users is a [`Kind`](crate::notifications::Kind), with its texts in `emails/`.
+//! A new reason to notify users is a `Kind`, with its texts in `emails/`.
 
 mod channels;
 mod emails;
