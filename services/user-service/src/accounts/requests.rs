@@ -39,39 +39,26 @@ pub(super) struct CreateUserRequest {
     pub(super) by_admin: AdminFields,
 }
 
-#[derive(Debug, Clone, Copy)]
-pub(super) struct SignUpRules {
-    passwords: PasswordRules,
-    is_admin: bool,
-    any_username: bool,
-}
-
-impl SignUpRules {
-    /// The rules for a caller. A username that no one confirms could be the address of another person, who could then
-    /// not sign up.
-    pub(super) fn of(context: &Context, caller: Option<&Caller>) -> Self {
-        let is_admin = caller.is_some_and(Caller::is_admin);
-        Self {
-            passwords: context.rules,
-            is_admin,
-            any_username: is_admin
-                || context.email_verification == EmailVerification::Off
-                || context.sign_up.usernames == SignUpUsernames::Any,
-        }
-    }
-}
-
 impl CreateUserRequest {
-    /// Parses a body. The fields that are for administrators are ignored, valid or not, if the caller is none.
-    pub(super) fn parse(mut fields: Fields, rules: SignUpRules) -> Result<Self, Problem> {
-        let is_service = rules.is_admin && fields.optional::<bool>("service") == Some(true);
+    /// Parses a body. The fields that are for administrators are ignored, valid or not, if the caller is none. A username
+    /// that no one confirms could be the address of another person, who could then not sign up.
+    pub(super) fn parse(
+        mut fields: Fields,
+        context: &Context,
+        caller: Option<&Caller>,
+    ) -> Result<Self, Problem> {
+        let is_admin = caller.is_some_and(Caller::is_admin);
+        let any_username = is_admin
+            || context.email_verification == EmailVerification::Off
+            || context.sign_up.usernames == SignUpUsernames::Any;
+        let is_service = is_admin && fields.optional::<bool>("service") == Some(true);
         let password = if is_service {
-            no_password(&mut fields, rules.passwords)
+            no_password(&mut fields, context.rules)
         } else {
-            NewPassword::read(&mut fields, "password", rules.passwords)
+            NewPassword::read(&mut fields, "password", context.rules)
         };
-        let names = NewUserNames::read(&mut fields, rules.any_username);
-        let by_admin = if rules.is_admin {
+        let names = NewUserNames::read(&mut fields, any_username);
+        let by_admin = if is_admin {
             AdminFields::read(&mut fields)
         } else {
             AdminFields::default()

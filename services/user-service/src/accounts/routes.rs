@@ -12,7 +12,7 @@ use values::UserId;
 use super::create::create;
 use super::list::list;
 use super::list_query::{UserConditions, UserListQuery, UserSort};
-use super::requests::{CreateUserRequest, SignUpCaller, SignUpRules, UpdateUserRequest};
+use super::requests::{CreateUserRequest, SignUpCaller, UpdateUserRequest};
 use super::responses::{CreatedResponse, CurrentUserResponse, UserResponse};
 use super::store::{self, User};
 use super::update::{revoke_tokens, update};
@@ -47,8 +47,7 @@ pub(crate) async fn create_user(
     meta: RequestMeta,
     body: JsonBody,
 ) -> Result<Json<CreatedResponse>, Problem> {
-    let rules = SignUpRules::of(&context, caller.as_ref());
-    let request = CreateUserRequest::parse(body.0, rules)?;
+    let request = CreateUserRequest::parse(body.0, &context, caller.as_ref())?;
     let (user, token) = create(&context, request, caller, meta).await?;
     Ok(Json(CreatedResponse::new(user, token.as_ref())))
 }

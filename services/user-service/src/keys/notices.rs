@@ -1,4 +1,4 @@
-//! Mails about keys: to a person for whom an administrator made one, and before one expires.
+//! Mails before a key expires.
 
 use std::time::Duration;
 
@@ -21,8 +21,7 @@ pub(crate) fn can_mail(context: &Context) -> bool {
     Channel::configured(&context.channels).contains(&Channel::Mail)
 }
 
-/// Sends mails about keys that expire soon, until it is cancelled. Those of a service account go to the administrator who made
-/// the key.
+/// Sends mails about keys that expire soon, until it is cancelled.
 pub(crate) async fn send_notices(
     database: Database,
     publisher: Publisher,
@@ -48,16 +47,10 @@ fn take(connection: &mut Connection) -> Result<(Vec<Message>, bool), Error> {
     let due = store::take_notices(connection, BATCH)?;
     let more = i64::try_from(due.len()).is_ok_and(|taken| taken >= BATCH);
     let mut messages = Vec::new();
-    for notice in &due {
-        let to = if notice.is_service {
-            notice.created_by
-        } else {
-            Some(notice.user)
-        };
-        let Some(to) = to else { continue };
-        let (name, expires) = (&notice.name, Some(notice.expires));
-        let message = insert_notice(connection, Notice::KeyExpires, to, name, expires)?;
-        messages.push(message);
+    for (to, name, expires) in &due {
+        let Some(to) = *to else { continue };
+        let notice = Notice::KeyExpires;
+        messages.push(insert_notice(connection, notice, to, name, Some(*expires))?);
     }
     Ok((messages, more))
 }

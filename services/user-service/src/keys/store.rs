@@ -9,7 +9,7 @@ use database::{Connection, Error};
 use diesel::dsl::{AssumeNotNull, exists, now, sql};
 use diesel::expression::SqlLiteral;
 use diesel::prelude::*;
-use diesel::sql_types::{BigInt, Bool, Nullable, Timestamptz};
+use diesel::sql_types::{BigInt, Binary, Bool, Nullable, Timestamptz};
 use serde::Serialize;
 use utoipa::ToSchema;
 use values::{CredentialId, Names as _, Timestamp, UserId};
@@ -268,43 +268,34 @@ pub(super) fn unconfirmed(
     Ok(keys.load(connection)?)
 }
 
-/// A key about which a mail is due.
-#[derive(Debug, Queryable)]
-pub(super) struct DueNotice {
-    pub(super) id: CredentialId,
-    pub(super) user: UserId,
-    pub(super) name: String,
-    pub(super) expires: DateTime<Utc>,
-    /// The administrator who made the key.
-    pub(super) created_by: Option<UserId>,
-    pub(super) is_service: bool,
-}
-
-/// Takes the notices that are due. No other process takes them until the transaction ends.
+/// Takes the notices that are due: whom each goes to, and the name and the end of the key. Those of a service account go to the
+/// administrator who made the key. No other process takes them until the transaction ends.
 pub(super) fn take_notices(
     connection: &mut Connection,
     limit: i64,
-) -> Result<Vec<DueNotice>, Error> {
+) -> Result<Vec<(Option<UserId>, String, DateTime<Utc>)>, Error> {
     // A join would lock the users, too.
-    let is_service = sql::<Bool>("(SELECT is_service FROM users WHERE users.id = user_id)");
-    let due: Vec<DueNotice> = credentials::table
+    let to = sql::<Nullable<Binary>>(
+        "CASE WHEN (SELECT is_service FROM users WHERE users.id = user_id) THEN created_by ELSE user_id END",
+    );
+    let due: Vec<(CredentialId, _)> = credentials::table
         .filter(credentials::notice_due.le(now.into_sql::<Timestamptz>().nullable()))
         .order(credentials::notice_due)
         .limit(limit)
         .select((
             credentials::id,
-            credentials::user_id,
-            credentials::name.assume_not_null(),
-            credentials::expires,
-            credentials::created_by,
-            is_service,
+            (
+                to,
+                credentials::name.assume_not_null(),
+                credentials::expires,
+            ),
         ))
         .for_update()
         .skip_locked()
         .load(connection)?;
-    let ids: Vec<_> = due.iter().map(|notice| notice.id).collect();
+    let (ids, notices): (Vec<_>, Vec<_>) = due.into_iter().unzip();
     diesel::update(credentials::table.filter(credentials::id.eq_any(ids)))
         .set(credentials::notice_due.eq(None::<DateTime<Utc>>))
         .execute(connection)?;
-    Ok(due)
+    Ok(notices)
 }

@@ -12,27 +12,12 @@ use values::RevocableId;
 use super::cursor::{FeedCursor, Scan};
 use crate::schema::{token_generation, token_lifetimes};
 
-#[derive(QueryableByName)]
-struct Row {
-    #[diesel(sql_type = Text)]
-    incarnation: String,
-    #[diesel(sql_type = Nullable<BigInt>)]
-    max_lifetime: Option<i64>,
-    #[diesel(sql_type = BigInt)]
-    resume: i64,
-    #[diesel(embed)]
-    entry: Option<Entry>,
-}
-
 /// A user's current epoch, or a credential that has ended.
-#[derive(QueryableByName)]
+#[derive(Queryable)]
 pub(super) struct Entry {
     /// Its position in the order of the scan.
-    #[diesel(sql_type = BigInt)]
     pub(super) at: i64,
-    #[diesel(sql_type = Binary)]
     pub(super) id: RevocableId,
-    #[diesel(sql_type = BigInt)]
     pub(super) epoch: i64,
 }
 
@@ -137,19 +122,24 @@ pub(super) fn load_page(
         Scan::Changes => CHANGES,
     };
     let id = cursor.id.map_or(Vec::new(), |id| id.as_bytes().to_vec());
-    let rows: Vec<Row> = prepared(statement)
+    let rows: Vec<(String, Option<i64>, i64, Option<Entry>)> = prepared(statement)
         .bind::<BigInt, _>(cursor.at)
         .bind::<Binary, _>(id)
         .bind::<BigInt, _>(i64::from(limit) + 1)
+        .returning::<(
+            Text,
+            Nullable<BigInt>,
+            BigInt,
+            Nullable<(BigInt, Binary, BigInt)>,
+        )>()
         .load(connection)?;
     let first = rows.first().ok_or(diesel::result::Error::NotFound)?;
+    let (incarnation, longest, resume, _) = first;
     Ok(Page {
-        incarnation: first.incarnation.clone(),
-        max_token_lifetime: first
-            .max_lifetime
-            .and_then(|longest| longest.try_into().ok()),
-        resume: first.resume,
-        entries: rows.into_iter().filter_map(|row| row.entry).collect(),
+        incarnation: incarnation.clone(),
+        max_token_lifetime: longest.and_then(|longest| longest.try_into().ok()),
+        resume: *resume,
+        entries: rows.into_iter().filter_map(|(.., entry)| entry).collect(),
     })
 }
 

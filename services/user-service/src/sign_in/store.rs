@@ -13,23 +13,17 @@ use crate::client_network::ClientNetwork;
 use crate::schema::{last_sign_ins, sign_in_refusals, users};
 
 /// The user with the given name, before the password is checked.
-#[derive(Debug, Clone, QueryableByName)]
+#[derive(Debug, Clone, Queryable)]
 pub(super) struct Candidate {
-    #[diesel(sql_type = Binary)]
     pub(super) id: UserId,
-    #[diesel(sql_type = Text)]
     pub(super) password_hash: String,
-    #[diesel(sql_type = Bool)]
     pub(super) is_active: bool,
-    #[diesel(sql_type = BigInt)]
     pub(super) epoch: i64,
 }
 
-#[derive(QueryableByName)]
+#[derive(Queryable)]
 pub(super) struct Found {
-    #[diesel(embed)]
     pub(super) candidate: Option<Candidate>,
-    #[diesel(sql_type = Nullable<Text>)]
     highest_cost: Option<String>,
 }
 
@@ -56,6 +50,7 @@ pub(super) fn find_candidate(
 ) -> Result<Found, Error> {
     Ok(prepared(FIND_CANDIDATE)
         .bind::<Text, _>(name.as_str())
+        .returning::<(Nullable<(Binary, Text, Bool, BigInt)>, Nullable<Text>)>()
         .get_result(connection)?)
 }
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use chrono::{DateTime, SecondsFormat, Utc};
-use database::{Connection, Error, interval};
+use database::{Connection, Error, interval, prepared};
 use diesel::dsl::{case_when, min, now};
 use diesel::prelude::*;
 use diesel::sql_types::{Array, BigInt, Binary, Bool, Interval, Nullable, Timestamptz};
@@ -54,7 +54,7 @@ pub(super) fn claim(
         return Ok(Vec::new());
     };
     // The DSL has no subquery that locks rows.
-    let claimed: Vec<Claimed> = diesel::sql_query(
+    let claimed: Vec<UserId> = prepared(
         "UPDATE user_changes SET attempts = attempts + 1, next_attempt = now() + $2
          WHERE user_id = ANY(ARRAY(
             SELECT user_id FROM user_changes WHERE next_attempt <= now()
@@ -63,14 +63,14 @@ pub(super) fn claim(
     )
     .bind::<BigInt, _>(limit)
     .bind::<Interval, _>(interval(lease))
+    .returning::<Binary>()
     .load(connection)?;
-    let claimed = claimed.into_iter().map(|claimed| claimed.user_id);
     let is_trusted = users::email_confirmed
         .is_not_null()
         .or((!confirmation_required).into_sql::<Bool>());
     Ok(user_changes::table
         .inner_join(users::table)
-        .filter(user_changes::user_id.eq_any(claimed.collect::<Vec<_>>()))
+        .filter(user_changes::user_id.eq_any(claimed))
         .select((
             user_changes::user_id,
             // A user who was inactive before changes were noted has no time of a change.
@@ -80,12 +80,6 @@ pub(super) fn claim(
             case_when(is_trusted, users::email),
         ))
         .load(connection)?)
-}
-
-#[derive(QueryableByName)]
-#[diesel(table_name = user_changes)]
-struct Claimed {
-    user_id: UserId,
 }
 
 /// Deletes the changes that a state contains.

@@ -1,7 +1,6 @@
 use database::{Connection, Error, composed};
-use diesel::QueryableByName;
-use diesel::RunQueryDsl as _;
 use diesel::sql_types::{Array, BigInt, Bool, Nullable, Text};
+use diesel::{Queryable, RunQueryDsl as _};
 use listing::{Binds, substring_pattern};
 
 use crate::accounts::list_query::{UserConditions, UserFilter, UserSort};
@@ -59,17 +58,13 @@ impl ListConditions {
 }
 
 /// Segments of users: those with the same `is_active`, `plan`, `scope` and `vendor`.
-#[derive(Debug, QueryableByName)]
+#[derive(Debug, Queryable)]
 pub(super) struct Segments {
-    #[diesel(sql_type = Array<BigInt>)]
     ids: Vec<i64>,
-    #[diesel(sql_type = BigInt)]
     pub(super) users: i64,
     /// The plan as lists are sorted by it, if all have the same.
-    #[diesel(sql_type = Nullable<Text>)]
     plan_key: Option<String>,
     /// `is_active`, if all have the same.
-    #[diesel(sql_type = Nullable<Bool>)]
     is_active: Option<bool>,
 }
 
@@ -85,7 +80,9 @@ impl Segments {
              FROM user_segments WHERE {}",
             and(&conditions.of_segments)
         );
-        Ok(composed(statement, conditions.binds.clone(), false).get_result(connection)?)
+        Ok(composed(statement, conditions.binds.clone(), false)
+            .returning::<(Array<BigInt>, BigInt, Nullable<Text>, Nullable<Bool>)>()
+            .get_result(connection)?)
     }
 
     /// The condition that a row of a user belongs to one of them.
