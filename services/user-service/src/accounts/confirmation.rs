@@ -5,7 +5,6 @@ use values::UserId;
 
 use super::store::User;
 use crate::context::Context;
-use crate::notifications::store::Recipient;
 use crate::notifications::{self, Channel, Kind};
 use crate::settings::EmailVerification;
 
@@ -45,11 +44,9 @@ impl Confirmation {
     ) -> Result<Vec<Message>, database::Error> {
         let kind = Kind::VerifyEmail;
         let (channels, request) = (&self.channels, &self.request);
-        let recipient = Some(Recipient {
-            user,
-            generation: None,
-        });
-        let queued = notifications::store::insert(connection, kind, recipient, channels, request)?;
+        let (user, generation) = (Some(user), None);
+        let queued =
+            notifications::store::insert(connection, kind, user, generation, channels, request)?;
         let messages = queued
             .iter()
             .map(|queued| Message::new(queued.id, request.clone()));

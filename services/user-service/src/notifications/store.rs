@@ -21,19 +21,13 @@ pub(crate) struct QueuedNotification {
     pub(crate) created: DateTime<Utc>,
 }
 
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Recipient {
-    pub(crate) user: UserId,
-    /// The `code_generation` at which the code is valid. `None` if the code does not depend on it.
-    pub(crate) generation: Option<i64>,
-}
-
 /// Inserts one notification for each channel. Without a user the rows are the same, but the worker sends
-/// nothing.
+/// nothing. `generation` is the `code_generation` at which the code is valid; `None` if the code does not depend on it.
 pub(crate) fn insert(
     connection: &mut Connection,
     kind: Kind,
-    recipient: Option<Recipient>,
+    user: Option<UserId>,
+    generation: Option<i64>,
     channels: &[Channel],
     context: &RequestContext,
 ) -> Result<Vec<QueuedNotification>, Error> {
@@ -44,9 +38,8 @@ pub(crate) fn insert(
             let created = diesel::insert_into(notifications::table)
                 .values((
                     notifications::id.eq(id),
-                    notifications::user_id.eq(recipient.map(|recipient| recipient.user)),
-                    notifications::code_generation
-                        .eq(recipient.and_then(|recipient| recipient.generation)),
+                    notifications::user_id.eq(user),
+                    notifications::code_generation.eq(generation),
                     notifications::kind.eq(kind.name()),
                     notifications::channel.eq(channel.name()),
                     notifications::request_id.eq(&context.request_id),

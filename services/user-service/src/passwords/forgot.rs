@@ -51,12 +51,11 @@ pub(super) async fn forgot(
     let request = RequestContext::current_or_fresh();
     let row_request = request.clone();
     let insert = move |connection: &mut Connection| {
-        let recipient = store::begin_code_request(connection, &email)?;
-        let user = recipient.map(|recipient| recipient.user);
+        let (user, generation) = store::begin_code_request(connection, &email)?.unzip();
         let entry = AuditAction::PasswordResetRequested.entry(Actor::Anonymous, user, meta);
         entry.record(connection)?;
-        let kind = Kind::ForgotPassword;
-        notifications::store::insert(connection, kind, recipient, &channels, &row_request)
+        let (kind, request) = (Kind::ForgotPassword, &row_request);
+        notifications::store::insert(connection, kind, user, generation, &channels, request)
     };
     let queued = context.database.transaction(insert).await?;
     let messages = queued

@@ -11,7 +11,6 @@ use values::{EmailAddress, Names as _, UserId};
 
 use crate::accounts::TokenSubject;
 use crate::notifications::code_store::VALID_REQUESTS;
-use crate::notifications::store::Recipient;
 use crate::schema::{code_requests, users};
 
 /// What the password of a request is compared with.
@@ -85,24 +84,20 @@ pub(super) fn update_password(
 }
 
 /// Begins a request for a code by the person with this e-mail address, if there is one who is not being deleted. The codes
-/// of earlier requests than the last few become invalid. Returns the user as the recipient of the code.
+/// of earlier requests than the last few become invalid. Returns the user, and the generation of the code.
 pub(super) fn begin_code_request(
     connection: &mut Connection,
     email: &EmailAddress,
-) -> Result<Option<Recipient>, Error> {
+) -> Result<Option<(UserId, i64)>, Error> {
     let user = users::table
         .filter(users::email_key.eq(email.normalized()))
         .filter(diesel::dsl::not(users::is_service))
         .filter(diesel::dsl::not(users::deletion_in_progress));
-    let begun = diesel::update(user)
+    Ok(diesel::update(user)
         .set(users::code_generation.eq(users::code_generation + 1))
         .returning((users::id, users::code_generation))
-        .get_result::<(UserId, i64)>(connection)
-        .optional()?;
-    Ok(begun.map(|(user, generation)| Recipient {
-        user,
-        generation: Some(generation),
-    }))
+        .get_result(connection)
+        .optional()?)
 }
 
 values::names! {
