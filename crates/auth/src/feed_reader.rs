@@ -104,23 +104,19 @@ impl FeedReader {
         if self.starts_over(&page) && !is_first {
             return Ok(false);
         }
-        self.add_page(page);
-        Ok(true)
-    }
-
-    fn add_page(&mut self, page: RevocationFeed) {
         let mut read = self.full_read.take().unwrap_or_default();
         read.add(&page.epochs);
         if page.more {
             read.cursor = Some(page.next);
             self.full_read = Some(read);
-            return;
+            return Ok(true);
         }
         let revocations = self.verifier.revocations();
         revocations.set_max_token_lifetime(page.max_token_lifetime);
         revocations.replace(read);
         self.next_full_read = Instant::now() + FULL_READ_INTERVAL;
         self.cursor.get_or_insert(page.next);
+        Ok(true)
     }
 
     /// Starts from the beginning if the page is of another incarnation than those before it. From then on the verifier

@@ -1,6 +1,6 @@
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::{Sender, channel};
 use std::time::Instant;
 
 use bcrypt::BcryptError;
@@ -47,12 +47,21 @@ impl Hasher {
     }
 
     fn with_threads(cost: u32, threads: usize) -> Self {
-        let queue = Arc::new(Mutex::new(FairQueue::new(threads * QUEUE_PER_THREAD)));
+        let queue = FairQueue::<ClientNetwork, Job>::new(threads * QUEUE_PER_THREAD);
+        let queue = Arc::new(Mutex::new(queue));
         let (wake_ups, sleep) = channel();
         let sleep = Arc::new(Mutex::new(sleep));
         for _ in 0..threads {
             let (queue, sleep) = (Arc::clone(&queue), Arc::clone(&sleep));
-            std::thread::spawn(move || run_jobs(&queue, &sleep));
+            std::thread::spawn(move || {
+                while sleep.lock().recv().is_ok() {
+                    let next = queue.lock().pop();
+                    if let Some(job) = next {
+                        // A panic does not end the thread; the caller gets `HashError::Ended`.
+                        drop(std::panic::catch_unwind(AssertUnwindSafe(|| job(Ok(())))));
+                    }
+                }
+            });
         }
         Self {
             queue,
@@ -144,38 +153,22 @@ impl Hasher {
                 let _ = sender.send(done);
             }
         };
-        self.enqueue(client, Box::new(job))?;
+        let pushed = self.queue.lock().push(client, Box::new(job));
+        let (_, displaced) = pushed.map_err(refused)?;
+        match displaced {
+            None => self.wake_ups.send(()).map_err(|_| HashError::Ended)?,
+            // The thread that was woken for the displaced job finds the new one.
+            Some(displaced) => displaced(Err(refused(Refused::ShareUsed))),
+        }
         let result = receiver.await.map_err(|_| HashError::Ended)?;
         metrics::histogram!("password_hash_seconds").record(started.elapsed().as_secs_f64());
         result
-    }
-
-    fn enqueue(&self, client: &ClientNetwork, job: Job) -> Result<(), HashError> {
-        let (_, displaced) = self.queue.lock().push(client, job).map_err(refused)?;
-        match displaced {
-            None => self.wake_ups.send(()).map_err(|_| HashError::Ended),
-            // The thread that was woken for the displaced job finds the new one.
-            Some(displaced) => {
-                displaced(Err(refused(Refused::ShareUsed)));
-                Ok(())
-            }
-        }
     }
 }
 
 fn refused(reason: Refused) -> HashError {
     metrics::counter!("password_hashes_refused_total").increment(1);
     reason.into()
-}
-
-fn run_jobs(queue: &Mutex<FairQueue<ClientNetwork, Job>>, sleep: &Mutex<Receiver<()>>) {
-    while sleep.lock().recv().is_ok() {
-        let next = queue.lock().pop();
-        if let Some(job) = next {
-            // A panic does not end the thread; the caller gets `HashError::Ended`.
-            drop(std::panic::catch_unwind(AssertUnwindSafe(|| job(Ok(())))));
-        }
-    }
 }
 
 #[cfg(test)]

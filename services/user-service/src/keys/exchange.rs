@@ -33,7 +33,18 @@ pub(super) async fn exchange(
         Ok::<_, Error>(found)
     };
     let Some(found) = context.database.run(find).await? else {
-        refuse(context, &key, meta).await?;
+        record_event("refused");
+        let network = ClientNetwork::of(&meta);
+        let count = move |connection: &mut Connection| {
+            // A key that has ended guesses nothing, and does not count.
+            if !store::has_ended(connection, id)? {
+                let key = AttemptKey::of_network(name_hash(FAILURES), &network);
+                back_off::count(connection, key)?;
+            }
+            Ok::<_, UserError>(store::find_user(connection, id)?)
+        };
+        let user = context.database.transaction(count).await?;
+        record_refusal(context, user, meta, "invalid-key").await?;
         return Err(UserError::InvalidKey);
     };
     record_event("exchanged");
@@ -49,20 +60,4 @@ pub(super) async fn exchange(
         token: token.expose().to_owned(),
         seconds: signer.lifetime().min(lifetime).as_secs(),
     })
-}
-
-/// Records a failed try, and counts it, unless its network must wait. A key that has ended guesses nothing, and does not
-/// count.
-async fn refuse(context: &Context, key: &ApiKey, meta: RequestMeta) -> Result<(), UserError> {
-    record_event("refused");
-    let (id, network) = (key.id(), ClientNetwork::of(&meta));
-    let count = move |connection: &mut Connection| {
-        if !store::has_ended(connection, id)? {
-            let key = AttemptKey::of_network(name_hash(FAILURES), &network);
-            back_off::count(connection, key)?;
-        }
-        Ok::<_, UserError>(store::find_user(connection, id)?)
-    };
-    let user = context.database.transaction(count).await?;
-    Ok(record_refusal(context, user, meta, "invalid-key").await?)
 }
