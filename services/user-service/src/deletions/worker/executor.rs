@@ -6,8 +6,8 @@ use database::{Connection, Error};
 use reqwest::{Method, StatusCode};
 use values::{Names as _, UserId};
 
+use super::DeletionWorker;
 use super::error::StepError;
-use super::handler::DeletionWorker;
 use super::store::{self, Job};
 use crate::accounts::User;
 use crate::audit::AuditAction;
