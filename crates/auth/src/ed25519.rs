@@ -1,19 +1,16 @@
-//! The crypto provider of `jsonwebtoken`: only Ed25519, implemented by *ring*, so that a token cannot choose another
-//! algorithm.
+//! The crypto provider of `jsonwebtoken`, which verifies tokens: only Ed25519, implemented by *ring*, so that a token cannot
+//! choose another algorithm. What signs tokens has no choice of an algorithm, and needs no provider.
 
 use std::sync::Once;
 
-use jsonwebtoken::crypto::{CryptoProvider, JwtSigner, JwtVerifier, KeyUtils};
+use jsonwebtoken::crypto::{CryptoProvider, JwtVerifier, KeyUtils};
 use jsonwebtoken::errors::{ErrorKind, Result};
 use jsonwebtoken::signature::{self, Error};
-use jsonwebtoken::{Algorithm, DecodingKey, EncodingKey};
-use ring::signature::{ED25519, Ed25519KeyPair, UnparsedPublicKey};
+use jsonwebtoken::{Algorithm, DecodingKey};
+use ring::signature::{ED25519, UnparsedPublicKey};
 
 static PROVIDER: CryptoProvider = CryptoProvider {
-    signer_factory: |algorithm, key| match algorithm {
-        Algorithm::EdDSA => Ok(Box::new(Signer::new(key)?)),
-        _ => Err(ErrorKind::UnsupportedAlgorithm.into()),
-    },
+    signer_factory: |_, _| Err(ErrorKind::UnsupportedAlgorithm.into()),
     verifier_factory: |algorithm, key| match algorithm {
         Algorithm::EdDSA => Ok(Box::new(Verifier::new(key)?)),
         _ => Err(ErrorKind::UnsupportedAlgorithm.into()),
@@ -28,27 +25,6 @@ pub(crate) fn install() {
         // It fails only if another provider is installed, and no other code installs one.
         let _ = PROVIDER.install_default();
     });
-}
-
-struct Signer(Ed25519KeyPair);
-
-impl Signer {
-    fn new(key: &EncodingKey) -> Result<Self> {
-        let pair = Ed25519KeyPair::from_pkcs8_maybe_unchecked(key.as_bytes());
-        Ok(Self(pair.map_err(|_| ErrorKind::InvalidEddsaKey)?))
-    }
-}
-
-impl signature::Signer<Vec<u8>> for Signer {
-    fn try_sign(&self, message: &[u8]) -> std::result::Result<Vec<u8>, Error> {
-        Ok(self.0.sign(message).as_ref().to_vec())
-    }
-}
-
-impl JwtSigner for Signer {
-    fn algorithm(&self) -> Algorithm {
-        Algorithm::EdDSA
-    }
 }
 
 struct Verifier(UnparsedPublicKey<Vec<u8>>);

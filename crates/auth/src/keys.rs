@@ -2,6 +2,7 @@
 //! `revocations/routes.rs`.
 
 use std::fmt;
+use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -32,10 +33,8 @@ const PKCS8_PREFIX: [u8; 16] = [
 ];
 
 /// An Ed25519 private key. It discloses only its public half.
-pub struct SigningKey {
-    pair: Ed25519KeyPair,
-    pub(crate) pkcs8: zeroize::Zeroizing<Vec<u8>>,
-}
+#[derive(Clone)]
+pub struct SigningKey(Arc<Ed25519KeyPair>);
 
 impl SigningKey {
     /// Makes a new key, as the PEM text that [`Self::from_pem`] parses.
@@ -57,19 +56,19 @@ impl SigningKey {
             return Err(KeyError::Encrypted);
         }
         let pkcs8 = zeroize::Zeroizing::new(block.into_contents());
-        let pair =
-            Ed25519KeyPair::from_pkcs8_maybe_unchecked(&pkcs8).map_err(|_| KeyError::NotEd25519)?;
-        Ok(Self { pair, pkcs8 })
+        let pair = Ed25519KeyPair::from_pkcs8_maybe_unchecked(&pkcs8);
+        let pair = pair.map_err(|_| KeyError::NotEd25519)?;
+        Ok(Self(Arc::new(pair)))
     }
 
     /// Signs bytes; the signature has 64 bytes (RFC 8032).
     pub fn sign(&self, message: &[u8]) -> Vec<u8> {
-        self.pair.sign(message).as_ref().to_vec()
+        self.0.sign(message).as_ref().to_vec()
     }
 
     /// The public half.
     pub fn public(&self) -> PublicKey {
-        PublicKey(self.pair.public_key().as_ref().to_vec())
+        PublicKey(self.0.public_key().as_ref().to_vec())
     }
 }
 

@@ -1,20 +1,22 @@
 use std::fmt;
 use std::time::Duration;
 
-use jsonwebtoken::{Algorithm, EncodingKey, Header, encode, get_current_timestamp};
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use jsonwebtoken::{Algorithm, Header, get_current_timestamp};
 use serde::Serialize;
 use values::{CredentialId, Names as _, Secret};
 
-use crate::{ADMIN_SCOPE, Claims, JwkSet, KeyScope, ServiceClaims, SigningKey, Subject, ed25519};
+use crate::{ADMIN_SCOPE, Claims, JwkSet, KeyScope, ServiceClaims, SigningKey, Subject};
 
-/// A token could not be signed, because the key is broken.
+/// A token could not be signed, because its claims are no JSON, which they always are.
 #[derive(Debug, thiserror::Error)]
 #[error("the token could not be signed")]
-pub struct SignError(#[from] jsonwebtoken::errors::Error);
+pub struct SignError(#[from] serde_json::Error);
 
 /// Signs tokens with the current key, and publishes it together with the keys that also verify tokens.
 pub struct Signer {
-    key: EncodingKey,
+    key: SigningKey,
     key_id: String,
     published: JwkSet,
     issuer: String,
@@ -36,10 +38,9 @@ impl Signer {
         audience: String,
         lifetime: Duration,
     ) -> Self {
-        ed25519::install();
         let all = std::iter::once(key).chain(others);
         Self {
-            key: EncodingKey::from_ed_der(&key.pkcs8),
+            key: key.clone(),
             key_id: key.public().key_id(),
             published: JwkSet {
                 keys: all.map(|key| key.public().jwk()).collect(),
@@ -64,7 +65,7 @@ impl Signer {
     /// Issues an access token for a user.
     ///
     /// # Errors
-    /// The key is broken.
+    /// None in practice: see [`SignError`].
     pub fn sign(&self, subject: Subject) -> Result<Secret, SignError> {
         self.sign_claims(subject, None, None, self.lifetime)
     }
@@ -72,7 +73,7 @@ impl Signer {
     /// Issues an access token that ends with a credential of its user, and is valid for `lifetime` at most.
     ///
     /// # Errors
-    /// The key is broken.
+    /// None in practice: see [`SignError`].
     pub fn sign_for_credential(
         &self,
         subject: Subject,
@@ -87,7 +88,7 @@ impl Signer {
     /// do what both the user and the key may do.
     ///
     /// # Errors
-    /// The key that signs is broken.
+    /// None in practice: see [`SignError`].
     pub fn sign_for_key(
         &self,
         mut subject: Subject,
@@ -136,7 +137,7 @@ impl Signer {
     /// Issues a token for calls between processes of the system. It is valid for 60 seconds.
     ///
     /// # Errors
-    /// The key is broken.
+    /// None in practice: see [`SignError`].
     pub fn sign_for_service(&self, process: &str) -> Result<Secret, SignError> {
         let now = get_current_timestamp();
         self.encode(&ServiceClaims {
@@ -151,7 +152,10 @@ impl Signer {
     fn encode(&self, claims: &impl Serialize) -> Result<Secret, SignError> {
         let mut header = Header::new(Algorithm::EdDSA);
         header.kid = Some(self.key_id.clone());
-        Ok(Secret::new(encode(&header, claims, &self.key)?))
+        let parts = [serde_json::to_vec(&header)?, serde_json::to_vec(claims)?];
+        let signed = parts.map(|part| URL_SAFE_NO_PAD.encode(part)).join(".");
+        let signature = URL_SAFE_NO_PAD.encode(self.key.sign(signed.as_bytes()));
+        Ok(Secret::new(format!("{signed}.{signature}")))
     }
 }
 
