@@ -276,21 +276,13 @@ diesel::define_sql_function! {
 diesel::joinable!(codes -> users (user_id));
 diesel::joinable!(credentials -> users (user_id));
 diesel::joinable!(deletion_steps -> deletions (deletion_id));
-diesel::joinable!(sign_in_names -> users (user_id));
 diesel::joinable!(user_changes -> users (user_id));
 diesel::allow_tables_to_appear_in_same_query!(
-    code_requests,
     codes,
     credentials,
-    deletion_settings,
     deletion_steps,
     deletions,
-    former_emails,
-    known_networks,
     notifications,
-    sign_in_failures,
-    sign_in_names,
-    sign_in_refusals,
     user_changes,
     users,
 );

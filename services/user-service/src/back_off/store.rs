@@ -8,7 +8,6 @@ use database::{Connection, Error, interval};
 use diesel::dsl::{exists, not, now};
 use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Binary, Timestamptz};
-use diesel::upsert::excluded;
 use sha2::{Digest as _, Sha256};
 use values::UserId;
 
@@ -64,8 +63,7 @@ fn count_in(
         ))
         .do_update()
         .set((
-            sign_in_failures::failures
-                .eq(sign_in_failures::failures + excluded(sign_in_failures::failures)),
+            sign_in_failures::failures.eq(sign_in_failures::failures + 1),
             sign_in_failures::last_failure.eq(now),
         ))
         .returning((

@@ -12,7 +12,6 @@ use values::DeletionId;
 
 pub use steps::Step;
 
-/// Jobs that delete a user.
 pub(crate) const JOBS: JobTable<DeletionId> = JobTable::new("deletions");
 /// Identifiers of deletions that are due.
 pub const QUEUE: Queue = Queue::new("user.deletions");

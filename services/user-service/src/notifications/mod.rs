@@ -14,7 +14,6 @@ use values::NotificationId;
 
 use crate::settings::ChannelSettings;
 
-/// Jobs that send a notification.
 pub(crate) const JOBS: JobTable<NotificationId> = JobTable::new("notifications");
 /// Identifiers of notifications that are due.
 pub const QUEUE: Queue = Queue::new("user.notifications");

@@ -10,7 +10,6 @@ impl NewPassword {
         Self::read_optional(fields, name, rules)
     }
 
-    /// Reads an optional field of a body.
     pub(crate) fn read_optional(
         fields: &mut Fields,
         name: &str,

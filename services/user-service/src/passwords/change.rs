@@ -4,7 +4,7 @@ use audit_log::{Actor, AuthMethod, RequestMeta};
 use auth::Caller;
 use database::Connection;
 use serde_json::json;
-use values::{Fingerprint, Names as _, Secret, UserId};
+use values::{Fingerprint, Names as _, Secret};
 
 use super::requests::{ChangePasswordRequest, ResetPasswordRequest};
 use super::store::{self, Credentials};

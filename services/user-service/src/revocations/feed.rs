@@ -77,7 +77,6 @@ struct Quiet {
 pub(crate) type Watching = watch::Receiver<Watched>;
 
 impl Watched {
-    /// Takes note of a page that the poller has read.
     pub(super) fn note(&mut self, cursor: FeedCursor, page: &RevocationFeed) {
         if cursor.scan != Scan::Changes {
             return;

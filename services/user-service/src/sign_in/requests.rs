@@ -44,7 +44,6 @@ impl SignInName {
         &self.0
     }
 
-    /// The hash that failures are counted by, so that the database does not contain unknown names.
     pub(crate) fn name_hash(&self) -> [u8; 32] {
         back_off::name_hash(&self.0)
     }

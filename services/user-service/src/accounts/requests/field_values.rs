@@ -100,7 +100,6 @@ http_kit::schemas! {
         .item(ArrayBuilder::new().items(name_schema()));
 }
 
-/// The component types that a user can use.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::accounts) struct ComponentTypes(pub(in crate::accounts) Vec<String>);
 
