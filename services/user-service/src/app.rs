@@ -156,8 +156,8 @@ async fn start_tasks(
         ));
     }
     let verifier = Arc::clone(&context.verifier);
-    let poller = Poller::start(database(), verifier, context.signer.lifetime()).await?;
-    let revocations = poller.watching();
+    let lifetime = context.signer.lifetime();
+    let (poller, revocations) = Poller::start(database(), verifier, lifetime).await?;
     running.spawn(poller.run(running.shutdown()));
     Ok(revocations)
 }

@@ -76,16 +76,7 @@ pub(crate) enum CreatedResponse {
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct CreatedUser {
-    user: SignInResponseUser,
-}
-
-impl CreatedResponse {
-    pub(crate) fn new(user: User, token: Option<&Secret>) -> Self {
-        match token {
-            Some(token) => Self::SignedIn(SignInResponse::new(user, token)),
-            None => Self::Created(CreatedUser { user: user.into() }),
-        }
-    }
+    pub(super) user: SignInResponseUser,
 }
 
 /// A user's own account.

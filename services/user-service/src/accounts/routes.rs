@@ -13,7 +13,9 @@ use super::create::create;
 use super::list::list;
 use super::list_query::{UserConditions, UserListQuery, UserSort};
 use super::requests::{CreateUserRequest, SignUpCaller, UpdateUserRequest};
-use super::responses::{CreatedResponse, CurrentUserResponse, UserResponse};
+use super::responses::{
+    CreatedResponse, CreatedUser, CurrentUserResponse, SignInResponse, UserResponse,
+};
 use super::store::{self, User};
 use super::update::{revoke_tokens, update};
 use crate::audit::RequestActor;
@@ -49,7 +51,10 @@ pub(crate) async fn create_user(
 ) -> Result<Json<CreatedResponse>, Problem> {
     let request = CreateUserRequest::parse(body.0, &context, caller.as_ref())?;
     let (user, token) = create(&context, request, caller, meta).await?;
-    Ok(Json(CreatedResponse::new(user, token.as_ref())))
+    Ok(Json(match token {
+        Some(token) => CreatedResponse::SignedIn(SignInResponse::new(user, &token)),
+        None => CreatedResponse::Created(CreatedUser { user: user.into() }),
+    }))
 }
 
 /// Get user information

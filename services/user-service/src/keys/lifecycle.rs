@@ -32,7 +32,7 @@ pub(super) async fn create(
     caller: &Caller,
     request: CreateKeyRequest,
     meta: RequestMeta,
-) -> Result<(Key, ApiKey), UserError> {
+) -> Result<(Key, String), UserError> {
     let scopes: Vec<_> = request.scopes.iter().map(|scope| scope.name()).collect();
     let (by_other, notice) = (caller.id() != owner, context.keys.notice);
     let due = request.expires.map(|end| notice_due(end, notice));
@@ -45,9 +45,9 @@ pub(super) async fn create(
     };
     let (epoch, most) = (caller.epoch(), context.keys.per_user);
     let has_mail = notices::can_mail(context);
-    let key = new.key.clone();
+    let text = new.key.expose().to_owned();
     let entry = RequestActor::new(caller, meta).entry(AuditAction::KeyCreated, owner);
-    let entry = entry.detail(json!({"createdKey": key.id(), "scopes": scopes}));
+    let entry = entry.detail(json!({"createdKey": new.key.id(), "scopes": scopes}));
     let insert = move |connection: &mut Connection| {
         let owner = accounts::store::lock(connection, owner)?.ok_or(UserError::NotFound("user"))?;
         check(&new, &owner, epoch)?;
@@ -67,7 +67,7 @@ pub(super) async fn create(
     context.notifications.send(mail);
     record_event("created");
     tracing::info!(key.id = %shown.id, "an API key was made");
-    Ok((shown, key))
+    Ok((shown, text))
 }
 
 /// Refuses a key that the user may not have. `epoch` is that of the caller's token.

@@ -30,15 +30,6 @@ struct NewKeyResponse {
     key: String,
 }
 
-impl NewKeyResponse {
-    fn new(shown: Key, key: &ApiKey) -> Self {
-        Self {
-            shown,
-            key: key.expose().to_owned(),
-        }
-    }
-}
-
 /// A key among those of all users.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
@@ -94,7 +85,7 @@ pub(crate) async fn create_key(
 ) -> Result<Json<NewKeyResponse>, Problem> {
     let request = CreateKeyRequest::parse(body.0)?;
     let (shown, key) = create(&context, caller.id(), &caller, request, meta).await?;
-    Ok(Json(NewKeyResponse::new(shown, &key)))
+    Ok(Json(NewKeyResponse { shown, key }))
 }
 
 /// End an API key
@@ -204,7 +195,7 @@ pub(crate) async fn create_user_key(
     let request = CreateKeyRequest::parse(body.0)?;
     let id = path_id::<UserId>(&id, "user")?;
     let (shown, key) = create(&context, id, &admin, request, meta).await?;
-    Ok(Json(NewKeyResponse::new(shown, &key)))
+    Ok(Json(NewKeyResponse { shown, key }))
 }
 
 /// End a user's API key

@@ -33,7 +33,7 @@ impl Poller {
         database: Database,
         verifier: Arc<Verifier>,
         token_lifetime: Duration,
-    ) -> Result<Self, Error> {
+    ) -> Result<(Self, Watching), Error> {
         let mut poller = Self {
             source: Source {
                 database,
@@ -45,12 +45,8 @@ impl Poller {
         };
         poller.record_lifetime().await?;
         poller.reader.poll(&poller.source).await?;
-        Ok(poller)
-    }
-
-    /// What it sees of the feed, for requests.
-    pub(crate) fn watching(&self) -> Watching {
-        self.source.watched.subscribe()
+        let watching = poller.source.watched.subscribe();
+        Ok((poller, watching))
     }
 
     pub(crate) async fn run(mut self, shutdown: CancellationToken) {

@@ -7,7 +7,9 @@ use pulldown_cmark::{Event, Parser, Tag, TagEnd};
 pub(super) fn one_line(text: &str, max: usize) -> String {
     let words = text.split(|c: char| c.is_whitespace() || c.is_control());
     let words: Vec<_> = words.filter(|word| !word.is_empty()).collect();
-    shorten(&without_marks(&words.join(" ")), max)
+    let is_mark = |c: char| matches!(c, '\u{061c}' | '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}');
+    let line: String = words.join(" ").chars().filter(|c| !is_mark(*c)).collect();
+    shorten(&line, max)
 }
 
 /// The beginning of a Markdown text as plain text, with its paragraphs as lines. What looks like HTML stays as it was
@@ -44,11 +46,6 @@ fn shorten(text: &str, max: usize) -> String {
     }
     let kept: String = text.chars().take(max.saturating_sub(1)).collect();
     format!("{}…", kept.trim_end())
-}
-
-fn without_marks(text: &str) -> String {
-    let is_mark = |c: char| matches!(c, '\u{061c}' | '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}');
-    text.chars().filter(|c| !is_mark(*c)).collect()
 }
 
 #[cfg(test)]

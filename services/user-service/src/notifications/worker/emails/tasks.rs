@@ -21,6 +21,7 @@ impl Email {
         let kind = kind_texts(mail, texts);
         let title = one_line(&mail.title, TITLE_IN_SUBJECT);
         let is_ended = matches!(mail.kind, MailKind::Decided | MailKind::Cancelled);
+        let confirm = (!is_ended).then_some(texts.confirm);
         let content = Content {
             subject: format!("{}: {title}", kind.subject),
             heading: one_line(&mail.title, MAX_TITLE),
@@ -32,7 +33,7 @@ impl Email {
             },
             facts: facts(mail, all),
             buttons: buttons(mail, texts),
-            notes: notes(texts, is_ended),
+            notes: Vec::from_iter(confirm.into_iter().chain([texts.keep]).map(str::to_owned)),
             footer: mail.unsubscribe_link.as_ref().map(|link| Link {
                 label: texts.unsubscribe,
                 link: link.expose(),
@@ -92,10 +93,4 @@ fn buttons<'a>(mail: &'a TaskMail, texts: &'a TaskTexts) -> Vec<Button<'a>> {
     let reject = reject.map(|link| button(texts.reject, link, false));
     let open = button(texts.open, &mail.task_link, approve.is_none());
     approve.into_iter().chain(reject).chain([open]).collect()
-}
-
-fn notes(texts: &TaskTexts, is_ended: bool) -> Vec<String> {
-    let confirm = (!is_ended).then_some(texts.confirm);
-    let notes = confirm.into_iter().chain([texts.keep]);
-    notes.map(str::to_owned).collect()
 }
