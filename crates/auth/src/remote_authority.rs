@@ -64,15 +64,9 @@ pub struct RemoteAuthority {
     last_poll: AtomicU64,
     /// Wakes the task that fetches the keys.
     keys_wanted: Notify,
-    /// The last attempt to fetch the keys.
-    keys_fetched: watch::Sender<Option<KeysFetched>>,
+    /// When the last attempt to fetch the keys began, and whether it succeeded.
+    keys_fetched: watch::Sender<Option<(Instant, bool)>>,
     keys_waiters: Semaphore,
-}
-
-#[derive(Debug, Clone, Copy)]
-struct KeysFetched {
-    started: Instant,
-    succeeded: bool,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -168,8 +162,7 @@ impl RemoteAuthority {
             let fetched = self.fetch_keys().await;
             let succeeded = fetched.is_ok();
             failing.record(&fetched);
-            self.keys_fetched
-                .send_replace(Some(KeysFetched { started, succeeded }));
+            self.keys_fetched.send_replace(Some((started, succeeded)));
             let pause = if succeeded {
                 KEYS_INTERVAL
             } else {
@@ -189,9 +182,9 @@ impl RemoteAuthority {
         };
         let mut fetched = self.keys_fetched.subscribe();
         self.keys_wanted.notify_one();
-        let is_later = |last: &Option<KeysFetched>| last.is_some_and(|last| last.started >= asked);
+        let is_later = |last: &Option<(Instant, bool)>| last.is_some_and(|(at, _)| at >= asked);
         let waiting = tokio::time::timeout(MAX_KEYS_WAIT, fetched.wait_for(is_later)).await;
-        matches!(waiting, Ok(Ok(last)) if last.is_some_and(|last| last.succeeded))
+        matches!(waiting, Ok(Ok(last)) if matches!(*last, Some((_, true))))
     }
 
     /// The URL of a path at the user service, whose own URL may have a path.

@@ -19,11 +19,8 @@ pub const MAX_TOKEN_LIFETIME: Duration = Duration::from_secs(365 * 24 * 3600);
 const MAX_TOKEN_BYTES: usize = 8 * 1024;
 const MAX_CACHED_TOKENS: u64 = 10_000;
 
-#[derive(Debug, Clone)]
-struct VerifiedToken {
-    claims: Arc<Claims>,
-    kid: Arc<str>,
-}
+/// The claims of a token, and the identifier of its key.
+type VerifiedToken = (Arc<Claims>, Arc<str>);
 
 /// Checks tokens against the published keys and the raised epochs.
 #[derive(Debug)]
@@ -78,7 +75,7 @@ impl Verifier {
             return Err(Rejection::Invalid);
         }
         let hash: [u8; 32] = Sha256::digest(token).into();
-        let VerifiedToken { claims, kid } = match self.verified.get(&hash) {
+        let (claims, kid) = match self.verified.get(&hash) {
             Some(verified) => verified,
             None => self.verify_new(token, hash)?,
         };
@@ -100,10 +97,7 @@ impl Verifier {
         if claims.id != claims.sub {
             return Err(Rejection::Invalid);
         }
-        let verified = VerifiedToken {
-            claims: Arc::new(claims),
-            kid: kid.into(),
-        };
+        let verified = (Arc::new(claims), Arc::from(kid));
         self.verified.insert(hash, verified.clone());
         Ok(verified)
     }

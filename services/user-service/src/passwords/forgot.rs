@@ -4,7 +4,7 @@ use messaging::Message;
 use telemetry::RequestContext;
 use values::EmailAddress;
 
-use super::rate_limit::{CodeRequest, count_code_request};
+use super::rate_limit::count_code_request;
 use super::store;
 use crate::audit::AuditAction;
 use crate::back_off::is_known_network;
@@ -14,6 +14,8 @@ use crate::error::UserError;
 use crate::notifications::store::QueuedNotification;
 use crate::notifications::{self, Channel, Kind};
 use crate::settings::EmailVerification;
+
+const KIND: Kind = Kind::ForgotPassword;
 
 /// Queues a code for the user with an e-mail address, for every channel.
 ///
@@ -37,13 +39,8 @@ pub(super) async fn forgot(
         let found = store::find_user_by_email(connection, &counted)?;
         let trusted = found.filter(|(_, is_confirmed, _)| *is_confirmed || all_are_trusted);
         let user = trusted.map(|(id, ..)| id);
-        let limited = CodeRequest {
-            kind: Kind::ForgotPassword,
-            email: &counted,
-            client: &client,
-            from_known_network: is_known_network(connection, user, &client)?,
-        };
-        let wait = count_code_request(connection, limits, limited)?;
+        let is_known = is_known_network(connection, user, &client)?;
+        let wait = count_code_request(connection, limits, KIND, &counted, &client, is_known)?;
         wait.map_or(Ok(()), |wait| Err(UserError::TooManyResetCodes(wait)))
     };
     // A separate transaction, because a deletion locks the user before the counts.
@@ -54,8 +51,8 @@ pub(super) async fn forgot(
         let (user, generation) = store::begin_code_request(connection, &email)?.unzip();
         let entry = AuditAction::PasswordResetRequested.entry(Actor::Anonymous, user, meta);
         entry.record(connection)?;
-        let (kind, request) = (Kind::ForgotPassword, &row_request);
-        notifications::store::insert(connection, kind, user, generation, &channels, request)
+        let request = &row_request;
+        notifications::store::insert(connection, KIND, user, generation, &channels, request)
     };
     let queued = context.database.transaction(insert).await?;
     let messages = queued

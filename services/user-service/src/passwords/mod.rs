@@ -12,6 +12,6 @@ pub(crate) mod routes;
 pub(crate) mod store;
 
 pub(crate) use change::{count_attempt, reset_by_code};
-pub(crate) use rate_limit::{CodeRequest, count_code_request, mailbox_hash};
+pub(crate) use rate_limit::{count_code_request, mailbox_hash};
 #[cfg(test)]
 pub(crate) use store::LimitScope;

@@ -26,39 +26,25 @@ pub(crate) fn mailbox_hash(kind: Kind, email: &str) -> [u8; 32] {
     }
 }
 
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct CodeRequest<'a> {
-    pub(crate) kind: Kind,
-    pub(crate) email: &'a EmailAddress,
-    pub(crate) client: &'a ClientNetwork,
-    /// Whether the user with the address has signed in from the client's network. Then the limit of the address does not
-    /// apply, so that strangers cannot use it up.
-    pub(crate) from_known_network: bool,
-}
-
-impl CodeRequest<'_> {
-    /// What is counted together with the request for its address. A request from a known network has a count of its own,
-    /// so that the same statements run for it.
-    fn mailbox(&self) -> [u8; 32] {
-        let mailbox = mailbox_hash(self.kind, self.email.normalized());
-        if !self.from_known_network {
-            return mailbox;
-        }
-        let own = Sha256::new().chain_update(mailbox);
-        own.chain_update(self.client.as_str()).finalize().into()
-    }
-}
-
 /// Counts a request for a code. If the request exceeds a limit, returns how long to wait, and the caller must roll back
-/// the transaction, so that the request does not count.
+/// the transaction, so that the request does not count. If the user with the address has signed in from the client's network,
+/// the limit of the address does not apply, so that strangers cannot use it up.
 pub(crate) fn count_code_request(
     connection: &mut Connection,
     limits: CodeRequestSettings,
-    request: CodeRequest<'_>,
+    kind: Kind,
+    email: &EmailAddress,
+    client: &ClientNetwork,
+    from_known_network: bool,
 ) -> Result<Option<Duration>, Error> {
+    let mut mailbox = mailbox_hash(kind, email.normalized());
+    if from_known_network {
+        // It has a count of its own, so that the same statements run for it.
+        let own = Sha256::new().chain_update(mailbox);
+        mailbox = own.chain_update(client.as_str()).finalize().into();
+    }
+    let client = Sha256::digest(client.as_str()).into();
     // Always in this order, so that two transactions cannot deadlock.
-    let client = Sha256::digest(request.client.as_str()).into();
-    let mailbox = request.mailbox();
     for (scope, subject, per_hour) in [
         (LimitScope::Client, client, limits.per_client),
         (LimitScope::Account, mailbox, limits.per_account),
@@ -67,7 +53,7 @@ pub(crate) fn count_code_request(
             continue;
         }
         let excess = store::count_code_request(connection, scope, subject, per_hour)?;
-        let is_exempt = request.from_known_network && scope == LimitScope::Account;
+        let is_exempt = from_known_network && scope == LimitScope::Account;
         if let Some(wait) = excess.filter(|_| !is_exempt) {
             metrics::counter!("code_requests_refused_total", "counted" => scope.name())
                 .increment(1);

@@ -61,16 +61,8 @@ pub(super) async fn wait_for_epochs(
 pub(crate) struct Watched {
     /// How often changes were read.
     reads: u64,
-    latest: Option<Quiet>,
-}
-
-/// A time without changes.
-#[derive(Debug, Clone)]
-struct Quiet {
-    /// No transaction from this number on has raised an epoch that the last read could see.
-    since: i64,
-    /// The last page. It has no epochs.
-    page: RevocationFeed,
+    /// The last page, if it has no epochs, after the transaction from which on none has raised an epoch that a read could see.
+    quiet: Option<(i64, RevocationFeed)>,
 }
 
 /// How requests see what the poller saw. It is closed when the poller ends.
@@ -82,22 +74,20 @@ impl Watched {
             return;
         }
         self.reads += 1;
-        let known = self.latest.take();
+        let known = self.quiet.take();
         if !page.epochs.is_empty() || page.more {
             return;
         }
-        let known = known.filter(|known| known.page.incarnation == page.incarnation);
-        self.latest = Some(Quiet {
-            since: known.map_or(cursor.at, |known| known.since.min(cursor.at)),
-            page: page.clone(),
-        });
+        let known = known.filter(|(_, known)| known.incarnation == page.incarnation);
+        let since = known.map_or(cursor.at, |(since, _)| since.min(cursor.at));
+        self.quiet = Some((since, page.clone()));
     }
 
     /// The page at this cursor, if the last read says that it has no epochs.
     fn page_without_epochs(&self, cursor: FeedCursor) -> Option<&RevocationFeed> {
-        let quiet = self.latest.as_ref()?;
+        let (since, page) = self.quiet.as_ref()?;
         let is_start = cursor.scan == Scan::Changes && cursor.resume.is_none();
-        (is_start && cursor.at >= quiet.since).then_some(&quiet.page)
+        (is_start && cursor.at >= *since).then_some(page)
     }
 }
 

@@ -32,16 +32,12 @@ impl SignInRequest {
 
 /// The normalized name that a caller signs in with.
 #[derive(Debug, Clone)]
-pub(crate) struct SignInName(String);
+pub(crate) struct SignInName(pub(super) String);
 
 impl SignInName {
     /// Accepts any text. A text that is not a name of any user is just a wrong name.
     pub(crate) fn new(text: &str) -> Self {
         Self(text.trim().to_lowercase())
-    }
-
-    pub(super) fn as_str(&self) -> &str {
-        &self.0
     }
 
     pub(crate) fn name_hash(&self) -> [u8; 32] {

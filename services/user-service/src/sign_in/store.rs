@@ -49,7 +49,7 @@ pub(super) fn find_candidate(
     name: &SignInName,
 ) -> Result<Found, Error> {
     Ok(prepared(FIND_CANDIDATE)
-        .bind::<Text, _>(name.as_str())
+        .bind::<Text, _>(&name.0)
         .returning::<(Nullable<(Binary, Text, Bool, BigInt)>, Nullable<Text>)>()
         .get_result(connection)?)
 }

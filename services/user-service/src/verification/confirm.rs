@@ -13,7 +13,7 @@ use crate::error::UserError;
 use crate::notifications::{Channel, Kind, code_store};
 use crate::password_rules::Password;
 use crate::passwords::store;
-use crate::passwords::{CodeRequest, count_attempt, count_code_request, reset_by_code};
+use crate::passwords::{count_attempt, count_code_request, reset_by_code};
 use crate::sign_in::record_refusal;
 
 const KIND: Kind = Kind::VerifyEmail;
@@ -131,14 +131,10 @@ pub(super) async fn resend(
         if user.email_confirmed.is_some() {
             return Err(UserError::EmailConfirmed);
         }
-        let request = CodeRequest {
-            kind: KIND,
-            email: &user.email,
-            client: &client,
-            // A user who has not confirmed the address may be a stranger to its mailbox.
-            from_known_network: false,
-        };
-        if let Some(wait) = count_code_request(connection, limits, request)? {
+        // A user who has not confirmed the address may be a stranger to its mailbox.
+        let is_known = false;
+        let wait = count_code_request(connection, limits, KIND, &user.email, &client, is_known)?;
+        if let Some(wait) = wait {
             return Err(UserError::TooManyCodes(wait));
         }
         let messages = confirmation.queue(connection, id)?;

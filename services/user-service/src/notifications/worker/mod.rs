@@ -121,15 +121,10 @@ struct NotificationWorker {
     retry: RetryPolicy,
 }
 
-struct Attempt {
-    lease: Lease<NotificationId>,
-    /// What is sent, or why it is given up without an attempt.
-    notification: Result<Notification, SendError>,
-}
-
 impl Worker for NotificationWorker {
     type Id = NotificationId;
-    type Job = Attempt;
+    /// What is sent, or why it is given up without an attempt.
+    type Job = (Lease<NotificationId>, Result<Notification, SendError>);
 
     const TABLE: JobTable<NotificationId> = JOBS;
     const QUEUE: Queue = QUEUE;
@@ -141,7 +136,7 @@ impl Worker for NotificationWorker {
         &self,
         connection: &mut Connection,
         claim: Claim<NotificationId>,
-    ) -> Result<Option<Attempt>, Error> {
+    ) -> Result<Option<Self::Job>, Error> {
         let recipient = store::lock_recipient(connection, claim.id)?;
         let Some((lease, row)) = store::claim(connection, claim)? else {
             return Ok(None);
@@ -161,20 +156,17 @@ impl Worker for NotificationWorker {
         {
             store::insert_code(connection, &row, &recipient, code)?;
         }
-        Ok(Some(Attempt {
-            lease,
-            notification,
-        }))
+        Ok(Some((lease, notification)))
     }
 
-    fn lease(attempt: &Attempt) -> Lease<NotificationId> {
-        attempt.lease
+    fn lease((lease, _): &Self::Job) -> Lease<NotificationId> {
+        *lease
     }
 
-    async fn handle(&self, attempt: &Attempt) -> Result<Outcome, Error> {
-        match &attempt.notification {
-            Ok(notification) => self.send(attempt.lease, notification).await?,
-            Err(reason) => self.give_up(attempt.lease, reason.to_string()).await?,
+    async fn handle(&self, (lease, notification): &Self::Job) -> Result<Outcome, Error> {
+        match notification {
+            Ok(notification) => self.send(*lease, notification).await?,
+            Err(reason) => self.give_up(*lease, reason.to_string()).await?,
         }
         Ok(Outcome::Settled)
     }
