@@ -23,7 +23,7 @@ use sha2::{Digest as _, Sha256};
 use values::{EmailAddress, UserId};
 
 use crate::client_network::ClientNetwork;
-use crate::notifications::code_store::VALID_REQUESTS;
+use crate::notifications::store::VALID_REQUESTS;
 use crate::schema::{clock_timestamp, database_incarnation, sign_up_networks, users};
 
 /// The time of the last sign-in of a row of `users`. It is in a table of its own.

@@ -4,7 +4,6 @@
 //! A request inserts one row for each channel. The worker makes the code when it sends it, so that no
 //! readable code is ever stored.
 
-pub(crate) mod code_store;
 pub(crate) mod store;
 pub mod worker;
 

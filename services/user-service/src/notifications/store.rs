@@ -1,3 +1,6 @@
+//! Notifications, and the codes that some of them have, from the first attempt to send them until they are used. The worker
+//! inserts the codes.
+
 use chrono::{DateTime, Utc};
 use database::{Connection, Error, interval};
 use diesel::dsl::now;
@@ -6,13 +9,18 @@ use diesel::sql_types::Timestamptz;
 use jobs::REPUBLISH_GRACE;
 use messaging::Message;
 use telemetry::RequestContext;
-use values::{Names as _, NotificationId, UserId};
+use values::{Fingerprint, Names as _, NotificationId, UserId};
 
 use super::{Channel, Kind, Notice};
-use crate::schema::{notifications, users};
+use crate::schema::{codes, notifications, users};
 
-/// The table and its key, for the deletion of a user's rows.
-pub(crate) const TABLE: (&str, &str) = ("notifications", "id");
+/// The tables and their keys, for the deletion of a user's rows.
+pub(crate) const TABLES: [(&str, &str); 2] = [("codes", "fingerprint"), ("notifications", "id")];
+
+/// The codes of this many requests for a forgotten password are valid at once, so that requests of a stranger do not
+/// invalidate the code that its user is about to use. A change that ends all codes raises the user's `code_generation` by
+/// as much, a request by one.
+pub(crate) const VALID_REQUESTS: i64 = 3;
 
 #[derive(Debug, Clone)]
 pub(crate) struct QueuedNotification {
@@ -95,5 +103,43 @@ pub(crate) fn delete_pending(connection: &mut Connection, user: UserId) -> Resul
         .filter(notifications::finished.is_null())
         .filter(notifications::key_name.is_null())
         .execute(connection)?;
+    Ok(())
+}
+
+/// The user who was sent a code of a kind that is still valid.
+pub(crate) fn find_user_by_code(
+    connection: &mut Connection,
+    kind: Kind,
+    code: Fingerprint,
+) -> Result<Option<UserId>, Error> {
+    let valid = codes::table
+        .inner_join(users::table)
+        .filter(codes::fingerprint.eq(code.as_bytes().as_slice()))
+        .filter(codes::purpose.eq(kind.name()))
+        .filter(codes::expires.gt(now))
+        .select(users::id);
+    let found = match kind {
+        Kind::ForgotPassword => valid
+            .filter(codes::code_generation.gt(users::code_generation - VALID_REQUESTS))
+            .first::<UserId>(connection),
+        // The code also sets a password, so it ends with the confirmation of the address.
+        Kind::VerifyEmail => valid
+            .filter(codes::email_key.eq(users::email_key.nullable()))
+            .filter(users::email_confirmed.is_null())
+            .first::<UserId>(connection),
+    };
+    Ok(found.optional()?)
+}
+
+/// Deletes every code of a user and these kinds, valid or not.
+pub(crate) fn delete_codes(
+    connection: &mut Connection,
+    user: UserId,
+    kinds: &[Kind],
+) -> Result<(), Error> {
+    let codes = codes::table
+        .filter(codes::user_id.eq(user))
+        .filter(codes::purpose.eq_any(kinds.iter().map(|kind| kind.name())));
+    diesel::delete(codes).execute(connection)?;
     Ok(())
 }

@@ -15,8 +15,7 @@ use crate::client_network::ClientNetwork;
 use crate::context::Context;
 use crate::credentials::store as credentials;
 use crate::error::UserError;
-use crate::notifications::store::delete_pending;
-use crate::notifications::{Kind, code_store};
+use crate::notifications::{Kind, store as notifications};
 use crate::password_rules::{NewPassword, Password, service_password};
 
 /// Changes the password of a user who knows the old one. Revokes all tokens and returns a new one.
@@ -143,7 +142,7 @@ pub(crate) async fn reset_by_code(
 ) -> Result<(), UserError> {
     // A cheap check first, so that an invalid code does not cost a hash.
     let find = move |connection: &mut Connection| {
-        code_store::find_user(connection, kind, code)?.ok_or(UserError::InvalidResetCode)
+        notifications::find_user_by_code(connection, kind, code)?.ok_or(UserError::InvalidResetCode)
     };
     let id = context.database.run(find).await?;
     tracing::Span::current().record("user.id", id.to_string());
@@ -152,7 +151,7 @@ pub(crate) async fn reset_by_code(
     let redeem = move |connection: &mut Connection| {
         // The lock makes the second of two concurrent requests find the code used.
         accounts::store::lock(connection, id)?.ok_or(UserError::InvalidResetCode)?;
-        if code_store::find_user(connection, kind, code)? != Some(id) {
+        if notifications::find_user_by_code(connection, kind, code)? != Some(id) {
             return Err(UserError::InvalidResetCode);
         }
         let entry = |action: AuditAction| {
@@ -168,8 +167,8 @@ pub(crate) async fn reset_by_code(
             .user;
         // The code was sent to the user's address, because a change of the address invalidates codes.
         accounts::store::confirm_email(connection, id, entry(AuditAction::EmailVerified))?;
-        code_store::delete(connection, id, Kind::ALL)?;
-        delete_pending(connection, id)?;
+        notifications::delete_codes(connection, id, Kind::ALL)?;
+        notifications::delete_pending(connection, id)?;
         credentials::end_keys(connection, id)?;
         let names = [&user.username, &user.email];
         end_back_off(connection, id, names, Some(&client))?;

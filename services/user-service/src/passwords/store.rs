@@ -10,7 +10,7 @@ use diesel::sql_types::{BigInt, Binary, Double, Text};
 use values::{EmailAddress, Names as _, UserId};
 
 use crate::accounts::TokenSubject;
-use crate::notifications::code_store::VALID_REQUESTS;
+use crate::notifications::store::VALID_REQUESTS;
 use crate::schema::{code_requests, users};
 
 /// What the password of a request is compared with.

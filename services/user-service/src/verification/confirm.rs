@@ -10,7 +10,7 @@ use crate::back_off;
 use crate::client_network::ClientNetwork;
 use crate::context::Context;
 use crate::error::UserError;
-use crate::notifications::{Channel, Kind, code_store};
+use crate::notifications::{Channel, Kind, store as notifications};
 use crate::password_rules::Password;
 use crate::passwords::store;
 use crate::passwords::{count_attempt, count_code_request, reset_by_code};
@@ -58,7 +58,7 @@ async fn confirm_with_password(
 ) -> Result<(), UserError> {
     let client = ClientNetwork::of(&meta);
     let find = move |connection: &mut Connection| {
-        let id = code_store::find_user(connection, KIND, code)?;
+        let id = notifications::find_user_by_code(connection, KIND, code)?;
         let id = id.ok_or(UserError::InvalidCode)?;
         store::find_credentials(connection, id)?.ok_or(UserError::InvalidCode)
     };
@@ -90,9 +90,11 @@ async fn confirm_with_password(
 /// used.
 fn lock_user(connection: &mut Connection, code: Fingerprint) -> Result<User, UserError> {
     let invalid = || UserError::InvalidCode;
-    let id = code_store::find_user(connection, KIND, code)?.ok_or_else(invalid)?;
+    let id = notifications::find_user_by_code(connection, KIND, code)?.ok_or_else(invalid)?;
     let user = accounts::store::lock(connection, id)?.ok_or_else(invalid)?;
-    if user.deletion_in_progress || code_store::find_user(connection, KIND, code)? != Some(id) {
+    if user.deletion_in_progress
+        || notifications::find_user_by_code(connection, KIND, code)? != Some(id)
+    {
         return Err(invalid());
     }
     Ok(user)
@@ -106,7 +108,7 @@ fn confirm_locked(
     let entry = AuditAction::EmailVerified.entry(Actor::User(id), id, meta);
     let entry = entry.authenticated_by(AuthMethod::VerificationCode);
     accounts::store::confirm_email(connection, id, entry)?;
-    Ok(code_store::delete(connection, id, &[KIND])?)
+    Ok(notifications::delete_codes(connection, id, &[KIND])?)
 }
 
 /// Queues another code for the user's e-mail address, for every channel. Earlier codes stay valid.

@@ -14,7 +14,7 @@ use crate::audit::AuditAction;
 use crate::back_off::name_hash;
 use crate::calls::{CallError, append_path, send};
 use crate::deletions::steps::{Progress, Step};
-use crate::notifications::{Kind, code_store};
+use crate::notifications::Kind;
 use crate::passwords::mailbox_hash;
 use crate::people_tasks::EraseRequest;
 use crate::{accounts, back_off, credentials, notifications, passwords};
@@ -166,11 +166,8 @@ fn delete_sign_in_data(connection: &mut Connection, user: UserId) -> Result<Prog
     let found = accounts::store::find(connection, user)?;
     let hashes = UserHashes::of(found.as_ref());
     let mut most = 0;
-    for (table, key) in [
-        code_store::TABLE,
-        notifications::store::TABLE,
-        credentials::store::TABLE,
-    ] {
+    let tables = notifications::store::TABLES.into_iter();
+    for (table, key) in tables.chain([credentials::store::TABLE]) {
         most = most.max(store::delete_batch(connection, table, key, user, BATCH)?);
     }
     let made = credentials::store::forget_maker_batch(connection, user, BATCH)?;

@@ -12,7 +12,7 @@ use values::{Names as _, NotificationId, UserId};
 use super::notification::Code;
 use crate::notifications::JOBS;
 use crate::notifications::Kind;
-use crate::notifications::code_store::VALID_REQUESTS;
+use crate::notifications::store::VALID_REQUESTS;
 use crate::schema::{codes, notifications, users};
 
 #[derive(Debug, Clone, Queryable, Selectable)]
