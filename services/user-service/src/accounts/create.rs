@@ -1,8 +1,9 @@
+use anyhow::Context as _;
 use audit_log::{Actor, Entry, RequestMeta};
 use auth::{ADMIN_SCOPE, Caller};
-use database::Connection;
+use database::{Connection, Database};
 use messaging::Message;
-use serde_json::Value;
+use serde_json::{Map, Value};
 use values::{Secret, UserId};
 
 use super::confirmation::Confirmation;
@@ -14,9 +15,12 @@ use crate::back_off;
 use crate::client_network::ClientNetwork;
 use crate::context::Context;
 use crate::error::UserError;
+use crate::hashing::Hasher;
+use crate::password_rules::{NewPassword, PasswordRules};
+use crate::settings::{FirstAdmin, SignUpSettings};
 
 /// The scope of every user who signs up.
-pub(super) const USER_SCOPE: &str = "user";
+const USER_SCOPE: &str = "user";
 
 /// Creates an account and signs the user in, unless it is a service account or an API key creates it. `caller` is an administrator, or holds one of the scopes of
 /// `API_USER_CREATE_SCOPE`. The token of an inactive user is revoked from the start.
@@ -110,4 +114,51 @@ fn new_user(context: &Context, request: CreateUserRequest, password_hash: String
         email_confirmed: chosen.service == Some(true),
         is_service: chosen.service == Some(true),
     }
+}
+
+/// Creates the first administrator if there is none. Never overwrites anything.
+pub(crate) async fn create_first_admin(
+    database: &Database,
+    hasher: &Hasher,
+    rules: PasswordRules,
+    sign_up: &SignUpSettings,
+    settings: FirstAdmin,
+) -> anyhow::Result<()> {
+    if database.run(store::has_admin).await? {
+        return Ok(());
+    }
+    let password = NewPassword::parse(&settings.password, rules).context("ADMIN_PASSWORD")?;
+    let new = NewUser {
+        id: UserId::generate(),
+        email: settings.username.clone(),
+        username: settings.username,
+        password_hash: hasher.hash(&ClientNetwork::internal(), password).await?,
+        is_active: true,
+        plan: sign_up.plan.clone(),
+        scope: vec![USER_SCOPE.to_owned(), ADMIN_SCOPE.to_owned()],
+        vendor: sign_up.vendor.clone().map(Value::String),
+        metadata: Map::new(),
+        email_confirmed: true,
+        is_service: false,
+    };
+    let entry = AuditAction::FirstAdminMade.entry(Actor::Service, new.id, RequestMeta::internal());
+    let insert = move |connection: &mut Connection| {
+        store::lock_first_admin(connection)?;
+        if store::has_admin(connection)? {
+            return Ok(false);
+        }
+        store::insert(connection, &new, None, entry)?;
+        Ok(true)
+    };
+    match database.transaction(insert).await {
+        Ok(true) => tracing::info!("created the first administrator"),
+        Ok(false) => {}
+        Err(UserError::UsernameTaken | UserError::EmailTaken) => {
+            tracing::warn!(
+                "there is no administrator, and ADMIN_USERNAME belongs to a user without the scope `admin`: choose another ADMIN_USERNAME"
+            );
+        }
+        Err(error) => return Err(error.into()),
+    }
+    Ok(())
 }

@@ -4,10 +4,8 @@
 //! the violated constraint to an error. Every change that invalidates earlier tokens raises the epoch in
 //! the same transaction.
 
-mod change;
 pub(crate) mod confirmation;
 mod create;
-mod first_admin;
 mod list;
 mod list_query;
 mod requests;
@@ -17,7 +15,7 @@ pub(crate) mod store;
 mod token;
 mod update;
 
-pub(crate) use first_admin::create_first_admin;
+pub(crate) use create::create_first_admin;
 pub(crate) use responses::{EmptyResponse, SignInResponse};
 pub(crate) use store::{TokenSubject, User};
 pub(crate) use token::{revoke_earlier_tokens, sign_token, signed_subject};
