@@ -3,14 +3,13 @@ use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
 use std::time::Instant;
 
-use bcrypt::BcryptError;
+use bcrypt::{BcryptError, BcryptResult};
 use fairness::{FairQueue, Refused};
 use parking_lot::Mutex;
 use tokio::sync::oneshot;
 use values::Secret;
 
 use super::error::HashError;
-use super::work;
 use crate::client_network::ClientNetwork;
 use crate::password_rules::{NewPassword, Password};
 
@@ -105,19 +104,19 @@ impl Hasher {
         highest_cost: Option<u32>,
     ) -> Result<Verdict, HashError> {
         let total = highest_cost.map_or(self.cost, |highest| highest.max(self.cost));
-        let check = |text: Option<Secret>| {
+        let work = |text: Option<Secret>| {
             let hash = hash.clone();
             move || {
                 let text = text.as_ref().map(Secret::expose);
-                work::check(text, hash.as_deref(), total, work::decoy)
+                check(text, hash.as_deref(), total, decoy)
             }
         };
         let forms = password.forms();
         if forms.is_empty() {
-            self.run(client, check(None)).await?;
+            self.run(client, work(None)).await?;
         }
         for form in forms {
-            if self.run(client, check(Some(form.text))).await? {
+            if self.run(client, work(Some(form.text))).await? {
                 return Ok(if form.is_normal {
                     Verdict::Right
                 } else {
@@ -130,7 +129,7 @@ impl Hasher {
 
     /// Whether a hash has another cost than new ones, and should be replaced.
     pub(crate) fn is_outdated(&self, hash: &str) -> bool {
-        work::cost_of(hash) != Some(self.cost)
+        cost_of(hash) != Some(self.cost)
     }
 
     pub(crate) fn record_gauges(&self) {
@@ -171,12 +170,42 @@ fn refused(reason: Refused) -> HashError {
     reason.into()
 }
 
+/// The cost of a hash such as `$2b$12$…`.
+fn cost_of(hash: &str) -> Option<u32> {
+    hash.split('$').nth(2)?.parse().ok()
+}
+
+/// Checks a password against a hash, with the work of one bcrypt run of cost `total` in any case, unless the
+/// hash itself has a higher cost. `decoy` does a run of the given cost that has no result.
+fn check(
+    password: Option<&str>,
+    hash: Option<&str>,
+    total: u32,
+    mut decoy: impl FnMut(u32),
+) -> BcryptResult<bool> {
+    let first = hash.and_then(cost_of).unwrap_or(total);
+    let is_right = match password.zip(hash) {
+        Some((password, hash)) => bcrypt::verify(password, hash)?,
+        None => {
+            decoy(first);
+            false
+        }
+    };
+    // Each cost takes twice as long as the one before, so one run of each closes the gap exactly.
+    (first..total).for_each(&mut decoy);
+    Ok(is_right)
+}
+
+fn decoy(cost: u32) {
+    std::hint::black_box(bcrypt::bcrypt(cost, [0; 16], b"decoy"));
+}
+
 #[cfg(test)]
 mod tests {
     use fairness::Refused;
     use values::Secret;
 
-    use super::{HashError, Hasher, QUEUE_PER_THREAD, Verdict};
+    use super::{HashError, Hasher, QUEUE_PER_THREAD, Verdict, check};
     use crate::client_network::ClientNetwork;
     use crate::password_rules::{NewPassword, Password, PasswordRules};
 
@@ -277,5 +306,31 @@ mod tests {
             matches!(result, Err(HashError::Refused(Refused::ShareUsed)))
         });
         assert!(refused.count() >= QUEUE_PER_THREAD);
+    }
+
+    const TOTAL: u32 = 9;
+
+    /// The result of a check, and its work: the number of rounds of all its bcrypt runs.
+    fn result_and_rounds(password: Option<&str>, cost: Option<u32>) -> (bool, u64) {
+        let hash = cost.map(|cost| bcrypt::hash("right", cost).unwrap());
+        let mut decoys = Vec::new();
+        let run = |cost| decoys.push(cost);
+        let is_right = check(password, hash.as_deref(), TOTAL, run).unwrap();
+        let real = password.and(cost);
+        let rounds = real.iter().chain(&decoys).map(|cost| 1 << cost);
+        (is_right, rounds.sum())
+    }
+
+    #[test]
+    fn every_check_does_the_same_work() {
+        let same = 1 << TOTAL;
+        for cost in 4..=TOTAL {
+            assert_eq!(result_and_rounds(Some("right"), Some(cost)), (true, same));
+            assert_eq!(result_and_rounds(Some("wrong"), Some(cost)), (false, same));
+            // A password that no user can have.
+            assert_eq!(result_and_rounds(None, Some(cost)), (false, same));
+        }
+        assert_eq!(result_and_rounds(Some("right"), None), (false, same));
+        assert_eq!(result_and_rounds(None, None), (false, same));
     }
 }

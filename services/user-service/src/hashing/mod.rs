@@ -2,7 +2,6 @@
 
 mod error;
 mod hasher;
-mod work;
 
 pub(crate) use error::{HashError, HashProblems};
 pub(crate) use hasher::{Hasher, Verdict};

@@ -9,7 +9,7 @@ pub mod worker;
 
 use jobs::JobTable;
 use messaging::Queue;
-use values::NotificationId;
+use values::{Names as _, NotificationId};
 
 use crate::settings::ChannelSettings;
 
@@ -44,13 +44,11 @@ values::names! {
 impl Channel {
     /// The channels that are configured, in a fixed order.
     pub(crate) fn configured(settings: &ChannelSettings) -> Vec<Self> {
-        [
-            (Self::Webhook, settings.webhook.is_some()),
-            (Self::Mail, settings.mail.is_some()),
-            (Self::Log, settings.log),
-        ]
-        .into_iter()
-        .filter_map(|(channel, configured)| configured.then_some(channel))
-        .collect()
+        let is_configured = |channel: &Self| match channel {
+            Self::Webhook => settings.webhook.is_some(),
+            Self::Mail => settings.mail.is_some(),
+            Self::Log => settings.log,
+        };
+        Self::ALL.iter().copied().filter(is_configured).collect()
     }
 }

@@ -166,7 +166,8 @@ fn exchange_locked(
         let action = AuditAction::SessionReplayed;
         let entry = action.entry(Actor::Anonymous, session.user, meta.clone());
         let entry = entry.detail(json!({"session": session.id}));
-        end(connection, session.user, session.id, entry)?;
+        let kind = CredentialKind::Session;
+        credentials::end(connection, session.user, kind, session.id, entry)?;
         return Ok(Outcome::Replayed(session.id));
     }
     let Some(subject) = store::find_subject(connection, session.user)? else {
@@ -199,7 +200,9 @@ pub(super) async fn end_one(
 ) -> Result<bool, Error> {
     let entry = actor.entry(AuditAction::SessionEnded, user);
     let entry = entry.detail(json!({"session": id}));
-    let end = move |connection: &mut Connection| end(connection, user, id, entry);
+    let end = move |connection: &mut Connection| {
+        credentials::end(connection, user, CredentialKind::Session, id, entry)
+    };
     let has_ended = context.database.transaction(end).await?;
     note_ended(context, has_ended.then_some(id));
     Ok(has_ended)
@@ -228,15 +231,6 @@ fn end_by_user(
     meta: &RequestMeta,
 ) -> Result<bool, Error> {
     let entry = entry(AuditAction::SessionEnded, user, id, meta);
-    end(connection, user, id, entry)
-}
-
-fn end(
-    connection: &mut Connection,
-    user: UserId,
-    id: CredentialId,
-    entry: Entry,
-) -> Result<bool, Error> {
     credentials::end(connection, user, CredentialKind::Session, id, entry)
 }
 
