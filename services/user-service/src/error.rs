@@ -154,14 +154,12 @@ http_kit::problem_responses! {
     pub(crate) UserProblems {
         UserError::NotFound("user"),
     }
-    /// Problems of any change of a user who may be in the course of being deleted.
     pub(crate) DeletionProblems {
         UserError::DeletionInProgress,
     }
     pub(crate) CodeProblems: BodyProblems {
         UserError::InvalidCode,
     }
-    /// Problems of operations that check a password.
     pub(crate) BackOffProblems {
         UserError::TooManyAttempts(Duration::from_secs(8)),
     }

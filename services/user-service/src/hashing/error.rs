@@ -41,7 +41,6 @@ impl From<HashError> for Problem {
 }
 
 http_kit::problem_responses! {
-    /// Problems of operations that hash passwords and use the database.
     pub(crate) HashProblems: DatabaseProblems {
         HashError::Refused(Refused::Full),
         HashError::Refused(Refused::ShareUsed) => "Too many passwords from the client's address are being checked at once.",

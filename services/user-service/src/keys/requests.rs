@@ -128,28 +128,15 @@ http_kit::text_fields! {
     Expiry;
 }
 
-#[derive(Debug, Clone, Copy)]
-pub(super) struct AllKeysQuery {
-    pub(super) limit: i64,
-    pub(super) offset: i64,
-    /// Only those that are confirmed, or not.
-    pub(super) confirmed: Option<bool>,
-}
-
-impl AllKeysQuery {
-    pub(super) fn parse(query: &Query) -> Result<Self, Problem> {
-        Ok(Self {
-            limit: query.number("limit", 1..=1_000, 100)?,
-            offset: query.number("offset", 0..=1_000_000, 0)?,
-            confirmed: match query.first("confirmed") {
-                None => None,
-                Some("true") => Some(true),
-                Some("false") => Some(false),
-                Some(_) => {
-                    let invalid = Invalid::new("invalid-value", "Must be true or false.");
-                    return Err(Problem::invalid_field("confirmed", invalid));
-                }
-            },
-        })
+/// Whether only keys are listed that are confirmed, or that are not.
+pub(super) fn confirmed(query: &Query) -> Result<Option<bool>, Problem> {
+    match query.first("confirmed") {
+        None => Ok(None),
+        Some("true") => Ok(Some(true)),
+        Some("false") => Ok(Some(false)),
+        Some(_) => {
+            let invalid = Invalid::new("invalid-value", "Must be true or false.");
+            Err(Problem::invalid_field("confirmed", invalid))
+        }
     }
 }

@@ -12,7 +12,7 @@ use values::{Secret, UserId};
 
 use super::exchange::exchange;
 use super::lifecycle::{confirm, confirm_all, create, end};
-use super::requests::{AllKeysQuery, CreateKeyRequest};
+use super::requests::{CreateKeyRequest, confirmed};
 use super::store::{self, Key};
 use crate::accounts::{self, EmptyResponse};
 use crate::audit::RequestActor;
@@ -125,8 +125,11 @@ pub(crate) async fn list_all_keys(
     context: Data<Context>,
     query: Query,
 ) -> Result<Json<Vec<UserKeyResponse>>, Problem> {
-    let query = AllKeysQuery::parse(&query)?;
-    let load = move |connection: &mut Connection| store::of_all(connection, query);
+    let limit = query.number("limit", 1..=1_000, 100)?;
+    let offset = query.number("offset", 0..=1_000_000, 0)?;
+    let confirmed = confirmed(&query)?;
+    let load =
+        move |connection: &mut Connection| store::of_all(connection, limit, offset, confirmed);
     let keys = context.database.run(load).await?.into_iter();
     let shown = keys.map(|(shown, username)| UserKeyResponse {
         user_id: shown.user,
@@ -261,7 +264,6 @@ http_kit::problem_responses! {
     CreateKeyProblems: OwnKeysProblems, BodyProblems {
         UserError::TooManyKeys(50),
     }
-    /// Problems of what administrators do with keys.
     UserKeysProblems: TokenProblems, DatabaseProblems {
         auth::insufficient_scope(auth::ADMIN_SCOPE),
         auth::key_not_accepted(),

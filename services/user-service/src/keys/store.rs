@@ -14,7 +14,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 use values::{CredentialId, Names as _, Timestamp, UserId};
 
-use super::requests::{AllKeysQuery, CreateKeyRequest};
+use super::requests::CreateKeyRequest;
 use crate::accounts::TokenSubject;
 use crate::credentials::CredentialKind;
 use crate::credentials::store::valid;
@@ -136,16 +136,18 @@ pub(super) fn of_user(connection: &mut Connection, user: UserId) -> Result<Vec<K
 /// A page of the keys of all users, the newest first, with the usernames.
 pub(super) fn of_all(
     connection: &mut Connection,
-    query: AllKeysQuery,
+    limit: i64,
+    offset: i64,
+    confirmed: Option<bool>,
 ) -> Result<Vec<(Key, String)>, Error> {
     let mut keys = unexpired!()
         .inner_join(users::table)
         .order((credentials::created.desc(), credentials::id.desc()))
-        .limit(query.limit)
-        .offset(query.offset)
+        .limit(limit)
+        .offset(offset)
         .select((Key::as_select(), users::username))
         .into_boxed();
-    if let Some(confirmed) = query.confirmed {
+    if let Some(confirmed) = confirmed {
         let is_confirmed = credentials::incarnation.eq(database_incarnation());
         keys = keys.filter(is_confirmed.eq(confirmed));
     }

@@ -178,7 +178,6 @@ http_kit::problem_responses! {
     StartProblems: BodyProblems, SignInProblems {
         cross_site_request(),
     }
-    /// Problems of routes that only the pages of this server may use.
     BrowserProblems: DatabaseProblems {
         cross_site_request(),
     }

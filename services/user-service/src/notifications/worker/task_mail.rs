@@ -3,17 +3,13 @@ use serde::{Deserialize, Deserializer};
 use values::{Language, MailId, Names, Secret, TaskId};
 
 values::names! {
-    /// Why a mail is sent, with the name that the people-task service uses.
+    /// Why a mail is sent, with the name that the people-task service uses. The requester is told about the decision; all
+    /// others go to the approver.
     pub(super) enum MailKind {
-        /// The approver is asked for a decision.
         Asked = "asked",
-        /// The approver is reminded before the due date.
         Reminder = "reminder",
-        /// The approver is reminded at the due date.
         Due = "due",
-        /// The requester is told about the decision.
         Decided = "decided",
-        /// The approver is told that the task was withdrawn.
         Cancelled = "cancelled",
     }
 }

@@ -117,7 +117,15 @@ impl TaskMailSender {
         };
         metrics::counter!("task_mail_attempts_total", "kind" => mail.kind.name(), "outcome" => outcome)
             .increment(1);
-        self.report(mail, Report::new(attempt, pause)).await;
+        let retry_after_ms = pause.map(|pause| {
+            let millis = pause.min(MAX_RETRY_PAUSE).as_millis();
+            u64::try_from(millis).unwrap_or(u64::MAX).max(1)
+        });
+        let report = Report {
+            attempt,
+            retry_after_ms,
+        };
+        self.report(mail, report).await;
     }
 
     async fn report(&self, mail: &TaskMail, report: Report) {
@@ -222,27 +230,13 @@ impl Sending {
     }
 }
 
-/// What became of a mail.
+/// What became of a mail: it was sent or is given up or, with a pause, is tried again after it.
 #[derive(Debug, Clone, Copy, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Report {
     attempt: u32,
     #[serde(skip_serializing_if = "Option::is_none")]
     retry_after_ms: Option<u64>,
-}
-
-impl Report {
-    /// The mail was sent or is given up or, with a pause, is tried again after it.
-    fn new(attempt: u32, pause: Option<Duration>) -> Self {
-        let millis = |pause: Duration| {
-            let millis = pause.min(MAX_RETRY_PAUSE).as_millis();
-            u64::try_from(millis).unwrap_or(u64::MAX).max(1)
-        };
-        Self {
-            attempt,
-            retry_after_ms: pause.map(millis),
-        }
-    }
 }
 
 #[derive(Deserialize)]
