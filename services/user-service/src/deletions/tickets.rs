@@ -41,7 +41,7 @@ pub(super) async fn start(
         let user = accounts::store::deactivate(connection, id, entry)?;
         let ticket = Secret::random();
         let id = store::insert(connection, id, &ticket, &steps, is_trusted, &row_request)?;
-        Ok((ticket, Some((id, user))))
+        Ok::<_, UserError>((ticket, Some((id, user))))
     };
     let (ticket, new) = context.database.transaction(insert).await?;
     if let Some((id, user)) = new {

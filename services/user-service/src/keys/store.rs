@@ -270,12 +270,15 @@ pub(super) fn unconfirmed(
     Ok(keys.load(connection)?)
 }
 
-/// Takes the notices that are due: whom each goes to, and the name and the end of the key. Those of a service account go to the
-/// administrator who made the key. No other process takes them until the transaction ends.
+/// Whom a mail about a key goes to, and the name and the end of the key.
+type DueNotice = (Option<UserId>, String, DateTime<Utc>);
+
+/// Takes the notices that are due. Those of a service account go to the administrator who made the key. No other process takes
+/// them until the transaction ends.
 pub(super) fn take_notices(
     connection: &mut Connection,
     limit: i64,
-) -> Result<Vec<(Option<UserId>, String, DateTime<Utc>)>, Error> {
+) -> Result<Vec<DueNotice>, Error> {
     // A join would lock the users, too.
     let to = sql::<Nullable<Binary>>(
         "CASE WHEN (SELECT is_service FROM users WHERE users.id = user_id) THEN created_by ELSE user_id END",

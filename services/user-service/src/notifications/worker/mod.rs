@@ -56,11 +56,8 @@ pub async fn run_notification_worker(
     let database = Database::connect(&settings.database);
     let channels = Channels::new(&settings)?;
     let retry = RetryPolicy::Schedule(settings.retry_schedule.0.into());
-    if let (Some(keys), Some(base), Some(mail)) = (
-        settings.task_mail_keys,
-        settings.people_task_service,
-        &channels.mail,
-    ) {
+    let task_mail = settings.task_mail_keys.zip(settings.people_task_service);
+    if let (Some((keys, base)), Some(mail)) = (task_mail, &channels.mail) {
         let sender = TaskMailSender {
             client: calls::client()?,
             base,
