@@ -263,12 +263,11 @@ diesel::table! {
     }
 }
 
-diesel::define_sql_function! {
+#[diesel::declare_sql_function]
+extern "SQL" {
     /// The incarnation of the database, which its tokens name.
     fn database_incarnation() -> Text;
-}
 
-diesel::define_sql_function! {
     /// The time of the call. `now` is the time when the transaction began, perhaps before it waited for a lock.
     fn clock_timestamp() -> Timestamptz;
 }

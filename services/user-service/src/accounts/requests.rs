@@ -110,6 +110,9 @@ impl NewUserNames {
     }
 }
 
+/// The document of `password` and `service`: a user has either one.
+struct PersonOrService;
+
 http_kit::schemas! {
     NewUserNames = {
         let with_required = |required, optional| {
@@ -129,12 +132,6 @@ http_kit::schemas! {
             .item(with_required("username", "email"))
             .item(with_required("email", "username"))
     };
-}
-
-/// The document of `password` and `service`: a user has either one.
-struct PersonOrService;
-
-http_kit::schemas! {
     PersonOrService = {
         let service = |values: &[Option<bool>]| {
             let types = [Type::Boolean, Type::Null];

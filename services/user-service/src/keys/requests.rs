@@ -61,6 +61,7 @@ http_kit::text_fields! {
         .description(Some("What you call it: one line, with at least one character that can be seen."))
         .format(Some(SchemaFormat::Custom("visible-line".to_owned())))
         .min_length(Some(1)).max_length(Some(MAX_NAME)).examples(["Invoices in n8n"]);
+    Expiry;
 }
 
 /// The scopes of a key, each once.
@@ -122,10 +123,6 @@ impl FromText for Expiry {
         }
         Ok(Self(time))
     }
-}
-
-http_kit::text_fields! {
-    Expiry;
 }
 
 /// Whether only keys are listed that are confirmed, or that are not.

@@ -55,18 +55,6 @@ impl FieldValue for Scopes {
     }
 }
 
-http_kit::schemas! {
-    Scopes = {
-        let scope = ObjectBuilder::new()
-            .schema_type(Type::String)
-            .pattern(Some(format!(r"^[!#-\[\]-~]{{1,{MAX_SCOPE_LENGTH}}}$")));
-        ArrayBuilder::new()
-            .items(scope)
-            .description(Some(format!("At most {MAX_SCOPES} different scopes.")))
-            .examples([json!(["user", "admin"])])
-    };
-}
-
 fn name_schema() -> ObjectBuilder {
     ObjectBuilder::new()
         .schema_type(Type::String)
@@ -93,13 +81,6 @@ impl FieldValue for Vendor {
     }
 }
 
-http_kit::schemas! {
-    Vendor = AnyOfBuilder::new()
-        .description(Some("A string or an array of strings."))
-        .item(name_schema())
-        .item(ArrayBuilder::new().items(name_schema()));
-}
-
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::accounts) struct ComponentTypes(pub(in crate::accounts) Vec<String>);
 
@@ -118,6 +99,19 @@ impl FieldValue for ComponentTypes {
 }
 
 http_kit::schemas! {
+    Scopes = {
+        let scope = ObjectBuilder::new()
+            .schema_type(Type::String)
+            .pattern(Some(format!(r"^[!#-\[\]-~]{{1,{MAX_SCOPE_LENGTH}}}$")));
+        ArrayBuilder::new()
+            .items(scope)
+            .description(Some(format!("At most {MAX_SCOPES} different scopes.")))
+            .examples([json!(["user", "admin"])])
+    };
+    Vendor = AnyOfBuilder::new()
+        .description(Some("A string or an array of strings."))
+        .item(name_schema())
+        .item(ArrayBuilder::new().items(name_schema()));
     ComponentTypes = ArrayBuilder::new()
         .items(name_schema())
         .max_items(Some(MAX_COMPONENTS))

@@ -36,7 +36,7 @@ impl DeletionWorker {
         step: Step,
         position: i32,
     ) -> Result<Progress, StepError> {
-        if self.engine.is_some() && !job.with_engine {
+        if self.settings.engine.is_some() && !job.with_engine {
             return Err(StepError::EngineSkipped);
         }
         match step {
@@ -69,7 +69,8 @@ impl DeletionWorker {
         method: Method,
         path: &[&str],
     ) -> Result<Progress, StepError> {
-        let engine = self.engine.as_ref().ok_or(StepError::NoEngine)?;
+        let engine = self.settings.engine.as_ref();
+        let engine = engine.ok_or(StepError::NoEngine)?;
         let url = append_path(&engine.url, &["users", &job.user.to_string()], path);
         let mut request = self.people_tasks.client.request(method, url);
         if let Some(token) = &engine.token {
@@ -88,7 +89,7 @@ impl DeletionWorker {
     }
 
     async fn delete_people_tasks(&self, job: Job) -> Result<Progress, StepError> {
-        let settle_time = self.settle_time;
+        let settle_time = self.settings.settle_time;
         let time_left =
             move |connection: &mut _| store::time_until_age(connection, job, settle_time);
         if let Some(pause) = self.database.run(time_left).await? {

@@ -34,7 +34,7 @@ use crate::deletions::store::find_with_engine;
 use crate::deletions::{JOBS, QUEUE};
 use crate::people_tasks::PeopleTasks;
 use crate::schema::{MIGRATIONS, SCHEMA};
-use crate::settings::{DeletionWorkerSettings, EngineSettings};
+use crate::settings::DeletionWorkerSettings;
 use crate::user_changes::UserChangeSender;
 use error::StepError;
 use store::{Job, PendingStep};
@@ -62,12 +62,9 @@ pub async fn run_deletion_worker(settings: DeletionWorkerSettings) -> anyhow::Re
     running.spawn(sender.run(running.shutdown()));
     let worker = DeletionWorker {
         database: database.clone(),
-        engine: settings.engine.clone(),
         people_tasks,
-        settle_time: settings.settle_time,
-        lease: settings.lease,
         retry: retry_policy(&settings),
-        max_age: settings.max_age,
+        settings: Arc::new(settings.clone()),
     };
     let config = WorkerConfig {
         database,
@@ -118,13 +115,9 @@ fn signer(settings: &DeletionWorkerSettings) -> anyhow::Result<Arc<Signer>> {
 #[derive(Debug, Clone)]
 struct DeletionWorker {
     database: Database,
-    engine: Option<EngineSettings>,
     people_tasks: PeopleTasks,
-    settle_time: Duration,
-    lease: Duration,
     retry: RetryPolicy,
-    /// How long a job may be in progress.
-    max_age: Duration,
+    settings: Arc<DeletionWorkerSettings>,
 }
 
 impl Worker for DeletionWorker {
@@ -149,7 +142,7 @@ impl Worker for DeletionWorker {
 
     #[tracing::instrument(skip_all, fields(deletion.id = %job.lease.id, user.id = %job.user))]
     async fn handle(&self, job: &Job) -> Result<Outcome, Error> {
-        let (job, lease, max_age) = (*job, self.lease, self.max_age);
+        let (job, lease, max_age) = (*job, self.settings.lease, self.settings.max_age);
         let renew = move |connection: &mut _| store::renew(connection, job, lease, max_age);
         let Some(pending) = self.database.transaction(renew).await? else {
             tracing::info!("the deletion was cancelled or claimed by another worker");
