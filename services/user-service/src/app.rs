@@ -11,7 +11,7 @@ use actix_web::web::Data;
 use anyhow::Context as _;
 use auth::{Signer, SigningKey, Verifier};
 use database::{BatchLimits, Connection, ServicePools};
-use http_kit::{BearerToken, Document, Health, ProblemBody};
+use http_kit::{BearerToken, Document, ProblemBody};
 use listing::Lists;
 use messaging::{BrokerSettings, Publisher, Queue};
 use server::Running;
@@ -46,7 +46,11 @@ pub async fn run(settings: UserServiceSettings) -> anyhow::Result<Running> {
     let mut running = Running::new();
     let retention = settings.audit_retention;
     let context = start_context(settings, &running).await?;
-    running.health = health(&context);
+    let keys = Arc::clone(&context.verifier);
+    let (deletions, notifications) = (context.deletions.clone(), context.notifications.clone());
+    let connected = move || deletions.is_connected() && notifications.is_connected();
+    let health = jobs::health(&context.database, connected);
+    running.health = health.required("keys", move || ready(keys.has_keys()));
     let revocations = start_tasks(&context, retention, &running).await?;
     let (listener, address) = server::bind(address)?;
     running.address = Some(address);
@@ -194,13 +198,6 @@ fn signer(settings: &TokenSettings) -> anyhow::Result<Signer> {
         settings.audience.clone(),
         settings.lifetime,
     ))
-}
-
-fn health(context: &Context) -> Health {
-    let verifier = Arc::clone(&context.verifier);
-    let (deletions, notifications) = (context.deletions.clone(), context.notifications.clone());
-    let connected = move || deletions.is_connected() && notifications.is_connected();
-    jobs::health(&context.database, connected).required("keys", move || ready(verifier.has_keys()))
 }
 
 /// The service's OpenAPI document.

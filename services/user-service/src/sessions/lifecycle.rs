@@ -8,7 +8,7 @@ use serde_json::json;
 use values::{CredentialId, Fingerprint, Secret, UserId};
 
 use super::requests::{Browser, CookieValues};
-use super::store::{self, Exchange, Locked, NewSession};
+use super::store::{self, Locked, NewSession};
 use crate::accounts::{self, TokenSubject, User, signed_subject};
 use crate::audit::{AuditAction, RequestActor};
 use crate::context::Context;
@@ -126,13 +126,15 @@ pub(super) async fn exchange(
         let Some(session) = store::lock(connection, given.fingerprint())? else {
             return Ok(Outcome::Unknown);
         };
-        let exchange = Exchange {
-            secrets,
-            attempt,
-            browser: &browser,
-            settings,
+        if !session.accepts(given.secret(), attempt) {
+            return refuse(connection, &session, meta);
+        }
+        let Some(subject) = store::find_subject(connection, session.user)? else {
+            return Ok(Outcome::Unknown);
         };
-        exchange_locked(connection, &session, &exchange, &meta)
+        let seconds =
+            store::exchange(connection, session.id, secrets, attempt, &browser, settings)?;
+        Ok(Outcome::Exchanged(Box::new(subject), session.id, seconds))
     };
     let (event, error) = match context.database.transaction(run).await? {
         Outcome::Exchanged(subject, id, seconds) => {
@@ -152,29 +154,20 @@ pub(super) async fn exchange(
     Err(error)
 }
 
-fn exchange_locked(
+/// Ends a session whose value came back, unless another exchange is under way.
+fn refuse(
     connection: &mut Connection,
     session: &Locked,
-    exchange: &Exchange<'_>,
-    meta: &RequestMeta,
+    meta: RequestMeta,
 ) -> Result<Outcome, Error> {
-    let (given, _) = exchange.secrets;
-    if !session.accepts(given, exchange.attempt) {
-        if session.is_being_exchanged {
-            return Ok(Outcome::Busy);
-        }
-        let action = AuditAction::SessionReplayed;
-        let entry = action.entry(Actor::Anonymous, session.user, meta.clone());
-        let entry = entry.detail(json!({"session": session.id}));
-        let kind = CredentialKind::Session;
-        credentials::end(connection, session.user, kind, session.id, entry)?;
-        return Ok(Outcome::Replayed(session.id));
+    if session.is_being_exchanged {
+        return Ok(Outcome::Busy);
     }
-    let Some(subject) = store::find_subject(connection, session.user)? else {
-        return Ok(Outcome::Unknown);
-    };
-    let seconds = store::exchange(connection, session.id, exchange)?;
-    Ok(Outcome::Exchanged(Box::new(subject), session.id, seconds))
+    let entry = AuditAction::SessionReplayed.entry(Actor::Anonymous, session.user, meta);
+    let entry = entry.detail(json!({"session": session.id}));
+    let kind = CredentialKind::Session;
+    credentials::end(connection, session.user, kind, session.id, entry)?;
+    Ok(Outcome::Replayed(session.id))
 }
 
 /// Ends the session of a browser, if it has one.

@@ -143,30 +143,24 @@ pub(super) fn lock(
         .optional()?)
 }
 
-pub(super) struct Exchange<'a> {
-    /// The value that was given, and the one that replaces it.
-    pub(super) secrets: (Fingerprint, Fingerprint),
-    pub(super) attempt: Option<Fingerprint>,
-    pub(super) browser: &'a Browser,
-    pub(super) settings: SessionSettings,
-}
-
 #[diesel::declare_sql_function]
 extern "SQL" {
     fn least(one: Timestamptz, other: Timestamptz) -> Timestamptz;
 }
 
-/// Replaces the value of a session, and returns for how many seconds it is still valid.
+/// Replaces the value `given` of a session by `next`, and returns for how many seconds it is still valid.
 pub(super) fn exchange(
     connection: &mut Connection,
     id: CredentialId,
-    exchange: &Exchange<'_>,
+    (given, next): (Fingerprint, Fingerprint),
+    attempt: Option<Fingerprint>,
+    browser: &Browser,
+    settings: SessionSettings,
 ) -> Result<i64, Error> {
-    let (given, next) = &exchange.secrets;
-    let attempt = exchange.attempt.as_ref().map(Fingerprint::as_bytes);
+    let attempt = attempt.as_ref().map(Fingerprint::as_bytes);
     let expires = least(
-        now.into_sql::<Timestamptz>() + interval(exchange.settings.unused),
-        credentials::created + interval(exchange.settings.longest),
+        now.into_sql::<Timestamptz>() + interval(settings.unused),
+        credentials::created + interval(settings.longest),
     );
     // The DSL has no `extract`.
     let remaining = sql::<BigInt>("extract(epoch FROM expires - clock_timestamp())::bigint");
@@ -178,8 +172,8 @@ pub(super) fn exchange(
             // Later than the beginning of every transaction that waits for this one.
             credentials::last_used.eq(clock_timestamp()),
             credentials::expires.eq(expires),
-            credentials::client_network.eq(exchange.browser.network.as_str()),
-            credentials::program.eq(&exchange.browser.program),
+            credentials::client_network.eq(browser.network.as_str()),
+            credentials::program.eq(&browser.program),
         ))
         .returning(remaining)
         .get_result(connection)?)

@@ -1,7 +1,7 @@
 use audit_log::{Actor, AuthMethod, RequestMeta};
 use database::Connection;
 use serde_json::json;
-use values::{Secret, UserId};
+use values::UserId;
 
 use super::requests::{SignInName, SignInRequest};
 use super::store::{self, Candidate, Found};
@@ -37,8 +37,14 @@ pub(crate) async fn authenticate(
     for _ in 0..MAX_RACES {
         let (found, counted) = count_attempt(context, name.clone(), client.clone()).await?;
         user = found.candidate.as_ref().map(|found| found.id);
-        let verdict = verify_password(context, client, &password, &found);
-        let verdict = back_off::refund_on_error(&context.database, &counted, verdict.await).await?;
+        // This takes the same time whether or not there is a candidate.
+        let stored = found.candidate.as_ref();
+        let stored = stored.map(|candidate| candidate.password_hash.clone());
+        let (claimed, highest) = (Password::from(password.clone()), found.highest_cost());
+        let hasher = &context.hasher;
+        let verified = hasher.verify_in_equal_time(client, claimed, stored, highest);
+        let verified = verified.await.map_err(UserError::from);
+        let verdict = back_off::refund_on_error(&context.database, &counted, verified).await?;
         let is_right = verdict != Verdict::Wrong;
         let Some(candidate) = found.candidate.filter(|_| is_right) else {
             record_outcome("failed");
@@ -85,20 +91,6 @@ async fn count_attempt(
         Ok((found, counted))
     };
     context.database.transaction(count).await
-}
-
-/// Checks the password, in the same time whether or not there is a candidate.
-async fn verify_password(
-    context: &Context,
-    client: &ClientNetwork,
-    password: &Secret,
-    found: &Found,
-) -> Result<Verdict, UserError> {
-    let (claimed, hasher) = (Password::from(password.clone()), &context.hasher);
-    let hash = found.candidate.as_ref();
-    let hash = hash.map(|candidate| candidate.password_hash.clone());
-    let verified = hasher.verify_in_equal_time(client, claimed, hash, found.highest_cost());
-    Ok(verified.await?)
 }
 
 /// Records the sign-in and deletes the failures that a correct password clears. `None` if the account is

@@ -26,9 +26,6 @@ const BATCH: i64 = 16;
 /// The pause between two looks at the changes, and the longest in an outage.
 const PAUSE: Duration = Duration::from_secs(1);
 const MAX_PAUSE: Duration = Duration::from_secs(30);
-/// The pause after the first failed call about a user, and the longest.
-const FIRST_RETRY: Duration = Duration::from_secs(1);
-const LONGEST_RETRY: Duration = Duration::from_secs(60);
 /// How often the age of the oldest change is measured.
 const MEASURED_EVERY: Duration = Duration::from_secs(10);
 
@@ -116,9 +113,7 @@ impl UserChangeSender {
         if failed.is_empty() {
             return;
         }
-        let retry = move |connection: &mut Connection| {
-            store::retry(connection, &failed, FIRST_RETRY, LONGEST_RETRY)
-        };
+        let retry = move |connection: &mut Connection| store::retry(connection, &failed);
         if let Err(error) = self.database.run(retry).await {
             self.database_outage.go_on(&error);
         }

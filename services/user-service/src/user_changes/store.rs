@@ -12,6 +12,10 @@ use values::{EmailAddress, UserId};
 
 use crate::schema::{deletion_settings, user_changes, users};
 
+/// The pause after the first failed call about a user, and the longest.
+const FIRST_RETRY: Duration = Duration::from_secs(1);
+const LONGEST_RETRY: Duration = Duration::from_secs(60);
+
 /// What the people-task service knows of a user.
 #[derive(Debug, Clone, Queryable, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -93,12 +97,7 @@ pub(super) fn delete(connection: &mut Connection, told: &UserState) -> Result<()
 
 /// Makes changes that were not told due again after a pause that doubles with every attempt. Later changes of the same
 /// users are due already.
-pub(super) fn retry(
-    connection: &mut Connection,
-    states: &[UserState],
-    first: Duration,
-    longest: Duration,
-) -> Result<(), Error> {
+pub(super) fn retry(connection: &mut Connection, states: &[UserState]) -> Result<(), Error> {
     let users = states.iter().map(|state| state.user.as_bytes().to_vec());
     let times = states.iter().map(|state| state.changed);
     // The DSL has neither `least` nor a join in an UPDATE.
@@ -110,8 +109,8 @@ pub(super) fn retry(
     )
     .bind::<Array<Binary>, _>(users.collect::<Vec<_>>())
     .bind::<Array<Timestamptz>, _>(times.collect::<Vec<_>>())
-    .bind::<Interval, _>(interval(first))
-    .bind::<Interval, _>(interval(longest))
+    .bind::<Interval, _>(interval(FIRST_RETRY))
+    .bind::<Interval, _>(interval(LONGEST_RETRY))
     .execute(connection)?;
     Ok(())
 }
