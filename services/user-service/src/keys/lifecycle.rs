@@ -1,28 +1,39 @@
-//! Makes keys, ends them, and confirms them: after a restore they are off, until an administrator turns them on again.
+//! Makes keys, exchanges them for tokens, ends them, and confirms them: after a restore they are off, until an administrator
+//! turns them on again. Before they expire, a mail says so.
 
 use std::time::Duration;
 
 use audit_log::RequestMeta;
-use auth::{ADMIN_SCOPE, ApiKey, Caller, KeyScope};
+use auth::{ADMIN_SCOPE, ApiKey, Caller, ExchangedKey, KeyScope};
 use chrono::{DateTime, TimeDelta, Utc};
-use database::{Connection, Error};
+use database::{Connection, Database, Error};
+use messaging::{Message, Publisher};
 use serde_json::json;
+use telemetry::Outage;
+use tokio_util::sync::CancellationToken;
 use values::{CredentialId, Invalid, Names as _, UserId};
 
 use super::requests::CreateKeyRequest;
 use super::store::{self, Key, NewKey};
-use super::{notices, record_event};
-use crate::accounts::{self, User};
+use crate::accounts::{self, User, signed_subject};
 use crate::audit::{AuditAction, RequestActor};
+use crate::back_off::{self, AttemptKey, name_hash};
+use crate::client_network::ClientNetwork;
 use crate::context::Context;
-use crate::credentials::CredentialKind;
 use crate::credentials::store as credentials;
+use crate::credentials::{CredentialKind, TOKEN_LIFETIME};
 use crate::error::UserError;
-use crate::notifications::Notice;
 use crate::notifications::store::insert_notice;
+use crate::notifications::{Channel, Notice};
+use crate::sign_in::record_refusal;
 
+/// What failed tries of keys are counted by, beside their network. It is no e-mail address.
+const FAILURES: &str = "api-keys";
 /// Keys that one transaction confirms.
-const BATCH: i64 = 200;
+const CONFIRMED: i64 = 200;
+/// How often it is looked for keys that expire, and for how many notices one transaction mails.
+const INTERVAL: Duration = Duration::from_secs(10);
+const NOTICES: i64 = 100;
 
 /// Makes a key for a user, and returns it with its text. A person for whom an administrator makes one is mailed.
 #[tracing::instrument(skip_all, fields(user.id = %owner))]
@@ -44,7 +55,7 @@ pub(super) async fn create(
         created_by: by_other.then_some(caller.id()),
     };
     let (epoch, most) = (caller.epoch(), context.keys.per_user);
-    let has_mail = notices::can_mail(context);
+    let has_mail = can_mail(context);
     let text = new.key.expose().to_owned();
     let entry = RequestActor::new(caller, meta).entry(AuditAction::KeyCreated, owner);
     let entry = entry.detail(json!({"createdKey": new.key.id(), "scopes": scopes}));
@@ -154,7 +165,7 @@ pub(super) async fn confirm_all(context: &Context, actor: RequestActor) -> Resul
     loop {
         let actor = actor.clone();
         let confirm = move |connection: &mut Connection| {
-            let keys = store::unconfirmed(connection, after, BATCH)?;
+            let keys = store::unconfirmed(connection, after, CONFIRMED)?;
             for (id, user) in &keys {
                 confirm_one(connection, *user, *id, actor.clone())?;
             }
@@ -179,6 +190,94 @@ fn confirm_one(
     let entry = actor.entry(AuditAction::KeyConfirmed, user);
     let entry = entry.detail(json!({"confirmedKey": id}));
     store::confirm(connection, user, id, entry)
+}
+
+/// Exchanges a key for an access token, and records its use. A text that was never a key counts as a failed sign-in of the
+/// network, which must wait after several in a row; but a key is never refused for what others have tried.
+#[tracing::instrument(skip_all, fields(key.id = %key.id()))]
+pub(super) async fn exchange(
+    context: &Context,
+    key: ApiKey,
+    meta: RequestMeta,
+) -> Result<ExchangedKey, UserError> {
+    let (id, wanted) = (key.id(), key.clone());
+    let find = move |connection: &mut Connection| {
+        let found = store::find_valid(connection, &wanted)?;
+        if found.as_ref().is_some_and(|found| !found.is_recorded) {
+            store::record_use(connection, id)?;
+        }
+        Ok::<_, Error>(found)
+    };
+    let Some(found) = context.database.run(find).await? else {
+        record_event("refused");
+        let network = ClientNetwork::of(&meta);
+        let count = move |connection: &mut Connection| {
+            // A key that has ended guesses nothing, and does not count.
+            if !store::has_ended(connection, id)? {
+                let key = AttemptKey::of_network(name_hash(FAILURES), &network);
+                back_off::count(connection, key)?;
+            }
+            Ok::<_, UserError>(store::find_user(connection, id)?)
+        };
+        let user = context.database.transaction(count).await?;
+        record_refusal(context, user, meta, "invalid-key").await?;
+        return Err(UserError::InvalidKey);
+    };
+    record_event("exchanged");
+    let lifetime = found.lifetime(TOKEN_LIFETIME);
+    // A scope that a later version gave counts for nothing.
+    let scopes = found.scopes.iter();
+    let scopes: Vec<_> = scopes
+        .filter_map(|name| KeyScope::from_name(name))
+        .collect();
+    let (signer, subject) = (&context.signer, signed_subject(context, &found.subject));
+    let token = signer.sign_for_key(subject, key.id(), &scopes, lifetime)?;
+    Ok(ExchangedKey {
+        token: token.expose().to_owned(),
+        seconds: signer.lifetime().min(lifetime).as_secs(),
+    })
+}
+
+pub(crate) fn can_mail(context: &Context) -> bool {
+    Channel::configured(&context.channels).contains(&Channel::Mail)
+}
+
+/// Sends mails about keys that expire soon, until it is cancelled.
+pub(crate) async fn send_notices(
+    database: Database,
+    publisher: Publisher,
+    shutdown: CancellationToken,
+) {
+    let failing = Outage::new("cannot look for keys that expire");
+    let pause = || shutdown.run_until_cancelled(tokio::time::sleep(INTERVAL));
+    while pause().await.is_some() {
+        loop {
+            let taken = database.transaction(take).await;
+            failing.record(&taken);
+            let Ok((messages, more)) = taken else { break };
+            publisher.send(messages);
+            if !more {
+                break;
+            }
+        }
+    }
+}
+
+/// Takes the notices that are due, and stores a mail for each. Also says whether there may be more.
+fn take(connection: &mut Connection) -> Result<(Vec<Message>, bool), Error> {
+    let due = store::take_notices(connection, NOTICES)?;
+    let more = i64::try_from(due.len()).is_ok_and(|taken| taken >= NOTICES);
+    let mut messages = Vec::new();
+    for (to, name, expires) in &due {
+        let Some(to) = *to else { continue };
+        let notice = Notice::KeyExpires;
+        messages.push(insert_notice(connection, notice, to, name, Some(*expires))?);
+    }
+    Ok((messages, more))
+}
+
+fn record_event(event: &'static str) {
+    metrics::counter!("key_events_total", "event" => event).increment(1);
 }
 
 #[cfg(test)]

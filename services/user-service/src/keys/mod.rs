@@ -13,20 +13,14 @@
 //!
 //! Deliberately absent: keys that make keys, and the text of a key after its creation.
 
-mod exchange;
 mod lifecycle;
-mod notices;
 mod requests;
 pub(crate) mod routes;
 mod store;
 
 use auth::KeyScope;
 
-pub(crate) use notices::{can_mail, send_notices};
+pub(crate) use lifecycle::{can_mail, send_notices};
 
 /// What a key may do that names no scopes.
 const DEFAULT_SCOPES: [KeyScope; 2] = [KeyScope::TasksRead, KeyScope::TasksWrite];
-
-fn record_event(event: &'static str) {
-    metrics::counter!("key_events_total", "event" => event).increment(1);
-}

@@ -10,8 +10,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 use values::{Secret, UserId};
 
-use super::exchange::exchange;
-use super::lifecycle::{confirm, confirm_all, create, end};
+use super::lifecycle::{confirm, confirm_all, create, end, exchange};
 use super::requests::{CreateKeyRequest, confirmed};
 use super::store::{self, Key};
 use crate::accounts::{self, EmptyResponse};
