@@ -152,12 +152,8 @@ async fn start_tasks(
     let retain = audit_log::retain(database(), audit_retention, running.shutdown());
     running.spawn(retain);
     if keys::can_mail(context) {
-        let publisher = context.notifications.clone();
-        running.spawn(keys::send_notices(
-            database(),
-            publisher,
-            running.shutdown(),
-        ));
+        let (publisher, shutdown) = (context.notifications.clone(), running.shutdown());
+        running.spawn(keys::send_notices(database(), publisher, shutdown));
     }
     let verifier = Arc::clone(&context.verifier);
     let lifetime = context.signer.lifetime();

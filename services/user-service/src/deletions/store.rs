@@ -211,7 +211,21 @@ pub(super) fn retry_failed(
         .skip_locked()
         .load(connection)?;
     for (id, user) in &failed {
-        restart(connection, *id)?;
+        // The finished steps stay finished.
+        diesel::update(deletions::table.find(id))
+            .set((
+                deletions::status.eq(DeletionStatus::InProgress.name()),
+                deletions::failure.eq(None::<Value>),
+                deletions::finished.eq(None::<DateTime<Utc>>),
+                deletions::started.eq(now),
+                deletions::next_attempt.eq(now),
+                deletions::republish_at.eq(now),
+            ))
+            .execute(connection)?;
+        diesel::update(deletion_steps::table.filter(deletion_steps::deletion_id.eq(id)))
+            .filter(deletion_steps::finished.is_null())
+            .set(deletion_steps::attempts.eq(0))
+            .execute(connection)?;
         entry(*user).record(connection)?;
     }
     Ok(failed.len())
@@ -221,25 +235,6 @@ pub(super) fn retry_failed(
 pub(super) fn has_retryable(connection: &mut Connection, with_engine: bool) -> Result<bool, Error> {
     let retryable = retryable!(with_engine).select(deletions::id);
     Ok(diesel::select(exists(retryable)).get_result(connection)?)
-}
-
-/// Makes a failed deletion due now. Its finished steps stay finished.
-fn restart(connection: &mut Connection, id: DeletionId) -> Result<(), Error> {
-    diesel::update(deletions::table.find(id))
-        .set((
-            deletions::status.eq(DeletionStatus::InProgress.name()),
-            deletions::failure.eq(None::<Value>),
-            deletions::finished.eq(None::<DateTime<Utc>>),
-            deletions::started.eq(now),
-            deletions::next_attempt.eq(now),
-            deletions::republish_at.eq(now),
-        ))
-        .execute(connection)?;
-    diesel::update(deletion_steps::table.filter(deletion_steps::deletion_id.eq(id)))
-        .filter(deletion_steps::finished.is_null())
-        .set(deletion_steps::attempts.eq(0))
-        .execute(connection)?;
-    Ok(())
 }
 
 /// Records for the deletion-worker whether new deletions have steps at a flow engine, and whether only confirmed addresses

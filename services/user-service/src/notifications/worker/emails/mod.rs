@@ -16,7 +16,7 @@ use super::notification::{AboutKey, Code};
 use super::task_mail::{MailKind, TaskMail};
 use crate::notifications::{Kind, Notice};
 use foreign_text::{excerpt, one_line};
-use texts::{KindTexts, TaskTexts, Texts};
+use texts::{TaskTexts, Texts};
 
 pub(super) use texts::AllTexts;
 
@@ -96,7 +96,14 @@ impl Email {
 
     pub(super) fn about_task(mail: &TaskMail, all: &Texts) -> askama::Result<Self> {
         let texts = &all.task;
-        let kind = kind_texts(mail, texts);
+        let kind = match mail.kind {
+            MailKind::Asked => &texts.asked,
+            MailKind::Reminder => &texts.reminder,
+            MailKind::Due => &texts.due,
+            MailKind::Decided if mail.is_approved => &texts.approved,
+            MailKind::Decided => &texts.rejected,
+            MailKind::Cancelled => &texts.cancelled,
+        };
         let title = one_line(&mail.title, TITLE_IN_SUBJECT);
         let is_ended = matches!(mail.kind, MailKind::Decided | MailKind::Cancelled);
         let confirm = (!is_ended).then_some(texts.confirm);
@@ -119,17 +126,6 @@ impl Email {
             ..Content::default()
         };
         content.render(all.language)
-    }
-}
-
-fn kind_texts<'a>(mail: &TaskMail, texts: &'a TaskTexts) -> &'a KindTexts {
-    match mail.kind {
-        MailKind::Asked => &texts.asked,
-        MailKind::Reminder => &texts.reminder,
-        MailKind::Due => &texts.due,
-        MailKind::Decided if mail.is_approved => &texts.approved,
-        MailKind::Decided => &texts.rejected,
-        MailKind::Cancelled => &texts.cancelled,
     }
 }
 
