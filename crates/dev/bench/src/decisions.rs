@@ -6,13 +6,12 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, ensure};
 use serde_json::{Value, json};
 
-use crate::context::Context;
+use crate::context::{Context, DatabaseState};
 use crate::http::connection::request;
 use crate::http::load::{Call, Pace, send};
 use crate::http::receiver::{Behaviour, Receiver};
 use crate::report::{self, Figures, Spread, per_second};
-use crate::system::database::DatabaseState;
-use crate::system::usage::Usage;
+use crate::usage::Usage;
 
 /// The run fails if webhooks are missing and none arrives for this time. A killed worker's leases end sooner.
 const MAX_SILENCE: Duration = Duration::from_secs(90);
@@ -57,7 +56,7 @@ pub(crate) async fn prepare(
     // No other webhook of this run has these numbers.
     let seqs = context.next_seq..context.next_seq + u64::try_from(tasks * webhooks)?;
     context.next_seq = seqs.end;
-    let (gateway, user) = (context.system.gateway, &context.user);
+    let (gateway, user) = (context.gateway, &context.user);
     let token = Some(user.token.as_str());
     let task = json!({
         "title": "Buy a chair",
@@ -101,7 +100,7 @@ pub(crate) async fn approve(
         let path = format!("/people-task/tasks/{id}/approve");
         request("PUT", &path, token, None)
     });
-    send(context.system.gateway, &requests.collect::<Vec<_>>(), pace).await
+    send(context.gateway, &requests.collect::<Vec<_>>(), pace).await
 }
 
 /// Approves all tasks, and waits until every webhook has arrived and no more follow.
@@ -144,8 +143,8 @@ pub(crate) async fn finish(
 
 /// Reads the use of all processes and the state of the database.
 pub(crate) async fn measure(context: &Context) -> anyhow::Result<(Usage, DatabaseState)> {
-    let state = context.system.database.state().await?;
-    Ok((context.system.usage(), state))
+    let state = context.database_state().await?;
+    Ok((context.usage(), state))
 }
 
 async fn wait_for_arrivals(tasks: &Tasks, receiver: &Receiver) -> anyhow::Result<()> {
@@ -173,8 +172,8 @@ async fn wait_until_settled(context: &Context) -> anyhow::Result<(Usage, Databas
     let end = Instant::now() + SETTLE_LIMIT;
     loop {
         // Before the query, which takes processor time, too.
-        let usage = context.system.usage();
-        let state = context.system.database.state().await?;
+        let usage = context.usage();
+        let state = context.database_state().await?;
         if state.waiting == 0 {
             return Ok((usage, state));
         }
@@ -229,7 +228,7 @@ impl Decided {
 /// Removes what earlier scenarios left, starts a new worker, and decides some tasks, so that connections are open and
 /// statements planned.
 pub(crate) async fn start_afresh(context: &mut Context) -> anyhow::Result<()> {
-    context.system.reset().await?;
+    context.reset().await?;
     warm_up(context).await
 }
 

@@ -22,7 +22,8 @@ mod http {
 mod proxies;
 mod report;
 mod scenarios;
-mod system;
+mod tables;
+mod usage;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -39,7 +40,6 @@ use rig::{outln, paint};
 use crate::context::Context;
 use crate::report::{Figures, Report, plots, table};
 use crate::scenarios::Scenario;
-use crate::system::System;
 
 const INTERRUPT_POLL: Duration = Duration::from_millis(100);
 
@@ -146,13 +146,13 @@ fn measure(workspace: &Workspace, arguments: &Arguments) -> anyhow::Result<Outco
     if arguments.scenarios().contains(&Scenario::Gateway) {
         packages::ensure(&[Need::HaProxy, Need::Nginx], &say)?;
     }
-    let system = System::launch(workspace)?;
+    let mut context = Context::start(workspace, arguments.quick)?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
     let outcome = runtime.block_on(async {
         tokio::select! {
-            outcome = measure_all(arguments, system) => outcome,
+            outcome = measure_all(arguments, &mut context) => outcome,
             error = interrupted() => Err(error),
         }
     });
@@ -170,8 +170,7 @@ async fn interrupted() -> anyhow::Error {
     }
 }
 
-async fn measure_all(arguments: &Arguments, system: System) -> anyhow::Result<Outcome> {
-    let mut context = Context::new(system, arguments.quick)?;
+async fn measure_all(arguments: &Arguments, context: &mut Context) -> anyhow::Result<Outcome> {
     let (mut all, mut points, mut failed) = (Vec::new(), Vec::new(), Vec::new());
     for scenario in arguments.scenarios() {
         let name = scenario.name();
@@ -180,7 +179,7 @@ async fn measure_all(arguments: &Arguments, system: System) -> anyhow::Result<Ou
             scenario: name.clone(),
             ..Figures::default()
         };
-        if let Err(error) = scenario.run(&mut context, &mut figures).await {
+        if let Err(error) = scenario.run(context, &mut figures).await {
             let failure = format!("{name}: {error:#}");
             say(&failure);
             failed.push(failure);
@@ -191,7 +190,7 @@ async fn measure_all(arguments: &Arguments, system: System) -> anyhow::Result<Ou
     }
     let report = Report {
         command: arguments.command(),
-        environment: environment::describe(&context).await?,
+        environment: environment::describe(context).await?,
         figures: all,
         points,
     };

@@ -11,7 +11,7 @@ use anyhow::Context as _;
 use serde::{Deserialize, Serialize};
 
 use crate::http::load::Call;
-use crate::system::usage::Usage;
+use crate::usage::Usage;
 
 /// All that a run measured.
 #[derive(Debug, Clone, Serialize, Deserialize)]

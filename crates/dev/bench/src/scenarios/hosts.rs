@@ -3,13 +3,12 @@
 use std::net::Ipv4Addr;
 use std::time::Duration;
 
-use crate::context::Context;
+use crate::context::{Context, SECOND_WORKER};
 use crate::decisions::{Decided, approve, burst, decide, prepare, start_afresh, warm_up};
 use crate::http::load::Pace;
 use crate::http::receiver::{Behaviour, Receiver};
 use crate::report::{Figures, Limit};
 use crate::scenarios::deliveries::{RATE, measure_steady};
-use crate::system::SECOND_WORKER;
 
 const WEBHOOKS: usize = 10;
 const HANGING: u8 = 60;
@@ -38,7 +37,7 @@ pub(super) async fn slow_receivers(
     approve(context, &tasks, Pace::FULL).await?;
     let beside = measure_healthy(context).await?;
     // Nothing waits any more for the hosts that are about to disappear.
-    context.system.reset().await?;
+    context.reset().await?;
     let limit = [Limit::new("without them", alone.delivered())];
     let name = format!("webhooks of a healthy host beside {HANGING} that hang");
     figures.add_beside(name, beside.delivered(), "/s", &limit);
@@ -77,7 +76,7 @@ pub(super) async fn dead_host(context: &mut Context, figures: &mut Figures) -> a
     figures.add_beside(name, waiting, unit, &limit);
     beside.add_repeated(figures);
     // Nothing waits any more for the dead host.
-    context.system.reset().await
+    context.reset().await
 }
 
 /// The processor time of Postgres while 20 decisions a second were made.
@@ -88,9 +87,9 @@ fn postgres(decided: &Decided) -> f64 {
 
 async fn postgres_idle(context: &Context) -> f64 {
     let time = Duration::from_secs(context.pick(10, 3));
-    let before = context.system.usage();
+    let before = context.usage();
     tokio::time::sleep(time).await;
-    let used = context.system.usage().cpu_of("postgres", &before);
+    let used = context.usage().cpu_of("postgres", &before);
     used / time.as_secs_f64() * 100.0
 }
 
@@ -102,10 +101,10 @@ pub(super) async fn two_workers(
     start_afresh(context).await?;
     let one = measure_slow(context).await?;
     start_afresh(context).await?;
-    context.system.rig.start_process(SECOND_WORKER)?;
+    context.rig.start_process(SECOND_WORKER)?;
     warm_up(context).await?;
     let two = measure_slow(context).await?;
-    context.system.stop(SECOND_WORKER)?;
+    context.stop(SECOND_WORKER)?;
     let most = f64::from(SLOW) * IN_FLIGHT / PAUSE.as_secs_f64();
     let receivers = Limit::new("16 at a time to each host", most);
     let limits = [receivers.clone()];

@@ -2,12 +2,11 @@
 
 use std::time::Duration;
 
-use crate::context::Context;
+use crate::context::{Context, ENGINE, REST};
 use crate::decisions::{burst, start_afresh};
 use crate::http::load::Pace;
 use crate::report::Figures;
-use crate::system::usage::{CLIENT, MEBIBYTE};
-use crate::system::{ENGINE, REST};
+use crate::usage::{CLIENT, MEBIBYTE};
 
 /// Measures the start, then after decisions.
 pub(crate) async fn run(context: &mut Context, figures: &mut Figures) -> anyhow::Result<()> {
@@ -24,9 +23,9 @@ pub(crate) async fn run(context: &mut Context, figures: &mut Figures) -> anyhow:
 async fn observe(context: &Context, figures: &mut Figures, when: &str) {
     // Long enough that work which is repeated every few seconds counts as often as it should.
     let time = Duration::from_secs(context.pick(30, 10));
-    let before = context.system.usage();
+    let before = context.usage();
     tokio::time::sleep(time).await;
-    let after = context.system.usage();
+    let after = context.usage();
     let cpu = after.cpu_since(&before);
     let share = |cpu: f64| cpu / time.as_secs_f64() * 100.0;
     // Neither the client nor the flow engine is a part of the system.

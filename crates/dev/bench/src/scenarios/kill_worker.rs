@@ -2,12 +2,11 @@
 
 use std::time::{Duration, Instant};
 
-use crate::context::Context;
+use crate::context::{Context, SECOND_WORKER, WORKER};
 use crate::decisions::{Decided, approve, finish, measure, prepare, start_afresh, warm_up};
 use crate::http::load::Pace;
 use crate::http::receiver::{Behaviour, Receiver};
 use crate::report::Figures;
-use crate::system::{SECOND_WORKER, System, WORKER};
 
 /// Long enough that the killed worker has requests in flight.
 const PAUSE: Duration = Duration::from_millis(10);
@@ -46,7 +45,7 @@ struct Pauses {
 
 async fn kill_once(context: &mut Context) -> anyhow::Result<Pauses> {
     start_afresh(context).await?;
-    context.system.rig.start_process(SECOND_WORKER)?;
+    context.rig.start_process(SECOND_WORKER)?;
     warm_up(context).await?;
     let receiver = Receiver::start(0, 1, Behaviour::RespondAfter(PAUSE))?;
     let count = context.pick(4_000, 2_000);
@@ -55,14 +54,14 @@ async fn kill_once(context: &mut Context) -> anyhow::Result<Pauses> {
     let before = measure(context).await?;
     let (calls, killed) = tokio::try_join!(
         approve(context, &tasks, Pace::FULL),
-        kill_after(&context.system, &receiver, count / 4)
+        kill_after(context, &receiver, count / 4)
     )?;
     let decided = finish(context, &tasks, &receiver, before, calls).await?;
     Ok(pauses(&decided, killed, count))
 }
 
 async fn kill_after(
-    system: &System,
+    context: &Context,
     receiver: &Receiver,
     arrivals: usize,
 ) -> anyhow::Result<Instant> {
@@ -71,7 +70,7 @@ async fn kill_after(
     while receiver.arrivals().first.len() < arrivals && Instant::now() < limit {
         tokio::time::sleep(Duration::from_millis(1)).await;
     }
-    system.rig.process(WORKER)?.kill_now();
+    context.rig.process(WORKER)?.kill_now();
     Ok(Instant::now())
 }
 

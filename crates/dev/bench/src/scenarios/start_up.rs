@@ -6,14 +6,13 @@ use std::time::{Duration, Instant};
 use anyhow::anyhow;
 use serde_json::json;
 
-use crate::context::Context;
+use crate::context::{Context, PROCESSES, REST};
 use crate::decisions::burst;
 use crate::http::connection::request;
 use crate::http::load::{Pace, send};
 use crate::report::{Figures, Plot, Spread};
-use crate::system::tables::Roles;
-use crate::system::usage::{MEBIBYTE, Memory, memory_of, memory_sum};
-use crate::system::{PROCESSES, REST};
+use crate::tables::Roles;
+use crate::usage::{MEBIBYTE, Memory, memory_of, memory_sum};
 
 /// Tasks whose descriptions are as long as they may be. All together have 20 MB, so a page is as long as it may be.
 const TASKS: usize = 1_000;
@@ -33,7 +32,7 @@ pub(crate) async fn run(context: &mut Context, figures: &mut Figures) -> anyhow:
     added.await?;
     measure_starts(context, figures).await?;
     tokio::time::sleep(REST).await;
-    let processes = context.system.processes();
+    let processes = context.processes();
     add_memory(figures, "just started", &memory_of(&processes));
     let rest = Duration::from_secs(context.pick(60, 10));
     let work = async {
@@ -48,7 +47,7 @@ pub(crate) async fn run(context: &mut Context, figures: &mut Figures) -> anyhow:
     figures.add("a list of the load: size", size, "MiB");
     let name = format!("{} s after a load", rest.as_secs());
     add_memory(figures, &name, &memory_of(&processes));
-    context.system.reset().await
+    context.reset().await
 }
 
 /// Starts the processes in the order of their dependencies, each when the one before it is ready.
@@ -56,10 +55,10 @@ async fn measure_starts(context: &mut Context, figures: &mut Figures) -> anyhow:
     let mut times: BTreeMap<&str, Vec<Duration>> = BTreeMap::new();
     for _ in 0..context.pick(5, 2) {
         for name in PROCESSES.iter().rev() {
-            context.system.stop(name)?;
+            context.stop(name)?;
         }
         for name in PROCESSES {
-            let time = context.system.rig.start_process(name)?;
+            let time = context.rig.start_process(name)?;
             times.entry(name).or_default().push(time);
         }
     }
@@ -83,7 +82,7 @@ fn add_memory(figures: &mut Figures, when: &str, memory: &BTreeMap<String, Memor
 
 /// Asks for long lists, floods the gateway, and gives each worker something to do. Returns the size of a list in MiB.
 async fn load(context: &mut Context) -> anyhow::Result<f64> {
-    let gateway = context.system.gateway;
+    let gateway = context.gateway;
     let token = Some(context.user.token.clone());
     let size = ask_for_lists(context).await?;
     let user = request("GET", "/user", token.as_deref(), None);
@@ -98,13 +97,13 @@ async fn load(context: &mut Context) -> anyhow::Result<f64> {
 /// Asks for the longest pages as two users at the same time, because each may have one at a time. Returns the size of a
 /// page in MiB.
 async fn ask_for_lists(context: &Context) -> anyhow::Result<f64> {
-    let admin = context.system.rig.sign_in_admin()?.token;
+    let admin = context.rig.sign_in_admin()?.token;
     let count = context.pick(50, 10);
     let path = "/people-task/tasks?limit=1000";
     let own = vec![request("GET", path, Some(&context.user.token), None); count];
     let path = format!("{path}&role=any");
     let all = vec![request("GET", &path, Some(&admin), None); count];
-    let gateway = context.system.gateway;
+    let gateway = context.gateway;
     let (own, _) = tokio::try_join!(send(gateway, &own, LISTS), send(gateway, &all, LISTS))?;
     Ok(own.first().map_or(0, |call| call.body.len()) as f64 / MEBIBYTE)
 }
@@ -120,13 +119,13 @@ fn forgotten_passwords(count: usize) -> Vec<Vec<u8>> {
 
 /// Starts deletions, which end while the processes rest.
 async fn delete_users(context: &mut Context) -> anyhow::Result<()> {
-    let admin = context.system.rig.sign_in_admin()?.token;
+    let admin = context.rig.sign_in_admin()?.token;
     let mut requests = Vec::new();
     for _ in 0..DELETED {
         let path = format!("/users/{}", context.sign_up()?.id);
         requests.push(request("DELETE", &path, Some(&admin), None));
     }
-    let sent = send(context.system.gateway, &requests, Pace::FULL).await;
+    let sent = send(context.gateway, &requests, Pace::FULL).await;
     sent.map(drop)
 }
 

@@ -130,7 +130,7 @@ fn large_task(attacker: &Person) -> Value {
 
 /// Creates the tasks that the signed-in attacker lists.
 pub(super) fn prepare(context: &Context, attacker: &Person) -> anyhow::Result<()> {
-    let client = context.system.rig.client();
+    let client = context.rig.client();
     for _ in 0..LARGE_TASKS {
         client.post(TASKS, &attacker.token, large_task(attacker))?;
     }
