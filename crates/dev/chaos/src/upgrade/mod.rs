@@ -8,7 +8,6 @@
 //! The load balancers do what a Service of Kubernetes does: a new connection goes to the next replica that was ready
 //! when it was last asked, and open connections stay where they are. Nothing repeats a call.
 
-mod balancer;
 mod earlier;
 mod fleet;
 mod load;
