@@ -16,10 +16,9 @@ use rig::stack_file::Admin;
 use rig::sync::lock;
 use serde_json::{Value, json};
 
+use crate::callers::{OneShotClient, TestUser};
 use crate::history::{CallOutcome, Finding, Violation};
-use crate::one_shot_client::OneShotClient;
 use crate::schedule::CALM;
-use crate::test_user::TestUser;
 
 const INTERVAL: Duration = Duration::from_secs(4);
 const MAX_ACCOUNTS: u32 = 200;

@@ -11,8 +11,8 @@ use rig::receiver::key_of;
 use rig::sync::{join, lock};
 use serde_json::Value;
 
+use crate::callers::TestUser;
 use crate::history::{CallOutcome, Decision, History, Hook, Task};
-use crate::test_user::TestUser;
 
 /// Between two reads of unsettled tasks.
 const POLL_INTERVAL: Duration = Duration::from_millis(500);

@@ -11,18 +11,17 @@ use rig::sync::{join, lock};
 use rig::workspace::Workspace;
 
 use crate::account_workload::{AccountWorkload, Recipients};
+use crate::callers::{OneShotClient, TestUser};
 use crate::checker::{self, Times};
 use crate::databases::FailoverResults;
 use crate::fault_injector::FaultInjector;
 use crate::history::{Finding, History, Task, Violation};
-use crate::one_shot_client::OneShotClient;
 use crate::receiver::{self, Receiver};
 use crate::report::Report;
 use crate::signature::Keys;
 use crate::system::System;
 use crate::task_workload::{self, LoadProfile, TaskWorkload};
-use crate::test_user::TestUser;
-use crate::{Arguments, creations, final_state, schedule, settings};
+use crate::{Arguments, final_state, schedule, settings};
 
 const SUPERVISION_INTERVAL: Duration = Duration::from_millis(250);
 /// The first fault does not affect deliveries of decisions that were made this long before it.
@@ -145,7 +144,7 @@ impl Run<'_> {
         let mut result = checker::check(&tasks, &states, &arrivals, times);
         let mut failovers = self.check_failovers(&tasks, &[creator, approver, admin]);
         let findings = &mut result.findings;
-        findings.extend(creations::check(self.history, self.gateway, creator)?);
+        findings.extend(workload.check_creations(self.gateway)?);
         findings.append(&mut accounts.findings);
         findings.append(&mut failovers.findings);
         findings.extend(Finding::of_run(Violation::Panic, self.system.rig.panics()?));

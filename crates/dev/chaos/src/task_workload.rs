@@ -1,5 +1,8 @@
-//! Callers that create tasks, register webhooks and make decisions, without retries.
+//! Callers that create tasks, register webhooks and make decisions, without retries. Only a creation is repeated while its
+//! outcome is unknown, with the same `Idempotency-Key`. Whatever was killed meanwhile, there must be one task for a key, and
+//! the answer must stay the same.
 
+use std::collections::HashMap;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -7,20 +10,29 @@ use std::time::{Duration, Instant};
 
 use chrono::{DateTime, SubsecRound as _, Utc};
 use rand::{RngExt as _, rngs::StdRng, seq::IndexedRandom as _};
-use rig::{client::Call, interrupt, sync::lock};
+use rig::client::{Call, Client};
+use rig::interrupt;
+use rig::sync::lock;
 use serde_json::{Value, json};
 
-use crate::history::{CallOutcome, Decision, History, Hook, Task};
-use crate::one_shot_client::OneShotClient;
+use crate::callers::{OneShotClient, TestUser};
+use crate::history::{CallOutcome, Creation, Decision, Finding, History, Hook, Task, Violation};
 use crate::receiver::{Behaviour, Receiver};
+use crate::rng;
 use crate::signature::secret_of;
-use crate::test_user::TestUser;
-use crate::{creations, rng};
 
+const PATH: &str = "/people-task/tasks";
 /// Concurrent callers. While all of them wait for responses, the load is lower than requested.
 pub(crate) const CALLERS: usize = 64;
 /// The maximum number of tasks in a run, because all of them are kept in memory.
 const MAX_TASKS: u64 = 50_000;
+/// How long a creation is repeated.
+const CREATION_LIMIT: Duration = Duration::from_secs(30);
+const CREATION_PAUSE: Duration = Duration::from_millis(300);
+/// How many creations are repeated at the end.
+const REPEATED: usize = 200;
+/// Tasks of a page of the list.
+const PAGE: usize = 500;
 const MAX_DECISION_DELAY: Duration = Duration::from_secs(2);
 /// The percentage of tasks that two callers decide at the same time.
 const RACE_PERCENT: u32 = 10;
@@ -123,8 +135,7 @@ impl<'run> TaskWorkload<'run> {
             "decisionBy": due.map(|due| due.to_rfc3339()),
         }));
         let key = format!("{}-{number}", self.profile.seed);
-        let created = creations::create(self.client, &self.creator, key, request);
-        let (id, creation) = match created {
+        let (id, creation) = match self.create(key, request) {
             Ok(created) => created,
             Err(outcome) => return lock(&self.history.uncreated).push(outcome),
         };
@@ -144,6 +155,36 @@ impl<'run> TaskWorkload<'run> {
             hooks,
             decisions,
         });
+    }
+
+    /// Creates a task. Returns its id, or the last outcome.
+    fn create(&self, key: String, request: Value) -> Result<(String, Creation), CallOutcome> {
+        let end = Instant::now() + CREATION_LIMIT;
+        let in_use = CallOutcome::Unexpected("409 idempotency-key-in-use".to_owned());
+        loop {
+            let call = creation_call(&key, &request);
+            let (outcome, body) = self.creator.call(self.client, call);
+            let is_unknown = outcome == CallOutcome::Unknown || outcome == in_use;
+            if is_unknown && Instant::now() <= end {
+                thread::sleep(CREATION_PAUSE);
+                continue;
+            }
+            let field = |name: &str| body.get(name).and_then(Value::as_str).map(str::to_owned);
+            return match (outcome, field("id"), field("approverSecret")) {
+                (CallOutcome::Succeeded, Some(id), Some(secret)) => {
+                    let creation = Creation {
+                        key,
+                        request,
+                        secret,
+                    };
+                    Ok((id, creation))
+                }
+                (CallOutcome::Succeeded, ..) => Err(CallOutcome::Unexpected(
+                    "200 without id and secret".to_owned(),
+                )),
+                (other, ..) => Err(other),
+            };
+        }
     }
 
     fn register(
@@ -177,7 +218,7 @@ impl<'run> TaskWorkload<'run> {
             verbs.reverse();
         }
         let [first, second] = verbs.map(|(verb, requested)| {
-            let path = format!("/people-task/tasks/{task}/{verb}");
+            let path = format!("{PATH}/{task}/{verb}");
             let (path, user) = match rng.random_range(0..3) {
                 0 => (format!("{path}?secret={secret}"), None),
                 1 => (path, Some(&self.approver)),
@@ -213,6 +254,41 @@ impl<'run> TaskWorkload<'run> {
             decisions
         })
     }
+
+    /// Looks for unexpected answers to creations, repeats creations, and looks for tasks that were created twice. Every
+    /// task has a title of its own.
+    pub(crate) fn check_creations(&self, gateway: &str) -> anyhow::Result<Vec<Finding>> {
+        let client = Client::new(gateway);
+        let token = self.creator.token();
+        let uncreated = lock(&self.history.uncreated);
+        let unexpected = uncreated.iter().filter_map(CallOutcome::unexpected);
+        let unexpected = unexpected.map(|response| format!("creating a task: {response}"));
+        let findings = Finding::of_run(Violation::UnexpectedResponse, unexpected);
+        let mut findings: Vec<_> = findings.collect();
+        for task in lock(&self.history.tasks).iter().rev().take(REPEATED) {
+            let creation = &task.creation;
+            let again = creation_call(&creation.key, &creation.request).token(&token);
+            let answer = client.call(&again)?.expect(200)?;
+            let secret = answer.text("/approverSecret")?;
+            if answer.text("/id")? != task.id || secret != creation.secret {
+                let what = "was created again by a repeat of its request";
+                findings.push(Finding::new(Violation::Lost, &task.id, what));
+            }
+        }
+        for (title, count) in count_titles(&client, &token)? {
+            if count > 1 {
+                let what = format!("{title:?} was created {count} times");
+                findings.push(Finding::new(Violation::Phantom, "-", what));
+            }
+        }
+        Ok(findings)
+    }
+}
+
+/// The call that creates a task, or that asks for the answer again.
+fn creation_call(key: &str, request: &Value) -> Call<'static> {
+    let call = Call::new("POST", PATH).body(request.clone());
+    call.header("Idempotency-Key", key.to_owned())
 }
 
 fn without_null(mut body: Value) -> Value {
@@ -220,6 +296,26 @@ fn without_null(mut body: Value) -> Value {
         members.retain(|_, value| !value.is_null());
     }
     body
+}
+
+/// How many tasks of the creator have each title.
+fn count_titles(client: &Client, token: &str) -> anyhow::Result<HashMap<String, usize>> {
+    let mut titles = HashMap::new();
+    for offset in (0..).step_by(PAGE) {
+        let path = format!("{PATH}?role=creator&sort=created:1&limit={PAGE}&offset={offset}");
+        let list = client.get(&path, token)?.body;
+        let tasks = list.as_array().map(Vec::as_slice).unwrap_or_default();
+        for task in tasks {
+            let title = task.get("title").and_then(Value::as_str);
+            *titles
+                .entry(title.unwrap_or_default().to_owned())
+                .or_default() += 1;
+        }
+        if tasks.is_empty() {
+            break;
+        }
+    }
+    Ok(titles)
 }
 
 #[cfg(test)]

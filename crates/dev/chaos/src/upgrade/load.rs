@@ -8,8 +8,8 @@ use rig::client::{Call, Client, Person};
 use rig::interrupt;
 use serde_json::json;
 
+use crate::callers::{OneShotClient, Statistics};
 use crate::history::History;
-use crate::one_shot_client::{OneShotClient, Statistics};
 use crate::receiver::{Behaviour, Receiver};
 use crate::signature::Keys;
 use crate::task_workload::{LoadProfile, TaskWorkload};

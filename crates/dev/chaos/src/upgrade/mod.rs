@@ -26,10 +26,10 @@ use rig::{interrupt, outln, paint, programs};
 
 use self::fleet::{Fleet, Version};
 use self::load::{Load, Phase};
+use crate::callers::TestUser;
 use crate::checker::{self, CheckResult, Times};
 use crate::history::{Finding, Violation};
 use crate::task_workload::LoadProfile;
-use crate::test_user::TestUser;
 use crate::{final_state, settings};
 
 /// How long the system serves in the earlier version before anything changes.
