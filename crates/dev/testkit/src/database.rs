@@ -3,7 +3,7 @@ use std::time::{Duration, UNIX_EPOCH};
 use diesel::sql_types::Text;
 use diesel::{Connection as _, PgConnection, QueryableByName, RunQueryDsl as _};
 use diesel_migrations::{EmbeddedMigrations, MigrationHarness as _};
-use local_stack::{Roles, backup, bootstrap};
+use local_stack::{Roles, bootstrap, client};
 use values::Secret;
 
 use crate::servers::servers;
@@ -99,12 +99,12 @@ impl TestDatabase {
 
     /// Returns a dump of all schemas.
     pub fn dump(&self) -> Vec<u8> {
-        backup::dump(&self.admin_url()).unwrap()
+        client::dump(&self.admin_url()).unwrap()
     }
 
     /// Restores a dump into this database, with more options of `pg_restore`.
     pub fn restore(&self, dump: &[u8], options: &[&str]) {
-        backup::restore(&self.admin_url(), dump, options).unwrap();
+        client::restore(&self.admin_url(), dump, options).unwrap();
     }
 
     fn admin_url(&self) -> String {

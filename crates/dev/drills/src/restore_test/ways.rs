@@ -4,10 +4,9 @@ use std::process::Command;
 
 use anyhow::Context;
 use clap::ValueEnum;
-use local_stack::backup;
 use local_stack::bootstrap::{self, Roles};
 use local_stack::process::output_of;
-use local_stack::{Postgres, Stop, database_name, with_database};
+use local_stack::{Postgres, Stop, client, database_name, with_database};
 use rig::{instance, system::System};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -37,7 +36,7 @@ impl Way {
     /// Takes a backup. Returns a dump, or nothing if it is a copy that the server keeps.
     pub(super) fn back_up(self, system: &System) -> anyhow::Result<Vec<u8>> {
         if !matches!(self, Self::PointInTime | Self::CopiedDisk) {
-            return backup::dump(&system.backing.admin_url);
+            return client::dump(&system.backing.admin_url);
         }
         let postgres = &system.servers()?.postgres;
         while_stopped(postgres, || postgres.copy_files())?;
@@ -49,11 +48,11 @@ impl Way {
         let postgres = &system.servers()?.postgres;
         let passwords = system.servers()?.description().postgres.passwords;
         match self {
-            Self::SameDatabase => backup::restore(admin_url, dump, &["--clean", "--if-exists"]),
+            Self::SameDatabase => client::restore(admin_url, dump, &["--clean", "--if-exists"]),
             Self::UsersOnly => {
                 bootstrap::execute(admin_url, "DROP SCHEMA users CASCADE;")?;
                 bootstrap::run(admin_url, &passwords)?;
-                backup::restore(admin_url, dump, &["--schema=users"])
+                client::restore(admin_url, dump, &["--schema=users"])
             }
             Self::NewDatabase => {
                 rename_database(admin_url)?;
@@ -95,7 +94,7 @@ fn rename_database(admin_url: &str) -> anyhow::Result<()> {
 
 fn restore_into_new(admin_url: &str, passwords: &Roles, dump: &[u8]) -> anyhow::Result<()> {
     bootstrap::run(admin_url, passwords)?;
-    backup::restore(admin_url, dump, &["--clean", "--if-exists"])
+    client::restore(admin_url, dump, &["--clean", "--if-exists"])
 }
 
 /// Runs the command of the user service in its environment.
