@@ -26,7 +26,6 @@ const MAX_ACCOUNTS: u32 = 200;
 /// Creates accounts and remembers the outcomes.
 pub(crate) struct AccountWorkload<'run> {
     client: &'run OneShotClient<'run>,
-    gateway: &'run str,
     recipients: &'run Recipients,
     pub(crate) admin: TestUser,
     accounts: Mutex<Vec<Account>>,
@@ -62,15 +61,14 @@ impl<'run> AccountWorkload<'run> {
     /// Signs the administrator in, with retries.
     pub(crate) fn new(
         client: &'run OneShotClient<'run>,
-        gateway: &'run str,
         admin: &Admin,
         recipients: &'run Recipients,
     ) -> anyhow::Result<Self> {
+        let sign_in = || client.repeating.sign_in(&admin.username, &admin.password);
         Ok(Self {
             client,
-            gateway,
             recipients,
-            admin: TestUser::sign_in(gateway, &admin.username, &admin.password)?,
+            admin: TestUser::new(sign_in)?,
             accounts: Mutex::default(),
             results: Mutex::default(),
         })
@@ -152,10 +150,10 @@ impl<'run> AccountWorkload<'run> {
 
     /// Compares the outcomes with the state of the accounts. Waits until `end` for deletions and codes.
     pub(crate) fn check(&self, end: Instant) -> anyhow::Result<AccountResults> {
-        self.admin.sign_in_again(self.gateway)?;
+        self.admin.sign_in_again(self.client)?;
         let mut check = Check {
             workload: self,
-            client: Client::new(self.gateway),
+            client: &self.client.repeating,
             end,
             results: std::mem::take(&mut *lock(&self.results)),
         };
@@ -179,7 +177,7 @@ impl<'run> AccountWorkload<'run> {
 /// Compares one account after the other with its outcomes. A check returns what is wrong.
 struct Check<'run> {
     workload: &'run AccountWorkload<'run>,
-    client: Client,
+    client: &'run Client,
     end: Instant,
     results: AccountResults,
 }

@@ -26,6 +26,8 @@ const NOTICE_LIMIT: Duration = Duration::from_secs(10);
 /// Spreads calls over the gateways.
 pub(crate) struct OneShotClient<'run> {
     gateways: Vec<Client>,
+    /// Calls the first gateway, and repeats calls: before and after the load.
+    pub(crate) repeating: Client,
     next: AtomicUsize,
     /// Whether nothing explains a call without a response.
     is_calm: AtomicBool,
@@ -52,6 +54,7 @@ impl<'run> OneShotClient<'run> {
         let client = |url: &String| Client::with_timeout(url, TIMEOUT);
         Self {
             gateways: gateways.iter().map(client).collect(),
+            repeating: Client::new(gateways.first().map_or("", String::as_str)),
             next: AtomicUsize::new(0),
             is_calm: AtomicBool::new(true),
             failovers,
@@ -150,19 +153,10 @@ pub(crate) struct TestUser {
 }
 
 impl TestUser {
-    /// Signs a user up, with retries.
-    pub(crate) fn sign_up(gateway: &str, name: &str) -> anyhow::Result<Self> {
-        Self::new(|| Client::new(gateway).sign_up_new(name))
-    }
-
-    /// Signs a user in, with retries.
-    pub(crate) fn sign_in(gateway: &str, email: &str, password: &str) -> anyhow::Result<Self> {
-        Self::new(|| Client::new(gateway).sign_in(email, password))
-    }
-
-    fn new(request: impl FnOnce() -> anyhow::Result<Person>) -> anyhow::Result<Self> {
+    /// Signs a user up or in, by a call that is repeated.
+    pub(crate) fn new(sign: impl FnOnce() -> anyhow::Result<Person>) -> anyhow::Result<Self> {
         let requested = Instant::now();
-        let person = request()?;
+        let person = sign()?;
         Ok(Self {
             email: person.email,
             password: person.password,
@@ -171,9 +165,10 @@ impl TestUser {
     }
 
     /// Signs in for another token, with retries.
-    pub(crate) fn sign_in_again(&self, gateway: &str) -> anyhow::Result<()> {
-        let again = Self::sign_in(gateway, &self.email, &self.password)?;
-        lock(&self.tokens).append(&mut lock(&again.tokens));
+    pub(crate) fn sign_in_again(&self, client: &OneShotClient<'_>) -> anyhow::Result<()> {
+        let requested = Instant::now();
+        let again = client.repeating.sign_in(&self.email, &self.password)?;
+        lock(&self.tokens).push((again.token, requested));
         Ok(())
     }
 

@@ -49,7 +49,6 @@ pub(crate) fn run(
         arguments,
         seed,
         system: &system,
-        gateway: &system.rig.gateway,
         receivers: receivers.collect::<anyhow::Result<_>>()?,
         recipients: &recipients,
         history: &history,
@@ -77,7 +76,6 @@ struct Run<'run> {
     arguments: &'run Arguments,
     seed: u64,
     system: &'run System,
-    gateway: &'run str,
     receivers: Vec<Receiver>,
     recipients: &'run Recipients,
     history: &'run History,
@@ -91,12 +89,12 @@ impl Run<'_> {
             rate: task_workload::limit_rate(self.arguments.rate, duration),
             with_due: true,
         };
-        let (system, gateway) = (self.system, self.gateway);
+        let system = self.system;
         let client = OneShotClient::new(&system.gateways, Some(&system.databases.failovers));
-        let tasks = TaskWorkload::new(profile, &client, gateway, &self.receivers, self.history)?;
+        let tasks = TaskWorkload::new(profile, &client, &self.receivers, self.history)?;
         let faults = FaultInjector::plan(system, &self.receivers, self.seed, duration)?;
         let admin = &system.rig.admin;
-        let accounts = AccountWorkload::new(&client, gateway, admin, self.recipients)?;
+        let accounts = AccountWorkload::new(&client, admin, self.recipients)?;
         say(&format!(
             "{} tasks per second and {} faults for {} s",
             profile.rate,
@@ -130,9 +128,10 @@ impl Run<'_> {
     ) -> anyhow::Result<Report> {
         let (creator, approver) = (&workload.creator, &workload.approver);
         let tasks = lock(&self.history.tasks).clone();
-        creator.sign_in_again(self.gateway)?;
+        creator.sign_in_again(workload.client)?;
         let end = healed + settings::RECOVERY_LIMIT + settings::LONGEST_PAUSE;
-        let states = final_state::wait_settled(self.gateway, creator, self.history, &tasks, end)?;
+        let client = &workload.client.repeating;
+        let states = final_state::wait_settled(client, creator, self.history, &tasks, end)?;
         let admin = &accounts.admin;
         // Some deletions start only now. A lost delivery has used up the time until `end`.
         let mut accounts = accounts.check(end.max(Instant::now() + settings::RECOVERY_LIMIT))?;
@@ -144,7 +143,7 @@ impl Run<'_> {
         let mut result = checker::check(&tasks, &states, &arrivals, times);
         let mut failovers = self.check_failovers(&tasks, &[creator, approver, admin]);
         let findings = &mut result.findings;
-        findings.extend(workload.check_creations(self.gateway)?);
+        findings.extend(workload.check_creations()?);
         findings.append(&mut accounts.findings);
         findings.append(&mut failovers.findings);
         findings.extend(Finding::of_run(Violation::Panic, self.system.rig.panics()?));

@@ -47,7 +47,7 @@ pub(crate) struct TaskWorkload<'run> {
     /// When the next task starts.
     next: Mutex<Instant>,
     stopped: AtomicBool,
-    client: &'run OneShotClient<'run>,
+    pub(crate) client: &'run OneShotClient<'run>,
     pub(crate) creator: TestUser,
     pub(crate) approver: TestUser,
     receivers: &'run [Receiver],
@@ -76,17 +76,17 @@ impl<'run> TaskWorkload<'run> {
     pub(crate) fn new(
         profile: LoadProfile,
         client: &'run OneShotClient<'run>,
-        gateway: &str,
         receivers: &'run [Receiver],
         history: &'run History,
     ) -> anyhow::Result<Self> {
+        let sign_up = |name| TestUser::new(|| client.repeating.sign_up_new(name));
         Ok(Self {
             profile,
             next: Mutex::new(Instant::now()),
             stopped: AtomicBool::new(false),
             client,
-            creator: TestUser::sign_up(gateway, "creator")?,
-            approver: TestUser::sign_up(gateway, "approver")?,
+            creator: sign_up("creator")?,
+            approver: sign_up("approver")?,
             receivers,
             history,
         })
@@ -257,8 +257,8 @@ impl<'run> TaskWorkload<'run> {
 
     /// Looks for unexpected answers to creations, repeats creations, and looks for tasks that were created twice. Every
     /// task has a title of its own.
-    pub(crate) fn check_creations(&self, gateway: &str) -> anyhow::Result<Vec<Finding>> {
-        let client = Client::new(gateway);
+    pub(crate) fn check_creations(&self) -> anyhow::Result<Vec<Finding>> {
+        let client = &self.client.repeating;
         let token = self.creator.token();
         let uncreated = lock(&self.history.uncreated);
         let unexpected = uncreated.iter().filter_map(CallOutcome::unexpected);
@@ -275,7 +275,7 @@ impl<'run> TaskWorkload<'run> {
                 findings.push(Finding::new(Violation::Lost, &task.id, what));
             }
         }
-        for (title, count) in count_titles(&client, &token)? {
+        for (title, count) in count_titles(client, &token)? {
             if count > 1 {
                 let what = format!("{title:?} was created {count} times");
                 findings.push(Finding::new(Violation::Phantom, "-", what));

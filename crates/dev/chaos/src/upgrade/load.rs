@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use rig::client::{Call, Client, Person};
+use rig::client::{Call, Person};
 use rig::interrupt;
 use serde_json::json;
 
@@ -27,7 +27,6 @@ pub(super) struct Load {
     pub(super) keys: Keys,
     pub(super) client: OneShotClient<'static>,
     receivers: Vec<Receiver>,
-    gateway: String,
     profile: LoadProfile,
 }
 
@@ -50,7 +49,6 @@ impl Load {
             receivers,
             keys,
             client: OneShotClient::new(&[gateway.to_owned()], None),
-            gateway: gateway.to_owned(),
             profile,
         })
     }
@@ -61,9 +59,9 @@ impl Load {
         name: &str,
         work: impl FnOnce() -> anyhow::Result<()>,
     ) -> anyhow::Result<Phase> {
-        let (client, gateway, profile) = (&self.client, &self.gateway, self.profile);
-        let tasks = TaskWorkload::new(profile, client, gateway, &self.receivers, &self.history)?;
-        let gateway = Client::new(gateway);
+        let (client, profile) = (&self.client, self.profile);
+        let tasks = TaskWorkload::new(profile, client, &self.receivers, &self.history)?;
+        let gateway = &client.repeating;
         let reader = gateway.sign_up_new("reader")?;
         let task = gateway.create_task(&reader.token, "To be read", &reader.email)?;
         let reads = reads(&reader, &task);

@@ -175,15 +175,15 @@ impl Test {
     /// Waits for the remaining webhooks, and compares what callers were told with what receivers got.
     fn summarize(self) -> anyhow::Result<Summary> {
         say("waiting for the remaining webhooks");
-        let gateway = &self.fleet.system.gateway;
+        let client = &self.load.client.repeating;
         let history = &self.load.history;
         let tasks = lock(&history.tasks).clone();
         let healed = Instant::now();
         let admin = &self.fleet.system.admin;
         // The administrator may read every task, also those of users whose tokens are no longer valid.
-        let admin = TestUser::sign_in(gateway, &admin.username, &admin.password)?;
+        let admin = TestUser::new(|| client.sign_in(&admin.username, &admin.password))?;
         let end = healed + settings::RECOVERY_LIMIT;
-        let states = final_state::wait_settled(gateway, &admin, history, &tasks, end)?;
+        let states = final_state::wait_settled(client, &admin, history, &tasks, end)?;
         let times = Times {
             calm_until: healed,
             healed,
