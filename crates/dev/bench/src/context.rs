@@ -18,7 +18,6 @@ use crate::report::{self, Limit};
 use crate::tables::{self, Roles};
 use crate::usage::Usage;
 
-/// The process that delivers webhooks.
 pub(crate) const WORKER: &str = "webhook-worker";
 /// Another one, which only some scenarios start.
 pub(crate) const SECOND_WORKER: &str = "webhook-worker-2";
@@ -52,7 +51,6 @@ const SAMPLE: usize = 4;
 /// How many then show it.
 const SAMPLES: usize = 1_000;
 
-/// The system and a user of it.
 pub(crate) struct Context {
     pub(crate) rig: System,
     pub(crate) gateway: SocketAddr,
@@ -103,12 +101,10 @@ impl Context {
         if self.quick { quick } else { full }
     }
 
-    /// Creates another user.
     pub(crate) fn sign_up(&self) -> anyhow::Result<Person> {
         self.rig.client().sign_up_new("bench")
     }
 
-    /// The processor time and memory of all processes.
     pub(crate) fn usage(&self) -> Usage {
         self.usage_with(&BTreeMap::new())
     }
@@ -129,7 +125,6 @@ impl Context {
         Usage::of(&roots)
     }
 
-    /// The processes of the system, by name.
     pub(crate) fn processes(&self) -> BTreeMap<String, i32> {
         let mut running = self.running();
         running.retain(|name, _| PROCESSES.contains(&name.as_str()));

@@ -28,19 +28,15 @@ pub(crate) struct Tasks {
     webhooks: usize,
     /// The numbers of the webhooks.
     pub(crate) seqs: Range<u64>,
-    /// The calls that created the tasks.
     pub(crate) created: Vec<Call>,
-    /// The calls that registered the webhooks.
     pub(crate) registered: Vec<Call>,
 }
 
-/// What decisions took.
 pub(crate) struct Decided {
     /// The calls in the order of the tasks.
     pub(crate) calls: Vec<Call>,
     /// When each webhook arrived, with the moment when its decision was due.
     pub(crate) deliveries: Vec<(Instant, Instant)>,
-    /// Webhooks that arrived more than once.
     pub(crate) repeated: usize,
     pub(crate) before: (Usage, DatabaseState),
     pub(crate) after: (Usage, DatabaseState),
@@ -141,7 +137,6 @@ pub(crate) async fn finish(
     })
 }
 
-/// Reads the use of all processes and the state of the database.
 pub(crate) async fn measure(context: &Context) -> anyhow::Result<(Usage, DatabaseState)> {
     let state = context.database_state().await?;
     Ok((context.usage(), state))
@@ -219,7 +214,6 @@ impl Decided {
         Spread::of(times.map(|(due, arrival)| arrival.saturating_duration_since(*due)))
     }
 
-    /// Adds how many webhooks arrived more than once.
     pub(crate) fn add_repeated(&self, figures: &mut Figures) {
         figures.add("webhooks that arrived twice", self.repeated as f64, "");
     }

@@ -80,7 +80,6 @@ impl Proxies {
         Ok(proxies)
     }
 
-    /// The processes by name.
     pub(crate) fn processes(&self) -> BTreeMap<String, i32> {
         BTreeMap::from([
             (NGINX.to_owned(), self.nginx.0.pid),
@@ -118,7 +117,6 @@ fn start(
     detached.spawn().map(EndOnDrop)
 }
 
-/// Where the origin and the proxies to it listen.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Addresses {
     /// nginx with a constant response.

@@ -23,7 +23,6 @@ use crate::schedule::CALM;
 const INTERVAL: Duration = Duration::from_secs(4);
 const MAX_ACCOUNTS: u32 = 200;
 
-/// Creates accounts and remembers the outcomes.
 pub(crate) struct AccountWorkload<'run> {
     client: &'run OneShotClient<'run>,
     recipients: &'run Recipients,
@@ -52,13 +51,11 @@ pub(crate) struct AccountResults {
     /// Complete deletions whose call had an unknown outcome.
     pub(crate) deleted_unknown: usize,
     pub(crate) codes: Vec<bool>,
-    /// Mails about tasks.
     pub(crate) mails: Vec<bool>,
     pub(crate) findings: Vec<Finding>,
 }
 
 impl<'run> AccountWorkload<'run> {
-    /// Signs the administrator in, with retries.
     pub(crate) fn new(
         client: &'run OneShotClient<'run>,
         admin: &Admin,
@@ -268,7 +265,6 @@ impl Check<'_> {
         self.end.saturating_duration_since(Instant::now())
     }
 
-    /// Waits until something is so; `false` if it is not by the end.
     fn wait_until(&self, is_so: impl Fn() -> bool) -> anyhow::Result<bool> {
         let found = interrupt::wait_until(self.left(), || is_so().then_some(()))?;
         Ok(found.is_some())

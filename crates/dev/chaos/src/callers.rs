@@ -14,16 +14,13 @@ use serde_json::{Value, json};
 use crate::databases::Failovers;
 use crate::history::{CallOutcome, Finding, Violation};
 
-/// How long a caller waits for a response.
 const TIMEOUT: Duration = Duration::from_secs(8);
 
-/// At most this many failures are kept.
 const MAX_EXAMPLES: usize = 10;
 
 /// How long a process may take to notice a promotion after all faults.
 const NOTICE_LIMIT: Duration = Duration::from_secs(10);
 
-/// Spreads calls over the gateways.
 pub(crate) struct OneShotClient<'run> {
     gateways: Vec<Client>,
     /// Calls the first gateway, and repeats calls: before and after the load.
@@ -36,7 +33,6 @@ pub(crate) struct OneShotClient<'run> {
     statistics: Mutex<Statistics>,
 }
 
-/// The calls of a client.
 #[derive(Debug, Default)]
 pub(crate) struct Statistics {
     pub(crate) calls: usize,
@@ -144,7 +140,6 @@ fn outcome_of(status: u16, body: &Value) -> CallOutcome {
     }
 }
 
-/// A user with a token.
 pub(crate) struct TestUser {
     pub(crate) email: String,
     password: String,

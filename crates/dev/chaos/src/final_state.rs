@@ -30,7 +30,6 @@ pub(crate) struct FinalState {
     pub(crate) refusals: HashMap<String, usize>,
 }
 
-/// Final states by task id.
 pub(crate) type FinalStates = HashMap<String, FinalState>;
 
 impl FinalState {

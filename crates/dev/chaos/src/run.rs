@@ -71,7 +71,6 @@ fn supervise(system: &System, finished: &AtomicBool) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// A run on a system that is ready.
 struct Run<'run> {
     arguments: &'run Arguments,
     seed: u64,

@@ -257,7 +257,6 @@ impl Scheduler {
         })
     }
 
-    /// Chooses a free target of this kind.
     fn choose_target(&mut self, kind: FaultKind, now: Duration, parts: &Parts) -> Option<usize> {
         let is_first = !self.decks.contains_key(&kind);
         let deck = self.decks.entry(kind).or_default();

@@ -129,7 +129,6 @@ fn with_ports(url: &str, port: u16, ports: &[u16]) -> String {
     format!("{url}{separator}target_session_attrs=read-write")
 }
 
-/// The port that a URL names.
 pub(crate) fn port_of(url: &str) -> Option<u16> {
     Url::parse(url).ok()?.port()
 }

@@ -26,12 +26,10 @@ const PATH: &str = "/people-task/tasks";
 pub(crate) const CALLERS: usize = 64;
 /// The maximum number of tasks in a run, because all of them are kept in memory.
 const MAX_TASKS: u64 = 50_000;
-/// How long a creation is repeated.
 const CREATION_LIMIT: Duration = Duration::from_secs(30);
 const CREATION_PAUSE: Duration = Duration::from_millis(300);
 /// How many creations are repeated at the end.
 const REPEATED: usize = 200;
-/// Tasks of a page of the list.
 const PAGE: usize = 500;
 const MAX_DECISION_DELAY: Duration = Duration::from_secs(2);
 /// The percentage of tasks that two callers decide at the same time.
@@ -41,7 +39,6 @@ const DUE_PERCENT: u32 = 15;
 const MIN_DUE: Duration = Duration::from_secs(2);
 const MAX_DUE: Duration = Duration::from_secs(12);
 
-/// The state that all callers share.
 pub(crate) struct TaskWorkload<'run> {
     profile: LoadProfile,
     /// When the next task starts.
@@ -72,7 +69,6 @@ pub(crate) fn limit_rate(requested: u32, duration: Duration) -> u32 {
 }
 
 impl<'run> TaskWorkload<'run> {
-    /// Signs the users up, with retries.
     pub(crate) fn new(
         profile: LoadProfile,
         client: &'run OneShotClient<'run>,
@@ -100,7 +96,6 @@ impl<'run> TaskWorkload<'run> {
         interrupt::came() || self.stopped.load(Ordering::Relaxed)
     }
 
-    /// Runs one caller until the load ends.
     pub(crate) fn run_caller(&self) {
         while self.await_start() {
             self.run_task(self.history.next_task.fetch_add(1, Ordering::Relaxed));
@@ -298,7 +293,6 @@ fn without_null(mut body: Value) -> Value {
     body
 }
 
-/// How many tasks of the creator have each title.
 fn count_titles(client: &Client, token: &str) -> anyhow::Result<HashMap<String, usize>> {
     let mut titles = HashMap::new();
     for offset in (0..).step_by(PAGE) {

@@ -109,7 +109,6 @@ pub(crate) fn parse(url: &str) -> Result<Url> {
     Ok(url)
 }
 
-/// Returns `url` with other credentials.
 pub(crate) fn with_credentials(url: &Url, user: &str, password: Option<&str>) -> Result<String> {
     let mut url = url.clone();
     url.set_username(user)

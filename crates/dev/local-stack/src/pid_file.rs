@@ -18,7 +18,6 @@ use crate::{Stop, private};
 #[derive(Debug)]
 pub(crate) struct PidFile {
     path: PathBuf,
-    /// The log of the process.
     log: PathBuf,
 }
 

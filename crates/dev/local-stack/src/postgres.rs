@@ -21,7 +21,6 @@ use crate::{Durability, Stop, bootstrap, client, packages, random};
 const READY_LIMIT: Duration = Duration::from_secs(60);
 const STOP_LIMIT: Duration = Duration::from_secs(20);
 const STREAMING_LIMIT: Duration = Duration::from_secs(30);
-/// A file system in memory.
 const MEMORY: &str = "/dev/shm";
 /// The least size in bytes of a file system in memory that holds data.
 const LEAST_MEMORY: u64 = 6 << 30;

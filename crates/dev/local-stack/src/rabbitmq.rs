@@ -19,7 +19,6 @@ const READY_LIMIT: Duration = Duration::from_secs(120);
 const STOP_LIMIT: Duration = Duration::from_secs(30);
 const USERNAME: &str = "countersign";
 
-/// The four ports of a broker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Ports {
     pub(crate) amqp: u16,
@@ -46,7 +45,6 @@ pub struct RabbitMq {
     pub(crate) folder: PathBuf,
     pub(crate) ports: Ports,
     pub(crate) password: String,
-    /// The name of the node.
     pub(crate) node: String,
     pub(crate) durability: Durability,
     /// The names of all nodes. Several are a cluster. The first one is started before the others, which use its port mapper.

@@ -11,7 +11,6 @@ use ureq::http::Request;
 
 use crate::{interrupt, transcript};
 
-/// How long a call is repeated.
 const RETRY_LIMIT: Duration = Duration::from_secs(60);
 const FIRST_PAUSE: Duration = Duration::from_millis(200);
 const MAX_PAUSE: Duration = Duration::from_secs(3);

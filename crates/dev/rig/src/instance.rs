@@ -21,7 +21,6 @@ use crate::workspace::Workspace;
 /// The variable of earlier versions. Its value is the folder.
 const EARLIER_MARKER: &str = "COUNTERSIGN_STACK";
 
-/// What the file holds.
 #[derive(Serialize, Deserialize)]
 struct Instance {
     id: String,

@@ -47,7 +47,6 @@ const PROGRAMS: [(&str, u8); 7] = [
 const ENGINE: &str = "demo-engine";
 const GATEWAY: &str = "gateway";
 
-/// The names of all programs.
 pub(crate) fn names() -> impl Iterator<Item = &'static str> {
     PROGRAMS.into_iter().map(|(name, _)| name)
 }
@@ -57,7 +56,6 @@ pub(crate) fn names_of_services() -> impl Iterator<Item = &'static str> {
     names().filter(|name| ![ENGINE, GATEWAY].contains(name))
 }
 
-/// The last stage.
 pub(crate) const LAST_STAGE: u8 = 2;
 
 /// Parses `process=n`.
@@ -178,7 +176,6 @@ fn settings(
     settings
 }
 
-/// The settings of the user service and its workers.
 fn user_settings(
     tasks: (&'static str, String),
     engine: &str,
@@ -206,7 +203,6 @@ fn user_settings(
     ]
 }
 
-/// Returns all processes with their names and ports.
 fn assign_ports(replicas: &Replicas, gateway_port: u16) -> anyhow::Result<Vec<Process>> {
     let mut processes = Vec::new();
     let count = PROGRAMS.len() + replicas.values().sum::<usize>();

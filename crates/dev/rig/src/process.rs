@@ -43,7 +43,6 @@ pub struct Process {
 pub(crate) struct State {
     /// `None` before its start and after its end.
     pub(crate) identity: Option<Identity>,
-    /// Whether it should run.
     pub(crate) should_run: bool,
 }
 

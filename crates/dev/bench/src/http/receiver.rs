@@ -9,18 +9,14 @@ use std::time::{Duration, Instant};
 use rig::receiver::{self, Reply, Request};
 use rig::sync::lock;
 
-/// How a host treats webhooks.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Behaviour {
-    /// Responds at once.
     Respond,
-    /// Responds after a time.
     RespondAfter(Duration),
     /// Accepts and never responds.
     Hang,
 }
 
-/// The arrivals of the expected webhooks.
 #[derive(Debug, Default)]
 pub(crate) struct Arrivals {
     expected: Range<u64>,

@@ -46,7 +46,6 @@ struct Way {
     measured: Measured,
 }
 
-/// What the rounds of a way took together.
 #[derive(Debug, Default)]
 struct Measured {
     requests: f64,
@@ -64,7 +63,6 @@ impl Measured {
     }
 }
 
-/// Measures a constant response, then a user, a task and a list, each with a token.
 pub(super) async fn run(context: &mut Context, figures: &mut Figures) -> anyhow::Result<()> {
     measure_proxies(context, figures).await?;
     measure_reads(context, figures).await

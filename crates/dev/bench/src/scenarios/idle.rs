@@ -8,7 +8,6 @@ use crate::http::load::Pace;
 use crate::report::Figures;
 use crate::usage::{CLIENT, MEBIBYTE};
 
-/// Measures the start, then after decisions.
 pub(crate) async fn run(context: &mut Context, figures: &mut Figures) -> anyhow::Result<()> {
     tokio::time::sleep(REST).await;
     observe(context, figures, "idle").await;

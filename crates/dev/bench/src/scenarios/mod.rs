@@ -16,7 +16,6 @@ use clap::ValueEnum;
 use crate::context::Context;
 use crate::report::Figures;
 
-/// What is measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Scenario {
     /// Processor time and memory of each process, idle and after a load
@@ -64,7 +63,6 @@ impl Scenario {
         value.map_or_else(String::new, |value| value.get_name().to_owned())
     }
 
-    /// What it measures, in a few words.
     pub(crate) fn about(&self) -> String {
         let value = self.to_possible_value();
         let help = value.as_ref().and_then(|value| value.get_help());

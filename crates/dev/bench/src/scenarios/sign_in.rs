@@ -18,7 +18,6 @@ const READS: Pace = Pace::Open { rate: 200.0 };
 /// More sign-ins than fit beside the reads, which end first.
 const MORE: usize = 100;
 
-/// Measures sign-ins beside bcrypt alone, and reads beside sign-ins.
 pub(crate) async fn run(context: &mut Context, figures: &mut Figures) -> anyhow::Result<()> {
     let count = context.pick(160, 32);
     let requests = sign_ins(context, count).await?;

@@ -17,7 +17,6 @@ use crate::usage::{MEBIBYTE, Memory, memory_of, memory_sum};
 /// Tasks whose descriptions are as long as they may be. All together have 20 MB, so a page is as long as it may be.
 const TASKS: usize = 1_000;
 const DESCRIPTION: usize = 20_000;
-/// Users who are deleted.
 const DELETED: usize = 5;
 /// As many lists as a user may have at a time.
 const LISTS: Pace = Pace::Closed { connections: 2 };
@@ -25,7 +24,6 @@ const LISTS: Pace = Pace::Closed { connections: 2 };
 const FLOOD: Pace = Pace::Closed { connections: 128 };
 const INTERVAL: Duration = Duration::from_millis(500);
 
-/// Starts all processes, then loads them.
 pub(crate) async fn run(context: &mut Context, figures: &mut Figures) -> anyhow::Result<()> {
     let user = &context.user;
     let added = context.add_tasks(TASKS, user, Roles::Creator, DESCRIPTION);

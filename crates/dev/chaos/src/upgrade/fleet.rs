@@ -70,7 +70,6 @@ pub(super) struct Fleet {
 
 type Replicas = HashMap<String, Arc<Replica>>;
 
-/// A process that serves requests.
 struct Replica {
     port: u16,
     is_ready: AtomicBool,
@@ -282,7 +281,6 @@ const KEYS: [[&str; 2]; 2] = [
     ],
 ];
 
-/// The folder with the keys of a system.
 fn keys(workspace: &Workspace) -> PathBuf {
     workspace.local().join("keys")
 }

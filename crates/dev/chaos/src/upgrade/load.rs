@@ -14,23 +14,19 @@ use crate::receiver::{Behaviour, Receiver};
 use crate::signature::Keys;
 use crate::task_workload::{LoadProfile, TaskWorkload};
 
-/// Concurrent callers that decide tasks.
 const CALLERS: usize = 12;
 const RECEIVERS: usize = 3;
 /// There is load for this time before and after the work of a phase.
 const MARGIN: Duration = Duration::from_secs(2);
 
-/// The callers and receivers of a run.
 pub(super) struct Load {
     pub(super) history: Arc<History>,
-    /// The keys with which receivers verify webhooks.
     pub(super) keys: Keys,
     pub(super) client: OneShotClient<'static>,
     receivers: Vec<Receiver>,
     profile: LoadProfile,
 }
 
-/// A phase and the calls of its load.
 pub(super) struct Phase {
     pub(super) name: String,
     pub(super) took: Duration,

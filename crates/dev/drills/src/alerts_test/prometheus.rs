@@ -53,7 +53,6 @@ impl Prometheus {
         Ok(prometheus)
     }
 
-    /// The value of an alert that fires.
     pub(super) fn value_if_firing(&self, name: &str) -> Option<String> {
         let response = self.get("/api/v1/alerts")?;
         let alerts = response.pointer("/data/alerts")?.as_array()?;
@@ -98,7 +97,6 @@ pub(super) fn names(rules: &str) -> Vec<String> {
     names.map(str::to_owned).collect()
 }
 
-/// The alerts with the changes.
 fn rules() -> anyhow::Result<String> {
     let changed = RULES.lines().map(|line| match line.split_once("for: ") {
         Some((indent, _)) if indent.trim().is_empty() => format!("{indent}for: 2s\n"),

@@ -53,7 +53,6 @@ impl<'run> OpenWork<'run> {
         })
     }
 
-    /// Fails if any of the work is not pending.
     fn check_pending(&self) -> anyhow::Result<()> {
         let drill = &self.drill;
         let delivery = load_delivery(drill)?;

@@ -48,7 +48,6 @@ enum Payload {
     Webhooks,
 }
 
-/// Attacks without credentials.
 static ANONYMOUS_ATTACKS: [Attack; 8] = [
     ("stalled bodies", 400, 2_000, |_, _| {
         let head = format!("POST /user/auth {HOST}Content-Type: application/json\r\n");
@@ -86,7 +85,6 @@ static ANONYMOUS_ATTACKS: [Attack; 8] = [
         Payload::Request(request("GET", path, None, None))
     }),
 ];
-/// Attacks with a token.
 static SIGNED_IN_ATTACKS: [Attack; 8] = [
     ("unread responses", 50, 2_000, |attacker, _| {
         Payload::Unread(list(attacker, "?limit=1000"))

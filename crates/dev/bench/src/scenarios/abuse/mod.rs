@@ -29,7 +29,6 @@ const MEMORY_LIMIT: f64 = 512.0;
 /// Other scenarios run without it.
 const RATE_LIMIT: (&str, &str) = ("RATE_LIMIT", "on");
 
-/// Attacks the system, and measures the normal user and the memory of every process.
 pub(super) async fn run(context: &mut Context, figures: &mut Figures) -> anyhow::Result<()> {
     context.reset().await?;
     let (user, attacker) = (context.sign_up()?, context.sign_up()?);

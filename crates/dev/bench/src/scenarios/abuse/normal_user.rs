@@ -40,7 +40,6 @@ impl Observed {
     }
 }
 
-/// The user, with one connection to work and one to sign in.
 pub(super) struct NormalUser {
     person: Person,
     working: Connection,

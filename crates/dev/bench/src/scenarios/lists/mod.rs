@@ -23,7 +23,6 @@ const PACE: Pace = Pace::Closed { connections: 2 };
 const MOST: usize = 2_000;
 const DESCRIPTION: usize = 42;
 
-/// What the measurements of a run share.
 struct Lists<'run> {
     context: &'run mut Context,
     figures: &'run mut Figures,
@@ -36,7 +35,6 @@ struct Lists<'run> {
     failed: Vec<String>,
 }
 
-/// Measures with few and with many tasks, then with few and with many users.
 pub(crate) async fn run(context: &mut Context, figures: &mut Figures) -> anyhow::Result<()> {
     let reads = context.limit(READ).await?;
     let admin = context.rig.sign_in_admin()?.token;
