@@ -82,7 +82,7 @@ fn target_of(program: &str, variable: &str) -> Option<&'static str> {
 /// Postgres.
 fn open_proxies(processes: &mut [Process], servers: &Servers) -> anyhow::Result<Vec<TcpProxy>> {
     let mut nodes: Vec<u16> = servers.broker().map(RabbitMq::amqp_port).collect();
-    let standby = servers.postgres_standby.as_ref().map(Postgres::port);
+    let standby = servers.postgres_standby.as_ref().map(|server| server.port);
     let mut proxies = Vec::new();
     for process in processes {
         for (variable, url) in process.variables.clone() {

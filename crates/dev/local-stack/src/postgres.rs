@@ -38,7 +38,8 @@ pub struct Postgres {
     folder: PathBuf,
     /// Holds the data: see `data_folder`.
     data: PathBuf,
-    port: u16,
+    /// The port on which it listens.
+    pub port: u16,
     password: String,
     durability: Durability,
     /// The user of the server, if it is not the present one. Postgres refuses to run as root, so root starts it as Debian's
@@ -76,11 +77,6 @@ impl Postgres {
         )
     }
 
-    /// The port on which it listens.
-    pub fn port(&self) -> u16 {
-        self.port
-    }
-
     /// Returns the server's first process, if it is running. The others are its descendants.
     pub fn process(&self) -> Option<Identity> {
         self.pid_file().running()
@@ -93,7 +89,7 @@ impl Postgres {
                 self.initialise()?;
             }
             let mut server = Detached::new(&packages::postgres_programs()?.join("postgres"), log);
-            let command = server.command();
+            let command = &mut server.command;
             command.arg("-D").arg(&self.data);
             for setting in self.settings() {
                 command.arg("-c").arg(setting);

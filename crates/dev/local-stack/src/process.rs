@@ -155,7 +155,8 @@ fn kill_all(family: &[Identity]) -> Result<()> {
 /// A process in its own session, so that neither Ctrl-C nor a closed terminal reaches it.
 #[derive(Debug)]
 pub struct Detached {
-    command: Command,
+    /// To set arguments, environment, folder and user.
+    pub command: Command,
     program: PathBuf,
     log: PathBuf,
 }
@@ -173,11 +174,6 @@ impl Detached {
             program: program.to_owned(),
             log: log.to_owned(),
         }
-    }
-
-    /// Returns the command, to set arguments, environment, folder and user.
-    pub fn command(&mut self) -> &mut Command {
-        &mut self.command
     }
 
     /// Starts the process.
@@ -267,7 +263,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let mut detached = Detached::new(Path::new("sh"), &folder.path().join("log"));
         detached
-            .command()
+            .command
             .args(["-c", "trap '' TERM; sleep 300 & wait; sleep 300"]);
         let process = detached.spawn().unwrap();
         let family = wait_until(Duration::from_secs(5), || {
@@ -285,7 +281,7 @@ mod tests {
     fn another_process_with_the_same_pid_is_not_signalled() {
         let folder = tempfile::tempdir().unwrap();
         let mut detached = Detached::new(Path::new("sleep"), &folder.path().join("log"));
-        detached.command().arg("300");
+        detached.command.arg("300");
         let process = detached.spawn().unwrap();
         let other = Identity {
             start_time: process.start_time + 1,

@@ -83,7 +83,7 @@ impl RabbitMq {
             self.write_configuration()?;
             self.spawn_port_mapper()?;
             let mut server = Detached::new(&packages::rabbitmq_server()?, log);
-            self.set_environment(server.command());
+            self.set_environment(&mut server.command);
             Ok(server)
         })
     }
@@ -161,7 +161,7 @@ impl RabbitMq {
             let program = packages::on_path("epmd");
             let program = program.context("cannot find epmd, Erlang's port mapper")?;
             let mut mapper = Detached::new(&program, log);
-            let command = mapper.command().env_clear().current_dir(&self.folder);
+            let command = mapper.command.env_clear().current_dir(&self.folder);
             command.args(["-address", "127.0.0.1", "-port", &port.to_string()]);
             Ok(mapper)
         })?;

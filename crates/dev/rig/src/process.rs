@@ -168,7 +168,7 @@ mod tests {
         let workspace = Workspace::at(folder.path());
         let mut sleep = Detached::new(Path::new("sleep"), &folder.path().join("log"));
         let mark = instance::mark(&workspace).unwrap();
-        sleep.command().arg("300").env(MARKER, mark);
+        sleep.command.arg("300").env(MARKER, mark);
         let identity = sleep.spawn().unwrap();
         let found = wait_until(Duration::from_secs(5), || {
             instance::processes(&workspace)

@@ -103,8 +103,8 @@ fn link_services(program: &Path) -> anyhow::Result<Programs> {
 
 /// Copies the programs, so that a build during the run does not change them.
 pub fn copy(workspace: &Workspace, programs: Programs) -> anyhow::Result<Programs> {
-    private::create_reachable_folder(&workspace.local())?;
-    let folder = workspace.local().join("bin");
+    private::create_reachable_folder(&workspace.local)?;
+    let folder = workspace.local.join("bin");
     private::create_folder(&folder)?;
     let mut copies = BTreeMap::new();
     let copy = |(name, built): (String, PathBuf)| {

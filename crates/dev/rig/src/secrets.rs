@@ -37,7 +37,7 @@ pub struct Secrets {
 impl Secrets {
     /// Reads the secrets, and creates those that are missing.
     pub fn prepare(workspace: &Workspace) -> anyhow::Result<Self> {
-        let folder = workspace.local().join("secrets");
+        let folder = workspace.local.join("secrets");
         let key = |name: &str| {
             let file = folder.join(name);
             read_or_create(&file, ed25519_pem).map(|_| file)

@@ -226,8 +226,8 @@ impl System {
         let program =
             program.with_context(|| format!("cargo did not build {}", process.program))?;
         let mut detached = Detached::new(program, &self.workspace.log(&process.name));
-        let command = detached.command();
-        command.current_dir(self.workspace.root());
+        let command = &mut detached.command;
+        command.current_dir(&self.workspace.root);
         instance::apply(command, variables);
         detached.spawn()
     }

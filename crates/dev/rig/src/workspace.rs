@@ -26,8 +26,10 @@ pub enum Profile {
 /// The folders of the project and of one system.
 #[derive(Debug, Clone)]
 pub struct Workspace {
-    root: PathBuf,
-    local: PathBuf,
+    /// The folder of the sources.
+    pub root: PathBuf,
+    /// The folder for all files of the system.
+    pub local: PathBuf,
 }
 
 impl Workspace {
@@ -60,33 +62,23 @@ impl Workspace {
         }
     }
 
-    /// The folder of the sources.
-    pub fn root(&self) -> &Path {
-        &self.root
-    }
-
-    /// Returns the folder for all files of the system.
-    pub fn local(&self) -> PathBuf {
-        self.local.clone()
-    }
-
     /// The data of Postgres and RabbitMQ.
     pub fn servers(&self) -> PathBuf {
-        self.local().join("servers")
+        self.local.join("servers")
     }
 
     /// The log of a process.
     pub fn log(&self, process: &str) -> PathBuf {
-        self.local().join("log").join(format!("{process}.log"))
+        self.local.join("log").join(format!("{process}.log"))
     }
 
     /// Waits until no other command is running here whose folder has the same first part, which is the command's name.
     /// Dropping the returned file releases the lock.
     pub fn lock(&self, folder: &str) -> anyhow::Result<File> {
         let name = folder.split('/').next().unwrap_or_default();
-        let path = self.local().join(format!("{name}.lock"));
+        let path = self.local.join(format!("{name}.lock"));
         let failed = || format!("locking {}", path.display());
-        private::create_reachable_folder(&self.local())?;
+        private::create_reachable_folder(&self.local)?;
         let file = File::create(&path).with_context(failed)?;
         if file.try_lock().is_err() {
             say(&format!("waiting for another `cargo xtask {name}`"));

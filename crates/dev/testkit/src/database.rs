@@ -15,7 +15,8 @@ const TEMPLATE_LOCK: i64 = 0x7465_6d70_6c61_7465;
 #[derive(Debug)]
 pub struct TestDatabase {
     name: String,
-    urls: Roles,
+    /// The URLs of the four roles.
+    pub urls: Roles,
 }
 
 impl TestDatabase {
@@ -53,11 +54,6 @@ impl TestDatabase {
         execute(&mut server, &create);
         let urls = servers().postgres.roles_of(&name).unwrap();
         Self { name, urls }
-    }
-
-    /// Returns the URLs of the four roles.
-    pub fn urls(&self) -> &Roles {
-        &self.urls
     }
 
     /// Returns `DATABASE_URL` of the user service and its workers.

@@ -182,7 +182,7 @@ impl Fleet {
     /// Runs one step of a rotation. `key` is `token` or `webhook`.
     pub(super) fn rotate_key(&self, key: &str, step: &str) -> anyhow::Result<()> {
         let workspace = &self.system.workspace;
-        let mut script = Command::new(workspace.root().join("deploy/rotate-keys"));
+        let mut script = Command::new(workspace.root.join("deploy/rotate-keys"));
         output_of(script.args([key, step]).arg(keys(workspace))).map(drop)
     }
 
@@ -282,7 +282,7 @@ const KEYS: [[&str; 2]; 2] = [
 ];
 
 fn keys(workspace: &Workspace) -> PathBuf {
-    workspace.local().join("keys")
+    workspace.local.join("keys")
 }
 
 /// Copies the keys of the processes to files as `deploy/rotate-keys` names them, and lets the processes read these.

@@ -34,13 +34,13 @@ impl Prometheus {
         let program = packages::system_program("prometheus")
             .or_else(|_| packages::system_program("/usr/bin/prometheus"))
             .context("install Debian's package prometheus")?;
-        let folder = workspace.local().join("prometheus");
+        let folder = workspace.local.join("prometheus");
         private::create_folder(&folder)?;
         fs::write(folder.join("alerts.yml"), rules()?)?;
         fs::write(folder.join("prometheus.yml"), configuration(system))?;
         let [port] = ports::free()?;
         let mut server = Detached::new(&program, &workspace.log("prometheus"));
-        let command = server.command().current_dir(&folder);
+        let command = server.command.current_dir(&folder);
         command.args(["--config.file=prometheus.yml", "--storage.tsdb.path=data"]);
         command.arg(format!("--web.listen-address=127.0.0.1:{port}"));
         command.env(MARKER, instance::mark(workspace)?);

@@ -80,7 +80,7 @@ impl System {
         };
         let mut rig = system::System::plan(workspace, &options)?;
         rig.set_all(&SETTINGS);
-        let private_key = workspace.local().join("tls/private-key.pem");
+        let private_key = workspace.local.join("tls/private-key.pem");
         let tls = tls_settings(&private_key)?;
         for process in &mut rig.processes {
             let of_program = OF_ONE_PROGRAM.iter();

@@ -172,7 +172,7 @@ struct BackupScript<'run>(&'run System);
 impl BackupScript<'_> {
     /// Writes a dump, and returns its file.
     fn dump(&self) -> anyhow::Result<PathBuf> {
-        let folder = self.0.workspace.local().join("backups");
+        let folder = self.0.workspace.local.join("backups");
         self.run(&["dump".as_ref(), &folder])?;
         let files = fs::read_dir(&folder).context("reading the folder of dumps")?;
         let is_dump = |file: &PathBuf| file.extension().is_some_and(|name| name == "dump");
@@ -203,7 +203,7 @@ impl BackupScript<'_> {
         let programs = packages::postgres_programs()?;
         let path = env::var_os("PATH").unwrap_or_default();
         let path = [programs].into_iter().chain(env::split_paths(&path));
-        let mut script = Command::new(self.0.workspace.root().join("deploy/backup"));
+        let mut script = Command::new(self.0.workspace.root.join("deploy/backup"));
         script.args(arguments);
         script.env("PATH", env::join_paths(path)?);
         script.env("BACKUP_DATABASE_URL", &self.0.backing.admin_url);
