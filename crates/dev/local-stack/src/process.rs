@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 use crate::private::{self, failed};
 
 /// The pause between two calls of a condition in [`wait_until`].
-pub const POLL_INTERVAL: Duration = Duration::from_millis(25);
+const POLL_INTERVAL: Duration = Duration::from_millis(25);
 
 /// Identifies one process, even if another one gets the same pid later.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -213,16 +213,7 @@ pub fn output_of(command: &mut Command) -> Result<String> {
 }
 
 /// Polls `condition` until it returns a value. Returns `None` after `limit`.
-pub fn wait_until<T>(limit: Duration, condition: impl FnMut() -> Option<T>) -> Option<T> {
-    poll(limit, POLL_INTERVAL, condition)
-}
-
-/// Like [`wait_until`], with this pause between two calls of `condition`.
-pub fn poll<T>(
-    limit: Duration,
-    pause: Duration,
-    mut condition: impl FnMut() -> Option<T>,
-) -> Option<T> {
+pub fn wait_until<T>(limit: Duration, mut condition: impl FnMut() -> Option<T>) -> Option<T> {
     let end = Instant::now() + limit;
     loop {
         if let Some(value) = condition() {
@@ -231,7 +222,7 @@ pub fn poll<T>(
         if Instant::now() >= end {
             return None;
         }
-        thread::sleep(pause);
+        thread::sleep(POLL_INTERVAL);
     }
 }
 
