@@ -30,7 +30,7 @@ pub struct Backing {
 impl Backing {
     /// Installs and starts private servers, and prepares the database. Without a layout, the servers that `DATABASE_URL` and
     /// `AMQP_URL` name are used instead, and the data of private ones survives a failure of the machine.
-    pub fn start(
+    pub(crate) fn start(
         workspace: &Workspace,
         secrets: &Secrets,
         layout: Option<Layout>,

@@ -122,7 +122,7 @@ impl Process {
 }
 
 /// Asks all processes of a workspace to stop, and kills those that take too long. Returns how many there were.
-pub fn stop_all(workspace: &Workspace) -> anyhow::Result<usize> {
+pub(crate) fn stop_all(workspace: &Workspace) -> anyhow::Result<usize> {
     let all = instance::processes(workspace)?;
     for (_, identity) in &all {
         identity.signal(Signal::SIGTERM);

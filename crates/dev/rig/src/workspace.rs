@@ -121,7 +121,7 @@ impl Workspace {
     }
 
     /// Runs `command`, which is cargo with the arguments of a build. Returns the paths of the programs by their names.
-    pub fn run_build(mut command: Command) -> anyhow::Result<BTreeMap<String, PathBuf>> {
+    pub(crate) fn run_build(mut command: Command) -> anyhow::Result<BTreeMap<String, PathBuf>> {
         command.args(["--message-format", "json-render-diagnostics"]);
         let mut child = command
             .stdin(Stdio::null())
