@@ -1,4 +1,4 @@
-//! How long processes take to start, and their memory then and after a load.
+//! How long processes take to start, and what they use when they have started, while nothing happens and after a load.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -6,13 +6,13 @@ use std::time::{Duration, Instant};
 use anyhow::anyhow;
 use serde_json::json;
 
-use crate::context::{Context, PROCESSES, REST};
-use crate::decisions::burst;
+use crate::context::{Context, ENGINE, PROCESSES, REST};
+use crate::decisions::{burst, start_afresh};
 use crate::http::connection::request;
 use crate::http::load::{Pace, send};
 use crate::report::{Figures, Plot, Spread};
 use crate::tables::Roles;
-use crate::usage::{MEBIBYTE, Memory, memory_of, memory_sum};
+use crate::usage::{CLIENT, MEBIBYTE, Memory, memory_of, memory_sum};
 
 /// Tasks whose descriptions are as long as they may be. All together have 20 MB, so a page is as long as it may be.
 const TASKS: usize = 1_000;
@@ -24,7 +24,41 @@ const LISTS: Pace = Pace::Closed { connections: 2 };
 const FLOOD: Pace = Pace::Closed { connections: 128 };
 const INTERVAL: Duration = Duration::from_millis(500);
 
-pub(crate) async fn run(context: &mut Context, figures: &mut Figures) -> anyhow::Result<()> {
+pub(super) async fn idle(context: &mut Context, figures: &mut Figures) -> anyhow::Result<()> {
+    tokio::time::sleep(REST).await;
+    observe(context, figures, "idle").await;
+    start_afresh(context).await?;
+    let decided = burst(context, (10_000, 1_000), 1, Pace::FULL).await?;
+    let count = decided.calls.len();
+    tokio::time::sleep(REST).await;
+    observe(context, figures, &format!("after {count} decisions")).await;
+    Ok(())
+}
+
+async fn observe(context: &Context, figures: &mut Figures, when: &str) {
+    // Long enough that work which is repeated every few seconds counts as often as it should.
+    let time = Duration::from_secs(context.pick(30, 10));
+    let before = context.usage();
+    tokio::time::sleep(time).await;
+    let after = context.usage();
+    let cpu = after.cpu_since(&before);
+    let share = |cpu: f64| cpu / time.as_secs_f64() * 100.0;
+    // Neither the client nor the flow engine is a part of the system.
+    let of_system = cpu
+        .iter()
+        .filter(|(name, _)| ![CLIENT, ENGINE].contains(name));
+    let sum = share(of_system.map(|(_, cpu)| cpu).sum());
+    let name = format!("the system with Postgres and RabbitMQ, {when}: processor");
+    figures.add(name, sum, "% of a core");
+    for (name, used) in &after.processes {
+        let share = share(cpu.get(name.as_str()).copied().unwrap_or_default());
+        figures.add(format!("{name}, {when}: processor"), share, "% of a core");
+        let memory = used.memory as f64 / MEBIBYTE;
+        figures.add(format!("{name}, {when}: memory"), memory, "MiB");
+    }
+}
+
+pub(super) async fn start_up(context: &mut Context, figures: &mut Figures) -> anyhow::Result<()> {
     let user = &context.user;
     let added = context.add_tasks(TASKS, user, Roles::Creator, DESCRIPTION);
     added.await?;
