@@ -169,9 +169,5 @@ fn failure(which: usize, key: &str) -> (Outcome, Reply) {
 }
 
 fn reply(status: &'static str, head: String) -> Reply {
-    Reply::Send {
-        status,
-        head,
-        body: "ok",
-    }
+    Reply::Send(status, head, "ok")
 }

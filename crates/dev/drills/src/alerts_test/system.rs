@@ -102,10 +102,10 @@ impl System {
             silent: Receiver::open(|_| Reply::Hang)?,
             counting: Receiver::open(|_| Reply::Hang)?,
             gone: Receiver::open(|_| Reply::status("410 Gone"))?,
-            other_version: Receiver::open(|_| Reply::Send {
-                status: "200 OK",
-                head: "content-type: text/plain; version=0.0.4\r\n".to_owned(),
-                body: "# TYPE build_info gauge\nbuild_info{version=\"0.0.1\"} 1\n",
+            other_version: Receiver::open(|_| {
+                let head = "content-type: text/plain; version=0.0.4\r\n".to_owned();
+                let body = "# TYPE build_info gauge\nbuild_info{version=\"0.0.1\"} 1\n";
+                Reply::Send("200 OK", head, body)
             })?,
         })
     }
