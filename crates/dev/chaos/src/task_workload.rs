@@ -3,8 +3,8 @@
 //! the answer must stay the same.
 
 use std::collections::HashMap;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -19,7 +19,7 @@ use crate::callers::{OneShotClient, TestUser};
 use crate::history::{CallOutcome, Creation, Decision, Finding, History, Hook, Task, Violation};
 use crate::receiver::{Behaviour, Receiver};
 use crate::rng;
-use crate::signature::secret_of;
+use crate::signature::{Keys, secret_of};
 
 const PATH: &str = "/people-task/tasks";
 /// Concurrent callers. While all of them wait for responses, the load is lower than requested.
@@ -40,15 +40,22 @@ const MIN_DUE: Duration = Duration::from_secs(2);
 const MAX_DUE: Duration = Duration::from_secs(12);
 
 pub(crate) struct TaskWorkload<'run> {
-    profile: LoadProfile,
+    load: &'run Load<'run>,
     /// When the next task starts.
     next: Mutex<Instant>,
     stopped: AtomicBool,
-    pub(crate) client: &'run OneShotClient<'run>,
     pub(crate) creator: TestUser,
     pub(crate) approver: TestUser,
-    receivers: &'run [Receiver],
-    history: &'run History,
+}
+
+/// The client of the callers, the receivers of their webhooks, and what both record.
+pub(crate) struct Load<'run> {
+    pub(crate) profile: LoadProfile,
+    pub(crate) client: OneShotClient<'run>,
+    /// Receivers verify webhooks by them.
+    pub(crate) keys: Keys,
+    pub(crate) receivers: Vec<Receiver>,
+    pub(crate) history: Arc<History>,
 }
 
 #[derive(Clone, Copy)]
@@ -68,23 +75,36 @@ pub(crate) fn limit_rate(requested: u32, duration: Duration) -> u32 {
         .clamp(1, requested.max(1))
 }
 
-impl<'run> TaskWorkload<'run> {
-    pub(crate) fn new(
+impl<'run> Load<'run> {
+    pub(crate) fn open(
         profile: LoadProfile,
-        client: &'run OneShotClient<'run>,
-        receivers: &'run [Receiver],
-        history: &'run History,
+        client: OneShotClient<'run>,
+        behaviours: impl IntoIterator<Item = Behaviour>,
     ) -> anyhow::Result<Self> {
-        let sign_up = |name| TestUser::new(|| client.repeating.sign_up_new(name));
+        let (keys, history) = (Keys::default(), Arc::default());
+        keys.load(&client.repeating)?;
+        let seed = profile.seed;
+        let open = |(number, behaviour)| Receiver::open(number, behaviour, seed, &keys, &history);
+        let receivers = (1..).zip(behaviours).map(open);
         Ok(Self {
+            receivers: receivers.collect::<anyhow::Result<_>>()?,
             profile,
+            client,
+            keys,
+            history,
+        })
+    }
+}
+
+impl<'run> TaskWorkload<'run> {
+    pub(crate) fn new(load: &'run Load<'run>) -> anyhow::Result<Self> {
+        let sign_up = |name| TestUser::new(|| load.client.repeating.sign_up_new(name));
+        Ok(Self {
+            load,
             next: Mutex::new(Instant::now()),
             stopped: AtomicBool::new(false),
-            client,
             creator: sign_up("creator")?,
             approver: sign_up("approver")?,
-            receivers,
-            history,
         })
     }
 
@@ -98,7 +118,7 @@ impl<'run> TaskWorkload<'run> {
 
     pub(crate) fn run_caller(&self) {
         while self.await_start() {
-            self.run_task(self.history.next_task.fetch_add(1, Ordering::Relaxed));
+            self.run_task(self.load.history.next_task.fetch_add(1, Ordering::Relaxed));
         }
     }
 
@@ -111,13 +131,13 @@ impl<'run> TaskWorkload<'run> {
         if !self.has_ended() {
             thread::sleep(start - now);
         }
-        *next = start + Duration::from_secs(1) / self.profile.rate;
+        *next = start + Duration::from_secs(1) / self.load.profile.rate;
         !self.has_ended()
     }
 
     fn run_task(&self, number: u64) {
-        let mut rng = rng::for_subject(self.profile.seed, &format!("task {number}"));
-        let is_due = rng.random_ratio(DUE_PERCENT, 100) && self.profile.with_due;
+        let mut rng = rng::for_subject(self.load.profile.seed, &format!("task {number}"));
+        let is_due = rng.random_ratio(DUE_PERCENT, 100) && self.load.profile.with_due;
         let due = is_due.then(|| {
             // `decisionBy` has whole seconds.
             let due = Utc::now() + rng.random_range(MIN_DUE..=MAX_DUE);
@@ -129,10 +149,10 @@ impl<'run> TaskWorkload<'run> {
             "approver": self.approver.email,
             "decisionBy": due.map(|due| due.to_rfc3339()),
         }));
-        let key = format!("{}-{number}", self.profile.seed);
+        let key = format!("{}-{number}", self.load.profile.seed);
         let (id, creation) = match self.create(key, request) {
             Ok(created) => created,
-            Err(outcome) => return lock(&self.history.uncreated).push(outcome),
+            Err(outcome) => return lock(&self.load.history.uncreated).push(outcome),
         };
         let hooks = (0..rng.random_range(1..=3))
             .map(|index| self.register(&id, format!("{number}-{index}"), due, &mut rng))
@@ -143,7 +163,7 @@ impl<'run> TaskWorkload<'run> {
             thread::sleep(rng.random_range(Duration::ZERO..=MAX_DECISION_DELAY));
             self.decide(&id, &creation.secret, &mut rng)
         };
-        lock(&self.history.tasks).push(Task {
+        lock(&self.load.history.tasks).push(Task {
             id,
             creation,
             due,
@@ -158,7 +178,7 @@ impl<'run> TaskWorkload<'run> {
         let in_use = CallOutcome::Unexpected("409 idempotency-key-in-use".to_owned());
         loop {
             let call = creation_call(&key, &request);
-            let (outcome, body) = self.creator.call(self.client, call);
+            let (outcome, body) = self.creator.call(&self.load.client, call);
             let is_unknown = outcome == CallOutcome::Unknown || outcome == in_use;
             if is_unknown && Instant::now() <= end {
                 thread::sleep(CREATION_PAUSE);
@@ -189,19 +209,19 @@ impl<'run> TaskWorkload<'run> {
         due: Option<DateTime<Utc>>,
         rng: &mut StdRng,
     ) -> Hook {
-        let receiver = self.receivers.choose(rng);
+        let receiver = self.load.receivers.choose(rng);
         let url = receiver.map_or_else(String::new, |receiver| receiver.url(&key));
         let body = json!({
             "taskId": task,
             "url": url,
-            "secret": secret_of(self.profile.seed, &key),
+            "secret": secret_of(self.load.profile.seed, &key),
             "events": due.map(|_| ["due"]),
         });
         let call = Call::new("POST", "/people-task/webhooks").body(without_null(body));
         let gone = receiver.is_some_and(|receiver| receiver.handler.is_gone(&key));
         Hook {
             key,
-            outcome: self.creator.call(self.client, call).0,
+            outcome: self.creator.call(&self.load.client, call).0,
             fast: receiver.is_some_and(|one| one.handler.behaviour == Behaviour::Fast),
             gone,
         }
@@ -223,8 +243,8 @@ impl<'run> TaskWorkload<'run> {
         });
         let decide = |(call, user, requested): (Call<'_>, Option<&TestUser>, &'static str)| {
             let (outcome, body) = match user {
-                Some(user) => user.call(self.client, call),
-                None => self.client.call(&call),
+                Some(user) => user.call(&self.load.client, call),
+                None => self.load.client.call(&call),
             };
             let reported = body.get("status").and_then(Value::as_str);
             let outcome = match outcome {
@@ -253,14 +273,14 @@ impl<'run> TaskWorkload<'run> {
     /// Looks for unexpected answers to creations, repeats creations, and looks for tasks that were created twice. Every
     /// task has a title of its own.
     pub(crate) fn check_creations(&self) -> anyhow::Result<Vec<Finding>> {
-        let client = &self.client.repeating;
+        let client = &self.load.client.repeating;
         let token = self.creator.token();
-        let uncreated = lock(&self.history.uncreated);
+        let uncreated = lock(&self.load.history.uncreated);
         let unexpected = uncreated.iter().filter_map(CallOutcome::unexpected);
         let unexpected = unexpected.map(|response| format!("creating a task: {response}"));
         let findings = Finding::of_run(Violation::UnexpectedResponse, unexpected);
         let mut findings: Vec<_> = findings.collect();
-        for task in lock(&self.history.tasks).iter().rev().take(REPEATED) {
+        for task in lock(&self.load.history.tasks).iter().rev().take(REPEATED) {
             let creation = &task.creation;
             let again = creation_call(&creation.key, &creation.request).token(&token);
             let answer = client.call(&again)?.expect(200)?;

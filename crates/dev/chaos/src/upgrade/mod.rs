@@ -25,15 +25,18 @@ use rig::workspace::{Profile, Workspace};
 use rig::{interrupt, outln, paint, programs};
 
 use self::fleet::{Fleet, Version};
-use self::load::{Load, Phase};
-use crate::callers::TestUser;
+use self::load::Phase;
+use crate::callers::{OneShotClient, TestUser};
 use crate::checker::{self, CheckResult, Times};
 use crate::history::{Finding, Violation};
-use crate::task_workload::LoadProfile;
+use crate::receiver::Behaviour;
+use crate::task_workload::{Load, LoadProfile};
 use crate::{final_state, settings};
 
 /// How long the system serves in the earlier version before anything changes.
 const BEFORE: Duration = Duration::from_secs(5);
+
+const RECEIVERS: usize = 3;
 
 /// The programs that read the keys of webhooks.
 const WEBHOOK_PROGRAMS: &[&str] = &["people-task-service", "webhook-worker"];
@@ -100,8 +103,9 @@ fn run_phases(workspace: &Workspace, arguments: &Arguments) -> anyhow::Result<Su
         rate: arguments.rate,
         with_due,
     };
+    let client = OneShotClient::new(&[fleet.system.gateway.clone()], None);
     let mut test = Test {
-        load: Load::new(&fleet.system.gateway, profile)?,
+        load: Load::open(profile, client, [Behaviour::Fast; RECEIVERS])?,
         fleet,
         phases: Vec::new(),
     };
@@ -119,7 +123,7 @@ fn run_phases(workspace: &Workspace, arguments: &Arguments) -> anyhow::Result<Su
 
 struct Test {
     fleet: Fleet,
-    load: Load,
+    load: Load<'static>,
     phases: Vec<Phase>,
 }
 
@@ -163,7 +167,7 @@ impl Test {
                     fleet.replace(program, Version::New)?;
                     // Receivers know the second key before a worker signs with it, too.
                     if (*program, step) == ("people-task-service", "prepare") {
-                        receivers.load(&fleet.system.gateway)?;
+                        receivers.load(&fleet.system.client())?;
                     }
                 }
                 Ok(())
