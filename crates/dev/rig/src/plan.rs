@@ -82,7 +82,6 @@ pub(crate) fn processes(
     workspace: &Workspace,
     replicas: &Replicas,
     gateway_port: u16,
-    secrets: &Secrets,
     backing: &Backing,
 ) -> anyhow::Result<Vec<Process>> {
     let mut processes = assign_ports(replicas, gateway_port)?;
@@ -103,7 +102,7 @@ pub(crate) fn processes(
         };
         process
             .variables
-            .extend(settings(process.program, &url, secrets, backing));
+            .extend(settings(process.program, &url, backing));
         process.variables.extend([
             ("LOG_FORMAT", "text".to_owned()),
             (MARKER, mark.clone()),
@@ -145,9 +144,9 @@ pub(crate) fn admin(secrets: &Secrets) -> Admin {
 fn settings(
     program: &str,
     url: &dyn Fn(&str) -> String,
-    secrets: &Secrets,
     backing: &Backing,
 ) -> Vec<(&'static str, String)> {
+    let secrets = &backing.secrets;
     let users = ("USER_SERVICE_URL", url("user-service"));
     let tasks = ("PEOPLE_TASK_SERVICE_URL", url("people-task-service"));
     let mut settings = match program {
@@ -165,7 +164,7 @@ fn settings(
                 ("WEBHOOK_ENGINE_ORIGINS", ENGINE_ORIGINS.to_owned()),
             ]
         }
-        _ => user_settings(tasks, &url("demo-engine"), secrets, backing),
+        _ => user_settings(tasks, &url("demo-engine"), backing),
     };
     settings.extend([
         ("AMQP_URL", backing.amqp.clone()),
@@ -179,9 +178,9 @@ fn settings(
 fn user_settings(
     tasks: (&'static str, String),
     engine: &str,
-    secrets: &Secrets,
     backing: &Backing,
 ) -> Vec<(&'static str, String)> {
+    let secrets = &backing.secrets;
     let key = secrets.token_signing_key.display().to_string();
     let Admin { username, password } = admin(secrets);
     vec![

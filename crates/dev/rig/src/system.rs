@@ -19,7 +19,6 @@ use crate::output::say;
 use crate::plan::{self, LAST_STAGE, Replicas};
 use crate::process::{self, Process};
 use crate::programs::{self, Programs, Source};
-use crate::secrets::Secrets;
 use crate::stack_file::{Admin, Databases, Entry, Stack};
 use crate::stream::Stream;
 use crate::sync::{join, lock};
@@ -102,16 +101,15 @@ impl System {
         };
         // The compiler needs nothing else.
         packages::ensure(&[Need::ClientLibrary], &say)?;
-        let secrets = Secrets::prepare(workspace)?;
         let (programs, backing) = thread::scope(|scope| {
             let programs =
                 scope.spawn(|| programs::get(workspace, options.source, options.layout.is_some()));
-            let backing = Backing::start(workspace, &secrets, options.layout);
+            let backing = Backing::start(workspace, options.layout);
             (join(programs), backing)
         });
         let (programs, backing) = (programs??, backing?);
         interrupt::check()?;
-        let processes = plan::processes(workspace, &options.replicas, port, &secrets, &backing)?;
+        let processes = plan::processes(workspace, &options.replicas, port, &backing)?;
         let url = |program| {
             let first = processes.iter().find(|process| process.name == program);
             first.and_then(|process| process.url.clone())
@@ -120,7 +118,7 @@ impl System {
             workspace: workspace.clone(),
             gateway: url("gateway").context("there is no gateway")?,
             demo_engine: url("demo-engine").context("there is no demo engine")?,
-            admin: plan::admin(&secrets),
+            admin: plan::admin(&backing.secrets),
             stream: prepare_logs(workspace, &processes, options.show_logs)?,
             backing,
             processes,
