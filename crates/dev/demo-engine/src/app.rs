@@ -19,7 +19,8 @@ const MAX_BODY: usize = 256 * 1024;
 pub struct Server {
     /// The server's tasks.
     pub running: Running,
-    address: SocketAddr,
+    /// The address that the engine listens on.
+    pub address: SocketAddr,
     engine: Arc<Engine>,
 }
 
@@ -81,11 +82,6 @@ async fn not_found(request: HttpRequest) -> HttpResponse {
 }
 
 impl Server {
-    /// Returns the address that the engine listens on.
-    pub fn address(&self) -> SocketAddr {
-        self.address
-    }
-
     /// Returns the base URL, without a slash at the end.
     pub fn url(&self) -> String {
         format!("http://{}", self.address)
