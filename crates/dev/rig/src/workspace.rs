@@ -123,14 +123,11 @@ impl Workspace {
     /// Runs `command`, which is cargo with the arguments of a build. Returns the paths of the programs by their names.
     pub(crate) fn run_build(mut command: Command) -> anyhow::Result<BTreeMap<String, PathBuf>> {
         command.args(["--message-format", "json-render-diagnostics"]);
-        let mut child = command
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .spawn()
-            .context("running cargo build")?;
-        let output = child.stdout.take().context("cargo build has no output")?;
+        let built = command.stdin(Stdio::null()).stderr(Stdio::inherit());
+        let built = built.output().context("running cargo build")?;
+        ensure!(built.status.success(), "cargo build failed");
         let mut programs = BTreeMap::new();
-        for message in Message::parse_stream(std::io::BufReader::new(output)) {
+        for message in Message::parse_stream(built.stdout.as_slice()) {
             if let Message::CompilerArtifact(artifact) =
                 message.context("reading cargo's messages")?
                 && let Some(program) = artifact.executable
@@ -138,8 +135,6 @@ impl Workspace {
                 programs.insert(artifact.target.name, program.into_std_path_buf());
             }
         }
-        let status = child.wait().context("waiting for cargo build")?;
-        ensure!(status.success(), "cargo build failed");
         ensure!(!programs.is_empty(), "cargo build built no program");
         Ok(programs)
     }
