@@ -12,10 +12,7 @@ use local_stack::private;
 
 use crate::output::say;
 use crate::plan::{self, ALL_SERVICES, PACKAGES, names_of_services};
-use crate::workspace::{Profile, Workspace};
-
-/// The paths of programs by their names.
-pub type Programs = BTreeMap<String, PathBuf>;
+use crate::workspace::{Profile, Programs, Workspace};
 
 /// Where programs come from.
 #[derive(Debug, Clone, Copy)]

@@ -18,11 +18,11 @@ use crate::interrupt;
 use crate::output::say;
 use crate::plan::{self, LAST_STAGE, Replicas};
 use crate::process::{self, Process};
-use crate::programs::{self, Programs, Source};
+use crate::programs::{self, Source};
 use crate::stack_file::{Admin, Databases, Entry, Stack};
 use crate::stream::Stream;
 use crate::sync::{join, lock};
-use crate::workspace::Workspace;
+use crate::workspace::{Programs, Workspace};
 
 /// A busy machine takes long to start a process.
 const READY_LIMIT: Duration = Duration::from_secs(180);

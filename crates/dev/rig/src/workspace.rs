@@ -12,6 +12,9 @@ use local_stack::private;
 
 use crate::output::say;
 
+/// The paths of programs by their names.
+pub type Programs = BTreeMap<String, PathBuf>;
+
 /// How programs are compiled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Profile {
@@ -106,11 +109,7 @@ impl Workspace {
     ///
     /// Cargo chooses the features of dependencies for all packages that are selected together. So the whole workspace is
     /// selected in each build, and no dependency is compiled twice.
-    pub fn build(
-        &self,
-        programs: &[&str],
-        profile: Profile,
-    ) -> anyhow::Result<BTreeMap<String, PathBuf>> {
+    pub fn build(&self, programs: &[&str], profile: Profile) -> anyhow::Result<Programs> {
         let mut command = self.cargo();
         let profile = format!("{profile:?}").to_lowercase();
         command.args(["build", "--workspace", "--profile", &profile]);
@@ -121,12 +120,12 @@ impl Workspace {
     }
 
     /// Runs `command`, which is cargo with the arguments of a build. Returns the paths of the programs by their names.
-    pub(crate) fn run_build(mut command: Command) -> anyhow::Result<BTreeMap<String, PathBuf>> {
+    pub(crate) fn run_build(mut command: Command) -> anyhow::Result<Programs> {
         command.args(["--message-format", "json-render-diagnostics"]);
         let built = command.stdin(Stdio::null()).stderr(Stdio::inherit());
         let built = built.output().context("running cargo build")?;
         ensure!(built.status.success(), "cargo build failed");
-        let mut programs = BTreeMap::new();
+        let mut programs = Programs::new();
         for message in Message::parse_stream(built.stdout.as_slice()) {
             if let Message::CompilerArtifact(artifact) =
                 message.context("reading cargo's messages")?

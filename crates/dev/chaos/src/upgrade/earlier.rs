@@ -5,8 +5,8 @@ use std::{fs, path::Path, process::Command, time::Instant};
 use anyhow::{Context, ensure};
 use local_stack::process::output_of;
 use rig::output::say;
-use rig::programs::{self, Programs};
-use rig::workspace::Workspace;
+use rig::programs;
+use rig::workspace::{Programs, Workspace};
 
 /// What is compiled from the worktree, in `target`.
 const TARGET: &str = "upgrade-test";

@@ -15,11 +15,11 @@ use rig::client::Client;
 use rig::interrupt;
 use rig::output::say;
 use rig::process::Process;
-use rig::programs::{Programs, Source};
+use rig::programs::Source;
 use rig::sync::spawn;
 use rig::system::{Options, System};
 use rig::tcp_proxy::{TcpProxy, connect_to};
-use rig::workspace::Workspace;
+use rig::workspace::{Programs, Workspace};
 
 use super::earlier::Earlier;
 use crate::settings;
