@@ -57,8 +57,6 @@ pub(crate) struct Context {
     /// Creates tasks and decides them.
     pub(crate) user: Person,
     quick: bool,
-    /// The number of the next webhook.
-    pub(crate) next_seq: u64,
     has_pgbench: bool,
 }
 
@@ -91,7 +89,6 @@ impl Context {
             user: rig.client().sign_up_new("bench")?,
             rig,
             quick,
-            next_seq: 0,
             has_pgbench: false,
         })
     }

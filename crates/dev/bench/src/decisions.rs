@@ -1,6 +1,5 @@
 //! Creates tasks with webhooks, decides them, and waits for the webhooks.
 
-use std::ops::Range;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, ensure};
@@ -26,8 +25,6 @@ const WARM_UP: usize = 200;
 pub(crate) struct Tasks {
     pub(crate) ids: Vec<String>,
     webhooks: usize,
-    /// The numbers of the webhooks.
-    pub(crate) seqs: Range<u64>,
     pub(crate) created: Vec<Call>,
     pub(crate) registered: Vec<Call>,
 }
@@ -44,14 +41,11 @@ pub(crate) struct Decided {
 
 /// Creates tasks and registers webhooks with these URLs, as fast as possible.
 pub(crate) async fn prepare(
-    context: &mut Context,
+    context: &Context,
     tasks: usize,
     webhooks: usize,
     url: impl Fn(u64) -> String,
 ) -> anyhow::Result<Tasks> {
-    // No other webhook of this run has these numbers.
-    let seqs = context.next_seq..context.next_seq + u64::try_from(tasks * webhooks)?;
-    context.next_seq = seqs.end;
     let (gateway, user) = (context.gateway, &context.user);
     let token = Some(user.token.as_str());
     let task = json!({
@@ -68,8 +62,7 @@ pub(crate) async fn prepare(
         anyhow::Ok(id.context("a created task has no id")?.to_owned())
     });
     let ids = ids.collect::<anyhow::Result<Vec<String>>>()?;
-    let requests: Vec<Vec<u8>> = seqs
-        .clone()
+    let requests: Vec<Vec<u8>> = (0..)
         .zip(ids.iter().flat_map(|id| std::iter::repeat_n(id, webhooks)))
         .map(|(seq, id)| {
             let webhook = json!({"taskId": id, "url": url(seq)});
@@ -80,7 +73,6 @@ pub(crate) async fn prepare(
     Ok(Tasks {
         ids,
         webhooks,
-        seqs,
         created,
         registered,
     })
@@ -106,7 +98,6 @@ pub(crate) async fn decide(
     receiver: &Receiver,
     pace: Pace,
 ) -> anyhow::Result<Decided> {
-    receiver.expect(tasks.seqs.clone());
     let before = measure(context).await?;
     let calls = approve(context, tasks, pace).await?;
     finish(context, tasks, receiver, before, calls).await
@@ -126,7 +117,7 @@ pub(crate) async fn finish(
     let arrivals = receiver.arrivals();
     let due = calls.iter().map(|call| call.due);
     let due = due.flat_map(|due| std::iter::repeat_n(due, tasks.webhooks));
-    let deliveries = tasks.seqs.clone().zip(due);
+    let deliveries = (0..).zip(due);
     let deliveries = deliveries.filter_map(|(seq, due)| Some((due, *arrivals.first.get(&seq)?)));
     Ok(Decided {
         deliveries: deliveries.collect(),

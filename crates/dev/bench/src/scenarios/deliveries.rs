@@ -120,7 +120,6 @@ pub(super) async fn backlog(context: &mut Context, figures: &mut Figures) -> any
     let receiver = Receiver::start(0, 1, Behaviour::Respond)?;
     let count = context.pick(10_000, 2_000);
     let tasks = prepare(context, count, 1, |seq| receiver.url(seq)).await?;
-    receiver.expect(tasks.seqs.clone());
     context.stop(WORKER)?;
     let before = measure(context).await?;
     let calls = approve(context, &tasks, Pace::FULL).await?;
