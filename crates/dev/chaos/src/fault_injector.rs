@@ -6,6 +6,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
+use local_stack::process::Identity;
 use local_stack::{Stop, bootstrap};
 use nix::sys::signal::Signal;
 use rig::process::Process;
@@ -158,9 +159,9 @@ impl<'run> FaultInjector<'run> {
         self.announce(fault, "");
         let all = || self.system.rig.processes.iter();
         let _locks: Vec<_> = all().map(|process| lock(&process.fault_lock)).collect();
-        // All at the same time; the second loop waits until each one is gone.
-        all().for_each(Process::kill_now);
-        all().try_for_each(Process::kill)?;
+        // All at the same time; then it waits until each one is gone.
+        let killed: Vec<_> = all().filter_map(Process::kill_now).collect();
+        killed.iter().try_for_each(Identity::kill)?;
         if !sleep(fault) {
             return Ok(());
         }

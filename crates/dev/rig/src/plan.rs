@@ -235,7 +235,7 @@ fn assign_ports(replicas: &Replicas, gateway_port: u16) -> anyhow::Result<Vec<Pr
                 metrics: metrics.context("too few free ports")?,
                 variables,
                 fault_lock: Mutex::default(),
-                state: Mutex::default(),
+                identity: Mutex::default(),
             });
         }
     }

@@ -208,9 +208,8 @@ impl System {
         variables: &Variables,
         programs: &Programs,
     ) -> anyhow::Result<()> {
-        let mut state = lock(&process.state);
-        state.identity = Some(self.launch(process, variables, programs)?);
-        state.should_run = true;
+        let mut identity = lock(&process.identity);
+        *identity = Some(self.launch(process, variables, programs)?);
         Ok(())
     }
 
@@ -289,15 +288,15 @@ impl System {
     /// Restarts processes that exited unexpectedly, as a container's restart policy would.
     pub fn restart_exited(&self) -> anyhow::Result<()> {
         for process in &self.processes {
-            let mut state = lock(&process.state);
-            if state.has_ended() {
+            let mut identity = lock(&process.identity);
+            if identity.is_some_and(|one| !one.is_alive()) {
                 let name = &process.name;
                 let end_of_log = tail(&self.workspace.log(name), 5);
                 say(&format!(
                     "{name} exited unexpectedly and is restarted; the end of its log:\n{end_of_log}"
                 ));
                 self.unexpected_exits.fetch_add(1, Ordering::Relaxed);
-                state.identity = Some(self.launch(process, &process.variables, &self.programs)?);
+                *identity = Some(self.launch(process, &process.variables, &self.programs)?);
             }
         }
         Ok(())
@@ -308,7 +307,7 @@ impl System {
         for process in &self.processes {
             let name = &process.name;
             let end_of_log = || tail(&self.workspace.log(name), 20);
-            let has_ended = lock(&process.state).has_ended();
+            let has_ended = process.identity().is_some_and(|one| !one.is_alive());
             ensure!(!has_ended, "{name} ended; its log:\n{}", end_of_log());
         }
         Ok(())
