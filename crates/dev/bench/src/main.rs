@@ -171,28 +171,24 @@ async fn interrupted() -> anyhow::Error {
 }
 
 async fn measure_all(arguments: &Arguments, context: &mut Context) -> anyhow::Result<Outcome> {
-    let (mut all, mut points, mut failed) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut figures, mut failed) = (Figures::default(), Vec::new());
     for scenario in arguments.scenarios() {
         let name = scenario.name();
         say(&format!("{name}: {}", scenario.about()));
-        let mut figures = Figures {
-            scenario: name.clone(),
-            ..Figures::default()
-        };
+        figures.scenario.clone_from(&name);
+        let first = figures.figures.len();
         if let Err(error) = scenario.run(context, &mut figures).await {
             let failure = format!("{name}: {error:#}");
             say(&failure);
             failed.push(failure);
         }
-        table::print(&figures.figures);
-        all.extend(figures.figures);
-        points.extend(figures.points);
+        table::print(figures.figures.get(first..).unwrap_or_default());
     }
     let report = Report {
         command: arguments.command(),
         environment: environment::describe(context).await?,
-        figures: all,
-        points,
+        figures: figures.figures,
+        points: figures.points,
     };
     Ok((report, failed))
 }
