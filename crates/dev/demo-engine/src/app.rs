@@ -30,8 +30,12 @@ pub async fn run(settings: Settings) -> anyhow::Result<Server> {
     let mut running = Running::new();
     running.address = Some(address);
 
-    let engine = Engine::new(settings.control, settings.token, running.shutdown());
-    let engine = Arc::new(engine);
+    let engine = Arc::new(Engine {
+        control: settings.control.into(),
+        token: settings.token,
+        stopping: running.shutdown(),
+        ..Engine::default()
+    });
     let shared = http::Data::from(Arc::clone(&engine));
     let health = http::Data::new(running.health.clone());
     server::serve(&running, listener, settings.http, move || {
