@@ -103,7 +103,8 @@ fn run_phases(workspace: &Workspace, arguments: &Arguments) -> anyhow::Result<Su
         rate: arguments.rate,
         with_due,
     };
-    let client = OneShotClient::new(&[fleet.system.gateway.clone()], None);
+    let gateway = std::slice::from_ref(&fleet.system.gateway);
+    let client = OneShotClient::new(gateway, None);
     let mut test = Test {
         load: Load::open(profile, client, [Behaviour::Fast; RECEIVERS])?,
         fleet,
