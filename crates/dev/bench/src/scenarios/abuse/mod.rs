@@ -20,7 +20,7 @@ use crate::context::{Context, GATEWAY};
 use crate::report::{Figures, Spread};
 use crate::usage::{Memory, memory_of};
 
-const NORMAL: Ipv4Addr = Ipv4Addr::LOCALHOST;
+/// The normal user is at 127.0.0.1.
 const ANONYMOUS: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 2);
 const SIGNED_IN: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 3);
 const WARM_UP: Duration = Duration::from_secs(3);
@@ -52,7 +52,7 @@ async fn measure(
     let attacked = Duration::from_secs(context.pick(60, 15));
     let alone = Duration::from_secs(context.pick(30, 15));
     let gateway = context.gateway;
-    let mut user = NormalUser::connect(gateway, NORMAL, user).await?;
+    let mut user = NormalUser::connect(gateway, user).await?;
     user.work(WARM_UP).await.ensure_none_failed("warming up")?;
     let before = user.work(alone).await;
     say("under attack");
