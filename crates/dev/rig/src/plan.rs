@@ -56,8 +56,6 @@ pub(crate) fn names_of_services() -> impl Iterator<Item = &'static str> {
     names().filter(|name| ![ENGINE, GATEWAY].contains(name))
 }
 
-pub(crate) const LAST_STAGE: u8 = 2;
-
 /// Parses `process=n`.
 pub fn parse_replicas(text: &str) -> anyhow::Result<(String, usize)> {
     let (name, count) = text.split_once('=').context("expected process=number")?;

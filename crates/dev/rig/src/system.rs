@@ -16,7 +16,7 @@ use crate::client::{Client, Person};
 use crate::instance::{self, Variables};
 use crate::interrupt;
 use crate::output::say;
-use crate::plan::{self, LAST_STAGE, Replicas};
+use crate::plan::{self, Replicas};
 use crate::process::{self, Process};
 use crate::programs::{self, Source};
 use crate::stack_file::{Admin, Databases, Entry, Stack};
@@ -143,10 +143,9 @@ impl System {
         let is_first = |process: &&Process| !self.later.contains(&process.name.as_str());
         let processes: Vec<_> = self.processes.iter().filter(is_first).collect();
         say(&format!("starting {} processes", processes.len()));
-        for stage in 0..=LAST_STAGE {
-            let of_stage = || processes.iter().filter(|one| one.stage == stage);
-            of_stage().try_for_each(|process| self.spawn(process))?;
-            of_stage().try_for_each(|process| self.wait_started(process))?;
+        for stage in processes.chunk_by(|one, next| one.stage == next.stage) {
+            stage.iter().try_for_each(|process| self.spawn(process))?;
+            stage.iter().try_for_each(|one| self.wait_started(one))?;
         }
         self.stack().write(&self.workspace)
     }
