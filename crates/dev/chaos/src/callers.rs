@@ -1,24 +1,30 @@
-//! A client that makes each call exactly once.
+//! A client that makes each call exactly once, and users of a run, who sign in again when a promotion has revoked their
+//! tokens.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use rig::client::{Call, Client};
+use local_stack::process::wait_until;
+use rig::client::{Call, Client, Person};
+use rig::process::Process;
 use rig::sync::lock;
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use crate::{databases::Failovers, history::CallOutcome};
+use crate::databases::Failovers;
+use crate::history::{CallOutcome, Finding, Violation};
 
-/// How long a caller waits for a response.
 const TIMEOUT: Duration = Duration::from_secs(8);
 
-/// At most this many failures are kept.
 const MAX_EXAMPLES: usize = 10;
 
-/// Spreads calls over the gateways.
+/// How long a process may take to notice a promotion after all faults.
+const NOTICE_LIMIT: Duration = Duration::from_secs(10);
+
 pub(crate) struct OneShotClient<'run> {
     gateways: Vec<Client>,
+    /// Calls the first gateway, and repeats calls: before and after the load.
+    pub(crate) repeating: Client,
     next: AtomicUsize,
     /// Whether nothing explains a call without a response.
     is_calm: AtomicBool,
@@ -27,7 +33,6 @@ pub(crate) struct OneShotClient<'run> {
     statistics: Mutex<Statistics>,
 }
 
-/// The calls of a client.
 #[derive(Debug, Default)]
 pub(crate) struct Statistics {
     pub(crate) calls: usize,
@@ -45,6 +50,7 @@ impl<'run> OneShotClient<'run> {
         let client = |url: &String| Client::with_timeout(url, TIMEOUT);
         Self {
             gateways: gateways.iter().map(client).collect(),
+            repeating: Client::new(gateways.first().map_or("", String::as_str)),
             next: AtomicUsize::new(0),
             is_calm: AtomicBool::new(true),
             failovers,
@@ -134,10 +140,100 @@ fn outcome_of(status: u16, body: &Value) -> CallOutcome {
     }
 }
 
+pub(crate) struct TestUser {
+    pub(crate) email: String,
+    password: String,
+    /// All tokens, and when each was requested; the current one last.
+    tokens: Mutex<Vec<(String, Instant)>>,
+}
+
+impl TestUser {
+    /// Signs a user up or in, by a call that is repeated.
+    pub(crate) fn new(sign: impl FnOnce() -> anyhow::Result<Person>) -> anyhow::Result<Self> {
+        let requested = Instant::now();
+        let person = sign()?;
+        Ok(Self {
+            email: person.email,
+            password: person.password,
+            tokens: Mutex::new(vec![(person.token, requested)]),
+        })
+    }
+
+    /// Signs in for another token, with retries.
+    pub(crate) fn sign_in_again(&self, client: &OneShotClient<'_>) -> anyhow::Result<()> {
+        let requested = Instant::now();
+        let again = client.repeating.sign_in(&self.email, &self.password)?;
+        lock(&self.tokens).push((again.token, requested));
+        Ok(())
+    }
+
+    pub(crate) fn token(&self) -> String {
+        self.current().0
+    }
+
+    /// Makes a call as this user, and returns its outcome and the response body. After a promotion that revoked the
+    /// token the outcome is [`CallOutcome::SignedOut`], and later calls have another token.
+    pub(crate) fn call(&self, client: &OneShotClient<'_>, call: Call<'_>) -> (CallOutcome, Value) {
+        let (token, requested) = self.current();
+        let (outcome, body) = client.call_with_token(&call.token(&token), requested);
+        let outcome = match outcome {
+            CallOutcome::SignedOut => self.renew(client, requested),
+            other => other,
+        };
+        (outcome, body)
+    }
+
+    /// Signs in once, unless another caller has done it. After an unknown outcome the next call tries again.
+    fn renew(&self, client: &OneShotClient<'_>, refused: Instant) -> CallOutcome {
+        let mut tokens = lock(&self.tokens);
+        if tokens
+            .last()
+            .is_some_and(|(_, requested)| *requested > refused)
+        {
+            return CallOutcome::SignedOut;
+        }
+        let requested = Instant::now();
+        let credentials = json!({"username": self.email, "password": self.password});
+        let sign_in = Call::new("POST", "/user/auth").body(credentials);
+        let (outcome, body) = client.call(&sign_in);
+        if let CallOutcome::Unexpected(response) = outcome {
+            return CallOutcome::Unexpected(format!("signing in again: {response}"));
+        }
+        let token = body.get("token").and_then(Value::as_str);
+        tokens.extend(token.map(|token| (token.to_owned(), requested)));
+        CallOutcome::SignedOut
+    }
+
+    fn current(&self) -> (String, Instant) {
+        let current = lock(&self.tokens).last().cloned();
+        current.unwrap_or_else(|| (String::new(), Instant::now()))
+    }
+
+    /// Checks that no process accepts a token that was requested before `revoked`. Returns the number of tokens.
+    pub(crate) fn check_revoked(
+        &self,
+        processes: &[&Process],
+        revoked: Instant,
+        findings: &mut Vec<Finding>,
+    ) -> usize {
+        let tokens = lock(&self.tokens);
+        let earlier = || tokens.iter().filter(|(_, requested)| *requested < revoked);
+        for process in processes {
+            for (token, _) in earlier() {
+                let refuses = || process.refuses(token).then_some(());
+                if wait_until(NOTICE_LIMIT, refuses).is_none() {
+                    let name = &process.name;
+                    let what = format!("a token from before a promotion is accepted by {name}");
+                    findings.push(Finding::new(Violation::EarlierToken, "-", what));
+                }
+            }
+        }
+        earlier().count()
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     #[test]

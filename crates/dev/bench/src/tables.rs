@@ -10,7 +10,6 @@ pub(crate) const STATE: &str = "\
             WHERE webhooks.url LIKE '%?seq=%'),
         pg_current_wal_insert_lsn() - pg_lsn '0/0'";
 
-/// Removes all tasks with their webhooks and deliveries.
 pub(crate) const REMOVE_TASKS: &str = "TRUNCATE people_task.tasks, people_task.task_states, \
     people_task.webhooks, people_task.deliveries, people_task.finished_deliveries";
 
@@ -92,7 +91,6 @@ fn task_rows(count: usize, user: &Person, roles: Roles, description: usize) -> S
     )
 }
 
-/// Returns the statement that deletes the states of a user's tasks.
 pub(crate) fn delete_states(user: &str) -> String {
     format!(
         "DELETE FROM people_task.task_states USING people_task.tasks
@@ -100,7 +98,6 @@ pub(crate) fn delete_states(user: &str) -> String {
     )
 }
 
-/// Returns the statement that deletes a user's tasks.
 pub(crate) fn delete_tasks(user: &str) -> String {
     format!("DELETE FROM people_task.tasks WHERE creator = decode('{user}', 'hex')")
 }

@@ -21,7 +21,6 @@ pub(crate) struct Used {
     started: u64,
 }
 
-/// The use of all processes at one moment.
 pub(crate) struct Usage {
     /// By name.
     pub(crate) processes: BTreeMap<String, Used>,
@@ -60,7 +59,6 @@ impl Usage {
         [used, self.idle - earlier.idle].map(|cpu| cpu / (time * cores as f64) * 100.0)
     }
 
-    /// The processor time of each process since `earlier`.
     pub(crate) fn cpu_since(&self, earlier: &Self) -> BTreeMap<&str, f64> {
         let cpu = self.processes.iter().map(|(name, used)| {
             // A process that was restarted counts from its start.
@@ -73,7 +71,6 @@ impl Usage {
         cpu.collect()
     }
 
-    /// The processor time of one process since `earlier`.
     pub(crate) fn cpu_of(&self, name: &str, earlier: &Self) -> f64 {
         let cpu = self.cpu_since(earlier);
         cpu.get(name).copied().unwrap_or_default()
@@ -107,7 +104,6 @@ fn used(family: &[&Stat]) -> Used {
     }
 }
 
-/// A MiB in bytes.
 pub(crate) const MEBIBYTE: f64 = 1024.0 * 1024.0;
 
 /// The memory of a process in MiB.
@@ -115,7 +111,6 @@ pub(crate) const MEBIBYTE: f64 = 1024.0 * 1024.0;
 pub(crate) struct Memory {
     /// Proportional set size: memory that processes share counts for each of them in part, so that sizes can be added.
     pub(crate) proportional: f64,
-    /// Resident set size.
     pub(crate) resident: f64,
     /// The highest resident set size since the process started.
     pub(crate) highest: f64,
@@ -127,7 +122,6 @@ pub(crate) fn memory_of(processes: &BTreeMap<String, i32>) -> BTreeMap<String, M
     processes.iter().map(read).collect()
 }
 
-/// The proportional set sizes together.
 pub(crate) fn memory_sum(memory: &BTreeMap<String, Memory>) -> f64 {
     memory.values().map(|memory| memory.proportional).sum()
 }
