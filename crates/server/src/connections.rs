@@ -8,7 +8,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use actix_service::{Service as _, ServiceFactory, apply_fn_factory};
-use actix_web::HttpRequest;
 use actix_web::rt::net::TcpStream;
 use app_config::Networks;
 use fairness::FairQueue;
@@ -16,6 +15,9 @@ use http_kit::client_network;
 use parking_lot::Mutex;
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
+
+use crate::intake::Intake;
+use crate::settings::HttpServerSettings;
 
 /// The time from one new connection of a network to the next, once it has opened [`AT_ONCE`]. A thread serves its
 /// connections in the order in which they become ready, so without a pause hundreds of new ones would come before
@@ -94,38 +96,14 @@ impl Connections {
     }
 }
 
-tokio::task_local! {
-    /// The permit of the connection that is served.
-    static PERMIT: Rc<Permit>;
-}
-
 #[derive(Default)]
-pub(crate) struct Permit {
+struct Permit {
     /// Cancelled when the connection must close.
-    pub(crate) closed: CancellationToken,
+    closed: CancellationToken,
     /// When the connection is served; `None` if at once.
     start: Option<Instant>,
     /// `None` if it is not counted.
     entry: RefCell<Option<Entry>>,
-    /// Whether the connection no longer counts, so that its response must close it.
-    pub(crate) is_aside: Cell<bool>,
-}
-
-impl Permit {
-    pub(crate) fn current() -> Option<Rc<Self>> {
-        PERMIT.try_with(Rc::clone).ok()
-    }
-}
-
-/// Sets the connection of a request aside: it no longer counts among those that client networks share, and its response
-/// closes it. For requests that wait long, of which there must be a limit of their own.
-pub fn set_aside(request: &HttpRequest) {
-    let Some(permit) = request.conn_data::<Rc<Permit>>() else {
-        return;
-    };
-    if permit.entry.take().is_some() {
-        permit.is_aside.set(true);
-    }
 }
 
 struct Entry {
@@ -144,9 +122,68 @@ impl Drop for Entry {
     }
 }
 
+tokio::task_local! {
+    static CURRENT: Rc<Connection>;
+}
+
+/// A connection that is served.
+pub(crate) struct Connection {
+    permit: Permit,
+    settings: HttpServerSettings,
+    is_tls: bool,
+    pub(crate) intake: Rc<Intake>,
+    /// When the head of the next request must be complete, or the response to the current one sent.
+    deadline: Cell<Instant>,
+    /// Whether the connection no longer counts, so that its response must close it.
+    pub(crate) is_aside: Cell<bool>,
+}
+
+impl Connection {
+    /// The connection that this code serves.
+    pub(crate) fn current() -> Option<Rc<Self>> {
+        CURRENT.try_with(Rc::clone).ok()
+    }
+
+    pub(crate) fn await_head(&self) {
+        self.allow(self.settings.keep_alive + self.settings.head_timeout);
+    }
+
+    pub(crate) fn await_response(&self) {
+        self.allow(self.settings.request_timeout);
+    }
+
+    fn allow(&self, time: Duration) {
+        self.deadline.set(Instant::now() + time);
+    }
+
+    async fn overdue(&self) {
+        while self.deadline.get() > Instant::now() {
+            sleep_until(self.deadline.get()).await;
+        }
+        metrics::counter!("http_slow_connections_closed_total").increment(1);
+    }
+}
+
+/// Whether the request that this code handles came over TLS.
+pub fn is_tls() -> bool {
+    Connection::current().is_some_and(|connection| connection.is_tls)
+}
+
+/// Sets the connection of the request that this code handles aside: it no longer counts among those that client networks
+/// share, and its response closes it. For requests that wait long, of which there must be a limit of their own.
+pub fn set_aside() {
+    if let Some(connection) = Connection::current()
+        && connection.permit.entry.take().is_some()
+    {
+        connection.is_aside.set(true);
+    }
+}
+
 /// A service that serves only connections that get a permit, and closes others before TLS and HTTP.
 pub(crate) fn limited<F: ServiceFactory<TcpStream, Config = (), Response = (), InitError = ()>>(
     connections: Option<Arc<Connections>>,
+    settings: HttpServerSettings,
+    is_tls: bool,
     service: F,
 ) -> impl ServiceFactory<TcpStream, Config = (), Response = (), Error = F::Error, InitError = ()> {
     apply_fn_factory(service, move |socket: TcpStream, service: &F::Service| {
@@ -157,22 +194,43 @@ pub(crate) fn limited<F: ServiceFactory<TcpStream, Config = (), Response = (), I
             Some(connections) => connections.admit(peer),
             None => Some(Permit::default()),
         };
-        let serving = permit.map(|permit| (service.call(socket), Rc::new(permit)));
+        let serving = permit.map(|permit| (service.call(socket), permit));
         async move {
             let Some((serving, permit)) = serving else {
                 return Ok(());
             };
-            let serving = async {
-                if let Some(start) = permit.start.filter(|start| *start > Instant::now()) {
-                    sleep_until(start).await;
-                }
-                serving.await
-            };
-            let serving = PERMIT.scope(Rc::clone(&permit), serving);
-            let served = permit.closed.run_until_cancelled(serving).await;
+            let connection = Rc::new(Connection {
+                permit,
+                settings,
+                is_tls,
+                intake: Rc::default(),
+                deadline: Cell::new(Instant::now()),
+                is_aside: Cell::new(false),
+            });
+            let serving = serve_in_time(&connection, serving);
+            let serving = CURRENT.scope(Rc::clone(&connection), serving);
+            let served = connection.permit.closed.run_until_cancelled(serving).await;
             served.unwrap_or(Ok(()))
         }
     })
+}
+
+/// Serves a connection when it is due, until its client is too slow.
+async fn serve_in_time<E>(
+    connection: &Connection,
+    serving: impl Future<Output = Result<(), E>>,
+) -> Result<(), E> {
+    if let Some(start) = connection.permit.start
+        && start > Instant::now()
+    {
+        sleep_until(start).await;
+    }
+    connection.await_head();
+    tokio::select! {
+        biased;
+        served = serving => served,
+        () = connection.overdue() => Ok(()),
+    }
 }
 
 #[cfg(test)]

@@ -3,7 +3,6 @@
 //! A binary is one call of [`main`]. It starts a [`Running`]; tests start the same thing inside
 //! their own process, on free ports, and stop it in the same way.
 
-mod accept;
 mod blank_line;
 mod connections;
 mod http_server;
@@ -17,10 +16,9 @@ mod running;
 mod settings;
 mod slow_clients;
 mod upgrade_offers;
-mod upkeep;
 
-pub use connections::set_aside;
-pub use http_server::{Listener, bind, is_tls, serve};
+pub use connections::{is_tls, set_aside};
+pub use http_server::{Listener, bind, serve};
 pub use metrics_server::serve_metrics;
 pub use open_files::limit_aside;
 pub use process::{Program, command, main};
