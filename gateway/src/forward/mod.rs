@@ -2,7 +2,6 @@
 
 mod asking;
 mod bearer;
-mod error;
 mod exchange;
 mod headers;
 mod request_body;
@@ -32,7 +31,7 @@ use values::{CredentialId, Names as _};
 
 use self::asking::Asking;
 use self::bearer::Bearer;
-use self::exchange::exchange;
+use self::exchange::{exchange, malformed};
 use self::request_body::RequestBody;
 use crate::client_info::ClientInfo;
 use crate::context::AppState;
@@ -140,7 +139,7 @@ impl Forwarding<'_> {
         let path = headers::path(self.route, request.match_info());
         let service = state.upstreams.of(self.route.service);
         let uri = service.uri(&path, request.uri().query());
-        let uri = uri.map_err(|error| error::malformed(&error))?;
+        let uri = uri.map_err(|error| malformed(&error))?;
         let mut response = self.exchange(bearer, &uri, body.clone()).await;
         match self.bearer_after(bearer, &response).await {
             Some(Ok(renewed)) => response = self.exchange(&renewed, &uri, body).await,

@@ -16,7 +16,7 @@ use http_kit::Problem;
 use hyper::body::{Body as _, Incoming};
 use tokio::time::timeout;
 
-use super::error::{invalid_response, upstream_timeout};
+use super::exchange::{invalid_response, upstream_timeout};
 use super::headers::ForwardedName;
 use crate::context::AppState;
 use crate::limits::concurrency::{self, in_parts};

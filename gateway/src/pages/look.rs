@@ -8,8 +8,8 @@ use anyhow::{Context as _, bail};
 use bytes::Bytes;
 use ring::digest::{Context, SHA256};
 
-use super::content::version_of;
 use super::files;
+use super::page::version_of;
 use crate::settings::{HexColor, PagesSettings};
 
 /// The longest logo in bytes.

@@ -11,7 +11,6 @@
 //! The files are in `site/`; `layout.html` is the frame of every page. A release build contains them; a debug build
 //! reads them from there for every response, so that a change is visible at once. A new file takes a restart.
 
-mod content;
 mod files;
 mod look;
 mod modules;

@@ -1,21 +1,24 @@
 //! One page or asset, and its responses.
 
 use std::borrow::Cow;
-use std::sync::Arc;
+use std::io::Write as _;
+use std::sync::{Arc, OnceLock};
 
 use actix_web::http::StatusCode;
 use actix_web::http::header::{
-    ACCEPT_LANGUAGE, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_SECURITY_POLICY, ETAG, HeaderMap,
-    IF_NONE_MATCH, REFERRER_POLICY, VARY, X_FRAME_OPTIONS,
+    ACCEPT_LANGUAGE, AcceptEncoding, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_SECURITY_POLICY,
+    ETAG, Encoding, Header as _, HeaderMap, IF_NONE_MATCH, REFERRER_POLICY, VARY, X_FRAME_OPTIONS,
 };
 use actix_web::{HttpRequest, HttpResponse};
 use anyhow::Context as _;
 use bytes::Bytes;
+use flate2::Compression;
+use flate2::write::GzEncoder;
 use minijinja::syntax::SyntaxConfig;
 use minijinja::{AutoEscape, Environment, UndefinedBehavior, Value, context};
+use ring::digest::{Digest, SHA256, digest};
 use values::{Language, Names as _};
 
-use super::content::{self, Content};
 use super::files::{self, LAYOUT, STYLES};
 use super::look::Look;
 use super::modules;
@@ -184,7 +187,7 @@ impl Page {
             .insert_header((REFERRER_POLICY, "no-referrer"))
             .insert_header((X_FRAME_OPTIONS, "DENY"))
             .insert_header(("cross-origin-opener-policy", "same-origin"));
-        if content::accepts_gzip(request)
+        if accepts_gzip(request)
             && let Some(compressed) = current.compressed()
         {
             response.insert_header((CONTENT_ENCODING, "gzip"));
@@ -225,4 +228,50 @@ fn has(headers: &HeaderMap, etag: &str) -> bool {
     let tags = headers.get(IF_NONE_MATCH);
     let tags = tags.and_then(|tags| tags.to_str().ok()).unwrap_or_default();
     tags.split(',').any(|tag| tag.trim() == etag)
+}
+
+/// What a response contains.
+#[derive(Debug, Clone)]
+pub(super) struct Content {
+    pub(super) plain: Bytes,
+    pub(super) etag: String,
+    /// Made for the first client that accepts it, so that a process starts fast.
+    compressed: OnceLock<Option<Bytes>>,
+}
+
+impl Content {
+    pub(super) fn new(plain: Bytes) -> Self {
+        let version = version_of(&digest(&SHA256, &plain));
+        Self {
+            plain,
+            // Weak, because the compressed form has the same tag.
+            etag: format!("W/\"{version}\""),
+            compressed: OnceLock::new(),
+        }
+    }
+
+    /// The compressed form, unless compression fails.
+    pub(super) fn compressed(&self) -> Option<Bytes> {
+        let compressed = || compress(&self.plain).ok();
+        self.compressed.get_or_init(compressed).clone()
+    }
+}
+
+/// The first 8 bytes of a hash, in hexadecimal.
+pub(super) fn version_of(hash: &Digest) -> String {
+    let bytes = hash.as_ref().iter().take(8);
+    bytes.map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn compress(plain: &[u8]) -> std::io::Result<Bytes> {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
+    encoder.write_all(plain)?;
+    encoder.finish().map(Bytes::from)
+}
+
+fn accepts_gzip(request: &HttpRequest) -> bool {
+    let supported = [Encoding::gzip(), Encoding::identity()];
+    let accepted = AcceptEncoding::parse(request).ok();
+    let chosen = accepted.and_then(|accepted| accepted.negotiate(supported.iter()));
+    chosen == Some(Encoding::gzip())
 }
