@@ -40,9 +40,6 @@ impl BaseAddress {
     }
 
     /// The address of a path at the service.
-    ///
-    /// # Errors
-    /// The path or the query has characters that no address may have.
     pub(crate) fn uri(&self, path: &str, query: Option<&str>) -> Result<Uri, http::Error> {
         let base = self.0.path().trim_end_matches('/');
         let target = match query.filter(|query| !query.is_empty()) {
@@ -55,10 +52,7 @@ impl BaseAddress {
     }
 }
 
-/// Prepares TLS, which only services at another place need.
-///
-/// # Errors
-/// The certificates that the system trusts cannot be read.
+/// Prepares TLS, which only services at another place need, with the certificates that the system trusts.
 pub(crate) fn connector() -> anyhow::Result<Connector> {
     let mut connector = HttpConnector::new();
     connector.enforce_http(false);
@@ -80,11 +74,7 @@ pub(crate) fn client(connector: &Connector) -> UpstreamClient {
         .build(connector.clone())
 }
 
-/// Gets a response of a service with its whole body.
-///
-/// # Errors
-/// There is no complete response within `time_limit`, its status is an error, or its body has more than `max_length`
-/// bytes.
+/// Gets a response of a service with its whole body of at most `max_length` bytes, unless its status is an error.
 pub(crate) async fn get(
     client: &UpstreamClient,
     uri: Uri,

@@ -80,10 +80,7 @@ impl Waiting {
         })
     }
 
-    /// Takes a place for a caller. It hears of ends from now on.
-    ///
-    /// # Errors
-    /// `429 too-many-concurrent-requests` or `503 overloaded` if there is none.
+    /// Takes a place for a caller, if there is one. It hears of ends from now on.
     pub(crate) fn enter(self: &Arc<Self>, client: IpAddr, task: TaskId) -> Result<Place, Problem> {
         let network = client_network(client);
         let displaced = CancellationToken::new();
@@ -156,9 +153,6 @@ impl Place {
     }
 
     /// Waits until the service may be asked for this caller, after earlier questions of its network.
-    ///
-    /// # Errors
-    /// Far too many wait for their turn.
     pub(crate) async fn turn(&self) -> Result<Share<IpAddr>, Refused> {
         self.waiting.questions.acquire(self.network, 1).await
     }

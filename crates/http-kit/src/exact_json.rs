@@ -14,9 +14,6 @@ use values::Invalid;
 struct Members<'a>(Vec<(String, &'a RawValue)>);
 
 /// Checks that a field of a body, at any depth, was parsed without losing anything.
-///
-/// # Errors
-/// `inexact-number` or `duplicate-name`.
 pub(crate) fn check(body: &[u8], field: &str) -> Result<(), Invalid> {
     match find(body, field) {
         Some(value) => check_value(value),

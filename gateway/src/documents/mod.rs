@@ -84,10 +84,7 @@ impl Documents {
     }
 }
 
-/// `GET /openapi.json`.
-///
-/// # Errors
-/// `503` until each service has been reached once.
+/// `GET /openapi.json`: `503` until each service has been reached once.
 pub(crate) async fn openapi_json(documents: Data<Documents>) -> Result<HttpResponse, Problem> {
     let merged = documents.merged().await.ok_or_else(|| {
         let detail = "The services have not been reached yet. Try again soon.";

@@ -45,10 +45,7 @@ pub(super) struct Asking {
 }
 
 impl Asking {
-    /// The token of a key.
-    ///
-    /// # Errors
-    /// `401 invalid-key`, `429` if the network has tried too many that are none, and `503` while it cannot be checked.
+    /// The token of a key; otherwise the problem of a [`Refusal`].
     pub(super) async fn token(&self, key: &ApiKey) -> Result<Arc<KeyToken>, Problem> {
         let entry = self.state.keys.entry(key);
         match entry.current() {
@@ -117,9 +114,6 @@ impl Asking {
     }
 
     /// Waits for the turn of the client's network, as its other requests to the user service do.
-    ///
-    /// # Errors
-    /// `429` if earlier requests of the network take too long, or if it has too many.
     async fn turn(&self) -> Result<Option<Turn>, Problem> {
         let address = self.client.address;
         if !self.state.rate_limits.apply_to(address) {

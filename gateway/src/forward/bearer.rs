@@ -23,11 +23,8 @@ pub(super) enum Bearer {
 }
 
 impl Forwarding<'_> {
-    /// Checks the token or the key of the request as its route requires.
-    ///
-    /// # Errors
-    /// `401` with the reason, `403` for a key that may not make the request, `429` after too many texts that are none, and
-    /// `503` while no keys are known.
+    /// Checks the token or the key of the request as its route requires: `401` with the reason, `403` for a key that may not make
+    /// the request, `429` after too many texts that are none, and `503` while no keys are known.
     pub(super) async fn bearer(self) -> Result<Bearer, Problem> {
         let takes_keys = || key_route(&self.route.method, self.route.path).is_some();
         let presented = match presented_key(self.request) {
@@ -79,9 +76,6 @@ impl Forwarding<'_> {
 
     /// The next token of the key, if a service has refused this one: it may know sooner that it was revoked. The service has
     /// then done nothing else.
-    ///
-    /// # Errors
-    /// There is no next one: `401` if the key has ended, too, and `503` while it cannot be checked.
     pub(super) async fn bearer_after<B>(
         self,
         bearer: &Bearer,

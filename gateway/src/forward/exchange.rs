@@ -21,9 +21,6 @@ const RETRY_PAUSE: Duration = Duration::from_millis(50);
 /// Unless it is a `POST`, a request is sent once more if no connection could be made, because then the service never saw
 /// it. A request that changes nothing is also sent once more if its connection was closed without a response, as a service
 /// does that stops or is killed.
-///
-/// # Errors
-/// `502` or `504` if there is no response within the time limit.
 pub(super) async fn exchange(
     method: &Method,
     send: impl Fn() -> ResponseFuture,

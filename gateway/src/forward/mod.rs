@@ -46,9 +46,6 @@ use crate::upstream::UpstreamClient;
 const MAX_WAIT: Duration = Duration::from_secs(10);
 
 /// Handles a request of a route: checks rate, token, path and size in this order, then asks the service.
-///
-/// # Errors
-/// `429` if too many requests came. Every other problem is the response.
 pub(crate) async fn forward(
     route: &'static Route,
     request: HttpRequest,
@@ -180,9 +177,6 @@ impl Forwarding<'_> {
     }
 
     /// Waits until the request may be sent, if the requests of its network have to take turns.
-    ///
-    /// # Errors
-    /// `429 too-many-concurrent-requests` if earlier requests of the network take too long.
     async fn turn(self, body: Option<&RequestBody>) -> Result<Option<Turn>, Problem> {
         let (state, client) = (&self.asking.state, self.asking.client.address);
         let work = self.route.work;
@@ -198,10 +192,7 @@ impl Forwarding<'_> {
     }
 }
 
-/// Waits for a turn, as long as a request may wait.
-///
-/// # Errors
-/// `429 too-many-concurrent-requests` if it did not come by then, or if too many wait for theirs.
+/// Waits for a turn, as long as a request may wait: `429` if it did not come by then, or if too many wait for theirs.
 async fn in_time<T>(turn: impl Future<Output = Result<T, Refused>>) -> Result<T, Problem> {
     match timeout(MAX_WAIT, turn).await {
         Ok(Ok(turn)) => Ok(turn),

@@ -60,11 +60,8 @@ const UNCOUNTED: u64 = 16 * 1024;
 /// Responses up to this length are read whole before they are sent.
 const WHOLE: u64 = 64 * 1024;
 
-/// Passes a response on to the caller.
-///
-/// # Errors
-/// `502 bad-gateway` for a response that none of the services would send, and `504` for a short one that stalls. If too
-/// many bytes of responses are unread, `429` or `503`, or `502` if the request may have changed something.
+/// Passes a response on to the caller: `502` for a response that none of the services would send, and `504` for a short one that
+/// stalls. If too many bytes of responses are unread, `429` or `503`, or `502` if the request may have changed something.
 pub(super) async fn relay(
     response: Response<Incoming>,
     state: &AppState,
@@ -150,10 +147,7 @@ enum BodyError {
     Stalled,
 }
 
-/// Reads a whole body.
-///
-/// # Errors
-/// `504` if it stalls, `502` if it is cut off.
+/// Reads a whole body: `504` if it stalls, `502` if it is cut off.
 async fn read(body: Incoming, read_timeout: Duration) -> Result<Bytes, Problem> {
     let body = timeout(read_timeout, body.collect())
         .await

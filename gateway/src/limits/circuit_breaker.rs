@@ -60,18 +60,12 @@ impl CircuitBreaker {
     }
 
     /// Whether a request could go through now. It does not become the trial.
-    ///
-    /// # Errors
-    /// `503 upstream-unavailable` with `Retry-After` while the circuit is open.
     pub(crate) fn check(&self) -> Result<(), Problem> {
         let wait = self.state.lock().wait(Instant::now());
         wait.map_or(Ok(()), |wait| Err(self.refusal(wait)))
     }
 
-    /// Lets a request through.
-    ///
-    /// # Errors
-    /// `503 upstream-unavailable` with `Retry-After` while the circuit is open.
+    /// Lets a request through, or refuses it while the circuit is open.
     pub(crate) fn acquire(&self) -> Result<Permit<'_>, Problem> {
         let acquired = self.acquire_at(Instant::now());
         acquired.map_err(|wait| self.refusal(wait))

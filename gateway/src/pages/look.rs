@@ -34,9 +34,6 @@ pub(super) struct Look {
 
 impl Look {
     /// Reads the logo, and computes the version.
-    ///
-    /// # Errors
-    /// The logo cannot be read, is too long, or is neither SVG nor PNG.
     pub(super) fn new(settings: &PagesSettings) -> anyhow::Result<Self> {
         let logo = settings.logo.as_deref().map(|path| {
             read_logo(path.as_ref()).with_context(|| {

@@ -42,9 +42,6 @@ pub(crate) struct Pages {
 }
 
 /// Every page and asset. Without pages, there is none.
-///
-/// # Errors
-/// The logo cannot be used, a template is invalid, or modules cannot be joined.
 pub(crate) fn load(settings: &PagesSettings) -> anyhow::Result<Pages> {
     if settings.mode == Switch::Off {
         return Ok(Pages::default());

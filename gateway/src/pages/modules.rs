@@ -40,9 +40,6 @@ pub(super) fn is_joined(file: &str) -> bool {
 }
 
 /// A script with the modules that it imports. One that is loaded later has no module that is there before.
-///
-/// # Errors
-/// A module is missing, or its imports and exports are written in a way that this does not know.
 pub(super) fn joined(script: &str) -> anyhow::Result<String> {
     let mut modules = Vec::new();
     add_with_imports(script, &mut modules)?;
