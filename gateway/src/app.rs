@@ -243,7 +243,6 @@ fn forwarded(resource: Resource, path: &str, routes: &[&'static Route]) -> Resou
     resource
 }
 
-/// `405` with the methods that a path accepts.
 fn method_not_allowed(path: &str, methods: &[Method]) -> actix_web::Route {
     let methods = methods.iter().cloned();
     let routes = methods.fold(Routes::default(), |routes, method| routes.and(path, method));

@@ -153,7 +153,6 @@ fn key(pem: &[u8]) -> anyhow::Result<PrivateKeyDer<'static>> {
     })
 }
 
-/// What a file holds, in words.
 fn content(pem: &[u8]) -> String {
     let text = String::from_utf8_lossy(pem);
     let labels: Vec<_> = labels(&text).collect();

@@ -39,7 +39,6 @@ impl BaseAddress {
         Ok(Self(uri))
     }
 
-    /// The address of a path at the service.
     pub(crate) fn uri(&self, path: &str, query: Option<&str>) -> Result<Uri, http::Error> {
         let base = self.0.path().trim_end_matches('/');
         let target = match query.filter(|query| !query.is_empty()) {

@@ -38,7 +38,6 @@ const SILENCE: Duration = Duration::from_secs(5);
 /// How long a cursor leads to everything that has happened since.
 const CURSOR_LIFETIME: Duration = Duration::from_secs(30);
 
-/// The pause after a feed that failed.
 const PAUSE: Duration = Duration::from_millis(500);
 
 /// After this many lines without a caller that waits, nobody listens.
@@ -119,7 +118,6 @@ impl Waiting {
         }
     }
 
-    /// Wakes those who wait for these tasks.
     fn wake(&self, tasks: &[TaskId]) {
         let waiters = self.waiters.lock();
         for ended in tasks.iter().filter_map(|task| waiters.tasks.get(task)) {

@@ -33,7 +33,6 @@ pub(crate) fn field_with_huge_number(body: &[u8], error: &Error) -> Option<Strin
     invalid.next().map(|(name, _)| name)
 }
 
-/// Why a number is refused.
 pub(crate) fn inexact_number() -> Invalid {
     Invalid::new(
         "inexact-number",

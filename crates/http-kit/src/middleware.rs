@@ -63,7 +63,6 @@ fn waited(request: &HttpRequest) -> Option<Duration> {
     extensions.get().map(|Waited(time)| *time)
 }
 
-/// Sets the header on the response, or on the response of the error.
 fn set_request_id<B>(
     result: Result<ServiceResponse<B>, actix_web::Error>,
     request_id: HeaderValue,
@@ -105,7 +104,6 @@ fn status_label(status: StatusCode) -> &'static str {
     LABELS.get(index).map_or(OTHER, String::as_str)
 }
 
-/// Logs, measures and traces a response.
 fn record(
     method: &'static str,
     route: Cow<'static, str>,

@@ -126,7 +126,6 @@ tokio::task_local! {
     static CURRENT: Rc<Connection>;
 }
 
-/// A connection that is served.
 pub(crate) struct Connection {
     permit: Permit,
     settings: HttpServerSettings,
@@ -139,7 +138,6 @@ pub(crate) struct Connection {
 }
 
 impl Connection {
-    /// The connection that this code serves.
     pub(crate) fn current() -> Option<Rc<Self>> {
         CURRENT.try_with(Rc::clone).ok()
     }

@@ -141,7 +141,6 @@ fn shared(total: usize) -> usize {
     (total - (total / 16).max(1)).max(1)
 }
 
-/// A server whose threads share this many connections.
 fn builder(settings: HttpServerSettings, max_connections: usize) -> ServerBuilder {
     ServerBuilder::default()
         .workers(settings.workers)

@@ -42,7 +42,6 @@ pub(crate) struct PacedStream<T> {
     parsing: bool,
     /// Whether the client does not read what is sent to it.
     blocked: bool,
-    /// Whether the client has sent anything.
     has_sent: bool,
     /// Whether problems replace the responses that actix-http sends by itself.
     explains: bool,

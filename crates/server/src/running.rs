@@ -64,7 +64,6 @@ impl Running {
         self.gauges.lock().push(Box::new(set));
     }
 
-    /// Calls the functions of [`Running::on_scrape`].
     pub(crate) fn set_gauges(&self) {
         self.gauges.lock().iter().for_each(|set| set());
     }

@@ -59,7 +59,6 @@ fn was_closed(error: &Error) -> bool {
         .any(hyper::Error::is_incomplete_message)
 }
 
-/// `504 upstream-timeout`.
 pub(super) fn upstream_timeout() -> Problem {
     count_failure("timeout");
     let detail = "The service behind the gateway took too long. The request may still take effect.";

@@ -13,7 +13,6 @@ use parking_lot::Mutex;
 
 use crate::settings::CircuitSettings;
 
-/// The circuit of one service.
 #[derive(Debug)]
 pub(crate) struct CircuitBreaker {
     service: &'static str,
@@ -25,7 +24,6 @@ pub(crate) struct CircuitBreaker {
 enum State {
     /// Requests go through. The last `failures` of them had no response.
     Closed { failures: u32 },
-    /// Requests are refused.
     Open { until: Instant },
     /// A trial request is on its way. Others are refused until its outcome is known, or until `until`,
     /// because its caller may be slow.

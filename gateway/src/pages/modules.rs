@@ -103,7 +103,6 @@ fn may_load(modules: &[String], script: &str) -> anyhow::Result<bool> {
     Ok(false)
 }
 
-/// The scripts that a module loads later.
 fn loaded_later(text: &str) -> impl Iterator<Item = &str> {
     let later = text.split(LOADED_LATER).skip(1);
     later.filter_map(|rest| Some(rest.split_once('"')?.0))

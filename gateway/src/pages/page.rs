@@ -45,7 +45,6 @@ pub(crate) struct Page {
     pub(super) german: Option<Content>,
 }
 
-/// Where the content of a page comes from.
 pub(super) enum Source {
     Template(Cow<'static, str>),
     File(Cow<'static, str>),
@@ -95,7 +94,6 @@ fn render(file: &str, look: &Look, language: Language) -> anyhow::Result<Bytes> 
     Ok(Bytes::from(text))
 }
 
-/// The styles of all pages in one file.
 fn style(look: &Look) -> anyhow::Result<Bytes> {
     let mut text = Vec::new();
     for file in STYLES {
@@ -106,7 +104,6 @@ fn style(look: &Look) -> anyhow::Result<Bytes> {
 }
 
 impl Page {
-    /// A page at a path.
     pub(super) fn new(
         path: String,
         content_type: &'static str,
@@ -196,7 +193,6 @@ impl Page {
         response.body(current.plain.clone())
     }
 
-    /// The version of the assets.
     #[cfg(test)]
     pub(super) fn version(&self) -> &str {
         &self.look.version
@@ -230,7 +226,6 @@ fn has(headers: &HeaderMap, etag: &str) -> bool {
     tags.split(',').any(|tag| tag.trim() == etag)
 }
 
-/// What a response contains.
 #[derive(Debug, Clone)]
 pub(super) struct Content {
     pub(super) plain: Bytes,
@@ -250,7 +245,6 @@ impl Content {
         }
     }
 
-    /// The compressed form, unless compression fails.
     pub(super) fn compressed(&self) -> Option<Bytes> {
         let compressed = || compress(&self.plain).ok();
         self.compressed.get_or_init(compressed).clone()

@@ -100,7 +100,6 @@ fn describe(key: &Key, step: &str, state: &str) -> Value {
     })
 }
 
-/// What tells a key from others.
 fn checksum(line: &str) -> Option<&str> {
     line.rsplit_once("(checksum ")?.1.strip_suffix(')')
 }
