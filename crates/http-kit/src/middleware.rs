@@ -104,12 +104,7 @@ fn status_label(status: StatusCode) -> &'static str {
     LABELS.get(index).map_or(OTHER, String::as_str)
 }
 
-fn record(
-    method: &'static str,
-    route: Cow<'static, str>,
-    status: StatusCode,
-    started: Instant,
-) {
+fn record(method: &'static str, route: Cow<'static, str>, status: StatusCode, started: Instant) {
     let elapsed = started.elapsed();
     let duration_ms = u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX);
     let (code, shown) = (status.as_u16(), route.as_ref());

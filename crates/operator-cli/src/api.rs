@@ -13,7 +13,7 @@ use telemetry::CertificateFault;
 use url::Url;
 use values::Secret;
 
-use crate::failure::Failure;
+use crate::Failure;
 use crate::output::Output;
 
 const TIMEOUT: Duration = Duration::from_secs(30);

@@ -126,9 +126,8 @@ where
             })
             .finish(map_config(requests, |()| AppConfig::default()));
         let (tls, explains) = (tls.clone(), listener.explains_refusals);
-        let accept = fn_service(move |socket| {
-            accept(socket, tls.clone(), settings.head_timeout, explains)
-        });
+        let accept =
+            fn_service(move |socket| accept(socket, tls.clone(), settings.head_timeout, explains));
         limited(connections.clone(), settings, is_tls, accept.and_then(http))
     })?;
     run(running, builder.run());

@@ -7,8 +7,8 @@ use rand::distr::Alphanumeric;
 use serde_json::{Value, json};
 
 use crate::api::{Api, Global};
-use crate::failure::{Failure, Outcome};
 use crate::output::{Column, Output, member, set, text};
+use crate::{Failure, Outcome};
 
 const EXAMPLES: &str = "\
 Examples:
