@@ -1,9 +1,8 @@
 //! The command line for operators: `countersign`.
 //!
-//! It is one more name of the program that runs the services, so it is in their image. Users, deletions and deliveries are
-//! changed through the public API with an administrator's credentials: the same rules apply, and the audit log says who it
-//! was. Only what the API does not offer goes to the database or the broker, with the settings of the process in whose
-//! environment it runs.
+//! Users, deletions and deliveries are changed through the public API with an administrator's credentials: the same rules
+//! apply, and the audit log says who it was. Only what the API does not offer goes to the database or the broker, with the
+//! settings of the process in whose environment it runs.
 //!
 //! Exit codes: see [`Failure`]. Nothing is destroyed without a confirmation.
 
@@ -18,8 +17,7 @@ use clap::Parser as _;
 
 use crate::cli::Cli;
 
-/// The entry point of the program `countersign`.
-pub fn main() -> ExitCode {
+fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => {
@@ -39,7 +37,7 @@ pub fn main() -> ExitCode {
 
 /// Why a command did not do what it was asked. Each kind has an exit code of its own.
 #[derive(Debug, thiserror::Error)]
-pub enum Failure {
+enum Failure {
     /// Exit code 1: something does not work, or is unhealthy.
     #[error("{0:#}")]
     Failed(#[from] anyhow::Error),
