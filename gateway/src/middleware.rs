@@ -1,5 +1,3 @@
-//! Middleware for every response: CORS, HSTS and the rule for `HEAD`; and the rate limit of the gateway's own paths.
-
 use std::time::Duration;
 
 use actix_cors::{Cors, CorsError};

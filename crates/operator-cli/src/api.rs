@@ -1,5 +1,3 @@
-//! The client of the public API.
-
 use std::time::Duration;
 
 use anyhow::Context as _;

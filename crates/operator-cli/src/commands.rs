@@ -1,5 +1,3 @@
-//! One file for each command.
-
 pub(crate) mod config;
 pub(crate) mod dead_letters;
 pub(crate) mod deletions;

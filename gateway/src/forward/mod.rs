@@ -1,5 +1,3 @@
-//! Forwards requests to the services, and their responses to the callers.
-
 mod asking;
 mod bearer;
 mod exchange;

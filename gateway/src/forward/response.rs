@@ -1,5 +1,3 @@
-//! Passes a service's response on to the caller.
-
 use std::net::IpAddr;
 use std::time::Duration;
 

@@ -1,5 +1,3 @@
-//! One page or asset, and its responses.
-
 use std::borrow::Cow;
 use std::io::Write as _;
 use std::sync::{Arc, OnceLock};
