@@ -12,8 +12,7 @@ use std::time::Duration;
 
 use fairness::{FairQueue, Refused, Remainder, Share, Shares};
 use futures_util::{StreamExt as _, TryStreamExt as _};
-use http::Request;
-use http_body_util::{BodyExt as _, Full};
+use http_body_util::BodyExt as _;
 use http_kit::{Problem, client_network};
 use parking_lot::Mutex;
 use serde::Deserialize;
@@ -26,7 +25,7 @@ use values::TaskId;
 
 use crate::limits::concurrency::refusal;
 use crate::settings::WaitingSettings;
-use crate::upstream::{BaseAddress, UpstreamClient};
+use crate::upstream::{self, BaseAddress, UpstreamClient};
 
 /// How many questions for callers that wait are at the service at the same time. They come on top of the requests in
 /// flight, so that they take nothing from them, and must not flood the service when all callers come or end together.
@@ -228,11 +227,7 @@ async fn read_feed(
     let query = cursor.as_ref();
     let query = query.map(|(cursor, _)| format!("cursor={cursor}"));
     let uri = service.uri("/internal/tasks/ended", query.as_deref())?;
-    let request = Request::get(uri).body(Full::default())?;
-    let response = timeout(SILENCE, client.request(request)).await??;
-    if !response.status().is_success() {
-        anyhow::bail!("the status is {}", response.status());
-    }
+    let response = timeout(SILENCE, upstream::open(client, uri)).await??;
     let body = response.into_body().into_data_stream();
     let body = StreamReader::new(body.map_err(io::Error::other));
     let mut lines = FramedRead::new(body, LinesCodec::new_with_max_length(MAX_LINE));

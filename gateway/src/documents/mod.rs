@@ -69,8 +69,8 @@ impl Documents {
     async fn fetch(&self, service: Service) -> Option<OpenApi> {
         let fetched = async {
             let uri = self.upstreams.of(service).uri("/openapi.json", None)?;
-            let response = get(&self.client, uri, REQUEST_TIMEOUT, MAX_LENGTH).await?;
-            anyhow::Ok(serde_json::from_slice(response.body())?)
+            let body = get(&self.client, uri, REQUEST_TIMEOUT, MAX_LENGTH).await?;
+            anyhow::Ok(serde_json::from_slice(&body)?)
         };
         let service = service.name();
         let explain = |error: &anyhow::Error| {
