@@ -11,8 +11,10 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use actix_web::http::StatusCode;
+use actix_web::web::{Buf as _, Bytes};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Sleep, sleep};
+use tokio_util::io::poll_write_buf;
 
 /// How long the client may still send after the response.
 const MAX_DRAIN_TIME: Duration = Duration::from_secs(1);
@@ -24,10 +26,8 @@ const DROPPED_AT_ONCE: usize = 8 * 1024;
 
 /// What replaces such a response: the end of the connection.
 pub(crate) enum Refusal {
-    Respond {
-        response: Vec<u8>,
-        written: usize,
-    },
+    /// The rest of a response.
+    Respond(Bytes),
     /// What the client still sends is read, because a socket that is closed with unread data resets the
     /// connection, and the client might never see the response.
     Drain {
@@ -45,10 +45,7 @@ impl Refusal {
             return Some(Self::Done);
         }
         let response = http_kit::unreadable_request(status).filter(|_| explains)?;
-        Some(Self::Respond {
-            response,
-            written: 0,
-        })
+        Some(Self::Respond(response.into()))
     }
 
     pub(crate) fn poll<T: AsyncRead + AsyncWrite + Unpin>(
@@ -58,12 +55,10 @@ impl Refusal {
     ) -> Poll<io::Result<()>> {
         loop {
             *self = match self {
-                Self::Respond { response, written } => {
-                    while let Some(rest) = response.get(*written..).filter(|rest| !rest.is_empty())
-                    {
-                        match ready!(Pin::new(&mut *io).poll_write(context, rest))? {
-                            0 => return Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
-                            count => *written += count,
+                Self::Respond(rest) => {
+                    while rest.has_remaining() {
+                        if ready!(poll_write_buf(Pin::new(&mut *io), context, rest))? == 0 {
+                            return Poll::Ready(Err(io::ErrorKind::WriteZero.into()));
                         }
                     }
                     ready!(Pin::new(&mut *io).poll_shutdown(context))?;
