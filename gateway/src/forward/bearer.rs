@@ -40,7 +40,7 @@ impl Forwarding<'_> {
             presented => presented.unwrap_or_default(),
         };
         match presented {
-            Some(key) if takes_keys() => return self.exchanged(key).await,
+            Some(key) if takes_keys() => return self.exchanged(key, None).await,
             Some(_) => return Ok(Bearer::Removed),
             None => {}
         }
@@ -52,25 +52,25 @@ impl Forwarding<'_> {
         Ok(Bearer::AsGiven)
     }
 
-    async fn exchanged(self, key: ApiKey) -> Result<Bearer, Problem> {
-        let token = self.asking.token(&key).await?;
-        match Caller::of_token(self.request, token.expose()).await {
-            Err(problem) if problem.status_code() == StatusCode::UNAUTHORIZED => {
-                self.renewed(key, &token).await
+    /// Exchanges a key; once more if its token is refused, or was refused before: the password of its user may be new.
+    async fn exchanged(
+        self,
+        key: ApiKey,
+        mut refused: Option<Arc<KeyToken>>,
+    ) -> Result<Bearer, Problem> {
+        loop {
+            if let Some(refused) = &refused {
+                self.asking.state.keys.entry(&key).forget(refused);
             }
-            checked => checked.map(|_| Bearer::OfKey(key, token)),
-        }
-    }
-
-    /// Exchanges a key once more whose token was refused: the password of its user may be new.
-    async fn renewed(self, key: ApiKey, refused: &Arc<KeyToken>) -> Result<Bearer, Problem> {
-        self.asking.state.keys.entry(&key).forget(refused);
-        let token = self.asking.token(&key).await?;
-        match Caller::of_token(self.request, token.expose()).await {
-            Err(problem) if problem.status_code() == StatusCode::UNAUTHORIZED => {
-                Err(auth::invalid_key())
+            let token = self.asking.token(&key).await?;
+            match Caller::of_token(self.request, token.expose()).await {
+                Err(problem) if problem.status_code() == StatusCode::UNAUTHORIZED => {
+                    if refused.replace(token).is_some() {
+                        return Err(auth::invalid_key());
+                    }
+                }
+                checked => return checked.map(|_| Bearer::OfKey(key, token)),
             }
-            checked => checked.map(|_| Bearer::OfKey(key, token)),
         }
     }
 
@@ -83,7 +83,8 @@ impl Forwarding<'_> {
     ) -> Option<Result<Bearer, Problem>> {
         match bearer {
             Bearer::OfKey(key, token) if response.as_ref().is_ok_and(is_refused) => {
-                Some(self.renewed(key.clone(), token).await)
+                let refused = Some(Arc::clone(token));
+                Some(self.exchanged(key.clone(), refused).await)
             }
             _ => None,
         }
