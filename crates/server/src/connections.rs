@@ -143,14 +143,12 @@ impl Connection {
     }
 
     pub(crate) fn await_head(&self) {
-        self.allow(self.settings.keep_alive + self.settings.head_timeout);
+        let time = self.settings.keep_alive + self.settings.head_timeout;
+        self.deadline.set(Instant::now() + time);
     }
 
     pub(crate) fn await_response(&self) {
-        self.allow(self.settings.request_timeout);
-    }
-
-    fn allow(&self, time: Duration) {
+        let time = self.settings.request_timeout;
         self.deadline.set(Instant::now() + time);
     }
 
