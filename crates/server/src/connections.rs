@@ -1,9 +1,8 @@
 //! The connections of a port, which client networks share.
 
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv4Addr};
-use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,10 +12,10 @@ use app_config::Networks;
 use fairness::FairQueue;
 use http_kit::client_network;
 use parking_lot::Mutex;
-use tokio::time::{Instant, sleep_until};
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::intake::Intake;
+use crate::connection::serve;
 use crate::settings::HttpServerSettings;
 
 /// The time from one new connection of a network to the next, once it has opened [`AT_ONCE`]. A thread serves its
@@ -97,16 +96,16 @@ impl Connections {
 }
 
 #[derive(Default)]
-struct Permit {
+pub(crate) struct Permit {
     /// Cancelled when the connection must close.
-    closed: CancellationToken,
+    pub(crate) closed: CancellationToken,
     /// When the connection is served; `None` if at once.
-    start: Option<Instant>,
+    pub(crate) start: Option<Instant>,
     /// `None` if it is not counted.
-    entry: RefCell<Option<Entry>>,
+    pub(crate) entry: RefCell<Option<Entry>>,
 }
 
-struct Entry {
+pub(crate) struct Entry {
     connections: Arc<Connections>,
     network: IpAddr,
     number: u64,
@@ -119,59 +118,6 @@ impl Drop for Entry {
         if open.connections.total_of(&self.network) == 0 {
             open.paces.remove(&self.network);
         }
-    }
-}
-
-tokio::task_local! {
-    static CURRENT: Rc<Connection>;
-}
-
-pub(crate) struct Connection {
-    permit: Permit,
-    settings: HttpServerSettings,
-    is_tls: bool,
-    pub(crate) intake: Rc<Intake>,
-    /// When the head of the next request must be complete, or the response to the current one sent.
-    deadline: Cell<Instant>,
-    /// Whether the connection no longer counts, so that its response must close it.
-    pub(crate) is_aside: Cell<bool>,
-}
-
-impl Connection {
-    pub(crate) fn current() -> Option<Rc<Self>> {
-        CURRENT.try_with(Rc::clone).ok()
-    }
-
-    pub(crate) fn await_head(&self) {
-        let time = self.settings.keep_alive + self.settings.head_timeout;
-        self.deadline.set(Instant::now() + time);
-    }
-
-    pub(crate) fn await_response(&self) {
-        let time = self.settings.request_timeout;
-        self.deadline.set(Instant::now() + time);
-    }
-
-    async fn overdue(&self) {
-        while self.deadline.get() > Instant::now() {
-            sleep_until(self.deadline.get()).await;
-        }
-        metrics::counter!("http_slow_connections_closed_total").increment(1);
-    }
-}
-
-/// Whether the request that this code handles came over TLS.
-pub fn is_tls() -> bool {
-    Connection::current().is_some_and(|connection| connection.is_tls)
-}
-
-/// Sets the connection of the request that this code handles aside: it no longer counts among those that client networks
-/// share, and its response closes it. For requests that wait long, of which there must be a limit of their own.
-pub fn set_aside() {
-    if let Some(connection) = Connection::current()
-        && connection.permit.entry.take().is_some()
-    {
-        connection.is_aside.set(true);
     }
 }
 
@@ -192,41 +138,12 @@ pub(crate) fn limited<F: ServiceFactory<TcpStream, Config = (), Response = (), I
         };
         let serving = permit.map(|permit| (service.call(socket), permit));
         async move {
-            let Some((serving, permit)) = serving else {
-                return Ok(());
-            };
-            let connection = Rc::new(Connection {
-                permit,
-                settings,
-                is_tls,
-                intake: Rc::default(),
-                deadline: Cell::new(Instant::now()),
-                is_aside: Cell::new(false),
-            });
-            let serving = serve_in_time(&connection, serving);
-            let serving = CURRENT.scope(Rc::clone(&connection), serving);
-            let served = connection.permit.closed.run_until_cancelled(serving).await;
-            served.unwrap_or(Ok(()))
+            match serving {
+                Some((serving, permit)) => serve(permit, settings, is_tls, serving).await,
+                None => Ok(()),
+            }
         }
     })
-}
-
-/// Serves a connection when it is due, until its client is too slow.
-async fn serve_in_time<E>(
-    connection: &Connection,
-    serving: impl Future<Output = Result<(), E>>,
-) -> Result<(), E> {
-    if let Some(start) = connection.permit.start
-        && start > Instant::now()
-    {
-        sleep_until(start).await;
-    }
-    connection.await_head();
-    tokio::select! {
-        biased;
-        served = serving => served,
-        () = connection.overdue() => Ok(()),
-    }
 }
 
 #[cfg(test)]

@@ -23,12 +23,12 @@ use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 use tokio_util::either::Either;
 
-use crate::connections::{Connection, Connections, limited};
+use crate::connection::{Connection, track_request};
+use crate::connections::{Connections, limited};
 use crate::open_files;
 use crate::paced_stream::PacedStream;
 use crate::running::Running;
 use crate::settings::HttpServerSettings;
-use crate::slow_clients;
 
 /// How long a connection that is being closed may still send, so that its client can read the response.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
@@ -111,7 +111,7 @@ where
     let builder = builder.listen("http", listener.tcp, move || {
         let (stopping, draining) = (stopping.clone(), draining.clone());
         let app = app().wrap(from_fn(move |request, next| {
-            slow_clients::track_request(draining.clone(), request, next)
+            track_request(draining.clone(), request, next)
         }));
         let requests = app
             .into_factory()

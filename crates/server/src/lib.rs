@@ -4,6 +4,7 @@
 //! their own process, on free ports, and stop it in the same way.
 
 mod blank_line;
+mod connection;
 mod connections;
 mod http_server;
 mod intake;
@@ -14,10 +15,9 @@ mod process;
 mod refusal;
 mod running;
 mod settings;
-mod slow_clients;
 mod upgrade_offers;
 
-pub use connections::{is_tls, set_aside};
+pub use connection::{is_tls, set_aside};
 pub use http_server::{Listener, bind, serve};
 pub use metrics_server::serve_metrics;
 pub use open_files::limit_aside;
