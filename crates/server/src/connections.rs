@@ -2,21 +2,16 @@
 
 use std::cell::RefCell;
 use std::collections::HashMap;
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use actix_service::{Service as _, ServiceFactory, apply_fn_factory};
-use actix_web::rt::net::TcpStream;
 use app_config::Networks;
 use fairness::FairQueue;
 use http_kit::client_network;
 use parking_lot::Mutex;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
-
-use crate::connection::serve;
-use crate::settings::HttpServerSettings;
 
 /// The time from one new connection of a network to the next, once it has opened [`AT_ONCE`]. A thread serves its
 /// connections in the order in which they become ready, so without a pause hundreds of new ones would come before
@@ -68,7 +63,7 @@ impl Connections {
     }
 
     /// Allows a connection until the permit is dropped; `None` when its network has its share.
-    fn admit(self: &Arc<Self>, peer: IpAddr) -> Option<Permit> {
+    pub(crate) fn admit(self: &Arc<Self>, peer: IpAddr) -> Option<Permit> {
         let mut permit = Permit::default();
         if self.unlimited.contains(peer) {
             return Some(permit);
@@ -119,31 +114,6 @@ impl Drop for Entry {
             open.paces.remove(&self.network);
         }
     }
-}
-
-/// A service that serves only connections that get a permit, and closes others before TLS and HTTP.
-pub(crate) fn limited<F: ServiceFactory<TcpStream, Config = (), Response = (), InitError = ()>>(
-    connections: Option<Arc<Connections>>,
-    settings: HttpServerSettings,
-    is_tls: bool,
-    service: F,
-) -> impl ServiceFactory<TcpStream, Config = (), Response = (), Error = F::Error, InitError = ()> {
-    apply_fn_factory(service, move |socket: TcpStream, service: &F::Service| {
-        // Only a socket that has just been closed has no address.
-        let peer = socket.peer_addr().map(|peer| peer.ip());
-        let peer = peer.unwrap_or(Ipv4Addr::UNSPECIFIED.into());
-        let permit = match &connections {
-            Some(connections) => connections.admit(peer),
-            None => Some(Permit::default()),
-        };
-        let serving = permit.map(|permit| (service.call(socket), permit));
-        async move {
-            match serving {
-                Some((serving, permit)) => serve(permit, settings, is_tls, serving).await,
-                None => Ok(()),
-            }
-        }
-    })
 }
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
 use std::io;
-use std::net::{SocketAddr, TcpListener};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,7 +8,8 @@ use actix_http::error::DispatchError;
 use actix_http::{HttpServiceBuilder, Protocol};
 use actix_server::{Server, ServerBuilder};
 use actix_service::{
-    IntoServiceFactory as _, ServiceFactory, ServiceFactoryExt as _, fn_service, map_config,
+    IntoServiceFactory as _, Service as _, ServiceFactory, ServiceFactoryExt as _,
+    apply_fn_factory, fn_service, map_config,
 };
 use actix_web::body::MessageBody;
 use actix_web::dev::{AppConfig, ServiceRequest, ServiceResponse};
@@ -23,8 +24,8 @@ use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 use tokio_util::either::Either;
 
-use crate::connection::{Connection, track_request};
-use crate::connections::{Connections, limited};
+use crate::connection::{self, Connection, track_request};
+use crate::connections::{Connections, Permit};
 use crate::open_files;
 use crate::paced_stream::PacedStream;
 use crate::running::Running;
@@ -132,6 +133,33 @@ where
     })?;
     run(running, builder.run());
     Ok(())
+}
+
+/// A service that serves only connections that get a permit, and closes others before TLS and HTTP.
+fn limited<F: ServiceFactory<TcpStream, Config = (), Response = (), InitError = ()>>(
+    connections: Option<Arc<Connections>>,
+    settings: HttpServerSettings,
+    is_tls: bool,
+    service: F,
+) -> impl ServiceFactory<TcpStream, Config = (), Response = (), Error = F::Error, InitError = ()> {
+    apply_fn_factory(service, move |socket: TcpStream, service: &F::Service| {
+        // Only a socket that has just been closed has no address.
+        let peer = socket.peer_addr().map(|peer| peer.ip());
+        let peer = peer.unwrap_or(Ipv4Addr::UNSPECIFIED.into());
+        let permit = match &connections {
+            Some(connections) => connections.admit(peer),
+            None => Some(Permit::default()),
+        };
+        let serving = permit.map(|permit| (service.call(socket), permit));
+        async move {
+            match serving {
+                Some((serving, permit)) => {
+                    connection::serve(permit, settings, is_tls, serving).await
+                }
+                None => Ok(()),
+            }
+        }
+    })
 }
 
 /// How many connections client networks share. A worker accepts no more than its part of the total, and a connection must

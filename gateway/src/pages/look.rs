@@ -6,10 +6,9 @@ use std::path::Path;
 
 use anyhow::{Context as _, bail};
 use bytes::Bytes;
-use ring::digest::{Context, SHA256};
+use ring::digest::{Context, Digest, SHA256};
 
 use super::files;
-use super::page::version_of;
 use crate::settings::{HexColor, PagesSettings};
 
 /// The longest logo in bytes.
@@ -90,6 +89,12 @@ impl Look {
             readable(self.color, DARK, WHITE),
         )
     }
+}
+
+/// The first 8 bytes of a hash, in hexadecimal.
+pub(super) fn version_of(hash: &Digest) -> String {
+    let bytes = hash.as_ref().iter().take(8);
+    bytes.map(|byte| format!("{byte:02x}")).collect()
 }
 
 fn read_logo(path: &Path) -> anyhow::Result<(Bytes, &'static str)> {

@@ -14,11 +14,11 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use minijinja::syntax::SyntaxConfig;
 use minijinja::{AutoEscape, Environment, UndefinedBehavior, Value, context};
-use ring::digest::{Digest, SHA256, digest};
+use ring::digest::{SHA256, digest};
 use values::{Language, Names as _};
 
 use super::files::{self, LAYOUT, STYLES};
-use super::look::Look;
+use super::look::{Look, version_of};
 use super::modules;
 
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; \
@@ -247,12 +247,6 @@ impl Content {
         let compressed = || compress(&self.plain).ok();
         self.compressed.get_or_init(compressed).clone()
     }
-}
-
-/// The first 8 bytes of a hash, in hexadecimal.
-pub(super) fn version_of(hash: &Digest) -> String {
-    let bytes = hash.as_ref().iter().take(8);
-    bytes.map(|byte| format!("{byte:02x}")).collect()
 }
 
 fn compress(plain: &[u8]) -> std::io::Result<Bytes> {
