@@ -1,8 +1,8 @@
-//! Closes the connections of clients that send or read too slowly.
+//! A connection that is served, and closed when its client sends or reads too slowly.
 //!
 //! actix-web limits the time for the first head of a connection and the wait for the next one, but neither
-//! a later head that trickles in nor a response that the client does not read. So each connection is
-//! watched: when its time limit expires, it is closed, which frees its resources.
+//! a later head that trickles in nor a response that the client does not read. So the task of each connection
+//! watches a deadline: when it passes, the connection is closed, which frees its resources.
 //!
 //! The gateway limits the time for a body as well, in its `forward/request_body.rs`.
 
@@ -10,70 +10,102 @@ use std::cell::Cell;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll};
-use std::time::Duration;
 
 use actix_http::ConnectionType;
 use actix_web::Error;
 use actix_web::body::{BodySize, BoxBody, MessageBody};
-use actix_web::dev::{Extensions, ServiceRequest, ServiceResponse};
+use actix_web::dev::{ServiceRequest, ServiceResponse};
 use actix_web::middleware::Next;
-use actix_web::rt;
 use actix_web::web::Bytes;
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
-use tokio_util::task::AbortOnDropHandle;
 
 use crate::connections::Permit;
 use crate::intake::Intake;
 use crate::settings::HttpServerSettings;
 use crate::upgrade_offers;
 
-struct Connection {
-    permit: Rc<Permit>,
-    intake: Rc<Intake>,
+tokio::task_local! {
+    static CURRENT: Rc<Connection>;
+}
+
+pub(crate) struct Connection {
+    permit: Permit,
     settings: HttpServerSettings,
+    is_tls: bool,
+    pub(crate) intake: Rc<Intake>,
     /// When the head of the next request must be complete, or the response to the current one sent.
     deadline: Cell<Instant>,
+    /// Whether the connection no longer counts, so that its response must close it.
+    is_aside: Cell<bool>,
 }
 
 impl Connection {
-    fn await_head(&self) {
-        self.allow(self.settings.keep_alive + self.settings.head_timeout);
+    pub(crate) fn current() -> Option<Rc<Self>> {
+        CURRENT.try_with(Rc::clone).ok()
     }
 
-    fn allow(&self, time: Duration) {
+    pub(crate) fn await_head(&self) {
+        let time = self.settings.keep_alive + self.settings.head_timeout;
         self.deadline.set(Instant::now() + time);
     }
+
+    /// Waits until the connection is due, and serves it until its client is too slow.
+    async fn serve<E>(&self, serving: impl Future<Output = Result<(), E>>) -> Result<(), E> {
+        if let Some(start) = self.permit.start
+            && start > Instant::now()
+        {
+            sleep_until(start).await;
+        }
+        self.await_head();
+        tokio::select! {
+            biased;
+            served = serving => served,
+            () = self.overdue() => Ok(()),
+        }
+    }
+
+    async fn overdue(&self) {
+        while self.deadline.get() > Instant::now() {
+            sleep_until(self.deadline.get()).await;
+        }
+        metrics::counter!("http_slow_connections_closed_total").increment(1);
+    }
 }
 
-/// Starts to watch the connection that is served.
-pub(crate) fn watch_connection(
+/// Serves a connection until it must close.
+pub(crate) async fn serve<E>(
+    permit: Permit,
     settings: HttpServerSettings,
-    intake: Rc<Intake>,
-    data: &mut Extensions,
-) {
-    let Some(permit) = Permit::current() else {
-        return;
-    };
-    data.insert(Rc::clone(&permit));
+    is_tls: bool,
+    serving: impl Future<Output = Result<(), E>>,
+) -> Result<(), E> {
     let connection = Rc::new(Connection {
         permit,
-        intake,
         settings,
+        is_tls,
+        intake: Rc::default(),
         deadline: Cell::new(Instant::now()),
+        is_aside: Cell::new(false),
     });
-    connection.await_head();
-    let watch = rt::spawn(close_when_overdue(Rc::clone(&connection)));
-    data.insert(AbortOnDropHandle::new(watch));
-    data.insert(connection);
+    let serving = CURRENT.scope(Rc::clone(&connection), connection.serve(serving));
+    let served = connection.permit.closed.run_until_cancelled(serving).await;
+    served.unwrap_or(Ok(()))
 }
 
-async fn close_when_overdue(connection: Rc<Connection>) {
-    while connection.deadline.get() > Instant::now() {
-        sleep_until(connection.deadline.get()).await;
+/// Whether the request that this code handles came over TLS.
+pub fn is_tls() -> bool {
+    Connection::current().is_some_and(|connection| connection.is_tls)
+}
+
+/// Sets the connection of the request that this code handles aside: it no longer counts among those that client networks
+/// share, and its response closes it. For requests that wait long, of which there must be a limit of their own.
+pub fn set_aside() {
+    if let Some(connection) = Connection::current()
+        && connection.permit.entry.take().is_some()
+    {
+        connection.is_aside.set(true);
     }
-    metrics::counter!("http_slow_connections_closed_total").increment(1);
-    connection.permit.closed.cancel();
 }
 
 /// A request in progress, until its whole response has been passed to actix-web.
@@ -81,8 +113,9 @@ struct RequestInProgress(Rc<Connection>);
 
 impl RequestInProgress {
     fn begin(request: &mut ServiceRequest) -> Option<Self> {
-        let connection = Rc::clone(request.conn_data::<Rc<Connection>>()?);
-        connection.allow(connection.settings.request_timeout);
+        let connection = Connection::current()?;
+        let time = connection.settings.request_timeout;
+        connection.deadline.set(Instant::now() + time);
         connection.intake.begin(request);
         Some(Self(connection))
     }
@@ -113,7 +146,7 @@ pub(crate) async fn track_request<B: MessageBody + 'static>(
     }
     let mut response = next.call(request).await?;
     let connection = in_progress.as_ref().map(|request| &request.0);
-    let is_aside = connection.is_some_and(|connection| connection.permit.is_aside.get());
+    let is_aside = connection.is_some_and(|connection| connection.is_aside.get());
     if draining.is_cancelled() || is_upgrade || is_aside {
         let head = response.response_mut().head_mut();
         head.set_connection_type(ConnectionType::Close);

@@ -4,28 +4,46 @@
 //! with all the checks of a request, when the feed of the service names the task or the time is over. Both questions
 //! take turns.
 
-mod feed;
-
 use std::collections::HashMap;
+use std::io;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use fairness::{FairQueue, Refused, Remainder, Share, Shares};
+use futures_util::{StreamExt as _, TryStreamExt as _};
+use http_body_util::BodyExt as _;
 use http_kit::{Problem, client_network};
 use parking_lot::Mutex;
+use serde::Deserialize;
 use tokio::sync::{Notify, watch};
-use tokio::time::{Instant, sleep_until};
+use tokio::time::{Instant, sleep, sleep_until, timeout};
+use tokio_util::codec::{FramedRead, LinesCodec};
+use tokio_util::io::StreamReader;
 use tokio_util::sync::CancellationToken;
 use values::TaskId;
 
-pub(crate) use self::feed::listen;
 use crate::limits::concurrency::refusal;
 use crate::settings::WaitingSettings;
+use crate::upstream::{self, BaseAddress, UpstreamClient};
 
 /// How many questions for callers that wait are at the service at the same time. They come on top of the requests in
 /// flight, so that they take nothing from them, and must not flood the service when all callers come or end together.
 const QUESTIONS: u64 = 256;
+
+/// The longest pause between two lines of the feed, of which the service sends one each second.
+const SILENCE: Duration = Duration::from_secs(5);
+
+/// How long a cursor leads to everything that has happened since.
+const CURSOR_LIFETIME: Duration = Duration::from_secs(30);
+
+const PAUSE: Duration = Duration::from_millis(500);
+
+/// After this many lines without a caller that waits, nobody listens.
+const IDLE_LINES: u32 = 10;
+
+/// The longest line in bytes: far more than all tasks that can end in the time between two lines.
+const MAX_LINE: usize = 16 * 1024 * 1024;
 
 pub(crate) struct Waiting {
     longest: Duration,
@@ -60,10 +78,7 @@ impl Waiting {
         })
     }
 
-    /// Takes a place for a caller. It hears of ends from now on.
-    ///
-    /// # Errors
-    /// `429 too-many-concurrent-requests` or `503 overloaded` if there is none.
+    /// Takes a place for a caller, if there is one. It hears of ends from now on.
     pub(crate) fn enter(self: &Arc<Self>, client: IpAddr, task: TaskId) -> Result<Place, Problem> {
         let network = client_network(client);
         let displaced = CancellationToken::new();
@@ -102,7 +117,6 @@ impl Waiting {
         }
     }
 
-    /// Wakes those who wait for these tasks.
     fn wake(&self, tasks: &[TaskId]) {
         let waiters = self.waiters.lock();
         for ended in tasks.iter().filter_map(|task| waiters.tasks.get(task)) {
@@ -136,9 +150,6 @@ impl Place {
     }
 
     /// Waits until the service may be asked for this caller, after earlier questions of its network.
-    ///
-    /// # Errors
-    /// Far too many wait for their turn.
     pub(crate) async fn turn(&self) -> Result<Share<IpAddr>, Refused> {
         self.waiting.questions.acquire(self.network, 1).await
     }
@@ -170,6 +181,71 @@ impl Drop for Place {
             waiters.tasks.remove(&self.task);
         }
     }
+}
+
+/// Wakes the callers whose tasks have ended, until it is cancelled. It listens to the service only while there are some.
+pub(crate) async fn listen(
+    waiting: Arc<Waiting>,
+    client: UpstreamClient,
+    service: BaseAddress,
+    shutdown: CancellationToken,
+) {
+    let (mut cursor, mut has_failed) = (None, false);
+    let listen = async {
+        loop {
+            waiting.until_begun().await;
+            let read = read_feed(&waiting, &client, &service, &mut cursor).await;
+            if let Err(error) = &read {
+                if !has_failed {
+                    let error = format!("{error:#}");
+                    tracing::warn!(error, "the tasks that have ended could not be read");
+                }
+                sleep(PAUSE).await;
+            }
+            has_failed = read.is_err();
+        }
+    };
+    shutdown.run_until_cancelled(listen).await;
+}
+
+/// A line of the service's feed of tasks that have ended.
+#[derive(Deserialize)]
+struct Line {
+    cursor: String,
+    tasks: Vec<TaskId>,
+}
+
+/// Reads one response to its end, or until there is no caller that waits. The cursor says where the next response continues,
+/// and when the service said so.
+async fn read_feed(
+    waiting: &Waiting,
+    client: &UpstreamClient,
+    service: &BaseAddress,
+    cursor: &mut Option<(String, Instant)>,
+) -> anyhow::Result<()> {
+    cursor.take_if(|(_, at)| at.elapsed() > CURSOR_LIFETIME);
+    let query = cursor.as_ref();
+    let query = query.map(|(cursor, _)| format!("cursor={cursor}"));
+    let uri = service.uri("/internal/tasks/ended", query.as_deref())?;
+    let response = timeout(SILENCE, upstream::open(client, uri)).await??;
+    let body = response.into_body().into_data_stream();
+    let body = StreamReader::new(body.map_err(io::Error::other));
+    let mut lines = FramedRead::new(body, LinesCodec::new_with_max_length(MAX_LINE));
+    let mut idle = 0;
+    while idle < IDLE_LINES {
+        let Some(line) = timeout(SILENCE, lines.next()).await? else {
+            return Ok(());
+        };
+        let line: Line = serde_json::from_str(&line?)?;
+        if cursor.is_none() {
+            // Some callers may have come, and their tasks have ended, before the feed began.
+            waiting.wake_all();
+        }
+        waiting.wake(&line.tasks);
+        *cursor = Some((line.cursor, Instant::now()));
+        idle = if waiting.is_empty() { idle + 1 } else { 0 };
+    }
+    Ok(())
 }
 
 #[cfg(test)]
