@@ -54,9 +54,6 @@ const GERMAN: Texts = Texts {
 };
 
 /// The page in HTML.
-///
-/// # Errors
-/// None in practice: the template writes to memory.
 pub(super) fn render(language: Language, step: Step, token: &str) -> askama::Result<String> {
     let texts = match language {
         Language::English => &ENGLISH,

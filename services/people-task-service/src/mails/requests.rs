@@ -27,9 +27,6 @@ pub(super) struct Room {
 
 impl Room {
     /// Parses the body of a claim: `limit` and, in workers since 0.3.0, `perCreator` and perhaps `exceptCreator`.
-    ///
-    /// # Errors
-    /// `400` with every invalid field.
     pub(super) fn parse(mut fields: Fields) -> Result<Self, Problem> {
         let limit = fields.required::<Whole<MAX_CLAIMED>>("limit");
         let per_creator = fields.optional::<Whole<MAX_CLAIMED>>("perCreator");
@@ -54,9 +51,6 @@ pub(super) struct Report {
 
 impl Report {
     /// Parses the body of a report: `attempt`, and `retryAfterMs` if the mail is to be tried again.
-    ///
-    /// # Errors
-    /// `400` with every invalid field.
     pub(super) fn parse(mut fields: Fields) -> Result<Self, Problem> {
         let attempt = fields.required::<Whole<MAX_ATTEMPT>>("attempt");
         let pause = fields.optional::<Whole<MAX_PAUSE>>("retryAfterMs");
@@ -100,10 +94,6 @@ values::names! {
 }
 
 impl UnsubscribeQuery {
-    /// Parses the parameters.
-    ///
-    /// # Errors
-    /// `400` with every invalid parameter.
     pub(super) fn parse(query: &Query) -> Result<Self, Problem> {
         let token = query.first("token").unwrap_or_default();
         Ok(Self {

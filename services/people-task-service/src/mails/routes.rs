@@ -3,16 +3,15 @@ use actix_web::web::{Data, Json, Path, ServiceConfig};
 use actix_web::{HttpRequest, HttpResponse, get, post};
 use auth::{MailKeys, NotificationWorkerCaller};
 use database::DatabaseProblems;
-use http_kit::{JsonBody, Problem, Query, QueryProblems, path_id};
-use values::Language;
+use http_kit::{JsonBody, Problem, Query, QueryProblems, path_id, problem_responses};
+use values::{Invalid, Language};
 
 use crate::context::Context;
-use crate::mails::error::{InvalidLink, invalid_token};
+use crate::mails::claim::{self, DueMails};
 use crate::mails::page::{self, Step};
 use crate::mails::requests::{Report, Room, UnsubscribeQuery};
-use crate::mails::responses::DueMails;
 use crate::mails::turns::Turns;
-use crate::mails::{claim, unsubscribe};
+use crate::mails::unsubscribe;
 
 /// The page loads nothing and runs nothing.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'";
@@ -118,4 +117,17 @@ fn respond(
         .insert_header((CONTENT_SECURITY_POLICY, POLICY))
         .insert_header((CACHE_CONTROL, "no-store"))
         .body(page))
+}
+
+/// The token of an unsubscribe link is not one that was made here, or mail is off.
+fn invalid_token() -> Problem {
+    let message = "Must be the token of a link in a mail.";
+    Problem::invalid_field("token", Invalid::new("invalid-token", message))
+}
+
+problem_responses! {
+    /// Problems of the links in mails.
+    pub(crate) InvalidLink {
+        invalid_token() => "The link is incomplete, or was made with a key that is no longer known.",
+    }
 }

@@ -35,9 +35,6 @@ fn parse(keys: &MailKeys, token: &str) -> Option<RecipientHash> {
 }
 
 /// Records that a recipient wants no reminders or, if `is_out` is false, wants them again.
-///
-/// # Errors
-/// Only the database can fail.
 pub(super) async fn set_opt_out(
     database: &Database,
     recipient: RecipientHash,

@@ -9,7 +9,7 @@ use values::{EmailAddress, FromText as _, Secret, TaskId};
 use crate::audit::AuditAction;
 use crate::context::Context;
 use crate::mailing::{Mailing, Part, Seed};
-use crate::mails::plan_store::{self, Replan};
+use crate::mails;
 use crate::quotas::{Amounts, QuotaError, Quotas};
 use crate::tasks::access::{Actor, Permission, Relations};
 use crate::tasks::deciders::is_restricted;
@@ -27,36 +27,30 @@ pub(crate) type EditedTask = (Task, Relations, [Option<Secret>; 2]);
 
 impl EditTaskRequest {
     /// The fields that differ from the task's current values.
-    fn diff(self, task: &Task) -> Self {
-        let decision_by = task.decision_by;
-        let approver = self.approver;
-        let approver = approver.filter(|a| a.normalized() != task.approver_key);
+    fn diff(mut self, task: &Task) -> Self {
+        self.title.take_if(|title| title.as_str() == task.title);
+        self.description
+            .take_if(|text| text.as_str() == task.description);
+        self.decision_by
+            .take_if(|by| by.map(DecisionBy::moment) == task.decision_by);
+        self.approver
+            .take_if(|to| to.normalized() == task.approver_key);
+        self.requester
+            .take_if(|to| to.normalized() == task.requester_key);
+        self.public.take_if(|is| *is == task.public);
+        self.comment_required
+            .take_if(|is| *is == task.comment_required);
+        self.confirmation_required
+            .take_if(|is| *is == task.confirmation_required);
+        self.metadata
+            .take_if(|new| new.as_ref().map(Metadata::as_str) == task.metadata.as_deref());
         // A new approver gets a new secret anyway.
-        let renews = self.renew_approver_secret == Some(true) && approver.is_none();
-        let same = || EmailAddress::from_text(&task.approver).ok();
-        Self {
-            title: self.title.filter(|t| t.as_str() != task.title),
-            description: self.description.filter(|d| d.as_str() != task.description),
-            decision_by: self
-                .decision_by
-                .filter(|by| by.map(DecisionBy::moment) != decision_by),
-            approver: approver.or_else(|| renews.then(same).flatten()),
-            renew_approver_secret: renews.then_some(true),
-            requester: self
-                .requester
-                .filter(|r| r.normalized() != task.requester_key),
-            public: self.public.filter(|public| *public != task.public),
-            comment_required: self
-                .comment_required
-                .filter(|required| *required != task.comment_required),
-            confirmation_required: self
-                .confirmation_required
-                .filter(|required| *required != task.confirmation_required),
-            metadata: self
-                .metadata
-                .filter(|m| m.as_ref().map(Metadata::as_str) != task.metadata.as_deref()),
-            version: self.version,
+        self.renew_approver_secret
+            .take_if(|renews| !*renews || self.approver.is_some());
+        if self.renews() {
+            self.approver = EmailAddress::from_text(&task.approver).ok();
         }
+        self
     }
 
     fn field_names(&self) -> Vec<&'static str> {
@@ -194,7 +188,7 @@ fn edit_in_transaction(
     if fields.is_empty() {
         return Ok((task, before, [None, None]));
     }
-    let is_mailed = plan_store::is_mailed(connection, id)?;
+    let is_mailed = mails::is_mailed(connection, id)?;
     let mailing = Some(mailing).filter(|_| is_mailed);
     let approver = NewPerson::of(edit.approver.as_ref(), id, Part::Approver, mailing);
     let requester = NewPerson::of(edit.requester.as_ref(), id, Part::Requester, mailing);
@@ -213,12 +207,9 @@ fn edit_in_transaction(
     let task = updated.ok_or(TaskError::NotFound)?;
     if let Some(mailing) = mailing {
         let seed = |new: &Option<NewPerson<'_>>| new.as_ref().and_then(|new| new.seed);
-        let replan = Replan {
-            approver_seed: seed(&approver),
-            requester_seed: seed(&requester),
-            new_due_date: edit.decision_by.is_some(),
-        };
-        plan_store::replan(connection, id, &replan, &mailing.reminders())?;
+        let seeds = [seed(&approver), seed(&requester)];
+        let (has_new_date, reminders) = (edit.decision_by.is_some(), mailing.reminders());
+        mails::replan(connection, id, seeds, has_new_date, &reminders)?;
     }
     let may_see = before.allow(Permission::SeeNewSecrets);
     let shown = |new: Option<NewPerson<'_>>| new.filter(|_| may_see).map(|new| new.secret);
