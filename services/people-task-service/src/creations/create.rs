@@ -1,4 +1,5 @@
 use audit_log::{AuthMethod, RequestMeta};
+use auth::{Caller, EmailVerification};
 use database::Connection;
 use futures_util::future::join_all;
 use telemetry::RequestContext;
@@ -15,12 +16,13 @@ use crate::idempotency::{
     self, Operation, RepeatError, Repeatable, StoredAnswer, store as answers,
 };
 use crate::quotas::Amounts;
+use crate::status::{Deciders, is_restricted};
 use crate::tasks::TaskError;
 use crate::tasks::creation_store::NewTask;
 use crate::tasks::credentials::AuthenticatedUser;
 use crate::tasks::metadata::Metadata;
 use crate::tasks::projection::FieldSelection;
-use crate::tasks::requests::byte_length;
+use crate::tasks::requests::{CreateTaskRequest, byte_length};
 use crate::webhooks::check::check_request;
 use crate::webhooks::register::{self, Registration};
 use crate::webhooks::requests::RegisterWebhookRequest;
@@ -117,7 +119,7 @@ async fn check(context: &Context, request: &CreationRequest) -> Result<Amounts, 
         let message = "Must be false or absent, because mail about tasks is not set up.";
         return Err(TaskError::Unavailable("notify", message).into());
     }
-    task.check_deciders(context.deciders, &context.mailing, &request.user.caller)?;
+    check_deciders(context, task, &request.user.caller)?;
     let new = request.body.webhooks.as_deref().unwrap_or_default();
     let checks = new
         .iter()
@@ -136,6 +138,37 @@ async fn check(context: &Context, request: &CreationRequest) -> Result<Amounts, 
         bytes: byte_length(title, description, metadata),
         mails: u64::from(task.notify == Some(true)),
     })
+}
+
+/// Checks that those can decide who shall. Otherwise the error has the name of the setting that is missing.
+fn check_deciders(
+    context: &Context,
+    task: &CreateTaskRequest,
+    creator: &Caller,
+) -> Result<(), TaskError> {
+    if !is_restricted(task.deciders, task.self_approval) {
+        return Ok(());
+    }
+    let field = task.deciders.map_or("selfApproval", |_| "deciders");
+    if context.deciders.email_verification == EmailVerification::Off {
+        let message = "Cannot be restricted, because EMAIL_VERIFICATION is not `required`: anyone could sign up with the approver's address.";
+        return Err(TaskError::Unavailable(field, message));
+    }
+    let is_mailed = context.mailing.keys_for(task.notify).is_some();
+    if task.deciders == Some(Deciders::Approver) && !is_mailed {
+        let message =
+            "Needs mail to the approver: send `notify: true`, for which TASK_MAIL_KEY must be set.";
+        return Err(TaskError::Unavailable("deciders", message));
+    }
+    let approver = Some(task.approver.normalized());
+    let is_own = approver == Some(task.requester.normalized())
+        || approver == creator.normalized_email().as_deref();
+    if !task.self_approval && is_own {
+        let message =
+            "The approver is who requests or creates the task, so no one could decide it.";
+        return Err(TaskError::Unavailable("selfApproval", message));
+    }
+    Ok(())
 }
 
 fn prepare(

@@ -5,7 +5,7 @@ use values::{Fingerprint, Secret, TaskId};
 
 use crate::idempotency::StoredAnswer;
 use crate::mailing::{MailPlan, Mailing, Part, Seed};
-use crate::tasks::deciders::is_restricted;
+use crate::status::is_restricted;
 use crate::tasks::requests::{CreateTaskRequest, MailLanguage};
 use crate::tasks::secrets;
 

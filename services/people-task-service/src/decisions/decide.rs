@@ -13,9 +13,8 @@ use crate::decisions::requests::DecisionComment;
 use crate::decisions::store::{self, CancelPreview, DecidedRow, NewDecision};
 use crate::deliveries::{DueDelivery, due_message};
 use crate::status::TaskStatus;
-use crate::tasks::access::{Actor, Permission, Relations};
+use crate::tasks::access::{Actor, DecidedVia, Permission, Relations};
 use crate::tasks::requests::Precondition;
-use crate::tasks::via::DecidedVia;
 use crate::tasks::{Task, TaskError, change_in_round, find_permitted, store as task_store};
 
 /// A decision about a task.

@@ -11,8 +11,8 @@ use crate::context::Context;
 use crate::mailing::{Mailing, Part, Seed};
 use crate::mails;
 use crate::quotas::{Amounts, QuotaError, Quotas};
+use crate::status::is_restricted;
 use crate::tasks::access::{Actor, Permission, Relations};
-use crate::tasks::deciders::is_restricted;
 use crate::tasks::error::TaskError;
 use crate::tasks::metadata::Metadata;
 use crate::tasks::requests::{

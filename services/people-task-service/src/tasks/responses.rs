@@ -16,12 +16,11 @@ use utoipa::{PartialSchema, ToSchema};
 use values::{Names as _, Secret, TaskId, Timestamp};
 
 use crate::status::{Deciders, TaskStatus, WebhookEvent};
-use crate::tasks::access::{Permission, Relations};
+use crate::tasks::access::{DecidedVia, Permission, Relations};
 use crate::tasks::metadata::Metadata;
 use crate::tasks::projection::{FieldSelection, TaskField};
 use crate::tasks::requests::DecisionBy;
 use crate::tasks::store::Task;
-use crate::tasks::via::DecidedVia;
 
 /// A task. It always has the seven default fields. The others are there when the operation adds them or
 /// `include` names them.
