@@ -7,8 +7,7 @@ use diesel::prelude::*;
 use diesel::sql_types::{Array, Binary, Bool, Nullable, Text};
 use values::{TaskId, UserId};
 
-use crate::idempotency::error::RepeatError;
-use crate::idempotency::keys::Repeatable;
+use crate::idempotency::{RepeatError, Repeatable};
 use crate::mailing::Seed;
 use crate::schema::idempotency_keys;
 
