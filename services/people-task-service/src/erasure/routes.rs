@@ -5,8 +5,8 @@ use auth::ServiceCaller;
 use http_kit::{JsonBody, Problem, path_id};
 
 use crate::context::Context;
-use crate::erasure::erase::{Erased, erase};
 use crate::erasure::requests::EraseRequest;
+use crate::erasure::{Erased, erase};
 
 /// Deletes a batch of a user's data. For the system's own processes, which call again while `more` is true.
 /// It is not in the public document, and the gateway does not route it.
