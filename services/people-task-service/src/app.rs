@@ -84,7 +84,6 @@ pub async fn run(settings: PeopleTaskServiceSettings) -> anyhow::Result<Running>
     Ok(running)
 }
 
-/// The rows that are deleted because of their age.
 fn retention_rules() -> Vec<RetentionRule> {
     let own = [
         erasure::RETENTION,

@@ -27,6 +27,7 @@ mod mailing;
 mod mails;
 mod planning;
 mod plugin_paths;
+mod programs;
 mod quotas;
 mod schema;
 #[cfg(test)]
@@ -38,38 +39,12 @@ mod webhook_options;
 mod webhook_signature;
 mod webhooks;
 
-use std::process::ExitCode;
-
-use database::OwnerSettings;
-use messaging::dead_letters_command;
-use server::Program;
-
 pub use app::{openapi, run};
 pub use deliveries::worker::run as run_webhook_worker;
 pub use header_keys::HeaderKeys;
+pub use programs::PROGRAMS;
 pub use schema::{MIGRATIONS, SCHEMA};
 pub use settings::{
     DeciderSettings, MailSettings, PeopleTaskServiceSettings, QuotaSettings, WebhookWorkerSettings,
 };
 pub use webhook_signature::SigningSettings;
-
-/// The programs by their names.
-pub const PROGRAMS: [Program; 2] = [
-    ("people-task-service", people_task_service),
-    ("webhook-worker", webhook_worker),
-];
-
-/// The service of tasks, decisions and webhooks over HTTP.
-fn people_task_service() -> ExitCode {
-    // The command `migrate` runs the pending migrations of the schema as its owner, and exits.
-    server::command("migrate", async |owner: OwnerSettings| {
-        Ok(database::migrate(&owner.url, SCHEMA, MIGRATIONS).await?)
-    })
-    .unwrap_or_else(|| server::main("people-task-service", run))
-}
-
-/// The process that sends decisions to webhooks.
-fn webhook_worker() -> ExitCode {
-    dead_letters_command(deliveries::QUEUE)
-        .unwrap_or_else(|| server::main("webhook-worker", run_webhook_worker))
-}

@@ -5,7 +5,6 @@ use values::{EmailAddress, Timestamp};
 /// A user as the user service knows it.
 #[derive(Debug)]
 pub(crate) struct ChangedUser {
-    /// When it changed.
     pub(crate) changed: DateTime<Utc>,
     pub(crate) is_active: bool,
     pub(crate) is_admin: bool,

@@ -50,7 +50,6 @@ const RESUME: &str = resume_deliveries!(
         SELECT id FROM deliveries WHERE suspended_for = $1 LIMIT 5000 FOR NO KEY UPDATE SKIP LOCKED))"
 );
 
-/// Deletes what was reported about a deleted user.
 pub(crate) fn delete(connection: &mut Connection, id: UserId) -> Result<(), Error> {
     diesel::delete(changed_users::table.find(id)).execute(connection)?;
     Ok(())

@@ -100,7 +100,6 @@ async fn create_or_find(
     Ok(answer)
 }
 
-/// What was answered to an earlier request.
 fn replay(context: &Context, earlier: &StoredAnswer) -> Result<CreationAnswer, CreationError> {
     let secrets = secrets::of_answer(earlier, &context.mailing, &context.repeat_keys);
     let Some(secrets) = secrets else {

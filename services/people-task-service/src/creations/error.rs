@@ -4,7 +4,6 @@ use crate::idempotency::RepeatError;
 use crate::tasks::TaskError;
 use crate::webhooks::error::WebhookError;
 
-/// Why a task was not created.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum CreationError {
     /// Webhooks that are refused, by their places in the request.

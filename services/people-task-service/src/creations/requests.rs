@@ -11,7 +11,6 @@ use crate::tasks::responses::changed_schema;
 use crate::webhooks::register::MAX_PER_TASK;
 use crate::webhooks::requests::RegisterWebhookRequest;
 
-/// A new task, and its webhooks.
 #[derive(Debug)]
 pub(super) struct NewTaskRequest {
     pub(super) task: CreateTaskRequest,

@@ -12,11 +12,9 @@ use crate::tasks::secrets;
 pub(super) struct NewSecrets {
     /// Those that the response tells: the approver's, or one that only opens the task, and the requester's.
     pub(super) told: [Secret; 2],
-    /// The hashes of the approver's and the requester's.
     pub(super) hashes: [Fingerprint; 2],
     /// The hash of the secret that only opens the task, if it is restricted who decides.
     pub(super) reading_hash: Option<Fingerprint>,
-    /// How mails are sent about the task, if they are.
     pub(super) mail: Option<MailPlan>,
     /// What the secrets that are told are derived from, and their hashes, if the request may be repeated.
     pub(super) stored: Option<[(Seed, Vec<u8>); 2]>,

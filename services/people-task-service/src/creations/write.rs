@@ -32,7 +32,6 @@ pub(crate) struct Creation {
     pub(super) fields: FieldSelection,
 }
 
-/// What came of a request.
 pub(crate) enum Created {
     /// A task was created. This is the response, without its secrets.
     New(Box<NewTaskResponse>),
@@ -157,7 +156,6 @@ impl Creation {
         }
     }
 
-    /// The response without secrets.
     fn response(&self, task: Task) -> NewTaskResponse {
         let relations = self.actor.relations_to(&task);
         let webhooks = self.webhooks.as_ref().map(|webhooks| {

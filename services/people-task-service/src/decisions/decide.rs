@@ -17,12 +17,9 @@ use crate::tasks::access::{Actor, DecidedVia, Permission, Relations};
 use crate::tasks::requests::Precondition;
 use crate::tasks::{Task, TaskError, change_in_round, find_permitted, store as task_store};
 
-/// A decision about a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Decision {
-    /// The approver agrees.
     Approve,
-    /// The approver refuses.
     Reject,
     /// A person on the other side withdraws the task, so that there is nothing to decide any more.
     Cancel,
@@ -61,14 +58,12 @@ impl Decision {
     }
 }
 
-/// A request to decide a task.
 #[derive(Debug)]
 pub(crate) struct DecisionAttempt {
     pub(super) actor: Actor,
     pub(super) task: TaskId,
     pub(super) decision: Decision,
     pub(super) comment: Option<DecisionComment>,
-    /// The versions of the task that this is about.
     pub(super) precondition: Precondition,
     pub(super) cause: RequestContext,
     pub(super) meta: RequestMeta,

@@ -47,15 +47,12 @@ const MAILS: i64 = 1_000;
 /// Answers to the user's requests that one transaction deletes at most.
 const ANSWERS: i64 = 1_000;
 
-/// The result of one call.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Erased {
     /// The number of deleted tasks, and of deleted webhooks of other tasks.
     pub(crate) deleted: usize,
-    /// The number of deleted tasks.
     pub(crate) deleted_tasks: usize,
-    /// Whether there is more to delete.
     pub(crate) more: bool,
     /// Whether there is more, but other transactions hold all of it at the moment.
     pub(crate) blocked: bool,
@@ -233,9 +230,6 @@ fn delete_webhooks(connection: &mut Connection, user: &EraseRequest) -> Result<B
 /// there are fewer, and if they have too many webhooks or entries in the audit log.
 ///
 /// It locks nothing before it deletes, so that each row is written once.
-///
-/// # Errors
-/// The database fails, or a statement would have to wait for another transaction.
 fn delete_full_batch(connection: &mut Connection, user: &EraseRequest) -> Result<usize, Error> {
     let (id, addresses) = (user.id, &user.addresses);
     let tasks = own_tasks::load_tasks_of_user(connection, own_tasks::FIND, id, addresses, TASKS)?;

@@ -5,7 +5,6 @@ use values::{EmailAddress, Invalid, Timestamp, UserId};
 
 use crate::tasks::store::erasure::RequesterAddress;
 
-/// A deleted user, as the deletion-worker knows the user.
 #[derive(Debug)]
 pub(crate) struct EraseRequest {
     pub(crate) id: UserId,

@@ -25,14 +25,12 @@ pub(crate) use requests::{
 };
 pub(crate) use store::StoredAnswer;
 
-/// Answers are kept for a day.
 pub(crate) const RETENTION: RetentionRule = RetentionRule {
     table: "idempotency_keys",
     column: "created",
     keep: Duration::from_secs(24 * 3_600),
 };
 
-/// Counts a request with a key by what became of it.
 pub(crate) fn count(operation: Operation, outcome: &'static str) {
     metrics::counter!("idempotent_requests_total", "operation" => operation.name(), "outcome" => outcome)
         .increment(1);
@@ -46,7 +44,6 @@ values::names! {
     }
 }
 
-/// A request that may be repeated.
 #[derive(Debug, Clone)]
 pub(crate) struct Repeatable {
     pub(crate) user: UserId,
@@ -59,7 +56,6 @@ pub(crate) struct Repeatable {
 struct Hashes {
     /// Of whose it is, what it does and the key that the caller chose.
     key: [u8; 32],
-    /// Of its body.
     body: [u8; 32],
 }
 

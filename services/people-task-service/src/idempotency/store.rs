@@ -11,12 +11,10 @@ use crate::idempotency::{RepeatError, Repeatable};
 use crate::mailing::Seed;
 use crate::schema::idempotency_keys;
 
-/// What was answered to a request.
 #[derive(Debug, Clone)]
 pub(crate) struct StoredAnswer {
     /// The body, without secrets.
     pub(crate) body: String,
-    /// The task that it is about.
     pub(crate) task: TaskId,
     /// What its secrets are derived from, and their hashes: the approver's and the requester's.
     pub(crate) secrets: Option<[(Seed, Vec<u8>); 2]>,

@@ -25,9 +25,7 @@ values::names! {
     pub(super) enum DropReason {
         /// The task was decided, or changed so that the mail would be wrong.
         Superseded = "superseded",
-        /// It is too late for it.
         Late = "late",
-        /// The recipient wants no reminders.
         OptedOut = "opted-out",
         /// The recipient got too many mails, or the creator caused too many.
         Limited = "limited",
@@ -44,7 +42,6 @@ pub(super) struct DueMails {
     /// another one gets them when the claim has ended.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) cancelled: Vec<DueMail>,
-    /// Whether more may be due.
     pub(super) more: bool,
 }
 
@@ -53,7 +50,6 @@ pub(super) struct DueMails {
 #[serde(rename_all = "camelCase")]
 pub(super) struct DueMail {
     pub(super) id: MailId,
-    /// The number of the claim.
     pub(super) attempt: i64,
     pub(super) kind: MailKind,
     pub(super) language: &'static str,
@@ -67,7 +63,6 @@ pub(super) struct DueMail {
     /// The same, with a proposed decision.
     pub(super) approve_link: Option<String>,
     pub(super) reject_link: Option<String>,
-    /// Ends reminders.
     pub(super) unsubscribe_link: Option<String>,
 }
 

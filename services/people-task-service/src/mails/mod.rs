@@ -52,13 +52,11 @@ values::names! {
     #[derive(Serialize)]
     #[serde(rename_all = "kebab-case")]
     pub(crate) enum MailKind {
-        /// The approver is asked for a decision.
         Asked = "asked",
         /// The approver is reminded before the due date.
         Reminder = "reminder",
         /// The approver is reminded at the due date.
         Due = "due",
-        /// The requester is told about the decision.
         Decided = "decided",
         /// The approver who was asked is told that the task was withdrawn.
         Cancelled = "cancelled",

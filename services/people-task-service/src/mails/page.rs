@@ -3,14 +3,11 @@
 use askama::Template;
 use values::{Language, Names as _};
 
-/// What the page says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Step {
     /// Asks whether reminders are to end. Mail scanners open links, so this must change nothing.
     Ask,
-    /// Reminders have ended.
     Off,
-    /// Reminders are sent again.
     On,
 }
 
@@ -22,7 +19,6 @@ struct Page<'a> {
     token: &'a str,
 }
 
-/// The page in HTML.
 pub(super) fn render(language: Language, step: Step, token: &str) -> askama::Result<String> {
     let page = Page {
         language,

@@ -7,7 +7,6 @@ use serde_json::Value;
 use utoipa::IntoParams;
 use values::{Invalid, UserId};
 
-/// Mails that one call claims at most.
 const MAX_CLAIMED: u64 = 100;
 /// The highest number of an attempt, which no mail reaches.
 const MAX_ATTEMPT: u64 = 1_000_000_000;
@@ -17,9 +16,7 @@ const MAX_PAUSE: u64 = 24 * 3_600 * 1_000;
 /// What a worker can send now.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Room {
-    /// How many mails.
     pub(super) limit: usize,
-    /// How many mails of one creator.
     pub(super) per_creator: usize,
     /// The creator of whose mails it is sending too many already.
     pub(super) except: Option<UserId>,
@@ -40,7 +37,6 @@ impl Room {
     }
 }
 
-/// What became of a mail.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Report {
     /// The number of the attempt, which is that of the claim.

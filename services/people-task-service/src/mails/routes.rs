@@ -25,7 +25,6 @@ pub(crate) fn internal(config: &mut ServiceConfig, context: &Context, turns: &Da
     config.service(claim_mails).service(report_mail);
 }
 
-/// Claims mails that are due.
 #[post("/internal/mails/claim")]
 async fn claim_mails(
     _caller: NotificationWorkerCaller,

@@ -19,7 +19,6 @@ use crate::mailing::Seed;
 use crate::schema::{mail_opt_outs, mailed_tasks, task_mails, task_states};
 use crate::status::{TaskStatus, shown_status};
 
-/// How many creators a scan looks at.
 const SCANNED: i64 = 1_024;
 
 /// A query for the reminders of a task that are still to come. `$reminders` is the parameter with the seconds before
@@ -145,7 +144,6 @@ WITH RECURSIVE step AS (
 )
 SELECT creator, is_due FROM step LIMIT $3";
 
-/// A mail that was claimed.
 #[derive(QueryableByName)]
 #[diesel(table_name = task_mails)]
 pub(super) struct ClaimedMail {
@@ -156,7 +154,6 @@ pub(super) struct ClaimedMail {
     /// Whether its time is longer ago than mails are sent late.
     #[diesel(sql_type = Bool)]
     pub(super) is_late: bool,
-    /// Whether the due date is over.
     #[diesel(sql_type = Bool)]
     pub(super) is_due: bool,
     #[diesel(sql_type = Bool)]
@@ -192,7 +189,6 @@ pub(super) struct MailedTask {
     approver: String,
     #[diesel(sql_type = Text)]
     title: String,
-    /// The beginning of the description.
     #[diesel(sql_type = Text)]
     description: String,
     pub(super) status: TaskStatus,
@@ -338,7 +334,6 @@ pub(crate) fn delete_of_recipients(
     Ok(diesel::delete(mails).execute(connection)?)
 }
 
-/// Whether mails are to be sent to these addresses.
 pub(crate) fn has_of_recipients(
     connection: &mut Connection,
     addresses: &[&EmailAddress],

@@ -13,15 +13,12 @@ const OLDEST: i64 = 256;
 /// turns of its own.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Turns {
-    /// The creator whose turn was last.
     last: Arc<Mutex<Option<UserId>>>,
 }
 
 /// Creators whose turn it is.
 pub(super) struct Turn {
-    /// They have due mails.
     pub(super) creators: Vec<UserId>,
-    /// Whether others may have due mails, too.
     pub(super) others: bool,
 }
 

@@ -14,13 +14,11 @@ use super::store;
 
 /// What a user has is remembered for this long after the user last added something.
 const REMEMBERED: Duration = Duration::from_hours(1);
-/// How often bytes are written and stocks are counted.
 const INTERVAL: Duration = Duration::from_secs(3);
 /// Counting takes at most this part of the time.
 const PART: u32 = 5;
 /// What all have is counted this often although no one adds anything.
 const IDLE_INTERVAL: Duration = Duration::from_mins(1);
-/// How many users are counted in a row.
 const USERS: usize = 200;
 
 /// What users have and add, as this process knows it.
@@ -50,9 +48,6 @@ impl Quotas {
     }
 
     /// Lets a user add something.
-    ///
-    /// # Errors
-    /// The user, or all together, would have or add too much.
     pub(crate) fn take(&self, user: UserId, demand: Amounts) -> Result<(), QuotaError> {
         let now = Instant::now();
         self.with(|ledger| {
@@ -170,7 +165,6 @@ impl Quotas {
 }
 
 impl Ledger {
-    /// Forgets users who have added nothing for long.
     fn forget(&mut self, now: Instant) {
         self.users.retain(|_, usage| {
             let asked = usage.last_asked.is_some_and(|at| now - at < REMEMBERED);

@@ -178,7 +178,6 @@ impl QuotaSettings {
         }
     }
 
-    /// What all users together may have and add.
     pub(crate) fn of_all(&self) -> Limits {
         Limits {
             stock: Amounts {

@@ -20,20 +20,14 @@ pub(crate) struct Actor {
     overrides: bool,
 }
 
-/// A permission on a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Permission {
-    /// See the task and its webhooks.
     Read,
-    /// Change any field.
     Edit,
     /// Change `approver` and nothing else.
     Reassign,
-    /// Approve or reject.
     Decide,
-    /// Register a webhook.
     RegisterWebhook,
-    /// Delete a webhook.
     DeleteWebhook,
     /// See the whole URL of a webhook, which may be all that it takes to call its receiver.
     SeeWebhookUrl,
@@ -44,7 +38,6 @@ pub(crate) enum Permission {
     SeeNewSecrets,
     /// See and change what the creator keeps with the task.
     Metadata,
-    /// Withdraw a pending task.
     Cancel,
 }
 
@@ -67,7 +60,6 @@ pub(crate) struct Relations {
     pub(crate) barred: bool,
 }
 
-/// Why an actor lacks a permission.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum AccessDenied {
     /// The actor may not know that the task exists.
@@ -85,12 +77,10 @@ impl Actor {
         }
     }
 
-    /// The user of the token.
     pub(crate) fn user(&self) -> Option<UserId> {
         self.caller.as_ref().map(Caller::id)
     }
 
-    /// The user of the token, as it says.
     pub(crate) fn caller(&self) -> Option<&Caller> {
         self.caller.as_ref()
     }
@@ -104,12 +94,10 @@ impl Actor {
         &self.secrets
     }
 
-    /// Whether the token holds the scope `admin`.
     pub(crate) fn is_admin(&self) -> bool {
         self.caller.as_ref().is_some_and(Caller::is_admin)
     }
 
-    /// Adds the secret of the body.
     pub(crate) fn with_secret(mut self, secret: Option<PresentedSecret>) -> Self {
         self.secrets.extend(secret);
         self

@@ -27,7 +27,6 @@ pub(crate) struct NewTask {
     pub(crate) secrets: [Fingerprint; 2],
     /// That of the secret that only opens the task, if it is restricted who decides.
     pub(crate) reading_secret: Option<Fingerprint>,
-    /// How mails are sent about it, if they are.
     pub(crate) mail: Option<MailPlan>,
     pub(crate) entry: Entry,
 }
@@ -43,7 +42,6 @@ impl NewTask {
             .map(|mail| mail.requester_seed.as_bytes())
     }
 
-    /// The task as it was inserted.
     pub(crate) fn task(&self, created: DateTime<Utc>) -> Task {
         let fields = &self.fields;
         let [approver_secret, requester_secret] = self.secrets.map(|s| s.as_bytes().to_vec());

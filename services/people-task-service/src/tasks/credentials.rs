@@ -24,7 +24,6 @@ pub(crate) struct PartialCredentials(Actor);
 /// A caller with a token, and perhaps a secret; `401` without a token.
 #[derive(Debug, Clone)]
 pub(crate) struct AuthenticatedUser {
-    /// The token's user.
     pub(crate) caller: Caller,
     /// The same user with the secrets that the request carries.
     pub(crate) actor: Actor,
@@ -108,9 +107,6 @@ impl PartialCredentials {
 
     /// Adds the secret of the body, and returns both. An invalid body is reported only to a caller who has already sent a
     /// token or a secret.
-    ///
-    /// # Errors
-    /// `401` without token and secret, otherwise what is wrong with the body.
     pub(crate) fn with_body<Body>(
         self,
         body: Result<Body, Problem>,

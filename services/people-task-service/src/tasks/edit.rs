@@ -26,7 +26,6 @@ use crate::tasks::store::{self, Changes, Task};
 pub(crate) type EditedTask = (Task, Relations, [Option<Secret>; 2]);
 
 impl EditTaskRequest {
-    /// The fields that differ from the task's current values.
     fn diff(mut self, task: &Task) -> Self {
         self.title.take_if(|title| title.as_str() == task.title);
         self.description
@@ -152,7 +151,6 @@ fn count_bytes(quotas: &Quotas, task: &Task, edit: &EditTaskRequest) -> Result<(
     Ok(())
 }
 
-/// Whether the actor may make this edit to the task now.
 fn judge(
     actor: &Actor,
     task: &Task,

@@ -21,9 +21,6 @@ pub(crate) fn task_lookups(database: Database) -> TaskLookups {
 }
 
 /// Finds a task for an actor who needs a permission on it: with [`read`], the only way to a task without locking it.
-///
-/// # Errors
-/// [`TaskError::NotFound`], [`TaskError::Forbidden`].
 pub(crate) fn find_permitted(
     connection: &mut Connection,
     actor: &Actor,
@@ -34,9 +31,6 @@ pub(crate) fn find_permitted(
 }
 
 /// Reads a task.
-///
-/// # Errors
-/// [`TaskError::NotFound`].
 #[tracing::instrument(skip_all, fields(task.id = %id))]
 pub(crate) async fn read(
     lookups: &TaskLookups,
@@ -58,9 +52,6 @@ fn permitted(
 }
 
 /// Checks that an actor may list tasks by this role.
-///
-/// # Errors
-/// [`TaskError::NotAdmin`].
 pub(crate) fn check_role(actor: &Actor, role: Option<Role>) -> Result<(), TaskError> {
     if role == Some(Role::Any) && !actor.is_admin() {
         return Err(TaskError::NotAdmin);
@@ -102,9 +93,6 @@ pub(crate) async fn list(
 }
 
 /// How many tasks a list without a limit would have.
-///
-/// # Errors
-/// [`TaskError::NotAdmin`].
 pub(crate) async fn count(
     database: Database,
     actor: Actor,

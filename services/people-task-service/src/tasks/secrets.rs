@@ -4,7 +4,6 @@
 use values::{Fingerprint, FromText as _, Secret, TaskId};
 use zeroize::Zeroizing;
 
-/// The length of an identifier in hexadecimal digits.
 const ID_DIGITS: usize = 24;
 /// The random bytes after the identifier: 160 bits.
 const RANDOM_BYTES: usize = 20;

@@ -20,7 +20,6 @@ use self::store::{Line, ended_since};
 /// How long a response lasts: less than the time that any request may take. The gateway then asks again.
 const LIFETIME: Duration = Duration::from_secs(60);
 
-/// The pause between two reads of the audit log.
 const PAUSE: Duration = Duration::from_millis(20);
 
 /// Reading takes at most this part of the time.
@@ -36,7 +35,6 @@ const LONG_INTERVAL: Duration = Duration::from_secs(1);
 /// How often there is a line even if no task has ended.
 const HEARTBEAT: Duration = Duration::from_secs(1);
 
-/// How many gateways may listen.
 const MAX_LISTENERS: usize = 64;
 
 /// What the feed reads, how many gateways may listen, and when they stop.

@@ -23,7 +23,6 @@ use crate::tasks::task_columns;
 
 /// As many tasks are few: their states are read one after the other.
 const FEW: i64 = 10_000;
-/// How many of the first tasks are looked through at most.
 const FIRST: i64 = 10_000;
 /// The end of a page that may be among them.
 const MAX_END: i64 = 2_000;
@@ -197,7 +196,6 @@ fn on_state(tasks: &Indexed) -> String {
 /// The tasks of a list or of a count, as parts of statements.
 #[derive(Debug, Default)]
 struct Selection {
-    /// The values of the parts.
     binds: Binds,
     /// The actor's tasks, by each of the conditions that make one the actor's. Empty if the role is [`Role::Any`], or if
     /// no task is selected.
@@ -234,12 +232,10 @@ impl Selection {
         selection
     }
 
-    /// Whether no task can be selected.
     fn is_empty(&self) -> bool {
         self.own.is_empty() && !self.is_any
     }
 
-    /// Whether all tasks of the role are selected.
     fn is_unrestricted(&self) -> bool {
         self.restrictions.is_empty()
     }
