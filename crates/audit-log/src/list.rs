@@ -18,13 +18,11 @@ use values::{FromText as _, Invalid, Timestamp, UserId};
 use crate::store::{audit_log, identities};
 
 values::names! {
-    /// The fields that the audit log can be sorted by.
     enum AuditSort {
         At = "at",
         Action = "action",
     }
 
-    /// The fields that the audit log can be filtered by.
     enum AuditFilter {
         Action = "action",
         /// The identifier of the user who made the change. It finds the entries of a deleted user, too.
@@ -39,7 +37,6 @@ values::names! {
     }
 }
 
-/// The regular expression of a time in RFC 3339 format.
 const TIME: &str = r"[12][0-9]{3}-((0[13578]|1[02])-(0[1-9]|[12][0-9]|3[01])|(0[469]|11)-(0[1-9]|[12][0-9]|30)|02-(0[1-9]|1[0-9]|2[0-8]))T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](\.[0-9]{1,9})?(Z|[+-]([01][0-9]|2[0-3]):[0-5][0-9])";
 
 impl Filter for AuditFilter {

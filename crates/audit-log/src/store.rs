@@ -39,7 +39,6 @@ pub(crate) fn identities(connection: &mut PgConnection, id: &str) -> QueryResult
     Ok([id].into_iter().chain(pseudonym).collect())
 }
 
-/// Whether there are entries with this actor or subject.
 fn has_entries(connection: &mut PgConnection, id: &[u8]) -> QueryResult<bool> {
     // Two statements, because each has its own index.
     let acted = audit_log::table.filter(audit_log::actor_id.eq(id));

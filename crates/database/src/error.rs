@@ -47,7 +47,6 @@ impl Error {
         }
     }
 
-    /// The same error for another request of a batch.
     pub(crate) fn for_another_request(&self) -> Self {
         match self {
             Self::Busy => Self::Busy,

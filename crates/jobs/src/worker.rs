@@ -135,7 +135,6 @@ pub fn health(
         .required("queue", move || std::future::ready(queue_connected()))
 }
 
-/// Publishes due jobs that have no message in flight, until it is cancelled.
 async fn sweep<W: Worker>(publisher: Publisher, database: Database, shutdown: CancellationToken) {
     relay(publisher, SWEEP, shutdown, |batch| {
         database.run(move |connection| W::TABLE.take_due(connection, batch, REPUBLISH_INTERVAL))

@@ -61,7 +61,6 @@ pub struct Source {
 }
 
 impl Source {
-    /// The query for the identifiers and keys of the first rows.
     fn first(&self, order: Order, limit: &str) -> String {
         let Self { rows, id, key } = self;
         let order = order.by(key, id);

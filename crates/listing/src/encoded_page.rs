@@ -111,11 +111,9 @@ impl MessageBody for EncodedPage {
 
 #[derive(Default)]
 struct JsonArray {
-    /// The complete parts.
     parts: VecDeque<Bytes>,
     /// Their length.
     length: usize,
-    /// The next part.
     part: Vec<u8>,
     rows: i64,
 }
@@ -138,7 +136,6 @@ impl JsonArray {
         Ok(true)
     }
 
-    /// Ends the array and returns its length.
     fn finish(&mut self) -> usize {
         self.part
             .extend_from_slice(if self.rows == 0 { b"[]" } else { b"]" });

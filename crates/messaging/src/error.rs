@@ -40,7 +40,6 @@ impl From<lapin::Error> for Error {
     }
 }
 
-/// Waits for a response of the broker, for a limited time.
 pub(crate) async fn with_timeout<T>(
     response: impl Future<Output = Result<T, lapin::Error>>,
 ) -> Result<T, Error> {
