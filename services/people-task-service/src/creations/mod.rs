@@ -5,5 +5,4 @@ mod error;
 mod requests;
 mod responses;
 pub(crate) mod routes;
-mod secrets;
 pub(crate) mod write;
