@@ -1,10 +1,19 @@
+use chrono::{DateTime, Utc};
 use database::{Connection, Error, prepared};
 use diesel::prelude::*;
 use diesel::sql_types::{Binary, Bool, Nullable, Text, Timestamptz};
 use values::{EmailAddress, UserId};
 
-use crate::changed_users::requests::ChangedUser;
 use crate::schema::changed_users;
+
+/// A user as the user service knows it.
+pub(super) struct ChangedUser {
+    pub(super) changed: DateTime<Utc>,
+    pub(super) is_active: bool,
+    pub(super) is_admin: bool,
+    /// The address that gives rights to tasks; `None` if it is not confirmed.
+    pub(super) email: Option<EmailAddress>,
+}
 
 /// Records a report, unless a newer one was recorded or the user was erased. What waits for the user's rights is due again.
 pub(super) fn record(

@@ -7,7 +7,6 @@
 //! Before anything is deleted, a row in `erased_users` keeps the user's tokens from adding anything, even if this
 //! service cannot read the revocation feed. It is kept for as long as a token can be valid.
 
-mod requests;
 pub(crate) mod routes;
 
 use std::collections::HashSet;
@@ -19,10 +18,11 @@ use database::{Connection, Database, Error};
 use jobs::RetentionRule;
 use serde::Serialize;
 use serde_json::json;
+use values::UserId;
 
 use crate::audit::AuditAction;
-use crate::erasure::requests::EraseRequest;
-use crate::tasks::store::{self as tasks_store, erasure as own_tasks};
+use crate::tasks::store as tasks_store;
+use crate::tasks::store::erasure::{self as own_tasks, RequesterAddress};
 use crate::{changed_users, deliveries, idempotency, mails, quotas, webhooks};
 
 /// How long it is known which users were erased: as long as any token can be valid, and a day.
@@ -46,6 +46,16 @@ const WEBHOOKS: usize = 500;
 const MAILS: i64 = 1_000;
 /// Answers to the user's requests that one transaction deletes at most.
 const ANSWERS: i64 = 1_000;
+
+/// A deleted user, as the deletion-worker knows the user.
+#[derive(Debug)]
+pub(crate) struct EraseRequest {
+    pub(crate) id: UserId,
+    /// The addresses under which the user requested tasks.
+    pub(crate) addresses: Vec<RequesterAddress>,
+    /// The incarnation of the database that the user is deleted from.
+    pub(crate) incarnation: String,
+}
 
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]

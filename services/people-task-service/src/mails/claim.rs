@@ -8,7 +8,6 @@ use sha2::{Digest as _, Sha256};
 use values::{Language, MailId, Names as _, Secret, Timestamp, UserId};
 
 use crate::mailing::{Mailing, Part, Seed};
-use crate::mails::requests::{Report, Room};
 use crate::mails::store::{self, ClaimedMail, MailedTask, RecipientHash};
 use crate::mails::turns::{Turn, Turns};
 use crate::mails::{MailKind, unsubscribe};
@@ -32,6 +31,24 @@ values::names! {
         /// The secret was made with a key that is no longer known.
         NoKey = "no-key",
     }
+}
+
+/// What a worker can send now.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Room {
+    pub(super) limit: usize,
+    pub(super) per_creator: usize,
+    /// The creator of whose mails it is sending too many already.
+    pub(super) except: Option<UserId>,
+}
+
+/// What became of a mail.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Report {
+    /// The number of the attempt, which is that of the claim.
+    pub(super) attempt: i64,
+    /// The pause before the next attempt. `None` if there is none: the mail was sent or is given up.
+    pub(super) pause: Option<Duration>,
 }
 
 /// Mails that were claimed, for the notification worker.

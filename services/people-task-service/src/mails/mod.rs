@@ -13,7 +13,6 @@
 
 mod claim;
 mod page;
-mod requests;
 pub(crate) mod routes;
 mod store;
 mod turns;
