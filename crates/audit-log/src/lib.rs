@@ -19,10 +19,8 @@
 
 mod entry;
 mod list;
-mod retention;
 mod store;
 
 pub use entry::{Actor, AuthMethod, Entry, RecordWith, RequestMeta, Subject};
 pub use list::{AuditEntry, AuditQuery, list};
-pub use retention::{read_retention, retain};
-pub use store::{Changes, forget_addresses, pseudonymise};
+pub use store::{Changes, forget_addresses, pseudonymise, read_retention, retain};

@@ -13,8 +13,7 @@ use telemetry::RequestContext;
 use tokio_util::sync::CancellationToken;
 use values::FromText as _;
 
-use crate::retention::retain;
-use crate::store::{Claim, JobId, JobTable, Lease, RetentionRule};
+use crate::store::{Claim, JobId, JobTable, Lease, RetentionRule, retain};
 
 const SWEEP: RelaySettings = RelaySettings {
     pause: Duration::from_millis(500),

@@ -7,9 +7,8 @@ use values::Secret;
 
 use crate::audit::AuditAction;
 use crate::context::Context;
-use crate::creations::error::CreationError;
 use crate::creations::requests::NewTaskRequest;
-use crate::creations::responses::CreationAnswer;
+use crate::creations::responses::{CreationAnswer, CreationError};
 use crate::creations::write::{Created, Creation, Creations};
 use crate::idempotency::{
     self, Operation, RepeatError, Repeatable, StoredAnswer, store as answers,

@@ -1,7 +1,6 @@
 //! New tasks: each with its webhooks, its mails and, if the request may be repeated, its answer, in one transaction.
 
 mod create;
-mod error;
 mod requests;
 mod responses;
 pub(crate) mod routes;

@@ -7,9 +7,8 @@ use http_kit::{JsonBody, Problem, combine_errors};
 
 use crate::context::Context;
 use crate::creations::create;
-use crate::creations::error::CreationError;
 use crate::creations::requests::NewTaskRequest;
-use crate::creations::responses::{CreationAnswer, NewTaskResponse};
+use crate::creations::responses::{CreationAnswer, CreationError, NewTaskResponse};
 use crate::creations::write::Creations;
 use crate::idempotency::{IdempotencyKeyHeader, Operation, Repeated, repeatable};
 use crate::quotas::QuotaExceeded;

@@ -7,8 +7,7 @@ use database::{
 };
 use values::TaskId;
 
-use crate::creations::error::CreationError;
-use crate::creations::responses::NewTaskResponse;
+use crate::creations::responses::{CreationError, NewTaskResponse};
 use crate::idempotency::{Repeatable, StoredAnswer, store as answers};
 use crate::mailing::Mailing;
 use crate::tasks::access::Actor;
