@@ -190,7 +190,7 @@ impl DecisionAttempt {
         if via.r#override {
             detail.insert("override".to_owned(), true.into());
         }
-        let caller = self.actor.caller();
+        let caller = self.actor.caller.as_ref();
         let entry = decision
             .action
             .on_task(task.id, identity, self.meta.clone());

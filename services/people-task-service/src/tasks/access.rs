@@ -14,10 +14,11 @@ use crate::tasks::store::Task;
 /// Who acts: the user of a token, the holder of task secrets, or both.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Actor {
-    caller: Option<Caller>,
-    secrets: Vec<PresentedSecret>,
-    /// Whether an administrator wants to decide instead of those who should.
-    overrides: bool,
+    /// The user of the token, as it says.
+    pub(crate) caller: Option<Caller>,
+    pub(super) secrets: Vec<PresentedSecret>,
+    /// Whether an administrator wants to decide a task, or to name its approver, instead of those who should.
+    pub(super) overrides: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -81,10 +82,6 @@ impl Actor {
         self.caller.as_ref().map(Caller::id)
     }
 
-    pub(crate) fn caller(&self) -> Option<&Caller> {
-        self.caller.as_ref()
-    }
-
     /// The e-mail address of the token's user, in lower case.
     pub(crate) fn normalized_email(&self) -> Option<String> {
         self.caller.as_ref()?.normalized_email()
@@ -98,20 +95,12 @@ impl Actor {
         self.caller.as_ref().is_some_and(Caller::is_admin)
     }
 
-    pub(crate) fn with_secret(mut self, secret: Option<PresentedSecret>) -> Self {
-        self.secrets.extend(secret);
-        self
-    }
-
-    /// Sets whether an administrator wants to decide a task, or to name its approver, instead of those who should.
-    pub(crate) fn overriding(mut self, overrides: bool) -> Self {
-        self.overrides = overrides;
-        self
-    }
-
     /// Whether this actor may do so only because an administrator may override who decides.
     pub(crate) fn is_overriding(&self, task: &Task, permission: Permission) -> bool {
-        let usual = self.clone().overriding(false);
+        let usual = Self {
+            overrides: false,
+            ..self.clone()
+        };
         self.overrides && !usual.relations_to(task).allow(permission)
     }
 
@@ -239,7 +228,7 @@ impl DecidedVia {
     /// How an actor decides a task who has this permission on it.
     pub(crate) fn of(actor: &Actor, task: &Task, permission: Permission) -> Self {
         let (_, method) = actor.audit_identity(task, permission);
-        let key = actor.caller().and_then(Caller::key);
+        let key = actor.caller.as_ref().and_then(Caller::key);
         let key = key.filter(|_| method == AuthMethod::Token);
         Self {
             r#type: match (method, key) {
