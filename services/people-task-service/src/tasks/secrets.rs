@@ -54,9 +54,6 @@ impl NewSecrets {
         let hashes = [&approver, &requester].map(Secret::fingerprint);
         let reading_hash = reader.as_ref().map(Secret::fingerprint);
         let told = [reader.unwrap_or(approver), requester];
-        let [of_approver, of_requester] = told
-            .each_ref()
-            .map(|told| told.fingerprint().as_bytes().to_vec());
         let language = fields.language.map(|MailLanguage(language)| language);
         let stored = Self {
             hashes,
@@ -66,8 +63,12 @@ impl NewSecrets {
                 approver_seed,
                 requester_seed,
             }),
-            told: repeat_keys
-                .map(|_| [(approver_seed, of_approver), (requester_seed, of_requester)]),
+            told: repeat_keys.map(|_| {
+                let [approver, requester] = told
+                    .each_ref()
+                    .map(|told| told.fingerprint().as_bytes().to_vec());
+                [(approver_seed, approver), (requester_seed, requester)]
+            }),
         };
         (stored, told)
     }
