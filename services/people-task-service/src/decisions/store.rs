@@ -49,6 +49,7 @@ pub(super) struct DecidedRow {
     pub(super) decided_by: Option<String>,
     pub(super) decided_via: Value,
     pub(super) deliveries: Vec<DeliveryId>,
+    /// The lane of each delivery.
     pub(super) lanes: Vec<String>,
 }
 

@@ -189,6 +189,7 @@ pub(super) struct MailedTask {
     approver: String,
     #[diesel(sql_type = Text)]
     title: String,
+    /// The beginning of the description.
     #[diesel(sql_type = Text)]
     description: String,
     pub(super) status: TaskStatus,

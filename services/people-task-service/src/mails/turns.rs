@@ -19,6 +19,7 @@ pub(crate) struct Turns {
 /// Creators whose turn it is.
 pub(super) struct Turn {
     pub(super) creators: Vec<UserId>,
+    /// Whether others may have due mails, too.
     pub(super) others: bool,
 }
 

@@ -14,11 +14,13 @@ use super::store;
 
 /// What a user has is remembered for this long after the user last added something.
 const REMEMBERED: Duration = Duration::from_hours(1);
+/// How often bytes are written and stocks are counted.
 const INTERVAL: Duration = Duration::from_secs(3);
 /// Counting takes at most this part of the time.
 const PART: u32 = 5;
 /// What all have is counted this often although no one adds anything.
 const IDLE_INTERVAL: Duration = Duration::from_mins(1);
+/// How many users are counted in a row.
 const USERS: usize = 200;
 
 /// What users have and add, as this process knows it.

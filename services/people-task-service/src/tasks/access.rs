@@ -23,6 +23,7 @@ pub(crate) struct Actor {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Permission {
+    /// See the task and its webhooks.
     Read,
     Edit,
     /// Change `approver` and nothing else.

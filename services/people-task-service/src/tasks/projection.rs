@@ -40,6 +40,7 @@ values::names! {
 /// How many fields every response has: the first ones.
 const DEFAULTS: usize = 7;
 const DEFAULT_FIELDS: &[TaskField] = TaskField::ALL.split_at(DEFAULTS).0;
+/// The fields that `include` can add.
 const OPTIONAL_FIELDS: &[TaskField] = TaskField::ALL.split_at(DEFAULTS).1;
 
 impl TaskField {

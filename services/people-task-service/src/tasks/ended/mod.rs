@@ -20,6 +20,7 @@ use self::store::{Line, ended_since};
 /// How long a response lasts: less than the time that any request may take. The gateway then asks again.
 const LIFETIME: Duration = Duration::from_secs(60);
 
+/// The pause between two reads of the audit log.
 const PAUSE: Duration = Duration::from_millis(20);
 
 /// Reading takes at most this part of the time.

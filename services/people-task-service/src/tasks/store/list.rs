@@ -23,6 +23,7 @@ use crate::tasks::task_columns;
 
 /// As many tasks are few: their states are read one after the other.
 const FEW: i64 = 10_000;
+/// How many of the first tasks are looked through at most.
 const FIRST: i64 = 10_000;
 /// The end of a page that may be among them.
 const MAX_END: i64 = 2_000;
