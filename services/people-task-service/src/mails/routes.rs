@@ -9,14 +9,13 @@ use http_kit::{
     FieldValue, Fields, JsonBody, Problem, Query, QueryProblems, path_id, problem_responses,
 };
 use serde_json::Value;
-use utoipa::IntoParams;
 use values::{Invalid, Language};
 
 use crate::context::Context;
 use crate::mails::claim::{self, DueMails, Report, Room};
 use crate::mails::page::{self, Step};
 use crate::mails::turns::Turns;
-use crate::mails::unsubscribe;
+use crate::mails::unsubscribe::{self, UnsubscribeQuery};
 
 /// The page loads nothing and runs nothing.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'";
@@ -79,7 +78,7 @@ pub(crate) async fn unsubscribe_page(
     request: HttpRequest,
     context: Data<Context>,
 ) -> Result<HttpResponse, Problem> {
-    let query = UnsubscribeQuery::parse(&query)?;
+    let query = parse_unsubscribe(&query)?;
     let recipient = unsubscribe::recipient_of(&context.mailing, &query.token);
     recipient.ok_or_else(invalid_token)?;
     respond(&request, &context, Step::Ask, &query.token)
@@ -102,7 +101,7 @@ pub(crate) async fn unsubscribe_recipient(
     request: HttpRequest,
     context: Data<Context>,
 ) -> Result<HttpResponse, Problem> {
-    let query = UnsubscribeQuery::parse(&query)?;
+    let query = parse_unsubscribe(&query)?;
     let recipient = unsubscribe::recipient_of(&context.mailing, &query.token);
     let recipient = recipient.ok_or_else(invalid_token)?;
     unsubscribe::set_opt_out(&context.database, recipient, !query.turns_on).await?;
@@ -164,17 +163,6 @@ impl<const MAX: u64> FieldValue for Whole<MAX> {
     }
 }
 
-/// The parameters of an unsubscribe link.
-#[derive(Debug, IntoParams)]
-#[into_params(parameter_in = Query)]
-pub(crate) struct UnsubscribeQuery {
-    /// The token of the link.
-    token: String,
-    /// `on` turns reminders on again.
-    #[param(rename = "reminders", required = false, value_type = Option<String>)]
-    turns_on: bool,
-}
-
 values::names! {
     /// Whether a recipient wants reminders.
     enum Reminders {
@@ -183,14 +171,12 @@ values::names! {
     }
 }
 
-impl UnsubscribeQuery {
-    fn parse(query: &Query) -> Result<Self, Problem> {
-        let token = query.first("token").unwrap_or_default();
-        Ok(Self {
-            token: token.to_owned(),
-            turns_on: query.parsed("reminders")? == Some(Reminders::On),
-        })
-    }
+fn parse_unsubscribe(query: &Query) -> Result<UnsubscribeQuery, Problem> {
+    let token = query.first("token").unwrap_or_default();
+    Ok(UnsubscribeQuery {
+        token: token.to_owned(),
+        turns_on: query.parsed("reminders")? == Some(Reminders::On),
+    })
 }
 
 /// The token of an unsubscribe link is not one that was made here, or mail is off.

@@ -101,12 +101,8 @@ pub(crate) fn insert(
             task.fields.decision_by.map(DecisionBy::moment)
         }))
         .bind::<Array<Bool>, _>(column(tasks, |task| task.fields.public))
-        .bind::<Array<Binary>, _>(column(tasks, |task| {
-            task.secrets.hashes[0].as_bytes().as_slice()
-        }))
-        .bind::<Array<Binary>, _>(column(tasks, |task| {
-            task.secrets.hashes[1].as_bytes().as_slice()
-        }))
+        .bind::<Array<Binary>, _>(column(tasks, |task| *task.secrets.hashes[0].as_bytes()))
+        .bind::<Array<Binary>, _>(column(tasks, |task| *task.secrets.hashes[1].as_bytes()))
         .bind::<Array<Jsonb>, _>(column(tasks, |task| task.entry.to_json()))
         .bind::<Array<Bool>, _>(column(tasks, |task| task.fields.comment_required))
         .bind::<Array<Nullable<Text>>, _>(column(tasks, |task| {
