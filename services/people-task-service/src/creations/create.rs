@@ -96,15 +96,17 @@ fn replay(context: &Context, earlier: &StoredAnswer) -> Result<CreationAnswer, C
 fn secrets_of(answer: &StoredAnswer, context: &Context) -> Option<[Secret; 2]> {
     let of_mails = context.mailing.keys.iter().flat_map(MailKeys::all);
     let all: Vec<_> = of_mails.chain(context.repeat_keys.all()).collect();
-    let derive = |(seed, hash): &(Seed, Vec<u8>), part| {
+    let derive = |seed, hash, part| {
+        let seed = Seed::from_slice(seed)?;
         let derived = |key| [part, Part::Reader].map(|part| seed.secret(key, answer.task, part));
         let mut derived = all.iter().flat_map(|key| derived(*key));
         derived.find(|secret| secret.fingerprint().matches(hash))
     };
-    let [approver, requester] = answer.secrets.as_ref()?;
+    let (seeds, hashes) = answer.secrets.as_ref()?;
+    let (seeds, hashes) = (seeds.split_at_checked(16)?, hashes.split_at_checked(32)?);
     Some([
-        derive(approver, Part::Approver)?,
-        derive(requester, Part::Requester)?,
+        derive(seeds.0, hashes.0, Part::Approver)?,
+        derive(seeds.1, hashes.1, Part::Requester)?,
     ])
 }
 

@@ -26,8 +26,8 @@ pub(crate) struct NewSecrets {
     /// That of the secret that only opens the task, if it is restricted who decides.
     pub(crate) reading_hash: Option<Fingerprint>,
     pub(crate) mail: Option<MailPlan>,
-    /// What the secrets that are told are derived from, and their hashes, if the request may be repeated.
-    pub(crate) told: Option<[(Seed, Vec<u8>); 2]>,
+    /// The seeds from which the secrets that are told are derived, and their hashes, if the request may be repeated.
+    pub(crate) told: Option<(Vec<u8>, Vec<u8>)>,
 }
 
 impl NewSecrets {
@@ -64,10 +64,9 @@ impl NewSecrets {
                 requester_seed,
             }),
             told: repeat_keys.map(|_| {
-                let [approver, requester] = told
-                    .each_ref()
-                    .map(|told| told.fingerprint().as_bytes().to_vec());
-                [(approver_seed, approver), (requester_seed, requester)]
+                let seeds = [approver_seed.as_bytes(), requester_seed.as_bytes()];
+                let hashes = told.each_ref().map(|told| *told.fingerprint().as_bytes());
+                (seeds.concat(), hashes.concat())
             }),
         };
         (stored, told)
