@@ -45,13 +45,9 @@ impl EncodedPage {
         max_bytes: usize,
         response: impl Fn(R) -> T,
     ) -> serde_json::Result<Self> {
-        let Page {
-            rows,
-            paging,
-            found,
-        } = page;
+        let (paging, found) = (page.paging, page.found);
         let mut json = JsonArray::default();
-        for row in rows {
+        for row in page.rows {
             if !json.push(&response(row), max_bytes)? {
                 break;
             }
