@@ -1,15 +1,12 @@
 //! Deliveries: decisions and passed due dates on their way to webhooks, and the result of each attempt.
 
-mod all_store;
 mod backlog_store;
-mod bulk;
-mod cancel;
+mod changes;
 mod due;
 mod error;
 pub(crate) mod hosts;
 mod lane;
 mod list;
-mod redeliver;
 mod requests;
 mod responses;
 pub(crate) mod routes;
