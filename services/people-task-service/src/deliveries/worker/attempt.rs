@@ -10,16 +10,19 @@ use telemetry::{RequestContext, SpanKind};
 use tracing::Span;
 use values::{DeliveryId, Timestamp, UserId, WebhookId};
 
-use crate::deliveries::TestResult;
-use crate::deliveries::responses::Attempt;
+use crate::deliveries::responses::{Attempt, TestResult};
 use crate::deliveries::worker::call::{KEPT_BYTES, Options, Sender, judge, not_sent};
-use crate::deliveries::worker::due_store::DueRow;
+use crate::deliveries::worker::due_store::{DueRow, Registrant};
 use crate::deliveries::worker::lane::Health;
 use crate::deliveries::worker::schedule::{RetryDecision, RetrySchedule, jitter};
 use crate::deliveries::{LaneParts, group_of};
-use crate::tasks::access::Relations;
+use crate::tasks::Task;
+use crate::tasks::access::{Permission, Relations};
 use crate::tasks::responses::Occasion;
 use crate::webhook_options::WebhookOptions;
+
+/// The value of `webhooks.registered_as` for administrators.
+const ADMINISTRATOR: &str = "administrator";
 
 /// A finished attempt that is not recorded yet.
 #[derive(Debug)]
@@ -60,6 +63,35 @@ impl Lease {
 
     fn age(&self, now: DateTime<Utc>) -> Duration {
         (now - self.created).to_std().unwrap_or_default()
+    }
+}
+
+impl Registrant {
+    /// How the user is related to the task, who has the right today with which the webhook was registered; `None`
+    /// without that right. What the user service has reported about the user replaces what the token said then.
+    ///
+    /// Of a webhook of a version before 0.3.0 it is not known what gave the right, so only a deactivated account ends it.
+    pub(super) fn relations(&self, task: &Task) -> Option<Relations> {
+        if self.is_active == Some(false) {
+            return None;
+        }
+        let Some(registered_as) = &self.registered_as else {
+            return Some(Relations::default());
+        };
+        let email = match self.is_active {
+            Some(_) => self.user_email.as_ref(),
+            None => self.registrant_email.as_ref(),
+        };
+        let secret = self.registrant_secret.as_ref();
+        let relations = Relations {
+            creator: self.registered_by == task.creator,
+            approver: email == Some(&task.approver_key) || secret == Some(&task.approver_secret),
+            requester: email == Some(&task.requester_key) || secret == Some(&task.requester_secret),
+            admin: self.is_admin.unwrap_or(registered_as == ADMINISTRATOR),
+            ..Relations::default()
+        };
+        let may_be_told = relations.allow(Permission::RegisterWebhook);
+        may_be_told.then_some(relations)
     }
 }
 

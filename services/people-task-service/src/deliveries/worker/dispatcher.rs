@@ -18,10 +18,8 @@ use crate::deliveries::worker::call::Sender;
 use crate::deliveries::worker::lane::Lane;
 use crate::deliveries::worker::loads::{Ended, Loads};
 use crate::deliveries::worker::ownership::{GivenUp, Member, Ownership};
-use crate::deliveries::worker::paused::PausedHosts;
-use crate::deliveries::worker::places::{Host, Origin, Owners, WaitingLanes};
+use crate::deliveries::worker::places::{Host, Origin, Owners, PausedHosts, WaitingLanes};
 use crate::deliveries::worker::recorder::{Ends, Recorder, Settled};
-use crate::deliveries::worker::report;
 use crate::deliveries::worker::shards::Shards;
 use crate::settings::WebhookWorkerSettings;
 
@@ -285,7 +283,9 @@ impl Dispatcher {
         self.give_up_shards();
         self.start_everywhere();
         let failing = self.lanes.values().filter(|lane| lane.circuit.matters(now));
-        report::under_way(self.attempts.len(), failing.count());
+        let number = |number| u32::try_from(number).unwrap_or(u32::MAX);
+        metrics::gauge!("webhook_attempts_in_flight").set(number(self.attempts.len()));
+        metrics::gauge!("webhook_circuits_open").set(number(failing.count()));
     }
 
     fn forget_idle(&mut self) {

@@ -8,10 +8,9 @@ use database::{Connection, Database, Error};
 use tokio::sync::mpsc;
 use values::DeliveryId;
 
-use crate::deliveries::worker::due_store::{self as store, DueRow, ScannedLanes};
+use crate::deliveries::worker::due_store::{self as store, DueRow, ScannedLanes, Trial};
 use crate::deliveries::worker::lane::Wanted;
 use crate::deliveries::worker::shards::Shards;
-use crate::deliveries::worker::suspects_store::{self, Trial};
 
 /// The largest number of deliveries in a load.
 const BATCH: usize = 512;
@@ -167,7 +166,7 @@ impl Loads {
         let under_way: Vec<_> = under_way.collect();
         let begin = move |connection: &mut Connection| {
             database::transaction(connection, |connection| {
-                suspects_store::begin_trial(connection, shards, &under_way)
+                store::begin_trial(connection, shards, &under_way)
             })
         };
         self.spawn(begin, |trial| Ended::Trial(trial.unwrap_or_default()));
@@ -249,7 +248,7 @@ fn load(connection: &mut Connection, request: &LoadRequest) -> Result<Loaded, Er
         loaded.rows.extend(rows);
     }
     if let Some(before) = request.marked_before {
-        suspects_store::mark(connection, &mut loaded.rows, before)?;
+        store::mark(connection, &mut loaded.rows, before)?;
     }
     Ok(loaded)
 }

@@ -1,16 +1,14 @@
 //! The webhook-worker: sends decisions to webhooks, at least once, and without letting one receiver delay another.
 //!
 //! - [`dispatcher`] decides what is started next. It knows of each [`lane`] which deliveries are due, how many
-//!   requests it has, and whether it [is answered](circuit); [`places`] is what lanes share. It waits neither for the
-//!   database nor for a receiver.
+//!   requests it has, and whether it [is answered](circuit); [`places`] is what lanes share, and which hosts are paused. It
+//!   waits neither for the database nor for a receiver.
 //! - [`loads`] loads deliveries ahead, [`attempt`] makes one request, [`schedule`] decides what follows, and
-//!   [`recorder`] records results in batches.
+//!   [`recorder`] records results in batches. [`due_store`] sets aside deliveries that end workers.
 //! - [`ownership`] divides the hosts among the workers, and takes over those of workers that ended.
-//! - [`suspects_store`] sets aside deliveries that end workers.
-//! - [`registrant`] says whether the user who registered a webhook may still be told.
-//! - [`paused`] remembers the hosts that administrators have paused.
-//! - [`call`] makes what is sent, from the rows and the options of the webhook; [`test_calls`] makes calls that try webhooks.
-//! - [`due_dates`] adds deliveries of due dates that pass while a task is pending.
+//! - [`call`] makes what is sent, from the rows and the options of the webhook.
+//! - [`periodic`] makes calls that try webhooks, adds deliveries of due dates that pass while a task is pending, and keeps
+//!   the tables in order.
 //!
 //! A lane is the due deliveries of one owner, the creator of their tasks, to one origin. Lanes of different owners take
 //! turns for everything that they share, and what a receiver answers to one of them delays no other.
@@ -27,27 +25,18 @@ mod attempt;
 mod call;
 mod circuit;
 mod dispatcher;
-mod due_dates;
-mod due_dates_store;
 mod due_store;
-mod judgement;
 mod lane;
 mod loads;
 mod ownership;
 mod ownership_store;
-mod paused;
+mod periodic;
+mod periodic_store;
 mod places;
 mod recorder;
-mod registrant;
-mod report;
-mod resealing;
-mod resealing_store;
 mod results_store;
-mod retention;
 mod schedule;
 mod shards;
-mod suspects_store;
-mod test_calls;
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -62,6 +51,9 @@ use tokio_util::sync::CancellationToken;
 
 use self::call::Sender;
 use self::dispatcher::{Dispatcher, Incoming, pass_on_panic};
+use self::periodic::{
+    maintain_partitions, make_test_calls, reseal_headers, watch_backlog, watch_due_dates,
+};
 use self::schedule::RetrySchedule;
 use crate::deliveries::due::parse_due_message;
 use crate::deliveries::{DueDelivery, QUEUE};
@@ -83,16 +75,16 @@ pub async fn run(settings: WebhookWorkerSettings) -> anyhow::Result<Running> {
     let mut running = Running::new();
     let shutdown = running.shutdown();
     let (due, incoming) = mpsc::channel(PREFETCH.into());
-    running.spawn(report::watch_backlog(database.clone(), shutdown.clone()));
-    let maintenance = retention::maintain(database.clone(), settings.retention, shutdown.clone());
-    running.spawn(maintenance);
     let measured = database.clone();
     running.on_scrape(move || measured.record_gauges("main"));
-    let due_dates = due_dates::watch(database.clone(), due.clone(), shutdown.clone());
+    running.spawn(watch_backlog(database.clone(), shutdown.clone()));
+    let (keep, keys) = (settings.retention, settings.header_keys.clone());
+    let partitions = maintain_partitions(database.clone(), keep, shutdown.clone());
+    running.spawn(partitions);
+    running.spawn(reseal_headers(database.clone(), keys, shutdown.clone()));
+    let due_dates = watch_due_dates(database.clone(), due.clone(), shutdown.clone());
     running.spawn(due_dates);
-    let keys = settings.header_keys.clone();
-    running.spawn(resealing::watch(database.clone(), keys, shutdown.clone()));
-    let test_calls = test_calls::watch(database.clone(), Arc::clone(&sender), shutdown.clone());
+    let test_calls = make_test_calls(database.clone(), Arc::clone(&sender), shutdown.clone());
     running.spawn(test_calls);
     start_consumer(&mut running, settings.broker.clone(), &database, due);
     let delivery = deliver(settings, beats, database, sender, incoming, shutdown);

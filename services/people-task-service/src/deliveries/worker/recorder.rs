@@ -1,15 +1,18 @@
-//! Records the ends of deliveries in batches, beside sending.
+//! Records the ends of deliveries in batches, beside sending, with their metrics and logs. A URL may contain a receiver's
+//! credentials, so logs name the delivery and never the URL.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use chrono::Utc;
 use database::{Connection, Database, Error};
 use tokio::sync::mpsc;
 use values::DeliveryId;
 
-use crate::deliveries::worker::report;
+use crate::deliveries::worker::attempt::AttemptResult;
 use crate::deliveries::worker::results_store::{self as store, End};
+use crate::deliveries::worker::schedule::RetryDecision;
 
 /// The largest number of ends in a batch.
 const BATCH: usize = 512;
@@ -88,7 +91,7 @@ impl Recorder {
             if !is_own_fault {
                 return end;
             }
-            report::refused(&end, &error);
+            report_refused(&end, &error);
             end.without_texts()
         }));
         left
@@ -105,8 +108,8 @@ impl Recorder {
                     locked.push(end);
                     continue;
                 }
-                (End::Attempted(result), Some(true)) => report::attempt_recorded(result),
-                (End::Attempted(result), None) => report::attempt_lost(result),
+                (End::Attempted(result), Some(true)) => report_recorded(result),
+                (End::Attempted(result), None) => report_lost(result),
                 (End::NotSent(_), _) => {}
             }
             settled.push((lane, delivery));
@@ -128,4 +131,65 @@ impl Recorder {
             Err(error) => Err((batch, error)),
         }
     }
+}
+
+fn report_recorded(result: &AttemptResult) {
+    let outcome = match result.decision {
+        RetryDecision::Sent => "sent",
+        RetryDecision::Retry(_) => "retry",
+        RetryDecision::Fail => "fail",
+        RetryDecision::Postpone(pause) => return report_not_called(result, "postponed", pause),
+        RetryDecision::Suspend(pause) => return report_not_called(result, "suspended", pause),
+    };
+    metrics::counter!("webhook_attempts_total", "outcome" => outcome).increment(1);
+    metrics::histogram!("webhook_attempt_duration_seconds").record(result.duration.as_secs_f64());
+    if let RetryDecision::Sent | RetryDecision::Fail = result.decision {
+        metrics::counter!("webhook_deliveries_total", "outcome" => outcome).increment(1);
+    }
+    if result.decision == RetryDecision::Sent {
+        let since = (Utc::now() - result.lease.created).to_std();
+        metrics::histogram!("webhook_decision_to_delivery_seconds")
+            .record(since.unwrap_or_default().as_secs_f64());
+    }
+    tracing::info!(
+        request_id = %result.lease.context.request_id,
+        trace_id = %result.lease.context.trace.trace_id(),
+        delivery.id = %result.lease.delivery,
+        outcome,
+        status_code = result.attempt.status_code,
+        error = result.attempt.error,
+        duration_ms = result.attempt.duration_ms,
+        "a webhook was called"
+    );
+}
+
+fn report_not_called(result: &AttemptResult, outcome: &'static str, pause: Duration) {
+    metrics::counter!("webhook_attempts_total", "outcome" => outcome).increment(1);
+    tracing::debug!(
+        request_id = %result.lease.context.request_id,
+        delivery.id = %result.lease.delivery,
+        outcome,
+        error = result.attempt.error,
+        pause_ms = pause.as_millis(),
+        "a webhook was not called"
+    );
+}
+
+fn report_lost(result: &AttemptResult) {
+    metrics::counter!("webhook_attempts_total", "outcome" => "lost").increment(1);
+    tracing::info!(
+        request_id = %result.lease.context.request_id,
+        delivery.id = %result.lease.delivery,
+        "a webhook was called, but its delivery was deleted or taken over meanwhile"
+    );
+}
+
+fn report_refused(end: &End, error: &Error) {
+    let lease = end.lease();
+    tracing::error!(
+        request_id = %lease.context.request_id,
+        delivery.id = %lease.delivery,
+        error = ?error,
+        "the database refused a result; it is recorded again without its texts"
+    );
 }

@@ -1,5 +1,4 @@
-//! The statements that record results and drop old ones. They are raw SQL for the reasons that [`due_store`](super::due_store)
-//! gives.
+//! The statement that records results. It is raw SQL for the reasons that [`due_store`](super::due_store) gives.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -129,17 +128,4 @@ const UNCHANGED: i64 = -1;
 
 fn milliseconds(duration: Duration) -> i64 {
     i64::try_from(duration.as_millis()).unwrap_or(i64::MAX)
-}
-
-/// Creates the next partitions of finished deliveries. DDL belongs to the owner's functions.
-pub(super) fn create_partitions(connection: &mut PgConnection) -> Result<(), Error> {
-    prepared("SELECT create_finished_deliveries_partitions()").execute(connection)?;
-    Ok(())
-}
-
-/// Drops a partition of deliveries that have all been finished for longer than `keep`. Returns whether there was one.
-pub(super) fn drop_partition(connection: &mut PgConnection, keep: Duration) -> Result<bool, Error> {
-    let drop = prepared("SELECT drop_finished_deliveries_partition($1)")
-        .bind::<Interval, _>(interval(keep));
-    Ok(drop.returning::<Bool>().get_result(connection)?)
 }

@@ -6,8 +6,8 @@ use std::time::Instant;
 use values::DeliveryId;
 
 use super::Dispatcher;
+use crate::deliveries::worker::due_store::Trial;
 use crate::deliveries::worker::loads::{Ended, LoadRequest, Loaded};
-use crate::deliveries::worker::report;
 
 /// Nothing is loaded while more results than this wait to be recorded.
 const MAX_UNRECORDED: usize = 4_096;
@@ -68,7 +68,7 @@ impl Dispatcher {
         match ended {
             Ended::Load(loaded) => self.take_loaded(loaded),
             Ended::Trial(trial) => {
-                report::lost_trials(&trial);
+                report_lost_trials(&trial);
                 if let Some(row) = trial.row {
                     self.start_trial(row);
                 }
@@ -120,5 +120,21 @@ impl Dispatcher {
             }
         }
         self.give_up_shards();
+    }
+}
+
+/// Trials were looked at whose worker ended.
+fn report_lost_trials(trial: &Trial) {
+    if trial.lost > 0 {
+        tracing::warn!(
+            deliveries = trial.lost,
+            "workers ended while they tried deliveries"
+        );
+    }
+    if trial.parked > 0 {
+        tracing::error!(
+            deliveries = trial.parked,
+            "parked deliveries that end workers; they are pending until they are redelivered"
+        );
     }
 }
