@@ -20,10 +20,11 @@ use crate::tasks::credentials::AuthenticatedUser;
 use crate::tasks::requests::Precondition;
 use crate::tasks::{Task, TaskError, change_in_round};
 use crate::webhook_options::WebhookOptions;
+use crate::webhook_signature::WebhookSecret;
 use crate::webhooks::check::check_for_user;
 use crate::webhooks::error::WebhookError;
 use crate::webhooks::registration_store::{self as store, NewWebhook, TaskWithCount};
-use crate::webhooks::requests::{Events, RegisterWebhookRequest, SigningSecret};
+use crate::webhooks::requests::{Events, RegisterWebhookRequest};
 use crate::webhooks::responses::WebhookResponse;
 use crate::webhooks::store::Webhook;
 
@@ -314,7 +315,7 @@ impl Registration {
             url: self.new.url.as_str(),
             host: host_of(self.new.url.as_str()),
             lane: lane_of(self.new.url.as_str(), &self.share_owner(task)),
-            secret: self.new.secret.as_ref().map(SigningSecret::expose),
+            secret: self.new.secret.as_ref().map(WebhookSecret::expose),
             with_task_id: self.is_plugin,
             events: self.new.events.unwrap_or(default_events),
             options: self.options.as_ref().map(WebhookOptions::to_text),

@@ -6,7 +6,7 @@ use serde_json::Value;
 use url::Url;
 use utoipa::ToSchema;
 use utoipa::openapi::schema::{ArrayBuilder, ObjectBuilder, SchemaFormat};
-use values::{FromText, Invalid, Names as _, Secret, TaskId, WebhookId, bounded_text};
+use values::{FromText, Invalid, Names as _, TaskId, WebhookId, bounded_text};
 
 use crate::header_keys::HeaderKeys;
 use crate::status::WebhookEvent;
@@ -33,7 +33,7 @@ pub(crate) struct RegisterWebhookRequest {
     /// A signing secret of Standard Webhooks: `whsec_` and 24 to 64 bytes in base64. With it, calls also
     /// carry a `v1` signature. It is never returned.
     #[schema(inline)]
-    pub(crate) secret: Option<SigningSecret>,
+    pub(crate) secret: Option<WebhookSecret>,
     /// What to call it for. By default that is the decision, `approved` or `rejected`; under
     /// `/plugins/appmixer/utils/tasks` also `due`, which happens when `decisionBy` passes while the task is pending. Of
     /// `cancelled`, which happens when the task is withdrawn, only webhooks hear that name it.
@@ -185,7 +185,7 @@ http_kit::text_fields! {
         .format(Some(SchemaFormat::Custom("uri".to_owned())))
         .max_length(Some(MAX_URL))
         .examples(["https://engine.example.com/flows/1?correlationId=42"]);
-    SigningSecret = ObjectBuilder::new().pattern(Some(SECRET_PATTERN));
+    WebhookSecret = ObjectBuilder::new().pattern(Some(SECRET_PATTERN));
 }
 
 /// The events that a webhook is called for, at least one.
@@ -234,24 +234,6 @@ http_kit::schemas! {
         let events = ArrayBuilder::new().items(WebhookEvent::schema());
         events.min_items(Some(1))
     };
-}
-
-/// A receiver's signing secret, in the `whsec_…` form of Standard Webhooks.
-#[derive(Debug, Clone)]
-pub(crate) struct SigningSecret(Secret);
-
-impl SigningSecret {
-    /// The `whsec_…` form.
-    pub(crate) fn expose(&self) -> &str {
-        self.0.expose()
-    }
-}
-
-impl FromText for SigningSecret {
-    fn from_text(text: &str) -> Result<Self, Invalid> {
-        let secret = Secret::new(String::from_text(text)?);
-        WebhookSecret::from_text(secret.expose()).map(|_| Self(secret))
-    }
 }
 
 #[cfg(test)]
