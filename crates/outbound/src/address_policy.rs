@@ -59,7 +59,11 @@ impl AddressPolicy {
         let allows = |network: &IpNet| {
             network.contains(&effective) && range.is_none_or(|range| range.contains(network))
         };
-        is_public(effective) || self.allowed.0.iter().any(allows)
+        let is_public = match effective {
+            IpAddr::V4(v4) => is_public_v4(v4),
+            IpAddr::V6(v6) => is_public_v6(v6),
+        };
+        is_public || self.allowed.0.iter().any(allows)
     }
 
     /// Returns the address if it may be called.
@@ -131,13 +135,6 @@ const fn v4_range(first: Ipv4Addr, prefix: u8) -> IpNet {
 
 const fn v6_range(first: Ipv6Addr, prefix: u8) -> IpNet {
     IpNet::V6(Ipv6Net::new_assert(first, prefix))
-}
-
-fn is_public(address: IpAddr) -> bool {
-    match address {
-        IpAddr::V4(v4) => is_public_v4(v4),
-        IpAddr::V6(v6) => is_public_v6(v6),
-    }
 }
 
 /// Whether the IANA registry of special-purpose IPv4 addresses calls the address globally reachable.

@@ -19,10 +19,8 @@
 
 mod address_policy;
 mod client;
-mod connector;
 mod engine_origins;
 mod error;
-mod lookup_permits;
 mod owner;
 mod resolver;
 mod retry_after;
