@@ -1,6 +1,6 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use app_config::{Networks, Reader, Settings};
+use app_config::Networks;
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 use url::{Host, Url};
 
@@ -20,23 +20,16 @@ pub enum Refusal {
     NotPublic(IpAddr),
 }
 
-/// Decides which addresses may be called: public ones, and those in networks that the operator allows.
-///
-/// An IPv6 address that embeds an IPv4 address (mapped, compatible, NAT64, 6to4) is treated as the latter.
-/// Link-local, multicast, broadcast and unspecified addresses are allowed only by a network inside their
-/// range, so `0.0.0.0/0` does not allow the metadata service of a cloud.
-#[derive(Debug, Clone, Default)]
-pub struct AddressPolicy {
-    allowed: Networks,
-}
-
-impl Settings for AddressPolicy {
-    fn read(reader: &mut Reader) -> Result<Self, app_config::Error> {
-        Ok(Self::new(reader.or_default(
-            "WEBHOOK_ALLOWED_NETWORKS",
-            "",
-            "Non-public networks that webhooks may reach.",
-        )?))
+app_config::settings! {
+    /// Decides which addresses may be called: public ones, and those in networks that the operator allows.
+    ///
+    /// An IPv6 address that embeds an IPv4 address (mapped, compatible, NAT64, 6to4) is treated as the latter.
+    /// Link-local, multicast, broadcast and unspecified addresses are allowed only by a network inside their
+    /// range, so `0.0.0.0/0` does not allow the metadata service of a cloud.
+    #[derive(Default)]
+    pub struct AddressPolicy {
+        /// Non-public networks that webhooks may reach.
+        pub allowed: Networks = or_default("WEBHOOK_ALLOWED_NETWORKS", ""),
     }
 }
 

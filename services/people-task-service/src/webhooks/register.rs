@@ -14,7 +14,7 @@ use crate::deliveries::{DueDelivery, due_message, host_of, lane_of, owner_of};
 use crate::header_keys::HeaderKeys;
 use crate::idempotency::{self, Operation, Repeatable, StoredAnswer, store as answers};
 use crate::quotas::Amounts;
-use crate::status::DeliveryStatus;
+use crate::status::{DeliveryStatus, WebhookEvent};
 use crate::tasks::access::{Actor, Permission, Relations};
 use crate::tasks::credentials::AuthenticatedUser;
 use crate::tasks::requests::Precondition;
@@ -24,7 +24,7 @@ use crate::webhook_signature::WebhookSecret;
 use crate::webhooks::check::check_for_user;
 use crate::webhooks::error::WebhookError;
 use crate::webhooks::registration_store::{self as store, NewWebhook, TaskWithCount};
-use crate::webhooks::requests::{Events, RegisterWebhookRequest};
+use crate::webhooks::requests::RegisterWebhookRequest;
 use crate::webhooks::responses::WebhookResponse;
 use crate::webhooks::store::Webhook;
 
@@ -294,11 +294,16 @@ impl Registration {
 
     fn new_webhook(&self, task: &Task) -> NewWebhook<'_> {
         let caller = &self.user.caller;
-        let default_events = if self.is_plugin {
-            Events::ALL
+        let default_events: &[_] = if self.is_plugin {
+            &[
+                WebhookEvent::Approved,
+                WebhookEvent::Rejected,
+                WebhookEvent::Due,
+            ]
         } else {
-            Events::DECISIONS
+            &[WebhookEvent::Approved, WebhookEvent::Rejected]
         };
+        let events = self.new.events.as_ref().map(|events| &*events.0);
         let actor = &self.user.actor;
         let (registered_as, registrant_email, registrant_secret) = right(actor, task);
         let identity = actor.audit_identity(task, Permission::RegisterWebhook);
@@ -317,7 +322,7 @@ impl Registration {
             lane: lane_of(self.new.url.as_str(), &self.share_owner(task)),
             secret: self.new.secret.as_ref().map(WebhookSecret::expose),
             with_task_id: self.is_plugin,
-            events: self.new.events.unwrap_or(default_events),
+            events: events.unwrap_or(default_events),
             options: self.options.as_ref().map(WebhookOptions::to_text),
             header_key: self.options.as_ref().and_then(WebhookOptions::header_key),
             cause: &self.cause,

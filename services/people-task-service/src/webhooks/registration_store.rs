@@ -12,9 +12,8 @@ use values::{DeliveryId, Fingerprint, TaskId, UserId, WebhookId};
 
 use crate::deliveries::DueDelivery;
 use crate::schema::allowed_users;
-use crate::status::shown_status;
+use crate::status::{WebhookEvent, shown_status};
 use crate::tasks::{Task, task_columns};
-use crate::webhooks::requests::Events;
 
 /// A task, and how many webhooks it has.
 #[derive(QueryableByName)]
@@ -63,7 +62,7 @@ pub(super) struct NewWebhook<'a> {
     pub(super) secret: Option<&'a str>,
     /// It was registered on a plugin path, so its task may be decided.
     pub(super) with_task_id: bool,
-    pub(super) events: Events,
+    pub(super) events: &'a [WebhookEvent],
     /// The document of its options, and which key sealed its headers.
     pub(super) options: Option<String>,
     pub(super) header_key: Option<&'a str>,
@@ -84,6 +83,7 @@ pub(super) fn insert(
         return Ok(HashMap::new());
     }
     let traces = new.iter().map(|n| n.cause.trace.to_string());
+    let has = |new: &NewWebhook<'_>, event| new.events.contains(&event);
     let inserted: Vec<(WebhookId, Option<DeliveryId>, String)> = prepared(INSERT)
         .bind::<Array<Binary>, _>(column(new, |n| n.id))
         .bind::<Array<Binary>, _>(column(new, |n| n.task))
@@ -102,15 +102,15 @@ pub(super) fn insert(
         .bind::<Array<Text>, _>(column(new, |n| n.lane.as_str()))
         .bind::<Array<Nullable<Text>>, _>(column(new, |n| n.secret))
         .bind::<Array<Bool>, _>(column(new, |n| n.with_task_id))
-        .bind::<Array<Bool>, _>(column(new, |n| n.events.approved))
-        .bind::<Array<Bool>, _>(column(new, |n| n.events.rejected))
-        .bind::<Array<Bool>, _>(column(new, |n| n.events.due))
+        .bind::<Array<Bool>, _>(column(new, |n| has(n, WebhookEvent::Approved)))
+        .bind::<Array<Bool>, _>(column(new, |n| has(n, WebhookEvent::Rejected)))
+        .bind::<Array<Bool>, _>(column(new, |n| has(n, WebhookEvent::Due)))
         .bind::<Array<Text>, _>(column(new, |n| n.cause.request_id.as_str()))
         .bind::<Array<Text>, _>(traces.collect::<Vec<_>>())
         .bind::<Array<Jsonb>, _>(column(new, |n| n.entry.to_json()))
         .bind::<Array<Nullable<Text>>, _>(column(new, |n| n.options.as_deref()))
         .bind::<Array<Nullable<Text>>, _>(column(new, |n| n.header_key))
-        .bind::<Array<Bool>, _>(column(new, |n| n.events.cancelled))
+        .bind::<Array<Bool>, _>(column(new, |n| has(n, WebhookEvent::Cancelled)))
         .returning::<(Binary, Nullable<Binary>, Text)>()
         .load(connection)?;
     let inserted = inserted.into_iter().map(|(webhook, delivery, lane)| {

@@ -189,28 +189,8 @@ http_kit::text_fields! {
 }
 
 /// The events that a webhook is called for, at least one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Events {
-    pub(crate) approved: bool,
-    pub(crate) rejected: bool,
-    pub(crate) due: bool,
-    pub(crate) cancelled: bool,
-}
-
-impl Events {
-    /// Decisions.
-    pub(crate) const DECISIONS: Self = Self {
-        approved: true,
-        rejected: true,
-        due: false,
-        cancelled: false,
-    };
-    /// Decisions, and `due`.
-    pub(crate) const ALL: Self = Self {
-        due: true,
-        ..Self::DECISIONS
-    };
-}
+#[derive(Debug, Clone)]
+pub(crate) struct Events(pub(crate) Vec<WebhookEvent>);
 
 impl FieldValue for Events {
     fn from_json(value: &Value) -> Result<Self, Invalid> {
@@ -219,13 +199,7 @@ impl FieldValue for Events {
             return Err(Invalid::new("too-short", "Must name at least one event."));
         }
         let events = names.iter().map(|name| WebhookEvent::from_text(name));
-        let events: Vec<_> = events.collect::<Result<_, _>>()?;
-        Ok(Self {
-            approved: events.contains(&WebhookEvent::Approved),
-            rejected: events.contains(&WebhookEvent::Rejected),
-            due: events.contains(&WebhookEvent::Due),
-            cancelled: events.contains(&WebhookEvent::Cancelled),
-        })
+        events.collect::<Result<_, _>>().map(Self)
     }
 }
 
