@@ -2,7 +2,6 @@
 
 mod backlog_store;
 mod changes;
-mod due;
 mod error;
 pub(crate) mod hosts;
 mod lane;
@@ -19,8 +18,9 @@ use std::time::Duration;
 use jobs::RetentionRule;
 use messaging::Queue;
 
-pub(crate) use self::due::due_message;
-pub(crate) use self::lane::{LaneParts, group_of, host_of, lane_of, owner_of, scheme_and_host};
+pub(crate) use self::lane::{
+    LaneParts, due_message, group_of, host_of, lane_of, owner_of, scheme_and_host,
+};
 pub(crate) use self::responses::TestResult;
 pub(crate) use self::store::DueDelivery;
 

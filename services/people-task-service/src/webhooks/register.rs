@@ -238,11 +238,10 @@ impl Registration {
         meta: RequestMeta,
     ) -> Result<Self, WebhookError> {
         let id = WebhookId::generate();
-        let options = new.options(keys, id);
         Ok(Self {
             id,
             user,
-            options: options.map_err(|_| WebhookError::NoHeaderKeys)?,
+            options: new.options(keys, id)?,
             new,
             is_plugin,
             cause,

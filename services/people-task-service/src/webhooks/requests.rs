@@ -12,9 +12,10 @@ use crate::header_keys::HeaderKeys;
 use crate::status::WebhookEvent;
 use crate::tasks::projection::TaskField;
 use crate::webhook_options::{
-    self, BodyTemplate, CallMethod, Include, NewHeaders, OptionsError, Success, WebhookOptions,
+    self, BodyTemplate, CallMethod, Include, NewHeaders, Success, WebhookOptions,
 };
 use crate::webhook_signature::WebhookSecret;
+use crate::webhooks::error::WebhookError;
 
 const MAX_URL: usize = 2_048;
 /// Base64 of 24 to 64 bytes after the prefix.
@@ -111,20 +112,17 @@ impl RegisterWebhookRequest {
     }
 
     /// How the calls of the webhook differ from others; `None` if they do not.
-    ///
-    /// # Errors
-    /// It has headers, and there is no key to seal them with.
     pub(crate) fn options(
         &self,
         keys: &HeaderKeys,
         webhook: WebhookId,
-    ) -> Result<Option<WebhookOptions>, OptionsError> {
+    ) -> Result<Option<WebhookOptions>, WebhookError> {
         if self.include.is_none() && self.success.is_none() && self.shaping().next().is_none() {
             return Ok(None);
         }
         let seal = |headers: &NewHeaders| {
             let sealed = keys.seal(webhook, &headers.0);
-            sealed.ok_or(OptionsError::Sealed)
+            sealed.ok_or(WebhookError::NoHeaderKeys)
         };
         let include = self.include.iter().flat_map(|include| &include.0);
         Ok(Some(WebhookOptions {

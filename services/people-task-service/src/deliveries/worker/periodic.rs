@@ -174,8 +174,13 @@ async fn reseal_round(database: &Database, keys: &HeaderKeys) -> Result<usize, E
 }
 
 fn reseal(connection: &mut Connection, keys: &HeaderKeys, row: &SealedRow) -> Result<bool, Error> {
-    let options = WebhookOptions::parse(&row.options).ok();
-    let Some(options) = options.and_then(|options| options.resealed(keys, row.id)) else {
+    let reseal = || {
+        let mut options = WebhookOptions::parse(&row.options).ok()?;
+        let opened = keys.open(row.id, options.headers.as_ref()?)?;
+        options.headers = Some(keys.seal(row.id, &opened)?);
+        Some(options)
+    };
+    let Some(options) = reseal() else {
         return Ok(false);
     };
     let key = options.header_key().unwrap_or_default();
