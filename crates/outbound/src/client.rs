@@ -235,8 +235,6 @@ impl Service<Name> for GuardedResolver {
 struct Connector(HttpsConnector<HttpConnector<GuardedResolver>>);
 
 impl Connector {
-    /// # Errors
-    /// The certificates that the system trusts cannot be read.
     fn new(resolver: GuardedResolver) -> io::Result<Self> {
         let mut http = HttpConnector::new_with_resolver(resolver);
         http.enforce_http(false);

@@ -20,7 +20,6 @@ pub(crate) fn scoped<F: Future>(owner: Owner, call: F) -> impl Future<Output = F
     OWNER.scope(owner, call)
 }
 
-/// The owner of the present call.
 pub(crate) fn current() -> Owner {
     OWNER.try_with(Clone::clone).ok().flatten()
 }

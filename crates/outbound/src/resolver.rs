@@ -94,7 +94,6 @@ struct State {
     known: Cache<String, ()>,
 }
 
-/// A lookup of a host.
 type Key = (String, Stage);
 
 #[derive(Clone, PartialEq, Eq, Hash)]
@@ -249,7 +248,6 @@ impl State {
         Err(Unresolved::NoAddress)
     }
 
-    /// Keeps a lookup in the list until this is dropped.
     fn listed(self: &Arc<Self>, key: Key) -> Listed {
         let state = Arc::clone(self);
         Listed { state, key }
@@ -322,7 +320,6 @@ impl LookupPermits {
         entered.or_else(|| enter(&self.pending_known).filter(|_| is_known))
     }
 
-    /// Waits for the right to look up a host.
     async fn acquire(&self, host: &str, owner: &Owner, is_known: bool) -> Option<LookupPermit> {
         // First the shares in the domain, so that a busy domain waits for itself.
         let domain = domain_of(host).to_owned();

@@ -48,7 +48,6 @@ pub(crate) struct SystemConfig {
     next_check: Mutex<Instant>,
 }
 
-/// The files that say how to resolve names.
 #[derive(Debug, Clone)]
 pub(crate) struct Files {
     pub(crate) resolv_conf: PathBuf,
@@ -67,9 +66,6 @@ type Version = Option<(SystemTime, u64)>;
 
 impl SystemConfig {
     /// Reads the files. Without name servers it asks the local host.
-    ///
-    /// # Errors
-    /// A file exists and cannot be read, or the name servers cannot be set up.
     pub(crate) fn from_files(files: Files) -> Result<Self, BuildError> {
         let names = Names::read(&files, true)?;
         Ok(Self::new(Some(files), names))

@@ -61,10 +61,6 @@ pub(crate) struct WebhookSigner {
 }
 
 impl WebhookSigner {
-    /// Parses the keys.
-    ///
-    /// # Errors
-    /// A key is not an Ed25519 private key in PEM.
     pub(crate) fn new(settings: &SigningSettings) -> Result<Self, KeyError> {
         let keys = std::iter::once(&settings.key).chain(&settings.previous_key);
         let keys = keys.map(SigningKey::from_pem).collect::<Result<_, _>>()?;
@@ -108,7 +104,6 @@ impl WebhookSigner {
     }
 }
 
-/// Appends a signature after a space.
 fn push(signatures: &mut String, version: &str, signature: &[u8]) {
     if !signatures.is_empty() {
         signatures.push(' ');

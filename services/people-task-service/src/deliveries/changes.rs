@@ -24,7 +24,6 @@ const BATCHES: usize = 4;
 /// What remains is counted up to this number.
 const MAX_COUNTED: i64 = 100_000;
 
-/// Who caused a change, by which request.
 #[derive(Debug, Clone)]
 pub(crate) struct Cause {
     identity: AuditIdentity,

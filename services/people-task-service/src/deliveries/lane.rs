@@ -37,7 +37,6 @@ pub(crate) fn scheme_and_host(url: &str) -> String {
     format!("{scheme}://{}", host_of(url))
 }
 
-/// The parts of a lane.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct LaneParts<'a> {
     /// The scheme, host and port of the URL; only the host for webhooks of versions before 0.3.0.

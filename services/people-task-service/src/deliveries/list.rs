@@ -9,9 +9,6 @@ use crate::tasks::access::{Actor, Permission};
 use crate::tasks::find_permitted;
 
 /// One page of a task's deliveries of at most `bytes`, oldest first. For the task's creator and administrators.
-///
-/// # Errors
-/// Those of the task.
 #[tracing::instrument(skip_all, fields(task.id = %task))]
 pub(crate) async fn list(
     database: Database,

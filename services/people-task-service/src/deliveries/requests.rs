@@ -12,9 +12,7 @@ use crate::status::DeliveryStatus;
 values::names! {
     /// The fields that deliveries can be filtered by.
     pub(crate) enum DeliveryFilter {
-        /// The status.
         Status = "status",
-        /// The host of the webhook's URL.
         Host = "host",
     }
 }
@@ -59,7 +57,6 @@ http_kit::text_fields! {
     Host = ObjectBuilder::new().min_length(Some(1)).max_length(Some(253));
 }
 
-/// The parameters of the list of all deliveries.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct DeliveryQuery {
     pub(crate) status: Option<DeliveryStatus>,
@@ -69,10 +66,6 @@ pub(crate) struct DeliveryQuery {
 }
 
 impl DeliveryQuery {
-    /// Parses the parameters.
-    ///
-    /// # Errors
-    /// `400 validation-failed` with one entry for each invalid parameter.
     pub(crate) fn parse(query: &Query) -> Result<Self, Problem> {
         let conditions = Conditions::<DeliveryFilter>::parse(query);
         let chosen = conditions.and_then(|conditions| choose(&conditions));
@@ -135,10 +128,6 @@ pub(crate) struct HostRequest {
 }
 
 impl HostRequest {
-    /// Parses the body of a request.
-    ///
-    /// # Errors
-    /// `400` with every invalid field.
     pub(crate) fn parse(mut fields: Fields) -> Result<Self, Problem> {
         let host = fields.required("host");
         fields.finish_with(host.map(|host| Self { host }))

@@ -70,7 +70,6 @@ pub(crate) struct Delivery {
     attempt_log: Value,
 }
 
-/// The statement that selects deliveries.
 fn select(condition: &str, order: &str, binds: Binds) -> Statement {
     Statement {
         query: format!(
@@ -88,7 +87,6 @@ fn select(condition: &str, order: &str, binds: Binds) -> Statement {
     }
 }
 
-/// Loads a page of a task's deliveries, oldest first.
 pub(crate) fn load_of_task(
     connection: &mut PgConnection,
     task: TaskId,
@@ -125,7 +123,6 @@ pub(crate) fn find_task(
     Ok(found?)
 }
 
-/// A delivery that is due.
 #[derive(Debug, Clone, PartialEq, Eq, Queryable)]
 pub(crate) struct DueDelivery {
     pub(crate) id: DeliveryId,
@@ -292,7 +289,6 @@ WITH cancelled AS (
 )
 SELECT id FROM cancelled";
 
-/// Deliveries and their tasks.
 pub(crate) type OfTasks = Vec<(DeliveryId, TaskId)>;
 
 /// Locks pending deliveries of a host with their webhooks, those whose next attempt comes first.

@@ -33,7 +33,6 @@ const OWNED: &[&str] = &[
     "x-real-ip",
     "x-request-id",
 ];
-/// Prefixes of such headers.
 const OWNED_PREFIXES: &[&str] = &["proxy-", "webhook-", "x-forwarded-"];
 
 /// Checks the name and the value of a header, and returns the name in lower case.

@@ -69,9 +69,6 @@ pub(crate) enum OptionsError {
 
 impl WebhookOptions {
     /// The document of a row.
-    ///
-    /// # Errors
-    /// [`OptionsError::Unknown`].
     pub(crate) fn parse(text: &str) -> Result<Self, OptionsError> {
         let parsed: Result<Self, _> = serde_json::from_str(text);
         let known = parsed.ok().filter(|options| options.version == VERSION);

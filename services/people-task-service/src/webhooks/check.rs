@@ -12,9 +12,6 @@ use crate::webhooks::error::WebhookError;
 use crate::webhooks::requests::RegisterWebhookRequest;
 
 /// Checks a request, and the right of its user.
-///
-/// # Errors
-/// Those of the task and of [`check_request`].
 pub(super) async fn check_for_user(
     context: &Context,
     user: &AuthenticatedUser,

@@ -28,7 +28,6 @@ use crate::webhooks::requests::RegisterWebhookRequest;
 use crate::webhooks::responses::WebhookResponse;
 use crate::webhooks::store::Webhook;
 
-/// How many webhooks a task can have at a time.
 pub(crate) const MAX_PER_TASK: i64 = 20;
 
 /// A request to register a webhook whose address was checked.
@@ -44,7 +43,6 @@ pub(crate) struct Registration {
     repeat: Option<Repeatable>,
 }
 
-/// What came of a registration.
 #[derive(Debug)]
 pub(crate) enum RegisteredWebhook {
     /// A webhook was registered, and has a delivery if its task is decided.
@@ -206,9 +204,6 @@ fn register_all(
 }
 
 /// Registers webhooks for tasks that this transaction has inserted, so that no other one changes them.
-///
-/// # Errors
-/// The database fails.
 pub(crate) fn register_for_new(
     connection: &mut Connection,
     registrations: &[(&Registration, &Task)],

@@ -15,7 +15,6 @@ use crate::schema::allowed_users;
 use crate::status::{WebhookEvent, shown_status};
 use crate::tasks::{Task, task_columns};
 
-/// A task, and how many webhooks it has.
 #[derive(QueryableByName)]
 pub(super) struct TaskWithCount {
     #[diesel(embed)]
@@ -24,7 +23,6 @@ pub(super) struct TaskWithCount {
     pub(super) webhooks: i64,
 }
 
-/// Finds tasks, with the numbers of their webhooks.
 pub(super) fn find_all(
     connection: &mut PgConnection,
     ids: &[TaskId],
@@ -43,7 +41,6 @@ const FIND_ALL: &str = concat!(
     JOIN task_states ON task_states.task_id = ANY(ARRAY[given.id])"
 );
 
-/// A webhook that may be registered.
 pub(super) struct NewWebhook<'a> {
     pub(super) id: WebhookId,
     pub(super) task: TaskId,

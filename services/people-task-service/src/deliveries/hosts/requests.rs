@@ -4,13 +4,9 @@ use utoipa::IntoParams;
 use crate::deliveries::requests::Host;
 
 values::names! {
-    /// Which hosts a list has.
     pub(crate) enum HostStatus {
-        /// Those with pending deliveries.
         Pending = "pending",
-        /// Those with failed deliveries.
         Fail = "fail",
-        /// Those that are paused.
         Paused = "paused",
     }
 }
@@ -34,10 +30,6 @@ pub(crate) struct HostQuery {
 }
 
 impl HostQuery {
-    /// Parses the parameters.
-    ///
-    /// # Errors
-    /// `400 validation-failed` with one entry for each invalid parameter.
     pub(crate) fn parse(query: &Query) -> Result<Self, Problem> {
         let limit = query.number("limit", 1..=200, 50);
         let chosen = combine_errors(query.parsed("status"), query.parsed("host"));

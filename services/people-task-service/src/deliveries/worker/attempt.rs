@@ -145,7 +145,6 @@ impl Sender {
         }
     }
 
-    /// Calls a webhook to try it.
     pub(super) async fn test(&self, row: Box<DueRow>, context: &RequestContext) -> TestResult {
         let options = row.parsed_options();
         let (at, started) = (Utc::now(), Instant::now());

@@ -25,7 +25,6 @@ const USUAL_HEADERS: usize = 10;
 /// The options of a webhook; the default ones if it has none.
 pub(super) type Options = Result<WebhookOptions, OptionsError>;
 
-/// The resources that every attempt needs.
 #[derive(Debug)]
 pub(super) struct Sender {
     pub(super) client: GuardedClient,
@@ -37,7 +36,6 @@ pub(super) struct Sender {
     pub(super) schedule: RetrySchedule,
 }
 
-/// Nothing is sent, for this reason.
 pub(super) fn not_sent(reason: impl Into<String>) -> SendError {
     SendError::NotSent(reason.into())
 }

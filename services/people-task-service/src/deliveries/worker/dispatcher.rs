@@ -37,7 +37,6 @@ const TRIAL: Duration = Duration::from_secs(1);
 /// How long nothing is started for a shard that another worker should have and that is busy.
 const DRAINING: Duration = Duration::from_secs(1);
 
-/// The messages that a worker receives.
 pub(super) type Incoming = mpsc::Receiver<Vec<DueDelivery>>;
 
 /// What a part of the worker returned. Its panic stops the process, and another worker takes the shards.
@@ -62,7 +61,6 @@ pub(super) struct Dispatcher {
     incoming: Incoming,
     membership: watch::Receiver<Option<Member>>,
     giving_up: Arc<GivenUp>,
-    /// The number of concurrent requests to a host.
     max_in_flight_per_host: u32,
     /// How long a worker must run before it tries deliveries that may end workers.
     suspects_after: Duration,
@@ -86,7 +84,6 @@ pub(super) struct Dispatcher {
     given_up: Shards,
     /// Shards that are to be given up, and until when nothing is started for them.
     draining: Option<(Shards, Instant)>,
-    /// When shards may be drained next.
     next_drain: Instant,
     started: Instant,
 }

@@ -25,7 +25,6 @@ use crate::tasks::{Task, task_columns};
 /// is made again.
 pub(super) const ON_CONNECT: &str = concat!(planning!(), "SET synchronous_commit = off;");
 
-/// A delivery to be sent.
 #[derive(QueryableByName)]
 #[diesel(table_name = deliveries)]
 pub(super) struct DueRow {
@@ -55,7 +54,6 @@ pub(super) struct DueRow {
     pub(super) secret: Option<String>,
     #[diesel(sql_type = Bool)]
     pub(super) with_task_id: bool,
-    /// The webhook's options, as stored.
     #[diesel(sql_type = Nullable<Text>)]
     pub(super) options: Option<String>,
     #[diesel(embed)]
@@ -150,7 +148,6 @@ const LOAD_OF_LANES: &str = load!(
     ) AS next"
 );
 
-/// What a scan found.
 #[derive(Default)]
 pub(super) struct ScannedLanes {
     /// Lanes with deliveries that may be due.
@@ -241,7 +238,6 @@ pub(super) fn mark(
 /// What became of the suspects that were looked at.
 #[derive(Default)]
 pub(super) struct Trial {
-    /// The delivery to be tried now.
     pub(super) row: Option<Box<DueRow>>,
     /// How many trials had ended a worker.
     pub(super) lost: usize,

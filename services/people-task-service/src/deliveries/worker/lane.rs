@@ -49,7 +49,6 @@ pub(super) struct Lane {
     pub(super) is_waiting: bool,
 }
 
-/// The deliveries of a lane to load next.
 #[derive(Debug, Default)]
 pub(super) struct Wanted {
     pub(super) known: Vec<DeliveryId>,
@@ -104,7 +103,6 @@ impl Lane {
         }
     }
 
-    /// Looks whether a delivery is due again.
     pub(super) fn tick(&mut self, now: Instant) {
         if self.retry_at.is_some_and(|at| at <= now) {
             self.retry_at = None;

@@ -23,7 +23,6 @@ const IDLE_INTERVAL: Duration = Duration::from_secs(1);
 /// The pause after a failure.
 const PAUSE: Duration = Duration::from_millis(300);
 
-/// What to load at once.
 #[derive(Debug, Default)]
 pub(super) struct LoadRequest {
     ids: Vec<DeliveryId>,
@@ -67,7 +66,6 @@ impl LoadRequest {
     }
 }
 
-/// What a load found.
 #[derive(Default)]
 pub(super) struct Loaded {
     pub(super) rows: Vec<DueRow>,
@@ -78,7 +76,6 @@ pub(super) struct Loaded {
     pub(super) failed: bool,
 }
 
-/// What ended.
 pub(super) enum Ended {
     /// A load of known deliveries, or of those of lanes.
     Load(Loaded),
@@ -123,7 +120,6 @@ impl Loads {
         }
     }
 
-    /// Whether another load may start.
     pub(super) fn has_capacity(&self) -> bool {
         let now = Instant::now();
         self.loading < CONCURRENT && self.paused_until.is_none_or(|until| until <= now)

@@ -26,7 +26,6 @@ const BEAT: Duration = Duration::from_millis(400);
 pub(super) struct Member {
     /// Its number. A worker that was taken for dead gets another one.
     pub(super) id: i32,
-    /// The shards that it owns.
     pub(super) shards: Shards,
     /// How many of them others should have.
     pub(super) surplus: u32,
@@ -190,7 +189,6 @@ impl Ownership {
         Ok(())
     }
 
-    /// Takes free shards, as far as there are some.
     async fn take(&mut self, worker: i32, number: u32) -> Result<Shards, Error> {
         let take =
             move |connection: &mut Connection| store::take(connection, worker, i64::from(number));

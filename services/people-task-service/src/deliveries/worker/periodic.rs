@@ -18,7 +18,6 @@ use crate::deliveries::worker::periodic_store::{self as store, SealedRow};
 use crate::header_keys::HeaderKeys;
 use crate::webhook_options::WebhookOptions;
 
-/// How often the backlog is read.
 const BACKLOG_PAUSE: Duration = Duration::from_secs(5);
 /// How often partitions are created and dropped, and how soon after a failure.
 const PARTITIONS_PAUSE: Duration = Duration::from_secs(3_600);

@@ -92,7 +92,6 @@ WITH passed AS (
 )
 SELECT delivered.id AS delivery_id, delivered.lane FROM judged LEFT JOIN delivered ON delivered.webhook_id = judged.id";
 
-/// A webhook with headers.
 #[derive(Queryable)]
 pub(super) struct SealedRow {
     pub(super) id: WebhookId,
@@ -100,7 +99,6 @@ pub(super) struct SealedRow {
     header_key: String,
 }
 
-/// Loads webhooks whose headers one of these keys sealed.
 pub(super) fn load_sealed_by(
     connection: &mut PgConnection,
     keys: &[String],

@@ -170,7 +170,6 @@ struct Held {
 }
 
 impl Owners {
-    /// For this many deliveries and lanes of all owners together.
     pub(super) fn new(capacity: usize, max_lanes: usize) -> Self {
         Self {
             most: Held {
@@ -233,7 +232,6 @@ impl Owners {
         self.change(owner, |held| held.lanes = held.lanes.saturating_sub(1));
     }
 
-    /// Changes what an owner, its group and all together have.
     fn change(&mut self, owner: &Arc<str>, change: impl Fn(&mut Held)) {
         change(&mut self.all);
         let group = group_key(owner);
@@ -255,7 +253,6 @@ impl Owners {
 #[derive(Default)]
 pub(super) struct PausedHosts(HashSet<Arc<str>>);
 
-/// What a scan changed.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct ChangedPauses {
     pub(super) paused: Vec<Arc<str>>,
@@ -267,7 +264,6 @@ impl PausedHosts {
         self.0.contains(host)
     }
 
-    /// Replaces the hosts by those that a scan found.
     pub(super) fn replace(&mut self, found: Vec<String>) -> ChangedPauses {
         let found: HashSet<Arc<str>> = found.into_iter().map(Into::into).collect();
         let changed = ChangedPauses {

@@ -21,12 +21,10 @@ const GATHERING: Duration = Duration::from_millis(20);
 /// The pause after a failure and before locked rows are tried again.
 const PAUSE: Duration = Duration::from_millis(200);
 
-/// Where the ends of deliveries are sent.
 pub(super) type Ends = mpsc::UnboundedSender<End>;
 /// The lanes and deliveries whose ends are recorded.
 pub(super) type Settled = mpsc::UnboundedReceiver<Vec<(Arc<str>, DeliveryId)>>;
 
-/// Records what is sent to its [`Ends`].
 pub(super) struct Recorder {
     database: Database,
     incoming: mpsc::UnboundedReceiver<End>,

@@ -16,7 +16,6 @@ use crate::status::DeliveryStatus;
 /// How a loaded delivery ended.
 #[derive(Debug)]
 pub(super) enum End {
-    /// An attempt was made.
     Attempted(AttemptResult),
     /// It was marked, and not sent.
     NotSent(Lease),

@@ -13,7 +13,6 @@ const SUSPENSION: (Duration, Duration) = (Duration::from_secs(2), Duration::from
 /// How much longer than the whole schedule a delivery may be postponed.
 const MAX_POSTPONED: Duration = Duration::from_mins(10);
 
-/// The pauses after failed attempts.
 #[derive(Debug, Clone)]
 pub(super) struct RetrySchedule(pub(super) Vec<Duration>);
 
