@@ -21,7 +21,8 @@ use rustls::crypto::ring;
 use tokio::net::TcpStream;
 use tower_service::Service;
 
-use crate::{AddressPolicy, BuildError, Resolve, SendError, TargetUrl, Unresolved, owner};
+use crate::resolver::{current_owner, scoped};
+use crate::{AddressPolicy, BuildError, Resolve, SendError, TargetUrl, Unresolved};
 
 /// The part of a request's time for connecting: the lookup, the connection and TLS.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
@@ -264,7 +265,7 @@ impl Service<Uri> for Connector {
     }
 
     fn call(&mut self, uri: Uri) -> Self::Future {
-        let connecting = owner::scoped(owner::current(), self.0.call(uri));
+        let connecting = scoped(current_owner(), self.0.call(uri));
         let connected = tokio::time::timeout(CONNECT_TIMEOUT, connecting);
         Box::pin(async move {
             connected

@@ -16,7 +16,6 @@ use parking_lot::Mutex;
 use tokio::time::timeout;
 
 use crate::BuildError;
-use crate::owner::{self, Owner};
 use crate::system_config::{Files, Names, SystemConfig};
 
 /// How long a lookup waits until it may start. Waiting, looking up, and connecting to the address share the
@@ -73,6 +72,29 @@ impl fmt::Debug for dyn Resolve {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Resolve")
     }
+}
+
+/// Who shares lookups: `None` for calls that are made for no one in particular. The HTTP client asks the resolver for a name
+/// only, so the owner is a value of the task.
+type Owner = Option<Arc<str>>;
+
+tokio::task_local! {
+    static OWNER: Owner;
+}
+
+/// Makes a call or a lookup for an owner, so that it uses that owner's share of all lookups. The text tells owners
+/// apart.
+pub async fn for_owner<F: Future>(owner: &str, call: F) -> F::Output {
+    scoped(Some(owner.into()), call).await
+}
+
+/// Lets a part of a call, which another task may finish, be for the same owner.
+pub(crate) fn scoped<F: Future>(owner: Owner, call: F) -> impl Future<Output = F::Output> {
+    OWNER.scope(owner, call)
+}
+
+pub(crate) fn current_owner() -> Owner {
+    OWNER.try_with(Clone::clone).ok().flatten()
 }
 
 /// Asks the name servers of `/etc/resolv.conf`, after `/etc/hosts`. Both are read again when they change.
@@ -270,7 +292,7 @@ impl Resolve for SystemResolver {
     fn resolve(&self, host: &str) -> Resolved {
         let (state, host) = (Arc::clone(&self.0), host.to_ascii_lowercase());
         // The owner is that of the task that waits.
-        Box::pin(async move { state.resolve(host, owner::current()).await })
+        Box::pin(async move { state.resolve(host, current_owner()).await })
     }
 }
 

@@ -4,7 +4,6 @@ pub(crate) mod check;
 pub(crate) mod error;
 mod manage;
 pub(crate) mod register;
-mod registration_store;
 pub(crate) mod requests;
 pub(crate) mod responses;
 pub(crate) mod routes;

@@ -23,10 +23,9 @@ use crate::webhook_options::WebhookOptions;
 use crate::webhook_signature::WebhookSecret;
 use crate::webhooks::check::check_for_user;
 use crate::webhooks::error::WebhookError;
-use crate::webhooks::registration_store::{self as store, NewWebhook, TaskWithCount};
 use crate::webhooks::requests::RegisterWebhookRequest;
 use crate::webhooks::responses::WebhookResponse;
-use crate::webhooks::store::Webhook;
+use crate::webhooks::store::{self, NewWebhook, TaskWithCount, Webhook};
 
 pub(crate) const MAX_PER_TASK: i64 = 20;
 

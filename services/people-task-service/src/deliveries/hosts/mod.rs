@@ -3,7 +3,6 @@
 //! Deliveries to a paused host wait: workers do not load them, so they are neither sent nor counted as attempts. The
 //! rows of `paused_hosts` are all that there is; a delivery does not know whether it is paused.
 
-mod requests;
 pub(crate) mod routes;
 mod store;
 
@@ -11,11 +10,10 @@ use audit_log::{AuthMethod, RequestMeta};
 use auth::Caller;
 use database::{Connection, Database, Error};
 
-use self::requests::HostQuery;
 use self::store::HostRow;
 use crate::audit::AuditAction;
 use crate::deliveries::error::DeliveryError;
-use crate::deliveries::requests::Host;
+use crate::deliveries::requests::{Host, HostQuery};
 
 /// How many hosts may be paused. Workers read all of them several times a second.
 const MAX_PAUSED: i64 = 1_000;

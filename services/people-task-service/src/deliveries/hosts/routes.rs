@@ -8,10 +8,9 @@ use listing::next_link;
 
 use crate::context::Context;
 use crate::deliveries::error::TooManyPausedHosts;
-use crate::deliveries::hosts::requests::HostQuery;
 use crate::deliveries::hosts::store::HostRow;
 use crate::deliveries::hosts::{list, set_paused};
-use crate::deliveries::requests::HostRequest;
+use crate::deliveries::requests::{HostQuery, HostRequest};
 use crate::deliveries::routes::HostInput;
 
 /// The hosts with deliveries that are pending or have failed, and those that are paused, in alphabetical order. For

@@ -8,7 +8,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 use values::Timestamp;
 
-use crate::deliveries::hosts::requests::HostStatus;
+use crate::deliveries::requests::HostStatus;
 use crate::schema::paused_hosts;
 
 /// A host with deliveries.

@@ -1,7 +1,7 @@
 //! The webhook-worker: sends decisions to webhooks, at least once, and without letting one receiver delay another.
 //!
 //! - [`dispatcher`] decides what is started next. It knows of each [`lane`] which deliveries are due, how many
-//!   requests it has, and whether it [is answered](circuit); [`places`] is what lanes share, and which hosts are paused. It
+//!   requests it has, and whether it [is answered](lane::Circuit); [`places`] is what lanes share, and which hosts are paused. It
 //!   waits neither for the database nor for a receiver.
 //! - [`loads`] loads deliveries ahead, [`attempt`] makes one request, [`schedule`] decides what follows, and
 //!   [`recorder`] records results in batches. [`due_store`] sets aside deliveries that end workers.
@@ -23,7 +23,6 @@
 
 mod attempt;
 mod call;
-mod circuit;
 mod dispatcher;
 mod due_store;
 mod lane;
@@ -132,19 +131,18 @@ async fn deliver(
     let (dispatcher, ownership, recorder) =
         Dispatcher::new(&settings, beats, &database, sender, incoming);
     let leaving = CancellationToken::new();
-    let mut beating = tokio::spawn(ownership.run(leaving.clone()));
+    let mut beating = tokio::spawn(ownership.run(leaving.clone(), database));
     let mut recording = tokio::spawn(recorder.run());
     tokio::select! {
         biased;
         // Neither of them ends before the dispatcher unless it panics.
-        ended = &mut beating => return pass_on_panic(ended.map(drop)).unwrap_or_default(),
+        ended = &mut beating => return pass_on_panic(ended).unwrap_or_default(),
         ended = &mut recording => return pass_on_panic(ended).unwrap_or_default(),
         () = dispatcher.run(shutdown) => {}
     }
     pass_on_panic(recording.await);
     leaving.cancel();
-    let worker = pass_on_panic(beating.await).flatten();
-    ownership::leave(&database, worker).await;
+    pass_on_panic(beating.await);
 }
 
 /// Starts the consumer of messages, and sets the readiness checks.

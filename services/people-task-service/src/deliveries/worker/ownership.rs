@@ -93,8 +93,9 @@ impl Ownership {
         (ownership, own, given_up)
     }
 
-    /// Keeps this worker alive until it is cancelled, and returns its number.
-    pub(super) async fn run(mut self, shutdown: CancellationToken) -> Option<i32> {
+    /// Keeps this worker alive until it is cancelled, which must be after it has ended everything. Then it leaves, by a
+    /// connection of `database`.
+    pub(super) async fn run(mut self, shutdown: CancellationToken, database: Database) {
         while !shutdown.is_cancelled() {
             let started = Instant::now();
             if let Err(error) = self.beat(started).await {
@@ -107,7 +108,11 @@ impl Ownership {
                 () = shutdown.cancelled() => {}
             }
         }
-        self.worker
+        let Some(worker) = self.worker else { return };
+        let leave = move |connection: &mut Connection| store::leave(connection, worker);
+        if let Err(error) = database.transaction(leave).await {
+            tracing::warn!(error = ?error, "the worker could not leave; another one will delete it");
+        }
     }
 
     async fn beat(&mut self, started: Instant) -> Result<(), Error> {
@@ -202,15 +207,6 @@ impl Ownership {
         }
         metrics::counter!("webhook_shards_orphaned_total").increment(orphaned as u64);
         Ok(taken.iter().map(|shard| shard.id).collect())
-    }
-}
-
-/// Deletes the row of a worker that has ended everything, if it has joined.
-pub(super) async fn leave(database: &Database, worker: Option<i32>) {
-    let Some(worker) = worker else { return };
-    let leave = move |connection: &mut Connection| store::leave(connection, worker);
-    if let Err(error) = database.transaction(leave).await {
-        tracing::warn!(error = ?error, "the worker could not leave; another one will delete it");
     }
 }
 

@@ -10,7 +10,7 @@ use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
 use crate::deliveries::DueDelivery;
-use crate::deliveries::backlog_store::{Backlog, load_backlog};
+use crate::deliveries::backlog_store::load_backlog;
 use crate::deliveries::test_store;
 use crate::deliveries::worker::call::Sender;
 use crate::deliveries::worker::due_store::{self, DueRow};
@@ -39,21 +39,20 @@ const TESTS: i64 = 16;
 pub(super) async fn watch_backlog(database: Database, shutdown: CancellationToken) {
     while !shutdown.is_cancelled() {
         match database.run(load_backlog).await {
-            Ok(backlog) => set_gauges(&backlog),
+            // Gauges are floating-point numbers, and these stay far below 2^52.
+            Ok(backlog) => {
+                metrics::gauge!("webhook_deliveries_pending").set(backlog.pending as f64);
+                metrics::gauge!("webhook_deliveries_due").set(backlog.due as f64);
+                metrics::gauge!("webhook_deliveries_parked").set(backlog.parked as f64);
+                metrics::gauge!("webhook_deliveries_paused").set(backlog.paused as f64);
+                metrics::gauge!("webhook_hosts_paused").set(backlog.paused_hosts as f64);
+                metrics::gauge!("webhook_deliveries_oldest_due_seconds")
+                    .set(backlog.oldest_due_seconds);
+            }
             Err(error) => tracing::debug!(error = ?error, "the backlog could not be read"),
         }
         shutdown.run_until_cancelled(sleep(BACKLOG_PAUSE)).await;
     }
-}
-
-/// Gauges are floating-point numbers, and these stay far below 2^52.
-fn set_gauges(backlog: &Backlog) {
-    metrics::gauge!("webhook_deliveries_pending").set(backlog.pending as f64);
-    metrics::gauge!("webhook_deliveries_due").set(backlog.due as f64);
-    metrics::gauge!("webhook_deliveries_parked").set(backlog.parked as f64);
-    metrics::gauge!("webhook_deliveries_paused").set(backlog.paused as f64);
-    metrics::gauge!("webhook_hosts_paused").set(backlog.paused_hosts as f64);
-    metrics::gauge!("webhook_deliveries_oldest_due_seconds").set(backlog.oldest_due_seconds);
 }
 
 /// Keeps the partitions of `finished_deliveries` until it is cancelled: those of the next two weeks exist, and those

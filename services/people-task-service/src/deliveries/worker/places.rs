@@ -11,8 +11,7 @@ use std::time::{Duration, Instant};
 use fairness::{FairQueue, Recent, Remainder};
 
 use crate::deliveries::group_of;
-use crate::deliveries::worker::circuit::Circuit;
-use crate::deliveries::worker::lane::Lane;
+use crate::deliveries::worker::lane::{Circuit, Lane};
 
 /// How long another owner counts after its last request to a host.
 const SHARED: Duration = Duration::from_mins(10);

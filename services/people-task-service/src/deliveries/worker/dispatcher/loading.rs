@@ -68,8 +68,18 @@ impl Dispatcher {
         match ended {
             Ended::Load(loaded) => self.take_loaded(loaded),
             Ended::Trial(trial) => {
-                report_lost_trials(&trial);
-                if let Some(row) = trial.row {
+                let Trial { row, lost, parked } = trial;
+                if lost > 0 {
+                    let deliveries = lost;
+                    tracing::warn!(deliveries, "workers ended while they tried deliveries");
+                }
+                if parked > 0 {
+                    tracing::error!(
+                        deliveries = parked,
+                        "parked deliveries that end workers; they are pending until they are redelivered"
+                    );
+                }
+                if let Some(row) = row {
                     self.start_trial(row);
                 }
             }
@@ -120,21 +130,5 @@ impl Dispatcher {
             }
         }
         self.give_up_shards();
-    }
-}
-
-/// Trials were looked at whose worker ended.
-fn report_lost_trials(trial: &Trial) {
-    if trial.lost > 0 {
-        tracing::warn!(
-            deliveries = trial.lost,
-            "workers ended while they tried deliveries"
-        );
-    }
-    if trial.parked > 0 {
-        tracing::error!(
-            deliveries = trial.parked,
-            "parked deliveries that end workers; they are pending until they are redelivered"
-        );
     }
 }
