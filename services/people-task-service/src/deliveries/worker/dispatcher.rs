@@ -19,7 +19,8 @@ use crate::deliveries::worker::lane::Lane;
 use crate::deliveries::worker::loads::{Ended, Loads};
 use crate::deliveries::worker::ownership::{GivenUp, Member, Ownership};
 use crate::deliveries::worker::places::{Host, Origin, Owners, PausedHosts, WaitingLanes};
-use crate::deliveries::worker::recorder::{Ends, Recorder, Settled};
+use crate::deliveries::worker::recorder::Settled;
+use crate::deliveries::worker::results_store::End;
 use crate::deliveries::worker::shards::Shards;
 use crate::settings::WebhookWorkerSettings;
 
@@ -56,8 +57,8 @@ pub(super) fn pass_on_panic<T>(ended: Result<T, JoinError>) -> Option<T> {
 pub(super) struct Dispatcher {
     sender: Arc<Sender>,
     loads: Loads,
-    ends: Ends,
-    settled: Settled,
+    ends: mpsc::UnboundedSender<End>,
+    settled: mpsc::UnboundedReceiver<Settled>,
     incoming: Incoming,
     membership: watch::Receiver<Option<Member>>,
     giving_up: Arc<GivenUp>,
@@ -89,16 +90,16 @@ pub(super) struct Dispatcher {
 }
 
 impl Dispatcher {
-    /// A dispatcher, and the ownership and the recorder that must run beside it.
+    /// A dispatcher, and the ownership that must run beside it.
     pub(super) fn new(
         settings: &WebhookWorkerSettings,
         beats: Database,
         database: &Database,
         sender: Arc<Sender>,
         incoming: Incoming,
-    ) -> (Self, Ownership, Recorder) {
+        (ends, settled): (mpsc::UnboundedSender<End>, mpsc::UnboundedReceiver<Settled>),
+    ) -> (Self, Ownership) {
         let (ownership, membership, giving_up) = Ownership::new(beats, settings.silence);
-        let (recorder, ends, settled) = Recorder::new(database.clone());
         let dispatcher = Self {
             sender,
             loads: Loads::new(database.clone()),
@@ -125,7 +126,7 @@ impl Dispatcher {
             next_drain: Instant::now(),
             started: Instant::now(),
         };
-        (dispatcher, ownership, recorder)
+        (dispatcher, ownership)
     }
 
     /// Runs until `shutdown` is cancelled. Then it starts nothing more, and returns once every attempt has ended.

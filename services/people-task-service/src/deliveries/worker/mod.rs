@@ -128,11 +128,14 @@ async fn deliver(
     incoming: Incoming,
     shutdown: CancellationToken,
 ) {
-    let (dispatcher, ownership, recorder) =
-        Dispatcher::new(&settings, beats, &database, sender, incoming);
+    let (ends, unrecorded) = mpsc::unbounded_channel();
+    let (recorded, settled) = mpsc::unbounded_channel();
+    let results = (ends, settled);
+    let (dispatcher, ownership) =
+        Dispatcher::new(&settings, beats, &database, sender, incoming, results);
     let leaving = CancellationToken::new();
-    let mut beating = tokio::spawn(ownership.run(leaving.clone(), database));
-    let mut recording = tokio::spawn(recorder.run());
+    let mut beating = tokio::spawn(ownership.run(leaving.clone(), database.clone()));
+    let mut recording = tokio::spawn(recorder::run(database, unrecorded, recorded));
     tokio::select! {
         biased;
         // Neither of them ends before the dispatcher unless it panics.

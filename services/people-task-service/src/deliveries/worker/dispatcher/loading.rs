@@ -3,11 +3,10 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use values::DeliveryId;
-
 use super::Dispatcher;
 use crate::deliveries::worker::due_store::Trial;
 use crate::deliveries::worker::loads::{Ended, LoadRequest, Loaded};
+use crate::deliveries::worker::recorder::Settled;
 
 /// Nothing is loaded while more results than this wait to be recorded.
 const MAX_UNRECORDED: usize = 4_096;
@@ -122,7 +121,7 @@ impl Dispatcher {
     }
 
     /// The ends of these deliveries are recorded.
-    pub(super) fn settle(&mut self, settled: Vec<(Arc<str>, DeliveryId)>) {
+    pub(super) fn settle(&mut self, settled: Settled) {
         self.unrecorded = self.unrecorded.saturating_sub(settled.len());
         for (name, id) in settled {
             if let Some(lane) = self.lanes.get_mut(&name) {
