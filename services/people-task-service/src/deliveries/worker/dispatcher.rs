@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use database::Database;
 use tokio::sync::{mpsc, watch};
-use tokio::task::{JoinError, JoinSet};
+use tokio::task::JoinSet;
 use tokio::time::MissedTickBehavior;
 use tokio_util::sync::CancellationToken;
 use values::DeliveryId;
@@ -39,16 +39,6 @@ const TRIAL: Duration = Duration::from_secs(1);
 const DRAINING: Duration = Duration::from_secs(1);
 
 pub(super) type Incoming = mpsc::Receiver<Vec<DueDelivery>>;
-
-/// What a part of the worker returned. Its panic stops the process, and another worker takes the shards.
-pub(super) fn pass_on_panic<T>(ended: Result<T, JoinError>) -> Option<T> {
-    match ended.map_err(JoinError::try_into_panic) {
-        Ok(result) => Some(result),
-        Err(Ok(panic)) => std::panic::resume_unwind(panic),
-        // Nothing cancels it.
-        Err(Err(_)) => None,
-    }
-}
 
 /// Decides which delivery is started next. It is the only one that knows what is under way, and it waits for nothing:
 /// loads, attempts and results run beside it.
@@ -137,7 +127,7 @@ impl Dispatcher {
         loop {
             tokio::select! {
                 Some(ended) = self.attempts.join_next() => self.finish(ended),
-                ended = self.loads.next() => self.take_ended_load(ended),
+                Some(ended) = self.loads.next() => self.take_ended_load(ended),
                 number = self.incoming.recv_many(&mut received, BATCH) => {
                     if number == 0 {
                         break;
@@ -160,8 +150,10 @@ impl Dispatcher {
     /// Gives back what is not started, and waits for the rest. Other workers take a shard as soon as nothing of it is under
     /// way.
     async fn stop(mut self) {
-        while self.loads.are_under_way() {
-            match self.loads.next().await {
+        while self.loads.are_under_way()
+            && let Some(ended) = self.loads.next().await
+        {
+            match ended {
                 Ended::Load(loaded) => self.give_back_marks(loaded.rows),
                 Ended::Trial(trial) => self.give_back_marks(trial.row.map(|row| *row)),
                 Ended::Scan(_) => {}
@@ -317,8 +309,7 @@ impl Dispatcher {
     fn adopt_member(&mut self) {
         let before = self.member;
         self.member = *self.membership.borrow_and_update();
-        let id = |member: Option<Member>| member.map(|member| member.id);
-        let is_same = id(before) == id(self.member);
+        let is_same = before.map(|member| member.id) == self.member.map(|member| member.id);
         let shards = |member: Option<Member>| member.map(|member| member.shards);
         let before = shards(before).unwrap_or_default();
         let owned = shards(self.member).unwrap_or_default();

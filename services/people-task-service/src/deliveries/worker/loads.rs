@@ -5,11 +5,12 @@ use std::time::{Duration, Instant};
 
 use chrono::{DateTime, Utc};
 use database::{Connection, Database, Error};
-use tokio::sync::mpsc;
+use tokio::task::JoinSet;
 use values::DeliveryId;
 
 use crate::deliveries::worker::due_store::{self as store, DueRow, ScannedLanes, Trial};
 use crate::deliveries::worker::lane::Wanted;
+use crate::deliveries::worker::pass_on_panic;
 use crate::deliveries::worker::shards::Shards;
 
 /// The largest number of deliveries in a load.
@@ -88,8 +89,7 @@ pub(super) enum Ended {
 /// Runs loads and scans, and returns what they found.
 pub(super) struct Loads {
     database: Database,
-    results: mpsc::UnboundedReceiver<Ended>,
-    sender: mpsc::UnboundedSender<Ended>,
+    running: JoinSet<Ended>,
     loading: usize,
     scanning: bool,
     beginning_trial: bool,
@@ -104,11 +104,9 @@ pub(super) struct Loads {
 
 impl Loads {
     pub(super) fn new(database: Database) -> Self {
-        let (sender, results) = mpsc::unbounded_channel();
         Self {
             database,
-            results,
-            sender,
+            running: JoinSet::new(),
             loading: 0,
             scanning: false,
             beginning_trial: false,
@@ -185,10 +183,8 @@ impl Loads {
     }
 
     /// Waits for the next one to end. It is safe to cancel.
-    pub(super) async fn next(&mut self) -> Ended {
-        // The sender is never dropped before.
-        let ended = self.results.recv().await;
-        let ended = ended.unwrap_or(Ended::Scan(ScannedLanes::default()));
+    pub(super) async fn next(&mut self) -> Option<Ended> {
+        let ended = pass_on_panic(self.running.join_next().await?)?;
         match &ended {
             Ended::Load(loaded) => {
                 self.loading = self.loading.saturating_sub(1);
@@ -208,22 +204,20 @@ impl Loads {
                 self.found_lanes = found.found;
             }
         }
-        ended
+        Some(ended)
     }
 
     /// Runs `work` beside the dispatcher, and passes on what `ended` makes of its result.
     fn spawn<T: Send + 'static>(
-        &self,
+        &mut self,
         work: impl FnOnce(&mut Connection) -> Result<T, Error> + Send + 'static,
         ended: impl FnOnce(Result<T, Error>) -> Ended + Send + 'static,
     ) {
-        let (database, sender) = (self.database.clone(), self.sender.clone());
-        tokio::spawn(async move {
+        let database = self.database.clone();
+        self.running.spawn(async move {
             let result = database.run(work).await;
-            let result =
-                result.inspect_err(|error| error.warn("due deliveries could not be loaded"));
-            // The dispatcher may have stopped.
-            let _ = sender.send(ended(result));
+            let warn = |error: &Error| error.warn("due deliveries could not be loaded");
+            ended(result.inspect_err(warn))
         });
     }
 }

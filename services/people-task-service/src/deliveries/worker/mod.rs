@@ -46,10 +46,11 @@ use messaging::{BrokerSettings, ConsumerConfig, Disposition, Message};
 use outbound::{AddressPolicy, GuardedClient, Limits, Resolve, SystemResolver};
 use server::Running;
 use tokio::sync::mpsc;
+use tokio::task::JoinError;
 use tokio_util::sync::CancellationToken;
 
 use self::call::Sender;
-use self::dispatcher::{Dispatcher, Incoming, pass_on_panic};
+use self::dispatcher::{Dispatcher, Incoming};
 use self::periodic::{
     maintain_partitions, make_test_calls, reseal_headers, watch_backlog, watch_due_dates,
 };
@@ -194,4 +195,14 @@ fn sender(settings: &WebhookWorkerSettings) -> anyhow::Result<Sender> {
         signer,
         schedule: RetrySchedule(settings.retry_schedule.0.clone()),
     })
+}
+
+/// What a part of the worker returned. Its panic stops the process, and another worker takes the shards.
+fn pass_on_panic<T>(ended: Result<T, JoinError>) -> Option<T> {
+    match ended.map_err(JoinError::try_into_panic) {
+        Ok(result) => Some(result),
+        Err(Ok(panic)) => std::panic::resume_unwind(panic),
+        // Nothing cancels it.
+        Err(Err(_)) => None,
+    }
 }

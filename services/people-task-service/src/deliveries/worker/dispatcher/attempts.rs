@@ -5,10 +5,11 @@ use std::time::Instant;
 
 use tokio::task::JoinError;
 
-use super::{Dispatcher, pass_on_panic};
+use super::Dispatcher;
 use crate::deliveries::worker::attempt::{AttemptResult, Lease};
 use crate::deliveries::worker::due_store::DueRow;
 use crate::deliveries::worker::lane::Health;
+use crate::deliveries::worker::pass_on_panic;
 use crate::deliveries::worker::results_store::End;
 use crate::deliveries::worker::schedule::RetryDecision;
 
