@@ -1,7 +1,5 @@
 //! Signatures of webhook calls, as Standard Webhooks specifies them.
 
-use std::fmt::Write as _;
-
 use auth::{JwkSet, KeyError, SigningKey};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -90,26 +88,17 @@ impl WebhookSigner {
     ) -> String {
         let mut signed = format!("{id}.{timestamp}.").into_bytes();
         signed.extend_from_slice(body);
-        let mut signatures = String::new();
-        for key in &self.keys {
-            push(&mut signatures, "v1a", &key.sign(&signed));
-        }
+        let signatures = self.keys.iter().map(|key| key.sign(&signed));
+        let signatures = signatures.map(|signature| format!("v1a,{}", STANDARD.encode(signature)));
+        let mut signatures: Vec<_> = signatures.collect();
         // HMAC accepts a key of any length.
         let hmac = |key: Zeroizing<Vec<u8>>| Hmac::<Sha256>::new_from_slice(&key).ok();
         if let Some(hmac) = secret.and_then(secret_key).and_then(hmac) {
             let code = hmac.chain_update(&signed).finalize();
-            push(&mut signatures, "v1", &code.into_bytes());
+            signatures.push(format!("v1,{}", STANDARD.encode(code.into_bytes())));
         }
-        signatures
+        signatures.join(" ")
     }
-}
-
-fn push(signatures: &mut String, version: &str, signature: &[u8]) {
-    if !signatures.is_empty() {
-        signatures.push(' ');
-    }
-    // Writing to a `String` cannot fail.
-    let _ = write!(signatures, "{version},{}", STANDARD.encode(signature));
 }
 
 #[cfg(test)]
