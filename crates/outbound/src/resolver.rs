@@ -215,7 +215,8 @@ impl State {
         let Some(entered) = entered.filter(|_| !is_stalled) else {
             return ready(Err(Unresolved::NotAsked)).boxed().shared();
         };
-        let (state, waiting) = (Arc::clone(self), self.listed(key.clone()));
+        let state = Arc::clone(self);
+        let waiting = Listed(Arc::clone(self), key.clone());
         let lookup = async move {
             let _listed = (entered, waiting);
             let permit = state.permits.acquire(&host, &owner, is_known);
@@ -243,7 +244,8 @@ impl State {
         if let Some(lookup) = lookups.get(&key) {
             return lookup.clone();
         }
-        let (state, running) = (Arc::clone(self), self.listed(key.clone()));
+        let state = Arc::clone(self);
+        let running = Listed(Arc::clone(self), key.clone());
         let lookup = async move {
             let _listed = (running, permit);
             state.ask(&host, name, &names).await
@@ -269,22 +271,15 @@ impl State {
         }
         Err(Unresolved::NoAddress)
     }
-
-    fn listed(self: &Arc<Self>, key: Key) -> Listed {
-        let state = Arc::clone(self);
-        Listed { state, key }
-    }
 }
 
 /// Removes a lookup from the list, however it ends.
-struct Listed {
-    state: Arc<State>,
-    key: Key,
-}
+struct Listed(Arc<State>, Key);
 
 impl Drop for Listed {
     fn drop(&mut self) {
-        self.state.lookups.lock().remove(&self.key);
+        let Self(state, key) = self;
+        state.lookups.lock().remove(key);
     }
 }
 

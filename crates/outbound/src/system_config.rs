@@ -153,7 +153,8 @@ impl Names {
             Err(error) if error.kind() == ErrorKind::NotFound && or_local_server => String::new(),
             read => read.map_err(|error| unreadable(&files.resolv_conf, error))?,
         };
-        if or_local_server && !names_a_server(&resolv_conf) {
+        let names_a_server = |line: &str| line.split_whitespace().next() == Some("nameserver");
+        if or_local_server && !resolv_conf.lines().any(names_a_server) {
             tracing::warn!("there is no name server in resolv.conf; asking 127.0.0.1");
             resolv_conf.push_str(LOCAL_SERVER);
         }
@@ -177,11 +178,6 @@ impl Names {
         let records = found.flat_map(|lookup| lookup.answers().to_vec());
         records.filter_map(|record| record.data.ip_addr()).collect()
     }
-}
-
-fn names_a_server(resolv_conf: &str) -> bool {
-    let mut lines = resolv_conf.lines();
-    lines.any(|line| line.split_whitespace().next() == Some("nameserver"))
 }
 
 fn read_hosts(path: &Path) -> io::Result<Hosts> {

@@ -18,7 +18,7 @@ pub(super) async fn check_for_user(
     new: &RegisterWebhookRequest,
 ) -> Result<(), WebhookError> {
     // Only people who know the task are told that its webhooks may not have an address.
-    if new.url.has_name() {
+    if new.url.parsed().domain().is_some() {
         check_permission(context, user, new).await?;
         check_request(context, user, new).await
     } else {

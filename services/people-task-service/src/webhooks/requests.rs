@@ -12,7 +12,7 @@ use crate::header_keys::HeaderKeys;
 use crate::status::WebhookEvent;
 use crate::tasks::projection::TaskField;
 use crate::webhook_options::{
-    self, BodyTemplate, CallMethod, Include, NewHeaders, Success, WebhookOptions,
+    self, BodyTemplate, CallMethod, Include, NewHeaders, Success, WebhookOptions, template,
 };
 use crate::webhook_signature::WebhookSecret;
 use crate::webhooks::error::WebhookError;
@@ -106,9 +106,9 @@ impl RegisterWebhookRequest {
         if self.include.as_ref().is_some_and(includes) {
             return Some("include");
         }
+        let names_metadata = |body: &BodyTemplate| template::names_metadata(&body.0);
         let body = self.body.as_ref();
-        body.is_some_and(BodyTemplate::names_metadata)
-            .then_some("body")
+        body.is_some_and(names_metadata).then_some("body")
     }
 
     /// How the calls of the webhook differ from others; `None` if they do not.
@@ -152,11 +152,6 @@ impl WebhookUrl {
     /// The URL, to check its address.
     pub(crate) fn parsed(&self) -> &Url {
         self.target.parsed()
-    }
-
-    /// Whether its host is a name, which is looked up, and not an address.
-    pub(crate) fn has_name(&self) -> bool {
-        self.parsed().domain().is_some()
     }
 }
 

@@ -235,6 +235,8 @@ fn describe(
     judged: Option<Result<(), String>>,
     options: &Options,
 ) -> Attempt {
+    // Postgres cannot store NUL characters.
+    let without_nul = |text: &str| text.replace('\0', "");
     let (status_code, error, answer) = match response {
         Ok(response) => {
             let redirect = response.status.is_redirection();
@@ -255,9 +257,4 @@ fn describe(
         error: judged.and_then(Result::err).or(error),
         response: answer.filter(|_| !has_headers),
     }
-}
-
-/// Postgres cannot store NUL characters.
-fn without_nul(text: &str) -> String {
-    text.replace('\0', "")
 }
