@@ -180,7 +180,6 @@ fn sender(settings: &WebhookWorkerSettings) -> anyhow::Result<Sender> {
     let limits = Limits {
         timeout: settings.timeout,
         idle_per_host: settings.max_in_flight_per_host as usize,
-        ..Limits::default()
     };
     let resolver: Arc<dyn Resolve> = match &settings.resolver {
         Some(resolver) => Arc::clone(resolver),

@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use database::{Error, column, interval, prepared};
-use diesel::sql_types::{Array, BigInt, Binary, Bool, Integer, Interval, Jsonb, Nullable, Text};
+use database::{Error, column, prepared};
+use diesel::sql_types::{Array, BigInt, Binary, Bool, Integer, Jsonb, Nullable, Text};
 use diesel::{PgConnection, RunQueryDsl as _};
 use serde_json::{Value, json};
 use values::{DeliveryId, Names as _, UserId};
