@@ -10,7 +10,7 @@ use telemetry::{RequestContext, SpanKind};
 use tracing::Span;
 use values::{DeliveryId, Timestamp, UserId, WebhookId};
 
-use crate::deliveries::responses::{Attempt, TestResult};
+use crate::deliveries::responses::Attempt;
 use crate::deliveries::worker::call::{KEPT_BYTES, Options, Sender, judge, not_sent};
 use crate::deliveries::worker::due_store::{DueRow, Registrant};
 use crate::deliveries::worker::lane::Health;
@@ -110,17 +110,16 @@ fn suspended(row: &DueRow, lease: Lease) -> AttemptResult {
 }
 
 impl Sender {
-    /// Sends a delivery once. A panic counts as a failed attempt, so that a delivery that causes panics ends
+    /// Sends a delivery once, or a call that tries a webhook. A panic counts as a failed attempt, so that a delivery that causes panics ends
     /// as others do.
     ///
     /// The row and the call are boxed, because starting a task copies all of its future.
-    pub(super) async fn attempt(&self, row: Box<DueRow>) -> AttemptResult {
+    pub(super) async fn attempt(&self, row: Box<DueRow>, occasion: Occasion) -> AttemptResult {
         let lease = Lease::of(&row);
         let Some(registrant) = row.registrant.relations(&row.task) else {
             return suspended(&row, lease);
         };
         let earlier = usize::try_from(row.attempts).unwrap_or_default();
-        let occasion = row.due_at.map_or(Occasion::Decision, Occasion::Due);
         let options = row.parsed_options();
         let (at, started) = (Utc::now(), Instant::now());
         let sending = self.send(row, &options, occasion, registrant, &lease.context);
@@ -142,31 +141,6 @@ impl Sender {
             decision,
             health: health(&response, judged.as_ref()),
             attempt: describe(at, duration, response, judged, &options),
-        }
-    }
-
-    pub(super) async fn test(&self, row: Box<DueRow>, context: &RequestContext) -> TestResult {
-        let options = row.parsed_options();
-        let (at, started) = (Utc::now(), Instant::now());
-        let response = match row.registrant.relations(&row.task) {
-            Some(registrant) => {
-                let sending = self.send(row, &options, Occasion::Test, registrant, context);
-                sending.await
-            }
-            None => Err(not_sent(
-                "the user who registered the webhook has no right to the task now",
-            )),
-        };
-        let judged = judge(&options, &response);
-        let usual = matches!(&response, Ok(response) if response.status.is_success());
-        let success = judged.as_ref().map_or(usual, Result::is_ok);
-        let attempt = describe(at, started.elapsed(), response, judged, &options);
-        TestResult {
-            success,
-            at: attempt.at.to_string(),
-            duration_ms: attempt.duration_ms,
-            status_code: attempt.status_code,
-            error: attempt.error,
         }
     }
 

@@ -9,13 +9,15 @@ use tokio::sync::mpsc;
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
-use crate::deliveries::DueDelivery;
 use crate::deliveries::backlog_store::load_backlog;
 use crate::deliveries::test_store;
 use crate::deliveries::worker::call::Sender;
 use crate::deliveries::worker::due_store::{self, DueRow};
 use crate::deliveries::worker::periodic_store::{self as store, SealedRow};
+use crate::deliveries::worker::schedule::RetryDecision;
+use crate::deliveries::{DueDelivery, TestResult};
 use crate::header_keys::HeaderKeys;
+use crate::tasks::responses::Occasion;
 use crate::webhook_options::WebhookOptions;
 
 const BACKLOG_PAUSE: Duration = Duration::from_secs(5);
@@ -215,20 +217,29 @@ fn take_tests(connection: &mut Connection) -> Result<Vec<DueRow>, Error> {
 
 async fn make_test_call(database: Database, sender: Arc<Sender>, row: Box<DueRow>) {
     let id = row.delivery_id;
-    let context = RequestContext::continued(Some(&row.request_id), Some(&row.traceparent));
-    let result = sender.test(row, &context).await;
-    let outcome = if result.success { "success" } else { "failure" };
+    let result = sender.attempt(row, Occasion::Test).await;
+    let (decision, attempt) = (result.decision, result.attempt);
+    let has_no_right = matches!(decision, RetryDecision::Suspend(_));
+    let no_right = "the user who registered the webhook has no right to the task now";
+    let tested = TestResult {
+        success: decision == RetryDecision::Sent,
+        at: attempt.at.to_string(),
+        duration_ms: attempt.duration_ms,
+        status_code: attempt.status_code,
+        error: has_no_right.then(|| no_right.to_owned()).or(attempt.error),
+    };
+    let outcome = if tested.success { "success" } else { "failure" };
     metrics::counter!("webhook_tests_total", "outcome" => outcome).increment(1);
     tracing::info!(
-        request_id = %context.request_id,
+        request_id = %result.lease.context.request_id,
         delivery.id = %id,
         outcome,
-        status_code = result.status_code,
-        error = result.error,
-        duration_ms = result.duration_ms,
+        status_code = tested.status_code,
+        error = tested.error,
+        duration_ms = tested.duration_ms,
         "a webhook was tried"
     );
-    let record = move |connection: &mut Connection| test_store::record(connection, id, &result);
+    let record = move |connection: &mut Connection| test_store::record(connection, id, &tested);
     if let Err(error) = database.run(record).await {
         error.warn("the result of a call that tried a webhook could not be recorded");
     }

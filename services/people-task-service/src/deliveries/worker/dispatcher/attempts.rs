@@ -12,6 +12,7 @@ use crate::deliveries::worker::lane::Health;
 use crate::deliveries::worker::pass_on_panic;
 use crate::deliveries::worker::results_store::End;
 use crate::deliveries::worker::schedule::RetryDecision;
+use crate::tasks::responses::Occasion;
 
 impl Dispatcher {
     /// Starts what could not be started when it was loaded: lanes may be tried again.
@@ -86,8 +87,9 @@ impl Dispatcher {
         let origin = self.origins.entry(Arc::clone(&lane.origin)).or_default();
         origin.in_flight += 1;
         let sender = Arc::clone(&self.sender);
+        let occasion = row.due_at.map_or(Occasion::Decision, Occasion::Due);
         self.attempts
-            .spawn(async move { sender.attempt(row).await });
+            .spawn(async move { sender.attempt(row, occasion).await });
     }
 
     /// Starts a delivery that may end this worker, beside the limits of its lane.
