@@ -110,8 +110,8 @@ fn suspended(row: &DueRow, lease: Lease) -> AttemptResult {
 }
 
 impl Sender {
-    /// Sends a delivery once, or a call that tries a webhook. A panic counts as a failed attempt, so that a delivery that causes panics ends
-    /// as others do.
+    /// Sends a delivery once, or a call that tries a webhook. A panic counts as a failed attempt, so that a delivery that
+    /// causes panics ends as others do.
     ///
     /// The row and the call are boxed, because starting a task copies all of its future.
     pub(super) async fn attempt(&self, row: Box<DueRow>, occasion: Occasion) -> AttemptResult {
