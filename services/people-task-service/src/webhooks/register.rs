@@ -59,8 +59,15 @@ pub(crate) fn registrations(database: Database) -> Registrations {
         BatchLimits::SERVICE,
         |connection, registrations: &[Registration], round| {
             let tasks = column(registrations, |registration| registration.new.task);
+            let register =
+                |connection: &mut Connection| register_all(connection, &tasks, registrations);
             change_in_round(connection, round, &tasks, |connection| {
-                register_together(connection, &tasks, registrations)
+                // The answers of requests that may be repeated are committed together with the webhooks.
+                if registrations.iter().any(|r| r.repeat.is_some()) {
+                    transaction(connection, register)
+                } else {
+                    register(connection)
+                }
             })
         },
     )
@@ -144,20 +151,6 @@ fn announce(
 
 pub(crate) fn count_options(webhooks: u64) {
     metrics::counter!("webhooks_with_options_total").increment(webhooks);
-}
-
-/// The answers of requests that may be repeated are committed together with the webhooks.
-fn register_together(
-    connection: &mut Connection,
-    tasks: &[TaskId],
-    registrations: &[Registration],
-) -> Result<BatchOutcomes<RegisteredWebhook, WebhookError>, Error> {
-    if registrations.iter().all(|r| r.repeat.is_none()) {
-        return register_all(connection, tasks, registrations);
-    }
-    transaction(connection, |connection| {
-        register_all(connection, tasks, registrations)
-    })
 }
 
 /// Reads the tasks, judges the registrations, and inserts the webhooks that are allowed, unless their task has changed

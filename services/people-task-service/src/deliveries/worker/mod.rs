@@ -165,13 +165,11 @@ fn start_consumer(
 
 /// Passes a message to the dispatcher. The rows do not depend on it, so it is done when it is received.
 async fn handle_message(due: mpsc::Sender<Vec<DueDelivery>>, message: Message) -> Disposition {
-    match parse_due_message(&message.body) {
-        None => Disposition::Reject,
-        Some(deliveries) => match due.send(deliveries).await {
-            Ok(()) => Disposition::Done,
-            Err(_) => Disposition::Requeue,
-        },
-    }
+    let Some(deliveries) = parse_due_message(&message.body) else {
+        return Disposition::Reject;
+    };
+    let sent = due.send(deliveries).await;
+    sent.map_or(Disposition::Requeue, |()| Disposition::Done)
 }
 
 fn sender(settings: &WebhookWorkerSettings) -> anyhow::Result<Sender> {
