@@ -1,7 +1,7 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use app_config::Networks;
-use ipnet::{IpNet, Ipv4Net, Ipv6Net};
+use ipnet::IpNet;
 use url::{Host, Url};
 
 use crate::Resolve;
@@ -113,22 +113,14 @@ impl AddressPolicy {
 
 /// Ranges that only a network inside them allows.
 const ALLOWED_EXPLICITLY: [IpNet; 7] = [
-    v4_range(Ipv4Addr::UNSPECIFIED, 8),
-    v4_range(Ipv4Addr::new(169, 254, 0, 0), 16),
-    v4_range(Ipv4Addr::new(224, 0, 0, 0), 4),
-    v4_range(Ipv4Addr::BROADCAST, 32),
-    v6_range(Ipv6Addr::UNSPECIFIED, 128),
-    v6_range(Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, 0), 10),
-    v6_range(Ipv6Addr::new(0xff00, 0, 0, 0, 0, 0, 0, 0), 8),
+    IpNet::new_assert(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 8),
+    IpNet::new_assert(IpAddr::V4(Ipv4Addr::new(169, 254, 0, 0)), 16),
+    IpNet::new_assert(IpAddr::V4(Ipv4Addr::new(224, 0, 0, 0)), 4),
+    IpNet::new_assert(IpAddr::V4(Ipv4Addr::BROADCAST), 32),
+    IpNet::new_assert(IpAddr::V6(Ipv6Addr::UNSPECIFIED), 128),
+    IpNet::new_assert(IpAddr::V6(Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, 0)), 10),
+    IpNet::new_assert(IpAddr::V6(Ipv6Addr::new(0xff00, 0, 0, 0, 0, 0, 0, 0)), 8),
 ];
-
-const fn v4_range(first: Ipv4Addr, prefix: u8) -> IpNet {
-    IpNet::V4(Ipv4Net::new_assert(first, prefix))
-}
-
-const fn v6_range(first: Ipv6Addr, prefix: u8) -> IpNet {
-    IpNet::V6(Ipv6Net::new_assert(first, prefix))
-}
 
 /// Whether the IANA registry of special-purpose IPv4 addresses calls the address globally reachable.
 fn is_public_v4(address: Ipv4Addr) -> bool {
