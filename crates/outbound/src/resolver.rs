@@ -64,7 +64,7 @@ pub type Resolved = Pin<Box<dyn Future<Output = Result<Vec<IpAddr>, Unresolved>>
 
 /// Finds the addresses of a host. Tests implement it.
 pub trait Resolve: Send + Sync + 'static {
-    /// The addresses of a host, at least one. The caller may be [`for_owner`](crate::for_owner).
+    /// The addresses of a host, at least one. The caller may be [`for_owner`].
     fn resolve(&self, host: &str) -> Resolved;
 }
 
@@ -101,7 +101,7 @@ pub(crate) fn current_owner() -> Owner {
 ///
 /// Callers choose the hosts, so some have name servers that never respond. No lookup takes longer than
 /// 3.5 seconds with its waiting, and a host without a response is not looked up again for three. Concurrent lookups of
-/// a host are one. A domain and an [owner](crate::for_owner) have a share of all lookups, and half of them are for hosts
+/// a host are one. A domain and an [owner](for_owner) have a share of all lookups, and half of them are for hosts
 /// that resolved recently. A host for which there is no capacity is [not asked](Unresolved::NotAsked) for.
 #[derive(Clone)]
 pub struct SystemResolver(Arc<State>);
