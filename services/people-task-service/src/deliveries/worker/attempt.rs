@@ -19,7 +19,6 @@ use crate::deliveries::{LaneParts, group_of};
 use crate::tasks::Task;
 use crate::tasks::access::{Permission, Relations};
 use crate::tasks::responses::Occasion;
-use crate::webhook_options::WebhookOptions;
 
 /// The value of `webhooks.registered_as` for administrators.
 const ADMINISTRATOR: &str = "administrator";
@@ -99,12 +98,11 @@ impl Registrant {
 fn suspended(row: &DueRow, lease: Lease) -> AttemptResult {
     let at = Utc::now();
     let error = Err(SendError::Broken("suspended".to_owned()));
-    let options = Ok(WebhookOptions::default());
     AttemptResult {
         duration: Duration::ZERO,
         decision: RetrySchedule::suspend(lease.age(at), row.suspended, jitter()),
         health: Health::Unknown,
-        attempt: describe(at, Duration::ZERO, error, None, &options),
+        attempt: describe(at, Duration::ZERO, error, None, false),
         lease,
     }
 }
@@ -126,6 +124,7 @@ impl Sender {
         let response = sending.await;
         let duration = started.elapsed();
         let (age, jitter) = (lease.age(at), jitter());
+        let has_headers = matches!(&options, Ok(options) if options.headers.is_some());
         let judged = judge(&options, &response);
         let decision = match &judged {
             Some(Ok(())) => RetryDecision::Sent,
@@ -140,7 +139,7 @@ impl Sender {
             duration,
             decision,
             health: health(&response, judged.as_ref()),
-            attempt: describe(at, duration, response, judged, &options),
+            attempt: describe(at, duration, response, judged, has_headers),
         }
     }
 
@@ -207,7 +206,7 @@ fn describe(
     duration: Duration,
     response: Result<TruncatedResponse, SendError>,
     judged: Option<Result<(), String>>,
-    options: &Options,
+    has_headers: bool,
 ) -> Attempt {
     // Postgres cannot store NUL characters.
     let without_nul = |text: &str| text.replace('\0', "");
@@ -223,7 +222,6 @@ fn describe(
         }
         Err(error) => (None, Some(without_nul(&error.to_string())), None),
     };
-    let has_headers = matches!(options, Ok(options) if options.headers.is_some());
     Attempt {
         at: Timestamp(at),
         duration_ms: i32::try_from(duration.as_millis()).unwrap_or(i32::MAX),
