@@ -19,6 +19,7 @@ use crate::deliveries::{LaneParts, group_of};
 use crate::tasks::Task;
 use crate::tasks::access::{Permission, Relations};
 use crate::tasks::responses::Occasion;
+use crate::webhook_options::WebhookOptions;
 
 /// The value of `webhooks.registered_as` for administrators.
 const ADMINISTRATOR: &str = "administrator";
@@ -118,7 +119,8 @@ impl Sender {
             return suspended(&row, lease);
         };
         let earlier = usize::try_from(row.attempts).unwrap_or_default();
-        let options = row.parsed_options();
+        let options = row.options.as_deref().map(WebhookOptions::parse);
+        let options = options.unwrap_or_else(|| Ok(WebhookOptions::default()));
         let (at, started) = (Utc::now(), Instant::now());
         let sending = self.send(row, &options, occasion, registrant, &lease.context);
         let response = sending.await;

@@ -44,13 +44,6 @@ fn in_words(error: &OptionsError) -> SendError {
     not_sent(error.to_string())
 }
 
-impl DueRow {
-    pub(super) fn parsed_options(&self) -> Options {
-        let options = self.options.as_deref().map(WebhookOptions::parse);
-        options.unwrap_or_else(|| Ok(WebhookOptions::default()))
-    }
-}
-
 impl Sender {
     /// Makes the call of a delivery. Returns it with its client and its URL.
     pub(super) fn prepare(

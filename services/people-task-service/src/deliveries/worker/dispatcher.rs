@@ -350,9 +350,7 @@ impl Dispatcher {
         }
         let now = Instant::now();
         let missing = surplus.saturating_sub(given_up.number());
-        if self.draining.is_some_and(|(_, until)| until <= now) {
-            self.draining = None;
-        }
+        self.draining.take_if(|(_, until)| *until <= now);
         if self.draining.is_none() && missing > 0 && self.next_drain <= now {
             let shards = member.shards.without(self.given_up).first(missing);
             self.draining = Some((shards, now + DRAINING));

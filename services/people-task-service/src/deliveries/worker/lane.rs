@@ -109,10 +109,7 @@ impl Lane {
     }
 
     pub(super) fn tick(&mut self, now: Instant) {
-        if self.retry_at.is_some_and(|at| at <= now) {
-            self.retry_at = None;
-            self.backlog = true;
-        }
+        self.backlog |= self.retry_at.take_if(|at| *at <= now).is_some();
     }
 
     /// Nothing waits for it or is under way.

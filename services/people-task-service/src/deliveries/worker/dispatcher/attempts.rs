@@ -121,8 +121,7 @@ impl Dispatcher {
         };
         let now = Instant::now();
         let name = Arc::clone(&result.lease.lane);
-        let trial = self.trial;
-        self.trial = trial.filter(|(id, _)| *id != result.lease.delivery);
+        self.trial.take_if(|(id, _)| *id == result.lease.delivery);
         if let Some(lane) = self.lanes.get_mut(&name) {
             if lane.request_ended(result.health, result.duration, now) {
                 metrics::counter!("webhook_circuits_opened_total").increment(1);
