@@ -1,13 +1,29 @@
-//! The statements of [`due_dates`](super::due_dates), in raw SQL because one reads and changes rows of several tables.
+//! The statements of [`periodic`](super::periodic), in raw SQL because one reads and changes rows of several tables, and
+//! the index of sealed headers serves ranges only.
 
-use database::{Error, prepared};
-use diesel::sql_types::{Array, BigInt, Binary, Bool, Nullable, Text};
-use diesel::{PgConnection, RunQueryDsl as _};
+use std::time::Duration;
+
+use database::{Error, interval, prepared};
+use diesel::sql_types::{Array, BigInt, Binary, Bool, Interval, Nullable, Text};
+use diesel::{PgConnection, Queryable, RunQueryDsl as _};
 use telemetry::RequestContext;
-use values::DeliveryId;
+use values::{DeliveryId, WebhookId};
 
 use super::ownership_store::KNOWS_DUE_DATES;
 use crate::deliveries::DueDelivery;
+
+/// Creates the next partitions of finished deliveries. DDL belongs to the owner's functions.
+pub(super) fn create_partitions(connection: &mut PgConnection) -> Result<(), Error> {
+    prepared("SELECT create_finished_deliveries_partitions()").execute(connection)?;
+    Ok(())
+}
+
+/// Drops a partition of deliveries that have all been finished for longer than `keep`. Returns whether there was one.
+pub(super) fn drop_partition(connection: &mut PgConnection, keep: Duration) -> Result<bool, Error> {
+    let drop = prepared("SELECT drop_finished_deliveries_partition($1)")
+        .bind::<Interval, _>(interval(keep));
+    Ok(drop.returning::<Bool>().get_result(connection)?)
+}
 
 /// Whether a due date has passed that a webhook waits for.
 pub(super) fn has_passed(connection: &mut PgConnection) -> Result<bool, Error> {
@@ -75,3 +91,51 @@ WITH passed AS (
     RETURNING id, webhook_id, lane
 )
 SELECT delivered.id AS delivery_id, delivered.lane FROM judged LEFT JOIN delivered ON delivered.webhook_id = judged.id";
+
+#[derive(Queryable)]
+pub(super) struct SealedRow {
+    pub(super) id: WebhookId,
+    pub(super) options: String,
+    header_key: String,
+}
+
+pub(super) fn load_sealed_by(
+    connection: &mut PgConnection,
+    keys: &[String],
+    limit: i64,
+) -> Result<Vec<SealedRow>, Error> {
+    let load = prepared(
+        "SELECT id, options, header_key FROM webhooks WHERE header_key = ANY($1) AND options IS NOT NULL LIMIT $2",
+    );
+    let load = load.bind::<Array<Text>, _>(keys).bind::<BigInt, _>(limit);
+    Ok(load.returning::<(Binary, Text, Text)>().load(connection)?)
+}
+
+/// Replaces the options of a webhook, unless another worker has done so.
+pub(super) fn replace(
+    connection: &mut PgConnection,
+    row: &SealedRow,
+    options: &str,
+    key: &str,
+) -> Result<bool, Error> {
+    let replace = prepared(
+        "UPDATE webhooks SET options = $3, header_key = $4 WHERE id = $1 AND header_key = $2",
+    );
+    let replaced = replace
+        .bind::<Binary, _>(row.id)
+        .bind::<Text, _>(&row.header_key)
+        .bind::<Text, _>(options)
+        .bind::<Text, _>(key)
+        .execute(connection)?;
+    Ok(replaced > 0)
+}
+
+/// How many webhooks have headers that another key sealed, counted up to 10,000 before and after it.
+pub(super) fn count_of_others(connection: &mut PgConnection, key: &str) -> Result<i64, Error> {
+    let count = prepared(
+        "SELECT (SELECT count(*) FROM (SELECT FROM webhooks WHERE header_key < $1 LIMIT 10000) AS before)
+            + (SELECT count(*) FROM (SELECT FROM webhooks WHERE header_key > $1 LIMIT 10000) AS after)",
+    );
+    let count = count.bind::<Text, _>(key).returning::<BigInt>();
+    Ok(count.get_result(connection)?)
+}

@@ -1,16 +1,39 @@
+//! Webhooks that are registered are listed and deleted.
+
 use audit_log::RequestMeta;
 use database::{Connection, Database};
 use serde_json::json;
-use values::WebhookId;
+use values::{TaskId, WebhookId};
 
 use crate::audit::AuditAction;
-use crate::deliveries::store as delivery_store;
-use crate::tasks::Task;
-use crate::tasks::access::{AccessDenied, Permission};
+use crate::deliveries::{scheme_and_host, store as delivery_store};
+use crate::tasks::access::{AccessDenied, Actor, Permission};
 use crate::tasks::credentials::AuthenticatedUser;
-use crate::tasks::store as task_store;
+use crate::tasks::{Task, find_permitted, store as task_store};
 use crate::webhooks::error::WebhookError;
 use crate::webhooks::store::{self, Webhook};
+
+/// The webhooks of a task, oldest first. Who may not see the URL of one sees its scheme and host.
+pub(crate) async fn list(
+    database: &Database,
+    actor: Actor,
+    task: TaskId,
+) -> Result<Vec<Webhook>, WebhookError> {
+    database
+        .run(move |connection| {
+            let (_, mut relations) = find_permitted(connection, &actor, task, Permission::Read)?;
+            let mut webhooks = store::load_of_task(connection, task)?;
+            for webhook in &mut webhooks {
+                relations.registrant = actor.user() == Some(webhook.registered_by);
+                if !relations.allow(Permission::SeeWebhookUrl) {
+                    webhook.url = scheme_and_host(&webhook.url);
+                    webhook.options = None;
+                }
+            }
+            Ok(webhooks)
+        })
+        .await
+}
 
 /// Deletes a webhook with its delivery.
 ///
