@@ -21,8 +21,7 @@ use crate::limits::circuit_breaker::CircuitBreaker;
 use crate::limits::concurrency::ConcurrencyLimits;
 use crate::limits::rate_limit::RateLimits;
 use crate::limits::turns::Turns;
-use crate::middleware::cors::{cors, explain_refusals};
-use crate::middleware::{self, count_request};
+use crate::middleware::{self, cors, count_request, explain_refusals};
 use crate::pages::{self, Page, Pages};
 use crate::routes::{self, PerService, Route, Service};
 use crate::settings::GatewaySettings;
@@ -243,7 +242,6 @@ fn forwarded(resource: Resource, path: &str, routes: &[&'static Route]) -> Resou
     resource
 }
 
-/// `405` with the methods that a path accepts.
 fn method_not_allowed(path: &str, methods: &[Method]) -> actix_web::Route {
     let methods = methods.iter().cloned();
     let routes = methods.fold(Routes::default(), |routes, method| routes.and(path, method));

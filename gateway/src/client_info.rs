@@ -38,7 +38,7 @@ pub(crate) fn scheme(request: &HttpRequest, trusted: &Networks) -> &'static str 
     match forwarded(request, "x-forwarded-proto", proxies) {
         Some(scheme) if scheme.eq_ignore_ascii_case("https") => "https",
         Some(_) => "http",
-        None if server::is_tls(request) => "https",
+        None if server::is_tls() => "https",
         None => "http",
     }
 }

@@ -14,7 +14,6 @@ use crate::settings::LimitBy;
 use crate::upstream::BaseAddress;
 use crate::waiting::Waiting;
 
-/// The state that all requests share.
 pub(crate) struct AppState {
     pub(crate) upstreams: PerService<BaseAddress>,
     pub(crate) trusted_proxies: Networks,
@@ -23,7 +22,6 @@ pub(crate) struct AppState {
     pub(crate) upstream_timeout: Duration,
     pub(crate) body_timeout: Duration,
     pub(crate) rate_limits: RateLimits,
-    /// Whose requests count together.
     pub(crate) limit_by: LimitBy,
     pub(crate) keys: KeyTokens,
     pub(crate) concurrency: ConcurrencyLimits,

@@ -34,7 +34,4 @@ mod upstream;
 mod waiting;
 
 pub use app::run;
-pub use settings::{
-    AllowedOrigins, CircuitSettings, GatewaySettings, HexColor, LimitBy, PagesName, PagesSettings,
-    RateLimitSettings, TlsSettings, WaitingSettings,
-};
+pub use settings::GatewaySettings;

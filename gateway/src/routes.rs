@@ -42,7 +42,6 @@ values::names! {
     }
 }
 
-/// Something that each service has.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct PerService<T> {
     pub(crate) user: T,

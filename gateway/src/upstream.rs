@@ -6,6 +6,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::{Request, Response, Uri};
 use http_body_util::{BodyExt as _, Full, Limited};
+use hyper::body::Incoming;
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
@@ -39,10 +40,6 @@ impl BaseAddress {
         Ok(Self(uri))
     }
 
-    /// The address of a path at the service.
-    ///
-    /// # Errors
-    /// The path or the query has characters that no address may have.
     pub(crate) fn uri(&self, path: &str, query: Option<&str>) -> Result<Uri, http::Error> {
         let base = self.0.path().trim_end_matches('/');
         let target = match query.filter(|query| !query.is_empty()) {
@@ -55,10 +52,7 @@ impl BaseAddress {
     }
 }
 
-/// Prepares TLS, which only services at another place need.
-///
-/// # Errors
-/// The certificates that the system trusts cannot be read.
+/// Prepares TLS, which only services at another place need, with the certificates that the system trusts.
 pub(crate) fn connector() -> anyhow::Result<Connector> {
     let mut connector = HttpConnector::new();
     connector.enforce_http(false);
@@ -80,26 +74,26 @@ pub(crate) fn client(connector: &Connector) -> UpstreamClient {
         .build(connector.clone())
 }
 
-/// Gets a response of a service with its whole body.
-///
-/// # Errors
-/// There is no complete response within `time_limit`, its status is an error, or its body has more than `max_length`
-/// bytes.
+/// Gets a response of a service whose body has not been read, unless its status is an error.
+pub(crate) async fn open(client: &UpstreamClient, uri: Uri) -> anyhow::Result<Response<Incoming>> {
+    let request = Request::get(uri).body(Full::default())?;
+    let response = client.request(request).await?;
+    let status = response.status();
+    anyhow::ensure!(status.is_success(), "the status is {status}");
+    Ok(response)
+}
+
+/// Gets the body of such a response, which must have at most `max_length` bytes.
 pub(crate) async fn get(
     client: &UpstreamClient,
     uri: Uri,
     time_limit: Duration,
     max_length: usize,
-) -> anyhow::Result<Response<Bytes>> {
+) -> anyhow::Result<Bytes> {
     let get = async {
-        let request = Request::get(uri).body(Full::default())?;
-        let (head, body) = client.request(request).await?.into_parts();
-        if !head.status.is_success() {
-            anyhow::bail!("the status is {}", head.status);
-        }
+        let body = open(client, uri).await?.into_body();
         let body = Limited::new(body, max_length).collect().await;
-        let body = body.map_err(anyhow::Error::from_boxed)?;
-        Ok(Response::from_parts(head, body.to_bytes()))
+        Ok(body.map_err(anyhow::Error::from_boxed)?.to_bytes())
     };
     timeout(time_limit, get).await?
 }

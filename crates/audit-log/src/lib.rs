@@ -19,14 +19,8 @@
 
 mod entry;
 mod list;
-mod query;
-mod retention;
-mod statement;
 mod store;
 
-pub use entry::{Actor, AuthMethod, Entry, RequestMeta, Subject};
-pub use list::{AuditEntry, list};
-pub use query::AuditQuery;
-pub use retention::{read_retention, retain};
-pub use statement::RecordWith;
-pub use store::{Changes, forget_addresses, pseudonymise};
+pub use entry::{Actor, AuthMethod, Entry, RecordWith, RequestMeta, Subject};
+pub use list::{AuditEntry, AuditQuery, list};
+pub use store::{Changes, forget_addresses, pseudonymise, read_retention, retain};

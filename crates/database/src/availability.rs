@@ -40,7 +40,6 @@ struct State {
     failed: Option<FailedAttempt>,
     /// When the disk was last found full, until it is known to have space.
     full: Option<Instant>,
-    /// When a check last found the server read-only.
     read_only: Option<Instant>,
 }
 
@@ -96,7 +95,6 @@ impl Availability {
         state.failed = Some(FailedAttempt { at, pause, message });
     }
 
-    /// Records what the statements of a connection showed.
     pub(crate) fn record(&self, trouble: Option<Trouble>) {
         match trouble {
             None => {}

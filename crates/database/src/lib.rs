@@ -23,16 +23,14 @@ mod migrations;
 mod observer;
 mod pool;
 mod prepared;
-mod problem;
 mod requirements;
 mod settings;
 
 pub use batches::{BatchLimits, BatchOutcomes, Batches, Lookups, Round, lookups};
-pub use error::{Cause, Error};
+pub use error::{Cause, DatabaseProblems, Error};
 pub use migrations::{MigrationError, check_schema, migrate, prepare_schema};
 pub use pool::{Database, ServicePools, transaction};
 pub use prepared::{And, Prepared, column, composed, interval, prepared};
-pub use problem::DatabaseProblems;
 pub use settings::{DatabaseSettings, OwnerSettings, PoolOptions, StatementLimits};
 
 /// A connection to Postgres: [`Database::run`] passes it to its closure, and rules pass it on to stores, so

@@ -24,16 +24,10 @@ const PAUSE: Duration = Duration::from_millis(500);
 /// How long to wait while another process migrates, which may copy a large table.
 const MAX_LOCK_WAIT: Duration = Duration::from_secs(6 * 60 * 60);
 /// A migration waits only shortly for the lock of a table, because later statements on the table wait behind it.
-const LIMITS: StatementLimits = StatementLimits {
-    statement: None,
-    lock: Duration::from_secs(3),
-};
+const MAX_TABLE_LOCK_WAIT: Duration = Duration::from_secs(3);
 /// A migration outside of a transaction builds or drops an index concurrently. It waits for earlier transactions to end,
 /// and no statement waits behind it.
-const LIMITS_OUTSIDE_TRANSACTIONS: StatementLimits = StatementLimits {
-    statement: None,
-    lock: Duration::from_secs(10 * 60),
-};
+const MAX_WAIT_OUTSIDE_TRANSACTIONS: Duration = Duration::from_secs(10 * 60);
 /// How often a migration is tried that does not get its locks, and how long other statements have the table
 /// between two attempts.
 const MAX_ATTEMPTS: u32 = 10;
@@ -291,10 +285,12 @@ fn run_with_retries(
     connection: &mut PgConnection,
     migration: &dyn Migration<Pg>,
 ) -> Result<(), MigrationError> {
-    let limits = if migration.metadata().run_in_transaction() {
-        LIMITS
-    } else {
-        LIMITS_OUTSIDE_TRANSACTIONS
+    let limits = StatementLimits {
+        statement: None,
+        lock: match migration.metadata().run_in_transaction() {
+            true => MAX_TABLE_LOCK_WAIT,
+            false => MAX_WAIT_OUTSIDE_TRANSACTIONS,
+        },
     };
     observer::limit_statements(connection, limits)?;
     let mut attempt = 1;

@@ -33,7 +33,6 @@ const PLACEHOLDERS: &str = "/* $";
 /// The most characters of a statement that a span has.
 const MAX_TEXT_LENGTH: usize = 4_000;
 
-/// What is known about the statements of a connection.
 #[derive(Debug)]
 struct StatementObserver {
     limits: StatementLimits,
@@ -62,12 +61,10 @@ pub(crate) struct Outcome {
 /// Why the whole database is of no use, with the server's message.
 #[derive(Debug)]
 pub(crate) enum Trouble {
-    /// The connection broke.
     Lost(String),
     /// A statement would have changed something on a server that only reads: after a failover, the connection leads to
     /// a standby.
     ReadOnly(String),
-    /// The disk is full.
     DiskFull(String),
 }
 
@@ -88,7 +85,6 @@ pub(crate) fn limit_statements(
     Ok(())
 }
 
-/// What happened on a connection since the last call.
 pub(crate) fn take_outcome(connection: &mut PgConnection) -> Outcome {
     let observer = connection.instrumentation();
     let observer = observer.downcast_mut::<StatementObserver>();

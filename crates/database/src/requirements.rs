@@ -7,13 +7,7 @@ use diesel::{PgConnection, RunQueryDsl as _};
 use crate::MigrationError;
 use crate::observer::pg_backend_pid;
 
-/// What the server must say its encoding is.
-const ENCODING: &str = "UTF8";
-
 /// Checks the database of a connection, while another connection by the same URL is open.
-///
-/// # Errors
-/// What the database or its URL lacks.
 pub(crate) fn check(
     connection: &mut PgConnection,
     other: &mut PgConnection,
@@ -44,7 +38,7 @@ fn check_sessions(
 fn check_texts(connection: &mut PgConnection) -> Result<(), MigrationError> {
     let encoding = sql::<Text>("SELECT current_setting('server_encoding')");
     let encoding: String = encoding.get_result(connection)?;
-    if encoding != ENCODING {
+    if encoding != "UTF8" {
         return Err(MigrationError::WrongEncoding(encoding));
     }
     // In Turkish and Azerbaijani it does not.

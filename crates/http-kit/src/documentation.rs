@@ -8,8 +8,7 @@ use utoipa::openapi::{ContentBuilder, Ref, RefOr, Response, ResponseBuilder};
 use values::Invalid;
 
 use crate::Problem;
-use crate::body::{body_too_large, incomplete_body, malformed_json};
-use crate::body_encoding::unsupported_media_type;
+use crate::body::{body_too_large, incomplete_body, malformed_json, unsupported_media_type};
 
 /// Problems that operations share. [`problem_responses!`](crate::problem_responses) implements it.
 pub trait ProblemGroup {

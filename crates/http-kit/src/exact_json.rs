@@ -14,9 +14,6 @@ use values::Invalid;
 struct Members<'a>(Vec<(String, &'a RawValue)>);
 
 /// Checks that a field of a body, at any depth, was parsed without losing anything.
-///
-/// # Errors
-/// `inexact-number` or `duplicate-name`.
 pub(crate) fn check(body: &[u8], field: &str) -> Result<(), Invalid> {
     match find(body, field) {
         Some(value) => check_value(value),
@@ -36,7 +33,6 @@ pub(crate) fn field_with_huge_number(body: &[u8], error: &Error) -> Option<Strin
     invalid.next().map(|(name, _)| name)
 }
 
-/// Why a number is refused.
 pub(crate) fn inexact_number() -> Invalid {
     Invalid::new(
         "inexact-number",

@@ -21,7 +21,6 @@ impl Fields {
         Self::of_body(object, Bytes::new())
     }
 
-    /// Starts to parse the object of a body.
     pub(crate) fn of_body(object: Map<String, Value>, body: Bytes) -> Self {
         Self {
             object,

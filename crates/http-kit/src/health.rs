@@ -19,10 +19,7 @@ const RESULT_LIFETIME: Duration = Duration::from_secs(1);
 /// The same for a process that is not ready, so that it is used as soon as it is.
 const UNREADY_LIFETIME: Duration = Duration::from_millis(100);
 
-/// The result of a check that passed.
 const PASSED: &str = "ok";
-
-/// The result of a check that did not.
 const FAILING: &str = "failing";
 
 #[derive(Clone)]
@@ -160,12 +157,6 @@ impl Health {
             checks,
             reasons,
         }
-    }
-}
-
-impl std::fmt::Debug for Health {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_set().entries(self.checks.keys()).finish()
     }
 }
 

@@ -17,7 +17,6 @@
 //! Nothing here depends on tokens, the database or the queue.
 
 mod body;
-mod body_encoding;
 mod documentation;
 mod exact_json;
 mod fields;
@@ -27,19 +26,15 @@ mod middleware;
 mod mount;
 mod problem;
 mod query;
-mod routes;
-mod unreadable;
 
 pub use body::{BODY_LIMIT, JsonBody, OptionalJsonBody, body_too_large, incomplete_body};
 pub use documentation::{BodyProblems, ProblemGroup, QueryProblems};
 pub use fields::{FieldValue, Fields, json_object, json_text};
 pub use forwarded_for::client_network;
 pub use health::{Checked, Health, healthz, readyz};
-pub use middleware::{REQUEST_ID, TRACEPARENT, Waited, request_context};
-pub use mount::{BearerToken, Document, complete, mount};
+pub use middleware::{REQUEST_ID, TRACEPARENT, Waited, request_context, unreadable_request};
+pub use mount::{BearerToken, Document, Routes, complete, mount};
 pub use problem::{FieldError, Problem, ProblemBody, whole_seconds};
 pub use query::{Query, combine_errors, path_id};
-pub use routes::Routes;
-pub use unreadable::unreadable_request;
 #[doc(hidden)]
 pub use utoipa;

@@ -1,6 +1,6 @@
 use std::borrow::Cow;
 use std::sync::LazyLock;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use actix_web::body::MessageBody;
 use actix_web::dev::{ServiceRequest, ServiceResponse};
@@ -10,6 +10,8 @@ use actix_web::http::{Method, StatusCode};
 use actix_web::middleware::Next;
 use actix_web::{HttpMessage as _, HttpRequest};
 use telemetry::{RequestContext, SpanKind};
+
+use crate::Problem;
 
 /// The header with the request id.
 pub const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
@@ -61,7 +63,6 @@ fn waited(request: &HttpRequest) -> Option<Duration> {
     extensions.get().map(|Waited(time)| *time)
 }
 
-/// Sets the header on the response, or on the response of the error.
 fn set_request_id<B>(
     result: Result<ServiceResponse<B>, actix_web::Error>,
     request_id: HeaderValue,
@@ -84,7 +85,7 @@ fn text<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a str> {
 }
 
 /// The label of everything that only the caller has a name for: each new label is a series that is kept for ever.
-pub(crate) const OTHER: &str = "other";
+const OTHER: &str = "other";
 
 /// The label of a method: its name if it is a standard one, because callers can invent any number of others.
 fn method_label(method: &Method) -> &'static str {
@@ -103,13 +104,7 @@ fn status_label(status: StatusCode) -> &'static str {
     LABELS.get(index).map_or(OTHER, String::as_str)
 }
 
-/// Logs, measures and traces a response.
-pub(crate) fn record(
-    method: &'static str,
-    route: Cow<'static, str>,
-    status: StatusCode,
-    started: Instant,
-) {
+fn record(method: &'static str, route: Cow<'static, str>, status: StatusCode, started: Instant) {
     let elapsed = started.elapsed();
     let duration_ms = u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX);
     let (code, shown) = (status.as_u16(), route.as_ref());
@@ -140,11 +135,60 @@ pub(crate) fn record(
     .record(elapsed.as_secs_f64());
 }
 
+/// The bytes of the response to a request that could not be read: a problem, after which the connection is closed.
+/// It is logged and measured like the responses of the application.
+///
+/// `None` for a status that does not mean this.
+pub fn unreadable_request(status: StatusCode) -> Option<Vec<u8>> {
+    let (code, detail) = match status {
+        StatusCode::BAD_REQUEST => (
+            "malformed-request",
+            "The request is not HTTP/1.1. Check its first line, its headers and the length of its body.",
+        ),
+        StatusCode::REQUEST_TIMEOUT => (
+            "request-timeout",
+            "The head of the request took too long to arrive. Send it again.",
+        ),
+        StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE => (
+            "head-too-large",
+            "The head of the request must have less than 128 KiB (131072 bytes) and at most 96 headers.",
+        ),
+        _ => return None,
+    };
+    let problem = Problem::new(status, code, detail);
+    let context = RequestContext::fresh();
+    context.run(SpanKind::Server, "request", || {
+        record(OTHER, Cow::Borrowed(OTHER), status, Instant::now());
+        response(&problem, status)
+    })
+}
+
+fn response(problem: &Problem, status: StatusCode) -> Option<Vec<u8>> {
+    let body = problem.body();
+    let (request_id, date) = (&body.request_id, httpdate::fmt_http_date(SystemTime::now()));
+    let json = serde_json::to_vec(&body).ok()?;
+    let length = json.len();
+    let mut response = format!(
+        "HTTP/1.1 {status}\r\n\
+        content-length: {length}\r\n\
+        content-type: application/problem+json\r\n\
+        connection: close\r\n\
+        cache-control: no-store\r\n\
+        x-content-type-options: nosniff\r\n\
+        x-request-id: {request_id}\r\n\
+        date: {date}\r\n\r\n"
+    )
+    .into_bytes();
+    response.extend(json);
+    Some(response)
+}
+
 #[cfg(test)]
 mod tests {
     use actix_web::http::{Method, StatusCode};
+    use serde_json::Value;
 
-    use super::{method_label, status_label};
+    use super::{method_label, status_label, unreadable_request};
 
     #[test]
     fn only_standard_methods_are_named() {
@@ -160,5 +204,30 @@ mod tests {
         assert_eq!(status_label(StatusCode::NOT_FOUND), "404");
         assert_eq!(status_label(StatusCode::from_u16(599).unwrap()), "599");
         assert_eq!(status_label(StatusCode::from_u16(999).unwrap()), "other");
+    }
+
+    #[test]
+    fn the_response_is_a_problem_with_a_request_id() {
+        for (status, line, code) in [
+            (400, "HTTP/1.1 400 Bad Request\r\n", "malformed-request"),
+            (408, "HTTP/1.1 408 Request Timeout\r\n", "request-timeout"),
+            (
+                431,
+                "HTTP/1.1 431 Request Header Fields Too Large\r\n",
+                "head-too-large",
+            ),
+        ] {
+            let response = unreadable_request(StatusCode::from_u16(status).unwrap());
+            let response = String::from_utf8(response.unwrap()).unwrap();
+            assert!(response.starts_with(line), "{response}");
+            let (head, body) = response.split_once("\r\n\r\n").unwrap();
+            assert!(head.contains(&format!("content-length: {}\r\n", body.len())));
+            let body: Value = serde_json::from_str(body).unwrap();
+            assert_eq!(body["code"], code);
+            let request_id = body["requestId"].as_str().unwrap();
+            assert_eq!(request_id.len(), 32);
+            assert!(head.contains(&format!("x-request-id: {request_id}\r\n")));
+        }
+        assert_eq!(unreadable_request(StatusCode::NOT_FOUND), None);
     }
 }

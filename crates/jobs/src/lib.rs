@@ -18,14 +18,12 @@
 //! Deliberately absent: what ends a job. The status and the columns that explain it belong to the table's
 //! capability.
 
-mod retention;
 mod retry;
 mod store;
 mod worker;
 
-pub use retention::retain;
 pub use retry::{RetryPolicy, jitter};
-pub use store::{Backlog, Claim, JobId, JobTable, Lease, RetentionRule};
+pub use store::{Backlog, Claim, JobId, JobTable, Lease, RetentionRule, retain};
 pub use worker::{Outcome, Worker, WorkerConfig, health, run};
 
 use std::time::Duration;

@@ -5,7 +5,7 @@ use std::fmt::Display;
 use std::marker::PhantomData;
 use std::time::Duration;
 
-use database::{Connection, Error, composed, interval};
+use database::{Connection, Database, Error, composed, interval};
 use diesel::pg::Pg;
 use diesel::serialize::ToSql;
 use diesel::sql_types::{BigInt, Binary, Bool, Double, Interval, Text};
@@ -13,8 +13,16 @@ use diesel::{OptionalExtension as _, QueryableByName, RunQueryDsl as _, sql_quer
 use messaging::Message;
 use serde::Serialize;
 use telemetry::RequestContext;
+use tokio::time::sleep;
+use tokio_util::sync::CancellationToken;
 use utoipa::ToSchema;
 use values::FromText;
+
+/// Rows that one statement deletes: small enough that no statement holds locks for long.
+const BATCH: i64 = 1_000;
+const BATCH_PAUSE: Duration = Duration::from_millis(100);
+const MIN_PAUSE: Duration = Duration::from_secs(1);
+const MAX_PAUSE: Duration = Duration::from_secs(60);
 
 /// The identifier of a job: one of the types in `values`.
 pub trait JobId: FromText + Display + ToSql<Binary, Pg> + Copy + Send + 'static {}
@@ -219,8 +227,46 @@ pub struct RetentionRule {
     pub keep: Duration,
 }
 
+/// Deletes old rows until it is cancelled.
+pub async fn retain(database: Database, rules: Vec<RetentionRule>, shutdown: CancellationToken) {
+    let keeps = rules.iter().map(|rule| rule.keep / 4);
+    let shortest = keeps.filter(|keep| !keep.is_zero()).min();
+    let pause = shortest.unwrap_or(MAX_PAUSE).clamp(MIN_PAUSE, MAX_PAUSE);
+    while !shutdown.is_cancelled() {
+        for rule in &rules {
+            apply(&database, *rule, &shutdown).await;
+        }
+        shutdown.run_until_cancelled(sleep(pause)).await;
+    }
+}
+
+async fn apply(database: &Database, rule: RetentionRule, shutdown: &CancellationToken) {
+    let (table, mut total) = (rule.table, 0);
+    while !shutdown.is_cancelled() {
+        let delete = move |connection: &mut _| delete_old(connection, rule, BATCH);
+        match database.run(delete).await {
+            Ok(deleted) => {
+                total += deleted;
+                if i64::try_from(deleted).is_ok_and(|deleted| deleted < BATCH) {
+                    break;
+                }
+            }
+            Err(error) => {
+                error.warn("old rows could not be deleted");
+                break;
+            }
+        }
+        shutdown.run_until_cancelled(sleep(BATCH_PAUSE)).await;
+    }
+    metrics::counter!("retention_deleted_total", "table" => table)
+        .increment(u64::try_from(total).unwrap_or(u64::MAX));
+    if total > 0 {
+        tracing::info!(table, rows = total, "old rows deleted");
+    }
+}
+
 /// Deletes at most `batch` rows by a rule, and returns how many were deleted.
-pub(crate) fn delete_old(
+fn delete_old(
     connection: &mut Connection,
     rule: RetentionRule,
     batch: i64,

@@ -13,8 +13,7 @@ use telemetry::RequestContext;
 use tokio_util::sync::CancellationToken;
 use values::FromText as _;
 
-use crate::retention::retain;
-use crate::store::{Claim, JobId, JobTable, Lease, RetentionRule};
+use crate::store::{Claim, JobId, JobTable, Lease, RetentionRule, retain};
 
 const SWEEP: RelaySettings = RelaySettings {
     pause: Duration::from_millis(500),
@@ -135,7 +134,6 @@ pub fn health(
         .required("queue", move || std::future::ready(queue_connected()))
 }
 
-/// Publishes due jobs that have no message in flight, until it is cancelled.
 async fn sweep<W: Worker>(publisher: Publisher, database: Database, shutdown: CancellationToken) {
     relay(publisher, SWEEP, shutdown, |batch| {
         database.run(move |connection| W::TABLE.take_due(connection, batch, REPUBLISH_INTERVAL))

@@ -61,7 +61,6 @@ pub struct Source {
 }
 
 impl Source {
-    /// The query for the identifiers and keys of the first rows.
     fn first(&self, order: Order, limit: &str) -> String {
         let Self { rows, id, key } = self;
         let order = order.by(key, id);
@@ -83,11 +82,7 @@ pub struct Indexed {
 impl Indexed {
     /// The query for the identifiers of the first ones.
     pub fn first(&self, limit: i64) -> String {
-        let Self {
-            table,
-            condition,
-            order,
-        } = self;
+        let (table, condition, order) = (self.table, &self.condition, self.order);
         format!("(SELECT id FROM {table} WHERE {condition} {order} LIMIT {limit})")
     }
 }
@@ -189,11 +184,7 @@ impl AccessPaths {
 
     /// The statement that loads the rows that a path finds.
     fn statement(&self, path: &str, limits: PageLimits, is_cached: bool) -> Statement {
-        let Table {
-            columns,
-            joins,
-            size,
-        } = self.table;
+        let Table { columns, joins, .. } = self.table;
         let mut binds = self.binds.clone();
         let (order, page) = (self.order.by("sort_key", "id"), binds.page(limits.paging));
         let query = format!(
@@ -203,7 +194,7 @@ impl AccessPaths {
         Statement {
             query,
             binds,
-            size,
+            size: self.table.size,
             is_cached,
         }
     }

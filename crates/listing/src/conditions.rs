@@ -1,11 +1,15 @@
 use http_kit::{FieldError, Problem, Query, combine_errors};
+use utoipa::IntoParams;
+use utoipa::openapi::Required;
+use utoipa::openapi::path::{Parameter, ParameterBuilder, ParameterIn};
+use utoipa::openapi::schema::{ObjectBuilder, Type};
 use values::{FromText as _, Invalid, Names};
 
 /// The regular expression of a filter's value: any text, in which `\,` is a comma.
 pub const ANY_TEXT: &str = r"([^,\u0000]|\\,)*";
 
 /// The maximum number of filters of a list.
-pub(crate) const MAX_CONDITIONS: usize = 20;
+const MAX_CONDITIONS: usize = 20;
 
 /// The fields that a list can be filtered by.
 pub trait Filter: Names {
@@ -105,6 +109,43 @@ pub(crate) fn parse_name<N: Names>(name: &str) -> Result<N, Invalid> {
         let message = format!("The field must be one of: {}.", N::list());
         Invalid::new("unknown-field", message)
     })
+}
+
+/// An optional query parameter in the OpenAPI document. An empty one counts as absent.
+pub(crate) fn parameter(name: &str, description: &str, schema: ObjectBuilder) -> Parameter {
+    ParameterBuilder::new()
+        .name(name)
+        .parameter_in(ParameterIn::Query)
+        .required(Required::False)
+        .description(Some(description))
+        .schema(Some(schema))
+        .build()
+}
+
+/// An optional query parameter that is a text of this pattern.
+pub fn text_parameter(name: &str, description: &str, pattern: impl Into<String>) -> Parameter {
+    let schema = ObjectBuilder::new().schema_type(Type::String);
+    parameter(name, description, schema.pattern(Some(pattern)))
+}
+
+impl<F: Filter> IntoParams for Conditions<F> {
+    fn into_params(_: impl Fn() -> Option<ParameterIn>) -> Vec<Parameter> {
+        let pattern = |filter: &F| format!("{}:{}", filter.name(), filter.pattern());
+        let filters: Vec<_> = F::ALL.iter().map(pattern).collect();
+        vec![
+            text_parameter(
+                "filter",
+                "`<field>:<value>`. Repeat the parameter or separate by commas to combine filters, at most \
+                 20: all must match. Write a comma inside a value as `\\,`.",
+                format!("^(({})?(,|$)){{0,{MAX_CONDITIONS}}}$", filters.join("|")),
+            ),
+            text_parameter(
+                "pattern",
+                "A text to search for, literally and case-insensitively.",
+                r"^[^\u0000]*$",
+            ),
+        ]
+    }
 }
 
 #[cfg(test)]

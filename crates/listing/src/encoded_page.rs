@@ -5,13 +5,15 @@ use std::task::{Context, Poll};
 
 use actix_web::HttpResponse;
 use actix_web::body::{BodySize, MessageBody};
-use actix_web::http::header::{ContentType, LINK};
+use actix_web::http::header::{ContentType, HeaderValue, LINK};
 use actix_web::web::Bytes;
 use fairness::{Each, Share};
 use serde::Serialize;
+use url::form_urlencoded;
+use utoipa::ToSchema;
 use values::UserId;
 
-use crate::{Page, next_link};
+use crate::Page;
 
 /// A page up to this length is sent without waiting for others.
 pub(crate) const SHORT_PAGE: u32 = 256 * 1024;
@@ -43,13 +45,9 @@ impl EncodedPage {
         max_bytes: usize,
         response: impl Fn(R) -> T,
     ) -> serde_json::Result<Self> {
-        let Page {
-            rows,
-            paging,
-            found,
-        } = page;
+        let (paging, found) = (page.paging, page.found);
         let mut json = JsonArray::default();
-        for row in rows {
+        for row in page.rows {
             if !json.push(&response(row), max_bytes)? {
                 break;
             }
@@ -109,11 +107,9 @@ impl MessageBody for EncodedPage {
 
 #[derive(Default)]
 struct JsonArray {
-    /// The complete parts.
     parts: VecDeque<Bytes>,
     /// Their length.
     length: usize,
-    /// The next part.
     part: Vec<u8>,
     rows: i64,
 }
@@ -136,7 +132,6 @@ impl JsonArray {
         Ok(true)
     }
 
-    /// Ends the array and returns its length.
     fn finish(&mut self) -> usize {
         self.part
             .extend_from_slice(if self.rows == 0 { b"[]" } else { b"]" });
@@ -151,9 +146,28 @@ impl JsonArray {
     }
 }
 
+/// The value of the `Link` header (RFC 8288): the same path and query, in which a parameter has the value that leads to the
+/// next page.
+pub fn next_link(path: &str, query: &str, (name, value): (&str, &str)) -> Option<HeaderValue> {
+    let pairs = form_urlencoded::parse(query.as_bytes());
+    let query = form_urlencoded::Serializer::new(String::new())
+        .extend_pairs(pairs.filter(|(other, _)| other != name))
+        .append_pair(name, value)
+        .finish();
+    HeaderValue::try_from(format!("<{path}?{query}>; rel=\"next\"")).ok()
+}
+
+/// How many rows a list has without `limit`.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct CountResponse {
+    /// The number of rows.
+    #[schema(example = 42)]
+    pub count: i64,
+}
+
 #[cfg(test)]
 mod tests {
-    use super::EncodedPage;
+    use super::{EncodedPage, next_link};
     use crate::Paging;
     use actix_web::body::{BodySize, MessageBody as _, to_bytes};
 
@@ -197,5 +211,18 @@ mod tests {
         let page = encode(&[&long, "b"], 2, 12);
         assert_eq!((page.next_offset, page.is_cut), (Some(11), true));
         assert_eq!(json(page).await, format!("[\"{long}\"]"));
+    }
+
+    #[test]
+    fn the_link_keeps_other_parameters() {
+        let link = next_link(
+            "/users",
+            "limit=10&filter=scope:admin&offset=10&pattern=a+b",
+            ("offset", "20"),
+        );
+        assert_eq!(
+            link.unwrap(),
+            "</users?limit=10&filter=scope%3Aadmin&pattern=a+b&offset=20>; rel=\"next\""
+        );
     }
 }

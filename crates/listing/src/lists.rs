@@ -34,13 +34,11 @@ const SHORT_ROWS: u32 = 4 * SHORT_PAGE;
 const ROWS_AT_ONCE: usize = 20;
 /// A long page is not loaded later than this, so that it is not loaded for a gateway that has given up.
 const MAX_WAIT_FOR_LONG_PAGE: Duration = Duration::from_secs(12);
-/// The memory of all long pages.
 const LONG_PAGES: u32 = 8 * LOADING;
 /// How many queries for lists run for one user at the same time.
 const QUERIES_PER_CALLER: u64 = 2;
 /// How many long pages of one user there are at the same time: one takes most of a core.
 const LONG_PAGES_PER_CALLER: u64 = 1;
-/// How long a request waits for others.
 const MAX_WAIT: Duration = Duration::from_secs(3);
 /// How many requests of a user wait for the same share, or of all users for memory; more are refused at once.
 const MAX_WAITING: u64 = 64;

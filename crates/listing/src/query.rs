@@ -1,14 +1,17 @@
 use http_kit::{Problem, Query, combine_errors};
+use utoipa::IntoParams;
+use utoipa::openapi::path::{Parameter, ParameterIn};
+use utoipa::openapi::schema::{KnownFormat, ObjectBuilder, SchemaFormat, Type};
 use values::{FromText, Invalid, Names};
 
-use crate::conditions::parse_name;
+use crate::conditions::{parameter, parse_name, text_parameter};
 use crate::{Conditions, Filter};
 
 /// The maximum number of rows of a page.
 pub const MAX_LIMIT: i64 = 1000;
-pub(crate) const DEFAULT_LIMIT: i64 = 100;
+const DEFAULT_LIMIT: i64 = 100;
 /// The maximum offset: the database reads and discards every row before it.
-pub(crate) const MAX_OFFSET: i64 = 10_000_000;
+const MAX_OFFSET: i64 = 10_000_000;
 
 /// The direction of a sort.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -95,6 +98,15 @@ impl Paging {
         Ok(Self { limit, offset })
     }
 
+    /// Makes the page of which `rows` were loaded. `found` rows exist of those that [`Paging::rows_to_fetch`] asks for.
+    pub fn page<T>(self, rows: Vec<T>, found: i64) -> Page<T> {
+        Page {
+            rows,
+            paging: self,
+            found,
+        }
+    }
+
     /// How many rows to load: one more than the page has, which shows whether there is a next page.
     pub fn rows_to_fetch(&self) -> i64 {
         self.limit + 1
@@ -105,6 +117,29 @@ impl Paging {
     pub fn next_offset(self, rows: i64, found: i64) -> Option<i64> {
         let next = self.offset.saturating_add(rows);
         (rows < found && next <= MAX_OFFSET).then_some(next)
+    }
+}
+
+/// The rows of one page.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Page<T> {
+    /// The rows, at most as many as `paging` allows. There are fewer at the end of the list, and where more rows would
+    /// be too large together.
+    pub rows: Vec<T>,
+    /// The requested page.
+    pub paging: Paging,
+    /// How many rows were found of those that [`Paging::rows_to_fetch`] asks for.
+    pub found: i64,
+}
+
+impl<T> Page<T> {
+    /// Converts the rows.
+    pub fn map<U>(self, change: impl FnMut(T) -> U) -> Page<U> {
+        Page {
+            rows: self.rows.into_iter().map(change).collect(),
+            paging: self.paging,
+            found: self.found,
+        }
     }
 }
 
@@ -132,6 +167,48 @@ impl<S: Names, F: Filter> ListQuery<S, F> {
             sort: sort.unwrap_or(default_sort),
             conditions,
         })
+    }
+}
+
+fn whole_number(minimum: i64) -> ObjectBuilder {
+    ObjectBuilder::new()
+        .schema_type(Type::Integer)
+        .format(Some(SchemaFormat::KnownFormat(KnownFormat::Int64)))
+        .minimum(Some(minimum))
+}
+
+impl IntoParams for Paging {
+    fn into_params(_: impl Fn() -> Option<ParameterIn>) -> Vec<Parameter> {
+        let limit = whole_number(1)
+            .maximum(Some(MAX_LIMIT))
+            .default(Some(DEFAULT_LIMIT.into()));
+        let offset = whole_number(0)
+            .maximum(Some(MAX_OFFSET))
+            .default(Some(0.into()));
+        vec![
+            parameter(
+                "limit",
+                "The maximum number of rows of a page. A page of large rows has fewer: at most 4 MiB. If there are more rows, the \
+                 `Link` header leads to the next page.",
+                limit,
+            ),
+            parameter("offset", "How many rows to skip.", offset),
+        ]
+    }
+}
+
+impl<S: Names, F: Filter> IntoParams for ListQuery<S, F> {
+    fn into_params(parameter_in: impl Fn() -> Option<ParameterIn>) -> Vec<Parameter> {
+        let fields: Vec<_> = S::ALL.iter().map(|field| field.name()).collect();
+        let sort = text_parameter(
+            "sort",
+            "`<field>:<direction>`; the direction is `1` (ascending) or `-1` (descending).",
+            format!("^(({}):(1|-1))?$", fields.join("|")),
+        );
+        let mut parameters = Paging::into_params(&parameter_in);
+        parameters.push(sort);
+        parameters.extend(Conditions::<F>::into_params(parameter_in));
+        parameters
     }
 }
 

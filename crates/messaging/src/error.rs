@@ -40,7 +40,6 @@ impl From<lapin::Error> for Error {
     }
 }
 
-/// Waits for a response of the broker, for a limited time.
 pub(crate) async fn with_timeout<T>(
     response: impl Future<Output = Result<T, lapin::Error>>,
 ) -> Result<T, Error> {
@@ -55,13 +54,14 @@ pub(crate) async fn with_shutdown<T>(
     shutdown: &CancellationToken,
     operation: impl Future<Output = Result<T, Error>>,
 ) -> Result<T, Error> {
-    let overdue = async {
-        shutdown.cancelled().await;
-        tokio::time::sleep(SHUTDOWN_TIMEOUT).await;
-    };
     tokio::select! {
         biased;
         result = operation => result,
-        () = overdue => Err(Error::Timeout),
+        () = grace_after(shutdown, SHUTDOWN_TIMEOUT) => Err(Error::Timeout),
     }
+}
+
+pub(crate) async fn grace_after(shutdown: &CancellationToken, grace: Duration) {
+    shutdown.cancelled().await;
+    tokio::time::sleep(grace).await;
 }

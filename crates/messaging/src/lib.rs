@@ -21,7 +21,6 @@
 mod connection;
 mod consumer;
 mod dead_letters;
-mod dead_letters_command;
 mod error;
 mod message;
 mod publisher;
@@ -30,8 +29,7 @@ mod relay;
 
 pub use connection::BrokerSettings;
 pub use consumer::{ConsumerConfig, Disposition, consume};
-pub use dead_letters::{DeadLetter, DeadLetters};
-pub use dead_letters_command::dead_letters_command;
+pub use dead_letters::{DeadLetter, DeadLetters, dead_letters_command};
 pub use error::Error;
 pub use message::Message;
 pub use publisher::{Publisher, QueueStatus};

@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 use utoipa::ToSchema;
 
 use crate::connection::{BrokerConnection, BrokerSettings, supervise};
-use crate::error::{Error, with_timeout};
+use crate::error::{Error, grace_after, with_timeout};
 use crate::message::Message;
 use crate::queue::Queue;
 
@@ -83,7 +83,7 @@ impl Publisher {
                 let outcome = tokio::select! {
                     outcome = session => outcome,
                     outcome = follow_alarms(events, queue, &state, &blocking) => outcome,
-                    () = grace_after(&shutdown) => Err(Error::Timeout),
+                    () = grace_after(&shutdown, SHUTDOWN_TIMEOUT) => Err(Error::Timeout),
                 };
                 state.connected.store(false, Ordering::Release);
                 state.set_blocked(queue, false);
@@ -187,11 +187,6 @@ async fn follow_alarms(
             _ => {}
         }
     }
-}
-
-async fn grace_after(shutdown: &CancellationToken) {
-    shutdown.cancelled().await;
-    tokio::time::sleep(SHUTDOWN_TIMEOUT).await;
 }
 
 async fn session(

@@ -142,7 +142,6 @@ impl Queue {
         Ok(depth)
     }
 
-    /// The number of messages in the dead-letter queue.
     pub(crate) async fn dead_letter_depth(self, channel: &Channel) -> Result<u32, Error> {
         let name = self.dead_letter_name();
         let depth = depth(channel, &name).await?;

@@ -1,5 +1,3 @@
-//! The client of the public API.
-
 use std::time::Duration;
 
 use anyhow::Context as _;
@@ -13,7 +11,7 @@ use telemetry::CertificateFault;
 use url::Url;
 use values::Secret;
 
-use crate::failure::Failure;
+use crate::Failure;
 use crate::output::Output;
 
 const TIMEOUT: Duration = Duration::from_secs(30);

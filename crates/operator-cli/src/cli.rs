@@ -3,12 +3,12 @@ use std::io::{Write as _, stdout};
 use clap::{CommandFactory as _, Parser, Subcommand};
 use clap_complete::{Shell, generate};
 
+use crate::Outcome;
 use crate::api::Global;
 use crate::commands::{
     config, dead_letters, deletions, deliveries, doctor, first_decision, keys, migrate,
     signing_keys, status, tokens, users,
 };
-use crate::failure::Outcome;
 
 const EXIT_CODES: &str = "\
 Exit codes:

@@ -1,5 +1,3 @@
-//! One file for each command.
-
 pub(crate) mod config;
 pub(crate) mod dead_letters;
 pub(crate) mod deletions;
@@ -37,7 +35,6 @@ fn settings<S: Settings>() -> Result<S, app_config::Error> {
     S::read(&mut Reader::from_process()?)
 }
 
-/// The runtime of commands that use the database or the broker.
 fn runtime() -> anyhow::Result<Runtime> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()

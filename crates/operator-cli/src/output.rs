@@ -4,7 +4,7 @@ use clap::Args;
 use comfy_table::{Table, presets};
 use serde_json::Value;
 
-use crate::failure::{Failure, Outcome};
+use crate::{Failure, Outcome};
 
 /// Where results and questions go.
 #[derive(Debug, Clone, Copy, Args)]

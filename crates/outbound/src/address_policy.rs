@@ -1,7 +1,7 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use app_config::{Networks, Reader, Settings};
-use ipnet::{IpNet, Ipv4Net, Ipv6Net};
+use app_config::Networks;
+use ipnet::IpNet;
 use url::{Host, Url};
 
 use crate::Resolve;
@@ -20,23 +20,16 @@ pub enum Refusal {
     NotPublic(IpAddr),
 }
 
-/// Decides which addresses may be called: public ones, and those in networks that the operator allows.
-///
-/// An IPv6 address that embeds an IPv4 address (mapped, compatible, NAT64, 6to4) is treated as the latter.
-/// Link-local, multicast, broadcast and unspecified addresses are allowed only by a network inside their
-/// range, so `0.0.0.0/0` does not allow the metadata service of a cloud.
-#[derive(Debug, Clone, Default)]
-pub struct AddressPolicy {
-    allowed: Networks,
-}
-
-impl Settings for AddressPolicy {
-    fn read(reader: &mut Reader) -> Result<Self, app_config::Error> {
-        Ok(Self::new(reader.or_default(
-            "WEBHOOK_ALLOWED_NETWORKS",
-            "",
-            "Non-public networks that webhooks may reach.",
-        )?))
+app_config::settings! {
+    /// Decides which addresses may be called: public ones, and those in networks that the operator allows.
+    ///
+    /// An IPv6 address that embeds an IPv4 address (mapped, compatible, NAT64, 6to4) is treated as the latter.
+    /// Link-local, multicast, broadcast and unspecified addresses are allowed only by a network inside their
+    /// range, so `0.0.0.0/0` does not allow the metadata service of a cloud.
+    #[derive(Default)]
+    pub struct AddressPolicy {
+        /// Non-public networks that webhooks may reach.
+        pub allowed: Networks = or_default("WEBHOOK_ALLOWED_NETWORKS", ""),
     }
 }
 
@@ -59,7 +52,11 @@ impl AddressPolicy {
         let allows = |network: &IpNet| {
             network.contains(&effective) && range.is_none_or(|range| range.contains(network))
         };
-        is_public(effective) || self.allowed.0.iter().any(allows)
+        let is_public = match effective {
+            IpAddr::V4(v4) => is_public_v4(v4),
+            IpAddr::V6(v6) => is_public_v6(v6),
+        };
+        is_public || self.allowed.0.iter().any(allows)
     }
 
     /// Returns the address if it may be called.
@@ -116,29 +113,14 @@ impl AddressPolicy {
 
 /// Ranges that only a network inside them allows.
 const ALLOWED_EXPLICITLY: [IpNet; 7] = [
-    v4_range(Ipv4Addr::UNSPECIFIED, 8),
-    v4_range(Ipv4Addr::new(169, 254, 0, 0), 16),
-    v4_range(Ipv4Addr::new(224, 0, 0, 0), 4),
-    v4_range(Ipv4Addr::BROADCAST, 32),
-    v6_range(Ipv6Addr::UNSPECIFIED, 128),
-    v6_range(Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, 0), 10),
-    v6_range(Ipv6Addr::new(0xff00, 0, 0, 0, 0, 0, 0, 0), 8),
+    IpNet::new_assert(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 8),
+    IpNet::new_assert(IpAddr::V4(Ipv4Addr::new(169, 254, 0, 0)), 16),
+    IpNet::new_assert(IpAddr::V4(Ipv4Addr::new(224, 0, 0, 0)), 4),
+    IpNet::new_assert(IpAddr::V4(Ipv4Addr::BROADCAST), 32),
+    IpNet::new_assert(IpAddr::V6(Ipv6Addr::UNSPECIFIED), 128),
+    IpNet::new_assert(IpAddr::V6(Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, 0)), 10),
+    IpNet::new_assert(IpAddr::V6(Ipv6Addr::new(0xff00, 0, 0, 0, 0, 0, 0, 0)), 8),
 ];
-
-const fn v4_range(first: Ipv4Addr, prefix: u8) -> IpNet {
-    IpNet::V4(Ipv4Net::new_assert(first, prefix))
-}
-
-const fn v6_range(first: Ipv6Addr, prefix: u8) -> IpNet {
-    IpNet::V6(Ipv6Net::new_assert(first, prefix))
-}
-
-fn is_public(address: IpAddr) -> bool {
-    match address {
-        IpAddr::V4(v4) => is_public_v4(v4),
-        IpAddr::V6(v6) => is_public_v6(v6),
-    }
-}
 
 /// Whether the IANA registry of special-purpose IPv4 addresses calls the address globally reachable.
 fn is_public_v4(address: Ipv4Addr) -> bool {

@@ -1,43 +1,57 @@
+use std::future::Future;
+use std::io;
+use std::net::SocketAddr;
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll};
 use std::time::Duration;
+use std::vec::IntoIter;
 
 use bytes::Bytes;
 use http::header::{ACCEPT, AUTHORIZATION, USER_AGENT};
-use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
+use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Uri};
 use http_body_util::{BodyExt as _, Full};
 use hyper::body::Incoming;
+use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder, MaybeHttpsStream};
 use hyper_util::client::legacy::Client;
-use hyper_util::rt::{TokioExecutor, TokioTimer};
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::client::legacy::connect::dns::Name;
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use rustls::crypto::ring;
+use tokio::net::TcpStream;
+use tower_service::Service;
 
-use crate::connector::{Connector, GuardedResolver};
-use crate::{AddressPolicy, BuildError, Resolve, SendError, TargetUrl};
+use crate::resolver::{current_owner, scoped};
+use crate::{AddressPolicy, BuildError, Resolve, SendError, TargetUrl, Unresolved};
 
+/// The part of a request's time for connecting: the lookup, the connection and TLS.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// Shorter than the idle timeout of common servers (Node's is 5 s), so that requests seldom use a connection
 /// that the server is closing.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(4);
 /// How long to wait for the body once the status is known.
 const BODY_TIMEOUT: Duration = Duration::from_secs(1);
+/// The maximum number of bytes of a response's body, for calls that name none; the rest is not read.
+const BODY_BYTES: usize = 1024;
+/// How long a peer may leave data unacknowledged, and how often an idle connection is probed.
+const TCP_TIMEOUT: Duration = Duration::from_secs(30);
+const KEEPALIVE: Duration = Duration::from_secs(15);
+const KEEPALIVE_PROBES: u32 = 3;
 
 /// Limits of one request.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
     /// From the DNS lookup to the response head.
     pub timeout: Duration,
-    /// The part of it for connecting.
-    pub connect_timeout: Duration,
     /// The maximum number of idle connections to one host.
     pub idle_per_host: usize,
-    /// The maximum number of bytes of a response body; the rest is not read.
-    pub body_bytes: usize,
 }
 
 impl Default for Limits {
     fn default() -> Self {
         Self {
             timeout: Duration::from_secs(10),
-            connect_timeout: Duration::from_secs(5),
             idle_per_host: 16,
-            body_bytes: 1024,
         }
     }
 }
@@ -49,7 +63,7 @@ pub struct TruncatedResponse {
     pub status: StatusCode,
     /// The headers.
     pub headers: HeaderMap,
-    /// The first bytes of the body, at most [`Limits::body_bytes`].
+    /// The first bytes of the body, at most [`Call::body_bytes`].
     pub beginning: Vec<u8>,
 }
 
@@ -62,7 +76,7 @@ pub struct Call {
     pub headers: HeaderMap,
     /// The body.
     pub body: Bytes,
-    /// The maximum number of bytes of the response's body, in place of [`Limits::body_bytes`].
+    /// The maximum number of bytes of the response's body; the rest is not read.
     pub body_bytes: usize,
 }
 
@@ -71,7 +85,7 @@ pub struct Call {
 pub struct GuardedClient {
     client: Client<Connector, Full<Bytes>>,
     policy: AddressPolicy,
-    limits: Limits,
+    timeout: Duration,
 }
 
 impl GuardedClient {
@@ -88,8 +102,7 @@ impl GuardedClient {
             policy: policy.clone(),
             resolver,
         };
-        let connector =
-            Connector::new(guarded, limits.connect_timeout).map_err(BuildError::Client)?;
+        let connector = Connector::new(guarded).map_err(BuildError::Client)?;
         let client = Client::builder(TokioExecutor::new())
             .timer(TokioTimer::new())
             .pool_timer(TokioTimer::new())
@@ -99,11 +112,11 @@ impl GuardedClient {
         Ok(Self {
             client,
             policy,
-            limits,
+            timeout: limits.timeout,
         })
     }
 
-    /// Posts a body and returns the response, whatever its status.
+    /// Posts a body and returns the response, whatever its status, with at most 1 KiB of its body.
     ///
     /// # Errors
     /// No response head arrived in time, or the policy does not permit the URL or its addresses.
@@ -117,7 +130,7 @@ impl GuardedClient {
             method: Method::POST,
             headers,
             body: body.into(),
-            body_bytes: self.limits.body_bytes,
+            body_bytes: BODY_BYTES,
         };
         self.send(url, call).await
     }
@@ -130,13 +143,12 @@ impl GuardedClient {
         // The resolver is not asked for a literal address.
         self.policy.check_url(url.parsed())?;
         let body_bytes = call.body_bytes;
-        let (timeout, connect_timeout) = (self.limits.timeout, self.limits.connect_timeout);
         let sent = self.client.request(request(url, call));
-        let response = match tokio::time::timeout(timeout, sent).await {
+        let response = match tokio::time::timeout(self.timeout, sent).await {
             Ok(Ok(response)) => response,
             // Only connecting has a limit of its own.
-            Ok(Err(error)) => return Err(SendError::of(&error, connect_timeout.min(timeout))),
-            Err(_) => return Err(SendError::TimedOut(timeout)),
+            Ok(Err(error)) => return Err(SendError::of(&error, CONNECT_TIMEOUT.min(self.timeout))),
+            Err(_) => return Err(SendError::TimedOut(self.timeout)),
         };
         Ok(read_beginning(response, body_bytes).await)
     }
@@ -177,4 +189,88 @@ fn request(url: &TargetUrl, call: Call) -> Request<Full<Bytes>> {
     *request.uri_mut() = url.uri().clone();
     *request.headers_mut() = headers;
     request
+}
+
+type BoxError = Box<dyn std::error::Error + Send + Sync>;
+type Connecting<T> = Pin<Box<dyn Future<Output = Result<T, BoxError>> + Send>>;
+
+/// Resolves hosts for the HTTP client, to permitted addresses only.
+#[derive(Clone)]
+struct GuardedResolver {
+    policy: AddressPolicy,
+    resolver: Arc<dyn Resolve>,
+}
+
+impl Service<Name> for GuardedResolver {
+    type Response = IntoIter<SocketAddr>;
+    type Error = BoxError;
+    type Future = Connecting<Self::Response>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, name: Name) -> Self::Future {
+        let policy = self.policy.clone();
+        let resolved = self.resolver.resolve(name.as_str());
+        Box::pin(async move {
+            let mut refusal = None;
+            let mut permitted = Vec::new();
+            for address in resolved.await? {
+                match policy.check_address(address) {
+                    Ok(address) => permitted.push(SocketAddr::new(address, 0)),
+                    Err(refused) => refusal = Some(refused),
+                }
+            }
+            match refusal {
+                Some(refusal) if permitted.is_empty() => Err(refusal.into()),
+                _ if permitted.is_empty() => Err(Unresolved::NoAddress.into()),
+                _ => Ok(permitted.into_iter()),
+            }
+        })
+    }
+}
+
+/// Opens connections to permitted addresses, within a limit that covers the lookup, the connection and TLS.
+#[derive(Clone)]
+struct Connector(HttpsConnector<HttpConnector<GuardedResolver>>);
+
+impl Connector {
+    fn new(resolver: GuardedResolver) -> io::Result<Self> {
+        let mut http = HttpConnector::new_with_resolver(resolver);
+        http.enforce_http(false);
+        http.set_nodelay(true);
+        // A name may have several addresses; each gets a part of the time.
+        http.set_connect_timeout(Some(CONNECT_TIMEOUT));
+        http.set_keepalive(Some(KEEPALIVE));
+        http.set_keepalive_interval(Some(KEEPALIVE));
+        http.set_keepalive_retries(Some(KEEPALIVE_PROBES));
+        http.set_tcp_user_timeout(Some(TCP_TIMEOUT));
+        let connector = HttpsConnectorBuilder::new()
+            .with_provider_and_platform_verifier(Arc::new(ring::default_provider()))?
+            .https_or_http()
+            .enable_http1()
+            .wrap_connector(http);
+        Ok(Self(connector))
+    }
+}
+
+impl Service<Uri> for Connector {
+    type Response = MaybeHttpsStream<TokioIo<TcpStream>>;
+    type Error = BoxError;
+    type Future = Connecting<Self::Response>;
+
+    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
+        self.0.poll_ready(context)
+    }
+
+    fn call(&mut self, uri: Uri) -> Self::Future {
+        let connecting = scoped(current_owner(), self.0.call(uri));
+        let connected = tokio::time::timeout(CONNECT_TIMEOUT, connecting);
+        Box::pin(async move {
+            connected
+                .await
+                .unwrap_or_else(|_| Err(io::Error::from(io::ErrorKind::TimedOut).into()))
+        })
+    }
 }

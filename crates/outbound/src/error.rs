@@ -23,7 +23,7 @@ pub enum SendError {
     #[error("connection refused")]
     ConnectionRefused,
     /// No response arrived in time.
-    #[error("timed out after {}", seconds(.0))]
+    #[error("timed out after {} s", .0.as_secs_f64())]
     TimedOut(Duration),
     /// The server's certificate was refused.
     #[error("the server's certificate was refused: {0}")]
@@ -42,10 +42,6 @@ fn without_address(refusal: &Refusal) -> String {
         Refusal::NotPublic(_) => "the host's address is not allowed".to_owned(),
         Refusal::Scheme | Refusal::NoHost => refusal.to_string(),
     }
-}
-
-fn seconds(limit: &Duration) -> String {
-    format!("{} s", limit.as_secs_f64())
 }
 
 impl From<Refusal> for SendError {

@@ -19,11 +19,8 @@
 
 mod address_policy;
 mod client;
-mod connector;
 mod engine_origins;
 mod error;
-mod lookup_permits;
-mod owner;
 mod resolver;
 mod retry_after;
 mod system_config;
@@ -33,8 +30,7 @@ pub use address_policy::{AddressPolicy, Refusal};
 pub use client::{Call, GuardedClient, Limits, TruncatedResponse};
 pub use engine_origins::EngineOrigins;
 pub use error::SendError;
-pub use owner::for_owner;
-pub use resolver::{Resolve, Resolved, SystemResolver, Unresolved};
+pub use resolver::{Resolve, Resolved, SystemResolver, Unresolved, for_owner};
 pub use retry_after::retry_after;
 pub use system_config::BuildError;
 pub use target::{InvalidUrl, TargetUrl};

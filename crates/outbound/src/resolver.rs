@@ -6,6 +6,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use fairness::{Each, Remainder, Share, Shares};
 use futures_util::FutureExt as _;
 use futures_util::future::{BoxFuture, Shared, ready};
 use hickory_resolver::config::{NameServerConfig, ResolverConfig};
@@ -15,12 +16,10 @@ use parking_lot::Mutex;
 use tokio::time::timeout;
 
 use crate::BuildError;
-use crate::lookup_permits::{LookupPermit, LookupPermits};
-use crate::owner::{self, Owner};
 use crate::system_config::{Files, Names, SystemConfig};
 
 /// How long a lookup waits until it may start. Waiting, looking up, and connecting to the address share the
-/// connection timeout of [`Limits`](crate::Limits).
+/// time for connecting.
 const QUEUE_TIMEOUT: Duration = Duration::from_secs(1);
 /// How long a lookup takes at most: as long as two tries.
 const LOOKUP_TIMEOUT: Duration = Duration::from_millis(2_500);
@@ -34,6 +33,19 @@ const KNOWN_FOR: Duration = Duration::from_hours(24);
 const MAX_REMEMBERED: u64 = 10_000;
 /// How many addresses of a host are used.
 const MAX_ADDRESSES: usize = 64;
+/// The maximum number of hosts that are looked up or wait for it, and how many more may if they resolved recently.
+/// The next ones are not looked up. One owner can have a quarter of them.
+const MAX_PENDING: u64 = 4 * 2_048;
+const MAX_PENDING_KNOWN: u64 = 4 * 2_048;
+/// The maximum number of concurrent lookups of any hosts. One owner can have a quarter of them: what name servers that
+/// do not respond hold does not come back when another owner needs it, so it has to be free before.
+const MAX_LOOKUPS: u64 = 4 * 128;
+/// How many more are for hosts that resolved recently. So hosts that never resolve, however many, cannot delay them.
+const MAX_LOOKUPS_OF_KNOWN_HOSTS: u64 = 4 * 128;
+/// The maximum number of concurrent lookups in one domain, so that no domain takes all of them.
+const MAX_LOOKUPS_PER_DOMAIN: u64 = 64;
+/// How many of them one owner can have.
+const MAX_LOOKUPS_PER_DOMAIN_AND_OWNER: u64 = 16;
 
 /// Why there are no addresses of a host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -52,7 +64,7 @@ pub type Resolved = Pin<Box<dyn Future<Output = Result<Vec<IpAddr>, Unresolved>>
 
 /// Finds the addresses of a host. Tests implement it.
 pub trait Resolve: Send + Sync + 'static {
-    /// The addresses of a host, at least one. The caller may be [`for_owner`](crate::for_owner).
+    /// The addresses of a host, at least one. The caller may be [`for_owner`].
     fn resolve(&self, host: &str) -> Resolved;
 }
 
@@ -62,11 +74,34 @@ impl fmt::Debug for dyn Resolve {
     }
 }
 
+/// Who shares lookups: `None` for calls that are made for no one in particular. The HTTP client asks the resolver for a name
+/// only, so the owner is a value of the task.
+type Owner = Option<Arc<str>>;
+
+tokio::task_local! {
+    static OWNER: Owner;
+}
+
+/// Makes a call or a lookup for an owner, so that it uses that owner's share of all lookups. The text tells owners
+/// apart.
+pub async fn for_owner<F: Future>(owner: &str, call: F) -> F::Output {
+    scoped(Some(owner.into()), call).await
+}
+
+/// Lets a part of a call, which another task may finish, be for the same owner.
+pub(crate) fn scoped<F: Future>(owner: Owner, call: F) -> impl Future<Output = F::Output> {
+    OWNER.scope(owner, call)
+}
+
+pub(crate) fn current_owner() -> Owner {
+    OWNER.try_with(Clone::clone).ok().flatten()
+}
+
 /// Asks the name servers of `/etc/resolv.conf`, after `/etc/hosts`. Both are read again when they change.
 ///
 /// Callers choose the hosts, so some have name servers that never respond. No lookup takes longer than
 /// 3.5 seconds with its waiting, and a host without a response is not looked up again for three. Concurrent lookups of
-/// a host are one. A domain and an [owner](crate::for_owner) have a share of all lookups, and half of them are for hosts
+/// a host are one. A domain and an [owner](for_owner) have a share of all lookups, and half of them are for hosts
 /// that resolved recently. A host for which there is no capacity is [not asked](Unresolved::NotAsked) for.
 #[derive(Clone)]
 pub struct SystemResolver(Arc<State>);
@@ -81,7 +116,6 @@ struct State {
     known: Cache<String, ()>,
 }
 
-/// A lookup of a host.
 type Key = (String, Stage);
 
 #[derive(Clone, PartialEq, Eq, Hash)]
@@ -181,7 +215,8 @@ impl State {
         let Some(entered) = entered.filter(|_| !is_stalled) else {
             return ready(Err(Unresolved::NotAsked)).boxed().shared();
         };
-        let (state, waiting) = (Arc::clone(self), self.listed(key.clone()));
+        let state = Arc::clone(self);
+        let waiting = Listed(Arc::clone(self), key.clone());
         let lookup = async move {
             let _listed = (entered, waiting);
             let permit = state.permits.acquire(&host, &owner, is_known);
@@ -209,7 +244,8 @@ impl State {
         if let Some(lookup) = lookups.get(&key) {
             return lookup.clone();
         }
-        let (state, running) = (Arc::clone(self), self.listed(key.clone()));
+        let state = Arc::clone(self);
+        let running = Listed(Arc::clone(self), key.clone());
         let lookup = async move {
             let _listed = (running, permit);
             state.ask(&host, name, &names).await
@@ -235,23 +271,15 @@ impl State {
         }
         Err(Unresolved::NoAddress)
     }
-
-    /// Keeps a lookup in the list until this is dropped.
-    fn listed(self: &Arc<Self>, key: Key) -> Listed {
-        let state = Arc::clone(self);
-        Listed { state, key }
-    }
 }
 
 /// Removes a lookup from the list, however it ends.
-struct Listed {
-    state: Arc<State>,
-    key: Key,
-}
+struct Listed(Arc<State>, Key);
 
 impl Drop for Listed {
     fn drop(&mut self) {
-        self.state.lookups.lock().remove(&self.key);
+        let Self(state, key) = self;
+        state.lookups.lock().remove(key);
     }
 }
 
@@ -259,12 +287,103 @@ impl Resolve for SystemResolver {
     fn resolve(&self, host: &str) -> Resolved {
         let (state, host) = (Arc::clone(&self.0), host.to_ascii_lowercase());
         // The owner is that of the task that waits.
-        Box::pin(async move { state.resolve(host, owner::current()).await })
+        Box::pin(async move { state.resolve(host, current_owner()).await })
     }
 }
 
 impl fmt::Debug for SystemResolver {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("SystemResolver").finish_non_exhaustive()
+    }
+}
+
+/// The right to look up a host, until it is dropped.
+type LookupPermit = (
+    Share<(String, Owner), Each>,
+    Share<String, Each>,
+    Share<Owner>,
+);
+
+/// Limits the concurrent lookups, and those that wait for it. Each limit has a share for each owner.
+struct LookupPermits {
+    pending: Arc<Shares<Owner>>,
+    pending_known: Arc<Shares<Owner>>,
+    any: Arc<Shares<Owner>>,
+    known: Arc<Shares<Owner>>,
+    domains: Arc<Shares<String, Each>>,
+    owners_in_domains: Arc<Shares<(String, Owner), Each>>,
+}
+
+impl LookupPermits {
+    fn new() -> Self {
+        let max_waiting = MAX_PENDING + MAX_PENDING_KNOWN;
+        Self {
+            pending: Shares::new(Remainder(MAX_PENDING)),
+            pending_known: Shares::new(Remainder(MAX_PENDING_KNOWN)),
+            any: Shares::with_waiting(Remainder(MAX_LOOKUPS), max_waiting),
+            known: Shares::with_waiting(Remainder(MAX_LOOKUPS_OF_KNOWN_HOSTS), max_waiting),
+            domains: Shares::with_waiting(Each(MAX_LOOKUPS_PER_DOMAIN), max_waiting),
+            owners_in_domains: Shares::with_waiting(
+                Each(MAX_LOOKUPS_PER_DOMAIN_AND_OWNER),
+                max_waiting,
+            ),
+        }
+    }
+
+    /// Gives an owner the right to wait for a lookup, unless too many do.
+    fn try_enter(&self, owner: &Owner, is_known: bool) -> Option<Share<Owner>> {
+        let enter = |pending: &Arc<Shares<_>>| pending.try_acquire(owner.clone(), 1).ok();
+        let entered = enter(&self.pending);
+        entered.or_else(|| enter(&self.pending_known).filter(|_| is_known))
+    }
+
+    async fn acquire(&self, host: &str, owner: &Owner, is_known: bool) -> Option<LookupPermit> {
+        // First the shares in the domain, so that a busy domain waits for itself.
+        let domain = domain_of(host).to_owned();
+        let in_domain = (domain.clone(), owner.clone());
+        let own = self.owners_in_domains.acquire(in_domain, 1).await.ok()?;
+        let of_domain = self.domains.acquire(domain, 1).await.ok()?;
+        let any = self.any.acquire(owner.clone(), 1);
+        let permit = if is_known {
+            tokio::select! {
+                biased;
+                permit = self.known.acquire(owner.clone(), 1) => permit,
+                permit = any => permit,
+            }
+        } else {
+            any.await
+        };
+        Some((own, of_domain, permit.ok()?))
+    }
+}
+
+/// The part of a host that is registered below a public suffix. A host without such a part is its own domain.
+fn domain_of(host: &str) -> &str {
+    let host = host.trim_end_matches('.');
+    psl::domain_str(host).unwrap_or(host)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::domain_of;
+
+    #[test]
+    fn a_domain_is_registered_below_a_public_suffix() {
+        for (host, domain) in [
+            ("hooks.a.example.com", "example.com"),
+            ("example.com", "example.com"),
+            ("example.com.", "example.com"),
+            ("hooks.shop.co.uk", "shop.co.uk"),
+            ("x7.evil.co.uk", "evil.co.uk"),
+            ("co.uk", "co.uk"),
+            ("a.flows.github.io", "flows.github.io"),
+            ("hooks.engine.internal", "engine.internal"),
+            ("my_hooks.example.net", "example.net"),
+            ("engine", "engine"),
+            ("a..", "a"),
+            ("", ""),
+        ] {
+            assert_eq!(domain_of(host), domain);
+        }
     }
 }

@@ -48,7 +48,6 @@ pub(crate) struct SystemConfig {
     next_check: Mutex<Instant>,
 }
 
-/// The files that say how to resolve names.
 #[derive(Debug, Clone)]
 pub(crate) struct Files {
     pub(crate) resolv_conf: PathBuf,
@@ -67,9 +66,6 @@ type Version = Option<(SystemTime, u64)>;
 
 impl SystemConfig {
     /// Reads the files. Without name servers it asks the local host.
-    ///
-    /// # Errors
-    /// A file exists and cannot be read, or the name servers cannot be set up.
     pub(crate) fn from_files(files: Files) -> Result<Self, BuildError> {
         let names = Names::read(&files, true)?;
         Ok(Self::new(Some(files), names))
@@ -157,7 +153,8 @@ impl Names {
             Err(error) if error.kind() == ErrorKind::NotFound && or_local_server => String::new(),
             read => read.map_err(|error| unreadable(&files.resolv_conf, error))?,
         };
-        if or_local_server && !names_a_server(&resolv_conf) {
+        let names_a_server = |line: &str| line.split_whitespace().next() == Some("nameserver");
+        if or_local_server && !resolv_conf.lines().any(names_a_server) {
             tracing::warn!("there is no name server in resolv.conf; asking 127.0.0.1");
             resolv_conf.push_str(LOCAL_SERVER);
         }
@@ -181,11 +178,6 @@ impl Names {
         let records = found.flat_map(|lookup| lookup.answers().to_vec());
         records.filter_map(|record| record.data.ip_addr()).collect()
     }
-}
-
-fn names_a_server(resolv_conf: &str) -> bool {
-    let mut lines = resolv_conf.lines();
-    lines.any(|line| line.split_whitespace().next() == Some("nameserver"))
 }
 
 fn read_hosts(path: &Path) -> io::Result<Hosts> {

@@ -76,7 +76,6 @@ impl TargetUrl {
         &self.uri
     }
 
-    /// The value of the `Authorization` header.
     pub(crate) fn authorization(&self) -> Option<&HeaderValue> {
         self.authorization.as_ref()
     }

@@ -1,7 +1,6 @@
 /// Finds the blank line that ends a head, and also a body in chunks.
 #[derive(Default)]
 pub(crate) struct BlankLine {
-    /// How many of the received bytes were searched.
     searched: usize,
     last: LastBytes,
     /// Where the first blank line ends among the received bytes.

@@ -1,20 +1,16 @@
 //! The connections of a port, which client networks share.
 
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::collections::HashMap;
-use std::net::{IpAddr, Ipv4Addr};
-use std::rc::Rc;
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use actix_service::{Service as _, ServiceFactory, apply_fn_factory};
-use actix_web::HttpRequest;
-use actix_web::rt::net::TcpStream;
 use app_config::Networks;
 use fairness::FairQueue;
 use http_kit::client_network;
 use parking_lot::Mutex;
-use tokio::time::{Instant, sleep_until};
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 /// The time from one new connection of a network to the next, once it has opened [`AT_ONCE`]. A thread serves its
@@ -67,7 +63,7 @@ impl Connections {
     }
 
     /// Allows a connection until the permit is dropped; `None` when its network has its share.
-    fn admit(self: &Arc<Self>, peer: IpAddr) -> Option<Permit> {
+    pub(crate) fn admit(self: &Arc<Self>, peer: IpAddr) -> Option<Permit> {
         let mut permit = Permit::default();
         if self.unlimited.contains(peer) {
             return Some(permit);
@@ -94,41 +90,17 @@ impl Connections {
     }
 }
 
-tokio::task_local! {
-    /// The permit of the connection that is served.
-    static PERMIT: Rc<Permit>;
-}
-
 #[derive(Default)]
 pub(crate) struct Permit {
     /// Cancelled when the connection must close.
     pub(crate) closed: CancellationToken,
     /// When the connection is served; `None` if at once.
-    start: Option<Instant>,
+    pub(crate) start: Option<Instant>,
     /// `None` if it is not counted.
-    entry: RefCell<Option<Entry>>,
-    /// Whether the connection no longer counts, so that its response must close it.
-    pub(crate) is_aside: Cell<bool>,
+    pub(crate) entry: RefCell<Option<Entry>>,
 }
 
-impl Permit {
-    pub(crate) fn current() -> Option<Rc<Self>> {
-        PERMIT.try_with(Rc::clone).ok()
-    }
-}
-
-/// Sets the connection of a request aside: it no longer counts among those that client networks share, and its response
-/// closes it. For requests that wait long, of which there must be a limit of their own.
-pub fn set_aside(request: &HttpRequest) {
-    let Some(permit) = request.conn_data::<Rc<Permit>>() else {
-        return;
-    };
-    if permit.entry.take().is_some() {
-        permit.is_aside.set(true);
-    }
-}
-
-struct Entry {
+pub(crate) struct Entry {
     connections: Arc<Connections>,
     network: IpAddr,
     number: u64,
@@ -142,37 +114,6 @@ impl Drop for Entry {
             open.paces.remove(&self.network);
         }
     }
-}
-
-/// A service that serves only connections that get a permit, and closes others before TLS and HTTP.
-pub(crate) fn limited<F: ServiceFactory<TcpStream, Config = (), Response = (), InitError = ()>>(
-    connections: Option<Arc<Connections>>,
-    service: F,
-) -> impl ServiceFactory<TcpStream, Config = (), Response = (), Error = F::Error, InitError = ()> {
-    apply_fn_factory(service, move |socket: TcpStream, service: &F::Service| {
-        // Only a socket that has just been closed has no address.
-        let peer = socket.peer_addr().map(|peer| peer.ip());
-        let peer = peer.unwrap_or(Ipv4Addr::UNSPECIFIED.into());
-        let permit = match &connections {
-            Some(connections) => connections.admit(peer),
-            None => Some(Permit::default()),
-        };
-        let serving = permit.map(|permit| (service.call(socket), Rc::new(permit)));
-        async move {
-            let Some((serving, permit)) = serving else {
-                return Ok(());
-            };
-            let serving = async {
-                if let Some(start) = permit.start.filter(|start| *start > Instant::now()) {
-                    sleep_until(start).await;
-                }
-                serving.await
-            };
-            let serving = PERMIT.scope(Rc::clone(&permit), serving);
-            let served = permit.closed.run_until_cancelled(serving).await;
-            served.unwrap_or(Ok(()))
-        }
-    })
 }
 
 #[cfg(test)]

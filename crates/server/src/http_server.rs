@@ -1,29 +1,40 @@
-use std::net::{SocketAddr, TcpListener};
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::rc::Rc;
+use std::sync::Arc;
 use std::time::Duration;
 
-use actix_http::HttpServiceBuilder;
+use actix_http::error::DispatchError;
+use actix_http::{HttpServiceBuilder, Protocol};
 use actix_server::{Server, ServerBuilder};
-use actix_service::{IntoServiceFactory as _, ServiceFactory, ServiceFactoryExt as _, map_config};
+use actix_service::{
+    IntoServiceFactory as _, Service as _, ServiceFactory, ServiceFactoryExt as _,
+    apply_fn_factory, fn_service, map_config,
+};
 use actix_web::body::MessageBody;
-use actix_web::dev::{AppConfig, Extensions, ServiceRequest, ServiceResponse};
+use actix_web::dev::{AppConfig, ServiceRequest, ServiceResponse};
 use actix_web::middleware::from_fn;
-use actix_web::{App, Error, HttpRequest};
+use actix_web::rt::net::TcpStream;
+use actix_web::{App, Error};
 use anyhow::Context as _;
 use app_config::Networks;
 use rustls::ServerConfig;
+use tokio::time::timeout;
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::server::TlsStream;
 use tokio_util::either::Either;
 
-use crate::accept::{Socket, accept, tls_acceptor};
-use crate::connections::{Connections, limited};
+use crate::connection::{self, Connection, track_request};
+use crate::connections::{Connections, Permit};
 use crate::open_files;
 use crate::paced_stream::PacedStream;
 use crate::running::Running;
 use crate::settings::HttpServerSettings;
-use crate::slow_clients;
 
 /// How long a connection that is being closed may still send, so that its client can read the response.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
+
+type Socket = Either<TcpStream, Box<TlsStream<TcpStream>>>;
 
 /// A listening port.
 #[derive(Debug)]
@@ -68,13 +79,6 @@ pub fn bind(address: SocketAddr) -> anyhow::Result<(TcpListener, SocketAddr)> {
     Ok((listener, bound))
 }
 
-/// Whether a request came over TLS.
-pub fn is_tls(request: &HttpRequest) -> bool {
-    request.conn_data::<OverTls>().is_some()
-}
-
-struct OverTls;
-
 /// Serves an application on a listener until the process must stop; then requests in flight finish.
 ///
 /// # Errors
@@ -101,13 +105,14 @@ where
     let unlimited = listener.unlimited;
     let connections = unlimited.map(|peers| Connections::new(shared(total), peers));
     let tls = listener.tls.map(tls_acceptor);
+    let is_tls = tls.is_some();
     let builder = builder(settings, total + listener.aside);
     let stopping = builder.graceful_shutdown_signal();
     let draining = running.draining();
     let builder = builder.listen("http", listener.tcp, move || {
         let (stopping, draining) = (stopping.clone(), draining.clone());
         let app = app().wrap(from_fn(move |request, next| {
-            slow_clients::track_request(draining.clone(), request, next)
+            track_request(draining.clone(), request, next)
         }));
         let requests = app
             .into_factory()
@@ -120,14 +125,41 @@ where
                 let stopping = stopping.clone();
                 async move { stopping.notified().await }
             })
-            .on_connect_ext(move |stream, data| track(settings, stream, data))
             .finish(map_config(requests, |()| AppConfig::default()));
-        let explains = listener.explains_refusals;
-        let accept = accept(tls.clone(), settings.head_timeout, explains);
-        limited(connections.clone(), accept.and_then(http))
+        let (tls, explains) = (tls.clone(), listener.explains_refusals);
+        let accept =
+            fn_service(move |socket| accept(socket, tls.clone(), settings.head_timeout, explains));
+        limited(connections.clone(), settings, is_tls, accept.and_then(http))
     })?;
     run(running, builder.run());
     Ok(())
+}
+
+/// A service that serves only connections that get a permit, and closes others before TLS and HTTP.
+fn limited<F: ServiceFactory<TcpStream, Config = (), Response = (), InitError = ()>>(
+    connections: Option<Arc<Connections>>,
+    settings: HttpServerSettings,
+    is_tls: bool,
+    service: F,
+) -> impl ServiceFactory<TcpStream, Config = (), Response = (), Error = F::Error, InitError = ()> {
+    apply_fn_factory(service, move |socket: TcpStream, service: &F::Service| {
+        // Only a socket that has just been closed has no address.
+        let peer = socket.peer_addr().map(|peer| peer.ip());
+        let peer = peer.unwrap_or(Ipv4Addr::UNSPECIFIED.into());
+        let permit = match &connections {
+            Some(connections) => connections.admit(peer),
+            None => Some(Permit::default()),
+        };
+        let serving = permit.map(|permit| (service.call(socket), permit));
+        async move {
+            match serving {
+                Some((serving, permit)) => {
+                    connection::serve(permit, settings, is_tls, serving).await
+                }
+                None => Ok(()),
+            }
+        }
+    })
 }
 
 /// How many connections client networks share. A worker accepts no more than its part of the total, and a connection must
@@ -136,21 +168,12 @@ fn shared(total: usize) -> usize {
     (total - (total / 16).max(1)).max(1)
 }
 
-/// A server whose threads share this many connections.
 fn builder(settings: HttpServerSettings, max_connections: usize) -> ServerBuilder {
     ServerBuilder::default()
         .workers(settings.workers)
         .max_concurrent_connections(max_connections.div_ceil(settings.workers))
         .shutdown_timeout(settings.grace.as_secs())
         .disable_signals()
-}
-
-/// Gives the application what it needs to know of a new connection.
-fn track(settings: HttpServerSettings, stream: &PacedStream<Socket>, data: &mut Extensions) {
-    if let Either::Right(_) = &stream.io {
-        data.insert(OverTls);
-    }
-    slow_clients::watch_connection(settings, Rc::clone(&stream.intake), data);
 }
 
 fn run(running: &Running, server: Server) {
@@ -165,4 +188,59 @@ fn run(running: &Running, server: Server) {
             tracing::error!(%error, "the HTTP server failed");
         }
     });
+}
+
+fn tls_acceptor(mut config: ServerConfig) -> TlsAcceptor {
+    config.alpn_protocols = vec![b"http/1.1".to_vec()];
+    TlsAcceptor::from(Arc::new(config))
+}
+
+/// Prepares an accepted socket for actix-http, with TLS if there is an acceptor for it.
+async fn accept(
+    socket: TcpStream,
+    tls: Option<TlsAcceptor>,
+    handshake_timeout: Duration,
+    explains: bool,
+) -> Result<(PacedStream<Socket>, Protocol, Option<SocketAddr>), DispatchError> {
+    let peer = prepare(&socket);
+    let socket = match tls {
+        None => Either::Left(socket),
+        Some(tls) => {
+            let accepted = timeout(handshake_timeout, tls.accept(socket)).await;
+            Either::Right(Box::new(accepted.map_err(io::Error::from)??))
+        }
+    };
+    let mut stream = PacedStream::new(socket, explains);
+    if let Some(connection) = Connection::current() {
+        connection.await_head();
+        stream.intake = Rc::clone(&connection.intake);
+    }
+    Ok((stream, Protocol::Http1, peer))
+}
+
+/// Sets the options of a client's socket, and returns its address. Both fail if it has just been closed.
+fn prepare(socket: &TcpStream) -> Option<SocketAddr> {
+    // Otherwise the last part of a response may wait for the client's delayed acknowledgement.
+    let _ = socket.set_nodelay(true);
+    socket.peer_addr().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use actix_web::rt::net::TcpStream;
+    use tokio::net::TcpListener;
+
+    use super::prepare;
+
+    #[tokio::test]
+    async fn the_end_of_a_response_does_not_wait_for_acknowledgements() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let client = TcpStream::connect(listener.local_addr().unwrap())
+            .await
+            .unwrap();
+        let (socket, _) = listener.accept().await.unwrap();
+        assert!(!socket.nodelay().unwrap());
+        assert_eq!(prepare(&socket), client.local_addr().ok());
+        assert!(socket.nodelay().unwrap());
+    }
 }

@@ -65,7 +65,6 @@ impl Intake {
         }
     }
 
-    /// Records that `count` bytes of a body were passed on.
     pub(crate) fn pass(&self, count: usize) {
         if let Phase::Body {
             left: Some(left), ..
@@ -147,7 +146,6 @@ impl Intake {
     }
 }
 
-/// The length of a body that has one.
 fn length(request: &ServiceRequest) -> Option<u64> {
     let headers = request.headers();
     if headers.contains_key(TRANSFER_ENCODING) {

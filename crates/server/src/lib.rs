@@ -3,8 +3,8 @@
 //! A binary is one call of [`main`]. It starts a [`Running`]; tests start the same thing inside
 //! their own process, on free ports, and stop it in the same way.
 
-mod accept;
 mod blank_line;
+mod connection;
 mod connections;
 mod http_server;
 mod intake;
@@ -15,12 +15,10 @@ mod process;
 mod refusal;
 mod running;
 mod settings;
-mod slow_clients;
 mod upgrade_offers;
-mod upkeep;
 
-pub use connections::set_aside;
-pub use http_server::{Listener, bind, is_tls, serve};
+pub use connection::{is_tls, set_aside};
+pub use http_server::{Listener, bind, serve};
 pub use metrics_server::serve_metrics;
 pub use open_files::limit_aside;
 pub use process::{Program, command, main};

@@ -11,6 +11,9 @@ use crate::http_server::{bind, serve};
 use crate::running::Running;
 use crate::settings::HttpServerSettings;
 
+/// What the metrics of a response come from.
+type Scraped = (PrometheusHandle, Running, Collector);
+
 /// Serves metrics and health at the internal port, and returns its address.
 ///
 /// # Errors
@@ -27,17 +30,13 @@ pub fn serve_metrics(
     };
     tracing::info!(%address, "serving metrics and health checks");
     let health = Data::new(running.health.clone());
-    let metrics = Data::new(metrics);
-    let scraped = Data::new(running.clone());
     let operating_system = Collector::default();
     operating_system.describe();
-    let operating_system = Data::new(operating_system);
+    let scraped: Data<Scraped> = Data::new((metrics, running.clone(), operating_system));
     serve(running, listener, settings, move || {
         App::new()
             .app_data(Data::<Health>::clone(&health))
-            .app_data(Data::<PrometheusHandle>::clone(&metrics))
-            .app_data(Data::<Running>::clone(&scraped))
-            .app_data(Data::<Collector>::clone(&operating_system))
+            .app_data(Data::<Scraped>::clone(&scraped))
             .route("/healthz", get().to(http_kit::healthz))
             .route("/readyz", get().to(http_kit::readyz))
             .route("/metrics", get().to(render))
@@ -45,11 +44,8 @@ pub fn serve_metrics(
     Ok(address)
 }
 
-async fn render(
-    metrics: Data<PrometheusHandle>,
-    running: Data<Running>,
-    operating_system: Data<Collector>,
-) -> HttpResponse {
+async fn render(scraped: Data<Scraped>) -> HttpResponse {
+    let (metrics, running, operating_system) = &**scraped;
     running.health.record().await;
     running.set_gauges();
     operating_system.collect();

@@ -6,7 +6,7 @@
 //! double, and the next request only when the response to the last one has ended and was taken by the socket.
 //! An offer to upgrade is removed from a head, because no protocol is upgraded to: [`UpgradeOffers`].
 //!
-//! What is written passes through as it is, except for the responses that actix-http sends by itself: [`Refusal`].
+//! What is written passes through as it is, except for the responses that actix-http sends by itself: [`refuse`].
 
 use std::io;
 use std::mem::MaybeUninit;
@@ -15,11 +15,12 @@ use std::rc::Rc;
 use std::task::{Context, Poll, ready};
 
 use actix_web::web::BytesMut;
+use futures_util::future::LocalBoxFuture;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use crate::blank_line::BlankLine;
 use crate::intake::{Intake, Phase};
-use crate::refusal::{Refusal, bare_response, poll_drop};
+use crate::refusal::{bare_response, refuse, replacement};
 use crate::upgrade_offers::UpgradeOffers;
 
 /// The most that is received at once, in bytes.
@@ -30,7 +31,8 @@ const MAX_DISCARDED: usize = 8 * MAX_RECEIVED;
 const MAX_STREAMED: usize = 2 * 1024;
 
 pub(crate) struct PacedStream<T> {
-    pub(crate) io: T,
+    /// `None` once a refusal has it, after which nothing more of what actix-http writes is sent.
+    io: Option<T>,
     pub(crate) intake: Rc<Intake>,
     /// Bytes that were received and not passed on.
     received: BytesMut,
@@ -42,11 +44,10 @@ pub(crate) struct PacedStream<T> {
     parsing: bool,
     /// Whether the client does not read what is sent to it.
     blocked: bool,
-    /// Whether the client has sent anything.
     has_sent: bool,
     /// Whether problems replace the responses that actix-http sends by itself.
     explains: bool,
-    refusal: Option<Refusal>,
+    refusal: Option<LocalBoxFuture<'static, io::Result<()>>>,
 }
 
 impl<T> PacedStream<T> {
@@ -54,7 +55,7 @@ impl<T> PacedStream<T> {
     /// `X-Request-Id`. In any case it is closed without a response if its client has sent nothing.
     pub(crate) fn new(io: T, explains: bool) -> Self {
         Self {
-            io,
+            io: Some(io),
             intake: Rc::default(),
             received: BytesMut::new(),
             blank_line: BlankLine::default(),
@@ -123,7 +124,10 @@ impl<T: AsyncRead + Unpin> PacedStream<T> {
     fn poll_receive(&mut self, context: &mut Context<'_>) -> Poll<io::Result<usize>> {
         let mut bytes = [MaybeUninit::uninit(); MAX_RECEIVED];
         let mut buffer = ReadBuf::uninit(&mut bytes);
-        ready!(Pin::new(&mut self.io).poll_read(context, &mut buffer))?;
+        let Some(io) = &mut self.io else {
+            return Poll::Ready(Ok(0));
+        };
+        ready!(Pin::new(io).poll_read(context, &mut buffer))?;
         self.received.extend_from_slice(buffer.filled());
         self.has_sent |= !buffer.filled().is_empty();
         Poll::Ready(Ok(buffer.filled().len()))
@@ -132,9 +136,9 @@ impl<T: AsyncRead + Unpin> PacedStream<T> {
     /// Receives the rest of what the client sends, up to the end, and drops it. Otherwise the client might get an
     /// error before it reads the response.
     fn poll_discard(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.received = BytesMut::new();
         for _ in 0..MAX_DISCARDED / MAX_RECEIVED {
-            if ready!(poll_drop(&mut self.io, context))? == 0 {
+            self.received = BytesMut::new();
+            if ready!(self.poll_receive(context))? == 0 {
                 return Poll::Ready(Ok(()));
             }
         }
@@ -176,30 +180,35 @@ impl<T: AsyncRead + Unpin> AsyncRead for PacedStream<T> {
     }
 }
 
-impl<T: AsyncRead + AsyncWrite + Unpin> AsyncWrite for PacedStream<T> {
+impl<T: AsyncRead + AsyncWrite + Unpin + 'static> AsyncWrite for PacedStream<T> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
         let mut length = bytes.len();
-        if self.refusal.is_none()
+        if self.io.is_some()
             && let Some((start, status)) = bare_response(bytes)
         {
             // What precedes it is written first.
             if start > 0 {
                 length = start;
-            } else {
-                self.refusal = Refusal::of(status, self.has_sent, self.explains);
+            } else if let Some(response) = replacement(status, self.has_sent, self.explains)
+                && let Some(io) = self.io.take()
+            {
+                self.refusal = Some(Box::pin(refuse(io, response)));
             }
         }
-        let this = &mut *self;
-        if let Some(refusal) = &mut this.refusal {
-            ready!(refusal.poll(&mut this.io, context))?;
-            return Poll::Ready(Ok(length));
+        if let Some(refusal) = &mut self.refusal {
+            let refused = ready!(refusal.as_mut().poll(context));
+            self.refusal = None;
+            refused?;
         }
+        let Some(io) = &mut self.io else {
+            return Poll::Ready(Ok(length));
+        };
         let bytes = bytes.get(..length).unwrap_or_default();
-        let result = Pin::new(&mut self.io).poll_write(context, bytes);
+        let result = Pin::new(io).poll_write(context, bytes);
         if self.blocked && result.is_ready() {
             context.waker().wake_by_ref();
         }
@@ -208,11 +217,17 @@ impl<T: AsyncRead + AsyncWrite + Unpin> AsyncWrite for PacedStream<T> {
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.io).poll_flush(context)
+        match &mut self.io {
+            Some(io) => Pin::new(io).poll_flush(context),
+            None => Poll::Ready(Ok(())),
+        }
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.io).poll_shutdown(context)
+        match &mut self.io {
+            Some(io) => Pin::new(io).poll_shutdown(context),
+            None => Poll::Ready(Ok(())),
+        }
     }
 }
 

@@ -6,17 +6,19 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use app_config::{Reader, Settings};
+use metrics_exporter_prometheus::PrometheusHandle;
 use telemetry::LogSettings;
 use tokio::runtime::Runtime;
 use tokio::signal::unix::{SignalKind, signal};
+use tokio_util::sync::CancellationToken;
 
 use crate::metrics_server::serve_metrics;
 use crate::open_files;
 use crate::running::Running;
 use crate::settings::ProcessSettings;
-use crate::upkeep::{self, run_upkeep};
 
 const HEALTH_CHECK_TIMEOUT: Duration = Duration::from_secs(3);
+const UPKEEP_INTERVAL: Duration = Duration::from_secs(5);
 
 /// The name of a program and its entry point.
 pub type Program = (&'static str, fn() -> ExitCode);
@@ -117,7 +119,7 @@ fn run<S: Settings, R: Future<Output = anyhow::Result<Running>>>(
         running.spawn(run_upkeep(
             metrics.clone(),
             telemetry.dropped_lines(),
-            upkeep::INTERVAL,
+            UPKEEP_INTERVAL,
             running.shutdown(),
         ));
         serve_metrics(&running, process.metrics_address, metrics)?;
@@ -162,6 +164,32 @@ fn ignore_signals() -> std::io::Result<()> {
     Ok(())
 }
 
+async fn run_upkeep(
+    metrics: PrometheusHandle,
+    dropped_lines: impl Fn() -> u64,
+    interval: Duration,
+    shutdown: CancellationToken,
+) {
+    let mut reported = 0;
+    loop {
+        // A histogram keeps every value, in 16 bytes, until it is added to a bucket here or by a scrape.
+        metrics.run_upkeep();
+        let dropped = dropped_lines();
+        metrics::counter!("log_lines_dropped_total").absolute(dropped);
+        if dropped > reported {
+            reported = dropped;
+            tracing::warn!(
+                dropped,
+                "the log is not read fast enough and has lost lines"
+            );
+        }
+        let pause = tokio::time::sleep(interval);
+        if shutdown.run_until_cancelled(pause).await.is_none() {
+            return;
+        }
+    }
+}
+
 /// Waits for the signal to stop, or a panic of a task, and stops the tasks.
 async fn run_until(
     signal: impl Future<Output = ()>,
@@ -200,4 +228,45 @@ fn is_ready() -> anyhow::Result<bool> {
     let mut status = [0; "HTTP/1.1 200".len()];
     stream.read_exact(&mut status)?;
     Ok(status.ends_with(b"200"))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use procfs::process::Process;
+    use tokio::time::{sleep, timeout};
+    use tokio_util::sync::CancellationToken;
+
+    use super::run_upkeep;
+
+    const MIB: u64 = 1024 * 1024;
+
+    fn memory() -> u64 {
+        let status = Process::myself().unwrap().status().unwrap();
+        status.vmrss.unwrap() * 1024
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn a_process_that_is_not_scraped_does_not_keep_the_values_of_histograms() {
+        let metrics = telemetry::metrics_recorder();
+        let (interval, shutdown) = (Duration::from_millis(1), CancellationToken::new());
+        let upkeep = run_upkeep(metrics, || 0, interval, shutdown.clone());
+        tokio::spawn(upkeep);
+        let before = memory();
+        let added_to_buckets = || async {
+            while memory().saturating_sub(before) > 32 * MIB {
+                sleep(Duration::from_millis(10)).await;
+            }
+        };
+        // The values would take 80 MB.
+        for _ in 0..50 {
+            for _ in 0..100_000 {
+                metrics::histogram!("upkeep_seconds").record(0.1);
+            }
+            let limit = Duration::from_secs(10);
+            timeout(limit, added_to_buckets()).await.unwrap();
+        }
+        shutdown.cancel();
+    }
 }

@@ -5,101 +5,42 @@
 //! response of an application looks like them if all of those carry `X-Request-Id`.
 
 use std::io;
-use std::mem::MaybeUninit;
-use std::pin::Pin;
-use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use actix_web::http::StatusCode;
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::time::{Sleep, sleep};
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, copy, sink};
+use tokio::time::timeout;
 
 /// How long the client may still send after the response.
 const MAX_DRAIN_TIME: Duration = Duration::from_secs(1);
 /// How many bytes it may send: more than one head.
-const MAX_DRAINED_BYTES: usize = 1024 * 1024;
+const MAX_DRAINED_BYTES: u64 = 1024 * 1024;
 /// A response without a body that is longer than this is not one of actix-http's.
 const MAX_BARE_LENGTH: usize = 256;
-const DROPPED_AT_ONCE: usize = 8 * 1024;
 
-/// What replaces such a response: the end of the connection.
-pub(crate) enum Refusal {
-    Respond {
-        response: Vec<u8>,
-        written: usize,
-    },
-    /// What the client still sends is read, because a socket that is closed with unread data resets the
-    /// connection, and the client might never see the response.
-    Drain {
-        until: Pin<Box<Sleep>>,
-        read: usize,
-    },
-    Done,
+/// What replaces a response of actix-http, if anything: a problem, if the server `explains`, or nothing.
+pub(crate) fn replacement(status: StatusCode, has_sent: bool, explains: bool) -> Option<Vec<u8>> {
+    if status == StatusCode::REQUEST_TIMEOUT && !has_sent {
+        // The client would take a response for that to its next request.
+        return Some(Vec::new());
+    }
+    http_kit::unreadable_request(status).filter(|_| explains)
 }
 
-impl Refusal {
-    /// What replaces a response of actix-http, if anything: a problem, if the server `explains`.
-    pub(crate) fn of(status: StatusCode, has_sent: bool, explains: bool) -> Option<Self> {
-        if status == StatusCode::REQUEST_TIMEOUT && !has_sent {
-            // The client would take a response for that to its next request.
-            return Some(Self::Done);
-        }
-        let response = http_kit::unreadable_request(status).filter(|_| explains)?;
-        Some(Self::Respond {
-            response,
-            written: 0,
-        })
+/// Ends a connection with a response, if it is not empty. What the client still sends is then read, because a socket that is
+/// closed with unread data resets the connection, and the client might never see the response.
+pub(crate) async fn refuse<T: AsyncRead + AsyncWrite + Unpin>(
+    mut io: T,
+    response: Vec<u8>,
+) -> io::Result<()> {
+    io.write_all(&response).await?;
+    io.shutdown().await?;
+    if !response.is_empty() {
+        let mut rest = io.take(MAX_DRAINED_BYTES);
+        // However that ends, so does the connection.
+        let _ = timeout(MAX_DRAIN_TIME, copy(&mut rest, &mut sink())).await;
     }
-
-    pub(crate) fn poll<T: AsyncRead + AsyncWrite + Unpin>(
-        &mut self,
-        io: &mut T,
-        context: &mut Context<'_>,
-    ) -> Poll<io::Result<()>> {
-        loop {
-            *self = match self {
-                Self::Respond { response, written } => {
-                    while let Some(rest) = response.get(*written..).filter(|rest| !rest.is_empty())
-                    {
-                        match ready!(Pin::new(&mut *io).poll_write(context, rest))? {
-                            0 => return Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
-                            count => *written += count,
-                        }
-                    }
-                    ready!(Pin::new(&mut *io).poll_shutdown(context))?;
-                    Self::Drain {
-                        until: Box::pin(sleep(MAX_DRAIN_TIME)),
-                        read: 0,
-                    }
-                }
-                Self::Drain { until, read } => {
-                    match poll_drop(io, context) {
-                        Poll::Ready(Ok(count @ 1..)) => {
-                            *read += count;
-                            if *read < MAX_DRAINED_BYTES {
-                                continue;
-                            }
-                        }
-                        Poll::Ready(_) => {}
-                        Poll::Pending => ready!(until.as_mut().poll(context)),
-                    }
-                    Self::Done
-                }
-                Self::Done => return Poll::Ready(Ok(())),
-            };
-        }
-    }
-}
-
-/// Receives some bytes and drops them. Returns how many; none at the end.
-pub(crate) fn poll_drop(
-    io: &mut (impl AsyncRead + Unpin),
-    context: &mut Context<'_>,
-) -> Poll<io::Result<usize>> {
-    let mut bytes = [MaybeUninit::uninit(); DROPPED_AT_ONCE];
-    let mut buffer = ReadBuf::uninit(&mut bytes);
-    ready!(Pin::new(io).poll_read(context, &mut buffer))?;
-    Poll::Ready(Ok(buffer.filled().len()))
+    Ok(())
 }
 
 /// Finds a response of actix-http at the end of what it writes: where it begins, and its status.

@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 /// The tasks of a running service or worker, and the way to stop them.
-#[derive(Debug, Clone, Default)]
+#[derive(Clone, Default)]
 pub struct Running {
     /// The address that it listens on, if it serves HTTP.
     pub address: Option<SocketAddr>,
@@ -20,18 +20,15 @@ pub struct Running {
     draining: CancellationToken,
     shutdown: CancellationToken,
     tasks: TaskTracker,
-    gauges: Gauges,
+    /// Functions that set gauges before each response of `/metrics`.
+    gauges: Arc<Mutex<Vec<SetGauges>>>,
 }
-
-/// Functions that set gauges before each response of `/metrics`.
-#[derive(Clone, Default)]
-struct Gauges(Arc<Mutex<Vec<SetGauges>>>);
 
 type SetGauges = Box<dyn Fn() + Send>;
 
-impl std::fmt::Debug for Gauges {
+impl std::fmt::Debug for Running {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Gauges").finish_non_exhaustive()
+        f.debug_struct("Running").finish_non_exhaustive()
     }
 }
 
@@ -64,12 +61,11 @@ impl Running {
 
     /// Adds a function that sets gauges before each response of `/metrics`. It must not block.
     pub fn on_scrape(&self, set: impl Fn() + Send + 'static) {
-        self.gauges.0.lock().push(Box::new(set));
+        self.gauges.lock().push(Box::new(set));
     }
 
-    /// Calls the functions of [`Running::on_scrape`].
     pub(crate) fn set_gauges(&self) {
-        self.gauges.0.lock().iter().for_each(|set| set());
+        self.gauges.lock().iter().for_each(|set| set());
     }
 
     /// Starts a task that ends by itself when [`Running::shutdown`] is cancelled. If it panics, everything stops:

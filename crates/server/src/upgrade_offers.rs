@@ -38,7 +38,6 @@ impl UpgradeOffers {
         start
     }
 
-    /// Records which bytes of the head were passed on.
     pub(crate) fn advance(&mut self, passed: &[u8]) {
         if let Some(last) = passed.last() {
             self.in_line = *last != b'\n';

@@ -1,7 +1,7 @@
 //! Logs, trace context and metrics of every process.
 //!
-//! - [`init`] turns on logging: JSON lines, or coloured text for people. A [`LogWriter`] writes them, and drops
-//!   what its reader does not read in time. It also starts the export of traces.
+//! - [`init`] turns on logging: JSON lines, or coloured text for people. Lines that are not read
+//!   in time are dropped. It also starts the export of traces.
 //! - [`RequestContext`] is the identity of one request. It travels in the headers `X-Request-Id` and
 //!   `traceparent`, in queue messages and in the rows that workers process, so that one search finds
 //!   everything that a request caused. [`RequestContext::current`] returns it.
@@ -17,7 +17,6 @@ mod catalog;
 mod certificate_fault;
 mod context;
 mod json_lines;
-mod log_writer;
 mod logging;
 mod outage;
 mod outgoing;
@@ -27,8 +26,7 @@ pub use catalog::{Label, METRICS, Metric, MetricKind, describe_metrics};
 pub use certificate_fault::{CertificateFault, tls_error};
 pub use context::{RequestContext, SpanKind, TraceContext};
 pub use json_lines::JsonLines;
-pub use log_writer::{LogWriter, print_error};
-pub use logging::{LogFormat, LogSettings, Telemetry, init, metrics_recorder};
+pub use logging::{LogFormat, LogSettings, Telemetry, init, metrics_recorder, print_error};
 pub use outage::Outage;
 pub use outgoing::{CallOutcome, outgoing};
 pub use traces::{

@@ -1,10 +1,13 @@
 use std::backtrace::{Backtrace, BacktraceStatus};
-use std::io::{IsTerminal as _, stdout};
+use std::io::{self, BufWriter, IsTerminal as _, Write, stderr, stdout};
 use std::panic::PanicHookInfo;
-use std::sync::OnceLock;
+use std::sync::{OnceLock, mpsc};
+use std::thread;
+use std::time::Duration;
 
 use anyhow::Context as _;
 use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
+use tracing_appender::non_blocking::{ErrorCounter, NonBlockingBuilder, WorkerGuard};
 use tracing_subscriber::filter::{EnvFilter, FilterExt as _, filter_fn};
 use tracing_subscriber::fmt::MakeWriter;
 use tracing_subscriber::layer::SubscriberExt as _;
@@ -12,8 +15,17 @@ use tracing_subscriber::util::SubscriberInitExt as _;
 use tracing_subscriber::{Layer, Registry};
 
 use crate::json_lines::JsonLines;
-use crate::log_writer::{self, LogWriter};
 use crate::traces::{EXPORT_ONLY, TraceExport, TraceSettings};
+
+/// How many lines may wait until the log is read: a few megabytes. More are dropped.
+const MAX_WAITING_LINES: usize = 8_192;
+/// The pause after each write. The lines of the meantime are written together: a write for each of them would take a tenth
+/// of the gateway's processor time.
+const PAUSE: Duration = Duration::from_millis(5);
+/// Lines up to this length together, in bytes, are written at once.
+const BUFFER_LENGTH: usize = 64 * 1024;
+/// How long the end of a process waits until its last lines are read.
+const MAX_FLUSH_TIME: Duration = Duration::from_millis(1_500);
 
 app_config::settings! {
     /// The filter and format of logs.
@@ -44,20 +56,33 @@ app_config::named_settings! {
     LogFormat, "`json` or `text`", "json";
 }
 
-/// The log and the export of traces of a process. Keep it until the end of the process: what is not written yet is
-/// written when it is dropped.
+/// The log and the export of traces of a process. A thread of its own writes the log, so that no other thread stops when the
+/// log is not read.
+///
+/// Keep it until the end of the process: what is not written yet is written when it is dropped, the log for at most 1.5 s.
 #[derive(Debug)]
+#[must_use = "the log is no longer written once this is dropped"]
 pub struct Telemetry {
-    // Dropped first, because it logs whether it succeeded.
-    _traces: Option<TraceExport>,
-    log: LogWriter,
+    traces: Option<TraceExport>,
+    writer: Option<WorkerGuard>,
+    dropped: ErrorCounter,
 }
 
 impl Telemetry {
     /// Counts the log lines that were dropped since the process started, because the log was not read fast enough.
     pub fn dropped_lines(&self) -> impl Fn() -> u64 + Send + use<> {
-        let dropped = self.log.dropped.clone();
+        let dropped = self.dropped.clone();
         move || u64::try_from(dropped.dropped_lines()).unwrap_or(u64::MAX)
+    }
+}
+
+impl Drop for Telemetry {
+    fn drop(&mut self) {
+        // It logs whether it succeeded.
+        drop(self.traces.take());
+        let writer = self.writer.take();
+        // When the queue is full, the guard says so on standard output, and blocks there.
+        wait_for(MAX_FLUSH_TIME, move || drop(writer));
     }
 }
 
@@ -74,11 +99,19 @@ pub fn init(
     let filter = EnvFilter::try_new(&settings.filter).context("LOG is not a valid filter")?;
     let started = traces.map(|settings| TraceExport::start(process, settings));
     let started = started.transpose().context("traces cannot be exported")?;
-    let traces = started.flatten();
-    let (lines, log) = log_writer::start();
+    let (lines, writer) = NonBlockingBuilder::default()
+        .buffered_lines_limit(MAX_WAITING_LINES)
+        .lossy(true)
+        .thread_name("log-writer")
+        .finish(Paced(BufWriter::with_capacity(BUFFER_LENGTH, stdout())));
+    let telemetry = Telemetry {
+        traces: started.flatten(),
+        writer: Some(writer),
+        dropped: lines.error_counter(),
+    };
     let lines = log_layer(settings.format, lines);
     let is_logged = filter_fn(|metadata| metadata.target() != EXPORT_ONLY);
-    let initialized = match &traces {
+    let initialized = match &telemetry.traces {
         // A filter of its own for each layer costs more than one for all.
         None => tracing_subscriber::registry()
             .with(lines)
@@ -92,10 +125,22 @@ pub fn init(
     initialized.context("logging is already on")?;
     std::panic::set_hook(Box::new(log_panic));
     tracing::info!(process, version = env!("CARGO_PKG_VERSION"), "starting");
-    Ok(Telemetry {
-        _traces: traces,
-        log,
-    })
+    Ok(telemetry)
+}
+
+struct Paced<W>(W);
+
+impl<W: Write> Write for Paced<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.write(bytes)
+    }
+
+    /// The thread of the log flushes when no more lines wait.
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()?;
+        thread::sleep(PAUSE);
+        Ok(())
+    }
 }
 
 fn log_layer(
@@ -127,6 +172,27 @@ fn log_panic(panic: &PanicHookInfo<'_>) {
         backtrace = captured.then(|| tracing::field::display(backtrace)),
         "a thread panicked"
     );
+}
+
+/// Writes a line to standard error, or gives up after 1.5 s if standard error is not read.
+pub fn print_error(line: String) {
+    wait_for(MAX_FLUSH_TIME, move || {
+        // There is nowhere left to report a failure.
+        let _ = writeln!(stderr(), "{line}");
+    });
+}
+
+/// Runs something that may block for ever on a thread of its own, and waits for it.
+fn wait_for(time: Duration, work: impl FnOnce() + Send + 'static) {
+    let (finished, waiting) = mpsc::channel();
+    let run = move || {
+        work();
+        // This fails if it took too long.
+        let _ = finished.send(());
+    };
+    if thread::Builder::new().spawn(run).is_ok() {
+        let _ = waiting.recv_timeout(time);
+    }
 }
 
 /// Upper bounds of histogram buckets, in seconds: from a fast database call to a late retry.

@@ -20,7 +20,6 @@ pub struct Outage {
 
 #[derive(Debug, Default)]
 struct State {
-    /// Since when it fails.
     since: Option<Instant>,
     failures: u64,
     /// Whether this outage was logged.

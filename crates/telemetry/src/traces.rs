@@ -197,7 +197,6 @@ fn is_exported(metadata: &Metadata<'_>) -> bool {
     metadata.is_span() && *metadata.level() <= Level::INFO
 }
 
-/// Whether this process exports traces.
 pub(crate) fn is_exporting() -> bool {
     EXPORTING.load(Ordering::Acquire)
 }

@@ -69,8 +69,8 @@ impl Documents {
     async fn fetch(&self, service: Service) -> Option<OpenApi> {
         let fetched = async {
             let uri = self.upstreams.of(service).uri("/openapi.json", None)?;
-            let response = get(&self.client, uri, REQUEST_TIMEOUT, MAX_LENGTH).await?;
-            anyhow::Ok(serde_json::from_slice(response.body())?)
+            let body = get(&self.client, uri, REQUEST_TIMEOUT, MAX_LENGTH).await?;
+            anyhow::Ok(serde_json::from_slice(&body)?)
         };
         let service = service.name();
         let explain = |error: &anyhow::Error| {
@@ -84,10 +84,7 @@ impl Documents {
     }
 }
 
-/// `GET /openapi.json`.
-///
-/// # Errors
-/// `503` until each service has been reached once.
+/// `GET /openapi.json`: `503` until each service has been reached once.
 pub(crate) async fn openapi_json(documents: Data<Documents>) -> Result<HttpResponse, Problem> {
     let merged = documents.merged().await.ok_or_else(|| {
         let detail = "The services have not been reached yet. Try again soon.";

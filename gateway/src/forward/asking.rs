@@ -8,7 +8,7 @@ use actix_web::web::Data;
 use auth::{ApiKey, ExchangedKey};
 use bytes::Bytes;
 use http::header::{CONTENT_TYPE, RETRY_AFTER};
-use http::{Request, Response, StatusCode, Uri};
+use http::{Request, Response, StatusCode};
 use http_body_util::{BodyExt as _, Full, Limited};
 use http_kit::{Problem, client_network};
 use hyper::body::Incoming;
@@ -45,10 +45,7 @@ pub(super) struct Asking {
 }
 
 impl Asking {
-    /// The token of a key.
-    ///
-    /// # Errors
-    /// `401 invalid-key`, `429` if the network has tried too many that are none, and `503` while it cannot be checked.
+    /// The token of a key; otherwise the problem of a [`Refusal`].
     pub(super) async fn token(&self, key: &ApiKey) -> Result<Arc<KeyToken>, Problem> {
         let entry = self.state.keys.entry(key);
         match entry.current() {
@@ -117,9 +114,6 @@ impl Asking {
     }
 
     /// Waits for the turn of the client's network, as its other requests to the user service do.
-    ///
-    /// # Errors
-    /// `429` if earlier requests of the network take too long, or if it has too many.
     async fn turn(&self) -> Result<Option<Turn>, Problem> {
         let address = self.client.address;
         if !self.state.rate_limits.apply_to(address) {
@@ -154,26 +148,21 @@ async fn ask(key: &ApiKey, asking: &Asking) -> Option<Answer> {
     let body = Bytes::from(serde_json::json!({"key": key.expose()}).to_string());
     let service = asking.state.upstreams.of(Service::User);
     let uri = service.uri(PATH, None).ok()?;
-    for _ in 0..ATTEMPTS {
-        if let Some(response) = send(&uri, &body, asking).await {
-            return read(response).await;
-        }
-    }
-    None
-}
-
-/// The response, if there is one within the time limit.
-async fn send(uri: &Uri, body: &Bytes, asking: &Asking) -> Option<Response<Incoming>> {
-    let request = Request::post(uri).header(CONTENT_TYPE, "application/json");
-    let mut request = request.body(Full::new(body.clone())).ok()?;
-    identify(request.headers_mut(), &asking.client);
-    let sent = timeout(TIME_LIMIT, asking.http_client.request(request));
-    let sent = async { sent.await.ok()?.ok() };
     let outcome = |response: &Option<Response<Incoming>>| match response {
         Some(response) if !response.status().is_server_error() => CallOutcome::Success,
         _ => CallOutcome::Failure,
     };
-    telemetry::outgoing("key-exchange", sent, outcome).await
+    for _ in 0..ATTEMPTS {
+        let request = Request::post(&uri).header(CONTENT_TYPE, "application/json");
+        let mut request = request.body(Full::new(body.clone())).ok()?;
+        identify(request.headers_mut(), &asking.client);
+        let sent = timeout(TIME_LIMIT, asking.http_client.request(request));
+        let sent = async { sent.await.ok()?.ok() };
+        if let Some(response) = telemetry::outgoing("key-exchange", sent, outcome).await {
+            return read(response).await;
+        }
+    }
+    None
 }
 
 async fn read(response: Response<Incoming>) -> Option<Answer> {

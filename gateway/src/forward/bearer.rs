@@ -23,11 +23,8 @@ pub(super) enum Bearer {
 }
 
 impl Forwarding<'_> {
-    /// Checks the token or the key of the request as its route requires.
-    ///
-    /// # Errors
-    /// `401` with the reason, `403` for a key that may not make the request, `429` after too many texts that are none, and
-    /// `503` while no keys are known.
+    /// Checks the token or the key of the request as its route requires: `401` with the reason, `403` for a key that may not make
+    /// the request, `429` after too many texts that are none, and `503` while no keys are known.
     pub(super) async fn bearer(self) -> Result<Bearer, Problem> {
         let takes_keys = || key_route(&self.route.method, self.route.path).is_some();
         let presented = match presented_key(self.request) {
@@ -43,7 +40,7 @@ impl Forwarding<'_> {
             presented => presented.unwrap_or_default(),
         };
         match presented {
-            Some(key) if takes_keys() => return self.exchanged(key).await,
+            Some(key) if takes_keys() => return self.exchanged(key, None).await,
             Some(_) => return Ok(Bearer::Removed),
             None => {}
         }
@@ -55,33 +52,30 @@ impl Forwarding<'_> {
         Ok(Bearer::AsGiven)
     }
 
-    async fn exchanged(self, key: ApiKey) -> Result<Bearer, Problem> {
-        let token = self.asking.token(&key).await?;
-        match Caller::of_token(self.request, token.expose()).await {
-            Err(problem) if problem.status_code() == StatusCode::UNAUTHORIZED => {
-                self.renewed(key, &token).await
+    /// Exchanges a key; once more if its token is refused, or was refused before: the password of its user may be new.
+    async fn exchanged(
+        self,
+        key: ApiKey,
+        mut refused: Option<Arc<KeyToken>>,
+    ) -> Result<Bearer, Problem> {
+        loop {
+            if let Some(refused) = &refused {
+                self.asking.state.keys.entry(&key).forget(refused);
             }
-            checked => checked.map(|_| Bearer::OfKey(key, token)),
-        }
-    }
-
-    /// Exchanges a key once more whose token was refused: the password of its user may be new.
-    async fn renewed(self, key: ApiKey, refused: &Arc<KeyToken>) -> Result<Bearer, Problem> {
-        self.asking.state.keys.entry(&key).forget(refused);
-        let token = self.asking.token(&key).await?;
-        match Caller::of_token(self.request, token.expose()).await {
-            Err(problem) if problem.status_code() == StatusCode::UNAUTHORIZED => {
-                Err(auth::invalid_key())
+            let token = self.asking.token(&key).await?;
+            match Caller::of_token(self.request, token.expose()).await {
+                Err(problem) if problem.status_code() == StatusCode::UNAUTHORIZED => {
+                    if refused.replace(token).is_some() {
+                        return Err(auth::invalid_key());
+                    }
+                }
+                checked => return checked.map(|_| Bearer::OfKey(key, token)),
             }
-            checked => checked.map(|_| Bearer::OfKey(key, token)),
         }
     }
 
     /// The next token of the key, if a service has refused this one: it may know sooner that it was revoked. The service has
     /// then done nothing else.
-    ///
-    /// # Errors
-    /// There is no next one: `401` if the key has ended, too, and `503` while it cannot be checked.
     pub(super) async fn bearer_after<B>(
         self,
         bearer: &Bearer,
@@ -89,7 +83,8 @@ impl Forwarding<'_> {
     ) -> Option<Result<Bearer, Problem>> {
         match bearer {
             Bearer::OfKey(key, token) if response.as_ref().is_ok_and(is_refused) => {
-                Some(self.renewed(key.clone(), token).await)
+                let refused = Some(Arc::clone(token));
+                Some(self.exchanged(key.clone(), refused).await)
             }
             _ => None,
         }

@@ -1,17 +1,17 @@
-//! Sends a request to a service and waits for the head of its response.
+//! Sends a request to a service and waits for the head of its response, and what is said if there is none.
 
 use std::error::Error as _;
 use std::io;
 use std::iter::successors;
 use std::time::Duration;
 
+use actix_web::http::StatusCode;
 use http::{Method, Response};
 use http_kit::Problem;
 use hyper::body::Incoming;
 use hyper_util::client::legacy::{Error, ResponseFuture};
+use telemetry::CertificateFault;
 use tokio::time::{sleep, timeout};
-
-use super::error::{no_response, upstream_timeout};
 
 /// The pause before the one retry of a request that could not reach its service.
 const RETRY_PAUSE: Duration = Duration::from_millis(50);
@@ -21,9 +21,6 @@ const RETRY_PAUSE: Duration = Duration::from_millis(50);
 /// Unless it is a `POST`, a request is sent once more if no connection could be made, because then the service never saw
 /// it. A request that changes nothing is also sent once more if its connection was closed without a response, as a service
 /// does that stops or is killed.
-///
-/// # Errors
-/// `502` or `504` if there is no response within the time limit.
 pub(super) async fn exchange(
     method: &Method,
     send: impl Fn() -> ResponseFuture,
@@ -60,4 +57,53 @@ fn was_closed(error: &Error) -> bool {
     successors(error.source(), |&cause| cause.source())
         .filter_map(|cause| cause.downcast_ref::<hyper::Error>())
         .any(hyper::Error::is_incomplete_message)
+}
+
+pub(super) fn upstream_timeout() -> Problem {
+    count_failure("timeout");
+    let detail = "The service behind the gateway took too long. The request may still take effect.";
+    Problem::new(StatusCode::GATEWAY_TIMEOUT, "upstream-timeout", detail)
+}
+
+/// `502 bad-gateway` for a service that could not be reached or did not respond.
+fn no_response(error: &Error) -> Problem {
+    let connected = !error.is_connect();
+    match CertificateFault::find(error) {
+        Some(fault) => tracing::warn!(%fault, "the certificate of a service was refused"),
+        None => tracing::warn!(?error, connected, "a service did not respond"),
+    }
+    let (kind, detail) = if connected {
+        (
+            "broken",
+            "The service behind the gateway closed the connection. The request may have taken effect.",
+        )
+    } else {
+        (
+            "unreachable",
+            "The service behind the gateway cannot be reached. Nothing was changed; try again soon.",
+        )
+    };
+    count_failure(kind);
+    bad_gateway(detail)
+}
+
+/// `400 malformed-request` for a request that has no address at its service.
+pub(super) fn malformed(error: &http::Error) -> Problem {
+    tracing::warn!(%error, "a request cannot be forwarded");
+    let detail = "The request cannot be passed on to its service.";
+    Problem::new(StatusCode::BAD_REQUEST, "malformed-request", detail)
+}
+
+/// `502 bad-gateway` for a response that none of the services would send.
+pub(super) fn invalid_response() -> Problem {
+    count_failure("broken");
+    bad_gateway("The service behind the gateway sent an invalid response.")
+}
+
+fn bad_gateway(detail: &'static str) -> Problem {
+    Problem::new(StatusCode::BAD_GATEWAY, "bad-gateway", detail)
+}
+
+fn count_failure(kind: &'static str) {
+    metrics::counter!("gateway_upstream_failures_total", "kind" => kind).increment(1);
 }

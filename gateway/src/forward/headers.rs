@@ -35,7 +35,6 @@ static OF_SESSIONS: [ForwardedName; 3] = [
     ForwardedName::new("sec-fetch-site"),
 ];
 
-/// The names of [`FORWARDED`].
 #[cfg(test)]
 pub(crate) fn forwarded_request_headers() -> impl Iterator<Item = &'static str> {
     FORWARDED.iter().map(|name| name.hyper.as_str())
@@ -67,10 +66,6 @@ impl ForwardedName {
 /// libraries on the way could refuse.
 const MAX_TARGET_LENGTH: usize = 16 * 1024;
 
-/// Checks the length of a request's path and query.
-///
-/// # Errors
-/// `414 uri-too-long`.
 pub(super) fn check_length(target: &Uri) -> Result<(), Problem> {
     let length = target.path().len() + target.query().map_or(0, str::len);
     if length <= MAX_TARGET_LENGTH {
@@ -108,10 +103,7 @@ fn is_plain(value: &str) -> bool {
     !matches!(value, "" | "." | "..") && value.bytes().all(unreserved)
 }
 
-/// The method as hyper's type.
-///
-/// # Errors
-/// None in practice: the table holds standard methods.
+/// The method as hyper's type, which the standard methods of the table always have.
 pub(super) fn method(method: &Method) -> Result<http::Method, Problem> {
     let parsed = http::Method::from_bytes(method.as_str().as_bytes());
     parsed.map_err(|error| Problem::internal(&error))

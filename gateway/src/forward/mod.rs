@@ -1,8 +1,5 @@
-//! Forwards requests to the services, and their responses to the callers.
-
 mod asking;
 mod bearer;
-mod error;
 mod exchange;
 mod headers;
 mod request_body;
@@ -32,7 +29,7 @@ use values::{CredentialId, Names as _};
 
 use self::asking::Asking;
 use self::bearer::Bearer;
-use self::exchange::exchange;
+use self::exchange::{exchange, malformed};
 use self::request_body::RequestBody;
 use crate::client_info::ClientInfo;
 use crate::context::AppState;
@@ -47,9 +44,6 @@ use crate::upstream::UpstreamClient;
 const MAX_WAIT: Duration = Duration::from_secs(10);
 
 /// Handles a request of a route: checks rate, token, path and size in this order, then asks the service.
-///
-/// # Errors
-/// `429` if too many requests came. Every other problem is the response.
 pub(crate) async fn forward(
     route: &'static Route,
     request: HttpRequest,
@@ -140,7 +134,7 @@ impl Forwarding<'_> {
         let path = headers::path(self.route, request.match_info());
         let service = state.upstreams.of(self.route.service);
         let uri = service.uri(&path, request.uri().query());
-        let uri = uri.map_err(|error| error::malformed(&error))?;
+        let uri = uri.map_err(|error| malformed(&error))?;
         let mut response = self.exchange(bearer, &uri, body.clone()).await;
         match self.bearer_after(bearer, &response).await {
             Some(Ok(renewed)) => response = self.exchange(&renewed, &uri, body).await,
@@ -181,9 +175,6 @@ impl Forwarding<'_> {
     }
 
     /// Waits until the request may be sent, if the requests of its network have to take turns.
-    ///
-    /// # Errors
-    /// `429 too-many-concurrent-requests` if earlier requests of the network take too long.
     async fn turn(self, body: Option<&RequestBody>) -> Result<Option<Turn>, Problem> {
         let (state, client) = (&self.asking.state, self.asking.client.address);
         let work = self.route.work;
@@ -199,10 +190,7 @@ impl Forwarding<'_> {
     }
 }
 
-/// Waits for a turn, as long as a request may wait.
-///
-/// # Errors
-/// `429 too-many-concurrent-requests` if it did not come by then, or if too many wait for theirs.
+/// Waits for a turn, as long as a request may wait: `429` if it did not come by then, or if too many wait for theirs.
 async fn in_time<T>(turn: impl Future<Output = Result<T, Refused>>) -> Result<T, Problem> {
     match timeout(MAX_WAIT, turn).await {
         Ok(Ok(turn)) => Ok(turn),

@@ -21,9 +21,6 @@ const UNCOUNTED: usize = 16 * 1024;
 
 /// The length of a body that the headers announce: the longest one for a body in chunks, and zero without a body. actix-web
 /// has already refused contradictory headers.
-///
-/// # Errors
-/// `413` if the announced body is too large; `400` for a body with an upgrade.
 pub(super) fn announced(headers: &HeaderMap) -> Result<usize, Problem> {
     let length = match headers.get(CONTENT_LENGTH) {
         _ if headers.contains_key(TRANSFER_ENCODING) => BODY_LIMIT,
@@ -63,11 +60,8 @@ impl RequestBody {
     }
 }
 
-/// Collects the body of a request, if it has one.
-///
-/// # Errors
-/// `413` for a body that is too large, `408` for one that takes too long, `400` for one that is cut off,
-/// `429` or `503` if too many bodies are arriving.
+/// Collects the body of a request, if it has one: `413` for a body that is too large, `408` for one that takes too long, `400`
+/// for one that is cut off, `429` or `503` if too many bodies are arriving.
 pub(super) async fn collect(
     announced: usize,
     payload: Payload,

@@ -1,5 +1,3 @@
-//! Passes a service's response on to the caller.
-
 use std::net::IpAddr;
 use std::time::Duration;
 
@@ -16,7 +14,7 @@ use http_kit::Problem;
 use hyper::body::{Body as _, Incoming};
 use tokio::time::timeout;
 
-use super::error::{invalid_response, upstream_timeout};
+use super::exchange::{invalid_response, upstream_timeout};
 use super::headers::ForwardedName;
 use crate::context::AppState;
 use crate::limits::concurrency::{self, in_parts};
@@ -42,7 +40,6 @@ static FORWARDED: [ForwardedName; 16] = [
     ForwardedName::new("www-authenticate"),
 ];
 
-/// The names of [`FORWARDED`].
 #[cfg(test)]
 pub(crate) fn forwarded_response_headers() -> impl Iterator<Item = &'static str> {
     FORWARDED.iter().map(|name| name.hyper.as_str())
@@ -60,11 +57,8 @@ const UNCOUNTED: u64 = 16 * 1024;
 /// Responses up to this length are read whole before they are sent.
 const WHOLE: u64 = 64 * 1024;
 
-/// Passes a response on to the caller.
-///
-/// # Errors
-/// `502 bad-gateway` for a response that none of the services would send, and `504` for a short one that stalls. If too
-/// many bytes of responses are unread, `429` or `503`, or `502` if the request may have changed something.
+/// Passes a response on to the caller: `502` for a response that none of the services would send, and `504` for a short one that
+/// stalls. If too many bytes of responses are unread, `429` or `503`, or `502` if the request may have changed something.
 pub(super) async fn relay(
     response: Response<Incoming>,
     state: &AppState,
@@ -150,10 +144,7 @@ enum BodyError {
     Stalled,
 }
 
-/// Reads a whole body.
-///
-/// # Errors
-/// `504` if it stalls, `502` if it is cut off.
+/// Reads a whole body: `504` if it stalls, `502` if it is cut off.
 async fn read(body: Incoming, read_timeout: Duration) -> Result<Bytes, Problem> {
     let body = timeout(read_timeout, body.collect())
         .await

@@ -45,7 +45,7 @@ impl Forwarding<'_> {
         let Some(wait) = may_wait(&response) else {
             return Ok(response);
         };
-        server::set_aside(self.request);
+        server::set_aside();
         let asked = Instant::now();
         let until = place.end(wait);
         while may_wait(&response).is_some() && !place.is_over(until) {

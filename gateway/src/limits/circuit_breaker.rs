@@ -13,7 +13,6 @@ use parking_lot::Mutex;
 
 use crate::settings::CircuitSettings;
 
-/// The circuit of one service.
 #[derive(Debug)]
 pub(crate) struct CircuitBreaker {
     service: &'static str,
@@ -21,23 +20,22 @@ pub(crate) struct CircuitBreaker {
     state: Mutex<State>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum State {
-    /// Requests go through. The last `failures` of them had no response.
-    Closed { failures: u32 },
-    /// Requests are refused.
-    Open { until: Instant },
-    /// A trial request is on its way. Others are refused until its outcome is known, or until `until`,
-    /// because its caller may be slow.
-    HalfOpen { until: Instant },
+#[derive(Debug, Default)]
+struct State {
+    /// How many of the last requests had no response, in a row, before the circuit opened.
+    failures: u32,
+    /// Until when requests are refused; `None` while the circuit is closed.
+    until: Option<Instant>,
+    /// A trial request is on its way. Others are refused until its outcome is known, or until `until`, because its caller may
+    /// be slow.
+    on_trial: bool,
 }
 
 impl State {
-    fn wait(self, now: Instant) -> Option<Duration> {
-        match self {
-            Self::Open { until } | Self::HalfOpen { until } if until > now => Some(until - now),
-            _ => None,
-        }
+    fn wait(&self, now: Instant) -> Option<Duration> {
+        self.until
+            .filter(|until| *until > now)
+            .map(|until| until - now)
     }
 }
 
@@ -55,23 +53,17 @@ impl CircuitBreaker {
         Self {
             service,
             settings,
-            state: Mutex::new(State::Closed { failures: 0 }),
+            state: Mutex::default(),
         }
     }
 
     /// Whether a request could go through now. It does not become the trial.
-    ///
-    /// # Errors
-    /// `503 upstream-unavailable` with `Retry-After` while the circuit is open.
     pub(crate) fn check(&self) -> Result<(), Problem> {
         let wait = self.state.lock().wait(Instant::now());
         wait.map_or(Ok(()), |wait| Err(self.refusal(wait)))
     }
 
-    /// Lets a request through.
-    ///
-    /// # Errors
-    /// `503 upstream-unavailable` with `Retry-After` while the circuit is open.
+    /// Lets a request through, or refuses it while the circuit is open.
     pub(crate) fn acquire(&self) -> Result<Permit<'_>, Problem> {
         let acquired = self.acquire_at(Instant::now());
         acquired.map_err(|wait| self.refusal(wait))
@@ -90,14 +82,11 @@ impl CircuitBreaker {
         if let Some(wait) = state.wait(now) {
             return Err(wait);
         }
-        let is_trial = match *state {
-            State::Closed { .. } => false,
-            State::Open { .. } | State::HalfOpen { .. } => {
-                let until = now + self.settings.pause;
-                *state = State::HalfOpen { until };
-                true
-            }
-        };
+        let is_trial = state.until.is_some();
+        if is_trial {
+            state.until = Some(now + self.settings.pause);
+            state.on_trial = true;
+        }
         Ok(Permit {
             circuit: self,
             is_trial,
@@ -110,8 +99,8 @@ impl Permit<'_> {
     pub(crate) fn record_response(mut self) {
         self.is_trial = false;
         let CircuitBreaker { service, state, .. } = self.circuit;
-        let before = std::mem::replace(&mut *state.lock(), State::Closed { failures: 0 });
-        if !matches!(before, State::Closed { .. }) {
+        let before = std::mem::take(&mut *state.lock());
+        if before.until.is_some() {
             metrics::gauge!("gateway_circuit_open", "service" => *service).set(0.0);
             tracing::info!(service, "circuit closed");
         }
@@ -126,22 +115,20 @@ impl Permit<'_> {
         let is_trial = std::mem::take(&mut self.is_trial);
         let (service, settings) = (self.circuit.service, self.circuit.settings);
         let mut state = self.circuit.state.lock();
-        let until = now + settings.pause;
-        match *state {
-            State::Closed { failures } if failures + 1 < settings.failures => {
-                *state = State::Closed {
-                    failures: failures + 1,
-                };
-            }
-            State::Closed { .. } => {
-                *state = State::Open { until };
-                drop(state);
-                metrics::gauge!("gateway_circuit_open", "service" => service).set(1.0);
-                tracing::warn!(service, "circuit opened");
-            }
-            State::HalfOpen { .. } if is_trial => *state = State::Open { until },
+        let until = Some(now + settings.pause);
+        if state.until.is_some() {
             // Requests that were sent before the circuit opened say nothing new.
-            State::HalfOpen { .. } | State::Open { .. } => {}
+            if is_trial && std::mem::take(&mut state.on_trial) {
+                state.until = until;
+            }
+            return;
+        }
+        state.failures += 1;
+        if state.failures >= settings.failures {
+            state.until = until;
+            drop(state);
+            metrics::gauge!("gateway_circuit_open", "service" => service).set(1.0);
+            tracing::warn!(service, "circuit opened");
         }
     }
 }
@@ -150,9 +137,8 @@ impl Drop for Permit<'_> {
     fn drop(&mut self) {
         if self.is_trial {
             let mut state = self.circuit.state.lock();
-            if matches!(*state, State::HalfOpen { .. }) {
-                let until = Instant::now();
-                *state = State::Open { until };
+            if std::mem::take(&mut state.on_trial) {
+                state.until = Some(Instant::now());
             }
         }
     }

@@ -58,9 +58,6 @@ impl ConcurrencyLimits {
 }
 
 /// Takes units for a client, or refuses its request at once: waiting would build an unbounded queue.
-///
-/// # Errors
-/// `429 too-many-concurrent-requests` or `503 overloaded`; see [`refusal`].
 pub(crate) fn acquire(
     shares: &Arc<Shares<IpAddr>>,
     client: IpAddr,
@@ -70,9 +67,6 @@ pub(crate) fn acquire(
 }
 
 /// Takes units for a client's network, which is what has a share, and not its address.
-///
-/// # Errors
-/// The network has its share, or all networks have too much.
 pub(crate) fn try_acquire(
     shares: &Arc<Shares<IpAddr>>,
     client: IpAddr,

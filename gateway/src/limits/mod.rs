@@ -1,5 +1,3 @@
-//! Limits that keep callers and dead services from exhausting the gateway.
-
 pub(crate) mod circuit_breaker;
 pub(crate) mod concurrency;
 pub(crate) mod rate_limit;

@@ -97,9 +97,7 @@ impl RateLimits {
     }
 
     /// Counts a request, by its API key if there is one and it is no try of a password; `None` when there is no limit.
-    ///
-    /// # Errors
-    /// `429 rate-limited` with `Retry-After` when the limit is exceeded, usually after [`REFUSAL_PAUSE`].
+    /// `429 rate-limited` comes usually after [`REFUSAL_PAUSE`].
     pub(crate) async fn count(
         &self,
         rate: RateClass,

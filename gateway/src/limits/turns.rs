@@ -78,13 +78,8 @@ impl Turns {
         Self(Shares::with_waiting(rule, max_waiting))
     }
 
-    /// Waits until a request may be sent to its service.
-    ///
-    /// Requests of a network that wait for the same service with the same [`Work`] are served in the order of
-    /// their arrival. The caller limits for how long they wait.
-    ///
-    /// # Errors
-    /// Too many of them wait.
+    /// Waits until a request may be sent to its service. Requests of a network that wait for the same service with the same
+    /// [`Work`] are served in the order of their arrival. The caller limits for how long they wait.
     pub(crate) async fn wait(
         &self,
         client: IpAddr,

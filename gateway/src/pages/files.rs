@@ -1,5 +1,3 @@
-//! The files of the site.
-
 use std::borrow::Cow;
 
 use anyhow::Context as _;

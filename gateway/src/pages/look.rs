@@ -6,9 +6,8 @@ use std::path::Path;
 
 use anyhow::{Context as _, bail};
 use bytes::Bytes;
-use ring::digest::{Context, SHA256};
+use ring::digest::{Context, Digest, SHA256};
 
-use super::content::version_of;
 use super::files;
 use crate::settings::{HexColor, PagesSettings};
 
@@ -34,9 +33,6 @@ pub(super) struct Look {
 
 impl Look {
     /// Reads the logo, and computes the version.
-    ///
-    /// # Errors
-    /// The logo cannot be read, is too long, or is neither SVG nor PNG.
     pub(super) fn new(settings: &PagesSettings) -> anyhow::Result<Self> {
         let logo = settings.logo.as_deref().map(|path| {
             read_logo(path.as_ref()).with_context(|| {
@@ -93,6 +89,12 @@ impl Look {
             readable(self.color, DARK, WHITE),
         )
     }
+}
+
+/// The first 8 bytes of a hash, in hexadecimal.
+pub(super) fn version_of(hash: &Digest) -> String {
+    let bytes = hash.as_ref().iter().take(8);
+    bytes.map(|byte| format!("{byte:02x}")).collect()
 }
 
 fn read_logo(path: &Path) -> anyhow::Result<(Bytes, &'static str)> {

@@ -11,7 +11,6 @@
 //! The files are in `site/`; `layout.html` is the frame of every page. A release build contains them; a debug build
 //! reads them from there for every response, so that a change is visible at once. A new file takes a restart.
 
-mod content;
 mod files;
 mod look;
 mod modules;
@@ -43,9 +42,6 @@ pub(crate) struct Pages {
 }
 
 /// Every page and asset. Without pages, there is none.
-///
-/// # Errors
-/// The logo cannot be used, a template is invalid, or modules cannot be joined.
 pub(crate) fn load(settings: &PagesSettings) -> anyhow::Result<Pages> {
     if settings.mode == Switch::Off {
         return Ok(Pages::default());

@@ -40,9 +40,6 @@ pub(super) fn is_joined(file: &str) -> bool {
 }
 
 /// A script with the modules that it imports. One that is loaded later has no module that is there before.
-///
-/// # Errors
-/// A module is missing, or its imports and exports are written in a way that this does not know.
 pub(super) fn joined(script: &str) -> anyhow::Result<String> {
     let mut modules = Vec::new();
     add_with_imports(script, &mut modules)?;
@@ -106,7 +103,6 @@ fn may_load(modules: &[String], script: &str) -> anyhow::Result<bool> {
     Ok(false)
 }
 
-/// The scripts that a module loads later.
 fn loaded_later(text: &str) -> impl Iterator<Item = &str> {
     let later = text.split(LOADED_LATER).skip(1);
     later.filter_map(|rest| Some(rest.split_once('"')?.0))

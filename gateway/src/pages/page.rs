@@ -1,23 +1,24 @@
-//! One page or asset, and its responses.
-
 use std::borrow::Cow;
-use std::sync::Arc;
+use std::io::Write as _;
+use std::sync::{Arc, OnceLock};
 
 use actix_web::http::StatusCode;
 use actix_web::http::header::{
-    ACCEPT_LANGUAGE, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_SECURITY_POLICY, ETAG, HeaderMap,
-    IF_NONE_MATCH, REFERRER_POLICY, VARY, X_FRAME_OPTIONS,
+    ACCEPT_LANGUAGE, AcceptEncoding, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_SECURITY_POLICY,
+    ETAG, Encoding, Header as _, HeaderMap, IF_NONE_MATCH, REFERRER_POLICY, VARY, X_FRAME_OPTIONS,
 };
 use actix_web::{HttpRequest, HttpResponse};
 use anyhow::Context as _;
 use bytes::Bytes;
+use flate2::Compression;
+use flate2::write::GzEncoder;
 use minijinja::syntax::SyntaxConfig;
 use minijinja::{AutoEscape, Environment, UndefinedBehavior, Value, context};
+use ring::digest::{SHA256, digest};
 use values::{Language, Names as _};
 
-use super::content::{self, Content};
 use super::files::{self, LAYOUT, STYLES};
-use super::look::Look;
+use super::look::{Look, version_of};
 use super::modules;
 
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; \
@@ -42,7 +43,6 @@ pub(crate) struct Page {
     pub(super) german: Option<Content>,
 }
 
-/// Where the content of a page comes from.
 pub(super) enum Source {
     Template(Cow<'static, str>),
     File(Cow<'static, str>),
@@ -92,7 +92,6 @@ fn render(file: &str, look: &Look, language: Language) -> anyhow::Result<Bytes> 
     Ok(Bytes::from(text))
 }
 
-/// The styles of all pages in one file.
 fn style(look: &Look) -> anyhow::Result<Bytes> {
     let mut text = Vec::new();
     for file in STYLES {
@@ -103,7 +102,6 @@ fn style(look: &Look) -> anyhow::Result<Bytes> {
 }
 
 impl Page {
-    /// A page at a path.
     pub(super) fn new(
         path: String,
         content_type: &'static str,
@@ -184,7 +182,7 @@ impl Page {
             .insert_header((REFERRER_POLICY, "no-referrer"))
             .insert_header((X_FRAME_OPTIONS, "DENY"))
             .insert_header(("cross-origin-opener-policy", "same-origin"));
-        if content::accepts_gzip(request)
+        if accepts_gzip(request)
             && let Some(compressed) = current.compressed()
         {
             response.insert_header((CONTENT_ENCODING, "gzip"));
@@ -193,7 +191,6 @@ impl Page {
         response.body(current.plain.clone())
     }
 
-    /// The version of the assets.
     #[cfg(test)]
     pub(super) fn version(&self) -> &str {
         &self.look.version
@@ -225,4 +222,42 @@ fn has(headers: &HeaderMap, etag: &str) -> bool {
     let tags = headers.get(IF_NONE_MATCH);
     let tags = tags.and_then(|tags| tags.to_str().ok()).unwrap_or_default();
     tags.split(',').any(|tag| tag.trim() == etag)
+}
+
+#[derive(Debug, Clone)]
+pub(super) struct Content {
+    pub(super) plain: Bytes,
+    pub(super) etag: String,
+    /// Made for the first client that accepts it, so that a process starts fast.
+    compressed: OnceLock<Option<Bytes>>,
+}
+
+impl Content {
+    pub(super) fn new(plain: Bytes) -> Self {
+        let version = version_of(&digest(&SHA256, &plain));
+        Self {
+            plain,
+            // Weak, because the compressed form has the same tag.
+            etag: format!("W/\"{version}\""),
+            compressed: OnceLock::new(),
+        }
+    }
+
+    pub(super) fn compressed(&self) -> Option<Bytes> {
+        let compressed = || compress(&self.plain).ok();
+        self.compressed.get_or_init(compressed).clone()
+    }
+}
+
+fn compress(plain: &[u8]) -> std::io::Result<Bytes> {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
+    encoder.write_all(plain)?;
+    encoder.finish().map(Bytes::from)
+}
+
+fn accepts_gzip(request: &HttpRequest) -> bool {
+    let supported = [Encoding::gzip(), Encoding::identity()];
+    let accepted = AcceptEncoding::parse(request).ok();
+    let chosen = accepted.and_then(|accepted| accepted.negotiate(supported.iter()));
+    chosen == Some(Encoding::gzip())
 }

@@ -84,7 +84,6 @@ pub async fn run(settings: PeopleTaskServiceSettings) -> anyhow::Result<Running>
     Ok(running)
 }
 
-/// The rows that are deleted because of their age.
 fn retention_rules() -> Vec<RetentionRule> {
     let own = [
         erasure::RETENTION,
@@ -107,7 +106,7 @@ fn start_context(
     running.spawn(audit_log::retain(database.clone(), retention, shutdown));
     let rules = retention_rules();
     running.spawn(jobs::retain(database.clone(), rules, running.shutdown()));
-    running.spawn(mails::backlog::watch(database.clone(), running.shutdown()));
+    running.spawn(mails::watch_backlog(database.clone(), running.shutdown()));
     let (deliveries, task) = Publisher::new(settings.broker, deliveries::QUEUE, running.shutdown());
     running.spawn(task);
     let of_user = settings.quotas.of_user(settings.mails.per_creator);

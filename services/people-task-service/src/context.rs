@@ -24,14 +24,11 @@ pub(crate) struct Context {
     pub(crate) signer: WebhookSigner,
     /// What recognises repeats of requests.
     pub(crate) repeat_keys: MailKeys,
-    /// The addresses that webhooks may have.
     pub(crate) address_policy: AddressPolicy,
     /// Where callers may shape requests although the address is not public.
     pub(crate) engine_origins: EngineOrigins,
-    /// The keys that seal headers of webhooks.
     pub(crate) header_keys: HeaderKeys,
     pub(crate) resolver: SystemResolver,
-    /// The page on which people see their tasks.
     pub(crate) dashboard_url: Url,
     pub(crate) mailing: Arc<Mailing>,
     /// Who decides tasks whose creators do not say.

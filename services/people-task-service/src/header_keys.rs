@@ -29,12 +29,13 @@ pub(crate) struct SealedHeaders {
 }
 
 /// The keys that seal and open the values of headers.
-#[derive(Clone, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct HeaderKeys(Vec<HeaderKey>);
 
-#[derive(Clone)]
+#[derive(Debug, Clone)]
 struct HeaderKey {
     id: String,
+    /// Its `Debug` names the algorithm only.
     key: Arc<LessSafeKey>,
 }
 
@@ -56,12 +57,6 @@ impl SettingValue for HeaderKeys {
 
     fn parse(text: &str) -> Result<Self, String> {
         parse_list(text.trim(), HeaderKey::parse).map(Self)
-    }
-}
-
-impl std::fmt::Debug for HeaderKeys {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("HeaderKeys(…)")
     }
 }
 

@@ -11,7 +11,6 @@ pub(crate) use crate::settings::MailSettings as Mailing;
 /// The random bytes of a secret, as many as those of other tasks have.
 const SECRET_BYTES: usize = 20;
 
-/// How mails are sent about a task.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct MailPlan {
     pub(crate) language: Language,

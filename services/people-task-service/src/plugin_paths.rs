@@ -59,9 +59,6 @@ pub(crate) fn original_path(request: &HttpRequest) -> String {
 
 /// Middleware, outside of all others, that rewrites plugin paths. A path that does not exist under the
 /// prefix stays as it is, and is refused like any unknown path.
-///
-/// # Errors
-/// Those of the inner service.
 pub(crate) async fn rewrite<B: MessageBody + 'static>(
     mut request: ServiceRequest,
     next: Next<B>,
@@ -85,7 +82,6 @@ fn rewritten(request: &ServiceRequest) -> Option<Uri> {
     Uri::from_parts(parts).ok()
 }
 
-/// Adds the plugin paths to the document.
 pub(crate) fn document(document: &mut OpenApi) {
     for (method, path) in ROUTES {
         let target = document.paths.paths.get(&format!("{TARGET_PREFIX}{path}"));

@@ -68,6 +68,12 @@ states! {
     }
 }
 
+/// Whether not everyone decides a task with these fields who may by default. Its creator is then told a secret that only
+/// opens it.
+pub(crate) fn is_restricted(deciders: Option<Deciders>, self_approval: bool) -> bool {
+    deciders.is_some() || !self_approval
+}
+
 states! {
     /// What a webhook is called for.
     WebhookEvent {

@@ -1,7 +1,5 @@
 //! Signatures of webhook calls, as Standard Webhooks specifies them.
 
-use std::fmt::Write as _;
-
 use auth::{JwkSet, KeyError, SigningKey};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -28,30 +26,30 @@ app_config::settings! {
     }
 }
 
-/// A receiver's signing secret, parsed from its `whsec_…` form.
-#[derive(Clone)]
-pub(crate) struct WebhookSecret {
-    key: Zeroizing<Vec<u8>>,
+/// A receiver's signing secret, in the `whsec_…` form of Standard Webhooks.
+#[derive(Debug, Clone)]
+pub(crate) struct WebhookSecret(Secret);
+
+impl WebhookSecret {
+    /// The `whsec_…` form.
+    pub(crate) fn expose(&self) -> &str {
+        self.0.expose()
+    }
 }
 
 impl FromText for WebhookSecret {
     fn from_text(text: &str) -> Result<Self, Invalid> {
-        let encoded = text.strip_prefix(SECRET_PREFIX);
-        let key = encoded.and_then(|encoded| STANDARD.decode(encoded).ok().map(Zeroizing::new));
-        match key.filter(|key| SECRET_LENGTH.contains(&key.len())) {
-            Some(key) => Ok(Self { key }),
-            None => Err(Invalid::new(
-                "invalid-webhook-secret",
-                "Must be `whsec_` followed by 24 to 64 bytes in base64.",
-            )),
-        }
+        let secret = Secret::new(String::from_text(text)?);
+        let message = "Must be `whsec_` followed by 24 to 64 bytes in base64.";
+        let key = secret_key(text).ok_or(Invalid::new("invalid-webhook-secret", message));
+        key.map(|_| Self(secret))
     }
 }
 
-impl std::fmt::Debug for WebhookSecret {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("WebhookSecret(…)")
-    }
+/// The key of a secret in its `whsec_…` form.
+fn secret_key(text: &str) -> Option<Zeroizing<Vec<u8>>> {
+    let key = STANDARD.decode(text.strip_prefix(SECRET_PREFIX)?).ok()?;
+    Some(Zeroizing::new(key)).filter(|key| SECRET_LENGTH.contains(&key.len()))
 }
 
 /// Signs with the current key, and with the previous one while receivers switch over.
@@ -61,10 +59,6 @@ pub(crate) struct WebhookSigner {
 }
 
 impl WebhookSigner {
-    /// Parses the keys.
-    ///
-    /// # Errors
-    /// A key is not an Ed25519 private key in PEM.
     pub(crate) fn new(settings: &SigningSettings) -> Result<Self, KeyError> {
         let keys = std::iter::once(&settings.key).chain(&settings.previous_key);
         let keys = keys.map(SigningKey::from_pem).collect::<Result<_, _>>()?;
@@ -83,38 +77,28 @@ impl WebhookSigner {
         }
     }
 
-    /// The value of the header `webhook-signature`: a `v1a` for each key and, if the receiver has a secret, a
+    /// The value of the header `webhook-signature`: a `v1a` for each key and, if the receiver has a valid secret, a
     /// `v1`. The signed text is `id.timestamp.body`.
     pub(crate) fn sign(
         &self,
         id: DeliveryId,
         timestamp: i64,
         body: &[u8],
-        secret: Option<&WebhookSecret>,
+        secret: Option<&str>,
     ) -> String {
         let mut signed = format!("{id}.{timestamp}.").into_bytes();
         signed.extend_from_slice(body);
-        let mut signatures = String::new();
-        for key in &self.keys {
-            push(&mut signatures, "v1a", &key.sign(&signed));
-        }
+        let signatures = self.keys.iter().map(|key| key.sign(&signed));
+        let signatures = signatures.map(|signature| format!("v1a,{}", STANDARD.encode(signature)));
+        let mut signatures: Vec<_> = signatures.collect();
         // HMAC accepts a key of any length.
-        let hmac = secret.and_then(|secret| Hmac::<Sha256>::new_from_slice(&secret.key).ok());
-        if let Some(hmac) = hmac {
+        let hmac = |key: Zeroizing<Vec<u8>>| Hmac::<Sha256>::new_from_slice(&key).ok();
+        if let Some(hmac) = secret.and_then(secret_key).and_then(hmac) {
             let code = hmac.chain_update(&signed).finalize();
-            push(&mut signatures, "v1", &code.into_bytes());
+            signatures.push(format!("v1,{}", STANDARD.encode(code.into_bytes())));
         }
-        signatures
+        signatures.join(" ")
     }
-}
-
-/// Appends a signature after a space.
-fn push(signatures: &mut String, version: &str, signature: &[u8]) {
-    if !signatures.is_empty() {
-        signatures.push(' ');
-    }
-    // Writing to a `String` cannot fail.
-    let _ = write!(signatures, "{version},{}", STANDARD.encode(signature));
 }
 
 #[cfg(test)]

@@ -1,18 +1,16 @@
 //! Creates tasks with webhooks, decides them, and waits for the webhooks.
 
-use std::ops::Range;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, ensure};
 use serde_json::{Value, json};
 
-use crate::context::Context;
+use crate::context::{Context, DatabaseState};
 use crate::http::connection::request;
 use crate::http::load::{Call, Pace, send};
 use crate::http::receiver::{Behaviour, Receiver};
 use crate::report::{self, Figures, Spread, per_second};
-use crate::system::database::DatabaseState;
-use crate::system::usage::Usage;
+use crate::usage::Usage;
 
 /// The run fails if webhooks are missing and none arrives for this time. A killed worker's leases end sooner.
 const MAX_SILENCE: Duration = Duration::from_secs(90);
@@ -27,21 +25,15 @@ const WARM_UP: usize = 200;
 pub(crate) struct Tasks {
     pub(crate) ids: Vec<String>,
     webhooks: usize,
-    /// The numbers of the webhooks.
-    pub(crate) seqs: Range<u64>,
-    /// The calls that created the tasks.
     pub(crate) created: Vec<Call>,
-    /// The calls that registered the webhooks.
     pub(crate) registered: Vec<Call>,
 }
 
-/// What decisions took.
 pub(crate) struct Decided {
     /// The calls in the order of the tasks.
     pub(crate) calls: Vec<Call>,
     /// When each webhook arrived, with the moment when its decision was due.
     pub(crate) deliveries: Vec<(Instant, Instant)>,
-    /// Webhooks that arrived more than once.
     pub(crate) repeated: usize,
     pub(crate) before: (Usage, DatabaseState),
     pub(crate) after: (Usage, DatabaseState),
@@ -49,15 +41,12 @@ pub(crate) struct Decided {
 
 /// Creates tasks and registers webhooks with these URLs, as fast as possible.
 pub(crate) async fn prepare(
-    context: &mut Context,
+    context: &Context,
     tasks: usize,
     webhooks: usize,
     url: impl Fn(u64) -> String,
 ) -> anyhow::Result<Tasks> {
-    // No other webhook of this run has these numbers.
-    let seqs = context.next_seq..context.next_seq + u64::try_from(tasks * webhooks)?;
-    context.next_seq = seqs.end;
-    let (gateway, user) = (context.system.gateway, &context.user);
+    let (gateway, user) = (context.gateway, &context.user);
     let token = Some(user.token.as_str());
     let task = json!({
         "title": "Buy a chair",
@@ -73,8 +62,7 @@ pub(crate) async fn prepare(
         anyhow::Ok(id.context("a created task has no id")?.to_owned())
     });
     let ids = ids.collect::<anyhow::Result<Vec<String>>>()?;
-    let requests: Vec<Vec<u8>> = seqs
-        .clone()
+    let requests: Vec<Vec<u8>> = (0..)
         .zip(ids.iter().flat_map(|id| std::iter::repeat_n(id, webhooks)))
         .map(|(seq, id)| {
             let webhook = json!({"taskId": id, "url": url(seq)});
@@ -85,7 +73,6 @@ pub(crate) async fn prepare(
     Ok(Tasks {
         ids,
         webhooks,
-        seqs,
         created,
         registered,
     })
@@ -101,7 +88,7 @@ pub(crate) async fn approve(
         let path = format!("/people-task/tasks/{id}/approve");
         request("PUT", &path, token, None)
     });
-    send(context.system.gateway, &requests.collect::<Vec<_>>(), pace).await
+    send(context.gateway, &requests.collect::<Vec<_>>(), pace).await
 }
 
 /// Approves all tasks, and waits until every webhook has arrived and no more follow.
@@ -111,7 +98,6 @@ pub(crate) async fn decide(
     receiver: &Receiver,
     pace: Pace,
 ) -> anyhow::Result<Decided> {
-    receiver.expect(tasks.seqs.clone());
     let before = measure(context).await?;
     let calls = approve(context, tasks, pace).await?;
     finish(context, tasks, receiver, before, calls).await
@@ -131,7 +117,7 @@ pub(crate) async fn finish(
     let arrivals = receiver.arrivals();
     let due = calls.iter().map(|call| call.due);
     let due = due.flat_map(|due| std::iter::repeat_n(due, tasks.webhooks));
-    let deliveries = tasks.seqs.clone().zip(due);
+    let deliveries = (0..).zip(due);
     let deliveries = deliveries.filter_map(|(seq, due)| Some((due, *arrivals.first.get(&seq)?)));
     Ok(Decided {
         deliveries: deliveries.collect(),
@@ -142,10 +128,9 @@ pub(crate) async fn finish(
     })
 }
 
-/// Reads the use of all processes and the state of the database.
 pub(crate) async fn measure(context: &Context) -> anyhow::Result<(Usage, DatabaseState)> {
-    let state = context.system.database.state().await?;
-    Ok((context.system.usage(), state))
+    let state = context.database_state().await?;
+    Ok((context.usage(), state))
 }
 
 async fn wait_for_arrivals(tasks: &Tasks, receiver: &Receiver) -> anyhow::Result<()> {
@@ -173,8 +158,8 @@ async fn wait_until_settled(context: &Context) -> anyhow::Result<(Usage, Databas
     let end = Instant::now() + SETTLE_LIMIT;
     loop {
         // Before the query, which takes processor time, too.
-        let usage = context.system.usage();
-        let state = context.system.database.state().await?;
+        let usage = context.usage();
+        let state = context.database_state().await?;
         if state.waiting == 0 {
             return Ok((usage, state));
         }
@@ -220,7 +205,6 @@ impl Decided {
         Spread::of(times.map(|(due, arrival)| arrival.saturating_duration_since(*due)))
     }
 
-    /// Adds how many webhooks arrived more than once.
     pub(crate) fn add_repeated(&self, figures: &mut Figures) {
         figures.add("webhooks that arrived twice", self.repeated as f64, "");
     }
@@ -229,7 +213,7 @@ impl Decided {
 /// Removes what earlier scenarios left, starts a new worker, and decides some tasks, so that connections are open and
 /// statements planned.
 pub(crate) async fn start_afresh(context: &mut Context) -> anyhow::Result<()> {
-    context.system.reset().await?;
+    context.reset().await?;
     warm_up(context).await
 }
 

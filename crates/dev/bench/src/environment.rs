@@ -11,7 +11,7 @@ use crate::proxies::{HAPROXY, NGINX};
 
 /// Returns what a reader must know to repeat the run, each with its name.
 pub(crate) async fn describe(context: &Context) -> anyhow::Result<Vec<(String, String)>> {
-    let postgres = context.system.database.version().await?;
+    let postgres = context.query("SHOW server_version").await?;
     let commit = first_line("git", &["rev-parse", "--short=12", "HEAD"]);
     let environment = [
         ("commit", commit),

@@ -22,7 +22,8 @@ mod http {
 mod proxies;
 mod report;
 mod scenarios;
-mod system;
+mod tables;
+mod usage;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -39,7 +40,6 @@ use rig::{outln, paint};
 use crate::context::Context;
 use crate::report::{Figures, Report, plots, table};
 use crate::scenarios::Scenario;
-use crate::system::System;
 
 const INTERRUPT_POLL: Duration = Duration::from_millis(100);
 
@@ -146,13 +146,13 @@ fn measure(workspace: &Workspace, arguments: &Arguments) -> anyhow::Result<Outco
     if arguments.scenarios().contains(&Scenario::Gateway) {
         packages::ensure(&[Need::HaProxy, Need::Nginx], &say)?;
     }
-    let system = System::launch(workspace)?;
+    let mut context = Context::start(workspace, arguments.quick)?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
     let outcome = runtime.block_on(async {
         tokio::select! {
-            outcome = measure_all(arguments, system) => outcome,
+            outcome = measure_all(arguments, &mut context) => outcome,
             error = interrupted() => Err(error),
         }
     });
@@ -170,30 +170,25 @@ async fn interrupted() -> anyhow::Error {
     }
 }
 
-async fn measure_all(arguments: &Arguments, system: System) -> anyhow::Result<Outcome> {
-    let mut context = Context::new(system, arguments.quick)?;
-    let (mut all, mut points, mut failed) = (Vec::new(), Vec::new(), Vec::new());
+async fn measure_all(arguments: &Arguments, context: &mut Context) -> anyhow::Result<Outcome> {
+    let (mut figures, mut failed) = (Figures::default(), Vec::new());
     for scenario in arguments.scenarios() {
         let name = scenario.name();
         say(&format!("{name}: {}", scenario.about()));
-        let mut figures = Figures {
-            scenario: name.clone(),
-            ..Figures::default()
-        };
-        if let Err(error) = scenario.run(&mut context, &mut figures).await {
+        figures.scenario.clone_from(&name);
+        let first = figures.figures.len();
+        if let Err(error) = scenario.run(context, &mut figures).await {
             let failure = format!("{name}: {error:#}");
             say(&failure);
             failed.push(failure);
         }
-        table::print(&figures.figures);
-        all.extend(figures.figures);
-        points.extend(figures.points);
+        table::print(figures.figures.get(first..).unwrap_or_default());
     }
     let report = Report {
         command: arguments.command(),
-        environment: environment::describe(&context).await?,
-        figures: all,
-        points,
+        environment: environment::describe(context).await?,
+        figures: figures.figures,
+        points: figures.points,
     };
     Ok((report, failed))
 }

@@ -45,7 +45,7 @@ pub(crate) struct Proxies {
 impl Proxies {
     /// Starts the origin and all proxies to it, and checks that one of them verifies tokens.
     pub(crate) async fn start(workspace: &Workspace) -> anyhow::Result<Self> {
-        let folder = workspace.local().join("proxies");
+        let folder = workspace.local.join("proxies");
         fs::create_dir_all(&folder)?;
         let address = |port| SocketAddr::from((Ipv4Addr::LOCALHOST, port));
         let [origin, nginx, haproxy, verifying] = ports::free()?.map(address);
@@ -80,7 +80,6 @@ impl Proxies {
         Ok(proxies)
     }
 
-    /// The processes by name.
     pub(crate) fn processes(&self) -> BTreeMap<String, i32> {
         BTreeMap::from([
             (NGINX.to_owned(), self.nginx.0.pid),
@@ -111,14 +110,13 @@ fn start(
     let program = packages::system_program(name)?;
     let log = file.with_file_name(format!("{name}.log"));
     let mut detached = Detached::new(&program, &log);
-    let command = detached.command();
+    let command = &mut detached.command;
     command.args(options).arg(file);
     // One that survives is found by it when the run ends.
     command.env(MARKER, instance::mark(workspace)?);
     detached.spawn().map(EndOnDrop)
 }
 
-/// Where the origin and the proxies to it listen.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Addresses {
     /// nginx with a constant response.

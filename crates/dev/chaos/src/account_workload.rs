@@ -7,7 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use local_stack::random;
-use rig::client::{Call, Client, Person, Response};
+use rig::client::{Call, Person, Response};
 use rig::interrupt;
 use rig::mail_server::MailServer;
 use rig::process::Process;
@@ -16,18 +16,15 @@ use rig::stack_file::Admin;
 use rig::sync::lock;
 use serde_json::{Value, json};
 
+use crate::callers::{OneShotClient, TestUser};
 use crate::history::{CallOutcome, Finding, Violation};
-use crate::one_shot_client::OneShotClient;
 use crate::schedule::CALM;
-use crate::test_user::TestUser;
 
 const INTERVAL: Duration = Duration::from_secs(4);
 const MAX_ACCOUNTS: u32 = 200;
 
-/// Creates accounts and remembers the outcomes.
 pub(crate) struct AccountWorkload<'run> {
     client: &'run OneShotClient<'run>,
-    gateway: &'run str,
     recipients: &'run Recipients,
     pub(crate) admin: TestUser,
     accounts: Mutex<Vec<Account>>,
@@ -54,24 +51,21 @@ pub(crate) struct AccountResults {
     /// Complete deletions whose call had an unknown outcome.
     pub(crate) deleted_unknown: usize,
     pub(crate) codes: Vec<bool>,
-    /// Mails about tasks.
     pub(crate) mails: Vec<bool>,
     pub(crate) findings: Vec<Finding>,
 }
 
 impl<'run> AccountWorkload<'run> {
-    /// Signs the administrator in, with retries.
     pub(crate) fn new(
         client: &'run OneShotClient<'run>,
-        gateway: &'run str,
         admin: &Admin,
         recipients: &'run Recipients,
     ) -> anyhow::Result<Self> {
+        let sign_in = || client.repeating.sign_in(&admin.username, &admin.password);
         Ok(Self {
             client,
-            gateway,
             recipients,
-            admin: TestUser::sign_in(gateway, &admin.username, &admin.password)?,
+            admin: TestUser::new(sign_in)?,
             accounts: Mutex::default(),
             results: Mutex::default(),
         })
@@ -153,40 +147,28 @@ impl<'run> AccountWorkload<'run> {
 
     /// Compares the outcomes with the state of the accounts. Waits until `end` for deletions and codes.
     pub(crate) fn check(&self, end: Instant) -> anyhow::Result<AccountResults> {
-        self.admin.sign_in_again(self.gateway)?;
-        let mut check = Check {
-            workload: self,
-            client: Client::new(self.gateway),
-            end,
-            results: std::mem::take(&mut *lock(&self.results)),
-        };
+        self.admin.sign_in_again(self.client)?;
         for account in lock(&self.accounts).iter() {
             interrupt::check()?;
-            check.results.signed_up += 1;
+            lock(&self.results).signed_up += 1;
             let problems = if account.is_deleted {
-                [check.check_deletion(account)?, None]
+                [self.check_deletion(account, end)?, None]
             } else {
-                [check.check_code(account)?, check.check_mail(account)?]
+                [
+                    self.check_code(account, end)?,
+                    self.check_mail(account, end)?,
+                ]
             };
             let account = format!("of {}", account.person.id);
             let finding = |what| Finding::new(Violation::AccountState, &account, what);
             let findings = problems.into_iter().flatten().map(finding);
-            check.results.findings.extend(findings);
+            lock(&self.results).findings.extend(findings);
         }
-        Ok(check.results)
+        Ok(std::mem::take(&mut *lock(&self.results)))
     }
-}
 
-/// Compares one account after the other with its outcomes. A check returns what is wrong.
-struct Check<'run> {
-    workload: &'run AccountWorkload<'run>,
-    client: Client,
-    end: Instant,
-    results: AccountResults,
-}
-
-impl Check<'_> {
-    fn check_deletion(&mut self, account: &Account) -> anyhow::Result<Option<String>> {
+    /// Returns what is wrong, as the other checks do.
+    fn check_deletion(&self, account: &Account, end: Instant) -> anyhow::Result<Option<String>> {
         let is_confirmed = account.outcome == CallOutcome::Succeeded;
         let user = format!("/users/{}", account.person.id);
         let mut ticket = Some(account.ticket.clone());
@@ -200,24 +182,25 @@ impl Check<'_> {
         }
         if let Some(ticket) = ticket {
             let path = format!("{user}/delete-status/{ticket}");
-            let (token, left) = (self.workload.admin.token(), self.left());
-            let completed = self.client.wait_deleted(&path, &token, left, |_| {});
+            let (token, client) = (self.admin.token(), &self.client.repeating);
+            let completed = client.wait_deleted(&path, &token, left(end), |_| {});
             interrupt::check()?;
             if is_confirmed {
-                self.results.deletions.push(completed.is_ok());
+                lock(&self.results).deletions.push(completed.is_ok());
             }
             if let Err(error) = completed {
                 return Ok(Some(format!("was to be deleted, and {error:#}")));
             }
         }
-        self.results.deleted_unknown += usize::from(!is_confirmed);
+        lock(&self.results).deleted_unknown += usize::from(!is_confirmed);
         self.find_remains(account)
     }
 
     /// Describes what a deleted user can still do or has left behind.
     fn find_remains(&self, account: &Account) -> anyhow::Result<Option<String>> {
+        let client = &self.client.repeating;
         let token = Call::new("GET", "/user").token(&account.person.token);
-        let token = self.client.call(&token)?.status;
+        let token = client.call(&token)?.status;
         if token != 401 {
             return Ok(Some(format!("is deleted, and the token yields {token}")));
         }
@@ -229,14 +212,14 @@ impl Check<'_> {
             }
         }
         let person = &account.person;
-        let sign_in = self.client.try_sign_in(&person.email, &person.password)?;
+        let sign_in = client.try_sign_in(&person.email, &person.password)?;
         let sign_in = sign_in.status;
         Ok((sign_in != 401).then(|| format!("is deleted, and signing in yields {sign_in}")))
     }
 
-    fn check_code(&mut self, account: &Account) -> anyhow::Result<Option<String>> {
-        let person = &account.person;
-        let sign_in = self.client.try_sign_in(&person.email, &person.password)?;
+    fn check_code(&self, account: &Account, end: Instant) -> anyhow::Result<Option<String>> {
+        let (client, person) = (&self.client.repeating, &account.person);
+        let sign_in = client.try_sign_in(&person.email, &person.password)?;
         let sign_in = sign_in.status;
         if sign_in != 200 {
             let what = format!("signed up with 200, and signing in yields {sign_in}");
@@ -245,37 +228,38 @@ impl Check<'_> {
         if account.outcome != CallOutcome::Succeeded {
             return Ok(None);
         }
-        let addresses = &self.workload.recipients.addresses;
-        let arrived = self.wait_until(|| lock(addresses).contains(&person.email))?;
-        self.results.codes.push(arrived);
+        let addresses = &self.recipients.addresses;
+        let arrived = wait_until(end, || lock(addresses).contains(&person.email))?;
+        lock(&self.results).codes.push(arrived);
         Ok((!arrived).then(|| "requested a code with 200 that never arrived".to_owned()))
     }
 
     /// The approver must have been asked, because the task is not decided.
-    fn check_mail(&mut self, account: &Account) -> anyhow::Result<Option<String>> {
+    fn check_mail(&self, account: &Account, end: Instant) -> anyhow::Result<Option<String>> {
         if account.task.is_none() {
             return Ok(None);
         }
-        let mails = &self.workload.recipients.mails;
-        let arrived = self.wait_until(|| mails.has_mail_for(&account.person.email))?;
-        self.results.mails.push(arrived);
+        let mails = &self.recipients.mails;
+        let arrived = wait_until(end, || mails.has_mail_for(&account.person.email))?;
+        lock(&self.results).mails.push(arrived);
         Ok((!arrived).then(|| "created a task with 200 about which no mail arrived".to_owned()))
     }
 
     fn call_as_admin(&self, method: &'static str, path: &str) -> anyhow::Result<Response> {
-        let token = self.workload.admin.token();
-        self.client.call(&Call::new(method, path).token(&token))
+        let token = self.admin.token();
+        let call = Call::new(method, path).token(&token);
+        self.client.repeating.call(&call)
     }
+}
 
-    fn left(&self) -> Duration {
-        self.end.saturating_duration_since(Instant::now())
-    }
+fn left(end: Instant) -> Duration {
+    end.saturating_duration_since(Instant::now())
+}
 
-    /// Waits until something is so; `false` if it is not by the end.
-    fn wait_until(&self, is_so: impl Fn() -> bool) -> anyhow::Result<bool> {
-        let found = interrupt::wait_until(self.left(), || is_so().then_some(()))?;
-        Ok(found.is_some())
-    }
+/// Whether something is so before the end.
+fn wait_until(end: Instant, is_so: impl Fn() -> bool) -> anyhow::Result<bool> {
+    let found = interrupt::wait_until(left(end), || is_so().then_some(()))?;
+    Ok(found.is_some())
 }
 
 /// An unexpected response is an error.

@@ -11,11 +11,9 @@ use crate::history::{
 /// Tolerance for the difference between the clocks of two processes.
 const CLOCK_TOLERANCE: Duration = Duration::from_millis(50);
 
-/// The figures and findings of a run.
 #[derive(Debug, Default)]
 pub(crate) struct CheckResult {
     pub(crate) tasks: usize,
-    /// Decisions that succeeded.
     pub(crate) succeeded: usize,
     pub(crate) unknown: usize,
     /// Decisions with an unknown outcome that took effect.
@@ -41,7 +39,6 @@ pub(crate) struct CheckResult {
     pub(crate) findings: Vec<Finding>,
 }
 
-/// The times that divide a run.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Times {
     /// No fault affects decisions before this.
@@ -263,7 +260,6 @@ impl<'run> Checker<'run> {
         }
     }
 
-    /// Checks every request of a webhook.
     fn check_contents(
         &mut self,
         task: &Task,

@@ -33,7 +33,6 @@ impl Databases {
         }
     }
 
-    /// The superuser's URL on the primary.
     pub(crate) fn admin_url(&self) -> anyhow::Result<String> {
         with_database(&self.primary()?.admin_url(), DATABASE)
     }
@@ -112,7 +111,6 @@ const UNSETTLED: Duration = Duration::from_secs(30);
 /// A response may be under way when the standby ends.
 const RESPONSE_TIME: Duration = Duration::from_millis(500);
 
-/// The promotions and stops of standbys.
 #[derive(Default)]
 pub(crate) struct Failovers {
     /// When each primary that was to be replaced was killed.
@@ -123,23 +121,19 @@ pub(crate) struct Failovers {
 
 /// A promotion that is complete.
 pub(crate) struct Promotion {
-    /// When the primary was killed.
     pub(crate) killed: Instant,
     /// The time until the standby was told to become the primary.
     pub(crate) unnoticed: Duration,
-    /// When the standby was the primary.
     pub(crate) promoted: Instant,
     /// When the killed server was its standby.
     pub(crate) followed: Instant,
 }
 
-/// A time in which the standby was stopped.
 pub(crate) struct StandbyStop {
     pub(crate) stopped: Instant,
     pub(crate) started: Instant,
 }
 
-/// What callers noticed of promotions and stops.
 #[derive(Debug, Default)]
 pub(crate) struct FailoverResults {
     /// A row of the report for each promotion and stop.
@@ -220,7 +214,6 @@ impl StandbyStop {
     }
 }
 
-/// Describes when the first decision after this moment succeeded.
 fn describe_first(
     decisions: &[&Decision],
     after: Instant,

@@ -6,6 +6,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
+use local_stack::process::Identity;
 use local_stack::{Stop, bootstrap};
 use nix::sys::signal::Signal;
 use rig::process::Process;
@@ -15,17 +16,6 @@ use rig::{interrupt, outln};
 use crate::receiver::Receiver;
 use crate::schedule::{self, FaultKind, InjectedFault, Parts, Target};
 use crate::system::System;
-
-/// How often each program is hit, relative to the others. Programs that make and deliver decisions have
-/// the highest weights.
-const WEIGHTS: [(&str, usize); 6] = [
-    ("people-task-service", 4),
-    ("webhook-worker", 4),
-    ("gateway", 2),
-    ("user-service", 1),
-    ("deletion-worker", 1),
-    ("notification-worker", 1),
-];
 
 pub(crate) struct FaultInjector<'run> {
     system: &'run System,
@@ -44,9 +34,12 @@ impl<'run> FaultInjector<'run> {
         seed: u64,
         duration: Duration,
     ) -> anyhow::Result<Self> {
-        let weight = |process: &Process| {
-            let known = WEIGHTS.iter().find(|(name, _)| *name == process.program);
-            known.map_or(0, |(_, weight)| *weight)
+        // How often each is hit, relative to the others: most often those that make and deliver decisions.
+        let weight = |process: &Process| match process.program {
+            "people-task-service" | "webhook-worker" => 4,
+            "gateway" => 2,
+            "demo-engine" => 0,
+            _ => 1,
         };
         let servers = system.rig.servers()?;
         let processes = system.rig.processes.iter().enumerate();
@@ -158,9 +151,9 @@ impl<'run> FaultInjector<'run> {
         self.announce(fault, "");
         let all = || self.system.rig.processes.iter();
         let _locks: Vec<_> = all().map(|process| lock(&process.fault_lock)).collect();
-        // All at the same time; the second loop waits until each one is gone.
-        all().for_each(Process::kill_now);
-        all().try_for_each(Process::kill)?;
+        // All at the same time; then it waits until each one is gone.
+        let killed: Vec<_> = all().filter_map(Process::kill_now).collect();
+        killed.iter().try_for_each(Identity::kill)?;
         if !sleep(fault) {
             return Ok(());
         }

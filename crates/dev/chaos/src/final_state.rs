@@ -11,8 +11,8 @@ use rig::receiver::key_of;
 use rig::sync::{join, lock};
 use serde_json::Value;
 
+use crate::callers::TestUser;
 use crate::history::{CallOutcome, Decision, History, Hook, Task};
-use crate::test_user::TestUser;
 
 /// Between two reads of unsettled tasks.
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
@@ -30,7 +30,6 @@ pub(crate) struct FinalState {
     pub(crate) refusals: HashMap<String, usize>,
 }
 
-/// Final states by task id.
 pub(crate) type FinalStates = HashMap<String, FinalState>;
 
 impl FinalState {
@@ -103,13 +102,13 @@ fn refusals(delivery: &Value) -> Option<(String, usize)> {
 
 /// Reads through the gateway until every task is settled, but not after `end`.
 pub(crate) fn wait_settled(
-    gateway: &str,
+    client: &Client,
     user: &TestUser,
     history: &History,
     tasks: &[Task],
     end: Instant,
 ) -> anyhow::Result<FinalStates> {
-    let mut states = load(gateway, user, tasks.iter())?;
+    let mut states = load(client, user, tasks.iter())?;
     loop {
         let is_open = |states: &FinalStates, task: &Task| {
             let state = states.get(&task.id);
@@ -122,7 +121,7 @@ pub(crate) fn wait_settled(
             thread::sleep(GRACE);
             let undecided =
                 |task: &&Task| !states.get(&task.id).is_some_and(FinalState::is_decided);
-            states.extend(load(gateway, user, tasks.iter().filter(undecided))?);
+            states.extend(load(client, user, tasks.iter().filter(undecided))?);
             if !tasks.iter().any(|task| is_open(&states, task)) {
                 return Ok(states);
             }
@@ -130,24 +129,23 @@ pub(crate) fn wait_settled(
             return Ok(states);
         } else {
             thread::sleep(POLL_INTERVAL);
-            states.extend(load(gateway, user, open.into_iter())?);
+            states.extend(load(client, user, open.into_iter())?);
         }
     }
 }
 
 fn load<'task>(
-    gateway: &str,
+    client: &Client,
     user: &TestUser,
     tasks: impl Iterator<Item = &'task Task> + Send,
 ) -> anyhow::Result<FinalStates> {
     let tasks = Mutex::new(tasks);
     let next = || lock(&tasks).next();
     let read = || {
-        let client = Client::new(gateway);
         let mut states = FinalStates::new();
         while let Some(task) = next() {
             interrupt::check()?;
-            let state = FinalState::load(&client, user, &task.id)?;
+            let state = FinalState::load(client, user, &task.id)?;
             states.insert(task.id.clone(), state);
         }
         anyhow::Ok(states)

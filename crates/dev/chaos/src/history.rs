@@ -52,7 +52,6 @@ pub(crate) struct Hook {
 /// A decision that a caller tried to make.
 #[derive(Debug, Clone)]
 pub(crate) struct Decision {
-    /// The requested status of the task.
     pub(crate) requested: &'static str,
     pub(crate) outcome: CallOutcome,
     /// When the caller received the response.
@@ -80,7 +79,6 @@ pub(crate) struct Creation {
     pub(crate) secret: String,
 }
 
-/// How a receiver responded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Outcome {
     /// Not at all, or not yet.
@@ -93,13 +91,11 @@ pub(crate) enum Outcome {
 
 #[derive(Debug, Clone)]
 pub(crate) struct Arrival {
-    /// The `webhook-id` header.
     pub(crate) webhook_id: String,
     /// The `id` in the body.
     pub(crate) task: String,
     /// The `status` in the body.
     pub(crate) status: String,
-    /// What is wrong with its signatures.
     pub(crate) signature_error: Option<&'static str>,
     pub(crate) at: Instant,
     /// The same moment on the clock of `decisionBy`.
@@ -114,7 +110,6 @@ pub(crate) type Arrivals = HashMap<String, Vec<Arrival>>;
 
 #[derive(Debug, Default)]
 pub(crate) struct History {
-    /// The number of the next task.
     pub(crate) next_task: AtomicU64,
     pub(crate) tasks: Mutex<Vec<Task>>,
     /// The outcomes of creations that did not succeed.

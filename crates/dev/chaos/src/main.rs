@@ -10,13 +10,12 @@
 //! the requests that receivers receive, and by what the public API says at the end.
 
 mod account_workload;
+mod callers;
 mod checker;
-mod creations;
 mod databases;
 mod fault_injector;
 mod final_state;
 mod history;
-mod one_shot_client;
 mod receiver;
 mod report;
 mod rng;
@@ -26,7 +25,6 @@ mod settings;
 mod signature;
 mod system;
 mod task_workload;
-mod test_user;
 mod upgrade;
 
 use std::{path::PathBuf, process::ExitCode, time::Duration};

@@ -38,14 +38,12 @@ pub(crate) fn behaviours() -> impl Iterator<Item = Behaviour> {
     counts.flat_map(|(behaviour, count)| repeat_n(behaviour, count))
 }
 
-/// A receiver on its own port.
 pub(crate) struct Receiver {
     pub(crate) name: String,
     pub(crate) handler: Arc<Handler>,
     receiver: receiver::Receiver,
 }
 
-/// What a receiver and its connections share.
 pub(crate) struct Handler {
     pub(crate) behaviour: Behaviour,
     seed: u64,
@@ -171,9 +169,5 @@ fn failure(which: usize, key: &str) -> (Outcome, Reply) {
 }
 
 fn reply(status: &'static str, head: String) -> Reply {
-    Reply::Send {
-        status,
-        head,
-        body: "ok",
-    }
+    Reply::Send(status, head, "ok")
 }

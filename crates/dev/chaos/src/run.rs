@@ -1,6 +1,5 @@
 //! One run: starts the system, applies load and faults, waits for recovery, and checks the outcome.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -11,18 +10,16 @@ use rig::sync::{join, lock};
 use rig::workspace::Workspace;
 
 use crate::account_workload::{AccountWorkload, Recipients};
+use crate::callers::{OneShotClient, TestUser};
 use crate::checker::{self, Times};
 use crate::databases::FailoverResults;
 use crate::fault_injector::FaultInjector;
-use crate::history::{Finding, History, Task, Violation};
-use crate::one_shot_client::OneShotClient;
-use crate::receiver::{self, Receiver};
+use crate::history::{Finding, Task, Violation};
+use crate::receiver;
 use crate::report::Report;
-use crate::signature::Keys;
 use crate::system::System;
-use crate::task_workload::{self, LoadProfile, TaskWorkload};
-use crate::test_user::TestUser;
-use crate::{Arguments, creations, final_state, schedule, settings};
+use crate::task_workload::{self, Load, LoadProfile, TaskWorkload};
+use crate::{Arguments, final_state, schedule, settings};
 
 const SUPERVISION_INTERVAL: Duration = Duration::from_millis(250);
 /// The first fault does not affect deliveries of decisions that were made this long before it.
@@ -34,7 +31,6 @@ pub(crate) fn run(
     arguments: &Arguments,
     seed: u64,
 ) -> anyhow::Result<Report> {
-    let history = Arc::new(History::default());
     let recipients = Recipients::open()?;
     let system = System::start(workspace, arguments, &recipients)?;
     let changed = settings::changed(arguments.duration).into_iter();
@@ -42,18 +38,17 @@ pub(crate) fn run(
         .map(|(name, value)| format!("{name}={value:.30}"))
         .collect();
     say(&changed.join(" "));
-    let keys = Keys::default();
-    keys.load(&system.rig.gateway)?;
-    let open = |(number, behaviour)| Receiver::open(number, behaviour, seed, &keys, &history);
-    let receivers = (1..).zip(receiver::behaviours()).map(open);
-    let run = Run {
-        arguments,
+    let profile = LoadProfile {
         seed,
+        rate: task_workload::limit_rate(arguments.rate, arguments.duration),
+        with_due: true,
+    };
+    let client = OneShotClient::new(&system.gateways, Some(&system.databases.failovers));
+    let run = Run {
+        duration: arguments.duration,
         system: &system,
-        gateway: &system.rig.gateway,
-        receivers: receivers.collect::<anyhow::Result<_>>()?,
         recipients: &recipients,
-        history: &history,
+        load: Load::open(profile, client, receiver::behaviours())?,
     };
     let finished = AtomicBool::new(false);
     thread::scope(|scope| {
@@ -73,34 +68,23 @@ fn supervise(system: &System, finished: &AtomicBool) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// A run on a system that is ready.
 struct Run<'run> {
-    arguments: &'run Arguments,
-    seed: u64,
+    duration: Duration,
     system: &'run System,
-    gateway: &'run str,
-    receivers: Vec<Receiver>,
     recipients: &'run Recipients,
-    history: &'run History,
+    load: Load<'run>,
 }
 
 impl Run<'_> {
     fn execute(&self) -> anyhow::Result<Report> {
-        let duration = self.arguments.duration;
-        let profile = LoadProfile {
-            seed: self.seed,
-            rate: task_workload::limit_rate(self.arguments.rate, duration),
-            with_due: true,
-        };
-        let (system, gateway) = (self.system, self.gateway);
-        let client = OneShotClient::new(&system.gateways, Some(&system.databases.failovers));
-        let tasks = TaskWorkload::new(profile, &client, gateway, &self.receivers, self.history)?;
-        let faults = FaultInjector::plan(system, &self.receivers, self.seed, duration)?;
+        let (system, load, duration) = (self.system, &self.load, self.duration);
+        let tasks = TaskWorkload::new(load)?;
+        let faults = FaultInjector::plan(system, &load.receivers, load.profile.seed, duration)?;
         let admin = &system.rig.admin;
-        let accounts = AccountWorkload::new(&client, gateway, admin, self.recipients)?;
+        let accounts = AccountWorkload::new(&load.client, admin, self.recipients)?;
         say(&format!(
             "{} tasks per second and {} faults for {} s",
-            profile.rate,
+            load.profile.rate,
             faults.faults.len(),
             duration.as_secs()
         ));
@@ -110,7 +94,7 @@ impl Run<'_> {
             }
             scope.spawn(|| accounts.run(faults.begin, duration));
             interrupt::sleep_until(faults.begin + schedule::CALM);
-            client.set_calm(false);
+            load.client.set_calm(false);
             let healed = faults.inject_all().map(|()| Instant::now());
             interrupt::sleep_until(faults.begin + duration);
             tasks.stop();
@@ -130,10 +114,11 @@ impl Run<'_> {
         healed: Instant,
     ) -> anyhow::Result<Report> {
         let (creator, approver) = (&workload.creator, &workload.approver);
-        let tasks = lock(&self.history.tasks).clone();
-        creator.sign_in_again(self.gateway)?;
+        let tasks = lock(&self.load.history.tasks).clone();
+        creator.sign_in_again(&self.load.client)?;
         let end = healed + settings::RECOVERY_LIMIT + settings::LONGEST_PAUSE;
-        let states = final_state::wait_settled(self.gateway, creator, self.history, &tasks, end)?;
+        let (client, history) = (&self.load.client.repeating, &self.load.history);
+        let states = final_state::wait_settled(client, creator, history, &tasks, end)?;
         let admin = &accounts.admin;
         // Some deletions start only now. A lost delivery has used up the time until `end`.
         let mut accounts = accounts.check(end.max(Instant::now() + settings::RECOVERY_LIMIT))?;
@@ -141,11 +126,11 @@ impl Run<'_> {
             calm_until: faults.begin + schedule::CALM - CALM_MARGIN,
             healed,
         };
-        let arrivals = lock(&self.history.arrivals).clone();
+        let arrivals = lock(&self.load.history.arrivals).clone();
         let mut result = checker::check(&tasks, &states, &arrivals, times);
         let mut failovers = self.check_failovers(&tasks, &[creator, approver, admin]);
         let findings = &mut result.findings;
-        findings.extend(creations::check(self.history, self.gateway, creator)?);
+        findings.extend(workload.check_creations()?);
         findings.append(&mut accounts.findings);
         findings.append(&mut failovers.findings);
         findings.extend(Finding::of_run(Violation::Panic, self.system.rig.panics()?));
@@ -154,7 +139,7 @@ impl Run<'_> {
             faults: faults.counts(),
             slow_stops: faults.slow_stops.load(Ordering::Relaxed),
             unexpected_exits: self.system.rig.unexpected_exits.load(Ordering::Relaxed),
-            uncreated: lock(&self.history.uncreated).len(),
+            uncreated: lock(&self.load.history.uncreated).len(),
             accounts,
             failovers,
         })

@@ -159,79 +159,70 @@ impl Parts {
 /// before it hits one again. Two minutes are enough to hit all targets.
 pub(crate) fn plan_faults(seed: u64, duration: Duration, parts: &Parts) -> Vec<InjectedFault> {
     let mut scheduler = Scheduler {
+        parts,
         rng: rng::for_subject(seed, "faults"),
         duration,
+        // The longest fault first: later it may not fit into a short run.
+        waiting: vec![FaultKind::StopBroker],
         decks: HashMap::new(),
         busy: Vec::new(),
         next_outage: Duration::ZERO,
-        is_first_round: true,
     };
     let mut faults = Vec::new();
-    let mut waiting = Vec::new();
     let mut now = CALM;
     if parts.standby {
-        faults.extend(scheduler.plan(FaultKind::PromoteStandby, now, parts));
+        faults.extend(scheduler.plan(FaultKind::PromoteStandby, now));
         now += UNDISTURBED;
     }
     while now + SHORTEST_GAP < duration {
-        if let Some(fault) = scheduler.next_fault(&mut waiting, now, parts) {
-            faults.push(fault);
-        }
+        faults.extend(scheduler.next_fault(now));
         now += scheduler.rng.random_range(SHORTEST_GAP..=LONGEST_GAP);
     }
     faults
 }
 
-struct Scheduler {
+struct Scheduler<'run> {
+    parts: &'run Parts,
     rng: StdRng,
     duration: Duration,
+    /// The rest of the round, and of those before it.
+    waiting: Vec<FaultKind>,
     /// The remaining targets of each kind.
     decks: HashMap<FaultKind, Vec<usize>>,
     /// Until when each target is spared.
     busy: Vec<(Target, Duration)>,
     /// The broker is not stopped before.
     next_outage: Duration,
-    is_first_round: bool,
 }
 
-impl Scheduler {
+impl Scheduler<'_> {
     /// Returns the first fault of the round that is possible now. If none is, the next round is appended to
     /// the rest of this one.
-    fn next_fault(
-        &mut self,
-        waiting: &mut Vec<FaultKind>,
-        now: Duration,
-        parts: &Parts,
-    ) -> Option<InjectedFault> {
+    fn next_fault(&mut self, now: Duration) -> Option<InjectedFault> {
         self.busy.retain(|(_, until)| *until > now);
         for _ in 0..2 {
-            for index in 0..waiting.len() {
-                let fault = self.plan(*waiting.get(index)?, now, parts);
+            for index in 0..self.waiting.len() {
+                let fault = self.plan(*self.waiting.get(index)?, now);
                 if fault.is_some() {
-                    waiting.remove(index);
+                    self.waiting.remove(index);
                     return fault;
                 }
             }
-            let first = std::mem::take(&mut self.is_first_round);
             let mut next: Vec<_> = round().collect();
-            next.extend((parts.brokers > 1).then_some(FaultKind::CutOffBroker));
-            if parts.standby {
+            next.extend((self.parts.brokers > 1).then_some(FaultKind::CutOffBroker));
+            if self.parts.standby {
                 next.extend([FaultKind::PromoteStandby, FaultKind::StopStandby]);
             }
             next.shuffle(&mut self.rng);
-            if first {
-                // The longest fault first: later it may not fit into a short run.
-                next.sort_by_key(|kind| *kind != FaultKind::StopBroker);
-            }
             // Faults that are still waiting are not added again.
-            next.retain(|kind| !waiting.contains(kind));
-            waiting.append(&mut next);
+            next.retain(|kind| !self.waiting.contains(kind));
+            self.waiting.append(&mut next);
         }
         None
     }
 
     /// Returns `None` if no target of this kind is free or too little time is left.
-    fn plan(&mut self, kind: FaultKind, now: Duration, parts: &Parts) -> Option<InjectedFault> {
+    fn plan(&mut self, kind: FaultKind, now: Duration) -> Option<InjectedFault> {
         let (_, _, mut millis, recovery) = kind.facts();
         if kind == FaultKind::StopBroker && self.duration >= LONG_RUN {
             millis = (60_000, 60_000);
@@ -241,7 +232,7 @@ impl Scheduler {
         if from > left {
             return None;
         }
-        let index = self.choose_target(kind, now, parts)?;
+        let index = self.choose_target(kind, now)?;
         let duration = self.rng.random_range(from..=to).min(left);
         let until = now + duration + Duration::from_secs(recovery);
         if kind == FaultKind::StopBroker {
@@ -257,12 +248,11 @@ impl Scheduler {
         })
     }
 
-    /// Chooses a free target of this kind.
-    fn choose_target(&mut self, kind: FaultKind, now: Duration, parts: &Parts) -> Option<usize> {
+    fn choose_target(&mut self, kind: FaultKind, now: Duration) -> Option<usize> {
         let is_first = !self.decks.contains_key(&kind);
         let deck = self.decks.entry(kind).or_default();
         if deck.is_empty() {
-            deck.extend(parts.indices(kind));
+            deck.extend(self.parts.indices(kind));
             if is_first {
                 deck.dedup();
             }

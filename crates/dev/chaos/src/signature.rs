@@ -27,8 +27,7 @@ pub(crate) struct Keys(Arc<Mutex<Vec<Vec<u8>>>>);
 
 impl Keys {
     /// Loads the published keys, and again while a key is rotated, as receivers do.
-    pub(crate) fn load(&self, gateway: &str) -> anyhow::Result<()> {
-        let client = Client::new(gateway);
+    pub(crate) fn load(&self, client: &Client) -> anyhow::Result<()> {
         let call = Call::new("GET", "/.well-known/webhook-keys.json");
         let body = client.call(&call)?.expect(200)?.body;
         let all = body.get("keys").and_then(Value::as_array);

@@ -82,7 +82,7 @@ fn target_of(program: &str, variable: &str) -> Option<&'static str> {
 /// Postgres.
 fn open_proxies(processes: &mut [Process], servers: &Servers) -> anyhow::Result<Vec<TcpProxy>> {
     let mut nodes: Vec<u16> = servers.broker().map(RabbitMq::amqp_port).collect();
-    let standby = servers.postgres_standby.as_ref().map(Postgres::port);
+    let standby = servers.postgres_standby.as_ref().map(|server| server.port);
     let mut proxies = Vec::new();
     for process in processes {
         for (variable, url) in process.variables.clone() {
@@ -129,7 +129,6 @@ fn with_ports(url: &str, port: u16, ports: &[u16]) -> String {
     format!("{url}{separator}target_session_attrs=read-write")
 }
 
-/// The port that a URL names.
 pub(crate) fn port_of(url: &str) -> Option<u16> {
     Url::parse(url).ok()?.port()
 }

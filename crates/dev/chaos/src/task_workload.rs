@@ -1,26 +1,36 @@
-//! Callers that create tasks, register webhooks and make decisions, without retries.
+//! Callers that create tasks, register webhooks and make decisions, without retries. Only a creation is repeated while its
+//! outcome is unknown, with the same `Idempotency-Key`. Whatever was killed meanwhile, there must be one task for a key, and
+//! the answer must stay the same.
 
-use std::sync::Mutex;
+use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use chrono::{DateTime, SubsecRound as _, Utc};
 use rand::{RngExt as _, rngs::StdRng, seq::IndexedRandom as _};
-use rig::{client::Call, interrupt, sync::lock};
+use rig::client::{Call, Client};
+use rig::interrupt;
+use rig::sync::lock;
 use serde_json::{Value, json};
 
-use crate::history::{CallOutcome, Decision, History, Hook, Task};
-use crate::one_shot_client::OneShotClient;
+use crate::callers::{OneShotClient, TestUser};
+use crate::history::{CallOutcome, Creation, Decision, Finding, History, Hook, Task, Violation};
 use crate::receiver::{Behaviour, Receiver};
-use crate::signature::secret_of;
-use crate::test_user::TestUser;
-use crate::{creations, rng};
+use crate::rng;
+use crate::signature::{Keys, secret_of};
 
+const PATH: &str = "/people-task/tasks";
 /// Concurrent callers. While all of them wait for responses, the load is lower than requested.
 pub(crate) const CALLERS: usize = 64;
 /// The maximum number of tasks in a run, because all of them are kept in memory.
 const MAX_TASKS: u64 = 50_000;
+const CREATION_LIMIT: Duration = Duration::from_secs(30);
+const CREATION_PAUSE: Duration = Duration::from_millis(300);
+/// How many creations are repeated at the end.
+const REPEATED: usize = 200;
+const PAGE: usize = 500;
 const MAX_DECISION_DELAY: Duration = Duration::from_secs(2);
 /// The percentage of tasks that two callers decide at the same time.
 const RACE_PERCENT: u32 = 10;
@@ -29,17 +39,23 @@ const DUE_PERCENT: u32 = 15;
 const MIN_DUE: Duration = Duration::from_secs(2);
 const MAX_DUE: Duration = Duration::from_secs(12);
 
-/// The state that all callers share.
 pub(crate) struct TaskWorkload<'run> {
-    profile: LoadProfile,
+    load: &'run Load<'run>,
     /// When the next task starts.
     next: Mutex<Instant>,
     stopped: AtomicBool,
-    client: &'run OneShotClient<'run>,
     pub(crate) creator: TestUser,
     pub(crate) approver: TestUser,
-    receivers: &'run [Receiver],
-    history: &'run History,
+}
+
+/// The client of the callers, the receivers of their webhooks, and what both record.
+pub(crate) struct Load<'run> {
+    pub(crate) profile: LoadProfile,
+    pub(crate) client: OneShotClient<'run>,
+    /// Receivers verify webhooks by them.
+    pub(crate) keys: Keys,
+    pub(crate) receivers: Vec<Receiver>,
+    pub(crate) history: Arc<History>,
 }
 
 #[derive(Clone, Copy)]
@@ -59,24 +75,36 @@ pub(crate) fn limit_rate(requested: u32, duration: Duration) -> u32 {
         .clamp(1, requested.max(1))
 }
 
-impl<'run> TaskWorkload<'run> {
-    /// Signs the users up, with retries.
-    pub(crate) fn new(
+impl<'run> Load<'run> {
+    pub(crate) fn open(
         profile: LoadProfile,
-        client: &'run OneShotClient<'run>,
-        gateway: &str,
-        receivers: &'run [Receiver],
-        history: &'run History,
+        client: OneShotClient<'run>,
+        behaviours: impl IntoIterator<Item = Behaviour>,
     ) -> anyhow::Result<Self> {
+        let (keys, history) = (Keys::default(), Arc::default());
+        keys.load(&client.repeating)?;
+        let seed = profile.seed;
+        let open = |(number, behaviour)| Receiver::open(number, behaviour, seed, &keys, &history);
+        let receivers = (1..).zip(behaviours).map(open);
         Ok(Self {
+            receivers: receivers.collect::<anyhow::Result<_>>()?,
             profile,
+            client,
+            keys,
+            history,
+        })
+    }
+}
+
+impl<'run> TaskWorkload<'run> {
+    pub(crate) fn new(load: &'run Load<'run>) -> anyhow::Result<Self> {
+        let sign_up = |name| TestUser::new(|| load.client.repeating.sign_up_new(name));
+        Ok(Self {
+            load,
             next: Mutex::new(Instant::now()),
             stopped: AtomicBool::new(false),
-            client,
-            creator: TestUser::sign_up(gateway, "creator")?,
-            approver: TestUser::sign_up(gateway, "approver")?,
-            receivers,
-            history,
+            creator: sign_up("creator")?,
+            approver: sign_up("approver")?,
         })
     }
 
@@ -88,10 +116,9 @@ impl<'run> TaskWorkload<'run> {
         interrupt::came() || self.stopped.load(Ordering::Relaxed)
     }
 
-    /// Runs one caller until the load ends.
     pub(crate) fn run_caller(&self) {
         while self.await_start() {
-            self.run_task(self.history.next_task.fetch_add(1, Ordering::Relaxed));
+            self.run_task(self.load.history.next_task.fetch_add(1, Ordering::Relaxed));
         }
     }
 
@@ -104,13 +131,13 @@ impl<'run> TaskWorkload<'run> {
         if !self.has_ended() {
             thread::sleep(start - now);
         }
-        *next = start + Duration::from_secs(1) / self.profile.rate;
+        *next = start + Duration::from_secs(1) / self.load.profile.rate;
         !self.has_ended()
     }
 
     fn run_task(&self, number: u64) {
-        let mut rng = rng::for_subject(self.profile.seed, &format!("task {number}"));
-        let is_due = rng.random_ratio(DUE_PERCENT, 100) && self.profile.with_due;
+        let mut rng = rng::for_subject(self.load.profile.seed, &format!("task {number}"));
+        let is_due = rng.random_ratio(DUE_PERCENT, 100) && self.load.profile.with_due;
         let due = is_due.then(|| {
             // `decisionBy` has whole seconds.
             let due = Utc::now() + rng.random_range(MIN_DUE..=MAX_DUE);
@@ -122,11 +149,10 @@ impl<'run> TaskWorkload<'run> {
             "approver": self.approver.email,
             "decisionBy": due.map(|due| due.to_rfc3339()),
         }));
-        let key = format!("{}-{number}", self.profile.seed);
-        let created = creations::create(self.client, &self.creator, key, request);
-        let (id, creation) = match created {
+        let key = format!("{}-{number}", self.load.profile.seed);
+        let (id, creation) = match self.create(key, request) {
             Ok(created) => created,
-            Err(outcome) => return lock(&self.history.uncreated).push(outcome),
+            Err(outcome) => return lock(&self.load.history.uncreated).push(outcome),
         };
         let hooks = (0..rng.random_range(1..=3))
             .map(|index| self.register(&id, format!("{number}-{index}"), due, &mut rng))
@@ -137,13 +163,43 @@ impl<'run> TaskWorkload<'run> {
             thread::sleep(rng.random_range(Duration::ZERO..=MAX_DECISION_DELAY));
             self.decide(&id, &creation.secret, &mut rng)
         };
-        lock(&self.history.tasks).push(Task {
+        lock(&self.load.history.tasks).push(Task {
             id,
             creation,
             due,
             hooks,
             decisions,
         });
+    }
+
+    /// Creates a task. Returns its id, or the last outcome.
+    fn create(&self, key: String, request: Value) -> Result<(String, Creation), CallOutcome> {
+        let end = Instant::now() + CREATION_LIMIT;
+        let in_use = CallOutcome::Unexpected("409 idempotency-key-in-use".to_owned());
+        loop {
+            let call = creation_call(&key, &request);
+            let (outcome, body) = self.creator.call(&self.load.client, call);
+            let is_unknown = outcome == CallOutcome::Unknown || outcome == in_use;
+            if is_unknown && Instant::now() <= end {
+                thread::sleep(CREATION_PAUSE);
+                continue;
+            }
+            let field = |name: &str| body.get(name).and_then(Value::as_str).map(str::to_owned);
+            return match (outcome, field("id"), field("approverSecret")) {
+                (CallOutcome::Succeeded, Some(id), Some(secret)) => {
+                    let creation = Creation {
+                        key,
+                        request,
+                        secret,
+                    };
+                    Ok((id, creation))
+                }
+                (CallOutcome::Succeeded, ..) => Err(CallOutcome::Unexpected(
+                    "200 without id and secret".to_owned(),
+                )),
+                (other, ..) => Err(other),
+            };
+        }
     }
 
     fn register(
@@ -153,19 +209,19 @@ impl<'run> TaskWorkload<'run> {
         due: Option<DateTime<Utc>>,
         rng: &mut StdRng,
     ) -> Hook {
-        let receiver = self.receivers.choose(rng);
+        let receiver = self.load.receivers.choose(rng);
         let url = receiver.map_or_else(String::new, |receiver| receiver.url(&key));
         let body = json!({
             "taskId": task,
             "url": url,
-            "secret": secret_of(self.profile.seed, &key),
+            "secret": secret_of(self.load.profile.seed, &key),
             "events": due.map(|_| ["due"]),
         });
         let call = Call::new("POST", "/people-task/webhooks").body(without_null(body));
         let gone = receiver.is_some_and(|receiver| receiver.handler.is_gone(&key));
         Hook {
             key,
-            outcome: self.creator.call(self.client, call).0,
+            outcome: self.creator.call(&self.load.client, call).0,
             fast: receiver.is_some_and(|one| one.handler.behaviour == Behaviour::Fast),
             gone,
         }
@@ -177,7 +233,7 @@ impl<'run> TaskWorkload<'run> {
             verbs.reverse();
         }
         let [first, second] = verbs.map(|(verb, requested)| {
-            let path = format!("/people-task/tasks/{task}/{verb}");
+            let path = format!("{PATH}/{task}/{verb}");
             let (path, user) = match rng.random_range(0..3) {
                 0 => (format!("{path}?secret={secret}"), None),
                 1 => (path, Some(&self.approver)),
@@ -187,8 +243,8 @@ impl<'run> TaskWorkload<'run> {
         });
         let decide = |(call, user, requested): (Call<'_>, Option<&TestUser>, &'static str)| {
             let (outcome, body) = match user {
-                Some(user) => user.call(self.client, call),
-                None => self.client.call(&call),
+                Some(user) => user.call(&self.load.client, call),
+                None => self.load.client.call(&call),
             };
             let reported = body.get("status").and_then(Value::as_str);
             let outcome = match outcome {
@@ -213,6 +269,41 @@ impl<'run> TaskWorkload<'run> {
             decisions
         })
     }
+
+    /// Looks for unexpected answers to creations, repeats creations, and looks for tasks that were created twice. Every
+    /// task has a title of its own.
+    pub(crate) fn check_creations(&self) -> anyhow::Result<Vec<Finding>> {
+        let client = &self.load.client.repeating;
+        let token = self.creator.token();
+        let uncreated = lock(&self.load.history.uncreated);
+        let unexpected = uncreated.iter().filter_map(CallOutcome::unexpected);
+        let unexpected = unexpected.map(|response| format!("creating a task: {response}"));
+        let findings = Finding::of_run(Violation::UnexpectedResponse, unexpected);
+        let mut findings: Vec<_> = findings.collect();
+        for task in lock(&self.load.history.tasks).iter().rev().take(REPEATED) {
+            let creation = &task.creation;
+            let again = creation_call(&creation.key, &creation.request).token(&token);
+            let answer = client.call(&again)?.expect(200)?;
+            let secret = answer.text("/approverSecret")?;
+            if answer.text("/id")? != task.id || secret != creation.secret {
+                let what = "was created again by a repeat of its request";
+                findings.push(Finding::new(Violation::Lost, &task.id, what));
+            }
+        }
+        for (title, count) in count_titles(client, &token)? {
+            if count > 1 {
+                let what = format!("{title:?} was created {count} times");
+                findings.push(Finding::new(Violation::Phantom, "-", what));
+            }
+        }
+        Ok(findings)
+    }
+}
+
+/// The call that creates a task, or that asks for the answer again.
+fn creation_call(key: &str, request: &Value) -> Call<'static> {
+    let call = Call::new("POST", PATH).body(request.clone());
+    call.header("Idempotency-Key", key.to_owned())
 }
 
 fn without_null(mut body: Value) -> Value {
@@ -220,6 +311,25 @@ fn without_null(mut body: Value) -> Value {
         members.retain(|_, value| !value.is_null());
     }
     body
+}
+
+fn count_titles(client: &Client, token: &str) -> anyhow::Result<HashMap<String, usize>> {
+    let mut titles = HashMap::new();
+    for offset in (0..).step_by(PAGE) {
+        let path = format!("{PATH}?role=creator&sort=created:1&limit={PAGE}&offset={offset}");
+        let list = client.get(&path, token)?.body;
+        let tasks = list.as_array().map(Vec::as_slice).unwrap_or_default();
+        for task in tasks {
+            let title = task.get("title").and_then(Value::as_str);
+            *titles
+                .entry(title.unwrap_or_default().to_owned())
+                .or_default() += 1;
+        }
+        if tasks.is_empty() {
+            break;
+        }
+    }
+    Ok(titles)
 }
 
 #[cfg(test)]

@@ -19,7 +19,8 @@ const MAX_BODY: usize = 256 * 1024;
 pub struct Server {
     /// The server's tasks.
     pub running: Running,
-    address: SocketAddr,
+    /// The address that the engine listens on.
+    pub address: SocketAddr,
     engine: Arc<Engine>,
 }
 
@@ -29,8 +30,12 @@ pub async fn run(settings: Settings) -> anyhow::Result<Server> {
     let mut running = Running::new();
     running.address = Some(address);
 
-    let engine = Engine::new(settings.control, settings.token, running.shutdown());
-    let engine = Arc::new(engine);
+    let engine = Arc::new(Engine {
+        control: settings.control.into(),
+        token: settings.token,
+        stopping: running.shutdown(),
+        ..Engine::default()
+    });
     let shared = http::Data::from(Arc::clone(&engine));
     let health = http::Data::new(running.health.clone());
     server::serve(&running, listener, settings.http, move || {
@@ -81,11 +86,6 @@ async fn not_found(request: HttpRequest) -> HttpResponse {
 }
 
 impl Server {
-    /// Returns the address that the engine listens on.
-    pub fn address(&self) -> SocketAddr {
-        self.address
-    }
-
     /// Returns the base URL, without a slash at the end.
     pub fn url(&self) -> String {
         format!("http://{}", self.address)

@@ -18,30 +18,17 @@ const MAX_COUNTED_URLS: usize = 10_000;
 
 #[derive(Default)]
 pub(crate) struct Engine {
-    control: Mutex<Control>,
+    pub(crate) control: Mutex<Control>,
     pub(crate) journal: Journal,
     pub(crate) users: Mutex<Users>,
     /// How often each URL with `failFirst` has failed.
-    failed_first: Mutex<HashMap<String, u32>>,
+    pub(crate) failed_first: Mutex<HashMap<String, u32>>,
     /// The bearer token that erasure calls must carry, if one is configured.
     pub(crate) token: Option<Secret>,
-    stopping: CancellationToken,
+    pub(crate) stopping: CancellationToken,
 }
 
 impl Engine {
-    pub(crate) fn new(
-        control: Control,
-        token: Option<Secret>,
-        stopping: CancellationToken,
-    ) -> Self {
-        Self {
-            control: Mutex::new(control),
-            token,
-            stopping,
-            ..Self::default()
-        }
-    }
-
     pub(crate) fn control(&self) -> Control {
         self.control.lock().clone()
     }

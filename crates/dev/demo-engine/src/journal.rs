@@ -91,7 +91,6 @@ struct Items {
     bytes: usize,
 }
 
-/// The received calls, limited in number and size.
 #[derive(Default)]
 pub(crate) struct Journal {
     items: Mutex<Items>,
@@ -122,7 +121,6 @@ impl Journal {
     }
 }
 
-/// Selects received calls.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(crate) struct Filter {

@@ -20,7 +20,6 @@ pub(crate) enum Step {
     Tokens,
 }
 
-/// The amount of data of a user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Counts {
@@ -150,7 +149,6 @@ impl Users {
             .or_insert_with(|| User::new(id))
     }
 
-    /// Resets the count of failures of all calls and users.
     pub(crate) fn reset_failures(&mut self) {
         for user in self.by_id.values_mut() {
             user.failures.clear();

@@ -82,7 +82,7 @@ impl<'workspace> Composed<'workspace> {
     }
 
     fn target(&self) -> anyhow::Result<Target> {
-        let path = self.workspace.root().join("deploy/secrets/admin_password");
+        let path = self.workspace.root.join("deploy/secrets/admin_password");
         let password =
             fs::read_to_string(&path).with_context(|| format!("reading {}", path.display()))?;
         Ok(Target {
@@ -100,7 +100,7 @@ impl<'workspace> Composed<'workspace> {
     fn make_secrets(&self) -> anyhow::Result<()> {
         let status = Command::new("sh")
             .arg("deploy/make-secrets")
-            .current_dir(self.workspace.root())
+            .current_dir(&self.workspace.root)
             .status()
             .context("running deploy/make-secrets")?;
         ensure!(status.success(), "deploy/make-secrets failed");
@@ -140,7 +140,7 @@ impl<'workspace> Composed<'workspace> {
             .args(arguments)
             .env("GATEWAY_PORT", self.gateway_port.to_string())
             .env("DEMO_ENGINE_PORT", self.engine_port.to_string())
-            .current_dir(self.workspace.root())
+            .current_dir(&self.workspace.root)
             .stdin(Stdio::null())
             .status()
             .with_context(|| format!("running {program}"))?;

@@ -56,7 +56,6 @@ pub(crate) struct Arguments {
     engine: Option<String>,
 }
 
-/// The URLs and credentials of a system.
 pub(crate) struct Target {
     pub(crate) gateway: String,
     /// The demo engine's URL for this program.

@@ -30,7 +30,7 @@ pub(crate) fn run(arguments: &[String]) -> anyhow::Result<ExitCode> {
     let mut command = runner(&workspace, arguments)?;
 
     // A killed run leaves its servers.
-    let folder = workspace.local().join("test-servers");
+    let folder = workspace.local.join("test-servers");
     Servers::discard(&folder)?;
     let status = run_on_servers(&folder, &mut command);
     if let Err(error) = Servers::discard(&folder) {

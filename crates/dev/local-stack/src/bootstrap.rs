@@ -93,7 +93,6 @@ pub fn execute(url: &str, script: &str) -> Result<()> {
     execute_with(url, script, &[])
 }
 
-/// Runs a script that reads these environment variables.
 fn execute_with(url: &str, script: &str, variables: &[(&str, &str)]) -> Result<()> {
     let mut attempt = 1;
     loop {

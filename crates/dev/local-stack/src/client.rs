@@ -33,6 +33,20 @@ fn printed(name: &str, command: &mut Command) -> Result<String> {
     Ok(String::from_utf8_lossy(&text).trim().to_owned())
 }
 
+/// Returns a dump of the database in the custom format.
+pub fn dump(url: &str) -> Result<Vec<u8>> {
+    let mut pg_dump = command("pg_dump", url)?;
+    pg_dump.arg("--format=custom").stdout(Stdio::piped());
+    run("pg_dump", &mut pg_dump, b"")
+}
+
+/// Restores a dump into the database of `url`, with more options of `pg_restore`, such as `--clean`.
+pub fn restore(url: &str, dump: &[u8], options: &[&str]) -> Result<()> {
+    let mut pg_restore = command("pg_restore", url)?;
+    pg_restore.arg("--exit-on-error").args(options);
+    run("pg_restore", pg_restore.stdout(Stdio::null()), dump).map(drop)
+}
+
 /// Returns a client program that connects to the database of `url`.
 pub(crate) fn command(name: &str, url: &str) -> Result<Command> {
     let (mut command, url) = program(name, url)?;
@@ -95,7 +109,6 @@ pub(crate) fn parse(url: &str) -> Result<Url> {
     Ok(url)
 }
 
-/// Returns `url` with other credentials.
 pub(crate) fn with_credentials(url: &Url, user: &str, password: Option<&str>) -> Result<String> {
     let mut url = url.clone();
     url.set_username(user)

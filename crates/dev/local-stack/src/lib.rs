@@ -2,8 +2,8 @@
 //!
 //! [`Servers::start`] runs both in one folder, on free loopback ports, with random passwords. Starting them
 //! again in the same folder keeps data, ports and passwords. [`packages`] installs missing Debian packages.
-//! [`bootstrap`] prepares a database with the project's roles and schemas. [`backup`] dumps and restores one.
-//! A standby follows the primary, and can be promoted.
+//! [`bootstrap`] prepares a database with the project's roles and schemas, [`client`] dumps and restores it. A standby follows the
+//! primary, and can be promoted.
 //!
 //! Invariants:
 //! - Every process started here is known by a pid file, and only processes that were started here are
@@ -14,7 +14,6 @@
 //! Deliberately absent: database and broker client libraries. This crate must build on a machine that does
 //! not have them yet.
 
-pub mod backup;
 pub mod bootstrap;
 pub mod client;
 pub mod description;

@@ -18,7 +18,6 @@ use crate::{Stop, private};
 #[derive(Debug)]
 pub(crate) struct PidFile {
     path: PathBuf,
-    /// The log of the process.
     log: PathBuf,
 }
 
@@ -158,7 +157,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let (path, log) = (folder.path().join("pid"), folder.path().join("log"));
         let mut sleep = Detached::new(Path::new("sleep"), &log);
-        sleep.command().arg("300");
+        sleep.command.arg("300");
         let process = sleep.spawn().unwrap();
         let file = PidFile::new(path, log);
         file.write(process).unwrap();

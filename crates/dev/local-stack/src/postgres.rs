@@ -1,6 +1,7 @@
 //! A private Postgres server.
 
-use std::fs;
+use std::fs::{self, OpenOptions};
+use std::io::Write as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
@@ -20,7 +21,6 @@ use crate::{Durability, Stop, bootstrap, client, packages, random};
 const READY_LIMIT: Duration = Duration::from_secs(60);
 const STOP_LIMIT: Duration = Duration::from_secs(20);
 const STREAMING_LIMIT: Duration = Duration::from_secs(30);
-/// A file system in memory.
 const MEMORY: &str = "/dev/shm";
 /// The least size in bytes of a file system in memory that holds data.
 const LEAST_MEMORY: u64 = 6 << 30;
@@ -37,8 +37,9 @@ pub struct Postgres {
     /// Holds the log and the pid file.
     folder: PathBuf,
     /// Holds the data: see `data_folder`.
-    pub(crate) data: PathBuf,
-    port: u16,
+    data: PathBuf,
+    /// The port on which it listens.
+    pub port: u16,
     password: String,
     durability: Durability,
     /// The user of the server, if it is not the present one. Postgres refuses to run as root, so root starts it as Debian's
@@ -76,11 +77,6 @@ impl Postgres {
         )
     }
 
-    /// The port on which it listens.
-    pub fn port(&self) -> u16 {
-        self.port
-    }
-
     /// Returns the server's first process, if it is running. The others are its descendants.
     pub fn process(&self) -> Option<Identity> {
         self.pid_file().running()
@@ -93,7 +89,7 @@ impl Postgres {
                 self.initialise()?;
             }
             let mut server = Detached::new(&packages::postgres_programs()?.join("postgres"), log);
-            let command = server.command();
+            let command = &mut server.command;
             command.arg("-D").arg(&self.data);
             for setting in self.settings() {
                 command.arg("-c").arg(setting);
@@ -129,14 +125,43 @@ impl Postgres {
 
     /// Removes the data. The server must have been stopped.
     pub fn discard(&self) -> Result<()> {
-        for folder in [self.data.clone(), self.files_copy()] {
-            private::remove_folder(&folder)?;
+        for folder in [&self.data, &self.files_copy()] {
+            private::remove_folder(folder)?;
         }
         if let Some(parent) = self.data.parent().filter(|parent| *parent != self.folder) {
             // The folder among the temporary files is empty now.
             let _ = fs::remove_dir(parent);
         }
         Ok(())
+    }
+
+    /// Copies all files of the server, which must have been stopped. Replaces an earlier copy.
+    pub fn copy_files(&self) -> Result<()> {
+        copy(&self.data, &self.files_copy())
+    }
+
+    /// Replaces all files of the server, which must have been stopped, by the copy. It continues as after a power failure.
+    pub fn restore_files(&self) -> Result<()> {
+        copy(&self.files_copy(), &self.data)
+    }
+
+    /// The same, and it continues by recovery to a point in time: on a new timeline.
+    pub fn recover_files(&self) -> Result<()> {
+        self.restore_files()?;
+        let signal = self.data.join("recovery.signal");
+        fs::write(&signal, "").with_context(failed("writing", &signal))?;
+        self.give_to_user(&signal)?;
+        // There is no archive: recovery ends with the copy.
+        let settings = self.data.join("postgresql.auto.conf");
+        OpenOptions::new()
+            .append(true)
+            .open(&settings)
+            .and_then(|mut file| file.write_all(b"restore_command = 'false'\n"))
+            .with_context(failed("writing", &settings))
+    }
+
+    fn files_copy(&self) -> PathBuf {
+        self.data.with_extension("copy")
     }
 
     /// Replaces this server's data by a base backup of `primary`, and starts it as a standby. Returns when it
@@ -234,7 +259,7 @@ impl Postgres {
         }
     }
 
-    pub(crate) fn give_to_user(&self, path: &Path) -> Result<()> {
+    fn give_to_user(&self, path: &Path) -> Result<()> {
         let Some(user) = &self.user else {
             return Ok(());
         };
@@ -283,6 +308,12 @@ fn run_as<'command>(command: &'command mut Command, user: Option<&User>) -> &'co
         Some(user) => command.uid(user.uid.as_raw()).gid(user.gid.as_raw()),
         None => command,
     }
+}
+
+/// Copies a folder with owners and permissions, in place of an existing one.
+fn copy(from: &Path, to: &Path) -> Result<()> {
+    private::remove_folder(to)?;
+    output_of(Command::new("cp").arg("--archive").args([from, to])).map(drop)
 }
 
 /// Returns `folder/data`, or a folder among the temporary files when the server's user has no access to

@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 use crate::private::{self, failed};
 
 /// The pause between two calls of a condition in [`wait_until`].
-pub const POLL_INTERVAL: Duration = Duration::from_millis(25);
+const POLL_INTERVAL: Duration = Duration::from_millis(25);
 
 /// Identifies one process, even if another one gets the same pid later.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -155,7 +155,8 @@ fn kill_all(family: &[Identity]) -> Result<()> {
 /// A process in its own session, so that neither Ctrl-C nor a closed terminal reaches it.
 #[derive(Debug)]
 pub struct Detached {
-    command: Command,
+    /// To set arguments, environment, folder and user.
+    pub command: Command,
     program: PathBuf,
     log: PathBuf,
 }
@@ -173,11 +174,6 @@ impl Detached {
             program: program.to_owned(),
             log: log.to_owned(),
         }
-    }
-
-    /// Returns the command, to set arguments, environment, folder and user.
-    pub fn command(&mut self) -> &mut Command {
-        &mut self.command
     }
 
     /// Starts the process.
@@ -217,16 +213,7 @@ pub fn output_of(command: &mut Command) -> Result<String> {
 }
 
 /// Polls `condition` until it returns a value. Returns `None` after `limit`.
-pub fn wait_until<T>(limit: Duration, condition: impl FnMut() -> Option<T>) -> Option<T> {
-    poll(limit, POLL_INTERVAL, condition)
-}
-
-/// Like [`wait_until`], with this pause between two calls of `condition`.
-pub fn poll<T>(
-    limit: Duration,
-    pause: Duration,
-    mut condition: impl FnMut() -> Option<T>,
-) -> Option<T> {
+pub fn wait_until<T>(limit: Duration, mut condition: impl FnMut() -> Option<T>) -> Option<T> {
     let end = Instant::now() + limit;
     loop {
         if let Some(value) = condition() {
@@ -235,7 +222,7 @@ pub fn poll<T>(
         if Instant::now() >= end {
             return None;
         }
-        thread::sleep(pause);
+        thread::sleep(POLL_INTERVAL);
     }
 }
 
@@ -267,7 +254,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let mut detached = Detached::new(Path::new("sh"), &folder.path().join("log"));
         detached
-            .command()
+            .command
             .args(["-c", "trap '' TERM; sleep 300 & wait; sleep 300"]);
         let process = detached.spawn().unwrap();
         let family = wait_until(Duration::from_secs(5), || {
@@ -285,7 +272,7 @@ mod tests {
     fn another_process_with_the_same_pid_is_not_signalled() {
         let folder = tempfile::tempdir().unwrap();
         let mut detached = Detached::new(Path::new("sleep"), &folder.path().join("log"));
-        detached.command().arg("300");
+        detached.command.arg("300");
         let process = detached.spawn().unwrap();
         let other = Identity {
             start_time: process.start_time + 1,

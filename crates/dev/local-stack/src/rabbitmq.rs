@@ -19,7 +19,6 @@ const READY_LIMIT: Duration = Duration::from_secs(120);
 const STOP_LIMIT: Duration = Duration::from_secs(30);
 const USERNAME: &str = "countersign";
 
-/// The four ports of a broker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Ports {
     pub(crate) amqp: u16,
@@ -46,18 +45,11 @@ pub struct RabbitMq {
     pub(crate) folder: PathBuf,
     pub(crate) ports: Ports,
     pub(crate) password: String,
-    /// The name of the node.
     pub(crate) node: String,
     pub(crate) durability: Durability,
-    pub(crate) cluster: Option<Cluster>,
-}
-
-/// The cluster of a node. All nodes use the port mapper of the first one.
-#[derive(Debug, Clone)]
-pub(crate) struct Cluster {
-    /// The names of all nodes. The first one is started before the others.
+    /// The names of all nodes. Several are a cluster. The first one is started before the others, which use its port mapper.
     pub(crate) nodes: Vec<String>,
-    /// The secret by which they know each other.
+    /// The secret by which the nodes of a cluster know each other.
     pub(crate) cookie: String,
 }
 
@@ -91,7 +83,7 @@ impl RabbitMq {
             self.write_configuration()?;
             self.spawn_port_mapper()?;
             let mut server = Detached::new(&packages::rabbitmq_server()?, log);
-            self.set_environment(server.command());
+            self.set_environment(&mut server.command);
             Ok(server)
         })
     }
@@ -113,15 +105,19 @@ impl RabbitMq {
     /// Stops the server, and its port mapper unless it is a node of a cluster. Does nothing when they are not running.
     pub fn stop(&self, how: Stop) -> Result<()> {
         self.pid_file().stop(how, Signal::SIGTERM, STOP_LIMIT)?;
-        if self.cluster.is_none() {
-            self.stop_port_mapper()?;
+        if self.is_in_cluster() {
+            return Ok(());
         }
-        Ok(())
+        self.stop_port_mapper()
     }
 
     /// Removes all queues and messages. The server must have been stopped.
     pub fn discard(&self) -> Result<()> {
         private::remove_folder(&self.folder.join("mnesia"))
+    }
+
+    fn is_in_cluster(&self) -> bool {
+        self.nodes.len() > 1
     }
 
     pub(crate) fn stop_port_mapper(&self) -> Result<()> {
@@ -142,11 +138,8 @@ impl RabbitMq {
     }
 
     fn for_each_peer(&self, expressions: &str) -> Result<()> {
-        let nodes = self.cluster.iter().flat_map(|cluster| &cluster.nodes);
-        let peers: Vec<_> = nodes
-            .filter(|node| **node != self.node)
-            .map(|node| format!("'{node}'"))
-            .collect();
+        let nodes = self.nodes.iter().filter(|node| **node != self.node);
+        let peers: Vec<_> = nodes.map(|node| format!("'{node}'")).collect();
         let peers = peers.join(", ");
         let call = format!("[begin {expressions} end || Peer <- [{peers}]].");
         let program = packages::rabbitmq_server()?.with_file_name("rabbitmqctl");
@@ -158,8 +151,7 @@ impl RabbitMq {
     /// Starts a port mapper. Erlang would start one itself and never stop it. This one is stopped with the
     /// server.
     fn spawn_port_mapper(&self) -> Result<()> {
-        let cluster = self.cluster.as_ref();
-        let owns_mapper = cluster.is_none_or(|cluster| cluster.nodes.first() == Some(&self.node));
+        let owns_mapper = self.nodes.first() == Some(&self.node);
         let pid_file = self.port_mapper_pid_file();
         if !owns_mapper || pid_file.running().is_some() {
             return Ok(());
@@ -169,7 +161,7 @@ impl RabbitMq {
             let program = packages::on_path("epmd");
             let program = program.context("cannot find epmd, Erlang's port mapper")?;
             let mut mapper = Detached::new(&program, log);
-            let command = mapper.command().env_clear().current_dir(&self.folder);
+            let command = mapper.command.env_clear().current_dir(&self.folder);
             command.args(["-address", "127.0.0.1", "-port", &port.to_string()]);
             Ok(mapper)
         })?;
@@ -196,13 +188,14 @@ impl RabbitMq {
             private::create_folder(&self.folder.join(folder))?;
         }
         let cookie = self.folder.join("home/.erlang.cookie");
-        if let Some(cluster) = self.cluster.as_ref().filter(|_| !cookie.exists()) {
-            private::write(&cookie, cluster.cookie.as_bytes())?;
+        if self.is_in_cluster() && !cookie.exists() {
+            private::write(&cookie, self.cookie.as_bytes())?;
         }
-        let advanced = match self.cluster {
+        let advanced = if self.is_in_cluster() {
             // Nodes that do not respond are noticed after some seconds instead of a minute.
-            Some(_) => "[{kernel, [{net_ticktime, 8}]}].\n",
-            None => "[].\n",
+            "[{kernel, [{net_ticktime, 8}]}].\n"
+        } else {
+            "[].\n"
         };
         for (name, content) in [
             ("rabbitmq.conf", self.configuration()),
@@ -217,13 +210,13 @@ impl RabbitMq {
     }
 
     fn cluster_configuration(&self) -> String {
-        let Some(cluster) = &self.cluster else {
+        if !self.is_in_cluster() {
             return String::new();
-        };
+        }
         let mut lines = "cluster_partition_handling = pause_minority\n\
             cluster_formation.peer_discovery_backend = classic_config\n"
             .to_owned();
-        for (number, node) in (1..).zip(&cluster.nodes) {
+        for (number, node) in (1..).zip(&self.nodes) {
             lines += &format!("cluster_formation.classic_config.nodes.{number} = {node}\n");
         }
         lines

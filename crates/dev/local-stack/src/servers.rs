@@ -35,10 +35,8 @@ struct State {
     rabbitmq_ports: rabbitmq::Ports,
     rabbitmq_password: String,
     rabbitmq_node: String,
-    /// The ports of the other nodes of the broker.
     #[serde(default)]
     rabbitmq_peers: Vec<rabbitmq::Ports>,
-    /// The secret by which the nodes of a cluster know each other.
     #[serde(default)]
     rabbitmq_cookie: String,
     role_passwords: Roles,
@@ -68,36 +66,30 @@ impl State {
 
     /// The nodes of the broker, the first one first.
     fn broker(&self, folder: &Path) -> Vec<RabbitMq> {
-        let first = ("rabbitmq".to_owned(), self.rabbitmq_node.clone());
-        let peers = (2..).map(|number| {
-            let name = format!("{number}-{}", self.rabbitmq_node);
-            (format!("rabbitmq-{number}"), name)
-        });
+        let first = &self.rabbitmq_node;
+        let numbers = 2..self.rabbitmq_peers.len() + 2;
+        let peers = numbers.map(|number| format!("{number}-{first}"));
+        let nodes: Vec<String> = std::iter::once(first.clone()).chain(peers).collect();
         let ports = std::iter::once(&self.rabbitmq_ports).chain(&self.rabbitmq_peers);
-        let names = std::iter::once(first).chain(peers);
-        let nodes = ports.zip(names).map(|(ports, (subfolder, node))| RabbitMq {
-            folder: folder.join(subfolder),
-            // All use the port mapper of the first one.
-            ports: rabbitmq::Ports {
-                epmd: self.rabbitmq_ports.epmd,
-                ..*ports
-            },
-            password: self.rabbitmq_password.clone(),
-            node,
-            durability: self.durability,
-            cluster: None,
-        });
-        let mut nodes: Vec<_> = nodes.collect();
-        if nodes.len() > 1 {
-            let cluster = rabbitmq::Cluster {
-                nodes: nodes.iter().map(|node| node.node.clone()).collect(),
+        let broker = (1..)
+            .zip(ports.zip(&nodes))
+            .map(|(number, (ports, node))| RabbitMq {
+                folder: match number {
+                    1 => folder.join("rabbitmq"),
+                    _ => folder.join(format!("rabbitmq-{number}")),
+                },
+                // All use the port mapper of the first one.
+                ports: rabbitmq::Ports {
+                    epmd: self.rabbitmq_ports.epmd,
+                    ..*ports
+                },
+                password: self.rabbitmq_password.clone(),
+                node: node.clone(),
+                durability: self.durability,
+                nodes: nodes.clone(),
                 cookie: self.rabbitmq_cookie.clone(),
-            };
-            for node in &mut nodes {
-                node.cluster = Some(cluster.clone());
-            }
-        }
-        nodes
+            });
+        broker.collect()
     }
 
     fn path(folder: &Path) -> PathBuf {

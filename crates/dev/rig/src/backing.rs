@@ -25,16 +25,14 @@ pub struct Backing {
     pub amqp: String,
     /// The private servers, if at least one was started.
     pub servers: Option<Servers>,
+    pub(crate) secrets: Secrets,
 }
 
 impl Backing {
     /// Installs and starts private servers, and prepares the database. Without a layout, the servers that `DATABASE_URL` and
     /// `AMQP_URL` name are used instead, and the data of private ones survives a failure of the machine.
-    pub fn start(
-        workspace: &Workspace,
-        secrets: &Secrets,
-        layout: Option<Layout>,
-    ) -> anyhow::Result<Self> {
+    pub(crate) fn start(workspace: &Workspace, layout: Option<Layout>) -> anyhow::Result<Self> {
+        let secrets = Secrets::prepare(workspace)?;
         let given = |name| {
             let named = env::var(name).ok().filter(|value| !value.is_empty());
             named.filter(|_| layout.is_none())
@@ -69,6 +67,7 @@ impl Backing {
             admin_url,
             amqp,
             servers,
+            secrets,
         })
     }
 }

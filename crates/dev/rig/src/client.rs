@@ -11,13 +11,12 @@ use ureq::http::Request;
 
 use crate::{interrupt, transcript};
 
-/// How long a call is repeated.
 const RETRY_LIMIT: Duration = Duration::from_secs(60);
 const FIRST_PAUSE: Duration = Duration::from_millis(200);
 const MAX_PAUSE: Duration = Duration::from_secs(3);
 const TIMEOUT: Duration = Duration::from_secs(30);
-/// Seldom enough to stay below the rate limit.
-const DELETION_POLL: Duration = Duration::from_millis(150);
+/// After each look at a deletion, so that looks stay below the rate limit.
+const DELETION_PAUSE: Duration = Duration::from_millis(125);
 /// How long a process may take to say whether it is ready.
 const READINESS_TIMEOUT: Duration = Duration::from_secs(3);
 
@@ -240,12 +239,15 @@ impl Client {
         limit: Duration,
         mut watch: impl FnMut(&Value),
     ) -> anyhow::Result<()> {
-        let ended = interrupt::poll(limit, DELETION_POLL, || {
+        let ended = interrupt::wait_until(limit, || {
             let body = self.get(path, token).ok()?.body;
             watch(&body);
             match body.get("status").and_then(Value::as_str) {
                 Some("completed") => Some(Ok(())),
-                Some("in-progress") => None,
+                Some("in-progress") => {
+                    thread::sleep(DELETION_PAUSE);
+                    None
+                }
                 _ => Some(Err(anyhow!("the deletion ended with {body}"))),
             }
         });

@@ -21,7 +21,6 @@ use crate::workspace::Workspace;
 /// The variable of earlier versions. Its value is the folder.
 const EARLIER_MARKER: &str = "COUNTERSIGN_STACK";
 
-/// What the file holds.
 #[derive(Serialize, Deserialize)]
 struct Instance {
     id: String,
@@ -60,16 +59,15 @@ impl Instance {
 
 /// The variable's value for the processes of a system. The first call creates the identity.
 pub fn mark(workspace: &Workspace) -> anyhow::Result<String> {
-    let folder = workspace.local();
-    match Instance::read(&folder) {
+    match Instance::read(&workspace.local) {
         Some(instance) => instance.mark(),
-        None => Instance::create(&folder)?.mark(),
+        None => Instance::create(&workspace.local)?.mark(),
     }
 }
 
 /// The running processes of a system, each with the name of its program.
 pub fn processes(workspace: &Workspace) -> anyhow::Result<Vec<(String, Identity)>> {
-    let Some(instance) = Instance::read(&workspace.local()) else {
+    let Some(instance) = Instance::read(&workspace.local) else {
         return Ok(Vec::new());
     };
     Ok(find_by_variable(MARKER, instance.mark()?.as_ref()))
@@ -78,7 +76,7 @@ pub fn processes(workspace: &Workspace) -> anyhow::Result<Vec<(String, Identity)
 /// What to say about processes that may be those of an earlier version of this system or of another checkout at the same
 /// path. Nothing proves which, so they are not stopped.
 pub fn unproven(workspace: &Workspace) -> Option<String> {
-    let found = find_by_variable(EARLIER_MARKER, workspace.local().as_os_str());
+    let found = find_by_variable(EARLIER_MARKER, workspace.local.as_os_str());
     let pids: Vec<String> = found.iter().map(|(_, one)| one.pid.to_string()).collect();
     (!pids.is_empty()).then(|| {
         format!(
@@ -149,7 +147,7 @@ mod tests {
 
     fn sleep(folder: &Path, name: &str, value: &str) -> Identity {
         let mut sleep = Detached::new(Path::new("sleep"), &folder.join("log"));
-        sleep.command().arg("300").env(name, value);
+        sleep.command.arg("300").env(name, value);
         let identity = sleep.spawn().unwrap();
         let is_sleep = || {
             let name = fs::read_to_string(format!("/proc/{}/comm", identity.pid)).ok()?;
@@ -174,7 +172,7 @@ mod tests {
             sleep(
                 folder.path(),
                 EARLIER_MARKER,
-                workspace.local().to_str().unwrap(),
+                workspace.local.to_str().unwrap(),
             ),
         ];
         assert_eq!(processes(&workspace).unwrap(), [("sleep".to_owned(), ours)]);

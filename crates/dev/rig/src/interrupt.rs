@@ -40,18 +40,9 @@ pub fn check() -> anyhow::Result<()> {
 /// Polls `condition` until it returns a value. Returns `None` after `limit`, and fails after a signal.
 pub fn wait_until<T>(
     limit: Duration,
-    condition: impl FnMut() -> Option<T>,
-) -> anyhow::Result<Option<T>> {
-    poll(limit, process::POLL_INTERVAL, condition)
-}
-
-/// Like [`wait_until`], with this pause between two calls of `condition`.
-pub fn poll<T>(
-    limit: Duration,
-    pause: Duration,
     mut condition: impl FnMut() -> Option<T>,
 ) -> anyhow::Result<Option<T>> {
-    let found = process::poll(limit, pause, || match check() {
+    let found = process::wait_until(limit, || match check() {
         Ok(()) => condition().map(Ok),
         Err(interrupted) => Some(Err(interrupted)),
     });

@@ -26,7 +26,7 @@ pub mod plan;
 pub mod process;
 pub mod programs;
 pub mod receiver;
-pub mod secrets;
+mod secrets;
 pub mod stack_file;
 pub mod stream;
 pub mod sync;

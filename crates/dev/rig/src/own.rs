@@ -47,7 +47,7 @@ pub fn with_own_system<T>(
     let _watchdog = start_watchdog(&base, folder)?;
     let outcome = test(&workspace);
     say("stopping everything");
-    let has_logs = workspace.local().join("log").is_dir();
+    let has_logs = workspace.local.join("log").is_dir();
     if outcome.as_ref().is_ok_and(passed) || interrupt::came() || !has_logs {
         remove(&workspace)?;
     } else {
@@ -71,7 +71,7 @@ fn kill(workspace: &Workspace) -> anyhow::Result<()> {
 fn remove(workspace: &Workspace) -> anyhow::Result<()> {
     kill_processes(workspace)?;
     Servers::discard(&workspace.servers())?;
-    private::remove_folder(&workspace.local())
+    private::remove_folder(&workspace.local)
 }
 
 fn kill_processes(workspace: &Workspace) -> anyhow::Result<()> {
@@ -92,8 +92,8 @@ fn start_watchdog(base: &Workspace, folder: &str) -> anyhow::Result<EndOnDrop> {
     let program = env::current_exe().context("finding this program")?;
     let mut detached = Detached::new(&program, Path::new("/dev/null"));
     detached
-        .command()
-        .current_dir(base.root())
+        .command
+        .current_dir(&base.root)
         .args([WATCHDOG, folder])
         .args([this.pid.to_string(), this.start_time.to_string()]);
     detached.spawn().map(EndOnDrop)

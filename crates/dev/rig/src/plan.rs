@@ -47,7 +47,6 @@ const PROGRAMS: [(&str, u8); 7] = [
 const ENGINE: &str = "demo-engine";
 const GATEWAY: &str = "gateway";
 
-/// The names of all programs.
 pub(crate) fn names() -> impl Iterator<Item = &'static str> {
     PROGRAMS.into_iter().map(|(name, _)| name)
 }
@@ -56,9 +55,6 @@ pub(crate) fn names() -> impl Iterator<Item = &'static str> {
 pub(crate) fn names_of_services() -> impl Iterator<Item = &'static str> {
     names().filter(|name| ![ENGINE, GATEWAY].contains(name))
 }
-
-/// The last stage.
-pub(crate) const LAST_STAGE: u8 = 2;
 
 /// Parses `process=n`.
 pub fn parse_replicas(text: &str) -> anyhow::Result<(String, usize)> {
@@ -84,7 +80,6 @@ pub(crate) fn processes(
     workspace: &Workspace,
     replicas: &Replicas,
     gateway_port: u16,
-    secrets: &Secrets,
     backing: &Backing,
 ) -> anyhow::Result<Vec<Process>> {
     let mut processes = assign_ports(replicas, gateway_port)?;
@@ -105,7 +100,7 @@ pub(crate) fn processes(
         };
         process
             .variables
-            .extend(settings(process.program, &url, secrets, backing));
+            .extend(settings(process.program, &url, backing));
         process.variables.extend([
             ("LOG_FORMAT", "text".to_owned()),
             (MARKER, mark.clone()),
@@ -147,9 +142,9 @@ pub(crate) fn admin(secrets: &Secrets) -> Admin {
 fn settings(
     program: &str,
     url: &dyn Fn(&str) -> String,
-    secrets: &Secrets,
     backing: &Backing,
 ) -> Vec<(&'static str, String)> {
+    let secrets = &backing.secrets;
     let users = ("USER_SERVICE_URL", url("user-service"));
     let tasks = ("PEOPLE_TASK_SERVICE_URL", url("people-task-service"));
     let mut settings = match program {
@@ -167,7 +162,7 @@ fn settings(
                 ("WEBHOOK_ENGINE_ORIGINS", ENGINE_ORIGINS.to_owned()),
             ]
         }
-        _ => user_settings(tasks, &url("demo-engine"), secrets, backing),
+        _ => user_settings(tasks, &url("demo-engine"), backing),
     };
     settings.extend([
         ("AMQP_URL", backing.amqp.clone()),
@@ -178,13 +173,12 @@ fn settings(
     settings
 }
 
-/// The settings of the user service and its workers.
 fn user_settings(
     tasks: (&'static str, String),
     engine: &str,
-    secrets: &Secrets,
     backing: &Backing,
 ) -> Vec<(&'static str, String)> {
+    let secrets = &backing.secrets;
     let key = secrets.token_signing_key.display().to_string();
     let Admin { username, password } = admin(secrets);
     vec![
@@ -206,7 +200,6 @@ fn user_settings(
     ]
 }
 
-/// Returns all processes with their names and ports.
 fn assign_ports(replicas: &Replicas, gateway_port: u16) -> anyhow::Result<Vec<Process>> {
     let mut processes = Vec::new();
     let count = PROGRAMS.len() + replicas.values().sum::<usize>();
@@ -240,7 +233,7 @@ fn assign_ports(replicas: &Replicas, gateway_port: u16) -> anyhow::Result<Vec<Pr
                 metrics: metrics.context("too few free ports")?,
                 variables,
                 fault_lock: Mutex::default(),
-                state: Mutex::default(),
+                identity: Mutex::default(),
             });
         }
     }

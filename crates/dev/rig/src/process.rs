@@ -36,28 +36,14 @@ pub struct Process {
     pub variables: Variables,
     /// Held while a fault hits the process: a process that stops slowly may meet the next fault.
     pub fault_lock: Mutex<()>,
-    pub(crate) state: Mutex<State>,
-}
-
-#[derive(Debug, Default)]
-pub(crate) struct State {
-    /// `None` before its start and after its end.
-    pub(crate) identity: Option<Identity>,
-    /// Whether it should run.
-    pub(crate) should_run: bool,
-}
-
-impl State {
-    /// Whether it has ended by itself.
-    pub(crate) fn has_ended(&self) -> bool {
-        self.should_run && !self.identity.is_some_and(|one| one.is_alive())
-    }
+    /// `None` unless it should run.
+    pub(crate) identity: Mutex<Option<Identity>>,
 }
 
 impl Process {
     /// Its identity, unless it was stopped or never started.
     pub fn identity(&self) -> Option<Identity> {
-        lock(&self.state).identity
+        *lock(&self.identity)
     }
 
     /// Whether it runs.
@@ -90,29 +76,25 @@ impl Process {
         response.is_ok_and(|(status, ..)| status == 401)
     }
 
-    /// Kills it without waiting for its end. It stays stopped.
-    pub fn kill_now(&self) {
-        lock(&self.state).should_run = false;
-        self.signal(Signal::SIGKILL);
+    /// Kills it, if it runs, without waiting for its end. It stays stopped.
+    pub fn kill_now(&self) -> Option<Identity> {
+        let identity = lock(&self.identity).take()?;
+        identity.signal(Signal::SIGKILL);
+        Some(identity)
     }
 
     /// Kills it, if it runs. It stays stopped.
     pub fn kill(&self) -> anyhow::Result<()> {
-        let mut state = lock(&self.state);
-        state.should_run = false;
-        let identity = state.identity.take();
+        let identity = lock(&self.identity).take();
         identity.map_or(Ok(()), |identity| identity.kill())
     }
 
     /// Asks it to stop, and kills it if it takes too long or a signal arrives. It stays stopped. Returns whether it stopped
     /// by itself.
     pub fn stop(&self) -> anyhow::Result<bool> {
-        let mut state = lock(&self.state);
-        state.should_run = false;
-        let Some(identity) = state.identity.take() else {
+        let Some(identity) = lock(&self.identity).take() else {
             return Ok(true);
         };
-        drop(state);
         identity.signal(Signal::SIGTERM);
         let end = wait_until(STOP_LIMIT, || {
             (interrupt::came() || !identity.is_alive()).then_some(())
@@ -123,7 +105,7 @@ impl Process {
 }
 
 /// Asks all processes of a workspace to stop, and kills those that take too long. Returns how many there were.
-pub fn stop_all(workspace: &Workspace) -> anyhow::Result<usize> {
+pub(crate) fn stop_all(workspace: &Workspace) -> anyhow::Result<usize> {
     let all = instance::processes(workspace)?;
     for (_, identity) in &all {
         identity.signal(Signal::SIGTERM);
@@ -169,7 +151,7 @@ mod tests {
         let workspace = Workspace::at(folder.path());
         let mut sleep = Detached::new(Path::new("sleep"), &folder.path().join("log"));
         let mark = instance::mark(&workspace).unwrap();
-        sleep.command().arg("300").env(MARKER, mark);
+        sleep.command.arg("300").env(MARKER, mark);
         let identity = sleep.spawn().unwrap();
         let found = wait_until(Duration::from_secs(5), || {
             instance::processes(&workspace)

@@ -12,10 +12,7 @@ use local_stack::private;
 
 use crate::output::say;
 use crate::plan::{self, ALL_SERVICES, PACKAGES, names_of_services};
-use crate::workspace::{Profile, Workspace};
-
-/// The paths of programs by their names.
-pub type Programs = BTreeMap<String, PathBuf>;
+use crate::workspace::{Profile, Programs, Workspace};
 
 /// Where programs come from.
 #[derive(Debug, Clone, Copy)]
@@ -103,8 +100,8 @@ fn link_services(program: &Path) -> anyhow::Result<Programs> {
 
 /// Copies the programs, so that a build during the run does not change them.
 pub fn copy(workspace: &Workspace, programs: Programs) -> anyhow::Result<Programs> {
-    private::create_reachable_folder(&workspace.local())?;
-    let folder = workspace.local().join("bin");
+    private::create_reachable_folder(&workspace.local)?;
+    let folder = workspace.local.join("bin");
     private::create_folder(&folder)?;
     let mut copies = BTreeMap::new();
     let copy = |(name, built): (String, PathBuf)| {

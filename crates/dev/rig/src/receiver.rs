@@ -26,15 +26,8 @@ pub struct Request<'bytes> {
 /// How a receiver responds.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Reply {
-    /// With a status line and further lines of the head, each of which ends with a line break, and a body.
-    Send {
-        /// Such as `200 OK`.
-        status: &'static str,
-        /// Further lines of the head.
-        head: String,
-        /// The body.
-        body: &'static str,
-    },
+    /// With a status such as `200 OK`, further lines of the head, each of which ends with a line break, and a body.
+    Send(&'static str, String, &'static str),
     /// Not at all: the connection is closed.
     Close,
     /// Not at all: the connection stays open until the caller gives up.
@@ -44,11 +37,7 @@ pub enum Reply {
 impl Reply {
     /// A response without further headers.
     pub fn status(status: &'static str) -> Self {
-        Self::Send {
-            status,
-            head: String::new(),
-            body: "",
-        }
+        Self::Send(status, String::new(), "")
     }
 }
 
@@ -128,7 +117,7 @@ fn serve(mut stream: TcpStream, handle: &dyn Fn(&Request<'_>) -> Reply) -> io::R
         while let Some((length, reply)) = handle_first(&received, handle)? {
             received.drain(..length);
             match reply {
-                Reply::Send { status, head, body } => {
+                Reply::Send(status, head, body) => {
                     let length = body.len();
                     let response = format!(
                         "HTTP/1.1 {status}\r\n{head}content-length: {length}\r\n\r\n{body}"

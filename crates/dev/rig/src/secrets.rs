@@ -15,29 +15,24 @@ const PKCS8_ED25519: [u8; 16] = [
     0x30, 0x2e, 0x02, 0x01, 0x00, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x04, 0x22, 0x04, 0x20,
 ];
 
-/// The paths of the keys, and the passwords.
+/// The files of the keys, and the passwords.
 #[derive(Debug, Clone)]
-pub struct Secrets {
-    /// The file of the key that signs access tokens.
-    pub token_signing_key: PathBuf,
-    /// The file of the key that signs webhooks.
-    pub webhook_signing_key: PathBuf,
-    /// The first administrator's password.
-    pub admin_password: String,
+pub(crate) struct Secrets {
+    pub(crate) token_signing_key: PathBuf,
+    pub(crate) webhook_signing_key: PathBuf,
+    pub(crate) admin_password: String,
     /// The token that the demo flow engine requires of the deletion worker.
-    pub engine_token: String,
-    /// The key of mail about tasks.
-    pub task_mail_key: String,
-    /// The key of the headers of webhooks.
-    pub webhook_header_keys: String,
+    pub(crate) engine_token: String,
+    pub(crate) task_mail_key: String,
+    pub(crate) webhook_header_keys: String,
     /// For an external database server; the private one keeps its own.
-    pub external_roles: Roles,
+    pub(crate) external_roles: Roles,
 }
 
 impl Secrets {
     /// Reads the secrets, and creates those that are missing.
-    pub fn prepare(workspace: &Workspace) -> anyhow::Result<Self> {
-        let folder = workspace.local().join("secrets");
+    pub(crate) fn prepare(workspace: &Workspace) -> anyhow::Result<Self> {
+        let folder = workspace.local.join("secrets");
         let key = |name: &str| {
             let file = folder.join(name);
             read_or_create(&file, ed25519_pem).map(|_| file)

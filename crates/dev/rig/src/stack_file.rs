@@ -63,7 +63,7 @@ pub struct Entry {
 impl Stack {
     /// Where the file is.
     pub fn path(workspace: &Workspace) -> PathBuf {
-        workspace.local().join("stack.json")
+        workspace.local.join("stack.json")
     }
 
     /// Reads the file. `None` when no system is running.

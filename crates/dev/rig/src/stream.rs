@@ -18,22 +18,22 @@ pub struct Stream {
 
 struct Log {
     prefix: String,
-    path: PathBuf,
-    file: Option<File>,
+    file: File,
     /// The bytes after the last line break.
     rest: Vec<u8>,
 }
 
 impl Stream {
-    /// Prints each file from its start. Files that do not exist yet are awaited.
+    /// Prints each file from its start.
     pub fn follow(logs: Vec<(String, PathBuf)>) -> Self {
         let width = logs.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
         let logs = logs.into_iter().enumerate();
-        let logs = logs.map(|(place, (name, path))| Log {
-            prefix: paint::prefix(place, &format!("{name:width$} |")),
-            path,
-            file: None,
-            rest: Vec::new(),
+        let logs = logs.filter_map(|(place, (name, path))| {
+            Some(Log {
+                prefix: paint::prefix(place, &format!("{name:width$} |")),
+                file: File::open(path).ok()?,
+                rest: Vec::new(),
+            })
         });
         let mut all: Vec<Log> = logs.collect();
         let ended = Arc::new(AtomicBool::new(false));
@@ -69,11 +69,7 @@ impl Drop for Stream {
 
 impl Log {
     fn print_new_lines(&mut self) {
-        if self.file.is_none() {
-            self.file = File::open(&self.path).ok();
-        }
-        let Some(file) = &mut self.file else { return };
-        if file.read_to_end(&mut self.rest).is_err() {
+        if self.file.read_to_end(&mut self.rest).is_err() {
             return;
         }
         let lines = take_lines(&mut self.rest);

@@ -16,14 +16,13 @@ use crate::client::{Client, Person};
 use crate::instance::{self, Variables};
 use crate::interrupt;
 use crate::output::say;
-use crate::plan::{self, LAST_STAGE, Replicas};
+use crate::plan::{self, Replicas};
 use crate::process::{self, Process};
-use crate::programs::{self, Programs, Source};
-use crate::secrets::Secrets;
+use crate::programs::{self, Source};
 use crate::stack_file::{Admin, Databases, Entry, Stack};
 use crate::stream::Stream;
 use crate::sync::{join, lock};
-use crate::workspace::Workspace;
+use crate::workspace::{Programs, Workspace};
 
 /// A busy machine takes long to start a process.
 const READY_LIMIT: Duration = Duration::from_secs(180);
@@ -102,16 +101,15 @@ impl System {
         };
         // The compiler needs nothing else.
         packages::ensure(&[Need::ClientLibrary], &say)?;
-        let secrets = Secrets::prepare(workspace)?;
         let (programs, backing) = thread::scope(|scope| {
             let programs =
                 scope.spawn(|| programs::get(workspace, options.source, options.layout.is_some()));
-            let backing = Backing::start(workspace, &secrets, options.layout);
+            let backing = Backing::start(workspace, options.layout);
             (join(programs), backing)
         });
         let (programs, backing) = (programs??, backing?);
         interrupt::check()?;
-        let processes = plan::processes(workspace, &options.replicas, port, &secrets, &backing)?;
+        let processes = plan::processes(workspace, &options.replicas, port, &backing)?;
         let url = |program| {
             let first = processes.iter().find(|process| process.name == program);
             first.and_then(|process| process.url.clone())
@@ -120,7 +118,7 @@ impl System {
             workspace: workspace.clone(),
             gateway: url("gateway").context("there is no gateway")?,
             demo_engine: url("demo-engine").context("there is no demo engine")?,
-            admin: plan::admin(&secrets),
+            admin: plan::admin(&backing.secrets),
             stream: prepare_logs(workspace, &processes, options.show_logs)?,
             backing,
             processes,
@@ -145,10 +143,9 @@ impl System {
         let is_first = |process: &&Process| !self.later.contains(&process.name.as_str());
         let processes: Vec<_> = self.processes.iter().filter(is_first).collect();
         say(&format!("starting {} processes", processes.len()));
-        for stage in 0..=LAST_STAGE {
-            let of_stage = || processes.iter().filter(|one| one.stage == stage);
-            of_stage().try_for_each(|process| self.spawn(process))?;
-            of_stage().try_for_each(|process| self.wait_started(process))?;
+        for stage in processes.chunk_by(|one, next| one.stage == next.stage) {
+            stage.iter().try_for_each(|process| self.spawn(process))?;
+            stage.iter().try_for_each(|one| self.wait_started(one))?;
         }
         self.stack().write(&self.workspace)
     }
@@ -210,9 +207,8 @@ impl System {
         variables: &Variables,
         programs: &Programs,
     ) -> anyhow::Result<()> {
-        let mut state = lock(&process.state);
-        state.identity = Some(self.launch(process, variables, programs)?);
-        state.should_run = true;
+        let mut identity = lock(&process.identity);
+        *identity = Some(self.launch(process, variables, programs)?);
         Ok(())
     }
 
@@ -226,8 +222,8 @@ impl System {
         let program =
             program.with_context(|| format!("cargo did not build {}", process.program))?;
         let mut detached = Detached::new(program, &self.workspace.log(&process.name));
-        let command = detached.command();
-        command.current_dir(self.workspace.root());
+        let command = &mut detached.command;
+        command.current_dir(&self.workspace.root);
         instance::apply(command, variables);
         detached.spawn()
     }
@@ -291,15 +287,15 @@ impl System {
     /// Restarts processes that exited unexpectedly, as a container's restart policy would.
     pub fn restart_exited(&self) -> anyhow::Result<()> {
         for process in &self.processes {
-            let mut state = lock(&process.state);
-            if state.has_ended() {
+            let mut identity = lock(&process.identity);
+            if identity.is_some_and(|one| !one.is_alive()) {
                 let name = &process.name;
                 let end_of_log = tail(&self.workspace.log(name), 5);
                 say(&format!(
                     "{name} exited unexpectedly and is restarted; the end of its log:\n{end_of_log}"
                 ));
                 self.unexpected_exits.fetch_add(1, Ordering::Relaxed);
-                state.identity = Some(self.launch(process, &process.variables, &self.programs)?);
+                *identity = Some(self.launch(process, &process.variables, &self.programs)?);
             }
         }
         Ok(())
@@ -310,7 +306,7 @@ impl System {
         for process in &self.processes {
             let name = &process.name;
             let end_of_log = || tail(&self.workspace.log(name), 20);
-            let has_ended = lock(&process.state).has_ended();
+            let has_ended = process.identity().is_some_and(|one| !one.is_alive());
             ensure!(!has_ended, "{name} ended; its log:\n{}", end_of_log());
         }
         Ok(())

@@ -15,7 +15,6 @@ use crate::sync::{ToggleListener, Watch, lock, spawn};
 
 const RESPONSES_LOST: Duration = Duration::from_millis(300);
 
-/// The traffic that the proxy forwards.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Traffic {
     Free,
@@ -25,7 +24,6 @@ enum Traffic {
     Stalled,
 }
 
-/// The direction in which a thread copies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Direction {
     Request,
@@ -40,7 +38,6 @@ pub struct TcpProxy {
     shared: Arc<Shared>,
 }
 
-/// The state that all connections of a proxy share.
 struct Shared {
     connect: Box<dyn Fn() -> Option<TcpStream> + Send + Sync>,
     traffic: Watch<Traffic>,

@@ -12,6 +12,9 @@ use local_stack::private;
 
 use crate::output::say;
 
+/// The paths of programs by their names.
+pub type Programs = BTreeMap<String, PathBuf>;
+
 /// How programs are compiled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Profile {
@@ -26,8 +29,10 @@ pub enum Profile {
 /// The folders of the project and of one system.
 #[derive(Debug, Clone)]
 pub struct Workspace {
-    root: PathBuf,
-    local: PathBuf,
+    /// The folder of the sources.
+    pub root: PathBuf,
+    /// The folder for all files of the system.
+    pub local: PathBuf,
 }
 
 impl Workspace {
@@ -60,33 +65,23 @@ impl Workspace {
         }
     }
 
-    /// The folder of the sources.
-    pub fn root(&self) -> &Path {
-        &self.root
-    }
-
-    /// Returns the folder for all files of the system.
-    pub fn local(&self) -> PathBuf {
-        self.local.clone()
-    }
-
     /// The data of Postgres and RabbitMQ.
     pub fn servers(&self) -> PathBuf {
-        self.local().join("servers")
+        self.local.join("servers")
     }
 
     /// The log of a process.
     pub fn log(&self, process: &str) -> PathBuf {
-        self.local().join("log").join(format!("{process}.log"))
+        self.local.join("log").join(format!("{process}.log"))
     }
 
     /// Waits until no other command is running here whose folder has the same first part, which is the command's name.
     /// Dropping the returned file releases the lock.
     pub fn lock(&self, folder: &str) -> anyhow::Result<File> {
         let name = folder.split('/').next().unwrap_or_default();
-        let path = self.local().join(format!("{name}.lock"));
+        let path = self.local.join(format!("{name}.lock"));
         let failed = || format!("locking {}", path.display());
-        private::create_reachable_folder(&self.local())?;
+        private::create_reachable_folder(&self.local)?;
         let file = File::create(&path).with_context(failed)?;
         if file.try_lock().is_err() {
             say(&format!("waiting for another `cargo xtask {name}`"));
@@ -114,11 +109,7 @@ impl Workspace {
     ///
     /// Cargo chooses the features of dependencies for all packages that are selected together. So the whole workspace is
     /// selected in each build, and no dependency is compiled twice.
-    pub fn build(
-        &self,
-        programs: &[&str],
-        profile: Profile,
-    ) -> anyhow::Result<BTreeMap<String, PathBuf>> {
+    pub fn build(&self, programs: &[&str], profile: Profile) -> anyhow::Result<Programs> {
         let mut command = self.cargo();
         let profile = format!("{profile:?}").to_lowercase();
         command.args(["build", "--workspace", "--profile", &profile]);
@@ -129,16 +120,13 @@ impl Workspace {
     }
 
     /// Runs `command`, which is cargo with the arguments of a build. Returns the paths of the programs by their names.
-    pub fn run_build(mut command: Command) -> anyhow::Result<BTreeMap<String, PathBuf>> {
+    pub(crate) fn run_build(mut command: Command) -> anyhow::Result<Programs> {
         command.args(["--message-format", "json-render-diagnostics"]);
-        let mut child = command
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .spawn()
-            .context("running cargo build")?;
-        let output = child.stdout.take().context("cargo build has no output")?;
-        let mut programs = BTreeMap::new();
-        for message in Message::parse_stream(std::io::BufReader::new(output)) {
+        let built = command.stdin(Stdio::null()).stderr(Stdio::inherit());
+        let built = built.output().context("running cargo build")?;
+        ensure!(built.status.success(), "cargo build failed");
+        let mut programs = Programs::new();
+        for message in Message::parse_stream(built.stdout.as_slice()) {
             if let Message::CompilerArtifact(artifact) =
                 message.context("reading cargo's messages")?
                 && let Some(program) = artifact.executable
@@ -146,8 +134,6 @@ impl Workspace {
                 programs.insert(artifact.target.name, program.into_std_path_buf());
             }
         }
-        let status = child.wait().context("waiting for cargo build")?;
-        ensure!(status.success(), "cargo build failed");
         ensure!(!programs.is_empty(), "cargo build built no program");
         Ok(programs)
     }

@@ -3,7 +3,7 @@ use std::time::{Duration, UNIX_EPOCH};
 use diesel::sql_types::Text;
 use diesel::{Connection as _, PgConnection, QueryableByName, RunQueryDsl as _};
 use diesel_migrations::{EmbeddedMigrations, MigrationHarness as _};
-use local_stack::{Roles, backup, bootstrap};
+use local_stack::{Roles, bootstrap, client};
 use values::Secret;
 
 use crate::servers::servers;
@@ -15,7 +15,8 @@ const TEMPLATE_LOCK: i64 = 0x7465_6d70_6c61_7465;
 #[derive(Debug)]
 pub struct TestDatabase {
     name: String,
-    urls: Roles,
+    /// The URLs of the four roles.
+    pub urls: Roles,
 }
 
 impl TestDatabase {
@@ -53,11 +54,6 @@ impl TestDatabase {
         execute(&mut server, &create);
         let urls = servers().postgres.roles_of(&name).unwrap();
         Self { name, urls }
-    }
-
-    /// Returns the URLs of the four roles.
-    pub fn urls(&self) -> &Roles {
-        &self.urls
     }
 
     /// Returns `DATABASE_URL` of the user service and its workers.
@@ -99,12 +95,12 @@ impl TestDatabase {
 
     /// Returns a dump of all schemas.
     pub fn dump(&self) -> Vec<u8> {
-        backup::dump(&self.admin_url()).unwrap()
+        client::dump(&self.admin_url()).unwrap()
     }
 
     /// Restores a dump into this database, with more options of `pg_restore`.
     pub fn restore(&self, dump: &[u8], options: &[&str]) {
-        backup::restore(&self.admin_url(), dump, options).unwrap();
+        client::restore(&self.admin_url(), dump, options).unwrap();
     }
 
     fn admin_url(&self) -> String {

@@ -44,7 +44,6 @@ pub fn assert_allowed_texts<'text>(
     assert_eq!(allowed, expected, "{column}");
 }
 
-/// The text literals of a constraint's definition.
 fn literals(definition: &str) -> Vec<String> {
     let quoted = definition.split('\'').skip(1).step_by(2);
     quoted.map(str::to_owned).collect()

@@ -1,6 +1,5 @@
 //! The servers that `cargo xtask test` started, mail servers, and a way to wait for them.
 
-use std::future::Future;
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
@@ -27,11 +26,7 @@ const LIMIT: Duration = Duration::from_secs(30);
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// Polls until `poll` returns a value. Panics after 30 seconds with a message that contains `what`.
-pub async fn eventually<T, F, R>(what: &str, mut poll: F) -> T
-where
-    F: FnMut() -> R,
-    R: Future<Output = Option<T>>,
-{
+pub async fn eventually<T>(what: &str, mut poll: impl AsyncFnMut() -> Option<T>) -> T {
     let started = Instant::now();
     loop {
         if let Some(value) = poll().await {

@@ -28,7 +28,6 @@ pub(crate) fn run(program: &str, optimised: bool) -> Command {
     command
 }
 
-/// A command of cargo for the workspace.
 pub(crate) fn cargo(subcommand: &str) -> Command {
     let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = command(Path::new(&cargo));
@@ -50,7 +49,6 @@ pub(crate) fn command(program: &Path) -> Command {
     command
 }
 
-/// The folder of the workspace.
 pub(crate) fn root() -> &'static Path {
     let package = Path::new(env!("CARGO_MANIFEST_DIR"));
     package.ancestors().nth(3).unwrap_or(package)

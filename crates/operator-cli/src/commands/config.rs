@@ -5,7 +5,7 @@ use serde_json::json;
 use server::ProcessSettings;
 use user_service::{DeletionWorkerSettings, NotificationWorkerSettings, UserServiceSettings};
 
-use crate::failure::Outcome;
+use crate::Outcome;
 use crate::output::Output;
 
 const EXAMPLES: &str = "\

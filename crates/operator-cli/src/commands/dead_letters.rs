@@ -3,7 +3,7 @@ use clap::{Args, Subcommand, ValueEnum};
 use messaging::{BrokerSettings, DeadLetters, Queue};
 use serde_json::json;
 
-use crate::failure::Outcome;
+use crate::Outcome;
 use crate::output::{Column, Output};
 
 const EXAMPLES: &str = "\

@@ -3,8 +3,8 @@ use serde_json::Value;
 
 use crate::api::{Api, Global};
 use crate::commands::users;
-use crate::failure::{Failure, Outcome};
 use crate::output::{Column, Output, member};
+use crate::{Failure, Outcome};
 
 const EXAMPLES: &str = "\
 Examples:

@@ -3,8 +3,8 @@ use serde_json::{Value, json};
 use url::Url;
 
 use crate::api::{Api, Global};
-use crate::failure::{Failure, Outcome};
 use crate::output::{Column, Output, member, text};
+use crate::{Failure, Outcome};
 
 const EXAMPLES: &str = "\
 Examples:

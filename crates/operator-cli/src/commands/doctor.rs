@@ -15,8 +15,8 @@ use values::Secret;
 
 use super::{Secrets, config, status};
 use crate::api::{Api, Global};
-use crate::failure::{Failure, Outcome};
 use crate::output::{Output, member, table, text};
+use crate::{Failure, Outcome};
 
 const EXAMPLES: &str = "\
 It is for a machine on which the processes run with a folder of secrets, as the Debian package installs them. Run it as root or as

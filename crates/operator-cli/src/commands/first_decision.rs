@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 use url::Url;
 
 use crate::api::{Api, Global, client};
-use crate::failure::{Failure, Outcome};
 use crate::output::{Output, text};
+use crate::{Failure, Outcome};
 
 const EXAMPLES: &str = "\
 It waits until the gateway is ready, for two minutes at most. The administrator is asked, so no user is made; a decided task is left.

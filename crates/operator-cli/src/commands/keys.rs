@@ -3,8 +3,8 @@ use serde_json::json;
 
 use super::{signing_keys, users};
 use crate::api::{Api, Global};
-use crate::failure::{Failure, Outcome};
 use crate::output::{Column, Output, member, set, text};
+use crate::{Failure, Outcome};
 
 const EXAMPLES: &str = "\
 Examples:

@@ -3,7 +3,7 @@ use clap::{Args, ValueEnum};
 use database::{OwnerSettings, migrate};
 use serde_json::json;
 
-use crate::failure::Outcome;
+use crate::Outcome;
 use crate::output::Output;
 
 const EXAMPLES: &str = "\

@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 use values::Names as _;
 
 use super::Secrets;
-use crate::failure::{Failure, Outcome};
 use crate::output::Output;
+use crate::{Failure, Outcome};
 
 /// The steps are those of the script, which operators also run without this program.
 const SCRIPT: &str = include_str!("../../../../deploy/rotate-keys");
@@ -100,7 +100,6 @@ fn describe(key: &Key, step: &str, state: &str) -> Value {
     })
 }
 
-/// What tells a key from others.
 fn checksum(line: &str) -> Option<&str> {
     line.rsplit_once("(checksum ")?.1.strip_suffix(')')
 }

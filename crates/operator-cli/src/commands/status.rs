@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 use telemetry::CertificateFault;
 
 use crate::api::client;
-use crate::failure::{Failure, Outcome};
 use crate::output::{Output, member, table, text};
+use crate::{Failure, Outcome};
 
 const EXAMPLES: &str = "\
 Examples:

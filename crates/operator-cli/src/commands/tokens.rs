@@ -3,9 +3,9 @@ use clap::Subcommand;
 use database::DatabaseSettings;
 use serde_json::json;
 
+use crate::Outcome;
 use crate::api::{Api, Global};
 use crate::commands::users;
-use crate::failure::Outcome;
 use crate::output::Output;
 
 const EXAMPLES: &str = "\

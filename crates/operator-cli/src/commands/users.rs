@@ -7,8 +7,8 @@ use rand::distr::Alphanumeric;
 use serde_json::{Value, json};
 
 use crate::api::{Api, Global};
-use crate::failure::{Failure, Outcome};
 use crate::output::{Column, Output, member, set, text};
+use crate::{Failure, Outcome};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -253,10 +253,7 @@ pub(crate) fn find(api: &Api, user: &str) -> Result<Value, Failure> {
 /// The user with this identifier, username or e-mail address, for a command that changes the user.
 ///
 /// A username need not be an address that its user can read, so a user who was found by one of two different names is
-/// perhaps not the one who is meant.
-///
-/// # Errors
-/// There is no such user, or the username and the e-mail address differ and the operator does not confirm the user.
+/// perhaps not the one who is meant: the operator has to confirm that.
 pub(crate) fn find_to_change(api: &Api, wanted: &str, output: Output) -> Result<Value, Failure> {
     let user = find(api, wanted)?;
     if is_id(wanted) || has_one_name(&user, wanted) {

@@ -29,7 +29,6 @@ values::names! {
 pub(crate) type AuditIdentity = (Actor, AuthMethod);
 
 impl AuditAction {
-    /// The entry that says who did this to a task, and how the actor was authenticated.
     pub(crate) fn on_task(
         self,
         task: TaskId,
@@ -41,7 +40,6 @@ impl AuditAction {
             .on(Subject::Task(task))
     }
 
-    /// The entry that says who did this to the deliveries of a host.
     pub(crate) fn on_host(
         self,
         host: &str,

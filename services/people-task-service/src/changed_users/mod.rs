@@ -3,7 +3,6 @@
 //! Tokens say who a user is while they are valid. What outlives a token, such as a webhook, is judged by these rows.
 //! Reports may be repeated and arrive in any order: the newest counts.
 
-mod requests;
 pub(crate) mod routes;
 pub(crate) mod store;
 

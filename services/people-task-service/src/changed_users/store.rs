@@ -1,10 +1,19 @@
+use chrono::{DateTime, Utc};
 use database::{Connection, Error, prepared};
 use diesel::prelude::*;
 use diesel::sql_types::{Binary, Bool, Nullable, Text, Timestamptz};
 use values::{EmailAddress, UserId};
 
-use crate::changed_users::requests::ChangedUser;
 use crate::schema::changed_users;
+
+/// A user as the user service knows it.
+pub(super) struct ChangedUser {
+    pub(super) changed: DateTime<Utc>,
+    pub(super) is_active: bool,
+    pub(super) is_admin: bool,
+    /// The address that gives rights to tasks; `None` if it is not confirmed.
+    pub(super) email: Option<EmailAddress>,
+}
 
 /// Records a report, unless a newer one was recorded or the user was erased. What waits for the user's rights is due again.
 pub(super) fn record(
@@ -50,7 +59,6 @@ const RESUME: &str = resume_deliveries!(
         SELECT id FROM deliveries WHERE suspended_for = $1 LIMIT 5000 FOR NO KEY UPDATE SKIP LOCKED))"
 );
 
-/// Deletes what was reported about a deleted user.
 pub(crate) fn delete(connection: &mut Connection, id: UserId) -> Result<(), Error> {
     diesel::delete(changed_users::table.find(id)).execute(connection)?;
     Ok(())

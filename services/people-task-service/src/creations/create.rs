@@ -1,74 +1,59 @@
 use audit_log::{AuthMethod, RequestMeta};
+use auth::{Caller, EmailVerification, MailKeys};
 use database::Connection;
 use futures_util::future::join_all;
 use telemetry::RequestContext;
-use values::TaskId;
+use values::Secret;
 
 use crate::audit::AuditAction;
 use crate::context::Context;
-use crate::creations::error::CreationError;
 use crate::creations::requests::NewTaskRequest;
-use crate::creations::responses::CreationAnswer;
-use crate::creations::secrets::{self, NewSecrets};
+use crate::creations::responses::{CreationAnswer, CreationError};
 use crate::creations::write::{Created, Creation, Creations};
 use crate::idempotency::{
     self, Operation, RepeatError, Repeatable, StoredAnswer, store as answers,
 };
+use crate::mailing::{Part, Seed};
 use crate::quotas::Amounts;
+use crate::status::{Deciders, is_restricted};
 use crate::tasks::TaskError;
 use crate::tasks::creation_store::NewTask;
 use crate::tasks::credentials::AuthenticatedUser;
 use crate::tasks::metadata::Metadata;
 use crate::tasks::projection::FieldSelection;
-use crate::tasks::requests::byte_length;
+use crate::tasks::requests::{CreateTaskRequest, byte_length};
+use crate::tasks::secrets::NewSecrets;
 use crate::webhooks::check::check_request;
 use crate::webhooks::register::{self, Registration};
 use crate::webhooks::requests::RegisterWebhookRequest;
-
-pub(super) struct CreationRequest {
-    pub(super) id: TaskId,
-    pub(super) user: AuthenticatedUser,
-    pub(super) body: NewTaskRequest,
-    pub(super) fields: FieldSelection,
-    pub(super) repeat: Option<Repeatable>,
-    pub(super) meta: RequestMeta,
-}
 
 /// Creates a task for a signed-in user, with its webhooks. A repeat of a request gets the answer of that request.
 ///
 /// # Errors
 /// [`TaskError::Unavailable`], [`TaskError::CallerErased`], [`TaskError::Quota`], [`CreationError::Webhooks`],
 /// [`CreationError::Repeat`].
-#[tracing::instrument(skip_all, fields(user.id = %request.user.caller.id(), task.id))]
+#[tracing::instrument(skip_all, fields(user.id = %user.caller.id(), task.id))]
 pub(super) async fn create(
     context: &Context,
     creations: &Creations,
-    mut request: CreationRequest,
+    user: AuthenticatedUser,
+    mut body: NewTaskRequest,
+    fields: FieldSelection,
+    repeat: Option<Repeatable>,
+    meta: RequestMeta,
 ) -> Result<CreationAnswer, CreationError> {
-    let task = &mut request.body.task;
+    let task = &mut body.task;
     task.deciders = task.deciders.or(context.deciders.by_default());
-    let answer = create_or_find(context, creations, request).await;
-    if let Err(CreationError::Repeat(error)) = &answer {
-        error.count(Operation::CreateTask);
-    }
-    answer
-}
-
-async fn create_or_find(
-    context: &Context,
-    creations: &Creations,
-    request: CreationRequest,
-) -> Result<CreationAnswer, CreationError> {
-    if let Some(repeat) = request.repeat.clone() {
+    if let Some(repeat) = repeat.clone() {
         let find = move |connection: &mut Connection| answers::find(connection, &repeat);
         if let Some(earlier) = context.database.run(find).await?? {
             return replay(context, &earlier);
         }
     }
-    let (id, by) = (request.id, request.user.caller.id());
-    tracing::Span::current().record("task.id", tracing::field::display(id));
-    let mut amounts = check(context, &request).await?;
-    let (creation, new) = prepare(context, request)?;
+    let by = user.caller.id();
+    tracing::Span::current().record("task.id", tracing::field::display(body.id));
+    let mut amounts = check(context, &user, &body).await?;
+    let (creation, secrets) = prepare(context, user, body, fields, repeat, meta)?;
     amounts.bytes = amounts.bytes.saturating_add(creation.option_bytes());
     let (with_options, repeat) = (creation.with_options(), creation.repeat.clone());
     let taken = context.quotas.take(by, amounts);
@@ -82,12 +67,12 @@ async fn create_or_find(
         context.quotas.give_back(by, amounts.bytes);
     }
     let answer = match created? {
-        Created::New(response) => response.answer(&new.told),
+        Created::New(response) => response.answer(&secrets),
         Created::Stored(answer) => {
             let bytes = repeat.map_or(0, |repeat| answer.bytes(&repeat));
             context.quotas.keep(by, bytes);
             idempotency::count(Operation::CreateTask, "stored");
-            CreationAnswer::stored(&answer.body, &new.told, false)
+            CreationAnswer::stored(&answer.body, &secrets, false)
         }
         Created::Earlier(earlier) => return replay(context, &earlier),
     };
@@ -98,10 +83,8 @@ async fn create_or_find(
     Ok(answer)
 }
 
-/// What was answered to an earlier request.
 fn replay(context: &Context, earlier: &StoredAnswer) -> Result<CreationAnswer, CreationError> {
-    let secrets = secrets::of_answer(earlier, &context.mailing, &context.repeat_keys);
-    let Some(secrets) = secrets else {
+    let Some(secrets) = secrets_of(earlier, context) else {
         tracing::warn!(task.id = %earlier.task, "an answer cannot be repeated without the key of its secrets");
         return Err(RepeatError::InUse.into());
     };
@@ -109,19 +92,39 @@ fn replay(context: &Context, earlier: &StoredAnswer) -> Result<CreationAnswer, C
     Ok(CreationAnswer::stored(&earlier.body, &secrets, true))
 }
 
+/// The secrets of an answer, derived again with the keys with which they were. `None` if this process does not know them.
+fn secrets_of(answer: &StoredAnswer, context: &Context) -> Option<[Secret; 2]> {
+    let of_mails = context.mailing.keys.iter().flat_map(MailKeys::all);
+    let all: Vec<_> = of_mails.chain(context.repeat_keys.all()).collect();
+    let derive = |seed, hash, part| {
+        let seed = Seed::from_slice(seed)?;
+        let derived = |key| [part, Part::Reader].map(|part| seed.secret(key, answer.task, part));
+        let mut derived = all.iter().flat_map(|key| derived(*key));
+        derived.find(|secret| secret.fingerprint().matches(hash))
+    };
+    let (seeds, hashes) = answer.secrets.as_ref()?;
+    let (seeds, hashes) = (seeds.split_at_checked(16)?, hashes.split_at_checked(32)?);
+    Some([
+        derive(seeds.0, hashes.0, Part::Approver)?,
+        derive(seeds.1, hashes.1, Part::Requester)?,
+    ])
+}
+
 /// Checks what does not depend on the database, and returns what the request counts for. Mail that the creator does not
 /// ask for is sent as far as the limits allow.
-async fn check(context: &Context, request: &CreationRequest) -> Result<Amounts, CreationError> {
-    let task = &request.body.task;
+async fn check(
+    context: &Context,
+    user: &AuthenticatedUser,
+    body: &NewTaskRequest,
+) -> Result<Amounts, CreationError> {
+    let task = &body.task;
     if task.notify == Some(true) && context.mailing.keys.is_none() {
         let message = "Must be false or absent, because mail about tasks is not set up.";
         return Err(TaskError::Unavailable("notify", message).into());
     }
-    task.check_deciders(context.deciders, &context.mailing, &request.user.caller)?;
-    let new = request.body.webhooks.as_deref().unwrap_or_default();
-    let checks = new
-        .iter()
-        .map(|new| check_request(context, &request.user, new));
+    check_deciders(context, task, &user.caller)?;
+    let new = body.webhooks.as_deref().unwrap_or_default();
+    let checks = new.iter().map(|new| check_request(context, user, new));
     let checked = join_all(checks).await.into_iter().enumerate();
     let refused = checked.filter_map(|(number, checked)| Some((number, checked.err()?)));
     let refused: Vec<_> = refused.collect();
@@ -138,34 +141,66 @@ async fn check(context: &Context, request: &CreationRequest) -> Result<Amounts, 
     })
 }
 
+/// Checks that those can decide who shall. Otherwise the error has the name of the setting that is missing.
+fn check_deciders(
+    context: &Context,
+    task: &CreateTaskRequest,
+    creator: &Caller,
+) -> Result<(), TaskError> {
+    if !is_restricted(task.deciders, task.self_approval) {
+        return Ok(());
+    }
+    let field = task.deciders.map_or("selfApproval", |_| "deciders");
+    if context.deciders.email_verification == EmailVerification::Off {
+        let message = "Cannot be restricted, because EMAIL_VERIFICATION is not `required`: anyone could sign up with the approver's address.";
+        return Err(TaskError::Unavailable(field, message));
+    }
+    let is_mailed = context.mailing.keys_for(task.notify).is_some();
+    if task.deciders == Some(Deciders::Approver) && !is_mailed {
+        let message =
+            "Needs mail to the approver: send `notify: true`, for which TASK_MAIL_KEY must be set.";
+        return Err(TaskError::Unavailable("deciders", message));
+    }
+    let approver = Some(task.approver.normalized());
+    let is_own = approver == Some(task.requester.normalized())
+        || approver == creator.normalized_email().as_deref();
+    if !task.self_approval && is_own {
+        let message =
+            "The approver is who requests or creates the task, so no one could decide it.";
+        return Err(TaskError::Unavailable("selfApproval", message));
+    }
+    Ok(())
+}
+
+/// Returns also the secrets that the response tells.
 fn prepare(
     context: &Context,
-    request: CreationRequest,
-) -> Result<(Creation, NewSecrets), CreationError> {
-    let (id, user, body) = (request.id, request.user, request.body);
-    let (fields, meta) = (request.fields, request.meta);
-    let keys = request.repeat.as_ref().map(|_| &context.repeat_keys);
-    let new = NewSecrets::new(id, &body.task, &context.mailing, keys);
+    user: AuthenticatedUser,
+    body: NewTaskRequest,
+    fields: FieldSelection,
+    repeat: Option<Repeatable>,
+    meta: RequestMeta,
+) -> Result<(Creation, [Secret; 2]), CreationError> {
+    let id = body.id;
+    let keys = repeat.as_ref().map(|_| &context.repeat_keys);
+    let (secrets, told) = NewSecrets::generate(id, &body.task, &context.mailing, keys);
     let register = |webhooks| registrations(context, webhooks, &user, fields.is_plugin, &meta);
     let webhooks = body.webhooks.map(register).transpose()?;
     let by_creator = ((&user.caller).into(), AuthMethod::Token);
     let creation = Creation {
         webhooks,
-        repeat: request.repeat,
-        seeds: new.stored.clone(),
+        repeat,
         new: NewTask {
             id,
             creator: user.caller,
             fields: body.task,
-            secrets: new.hashes,
-            reading_secret: new.reading_hash,
-            mail: new.mail,
+            secrets,
             entry: AuditAction::TaskCreated.on_task(id, by_creator, meta),
         },
         actor: user.actor,
         fields,
     };
-    Ok((creation, new))
+    Ok((creation, told))
 }
 
 fn registrations(

@@ -1,9 +1,7 @@
 //! New tasks: each with its webhooks, its mails and, if the request may be repeated, its answer, in one transaction.
 
 mod create;
-mod error;
 mod requests;
 mod responses;
 pub(crate) mod routes;
-mod secrets;
 pub(crate) mod write;

@@ -11,23 +11,24 @@ use crate::tasks::responses::changed_schema;
 use crate::webhooks::register::MAX_PER_TASK;
 use crate::webhooks::requests::RegisterWebhookRequest;
 
-/// A new task, and its webhooks.
 #[derive(Debug)]
 pub(super) struct NewTaskRequest {
+    pub(super) id: TaskId,
     pub(super) task: CreateTaskRequest,
     /// At most as many as a task may have. `None` if the request has none, and the response then, too.
     pub(super) webhooks: Option<Vec<RegisterWebhookRequest>>,
 }
 
 impl NewTaskRequest {
-    /// Parses the body of a request for a task with this identifier.
-    pub(super) fn parse(mut fields: Fields, id: TaskId) -> Result<Self, Problem> {
+    /// Parses the body of a request for a task that gets an identifier.
+    pub(super) fn parse(mut fields: Fields) -> Result<Self, Problem> {
+        let id = TaskId::generate();
         let task = CreateTaskRequest::read(&mut fields);
         let max = usize::try_from(MAX_PER_TASK).unwrap_or_default();
         let webhooks = fields.objects("webhooks", max, |webhook| {
             RegisterWebhookRequest::read(webhook, |_| Some(id))
         });
-        fields.finish_with(task.map(|task| Self { task, webhooks }))
+        fields.finish_with(task.map(|task| Self { id, task, webhooks }))
     }
 }
 

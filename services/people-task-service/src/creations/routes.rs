@@ -4,12 +4,11 @@ use audit_log::RequestMeta;
 use auth::TokenProblems;
 use database::DatabaseProblems;
 use http_kit::{JsonBody, Problem, combine_errors};
-use values::TaskId;
 
 use crate::context::Context;
-use crate::creations::create::{self, CreationRequest};
+use crate::creations::create;
 use crate::creations::requests::NewTaskRequest;
-use crate::creations::responses::{CreationAnswer, NewTaskResponse};
+use crate::creations::responses::{CreationAnswer, CreationError, NewTaskResponse};
 use crate::creations::write::Creations;
 use crate::idempotency::{IdempotencyKeyHeader, Operation, Repeated, repeatable};
 use crate::quotas::QuotaExceeded;
@@ -37,19 +36,16 @@ pub(crate) async fn create_task(
     request: HttpRequest,
     (creations, context): (Data<Creations>, Data<Context>),
 ) -> Result<CreationAnswer, Problem> {
-    let (id, by, keys) = (TaskId::generate(), user.caller.id(), &context.repeat_keys);
+    let (by, keys) = (user.caller.id(), &context.repeat_keys);
     let repeat = repeatable(&request, &body, keys, Operation::CreateTask, by);
     let headers = combine_errors(FieldSelection::of(&request), repeat);
-    let (body, (fields, repeat)) = combine_errors(NewTaskRequest::parse(body, id), headers)?;
-    let request = CreationRequest {
-        id,
-        user,
-        body,
-        fields: fields.with(TaskField::Public),
-        repeat,
-        meta,
-    };
-    Ok(create::create(&context, &creations, request).await?)
+    let (body, (fields, repeat)) = combine_errors(NewTaskRequest::parse(body), headers)?;
+    let fields = fields.with(TaskField::Public);
+    let created = create::create(&context, &creations, user, body, fields, repeat, meta).await;
+    if let Err(CreationError::Repeat(error)) = &created {
+        error.count(Operation::CreateTask);
+    }
+    Ok(created?)
 }
 
 http_kit::problem_responses! {

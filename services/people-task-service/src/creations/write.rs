@@ -7,10 +7,9 @@ use database::{
 };
 use values::TaskId;
 
-use crate::creations::error::CreationError;
-use crate::creations::responses::NewTaskResponse;
+use crate::creations::responses::{CreationError, NewTaskResponse};
 use crate::idempotency::{Repeatable, StoredAnswer, store as answers};
-use crate::mailing::{Mailing, Seed};
+use crate::mailing::Mailing;
 use crate::tasks::access::Actor;
 use crate::tasks::creation_store::{self, NewTask};
 use crate::tasks::projection::FieldSelection;
@@ -25,14 +24,11 @@ pub(crate) struct Creation {
     /// `None` if the response has no webhooks.
     pub(super) webhooks: Option<Vec<Registration>>,
     pub(super) repeat: Option<Repeatable>,
-    /// What the secrets are derived from, and their hashes.
-    pub(super) seeds: Option<[(Seed, Vec<u8>); 2]>,
     /// Who asks, and what the response has.
     pub(super) actor: Actor,
     pub(super) fields: FieldSelection,
 }
 
-/// What came of a request.
 pub(crate) enum Created {
     /// A task was created. This is the response, without its secrets.
     New(Box<NewTaskResponse>),
@@ -153,11 +149,10 @@ impl Creation {
         StoredAnswer {
             body: serde_json::to_string(&response).unwrap_or_default(),
             task: task.id,
-            secrets: self.seeds.clone(),
+            secrets: self.new.secrets.told.clone(),
         }
     }
 
-    /// The response without secrets.
     fn response(&self, task: Task) -> NewTaskResponse {
         let relations = self.actor.relations_to(&task);
         let webhooks = self.webhooks.as_ref().map(|webhooks| {

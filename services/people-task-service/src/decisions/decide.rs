@@ -13,63 +13,46 @@ use crate::decisions::requests::DecisionComment;
 use crate::decisions::store::{self, CancelPreview, DecidedRow, NewDecision};
 use crate::deliveries::{DueDelivery, due_message};
 use crate::status::TaskStatus;
-use crate::tasks::access::{Actor, Permission, Relations};
+use crate::tasks::access::{Actor, DecidedVia, Permission, Relations};
 use crate::tasks::requests::Precondition;
-use crate::tasks::via::DecidedVia;
 use crate::tasks::{Task, TaskError, change_in_round, find_permitted, store as task_store};
 
-/// A decision about a task.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Decision {
-    /// The approver agrees.
-    Approve,
-    /// The approver refuses.
-    Reject,
-    /// A person on the other side withdraws the task, so that there is nothing to decide any more.
-    Cancel,
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Decision {
+    status: TaskStatus,
+    action: AuditAction,
+    permission: Permission,
+    /// The field of requests that has the comment.
+    pub(super) comment_field: &'static str,
 }
 
 impl Decision {
-    fn status(self) -> TaskStatus {
-        match self {
-            Self::Approve => TaskStatus::Approved,
-            Self::Reject => TaskStatus::Rejected,
-            Self::Cancel => TaskStatus::Cancelled,
-        }
-    }
-
-    fn audit_action(self) -> AuditAction {
-        match self {
-            Self::Approve => AuditAction::TaskApproved,
-            Self::Reject => AuditAction::TaskRejected,
-            Self::Cancel => AuditAction::TaskCancelled,
-        }
-    }
-
-    /// The field of requests that has the comment.
-    pub(super) fn comment_field(self) -> &'static str {
-        match self {
-            Self::Approve | Self::Reject => "comment",
-            Self::Cancel => "reason",
-        }
-    }
-
-    fn permission(self) -> Permission {
-        match self {
-            Self::Approve | Self::Reject => Permission::Decide,
-            Self::Cancel => Permission::Cancel,
-        }
-    }
+    pub(super) const APPROVE: Self = Self {
+        status: TaskStatus::Approved,
+        action: AuditAction::TaskApproved,
+        permission: Permission::Decide,
+        comment_field: "comment",
+    };
+    pub(super) const REJECT: Self = Self {
+        status: TaskStatus::Rejected,
+        action: AuditAction::TaskRejected,
+        ..Self::APPROVE
+    };
+    /// A person on the other side withdraws the task, so that there is nothing to decide any more.
+    pub(super) const CANCEL: Self = Self {
+        status: TaskStatus::Cancelled,
+        action: AuditAction::TaskCancelled,
+        permission: Permission::Cancel,
+        comment_field: "reason",
+    };
 }
 
-/// A request to decide a task.
 #[derive(Debug)]
 pub(crate) struct DecisionAttempt {
     pub(super) actor: Actor,
     pub(super) task: TaskId,
     pub(super) decision: Decision,
     pub(super) comment: Option<DecisionComment>,
-    /// The versions of the task that this is about.
     pub(super) precondition: Precondition,
     pub(super) cause: RequestContext,
     pub(super) meta: RequestMeta,
@@ -107,20 +90,19 @@ pub(crate) fn decisions(database: Database, publisher: Publisher) -> Decisions {
 /// # Errors
 /// [`TaskError::NotFound`], [`TaskError::Forbidden`], [`TaskError::AlreadyResolved`], [`TaskError::Changed`],
 /// [`TaskError::CommentRequired`].
-#[tracing::instrument(skip_all, fields(task.id = %attempt.task, decision = attempt.decision.status().name()))]
+#[tracing::instrument(skip_all, fields(task.id = %attempt.task, decision = attempt.decision.status.name()))]
 pub(super) async fn decide(
     decisions: &Decisions,
     attempt: DecisionAttempt,
 ) -> Result<(Task, Relations), TaskError> {
-    let decision = attempt.decision;
+    let status = attempt.decision.status;
     let (task, relations, deliveries) = decisions.run(attempt).await?;
-    if decision == Decision::Cancel {
+    if status == TaskStatus::Cancelled {
         tracing::info!(deliveries = deliveries.len(), "a task was withdrawn");
         metrics::counter!("tasks_cancelled_total").increment(1);
     } else {
         tracing::info!(deliveries = deliveries.len(), "a task was decided");
-        let status = decision.status().name();
-        metrics::counter!("task_decisions_total", "decision" => status).increment(1);
+        metrics::counter!("task_decisions_total", "decision" => status.name()).increment(1);
     }
     Ok((task, relations))
 }
@@ -178,9 +160,9 @@ impl DecisionAttempt {
     fn judge<'a>(&self, tasks: &'a HashMap<TaskId, Task>) -> Result<&'a Task, TaskError> {
         let task = tasks.get(&self.task).ok_or(TaskError::NotFound)?;
         let relations = self.actor.relations_to(task);
-        relations.check(self.decision.permission())?;
+        relations.check(self.decision.permission)?;
         task.check_pending(&self.precondition)?;
-        let is_rejected = self.decision == Decision::Reject;
+        let is_rejected = self.decision.status == TaskStatus::Rejected;
         if task.comment_required && is_rejected && self.comment.is_none() {
             return Err(TaskError::CommentRequired);
         }
@@ -189,11 +171,11 @@ impl DecisionAttempt {
 
     fn new_decision<'a>(&'a self, task: &'a Task) -> NewDecision<'a> {
         let (decision, comment) = (self.decision, self.comment.as_ref());
-        let identity = self.actor.audit_identity(task, decision.permission());
+        let identity = self.actor.audit_identity(task, decision.permission);
         let by_secret = identity.1 == AuthMethod::TaskSecret;
-        let holder = match decision {
-            Decision::Approve | Decision::Reject => &task.approver,
-            Decision::Cancel => &task.requester,
+        let holder = match decision.status {
+            TaskStatus::Cancelled => &task.requester,
+            _ => &task.approver,
         };
         let holder = by_secret.then_some(holder.as_str());
         let (version, hash) = (task.content_version, task.content_hash());
@@ -202,19 +184,20 @@ impl DecisionAttempt {
             ("contentSha256".to_owned(), hash.into()),
         ]);
         if comment.is_some() {
-            detail.insert("fields".to_owned(), json!([decision.comment_field()]));
+            detail.insert("fields".to_owned(), json!([decision.comment_field]));
         }
-        let via = DecidedVia::of(&self.actor, task, decision.permission());
+        let via = DecidedVia::of(&self.actor, task, decision.permission);
         if via.r#override {
             detail.insert("override".to_owned(), true.into());
         }
-        let action = decision.audit_action();
-        let caller = self.actor.caller();
-        let entry = action.on_task(task.id, identity, self.meta.clone());
+        let caller = self.actor.caller.as_ref();
+        let entry = decision
+            .action
+            .on_task(task.id, identity, self.meta.clone());
         NewDecision {
             task: task.id,
             version: task.version,
-            status: decision.status(),
+            status: decision.status,
             decided_by: caller.and_then(Caller::email).or(holder),
             comment: comment.map(DecisionComment::as_str),
             via: serde_json::to_value(&via).unwrap_or_default(),
@@ -228,7 +211,7 @@ impl DecisionAttempt {
     fn apply(&self, tasks: &mut HashMap<TaskId, Task>, row: DecidedRow) -> Option<DecidedTask> {
         let task = tasks.get_mut(&self.task)?;
         let comment = self.comment.as_ref();
-        task.status = self.decision.status();
+        task.status = self.decision.status;
         task.mtime = row.decision_made;
         task.decision_made = Some(row.decision_made);
         task.decided_by = row.decided_by;

@@ -28,7 +28,7 @@ use crate::tasks::responses::TaskResponse;
 )]
 #[put("/people-task/tasks/{id}/approve")]
 pub(crate) async fn approve_task(input: DecisionInput) -> Result<TaskResponse, Problem> {
-    resolve_task(input, Decision::Approve).await
+    resolve_task(input, Decision::APPROVE).await
 }
 
 /// Rejects a pending task and triggers its webhooks. If several decisions arrive at once, one succeeds. A task with
@@ -44,7 +44,7 @@ pub(crate) async fn approve_task(input: DecisionInput) -> Result<TaskResponse, P
 )]
 #[put("/people-task/tasks/{id}/reject")]
 pub(crate) async fn reject_task(input: DecisionInput) -> Result<TaskResponse, Problem> {
-    resolve_task(input, Decision::Reject).await
+    resolve_task(input, Decision::REJECT).await
 }
 
 /// The values that these routes extract.
@@ -73,7 +73,7 @@ type DecisionInput = (
 )]
 #[post("/people-task/tasks/{id}/cancel")]
 pub(crate) async fn cancel_task(input: DecisionInput) -> Result<TaskResponse, Problem> {
-    resolve_task(input, Decision::Cancel).await
+    resolve_task(input, Decision::CANCEL).await
 }
 
 /// Who would hear of it if the caller withdrew the task now. For those who may withdraw it.
@@ -100,7 +100,7 @@ async fn resolve_task(
     (credentials, body, request, meta, id, decisions): DecisionInput,
     decision: Decision,
 ) -> Result<TaskResponse, Problem> {
-    let body = body.and_then(|body| DecisionRequest::parse(body, decision.comment_field()));
+    let body = body.and_then(|body| DecisionRequest::parse(body, decision.comment_field));
     let conditions = combine_errors(Precondition::of(&request), FieldSelection::of(&request));
     let credentials = credentials.with_body(body, |body| body.secret.as_ref());
     let ((credentials, body), (precondition, fields)) = combine_errors(credentials, conditions)?;

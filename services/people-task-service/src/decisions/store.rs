@@ -17,7 +17,6 @@ use values::{DeliveryId, Names as _, TaskId, UserId};
 use crate::schema::allowed_users;
 use crate::status::TaskStatus;
 
-/// A decision that is allowed.
 pub(super) struct NewDecision<'a> {
     pub(super) task: TaskId,
     /// The version of the task by which it was judged.
@@ -26,7 +25,6 @@ pub(super) struct NewDecision<'a> {
     /// The e-mail address of the person who decides.
     pub(super) decided_by: Option<&'a str>,
     pub(super) comment: Option<&'a str>,
-    /// How it is decided.
     pub(super) via: Value,
     /// The user who decides, and the incarnation of the token; `None` if a secret decides.
     pub(super) user: Option<(UserId, &'a str)>,
@@ -168,7 +166,6 @@ pub(super) struct CancelPreview {
     webhooks_not_told: i64,
 }
 
-/// Counts the webhooks of a task.
 pub(super) fn preview_cancel(
     connection: &mut PgConnection,
     task: TaskId,

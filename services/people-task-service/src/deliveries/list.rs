@@ -2,7 +2,6 @@ use database::{Connection, Database};
 use listing::{Page, PageLimits, Paging};
 use values::TaskId;
 
-use crate::deliveries::all_store;
 use crate::deliveries::error::DeliveryError;
 use crate::deliveries::requests::DeliveryQuery;
 use crate::deliveries::store::{self, Delivery};
@@ -10,9 +9,6 @@ use crate::tasks::access::{Actor, Permission};
 use crate::tasks::find_permitted;
 
 /// One page of a task's deliveries of at most `bytes`, oldest first. For the task's creator and administrators.
-///
-/// # Errors
-/// Those of the task.
 #[tracing::instrument(skip_all, fields(task.id = %task))]
 pub(crate) async fn list(
     database: Database,
@@ -31,9 +27,6 @@ pub(crate) async fn list(
 }
 
 /// One page of all deliveries of at most `bytes`, newest first. For administrators.
-///
-/// # Errors
-/// Only the database can fail.
 #[tracing::instrument(skip_all)]
 pub(crate) async fn list_all(
     database: Database,
@@ -43,7 +36,7 @@ pub(crate) async fn list_all(
     let load = move |connection: &mut Connection| {
         let paging = query.paging;
         let limits = PageLimits { paging, bytes };
-        Ok(all_store::load_page(connection, &query, limits)?)
+        Ok(store::load_page(connection, &query, limits)?)
     };
     database.run(load).await
 }

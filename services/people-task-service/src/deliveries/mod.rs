@@ -1,15 +1,11 @@
 //! Deliveries: decisions and passed due dates on their way to webhooks, and the result of each attempt.
 
-mod all_store;
 mod backlog_store;
-mod bulk;
-mod cancel;
-mod due;
+mod changes;
 mod error;
 pub(crate) mod hosts;
 mod lane;
 mod list;
-mod redeliver;
 mod requests;
 mod responses;
 pub(crate) mod routes;
@@ -22,8 +18,9 @@ use std::time::Duration;
 use jobs::RetentionRule;
 use messaging::Queue;
 
-pub(crate) use self::due::due_message;
-pub(crate) use self::lane::{LaneParts, group_of, host_of, lane_of, owner_of, scheme_and_host};
+pub(crate) use self::lane::{
+    LaneParts, due_message, group_of, host_of, lane_of, owner_of, scheme_and_host,
+};
 pub(crate) use self::responses::TestResult;
 pub(crate) use self::store::DueDelivery;
 

@@ -1,4 +1,4 @@
-//! The parameters of the list of all deliveries, and the body of changes of many.
+//! The parameters of the lists of all deliveries and of hosts, and the body of changes of many.
 
 use http_kit::{Fields, Problem, Query, combine_errors};
 use listing::{ANY_TEXT, Conditions, Filter, Paging};
@@ -12,9 +12,7 @@ use crate::status::DeliveryStatus;
 values::names! {
     /// The fields that deliveries can be filtered by.
     pub(crate) enum DeliveryFilter {
-        /// The status.
         Status = "status",
-        /// The host of the webhook's URL.
         Host = "host",
     }
 }
@@ -59,7 +57,6 @@ http_kit::text_fields! {
     Host = ObjectBuilder::new().min_length(Some(1)).max_length(Some(253));
 }
 
-/// The parameters of the list of all deliveries.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct DeliveryQuery {
     pub(crate) status: Option<DeliveryStatus>,
@@ -69,10 +66,6 @@ pub(crate) struct DeliveryQuery {
 }
 
 impl DeliveryQuery {
-    /// Parses the parameters.
-    ///
-    /// # Errors
-    /// `400 validation-failed` with one entry for each invalid parameter.
     pub(crate) fn parse(query: &Query) -> Result<Self, Problem> {
         let conditions = Conditions::<DeliveryFilter>::parse(query);
         let chosen = conditions.and_then(|conditions| choose(&conditions));
@@ -135,13 +128,50 @@ pub(crate) struct HostRequest {
 }
 
 impl HostRequest {
-    /// Parses the body of a request.
-    ///
-    /// # Errors
-    /// `400` with every invalid field.
     pub(crate) fn parse(mut fields: Fields) -> Result<Self, Problem> {
         let host = fields.required("host");
         fields.finish_with(host.map(|host| Self { host }))
+    }
+}
+
+values::names! {
+    pub(crate) enum HostStatus {
+        Pending = "pending",
+        Fail = "fail",
+        Paused = "paused",
+    }
+}
+
+/// The parameters of the list of hosts.
+#[derive(Debug, Clone, PartialEq, Eq, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct HostQuery {
+    /// Only hosts with `pending` deliveries, with deliveries that have failed (`fail`), or that are `paused`.
+    #[param(value_type = Option<String>, pattern = "^(pending|fail|paused)?$")]
+    pub(crate) status: Option<HostStatus>,
+    /// Only this host, whether it has deliveries or not.
+    #[param(value_type = Option<String>, max_length = 253)]
+    pub(crate) host: Option<Host>,
+    /// The maximum number of hosts of a page. If there are more, the `Link` header leads to the next page.
+    #[param(minimum = 1, maximum = 200, default = 50, required = false)]
+    pub(crate) limit: i64,
+    /// Only hosts after this one in alphabetical order.
+    #[param(value_type = Option<String>, max_length = 253)]
+    pub(crate) after: Option<Host>,
+}
+
+impl HostQuery {
+    pub(crate) fn parse(query: &Query) -> Result<Self, Problem> {
+        let limit = query.number("limit", 1..=200, 50);
+        let chosen = combine_errors(query.parsed("status"), query.parsed("host"));
+        let position = combine_errors(limit, query.parsed("after"));
+        let ((status, host), (limit, after)) = combine_errors(chosen, position)?;
+        Ok(Self {
+            status,
+            host,
+            limit,
+            after,
+        })
     }
 }
 
@@ -150,7 +180,7 @@ mod tests {
     use http_kit::Query;
     use values::FromText as _;
 
-    use super::{DeliveryQuery, Host};
+    use super::{DeliveryQuery, Host, HostQuery, HostStatus};
     use crate::status::DeliveryStatus;
 
     fn chosen(query: &str) -> Option<(Option<DeliveryStatus>, Option<Host>)> {
@@ -186,6 +216,19 @@ mod tests {
             "limit=0",
         ] {
             assert_eq!(chosen(wrong), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn hosts_are_chosen_by_status_and_position() {
+        let parse = |query| HostQuery::parse(&Query::parse(query));
+        let all = parse("status=&after=").unwrap();
+        assert_eq!((all.status, all.limit, all.after), (None, 50, None));
+        let some = parse("status=fail&limit=7&after=A.example").unwrap();
+        assert_eq!((some.status, some.limit), (Some(HostStatus::Fail), 7));
+        assert_eq!(some.after.unwrap().as_str(), "a.example");
+        for wrong in ["status=sent", "limit=0", "limit=201"] {
+            assert!(parse(wrong).is_err(), "{wrong}");
         }
     }
 }

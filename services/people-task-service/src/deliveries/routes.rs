@@ -11,12 +11,12 @@ use messaging::QueueStatus;
 
 use crate::context::Context;
 use crate::deliveries::backlog_store::load_backlog;
-use crate::deliveries::bulk::{self, Cause};
+use crate::deliveries::changes::{self, Cause};
 use crate::deliveries::error::{NoDelivery, NoPendingDelivery};
+use crate::deliveries::list;
 use crate::deliveries::requests::{DeliveryQuery, HostRequest};
 use crate::deliveries::responses::{CancelledResponse, QueuesResponse, RedeliveredResponse};
 use crate::deliveries::store::Delivery;
-use crate::deliveries::{cancel, list, redeliver};
 use crate::tasks::credentials::AuthenticatedUser;
 use crate::tasks::error::{Forbidden, NoTask};
 
@@ -65,7 +65,7 @@ pub(crate) async fn redeliver_delivery(
 ) -> Result<Json<Delivery>, Problem> {
     let id = path_id(&id, "delivery")?;
     let (database, publisher) = (&context.database, &context.deliveries);
-    let delivery = redeliver::redeliver(database, publisher, user.actor, id, meta).await?;
+    let delivery = changes::redeliver(database, publisher, user.actor, id, meta).await?;
     Ok(Json(delivery))
 }
 
@@ -114,8 +114,8 @@ pub(crate) async fn cancel_delivery(
     context: Data<Context>,
 ) -> Result<Json<Delivery>, Problem> {
     let id = path_id(&id, "delivery")?;
-    let delivery = cancel::cancel(&context.database, &admin, id, meta).await?;
-    Ok(Json(delivery))
+    let cancelled = changes::cancel(&context.database, id, Cause::new(&admin, meta));
+    Ok(Json(cancelled.await?))
 }
 
 /// The values that changes of a host's deliveries extract.
@@ -135,7 +135,7 @@ pub(crate) async fn cancel_deliveries(
     (admin, meta, body, context): HostInput,
 ) -> Result<Json<CancelledResponse>, Problem> {
     let host = HostRequest::parse(body.0)?.host;
-    let cancelled = bulk::cancel(&context.database, host, Cause::new(&admin, meta));
+    let cancelled = changes::cancel_of_host(&context.database, host, Cause::new(&admin, meta));
     Ok(Json(cancelled.await?))
 }
 
@@ -153,7 +153,8 @@ pub(crate) async fn redeliver_deliveries(
 ) -> Result<Json<RedeliveredResponse>, Problem> {
     let host = HostRequest::parse(body.0)?.host;
     let (database, publisher) = (&context.database, &context.deliveries);
-    let redelivered = bulk::redeliver(database, publisher, host, Cause::new(&admin, meta));
+    let redelivered =
+        changes::redeliver_of_host(database, publisher, host, Cause::new(&admin, meta));
     Ok(Json(redelivered.await?))
 }
 

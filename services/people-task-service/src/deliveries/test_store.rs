@@ -18,7 +18,6 @@ pub(crate) struct Lately {
     pub(crate) own: i64,
     /// How long the oldest of these counts, in milliseconds.
     pub(crate) remaining: i64,
-    /// Whether deliveries to the host are paused.
     pub(crate) is_paused: bool,
 }
 

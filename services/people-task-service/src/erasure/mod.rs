@@ -7,13 +7,23 @@
 //! Before anything is deleted, a row in `erased_users` keeps the user's tokens from adding anything, even if this
 //! service cannot read the revocation feed. It is kept for as long as a token can be valid.
 
-mod erase;
-mod requests;
 pub(crate) mod routes;
 
-use std::time::Duration;
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
+use audit_log::RequestMeta;
+use database::{Connection, Database, Error};
 use jobs::RetentionRule;
+use serde::Serialize;
+use serde_json::json;
+use values::UserId;
+
+use crate::audit::AuditAction;
+use crate::tasks::store as tasks_store;
+use crate::tasks::store::erasure::{self as own_tasks, RequesterAddress};
+use crate::{changed_users, deliveries, idempotency, mails, quotas, webhooks};
 
 /// How long it is known which users were erased: as long as any token can be valid, and a day.
 pub(crate) const RETENTION: RetentionRule = RetentionRule {
@@ -21,3 +31,258 @@ pub(crate) const RETENTION: RetentionRule = RetentionRule {
     column: "erased",
     keep: auth::MAX_TOKEN_LIFETIME.saturating_add(Duration::from_secs(24 * 3600)),
 };
+
+/// How long a call deletes one batch of tasks after another.
+const CALL_TIME: Duration = Duration::from_millis(200);
+/// Tasks that one transaction deletes at most, which takes about 0.05 seconds.
+const TASKS: usize = 5_000;
+/// If these have more webhooks, which are deleted with their deliveries, it deletes fewer tasks.
+const WEBHOOKS_OF_TASKS: i64 = 5_000;
+/// How many, each with at most 20 webhooks.
+const TASKS_WITH_WEBHOOKS: usize = 250;
+/// Webhooks of other users' tasks that one transaction deletes at most.
+const WEBHOOKS: usize = 500;
+/// Mails about other users' tasks that one transaction deletes at most.
+const MAILS: i64 = 1_000;
+/// Answers to the user's requests that one transaction deletes at most.
+const ANSWERS: i64 = 1_000;
+
+/// A deleted user, as the deletion-worker knows the user.
+#[derive(Debug)]
+pub(crate) struct EraseRequest {
+    pub(crate) id: UserId,
+    /// The addresses under which the user requested tasks.
+    pub(crate) addresses: Vec<RequesterAddress>,
+    /// The incarnation of the database that the user is deleted from.
+    pub(crate) incarnation: String,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Erased {
+    /// The number of deleted tasks, and of deleted webhooks of other tasks.
+    pub(crate) deleted: usize,
+    pub(crate) deleted_tasks: usize,
+    pub(crate) more: bool,
+    /// Whether there is more, but other transactions hold all of it at the moment.
+    pub(crate) blocked: bool,
+}
+
+/// What one step deletes.
+#[derive(Default)]
+struct Batch {
+    tasks: usize,
+    webhooks: usize,
+    /// Whether something else was deleted.
+    progress: bool,
+    more: bool,
+}
+
+type Step = fn(&mut Connection, &EraseRequest) -> Result<Batch, Error>;
+
+/// The steps of a transaction, of which each waits until nothing is left for those before.
+const STEPS: [Step; 4] = [
+    delete_free_tasks,
+    delete_webhooks,
+    delete_mails,
+    delete_answers,
+];
+
+/// Deletes some of a user's data, in short transactions that do not wait for others. Repeating it does no
+/// harm. From then on no token of the user's creates, registers or decides anything, except tokens of another
+/// incarnation of the user service's database.
+#[tracing::instrument(skip_all, fields(user.id = %user.id))]
+pub(crate) async fn erase(
+    database: &Database,
+    user: EraseRequest,
+    meta: RequestMeta,
+) -> Result<Erased, Error> {
+    let user = Arc::new(user);
+    let erased = Arc::clone(&user);
+    // Committed first, so that the user's requests do not wait for the deletion.
+    let record = move |connection: &mut Connection| {
+        own_tasks::record_erased_user(connection, erased.id, &erased.incarnation)
+    };
+    database.run(record).await?;
+    let mut all = delete_full_batches(database, &user, &meta).await?;
+    let mut blocked = false;
+    if !all.more {
+        let erase = move |connection: &mut _| erase_in_transaction(connection, &user, meta);
+        let rest = database.transaction(erase).await?;
+        blocked = rest.more && rest.tasks + rest.webhooks == 0 && !rest.progress;
+        all.tasks += rest.tasks;
+        all.webhooks += rest.webhooks;
+        all.more = rest.more;
+    }
+    let (deleted, more) = (all.tasks + all.webhooks, all.more);
+    tracing::info!(deleted, more, blocked, "a deleted user's data was erased");
+    Ok(Erased {
+        deleted,
+        deleted_tasks: all.tasks,
+        more,
+        blocked,
+    })
+}
+
+/// Deletes one full batch of tasks after another, until the time of the call is over. It leaves the rest, and all if
+/// another transaction holds rows of them, to [`erase_in_transaction`].
+async fn delete_full_batches(
+    database: &Database,
+    user: &Arc<EraseRequest>,
+    meta: &RequestMeta,
+) -> Result<Batch, Error> {
+    let started = Instant::now();
+    let mut all = Batch::default();
+    while started.elapsed() < CALL_TIME {
+        let (user, meta) = (Arc::clone(user), meta.clone());
+        let delete = move |connection: &mut Connection| {
+            let deleted = delete_full_batch(connection, &user)?;
+            record(connection, &user, meta, deleted, 0)?;
+            Ok::<_, Error>(deleted)
+        };
+        match database.transaction(delete).await {
+            // The limit of waits looks like any failed statement. Another reason shows again in what follows.
+            Ok(0) | Err(Error::Contended(_) | Error::Statement(_)) => return Ok(all),
+            Ok(deleted) => all.tasks += deleted,
+            Err(error) => return Err(error),
+        }
+    }
+    all.more = true;
+    Ok(all)
+}
+
+/// Adds to the audit log what was deleted, if anything was.
+fn record(
+    connection: &mut Connection,
+    user: &EraseRequest,
+    meta: RequestMeta,
+    tasks: usize,
+    webhooks: usize,
+) -> Result<(), Error> {
+    if tasks + webhooks > 0 {
+        let entry = AuditAction::UserErased.on_user(user.id, meta);
+        let detail = json!({"tasks": tasks, "webhooks": webhooks});
+        entry.detail(detail).record(connection)?;
+    }
+    Ok(())
+}
+
+fn erase_in_transaction(
+    connection: &mut Connection,
+    user: &EraseRequest,
+    meta: RequestMeta,
+) -> Result<Batch, Error> {
+    let mut all = Batch::default();
+    for step in STEPS {
+        let batch = step(connection, user)?;
+        all.tasks += batch.tasks;
+        all.webhooks += batch.webhooks;
+        all.progress |= batch.progress;
+        all.more = batch.more;
+        if batch.more {
+            break;
+        }
+    }
+    record(connection, user, meta, all.tasks, all.webhooks)?;
+    if !all.more {
+        changed_users::store::delete(connection, user.id)?;
+        deliveries::test_store::delete_of(connection, user.id)?;
+        quotas::forget(connection, user.id)?;
+        let entries = audit_log::pseudonymise(connection, user.id)?;
+        all.more = entries.more;
+        all.progress |= entries.rows > 0;
+    }
+    Ok(all)
+}
+
+/// Deletes mails that are to be sent to the user about tasks of others.
+fn delete_mails(connection: &mut Connection, user: &EraseRequest) -> Result<Batch, Error> {
+    let addresses = user.addresses.iter();
+    let present = addresses.filter(|address| address.until.is_none());
+    let present: Vec<_> = present.map(|address| &address.email).collect();
+    let deleted = mails::delete_of_recipients(connection, &present, MAILS)?;
+    Ok(Batch {
+        progress: deleted > 0,
+        more: mails::has_of_recipients(connection, &present)?,
+        ..Batch::default()
+    })
+}
+
+/// Deletes what the user's repeats of requests would get.
+fn delete_answers(connection: &mut Connection, user: &EraseRequest) -> Result<Batch, Error> {
+    let deleted = idempotency::store::delete_of_user(connection, user.id, ANSWERS)?;
+    Ok(Batch {
+        progress: deleted > 0,
+        more: idempotency::store::has_of_user(connection, user.id)?,
+        ..Batch::default()
+    })
+}
+
+/// Deletes webhooks that the user registered for tasks of others, with their deliveries. A decision of such a task,
+/// which adds deliveries, comes before or after.
+fn delete_webhooks(connection: &mut Connection, user: &EraseRequest) -> Result<Batch, Error> {
+    let mut rows = webhooks::store::load_of_user(connection, user.id, WEBHOOKS)?;
+    let tasks: Vec<_> = rows.iter().map(|(_, task)| *task).collect();
+    let locked = tasks_store::lock_free(connection, &tasks)?;
+    rows.retain(|(_, task)| locked.contains(task));
+    let mut ids: Vec<_> = rows.into_iter().map(|(id, _)| id).collect();
+    let held = deliveries::store::lock_free_of_webhooks(connection, &ids)?;
+    ids.retain(|id| !held.contains(id));
+    let ids = webhooks::store::lock_free(connection, &ids)?;
+    Ok(Batch {
+        webhooks: webhooks::store::delete(connection, &ids)?,
+        more: !webhooks::store::load_of_user(connection, user.id, 1)?.is_empty(),
+        ..Batch::default()
+    })
+}
+
+/// Deletes a full batch of tasks if no other transaction holds rows of them, and returns their number. Returns 0 if
+/// there are fewer, and if they have too many webhooks or entries in the audit log.
+///
+/// It locks nothing before it deletes, so that each row is written once.
+fn delete_full_batch(connection: &mut Connection, user: &EraseRequest) -> Result<usize, Error> {
+    let (id, addresses) = (user.id, &user.addresses);
+    let tasks = own_tasks::load_tasks_of_user(connection, own_tasks::FIND, id, addresses, TASKS)?;
+    let (ids, created): (Vec<_>, Vec<_>) = tasks.into_iter().unzip();
+    let Some(oldest) = created.into_iter().min() else {
+        return Ok(0);
+    };
+    if ids.len() < TASKS
+        || webhooks::store::are_more_than(connection, WEBHOOKS_OF_TASKS, &ids)?
+        || audit_log::forget_addresses(connection, &ids, oldest)?.more
+    {
+        return Ok(0);
+    }
+    own_tasks::limit_waits(connection)?;
+    own_tasks::delete(connection, &ids)
+}
+
+/// Deletes those of the oldest tasks of which no other transaction holds a row.
+///
+/// The worker locks a delivery before its webhook. Locking in the same order here avoids deadlocks.
+fn delete_free_tasks(connection: &mut Connection, user: &EraseRequest) -> Result<Batch, Error> {
+    let (id, addresses) = (user.id, &user.addresses);
+    let locked = own_tasks::load_tasks_of_user(connection, own_tasks::LOCK, id, addresses, TASKS)?;
+    let (mut ids, created): (Vec<_>, Vec<_>) = locked.into_iter().unzip();
+    if webhooks::store::are_more_than(connection, WEBHOOKS_OF_TASKS, &ids)? {
+        ids.truncate(TASKS_WITH_WEBHOOKS);
+    }
+    let held: HashSet<_> = deliveries::store::lock_free_of_tasks(connection, &ids)?
+        .into_iter()
+        .chain(webhooks::store::lock_free_of_tasks(connection, &ids)?)
+        .collect();
+    ids.retain(|id| !held.contains(id));
+    let mut batch = Batch::default();
+    if let Some(oldest) = created.into_iter().min() {
+        // The holder of a task's secret may have been the user. The tasks' ids are not known after this.
+        let entries = audit_log::forget_addresses(connection, &ids, oldest)?;
+        if entries.more {
+            batch.progress = entries.rows > 0;
+            batch.more = true;
+            return Ok(batch);
+        }
+        batch.tasks = own_tasks::delete(connection, &ids)?;
+    }
+    batch.more = own_tasks::has_tasks_of_user(connection, id, addresses)?;
+    Ok(batch)
+}

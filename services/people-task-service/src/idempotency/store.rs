@@ -7,20 +7,16 @@ use diesel::prelude::*;
 use diesel::sql_types::{Array, Binary, Bool, Nullable, Text};
 use values::{TaskId, UserId};
 
-use crate::idempotency::error::RepeatError;
-use crate::idempotency::keys::Repeatable;
-use crate::mailing::Seed;
+use crate::idempotency::{RepeatError, Repeatable};
 use crate::schema::idempotency_keys;
 
-/// What was answered to a request.
 #[derive(Debug, Clone)]
 pub(crate) struct StoredAnswer {
     /// The body, without secrets.
     pub(crate) body: String,
-    /// The task that it is about.
     pub(crate) task: TaskId,
-    /// What its secrets are derived from, and their hashes: the approver's and the requester's.
-    pub(crate) secrets: Option<[(Seed, Vec<u8>); 2]>,
+    /// The seeds from which its secrets are derived, and the hashes of those: each the approver's and then the requester's.
+    pub(crate) secrets: Option<(Vec<u8>, Vec<u8>)>,
 }
 
 /// What came of looking for the answer of a request: `None` if there is none.
@@ -113,20 +109,9 @@ impl Repeatable {
             Some((row, true)) => Ok(Some(StoredAnswer {
                 body: row.answer.clone(),
                 task: row.task_id,
-                secrets: row.secrets(),
+                secrets: row.seeds.clone().zip(row.secrets.clone()),
             })),
         }
-    }
-}
-
-impl Row {
-    fn secrets(&self) -> Option<[(Seed, Vec<u8>); 2]> {
-        let (approver, requester) = self.seeds.as_ref()?.split_at_checked(16)?;
-        let (of_approver, of_requester) = self.secrets.as_ref()?.split_at_checked(32)?;
-        Some([
-            (Seed::from_slice(approver)?, of_approver.to_vec()),
-            (Seed::from_slice(requester)?, of_requester.to_vec()),
-        ])
     }
 }
 
@@ -151,13 +136,10 @@ pub(crate) fn insert(
     if rows.is_empty() {
         return Ok(());
     }
-    let parts = |answer: &StoredAnswer| {
-        let [(approver, of_approver), (requester, of_requester)] = answer.secrets.as_ref()?;
-        let seeds = [approver.as_bytes(), requester.as_bytes()].concat();
-        Some((seeds, [of_approver.as_slice(), of_requester].concat()))
-    };
-    let parts = rows.iter().map(|(.., answer)| parts(answer).unzip());
-    let (seeds, secrets): (Vec<_>, Vec<_>) = parts.unzip();
+    let secrets = rows
+        .iter()
+        .map(|(.., answer)| answer.secrets.clone().unzip());
+    let (seeds, secrets): (Vec<_>, Vec<_>) = secrets.unzip();
     prepared(INSERT)
         .bind::<Array<Binary>, _>(column(&rows, |(hashes, ..)| hashes.key.as_slice()))
         .bind::<Array<Binary>, _>(column(&rows, |(_, user, _)| *user))

@@ -3,16 +3,14 @@ use std::time::Duration;
 
 use auth::MailKeys;
 use database::{Connection, Database, Error, transaction};
+use serde::Serialize;
 use sha2::{Digest as _, Sha256};
 use values::{Language, MailId, Names as _, Secret, Timestamp, UserId};
 
 use crate::mailing::{Mailing, Part, Seed};
-use crate::mails::claim_store::{self, ClaimedMail};
-use crate::mails::requests::{Report, Room};
-use crate::mails::responses::{DueMail, DueMails};
-use crate::mails::store::RecipientHash;
+use crate::mails::store::{self, ClaimedMail, MailedTask, RecipientHash};
 use crate::mails::turns::{Turn, Turns};
-use crate::mails::{MailKind, store, unsubscribe};
+use crate::mails::{MailKind, unsubscribe};
 use crate::status::TaskStatus;
 
 /// How long the notification worker may take to send a mail and report it. It stops trying sooner.
@@ -26,15 +24,63 @@ values::names! {
     pub(super) enum DropReason {
         /// The task was decided, or changed so that the mail would be wrong.
         Superseded = "superseded",
-        /// It is too late for it.
         Late = "late",
-        /// The recipient wants no reminders.
         OptedOut = "opted-out",
         /// The recipient got too many mails, or the creator caused too many.
         Limited = "limited",
         /// The secret was made with a key that is no longer known.
         NoKey = "no-key",
     }
+}
+
+/// What a worker can send now.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Room {
+    pub(super) limit: usize,
+    pub(super) per_creator: usize,
+    /// The creator of whose mails it is sending too many already.
+    pub(super) except: Option<UserId>,
+}
+
+/// What became of a mail.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Report {
+    /// The number of the attempt, which is that of the claim.
+    pub(super) attempt: i64,
+    /// The pause before the next attempt. `None` if there is none: the mail was sent or is given up.
+    pub(super) pause: Option<Duration>,
+}
+
+/// Mails that were claimed, for the notification worker.
+#[derive(Serialize)]
+pub(super) struct DueMails {
+    pub(super) mails: Vec<DueMail>,
+    /// Mails about tasks that were withdrawn. A worker of an earlier version, which does not know them, leaves them out;
+    /// another one gets them when the claim has ended.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) cancelled: Vec<DueMail>,
+    pub(super) more: bool,
+}
+
+/// A mail that is to be sent now, with everything that it says. It contains secrets and personal data.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct DueMail {
+    pub(super) id: MailId,
+    pub(super) attempt: i64,
+    pub(super) kind: MailKind,
+    pub(super) language: &'static str,
+    #[serde(skip)]
+    pub(super) recipient: RecipientHash,
+    pub(super) to: String,
+    pub(super) decision_by: Option<Timestamp>,
+    #[serde(flatten)]
+    pub(super) task: MailedTask,
+    pub(super) task_link: String,
+    /// The same, with a proposed decision.
+    pub(super) approve_link: Option<String>,
+    pub(super) reject_link: Option<String>,
+    pub(super) unsubscribe_link: Option<String>,
 }
 
 /// How often a call claims more: in place of mails that are not sent, or of creators with fewer mails than others.
@@ -44,9 +90,6 @@ const CREATORS_PER_RECIPIENT: u32 = 3;
 
 /// Claims mails that are due and for which a worker has room, in turn by the creators of their tasks, and deletes those that
 /// must not be sent.
-///
-/// # Errors
-/// Only the database can fail.
 pub(super) async fn claim(
     database: &Database,
     mailing: &Mailing,
@@ -129,7 +172,7 @@ fn claim_in_turn(
             .saturating_sub(claimed.most_of(&turn.creators)),
     );
     let (mut due, mut dropped, mut delayed) = (Vec::new(), Vec::new(), Vec::new());
-    let rows = claim_store::claim(connection, &turn.creators, each, LEASE, MAX_DELAY)?;
+    let rows = store::claim(connection, &turn.creators, each, LEASE, MAX_DELAY)?;
     let number = rows.len();
     for row in rows {
         let (id, kind) = (row.id, MailKind::from_name(&row.kind));
@@ -149,9 +192,9 @@ fn claim_in_turn(
             dropped.push((mail.id, Some(mail.kind), DropReason::Limited));
         }
     }
-    claim_store::delay(connection, &delayed)?;
+    store::delay(connection, &delayed)?;
     let ids: Vec<_> = dropped.iter().map(|(id, ..)| *id).collect();
-    claim_store::delete(connection, &ids)?;
+    store::delete(connection, &ids)?;
     claimed.dropped.extend(dropped);
     claimed.rows += number;
     // If all of them have fewer than their part, they have no more.
@@ -262,7 +305,7 @@ fn count_for(
     }
     // What was counted before these mails.
     let mut counts: HashMap<Vec<u8>, u32> = HashMap::new();
-    for (counted, mails) in claim_store::count(connection, &all)? {
+    for (counted, mails) in store::count(connection, &all)? {
         let own = all.iter().filter(|hash| hash.as_slice() == counted);
         let total = usize::try_from(mails).unwrap_or_default();
         let earlier = u32::try_from(total.saturating_sub(own.count())).unwrap_or(u32::MAX);
@@ -286,13 +329,10 @@ fn creator_hash(creator: UserId) -> [u8; 32] {
 }
 
 /// Records what became of a mail that was claimed: it is deleted, or becomes due again.
-///
-/// # Errors
-/// Only the database can fail.
 pub(super) async fn record(database: &Database, id: MailId, report: Report) -> Result<(), Error> {
     let record = move |connection: &mut Connection| match report.pause {
         Some(pause) => store::postpone(connection, id, report.attempt, pause),
-        None => store::delete(connection, id),
+        None => store::delete(connection, &[id]),
     };
     database.run(record).await
 }

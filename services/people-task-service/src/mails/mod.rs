@@ -11,29 +11,26 @@
 //! - No secret is stored. Those of mailed tasks are derived from a key and a random seed, so they can be derived
 //!   again for each mail.
 
-pub(crate) mod backlog;
 mod claim;
-mod claim_store;
-mod error;
 mod page;
-pub(crate) mod plan_store;
-mod requests;
-mod responses;
 pub(crate) mod routes;
 mod store;
 mod turns;
-mod turns_store;
 mod unsubscribe;
 
 use std::time::Duration;
 
+use database::Database;
 use jobs::RetentionRule;
 use serde::Serialize;
+use tokio::time::sleep;
+use tokio_util::sync::CancellationToken;
 
 use crate::status::TaskStatus;
 
-pub(crate) use plan_store::planned_reminders;
-pub(crate) use store::{delete_of_recipients, has_of_recipients};
+pub(crate) use store::{
+    delete_of_recipients, has_of_recipients, is_mailed, planned_reminders, replan,
+};
 
 /// Rows that are no longer needed. Mails that were never claimed are deleted when they would be dropped anyway.
 pub(crate) const RETENTION: [RetentionRule; 2] = [
@@ -54,13 +51,11 @@ values::names! {
     #[derive(Serialize)]
     #[serde(rename_all = "kebab-case")]
     pub(crate) enum MailKind {
-        /// The approver is asked for a decision.
         Asked = "asked",
         /// The approver is reminded before the due date.
         Reminder = "reminder",
         /// The approver is reminded at the due date.
         Due = "due",
-        /// The requester is told about the decision.
         Decided = "decided",
         /// The approver who was asked is told that the task was withdrawn.
         Cancelled = "cancelled",
@@ -80,5 +75,20 @@ impl MailKind {
             Self::Decided => matches!(status, TaskStatus::Approved | TaskStatus::Rejected),
             Self::Cancelled => status == TaskStatus::Cancelled,
         }
+    }
+}
+
+const BACKLOG_INTERVAL: Duration = Duration::from_secs(15);
+
+/// Keeps the gauge of the backlog up to date until it is cancelled. It grows when no notification worker sends.
+pub(crate) async fn watch_backlog(database: Database, shutdown: CancellationToken) {
+    while !shutdown.is_cancelled() {
+        match database.run(store::oldest_due).await {
+            Ok(seconds) => metrics::gauge!("task_mails_oldest_due_seconds").set(seconds),
+            Err(error) => {
+                tracing::debug!(error = ?error, "the mails that are due could not be read");
+            }
+        }
+        shutdown.run_until_cancelled(sleep(BACKLOG_INTERVAL)).await;
     }
 }

@@ -1,21 +1,29 @@
+use std::time::Duration;
+
 use actix_web::http::header::{ACCEPT_LANGUAGE, CACHE_CONTROL, CONTENT_SECURITY_POLICY};
 use actix_web::web::{Data, Json, Path, ServiceConfig};
 use actix_web::{HttpRequest, HttpResponse, get, post};
 use auth::{MailKeys, NotificationWorkerCaller};
 use database::DatabaseProblems;
-use http_kit::{JsonBody, Problem, Query, QueryProblems, path_id};
-use values::Language;
+use http_kit::{
+    FieldValue, Fields, JsonBody, Problem, Query, QueryProblems, path_id, problem_responses,
+};
+use serde_json::Value;
+use values::{Invalid, Language};
 
 use crate::context::Context;
-use crate::mails::error::{InvalidLink, invalid_token};
+use crate::mails::claim::{self, DueMails, Report, Room};
 use crate::mails::page::{self, Step};
-use crate::mails::requests::{Report, Room, UnsubscribeQuery};
-use crate::mails::responses::DueMails;
 use crate::mails::turns::Turns;
-use crate::mails::{claim, unsubscribe};
+use crate::mails::unsubscribe::{self, UnsubscribeQuery};
 
 /// The page loads nothing and runs nothing.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'";
+const MAX_CLAIMED: u64 = 100;
+/// The highest number of an attempt, which no mail reaches.
+const MAX_ATTEMPT: u64 = 1_000_000_000;
+/// The longest pause between two attempts, in milliseconds.
+const MAX_PAUSE: u64 = 24 * 3_600 * 1_000;
 
 /// The operations of the notification worker. They are not in the public document, and the gateway does not route them.
 pub(crate) fn internal(config: &mut ServiceConfig, context: &Context, turns: &Data<Turns>) {
@@ -26,7 +34,6 @@ pub(crate) fn internal(config: &mut ServiceConfig, context: &Context, turns: &Da
     config.service(claim_mails).service(report_mail);
 }
 
-/// Claims mails that are due.
 #[post("/internal/mails/claim")]
 async fn claim_mails(
     _caller: NotificationWorkerCaller,
@@ -35,7 +42,7 @@ async fn claim_mails(
     turns: Data<Turns>,
     context: Data<Context>,
 ) -> Result<Json<DueMails>, Problem> {
-    let room = Room::parse(body)?;
+    let room = parse_room(body)?;
     let due = claim::claim(&context.database, &context.mailing, &turns, &keys, room);
     Ok(Json(due.await?))
 }
@@ -48,7 +55,7 @@ async fn report_mail(
     id: Path<String>,
     context: Data<Context>,
 ) -> Result<HttpResponse, Problem> {
-    let report = Report::parse(body)?;
+    let report = parse_report(body)?;
     let id = path_id(&id, "mail")?;
     claim::record(&context.database, id, report).await?;
     Ok(HttpResponse::NoContent().finish())
@@ -71,7 +78,7 @@ pub(crate) async fn unsubscribe_page(
     request: HttpRequest,
     context: Data<Context>,
 ) -> Result<HttpResponse, Problem> {
-    let query = UnsubscribeQuery::parse(&query)?;
+    let query = parse_unsubscribe(&query)?;
     let recipient = unsubscribe::recipient_of(&context.mailing, &query.token);
     recipient.ok_or_else(invalid_token)?;
     respond(&request, &context, Step::Ask, &query.token)
@@ -94,7 +101,7 @@ pub(crate) async fn unsubscribe_recipient(
     request: HttpRequest,
     context: Data<Context>,
 ) -> Result<HttpResponse, Problem> {
-    let query = UnsubscribeQuery::parse(&query)?;
+    let query = parse_unsubscribe(&query)?;
     let recipient = unsubscribe::recipient_of(&context.mailing, &query.token);
     let recipient = recipient.ok_or_else(invalid_token)?;
     unsubscribe::set_opt_out(&context.database, recipient, !query.turns_on).await?;
@@ -118,4 +125,69 @@ fn respond(
         .insert_header((CONTENT_SECURITY_POLICY, POLICY))
         .insert_header((CACHE_CONTROL, "no-store"))
         .body(page))
+}
+
+/// Parses the body of a claim: `limit` and, in workers since 0.3.0, `perCreator` and perhaps `exceptCreator`.
+fn parse_room(mut fields: Fields) -> Result<Room, Problem> {
+    let limit = fields.required::<Whole<MAX_CLAIMED>>("limit");
+    let per_creator = fields.optional::<Whole<MAX_CLAIMED>>("perCreator");
+    let except = fields.optional("exceptCreator");
+    let number = |whole: Whole<MAX_CLAIMED>| usize::try_from(whole.0).unwrap_or(usize::MAX);
+    fields.finish_with(limit.map(|limit| Room {
+        limit: number(limit),
+        per_creator: per_creator.map_or(usize::MAX, number),
+        except,
+    }))
+}
+
+/// Parses the body of a report: `attempt`, and `retryAfterMs` if the mail is to be tried again.
+fn parse_report(mut fields: Fields) -> Result<Report, Problem> {
+    let attempt = fields.required::<Whole<MAX_ATTEMPT>>("attempt");
+    let pause = fields.optional::<Whole<MAX_PAUSE>>("retryAfterMs");
+    fields.finish_with(attempt.map(|attempt| Report {
+        attempt: i64::try_from(attempt.0).unwrap_or(i64::MAX),
+        pause: pause.map(|pause| Duration::from_millis(pause.0)),
+    }))
+}
+
+/// A whole number from 1 to a maximum.
+struct Whole<const MAX: u64>(u64);
+
+impl<const MAX: u64> FieldValue for Whole<MAX> {
+    fn from_json(value: &Value) -> Result<Self, Invalid> {
+        let number = value.as_u64().filter(|number| (1..=MAX).contains(number));
+        number.map(Self).ok_or_else(|| {
+            let message = format!("Must be a whole number from 1 to {MAX}.");
+            Invalid::new("out-of-range", message)
+        })
+    }
+}
+
+values::names! {
+    /// Whether a recipient wants reminders.
+    enum Reminders {
+        On = "on",
+        Off = "off",
+    }
+}
+
+fn parse_unsubscribe(query: &Query) -> Result<UnsubscribeQuery, Problem> {
+    let token = query.first("token").unwrap_or_default();
+    Ok(UnsubscribeQuery {
+        token: token.to_owned(),
+        turns_on: query.parsed("reminders")? == Some(Reminders::On),
+    })
+}
+
+/// The token of an unsubscribe link is not one that was made here, or mail is off.
+fn invalid_token() -> Problem {
+    let message = "Must be the token of a link in a mail.";
+    Problem::invalid_field("token", Invalid::new("invalid-token", message))
+}
+
+problem_responses! {
+    /// Problems of the links in mails.
+    pub(crate) InvalidLink {
+        invalid_token() => "The link is incomplete, or was made with a key that is no longer known.",
+    }
 }

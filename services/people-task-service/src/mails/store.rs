@@ -1,15 +1,285 @@
-//! Statements on mails and on the wishes of recipients.
+//! The statements on mails and on the wishes of recipients. Those are raw SQL that read and change rows of several tables, or
+//! must follow an index: each uses the one that matches its condition, whatever Postgres knew of the table when it was
+//! planned.
 
 use std::time::Duration;
 
+use chrono::{DateTime, Utc};
 use database::{Connection, Error, interval, prepared};
 use diesel::dsl::{exists, now};
 use diesel::prelude::*;
-use diesel::sql_types::{Double, Timestamptz};
+use diesel::sql_types::{
+    Array, BigInt, Binary, Bool, Double, Interval, Nullable, Text, Timestamptz,
+};
+use serde::Serialize;
 use sha2::{Digest as _, Sha256};
-use values::{EmailAddress, MailId};
+use values::{EmailAddress, MailId, TaskId, UserId};
 
-use crate::schema::{mail_opt_outs, task_mails};
+use crate::mailing::Seed;
+use crate::schema::{mail_opt_outs, mailed_tasks, task_mails, task_states};
+use crate::status::{TaskStatus, shown_status};
+
+const SCANNED: i64 = 1_024;
+
+/// A query for the reminders of a task that are still to come. `$reminders` is the parameter with the seconds before
+/// the due date, and `decision_by` the column with that date.
+macro_rules! planned_reminders {
+    ($reminders:literal) => {
+        concat!(
+            "SELECT CASE before WHEN 0 THEN 'due' ELSE 'reminder' END AS kind,
+            decision_by - make_interval(secs => before) AS due_at
+            FROM unnest(",
+            $reminders,
+            ") AS before WHERE decision_by - make_interval(secs => before) > now()"
+        )
+    };
+}
+
+pub(crate) use planned_reminders;
+
+pub(crate) fn is_mailed(connection: &mut Connection, task: TaskId) -> Result<bool, Error> {
+    let row = mailed_tasks::table.find(task);
+    Ok(diesel::select(exists(row)).get_result(connection)?)
+}
+
+/// Changes the mails of an edited task whose row is locked. A new approver, who has a new seed, is asked, and a new approver
+/// or due date makes other reminders.
+pub(crate) fn replan(
+    connection: &mut Connection,
+    task: TaskId,
+    [approver_seed, requester_seed]: [Option<Seed>; 2],
+    has_new_due_date: bool,
+    reminders: &[f64],
+) -> Result<(), Error> {
+    let asks = approver_seed.is_some();
+    if asks || requester_seed.is_some() {
+        prepared(UPDATE_SEEDS)
+            .bind::<Binary, _>(task)
+            .bind::<Nullable<Binary>, _>(approver_seed.as_ref().map(Seed::as_bytes))
+            .bind::<Nullable<Binary>, _>(requester_seed.as_ref().map(Seed::as_bytes))
+            .execute(connection)?;
+    }
+    if asks || has_new_due_date {
+        prepared(DELETE_PLANNED)
+            .bind::<Binary, _>(task)
+            .bind::<Bool, _>(asks)
+            .execute(connection)?;
+        prepared(INSERT)
+            .bind::<Binary, _>(task)
+            .bind::<Bool, _>(asks)
+            .bind::<Array<Double>, _>(reminders)
+            .execute(connection)?;
+    }
+    Ok(())
+}
+
+const UPDATE_SEEDS: &str = "UPDATE mailed_tasks
+    SET approver_seed = coalesce($2, approver_seed), requester_seed = coalesce($3, requester_seed) WHERE task_id = $1";
+const DELETE_PLANNED: &str =
+    "DELETE FROM task_mails WHERE task_id = $1 AND (kind IN ('reminder', 'due') OR $2)";
+const INSERT: &str = concat!(
+    "INSERT INTO task_mails (id, task_id, creator, kind, recipient, due_at, next_attempt)
+    SELECT new_id(), id, creator, kind, mail_recipient(approver_key), due_at, due_at
+    FROM tasks CROSS JOIN LATERAL (
+        SELECT 'asked' AS kind, now() AS due_at WHERE $2 UNION ALL ",
+    planned_reminders!("$3"),
+    "
+    ) AS planned WHERE id = $1"
+);
+
+/// Finds the creators of the `limit` mails that have been due for longest, in their order. Returns with them whether no
+/// mail of another one is due.
+pub(super) fn creators_of_oldest(
+    connection: &mut Connection,
+    limit: i64,
+) -> Result<(Vec<UserId>, bool), Error> {
+    let oldest = prepared(CREATORS_OF_OLDEST).bind::<BigInt, _>(limit);
+    let rows: Vec<(UserId, i64)> = oldest.returning::<(Binary, BigInt)>().load(connection)?;
+    let (creators, mails): (Vec<_>, Vec<_>) = rows.into_iter().unzip();
+    Ok((creators, mails.iter().sum::<i64>() < limit))
+}
+
+// Mails whose task is gone have no creator.
+const CREATORS_OF_OLDEST: &str = "
+SELECT creator, count(*) AS mails FROM (
+    SELECT creator FROM task_mails WHERE next_attempt <= now() AND creator <> '' ORDER BY next_attempt LIMIT $1
+) AS oldest GROUP BY creator ORDER BY creator";
+
+/// Finds the next `limit` creators with due mails after a creator, or fewer if too many others have mails that are not
+/// due. Each creator takes one step in an index, however many mails it has. Returns with them the last creator that was
+/// looked at; `None` if no creator comes after it.
+pub(super) fn scan_creators(
+    connection: &mut Connection,
+    after: Option<UserId>,
+    limit: usize,
+) -> Result<(Vec<UserId>, Option<UserId>), Error> {
+    let after = after
+        .as_ref()
+        .map_or(&[] as &[u8], |creator| creator.as_bytes());
+    let rows: Vec<(UserId, bool)> = prepared(SCAN_CREATORS)
+        .bind::<Binary, _>(after)
+        .bind::<BigInt, _>(i64::try_from(limit).unwrap_or(i64::MAX))
+        .bind::<BigInt, _>(SCANNED)
+        .returning::<(Binary, Bool)>()
+        .load(connection)?;
+    let looked_at = i64::try_from(rows.len()).unwrap_or(i64::MAX);
+    let last = rows.last().map(|(creator, _)| *creator);
+    let due = rows.into_iter().filter(|(_, is_due)| *is_due);
+    let due: Vec<_> = due.map(|(creator, _)| creator).collect();
+    let is_full = looked_at >= SCANNED || due.len() >= limit;
+    Ok((due, last.filter(|_| is_full)))
+}
+
+const SCAN_CREATORS: &str = "
+WITH RECURSIVE step AS (
+    (SELECT creator, next_attempt <= now() AS is_due, (next_attempt <= now())::int AS due
+    FROM task_mails WHERE creator > $1 ORDER BY creator, next_attempt LIMIT 1)
+    UNION ALL
+    SELECT following.creator, following.next_attempt <= now(), due + (following.next_attempt <= now())::int
+    FROM step CROSS JOIN LATERAL (
+        SELECT creator, next_attempt FROM task_mails WHERE task_mails.creator > step.creator
+        ORDER BY creator, next_attempt LIMIT 1
+    ) AS following
+    WHERE due < $2
+)
+SELECT creator, is_due FROM step LIMIT $3";
+
+#[derive(QueryableByName)]
+#[diesel(table_name = task_mails)]
+pub(super) struct ClaimedMail {
+    pub(super) id: MailId,
+    pub(super) lease: i64,
+    pub(super) kind: String,
+    pub(super) recipient: Vec<u8>,
+    /// Whether its time is longer ago than mails are sent late.
+    #[diesel(sql_type = Bool)]
+    pub(super) is_late: bool,
+    #[diesel(sql_type = Bool)]
+    pub(super) is_due: bool,
+    #[diesel(sql_type = Bool)]
+    pub(super) is_opted_out: bool,
+    /// Whether the recipient is still the approver or, for a decision, the requester.
+    #[diesel(sql_type = Bool)]
+    pub(super) is_current: bool,
+    #[diesel(sql_type = Text)]
+    pub(super) language: String,
+    #[diesel(sql_type = Binary)]
+    pub(super) seed: Vec<u8>,
+    /// The hash of the recipient's secret.
+    #[diesel(sql_type = Binary)]
+    pub(super) secret: Vec<u8>,
+    #[diesel(sql_type = Text)]
+    pub(super) address: String,
+    #[diesel(sql_type = Nullable<Timestamptz>)]
+    pub(super) decision_by: Option<DateTime<Utc>>,
+    #[diesel(embed)]
+    pub(super) task: MailedTask,
+}
+
+/// The task of a mail, as the mail tells of it.
+#[derive(QueryableByName, Serialize)]
+#[diesel(table_name = task_states)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct MailedTask {
+    pub(super) task_id: TaskId,
+    pub(super) creator: UserId,
+    #[diesel(sql_type = Text)]
+    requester: String,
+    #[diesel(sql_type = Text)]
+    approver: String,
+    #[diesel(sql_type = Text)]
+    title: String,
+    /// The beginning of the description.
+    #[diesel(sql_type = Text)]
+    description: String,
+    pub(super) status: TaskStatus,
+    decided_by: Option<String>,
+    comment: Option<String>,
+}
+
+/// Claims those mails of each creator that have been due for longest, at most `limit`, for the length of `lease`.
+///
+/// Must run in a transaction with what is done about those that are not sent.
+pub(super) fn claim(
+    connection: &mut Connection,
+    creators: &[UserId],
+    limit: usize,
+    lease: Duration,
+    max_delay: Duration,
+) -> Result<Vec<ClaimedMail>, Error> {
+    let claim = prepared(CLAIM)
+        .bind::<Array<Binary>, _>(creators)
+        .bind::<BigInt, _>(i64::try_from(limit).unwrap_or(i64::MAX))
+        .bind::<Interval, _>(interval(lease))
+        .bind::<Interval, _>(interval(max_delay));
+    Ok(claim.load(connection)?)
+}
+
+// Mails whose task is gone are left to the retention of old rows. It waits for no lock. Only the index of creators matches
+// how the mails of one are found, so the others are not read even if that index was empty when this was planned.
+const CLAIM: &str = concat!(
+    "
+WITH due AS (
+    SELECT first.id FROM unnest($1) AS turn (creator) CROSS JOIN LATERAL (
+        SELECT id, next_attempt FROM task_mails
+        WHERE task_mails.creator >= turn.creator AND task_mails.creator <= turn.creator
+        ORDER BY task_mails.creator, next_attempt LIMIT $2 FOR UPDATE SKIP LOCKED
+    ) AS first WHERE first.next_attempt <= now()
+), claimed AS (
+    UPDATE task_mails SET lease = lease + 1, next_attempt = now() + $3
+    WHERE id = ANY(ARRAY(SELECT id FROM due))
+    RETURNING id, lease, kind, recipient, due_at, task_id, kind = 'decided' AS is_decision
+)
+SELECT claimed.id, lease, kind, recipient, due_at + $4 < now() AS is_late,
+    coalesce(tasks.decision_by <= now(), false) AS is_due,
+    EXISTS (SELECT FROM mail_opt_outs WHERE mail_opt_outs.recipient = claimed.recipient) AS is_opted_out,
+    recipient = mail_recipient(CASE WHEN is_decision THEN tasks.requester_key ELSE tasks.approver_key END) AS is_current,
+    language, CASE WHEN is_decision THEN requester_seed ELSE approver_seed END AS seed,
+    CASE WHEN is_decision THEN requester_secret ELSE approver_secret END AS secret,
+    tasks.id AS task_id, tasks.creator, CASE WHEN is_decision THEN requester ELSE approver END AS address,
+    requester, approver, title, left(description, 2000) AS description, tasks.decision_by, ",
+    shown_status!(),
+    " AS status, decided_by, comment
+FROM claimed JOIN mailed_tasks ON mailed_tasks.task_id = ANY(ARRAY[claimed.task_id])
+    JOIN tasks ON tasks.id = ANY(ARRAY[claimed.task_id])
+    JOIN task_states ON task_states.task_id = ANY(ARRAY[claimed.task_id])"
+);
+
+/// Lets claimed mails wait for the next hour, with their attempts and their counts beginning again.
+pub(super) fn delay(connection: &mut Connection, ids: &[MailId]) -> Result<(), Error> {
+    prepared(
+        "UPDATE task_mails SET lease = 0,
+            next_attempt = date_trunc('hour', now()) + interval '1 hour' + random() * interval '1 minute'
+        WHERE id = ANY($1)",
+    )
+    .bind::<Array<Binary>, _>(ids)
+    .execute(connection)?;
+    Ok(())
+}
+
+/// Deletes mails that were sent, whichever claim sent them, or that are given up.
+pub(super) fn delete(connection: &mut Connection, ids: &[MailId]) -> Result<(), Error> {
+    diesel::delete(task_mails::table.filter(task_mails::id.eq_any(ids))).execute(connection)?;
+    Ok(())
+}
+
+/// Counts mails, each once for every recipient or creator that it counts for. Returns how many were counted for each of
+/// these in this hour.
+pub(super) fn count(
+    connection: &mut Connection,
+    counted: &[[u8; 32]],
+) -> Result<Vec<(Vec<u8>, i64)>, Error> {
+    let counted: Vec<_> = counted.iter().map(<[u8; 32]>::as_slice).collect();
+    let count = prepared(COUNT).bind::<Array<Binary>, _>(counted);
+    Ok(count.returning::<(Binary, BigInt)>().load(connection)?)
+}
+
+// In one order, so that two of them never wait for each other.
+const COUNT: &str = "
+INSERT INTO mail_counts AS earlier (hour, counted, mails)
+SELECT date_trunc('hour', now()), counted, count(*) FROM unnest($1) AS counted GROUP BY counted ORDER BY counted
+ON CONFLICT (hour, counted) DO UPDATE SET mails = earlier.mails + excluded.mails
+RETURNING counted, mails";
 
 /// The hash of an address, by which its mails, its count and its opt-out are found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,12 +300,6 @@ pub(crate) fn oldest_due(connection: &mut Connection) -> Result<f64, Error> {
 const OLDEST_DUE: &str =
     "SELECT coalesce(greatest(extract(epoch FROM now() - next_attempt), 0), 0)::float8 AS seconds
     FROM (SELECT min(next_attempt) AS next_attempt FROM task_mails) AS oldest";
-
-/// Deletes a mail that was sent, whichever claim sent it, or that is given up.
-pub(crate) fn delete(connection: &mut Connection, id: MailId) -> Result<(), Error> {
-    diesel::delete(task_mails::table.find(id)).execute(connection)?;
-    Ok(())
-}
 
 /// Lets a mail be claimed again after a pause. Nothing is written if the claim was lost.
 pub(crate) fn postpone(
@@ -71,7 +335,6 @@ pub(crate) fn delete_of_recipients(
     Ok(diesel::delete(mails).execute(connection)?)
 }
 
-/// Whether mails are to be sent to these addresses.
 pub(crate) fn has_of_recipients(
     connection: &mut Connection,
     addresses: &[&EmailAddress],

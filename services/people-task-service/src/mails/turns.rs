@@ -4,7 +4,7 @@ use database::{Connection, Error};
 use parking_lot::Mutex;
 use values::UserId;
 
-use crate::mails::turns_store;
+use crate::mails::store;
 
 /// How many of the oldest due mails are looked at. If there are no more, their creators are all that have any.
 const OLDEST: i64 = 256;
@@ -13,13 +13,11 @@ const OLDEST: i64 = 256;
 /// turns of its own.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Turns {
-    /// The creator whose turn was last.
     last: Arc<Mutex<Option<UserId>>>,
 }
 
 /// Creators whose turn it is.
 pub(super) struct Turn {
-    /// They have due mails.
     pub(super) creators: Vec<UserId>,
     /// Whether others may have due mails, too.
     pub(super) others: bool,
@@ -27,12 +25,9 @@ pub(super) struct Turn {
 
 impl Turns {
     /// Begins the turn of at most `limit` creators. How many mails one of them has does not matter for what it costs.
-    ///
-    /// # Errors
-    /// Only the database can fail.
     pub(super) fn begin(&self, connection: &mut Connection, limit: usize) -> Result<Turn, Error> {
         let last = *self.last.lock();
-        let (creators, are_all) = turns_store::creators_of_oldest(connection, OLDEST)?;
+        let (creators, are_all) = store::creators_of_oldest(connection, OLDEST)?;
         let (turn, next) = if are_all {
             let turn = turn_of(creators, last, limit);
             let next = turn.creators.last().copied();
@@ -63,12 +58,12 @@ fn search(
     last: Option<UserId>,
     limit: usize,
 ) -> Result<(Turn, Option<UserId>), Error> {
-    let (mut creators, mut end) = turns_store::scan_creators(connection, last, limit)?;
+    let (mut creators, mut end) = store::scan_creators(connection, last, limit)?;
     if let Some(last) = last
         && end.is_none()
     {
         let left = limit - creators.len();
-        let (due, before) = turns_store::scan_creators(connection, None, left)?;
+        let (due, before) = store::scan_creators(connection, None, left)?;
         creators.extend(due.into_iter().take_while(|creator| *creator <= last));
         end = before.filter(|creator| *creator < last);
     }

@@ -2,6 +2,7 @@ use auth::{MailKey, MailKeys};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use database::{Connection, Database, Error};
+use utoipa::IntoParams;
 use values::Secret;
 
 use crate::mailing::Mailing;
@@ -9,6 +10,17 @@ use crate::mails::store::{self, RecipientHash};
 
 /// The first bytes of the signature, which are enough for a token that can only turn reminders off and on.
 const SIGNATURE_BYTES: usize = 16;
+
+/// The parameters of an unsubscribe link.
+#[derive(Debug, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub(super) struct UnsubscribeQuery {
+    /// The token of the link.
+    pub(super) token: String,
+    /// `on` turns reminders on again.
+    #[param(rename = "reminders", required = false, value_type = Option<String>)]
+    pub(super) turns_on: bool,
+}
 
 /// The token of an unsubscribe link: the hash of the recipient's address and a signature. It does not expire.
 pub(super) fn token(key: &MailKey, recipient: RecipientHash) -> String {
@@ -35,9 +47,6 @@ fn parse(keys: &MailKeys, token: &str) -> Option<RecipientHash> {
 }
 
 /// Records that a recipient wants no reminders or, if `is_out` is false, wants them again.
-///
-/// # Errors
-/// Only the database can fail.
 pub(super) async fn set_opt_out(
     database: &Database,
     recipient: RecipientHash,

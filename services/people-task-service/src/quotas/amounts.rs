@@ -17,7 +17,6 @@ values::names! {
     }
 }
 
-/// An amount of each resource.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Amounts {
     pub(crate) tasks: u64,
@@ -27,7 +26,6 @@ pub(crate) struct Amounts {
     pub(crate) mails: u64,
 }
 
-/// A limit that would be exceeded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Excess {
     pub(crate) resource: Resource,
@@ -85,7 +83,6 @@ impl Amounts {
     }
 }
 
-/// What a user, or all together, may have and add.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Limits {
     pub(crate) stock: Amounts,
@@ -93,7 +90,6 @@ pub(crate) struct Limits {
     pub(crate) per_hour: Amounts,
 }
 
-/// What was added since a window of time began.
 #[derive(Debug, Clone, Copy, Default)]
 struct Window<const MINUTES: u64> {
     began: Option<Instant>,
@@ -113,10 +109,8 @@ impl<const MINUTES: u64> Window<MINUTES> {
     }
 }
 
-/// Why an owner may not have more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Refusal {
-    /// It has as much as it may have.
     Stock(Excess),
     /// It may add more of the resource after this time.
     Rate(Resource, Duration),
@@ -134,7 +128,6 @@ pub(super) struct Usage {
     added_before: Amounts,
     pub(super) last_asked: Option<Instant>,
     pub(super) last_counted: Option<Instant>,
-    /// It is not counted again before.
     next_count: Option<Instant>,
     /// By how much its bytes changed since they were last written to its row.
     pub(super) unwritten_bytes: i64,

@@ -6,7 +6,6 @@ use values::Names as _;
 
 use super::amounts::{Excess, Refusal, Resource};
 
-/// Why a user may not add something.
 #[derive(Debug, Clone, Copy, thiserror::Error)]
 #[error("a quota is exceeded")]
 pub(crate) struct QuotaError {

@@ -1,28 +1,41 @@
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use database::{Connection, Database, Error};
 use parking_lot::Mutex;
+use tokio::time::sleep;
+use tokio_util::sync::CancellationToken;
 use values::UserId;
 
 use super::amounts::{Amounts, Limits, Usage};
 use super::error::{QuotaError, Whose};
+use super::store;
 
 /// What a user has is remembered for this long after the user last added something.
 const REMEMBERED: Duration = Duration::from_hours(1);
+/// How often bytes are written and stocks are counted.
+const INTERVAL: Duration = Duration::from_secs(3);
+/// Counting takes at most this part of the time.
+const PART: u32 = 5;
+/// What all have is counted this often although no one adds anything.
+const IDLE_INTERVAL: Duration = Duration::from_mins(1);
+/// How many users are counted in a row.
+const USERS: usize = 200;
 
 /// What users have and add, as this process knows it.
 #[derive(Debug)]
 pub(crate) struct Quotas {
-    pub(super) of_user: Limits,
-    pub(super) of_all: Limits,
+    of_user: Limits,
+    of_all: Limits,
     exempt: Vec<UserId>,
     ledger: Mutex<Ledger>,
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Ledger {
-    pub(super) users: HashMap<UserId, Usage>,
-    pub(super) all: Usage,
+struct Ledger {
+    users: HashMap<UserId, Usage>,
+    all: Usage,
 }
 
 impl Quotas {
@@ -37,9 +50,6 @@ impl Quotas {
     }
 
     /// Lets a user add something.
-    ///
-    /// # Errors
-    /// The user, or all together, would have or add too much.
     pub(crate) fn take(&self, user: UserId, demand: Amounts) -> Result<(), QuotaError> {
         let now = Instant::now();
         self.with(|ledger| {
@@ -68,17 +78,127 @@ impl Quotas {
         self.with(|ledger| ledger.users.entry(user).or_default().unwritten_bytes -= bytes);
     }
 
-    pub(super) fn with<T>(&self, change: impl FnOnce(&mut Ledger) -> T) -> T {
+    fn with<T>(&self, change: impl FnOnce(&mut Ledger) -> T) -> T {
         change(&mut self.ledger.lock())
+    }
+
+    async fn write_bytes(&self, database: &Database) -> Result<(), Error> {
+        let added = self.with(|ledger| {
+            let users = ledger.users.iter_mut();
+            let changed = users.filter(|(_, usage)| usage.unwritten_bytes != 0);
+            let taken =
+                changed.map(|(user, usage)| (*user, std::mem::take(&mut usage.unwritten_bytes)));
+            taken.collect::<Vec<_>>()
+        });
+        if added.is_empty() {
+            return Ok(());
+        }
+        let written = added.clone();
+        let write = move |connection: &mut Connection| store::add_bytes(connection, &written);
+        let result = database.run(write).await;
+        if result.is_err() {
+            self.with(|ledger| {
+                for (user, bytes) in added {
+                    ledger.users.entry(user).or_default().unwritten_bytes += bytes;
+                }
+            });
+        }
+        result
+    }
+
+    /// Counts what those users have who asked for something since they were last counted, and what all have. After a failure,
+    /// the others are counted the next time.
+    async fn count(&self, database: &Database) -> Result<(), Error> {
+        let limits = self.of_user.stock;
+        for user in self.users_to_count() {
+            let count = move |connection: &mut Connection| store::count(connection, user, limits);
+            self.count_one(
+                database,
+                |ledger| ledger.users.entry(user).or_default(),
+                count,
+            )
+            .await?;
+        }
+        if !self.with(|ledger| ledger.all.is_uncounted(Instant::now(), IDLE_INTERVAL)) {
+            return Ok(());
+        }
+        let limits = self.of_all.stock;
+        let count = move |connection: &mut Connection| store::count_all(connection, limits);
+        let counted = self
+            .count_one(database, |ledger| &mut ledger.all, count)
+            .await?;
+        for (resource, ratio) in limits.used_ratios(counted) {
+            metrics::gauge!("quota_used_ratio", "resource" => resource).set(ratio);
+        }
+        Ok(())
+    }
+
+    /// Counts what a user has, or all together, and records it in their `usage`.
+    async fn count_one(
+        &self,
+        database: &Database,
+        usage: impl Fn(&mut Ledger) -> &mut Usage,
+        count: impl FnOnce(&mut Connection) -> Result<Amounts, Error> + Send + 'static,
+    ) -> Result<Amounts, Error> {
+        self.with(|ledger| usage(ledger).begin_count());
+        let began = Instant::now();
+        let counted = database.run(count).await;
+        let amounts = counted.as_ref().ok().copied();
+        self.with(|ledger| usage(ledger).end_count(amounts, began, Instant::now()));
+        counted
+    }
+
+    /// The users who asked for something since they were last counted, the longest uncounted first.
+    fn users_to_count(&self) -> Vec<UserId> {
+        let now = Instant::now();
+        self.with(|ledger| {
+            ledger.forget(now);
+            let mut waiting: Vec<_> = ledger
+                .users
+                .iter()
+                .filter(|(_, usage)| usage.awaits_count(now))
+                .map(|(user, usage)| (usage.last_counted, *user))
+                .collect();
+            waiting.sort_unstable_by_key(|(counted, _)| *counted);
+            let users = waiting.into_iter().map(|(_, user)| user);
+            users.take(USERS).collect()
+        })
     }
 }
 
 impl Ledger {
-    /// Forgets users who have added nothing for long.
-    pub(super) fn forget(&mut self, now: Instant) {
+    fn forget(&mut self, now: Instant) {
         self.users.retain(|_, usage| {
             let asked = usage.last_asked.is_some_and(|at| now - at < REMEMBERED);
             asked || usage.unwritten_bytes != 0
         });
+    }
+}
+
+/// Writes the bytes that users added, and counts what they have, until it is cancelled. It counts by the connections of
+/// lists, which read indexes alone and leave the others free.
+pub(crate) async fn watch(
+    quotas: Arc<Quotas>,
+    database: Database,
+    lists: Database,
+    shutdown: CancellationToken,
+) {
+    let mut next_count = Instant::now();
+    loop {
+        if let Err(error) = quotas.write_bytes(&database).await {
+            error.warn("the bytes that users added could not be written; they are written later");
+        }
+        if shutdown.is_cancelled() {
+            return;
+        }
+        let started = Instant::now();
+        if next_count <= started {
+            let counted = quotas.count(&lists);
+            if let Some(Err(error)) = shutdown.run_until_cancelled(counted).await {
+                error.warn("what users have could not be counted; it is counted later");
+            }
+            next_count = Instant::now() + started.elapsed() * PART;
+        }
+        shutdown.run_until_cancelled(sleep(INTERVAL)).await;
     }
 }

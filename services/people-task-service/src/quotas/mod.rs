@@ -4,7 +4,7 @@
 //! of webhooks. Beyond
 //! it nothing is added until there is less. A *rate* is what is added within a minute, or within an hour for mails.
 //!
-//! No row is locked by every write of a user: each replica adds up in memory, stocks are [counted](mod@watch) every few
+//! No row is locked by every write of a user: each replica adds up in memory, stocks are [counted](watch) every few
 //! seconds (large ones every few minutes), and bytes are added to a row as often. So a user can exceed a stock by what is added until the next count, and a
 //! rate by the number of replicas.
 
@@ -12,10 +12,8 @@ mod amounts;
 mod error;
 mod ledger;
 mod store;
-mod watch;
 
 pub(crate) use amounts::{Amounts, Limits};
 pub(crate) use error::{QuotaError, QuotaExceeded};
-pub(crate) use ledger::Quotas;
+pub(crate) use ledger::{Quotas, watch};
 pub(crate) use store::forget;
-pub(crate) use watch::watch;

@@ -21,7 +21,6 @@ fn amounts((tasks, webhooks, bytes): (i64, i64, i64)) -> Amounts {
     }
 }
 
-/// Counts what a user has, up to the limits.
 pub(super) fn count(
     connection: &mut PgConnection,
     user: UserId,
@@ -80,7 +79,6 @@ INSERT INTO stored_bytes AS known (user_id, bytes)
 SELECT id, bytes FROM unnest($1, $2) AS given (id, bytes) WHERE may_add_rows(id, NULL) ORDER BY id
 ON CONFLICT (user_id) DO UPDATE SET bytes = known.bytes + excluded.bytes";
 
-/// Deletes what is known of a deleted user.
 pub(crate) fn forget(connection: &mut PgConnection, user: UserId) -> Result<(), Error> {
     diesel::delete(stored_bytes::table.find(user)).execute(connection)?;
     Ok(())

@@ -1,28 +1,26 @@
 //! The settings of the two processes.
 
-mod deciders;
 mod mails;
-mod quotas;
-mod webhook_worker;
 
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
-use app_config::{Error, PublicUrl, Reader, Settings as _};
-use auth::RemoteSettings;
+use app_config::{Csv, Error, PublicUrl, Reader, Settings as _};
+use auth::{EmailVerification, RemoteSettings};
 use database::DatabaseSettings;
 use messaging::BrokerSettings;
-use outbound::{AddressPolicy, EngineOrigins};
+use outbound::{AddressPolicy, EngineOrigins, Resolve};
 use server::HttpServerSettings;
 use url::Url;
+use values::UserId;
 
 use crate::header_keys::HeaderKeys;
+use crate::quotas::{Amounts, Limits};
+use crate::status::Deciders;
 use crate::webhook_signature::SigningSettings;
 
-pub use deciders::DeciderSettings;
 pub use mails::MailSettings;
-pub use quotas::QuotaSettings;
-pub use webhook_worker::WebhookWorkerSettings;
 
 app_config::settings! {
     /// Settings of the people-task-service.
@@ -65,4 +63,187 @@ fn read_dashboard_url(reader: &mut Reader) -> Result<Url, Error> {
         format!("{public_url}/tasks"),
         "The page on which people see their tasks, by default the gateway's own under PUBLIC_URL.",
     )
+}
+
+app_config::settings! {
+    /// Who decides tasks whose creators do not say.
+    #[derive(Copy)]
+    pub struct DeciderSettings {
+        /// The setting of the user-service, which this service needs to know because only confirmed addresses can say who
+        /// the approver of a task is. Give both the same.
+        pub email_verification: EmailVerification = or_default("EMAIL_VERIFICATION", "off"),
+        /// Who decides tasks: with `any` also their creators and administrators, unless a task has `deciders`; with `approver`
+        /// only their approvers, signed in or by the link that is mailed to them. It requires EMAIL_VERIFICATION and TASK_MAIL.
+        pub by_default: TaskDeciders = or_default("TASK_DECIDERS", "any"),
+    }
+}
+
+values::names! {
+    /// Who decides tasks whose creators do not say.
+    pub enum TaskDeciders {
+        /// The approver, the creator and administrators.
+        Any = "any",
+        /// The approver.
+        Approver = "approver",
+    }
+}
+
+app_config::named_settings! {
+    TaskDeciders, "`any` or `approver`", "any";
+}
+
+impl DeciderSettings {
+    /// What tasks have whose creators do not say who decides.
+    pub(crate) fn by_default(self) -> Option<Deciders> {
+        match self.by_default {
+            TaskDeciders::Any => None,
+            TaskDeciders::Approver => Some(Deciders::Approver),
+        }
+    }
+
+    /// Checks that approvers can decide if only they may.
+    fn check(settings: &PeopleTaskServiceSettings) -> Result<(), Error> {
+        let deciders = settings.deciders;
+        let reason = match deciders.by_default {
+            TaskDeciders::Any => return Ok(()),
+            TaskDeciders::Approver if deciders.email_verification == EmailVerification::Off => {
+                "EMAIL_VERIFICATION is not `required`, so anyone could sign up with an approver's address"
+            }
+            TaskDeciders::Approver if !settings.mails.by_default => {
+                "TASK_MAIL is off, so approvers would get no link"
+            }
+            TaskDeciders::Approver => return Ok(()),
+        };
+        Err(Error::Invalid {
+            name: "TASK_DECIDERS",
+            given: "`approver`".to_owned(),
+            reason: reason.to_owned(),
+            allowed: "`any`, or set those as well",
+        })
+    }
+}
+
+app_config::settings! {
+    /// How much users may have and add, each of them and all together. 0 is for no limit.
+    pub struct QuotaSettings {
+        /// Pending tasks that a user may have; 0 for no limit.
+        pub user_tasks: u64 = or_default("QUOTA_USER_PENDING_TASKS", "1000000"),
+        /// Pending tasks that all users together may have; 0 for no limit.
+        pub all_tasks: u64 = or_default("QUOTA_PENDING_TASKS", "10000000"),
+        /// Webhooks that a user's pending tasks may have; 0 for no limit.
+        pub user_webhooks: u64 = or_default("QUOTA_USER_WEBHOOKS", "2000000"),
+        /// Webhooks that all tasks together may have, decided ones too; 0 for no limit.
+        pub all_webhooks: u64 = or_default("QUOTA_WEBHOOKS", "100000000"),
+        /// Bytes that the titles, descriptions and metadata of a user's tasks may have; 0 for no limit.
+        pub user_bytes: u64 = or_default("QUOTA_USER_BYTES", "20000000000"),
+        /// Bytes that all tables of the people-task-service together may have on disk; 0 for no limit.
+        pub all_bytes: u64 = or_default("QUOTA_BYTES", "0"),
+        /// Tasks that a user may create within a minute, at each replica; 0 for no limit.
+        pub user_tasks_per_minute: u64 = or_default("QUOTA_USER_TASKS_PER_MINUTE", "600000"),
+        /// Tasks that all users together may create within a minute, at each replica; 0 for no limit.
+        pub all_tasks_per_minute: u64 = or_default("QUOTA_TASKS_PER_MINUTE", "1200000"),
+        /// Webhooks that a user may register within a minute, at each replica; 0 for no limit.
+        pub user_webhooks_per_minute: u64 = or_default("QUOTA_USER_WEBHOOKS_PER_MINUTE", "600000"),
+        /// Webhooks that all users together may register within a minute, at each replica; 0 for no limit.
+        pub all_webhooks_per_minute: u64 = or_default("QUOTA_WEBHOOKS_PER_MINUTE", "1200000"),
+        /// Bytes of titles, descriptions and metadata that a user may add within a minute, at each replica; 0 for no limit.
+        pub user_bytes_per_minute: u64 = or_default("QUOTA_USER_BYTES_PER_MINUTE", "2000000000"),
+        /// Bytes of titles, descriptions and metadata that all users together may add within a minute, at each replica; 0 for no limit.
+        pub all_bytes_per_minute: u64 = or_default("QUOTA_BYTES_PER_MINUTE", "4000000000"),
+        /// The identifiers of users to whom no quota applies, separated by commas.
+        pub exempt: Csv<UserId> = or_default("QUOTA_EXEMPT_USERS", "none"),
+    }
+}
+
+impl QuotaSettings {
+    /// What a user may have and add, who may cause this number of mails within an hour.
+    pub(crate) fn of_user(&self, mails_per_hour: u32) -> Limits {
+        Limits {
+            stock: Amounts {
+                tasks: self.user_tasks,
+                webhooks: self.user_webhooks,
+                bytes: self.user_bytes,
+                mails: 0,
+            },
+            per_minute: Amounts {
+                tasks: self.user_tasks_per_minute,
+                webhooks: self.user_webhooks_per_minute,
+                bytes: self.user_bytes_per_minute,
+                mails: 0,
+            },
+            per_hour: Amounts {
+                mails: mails_per_hour.into(),
+                ..Amounts::default()
+            },
+        }
+    }
+
+    pub(crate) fn of_all(&self) -> Limits {
+        Limits {
+            stock: Amounts {
+                tasks: self.all_tasks,
+                webhooks: self.all_webhooks,
+                bytes: self.all_bytes,
+                mails: 0,
+            },
+            per_minute: Amounts {
+                tasks: self.all_tasks_per_minute,
+                webhooks: self.all_webhooks_per_minute,
+                bytes: self.all_bytes_per_minute,
+                mails: 0,
+            },
+            per_hour: Amounts::default(),
+        }
+    }
+}
+
+app_config::settings! {
+    /// Settings of the webhook-worker.
+    pub struct WebhookWorkerSettings {
+        /// The database of tasks and deliveries.
+        pub database: DatabaseSettings = part(),
+        /// The broker that delivers messages about due deliveries.
+        pub broker: BrokerSettings = part(),
+        /// The keys that sign.
+        pub signing: SigningSettings = part(),
+        /// The addresses that webhooks may reach.
+        pub policy: AddressPolicy = part(),
+        /// Where callers may shape requests although the address is not public.
+        pub engine_origins: EngineOrigins = part(),
+        /// The keys that decrypt the headers of webhooks.
+        pub header_keys: HeaderKeys = part(),
+        /// The pauses after failed attempts, each varied by up to 20 %. After the last one, the delivery fails.
+        pub retry_schedule: Csv<Duration> = or_default("WEBHOOK_RETRY_SCHEDULE", "5s,30s,2m,10m,30m,2h,6h,12h"),
+        /// How long a receiver may take to respond.
+        pub timeout: Duration = in_range(
+            "WEBHOOK_TIMEOUT",
+            "10s",
+            "a duration from `100ms` to `60s`",
+            |timeout| (100..=60_000).contains(&Duration::as_millis(timeout))
+        ),
+        /// Concurrent webhook requests to one host, whatever the ports and schemes, over all workers.
+        pub max_in_flight_per_host: u32 = in_range(
+            "WEBHOOK_MAX_IN_FLIGHT_PER_HOST",
+            "16",
+            "a whole number from 1 to 256",
+            |limit| (1..=256).contains(limit)
+        ),
+        /// How long finished deliveries and their attempts are kept.
+        pub retention: Duration = or_default("WEBHOOK_RETENTION", "30d"),
+        /// The number of concurrent attempts, over all hosts. Operators cannot set it.
+        pub max_in_flight: usize = by(fixed(2_048)),
+        /// After this long without a sign of life a worker is taken for dead, and others take its hosts. Operators cannot set
+        /// it.
+        pub silence: Duration = by(fixed(Duration::from_secs(2))),
+        /// How long a worker must run before it tries deliveries that may end workers. One that is ended by something else
+        /// soon after its start must not be evidence against them. Operators cannot set it.
+        pub suspects_after: Duration = by(fixed(Duration::from_secs(10))),
+        /// Resolves host names in place of the system's resolver, in tests.
+        pub resolver: Option<Arc<dyn Resolve>> = by(fixed(None)),
+    }
+}
+
+/// What is read for a field that is no setting.
+fn fixed<T>(value: T) -> impl FnOnce(&mut Reader) -> Result<T, Error> {
+    |_| Ok(value)
 }

@@ -2,7 +2,9 @@
 
 use audit_log::AuthMethod;
 use auth::Caller;
-use values::UserId;
+use serde::Serialize;
+use utoipa::ToSchema;
+use values::{CredentialId, UserId};
 
 use crate::audit::AuditIdentity;
 use crate::status::Deciders;
@@ -12,26 +14,22 @@ use crate::tasks::store::Task;
 /// Who acts: the user of a token, the holder of task secrets, or both.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Actor {
-    caller: Option<Caller>,
-    secrets: Vec<PresentedSecret>,
-    /// Whether an administrator wants to decide instead of those who should.
-    overrides: bool,
+    /// The user of the token, as it says.
+    pub(crate) caller: Option<Caller>,
+    pub(super) secrets: Vec<PresentedSecret>,
+    /// Whether an administrator wants to decide a task, or to name its approver, instead of those who should.
+    pub(super) overrides: bool,
 }
 
-/// A permission on a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Permission {
     /// See the task and its webhooks.
     Read,
-    /// Change any field.
     Edit,
     /// Change `approver` and nothing else.
     Reassign,
-    /// Approve or reject.
     Decide,
-    /// Register a webhook.
     RegisterWebhook,
-    /// Delete a webhook.
     DeleteWebhook,
     /// See the whole URL of a webhook, which may be all that it takes to call its receiver.
     SeeWebhookUrl,
@@ -42,7 +40,6 @@ pub(crate) enum Permission {
     SeeNewSecrets,
     /// See and change what the creator keeps with the task.
     Metadata,
-    /// Withdraw a pending task.
     Cancel,
 }
 
@@ -65,7 +62,6 @@ pub(crate) struct Relations {
     pub(crate) barred: bool,
 }
 
-/// Why an actor lacks a permission.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum AccessDenied {
     /// The actor may not know that the task exists.
@@ -83,14 +79,8 @@ impl Actor {
         }
     }
 
-    /// The user of the token.
     pub(crate) fn user(&self) -> Option<UserId> {
         self.caller.as_ref().map(Caller::id)
-    }
-
-    /// The user of the token, as it says.
-    pub(crate) fn caller(&self) -> Option<&Caller> {
-        self.caller.as_ref()
     }
 
     /// The e-mail address of the token's user, in lower case.
@@ -102,26 +92,16 @@ impl Actor {
         &self.secrets
     }
 
-    /// Whether the token holds the scope `admin`.
     pub(crate) fn is_admin(&self) -> bool {
         self.caller.as_ref().is_some_and(Caller::is_admin)
     }
 
-    /// Adds the secret of the body.
-    pub(crate) fn with_secret(mut self, secret: Option<PresentedSecret>) -> Self {
-        self.secrets.extend(secret);
-        self
-    }
-
-    /// Sets whether an administrator wants to decide a task, or to name its approver, instead of those who should.
-    pub(crate) fn overriding(mut self, overrides: bool) -> Self {
-        self.overrides = overrides;
-        self
-    }
-
     /// Whether this actor may do so only because an administrator may override who decides.
     pub(crate) fn is_overriding(&self, task: &Task, permission: Permission) -> bool {
-        let usual = self.clone().overriding(false);
+        let usual = Self {
+            overrides: false,
+            ..self.clone()
+        };
         self.overrides && !usual.relations_to(task).allow(permission)
     }
 
@@ -214,6 +194,51 @@ impl Relations {
             Err(AccessDenied::Forbidden)
         } else {
             Err(AccessDenied::Hidden)
+        }
+    }
+}
+
+/// How a task was decided.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct DecidedVia {
+    /// What the decision was authenticated with.
+    r#type: Credential,
+    /// The API key. Absent if it was none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>, nullable = false, example = "665f1c2ab3d4e5f60718293a")]
+    key: Option<CredentialId>,
+    /// Whether an administrator decided instead of those who should. Absent if not.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) r#override: bool,
+}
+
+/// What a decision was authenticated with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(rename_all = "kebab-case")]
+enum Credential {
+    /// The token of a signed-in user.
+    Token,
+    /// An API key.
+    Key,
+    /// A secret of the task, as links have it.
+    TaskSecret,
+}
+
+impl DecidedVia {
+    /// How an actor decides a task who has this permission on it.
+    pub(crate) fn of(actor: &Actor, task: &Task, permission: Permission) -> Self {
+        let (_, method) = actor.audit_identity(task, permission);
+        let key = actor.caller.as_ref().and_then(Caller::key);
+        let key = key.filter(|_| method == AuthMethod::Token);
+        Self {
+            r#type: match (method, key) {
+                (_, Some(_)) => Credential::Key,
+                (AuthMethod::TaskSecret, None) => Credential::TaskSecret,
+                _ => Credential::Token,
+            },
+            key,
+            r#override: actor.is_overriding(task, permission),
         }
     }
 }

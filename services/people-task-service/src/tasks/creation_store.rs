@@ -9,44 +9,39 @@ use chrono::{DateTime, Utc};
 use database::{Error, column, prepared};
 use diesel::sql_types::{Array, Binary, Bool, Double, Jsonb, Nullable, Text, Timestamptz};
 use diesel::{PgConnection, RunQueryDsl as _};
-use values::{Fingerprint, Names as _, TaskId};
+use values::{Names as _, TaskId};
 
-use crate::mailing::MailPlan;
 use crate::mails::planned_reminders;
 use crate::schema::allowed_users;
 use crate::status::TaskStatus;
 use crate::tasks::metadata::Metadata;
 use crate::tasks::requests::{CreateTaskRequest, DecisionBy};
+use crate::tasks::secrets::NewSecrets;
 use crate::tasks::store::Task;
 
 pub(crate) struct NewTask {
     pub(crate) id: TaskId,
     pub(crate) creator: Caller,
     pub(crate) fields: CreateTaskRequest,
-    /// The approver's and the requester's.
-    pub(crate) secrets: [Fingerprint; 2],
-    /// That of the secret that only opens the task, if it is restricted who decides.
-    pub(crate) reading_secret: Option<Fingerprint>,
-    /// How mails are sent about it, if they are.
-    pub(crate) mail: Option<MailPlan>,
+    pub(crate) secrets: NewSecrets,
     pub(crate) entry: Entry,
 }
 
 impl NewTask {
     fn approver_seed(&self) -> Option<&[u8]> {
-        self.mail.as_ref().map(|mail| mail.approver_seed.as_bytes())
+        let mail = self.secrets.mail.as_ref();
+        mail.map(|mail| mail.approver_seed.as_bytes())
     }
 
     fn requester_seed(&self) -> Option<&[u8]> {
-        self.mail
-            .as_ref()
-            .map(|mail| mail.requester_seed.as_bytes())
+        let mail = self.secrets.mail.as_ref();
+        mail.map(|mail| mail.requester_seed.as_bytes())
     }
 
-    /// The task as it was inserted.
     pub(crate) fn task(&self, created: DateTime<Utc>) -> Task {
         let fields = &self.fields;
-        let [approver_secret, requester_secret] = self.secrets.map(|s| s.as_bytes().to_vec());
+        let [approver_secret, requester_secret] =
+            self.secrets.hashes.map(|s| s.as_bytes().to_vec());
         Task {
             id: self.id,
             creator: self.creator.id(),
@@ -66,7 +61,10 @@ impl NewTask {
             metadata: fields.metadata.as_ref().map(|m| m.as_str().to_owned()),
             deciders: fields.deciders,
             self_approval: fields.self_approval,
-            reading_secret: self.reading_secret.map(|hash| hash.as_bytes().to_vec()),
+            reading_secret: self
+                .secrets
+                .reading_hash
+                .map(|hash| hash.as_bytes().to_vec()),
             content_version: 1,
             version: 0,
             status: TaskStatus::Pending,
@@ -103,12 +101,12 @@ pub(crate) fn insert(
             task.fields.decision_by.map(DecisionBy::moment)
         }))
         .bind::<Array<Bool>, _>(column(tasks, |task| task.fields.public))
-        .bind::<Array<Binary>, _>(column(tasks, |task| task.secrets[0].as_bytes().as_slice()))
-        .bind::<Array<Binary>, _>(column(tasks, |task| task.secrets[1].as_bytes().as_slice()))
+        .bind::<Array<Binary>, _>(column(tasks, |task| *task.secrets.hashes[0].as_bytes()))
+        .bind::<Array<Binary>, _>(column(tasks, |task| *task.secrets.hashes[1].as_bytes()))
         .bind::<Array<Jsonb>, _>(column(tasks, |task| task.entry.to_json()))
         .bind::<Array<Bool>, _>(column(tasks, |task| task.fields.comment_required))
         .bind::<Array<Nullable<Text>>, _>(column(tasks, |task| {
-            task.mail.map(|mail| mail.language.name())
+            task.secrets.mail.map(|mail| mail.language.name())
         }))
         .bind::<Array<Nullable<Binary>>, _>(column(tasks, |task| task.approver_seed()))
         .bind::<Array<Nullable<Binary>>, _>(column(tasks, |task| task.requester_seed()))
@@ -120,7 +118,7 @@ pub(crate) fn insert(
         .bind::<Array<Nullable<Text>>, _>(column(tasks, |task| task.fields.deciders))
         .bind::<Array<Bool>, _>(column(tasks, |task| task.fields.self_approval))
         .bind::<Array<Nullable<Binary>>, _>(column(tasks, |task| {
-            task.reading_secret.map(|hash| *hash.as_bytes())
+            task.secrets.reading_hash.map(|hash| *hash.as_bytes())
         }));
     let insert = insert.returning::<(Binary, Timestamptz)>();
     let inserted: Vec<(TaskId, DateTime<Utc>)> = insert.load(connection)?;

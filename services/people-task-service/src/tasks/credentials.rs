@@ -24,7 +24,6 @@ pub(crate) struct PartialCredentials(Actor);
 /// A caller with a token, and perhaps a secret; `401` without a token.
 #[derive(Debug, Clone)]
 pub(crate) struct AuthenticatedUser {
-    /// The token's user.
     pub(crate) caller: Caller,
     /// The same user with the secrets that the request carries.
     pub(crate) actor: Actor,
@@ -67,7 +66,10 @@ impl FromRequest for PartialCredentials {
         let (secrets, overrides) = (secrets(request), overrides(request));
         Box::pin(async move {
             let MaybeCaller(caller) = caller.await?;
-            Ok(Self(Actor::new(caller, secrets).overriding(overrides?)))
+            Ok(Self(Actor {
+                overrides: overrides?,
+                ..Actor::new(caller, secrets)
+            }))
         })
     }
 }
@@ -99,7 +101,7 @@ impl FromRequest for AuthenticatedUser {
 
 impl PartialCredentials {
     fn complete(self) -> Result<Credentials, Problem> {
-        if self.0.caller().is_none() && self.0.secrets().is_empty() {
+        if self.0.caller.is_none() && self.0.secrets.is_empty() {
             Err(token_missing())
         } else {
             Ok(Credentials(self.0))
@@ -108,18 +110,16 @@ impl PartialCredentials {
 
     /// Adds the secret of the body, and returns both. An invalid body is reported only to a caller who has already sent a
     /// token or a secret.
-    ///
-    /// # Errors
-    /// `401` without token and secret, otherwise what is wrong with the body.
     pub(crate) fn with_body<Body>(
-        self,
+        mut self,
         body: Result<Body, Problem>,
         secret: impl FnOnce(&Body) -> Option<&Secret>,
     ) -> Result<(Credentials, Body), Problem> {
         match body {
             Ok(body) => {
-                let actor = self.0.with_secret(secret(&body).map(PresentedSecret::from));
-                Ok((Self(actor).complete()?, body))
+                let secret = secret(&body).map(PresentedSecret::from);
+                self.0.secrets.extend(secret);
+                Ok((self.complete()?, body))
             }
             Err(problem) => {
                 self.complete()?;

@@ -9,10 +9,10 @@ use values::{EmailAddress, FromText as _, Secret, TaskId};
 use crate::audit::AuditAction;
 use crate::context::Context;
 use crate::mailing::{Mailing, Part, Seed};
-use crate::mails::plan_store::{self, Replan};
+use crate::mails;
 use crate::quotas::{Amounts, QuotaError, Quotas};
+use crate::status::is_restricted;
 use crate::tasks::access::{Actor, Permission, Relations};
-use crate::tasks::deciders::is_restricted;
 use crate::tasks::error::TaskError;
 use crate::tasks::metadata::Metadata;
 use crate::tasks::requests::{
@@ -26,37 +26,30 @@ use crate::tasks::store::{self, Changes, Task};
 pub(crate) type EditedTask = (Task, Relations, [Option<Secret>; 2]);
 
 impl EditTaskRequest {
-    /// The fields that differ from the task's current values.
-    fn diff(self, task: &Task) -> Self {
-        let decision_by = task.decision_by;
-        let approver = self.approver;
-        let approver = approver.filter(|a| a.normalized() != task.approver_key);
+    fn diff(mut self, task: &Task) -> Self {
+        self.title.take_if(|title| title.as_str() == task.title);
+        self.description
+            .take_if(|text| text.as_str() == task.description);
+        self.decision_by
+            .take_if(|by| by.map(DecisionBy::moment) == task.decision_by);
+        self.approver
+            .take_if(|to| to.normalized() == task.approver_key);
+        self.requester
+            .take_if(|to| to.normalized() == task.requester_key);
+        self.public.take_if(|is| *is == task.public);
+        self.comment_required
+            .take_if(|is| *is == task.comment_required);
+        self.confirmation_required
+            .take_if(|is| *is == task.confirmation_required);
+        self.metadata
+            .take_if(|new| new.as_ref().map(Metadata::as_str) == task.metadata.as_deref());
         // A new approver gets a new secret anyway.
-        let renews = self.renew_approver_secret == Some(true) && approver.is_none();
-        let same = || EmailAddress::from_text(&task.approver).ok();
-        Self {
-            title: self.title.filter(|t| t.as_str() != task.title),
-            description: self.description.filter(|d| d.as_str() != task.description),
-            decision_by: self
-                .decision_by
-                .filter(|by| by.map(DecisionBy::moment) != decision_by),
-            approver: approver.or_else(|| renews.then(same).flatten()),
-            renew_approver_secret: renews.then_some(true),
-            requester: self
-                .requester
-                .filter(|r| r.normalized() != task.requester_key),
-            public: self.public.filter(|public| *public != task.public),
-            comment_required: self
-                .comment_required
-                .filter(|required| *required != task.comment_required),
-            confirmation_required: self
-                .confirmation_required
-                .filter(|required| *required != task.confirmation_required),
-            metadata: self
-                .metadata
-                .filter(|m| m.as_ref().map(Metadata::as_str) != task.metadata.as_deref()),
-            version: self.version,
+        self.renew_approver_secret
+            .take_if(|renews| !*renews || self.approver.is_some());
+        if self.renews() {
+            self.approver = EmailAddress::from_text(&task.approver).ok();
         }
+        self
     }
 
     fn field_names(&self) -> Vec<&'static str> {
@@ -158,7 +151,6 @@ fn count_bytes(quotas: &Quotas, task: &Task, edit: &EditTaskRequest) -> Result<(
     Ok(())
 }
 
-/// Whether the actor may make this edit to the task now.
 fn judge(
     actor: &Actor,
     task: &Task,
@@ -194,10 +186,14 @@ fn edit_in_transaction(
     if fields.is_empty() {
         return Ok((task, before, [None, None]));
     }
-    let is_mailed = plan_store::is_mailed(connection, id)?;
+    let is_mailed = mails::is_mailed(connection, id)?;
     let mailing = Some(mailing).filter(|_| is_mailed);
-    let approver = NewPerson::of(edit.approver.as_ref(), id, Part::Approver, mailing);
-    let requester = NewPerson::of(edit.requester.as_ref(), id, Part::Requester, mailing);
+    let new = |address: &Option<EmailAddress>, part| {
+        let secret = address.as_ref().map(|_| new_secret(id, part, mailing));
+        secret.unzip()
+    };
+    let (approver, approver_seed) = new(&edit.approver, Part::Approver);
+    let (requester, requester_seed) = new(&edit.requester, Part::Requester);
     let identity = actor.audit_identity(&task, edit.permission());
     let entry = AuditAction::TaskEdited.on_task(id, identity, meta);
     let mut entry = entry.fields(&fields);
@@ -207,64 +203,36 @@ fn edit_in_transaction(
     let is_restricted = is_restricted(task.deciders, task.self_approval);
     let reading = approver.as_ref().filter(|_| is_restricted);
     let reading = reading.map(|_| secrets::generate(id));
-    let people = [approver.as_ref(), requester.as_ref()];
-    let changes = changes(edit, people, reading.as_ref());
+    let changes = changes(edit, [&approver, &requester, &reading]);
     let updated = store::update(connection, id, &changes, &entry)?;
     let task = updated.ok_or(TaskError::NotFound)?;
     if let Some(mailing) = mailing {
-        let seed = |new: &Option<NewPerson<'_>>| new.as_ref().and_then(|new| new.seed);
-        let replan = Replan {
-            approver_seed: seed(&approver),
-            requester_seed: seed(&requester),
-            new_due_date: edit.decision_by.is_some(),
-        };
-        plan_store::replan(connection, id, &replan, &mailing.reminders())?;
+        let seeds = [approver_seed.flatten(), requester_seed.flatten()];
+        let (has_new_date, reminders) = (edit.decision_by.is_some(), mailing.reminders());
+        mails::replan(connection, id, seeds, has_new_date, &reminders)?;
     }
     let may_see = before.allow(Permission::SeeNewSecrets);
-    let shown = |new: Option<NewPerson<'_>>| new.filter(|_| may_see).map(|new| new.secret);
     let relations = actor.relations_to(&task);
-    let approver_secret = reading.filter(|_| may_see).or(shown(approver));
-    Ok((task, relations, [approver_secret, shown(requester)]))
+    let shown = [reading.or(approver), requester].map(|secret| secret.filter(|_| may_see));
+    Ok((task, relations, shown))
 }
 
-/// A new approver or requester, who comes with a new secret.
-struct NewPerson<'a> {
-    address: &'a EmailAddress,
-    secret: Secret,
-    /// What the secret is derived from, if mails are sent about the task.
-    seed: Option<Seed>,
+/// A new secret of a task's approver or requester, and what it is derived from, if mails are sent about the task.
+fn new_secret(task: TaskId, part: Part, mailing: Option<&Mailing>) -> (Secret, Option<Seed>) {
+    let keys = mailing.and_then(|mailing| mailing.keys.as_ref());
+    let Some(key) = keys.map(MailKeys::current) else {
+        return (secrets::generate(task), None);
+    };
+    let seed = Seed::random();
+    (seed.secret(key, task, part), Some(seed))
 }
 
-impl<'a> NewPerson<'a> {
-    fn of(
-        address: Option<&'a EmailAddress>,
-        task: TaskId,
-        part: Part,
-        mailing: Option<&Mailing>,
-    ) -> Option<Self> {
-        let address = address?;
-        let keys = mailing.and_then(|mailing| mailing.keys.as_ref());
-        let (seed, secret) = match keys.map(MailKeys::current) {
-            Some(key) => {
-                let seed = Seed::random();
-                (Some(seed), seed.secret(key, task, part))
-            }
-            None => (None, secrets::generate(task)),
-        };
-        Some(Self {
-            address,
-            secret,
-            seed,
-        })
-    }
-}
-
-fn changes<'a>(
-    edit: &'a EditTaskRequest,
-    [approver, requester]: [Option<&'a NewPerson<'a>>; 2],
-    reading_secret: Option<&Secret>,
-) -> Changes<'a> {
+/// The changes of an edit, with the new secrets of the approver, of the requester and of who only reads.
+fn changes<'a>(edit: &'a EditTaskRequest, secrets: [&Option<Secret>; 3]) -> Changes<'a> {
     let hash = |secret: &Secret| secret.fingerprint().as_bytes().to_vec();
+    let hashes = secrets.map(|secret| secret.as_ref().map(hash));
+    let [approver_secret, requester_secret, reading_secret] = hashes;
+    let (approver, requester) = (edit.approver.as_ref(), edit.requester.as_ref());
     let metadata = edit.metadata.as_ref();
     Changes {
         title: edit.title.as_ref().map(TaskTitle::as_str),
@@ -274,12 +242,12 @@ fn changes<'a>(
         comment_required: edit.comment_required,
         confirmation_required: edit.confirmation_required,
         metadata: metadata.map(|new| new.as_ref().map(Metadata::as_str)),
-        approver: approver.map(|new| new.address.as_str()),
-        approver_key: approver.map(|new| new.address.normalized()),
-        approver_secret: approver.map(|new| hash(&new.secret)),
-        reading_secret: reading_secret.map(hash),
-        requester: requester.map(|new| new.address.as_str()),
-        requester_key: requester.map(|new| new.address.normalized()),
-        requester_secret: requester.map(|new| hash(&new.secret)),
+        approver: approver.map(EmailAddress::as_str),
+        approver_key: approver.map(EmailAddress::normalized),
+        approver_secret,
+        reading_secret,
+        requester: requester.map(EmailAddress::as_str),
+        requester_key: requester.map(EmailAddress::normalized),
+        requester_secret,
     }
 }

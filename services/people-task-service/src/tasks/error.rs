@@ -12,7 +12,6 @@ use crate::tasks::requests::Precondition;
 use crate::tasks::responses::TaskResponse;
 use crate::tasks::store::Task;
 
-/// Why an operation on tasks failed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum TaskError {
     /// The task does not exist, or the caller may not know of it.
@@ -24,7 +23,6 @@ pub(crate) enum TaskError {
     /// A requester may name another approver, but may not decide.
     #[error("the requester may not become the approver")]
     SelfApproval,
-    /// Only administrators may list all tasks.
     #[error("the caller may not list all tasks")]
     NotAdmin,
     /// The page is too far in a list of very many tasks.

@@ -10,11 +10,9 @@ use crate::status::TaskStatus;
 values::names! {
     /// The tasks that a list has, by the caller's role in them.
     pub(crate) enum Role {
-        /// Tasks that the user created.
         Creator = "creator",
         /// Tasks that the user decides, or decided.
         Approver = "approver",
-        /// Tasks that the user requested.
         Requester = "requester",
         /// All tasks; for administrators.
         Any = "any",
@@ -69,10 +67,8 @@ impl Filter for TaskFilter {
     }
 }
 
-/// Filters and pattern.
 pub(crate) type TaskConditions = Conditions<TaskFilter>;
 
-/// Sort, conditions and paging of a list.
 pub(crate) type TaskListQuery = ListQuery<TaskSort, TaskFilter>;
 
 /// The highest offset in an order other than `created`, unless few tasks match.

@@ -3,7 +3,6 @@
 pub(crate) mod access;
 pub(crate) mod creation_store;
 pub(crate) mod credentials;
-pub(crate) mod deciders;
 mod edit;
 pub(crate) mod ended;
 pub(crate) mod error;
@@ -13,13 +12,10 @@ pub(crate) mod projection;
 pub(crate) mod read;
 pub(crate) mod requests;
 pub(crate) mod responses;
-mod round;
 pub(crate) mod routes;
 pub(crate) mod secrets;
 pub(crate) mod store;
-pub(crate) mod via;
 
 pub(crate) use error::TaskError;
-pub(crate) use read::find_permitted;
-pub(crate) use round::change_in_round;
+pub(crate) use read::{change_in_round, find_permitted};
 pub(crate) use store::{Task, task_columns};

@@ -69,7 +69,6 @@ pub(crate) struct FieldSelection {
 pub(crate) enum Projection {}
 
 impl FieldSelection {
-    /// The default fields.
     pub(crate) fn new(is_plugin: bool) -> Self {
         Self {
             fields: DEFAULT_FIELDS.to_vec(),
@@ -90,9 +89,6 @@ impl FieldSelection {
     }
 
     /// The fields that a request asks for.
-    ///
-    /// # Errors
-    /// `400` if `include` names another one.
     pub(crate) fn of(request: &HttpRequest) -> Result<Self, Problem> {
         let query = Query::parse(request.query_string());
         let included = parse_fields(&query, "include", "", OPTIONAL_FIELDS)?;
@@ -166,9 +162,6 @@ impl IntoParams for Projection {
 
 impl Projection {
     /// The fields of a list's rows that a request asks for.
-    ///
-    /// # Errors
-    /// `400` with every invalid parameter.
     pub(crate) fn of(request: &HttpRequest) -> Result<FieldSelection, Problem> {
         let query = Query::parse(request.query_string());
         let left_out = parse_fields(&query, "projection", "-", TaskField::ALL);

@@ -1,6 +1,8 @@
-//! Tasks as they are: one, a page of a list, or how many there are.
+//! Tasks as they are: one, a page of a list, or how many there are. And how a batch reads those that it changes.
 
-use database::{BatchLimits, Connection, Database, Lookups};
+use database::{
+    BatchLimits, BatchOutcomes, Connection, Database, Error, Lookups, Round, transaction,
+};
 use listing::{Page, PageLimits};
 use values::TaskId;
 
@@ -19,9 +21,6 @@ pub(crate) fn task_lookups(database: Database) -> TaskLookups {
 }
 
 /// Finds a task for an actor who needs a permission on it: with [`read`], the only way to a task without locking it.
-///
-/// # Errors
-/// [`TaskError::NotFound`], [`TaskError::Forbidden`].
 pub(crate) fn find_permitted(
     connection: &mut Connection,
     actor: &Actor,
@@ -32,9 +31,6 @@ pub(crate) fn find_permitted(
 }
 
 /// Reads a task.
-///
-/// # Errors
-/// [`TaskError::NotFound`].
 #[tracing::instrument(skip_all, fields(task.id = %id))]
 pub(crate) async fn read(
     lookups: &TaskLookups,
@@ -56,9 +52,6 @@ fn permitted(
 }
 
 /// Checks that an actor may list tasks by this role.
-///
-/// # Errors
-/// [`TaskError::NotAdmin`].
 pub(crate) fn check_role(actor: &Actor, role: Option<Role>) -> Result<(), TaskError> {
     if role == Some(Role::Any) && !actor.is_admin() {
         return Err(TaskError::NotAdmin);
@@ -100,9 +93,6 @@ pub(crate) async fn list(
 }
 
 /// How many tasks a list without a limit would have.
-///
-/// # Errors
-/// [`TaskError::NotAdmin`].
 pub(crate) async fn count(
     database: Database,
     actor: Actor,
@@ -112,4 +102,29 @@ pub(crate) async fn count(
     check_role(&actor, role)?;
     let count = move |connection: &mut _| store::list::count(connection, &actor, role, &conditions);
     Ok(database.run(count).await?)
+}
+
+/// Changes the tasks of a batch by `change`, which reads them, judges the changes, and writes those that are allowed. It waits
+/// for no lock and returns `None` for what it did not write because the task has changed, or is changing.
+///
+/// A repeat runs under the locks of the tasks, so nothing changes between its judgement and what it writes. What it still
+/// does not write was allowed, but its user was erased.
+pub(crate) fn change_in_round<Response, E: From<TaskError>>(
+    connection: &mut Connection,
+    round: Round,
+    tasks: &[TaskId],
+    change: impl FnOnce(&mut Connection) -> Result<BatchOutcomes<Response, E>, Error>,
+) -> Result<BatchOutcomes<Response, E>, Error> {
+    if round == Round::First {
+        return change(connection);
+    }
+    let outcomes = transaction(connection, |connection| {
+        store::lock_all(connection, tasks)?;
+        change(connection)
+    })?;
+    let outcomes = outcomes.into_iter().map(|outcome| {
+        let erased = || Err(TaskError::CallerErased.into());
+        Some(outcome.unwrap_or_else(erased))
+    });
+    Ok(outcomes.collect())
 }

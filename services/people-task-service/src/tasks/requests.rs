@@ -202,7 +202,6 @@ impl FromText for Description {
     }
 }
 
-/// The language of mails about a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct MailLanguage(pub(crate) Language);
 
@@ -221,7 +220,6 @@ impl DecisionBy {
         self.0
     }
 
-    /// Formats a date as responses do.
     pub(crate) fn format(moment: DateTime<Utc>) -> String {
         moment.format(DATE_FORMAT).to_string()
     }

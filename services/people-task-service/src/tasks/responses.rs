@@ -16,12 +16,11 @@ use utoipa::{PartialSchema, ToSchema};
 use values::{Names as _, Secret, TaskId, Timestamp};
 
 use crate::status::{Deciders, TaskStatus, WebhookEvent};
-use crate::tasks::access::{Permission, Relations};
+use crate::tasks::access::{DecidedVia, Permission, Relations};
 use crate::tasks::metadata::Metadata;
 use crate::tasks::projection::{FieldSelection, TaskField};
 use crate::tasks::requests::DecisionBy;
 use crate::tasks::store::Task;
-use crate::tasks::via::DecidedVia;
 
 /// A task. It always has the seven default fields. The others are there when the operation adds them or
 /// `include` names them.
@@ -136,7 +135,6 @@ pub(crate) struct TaskResponse {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false, minimum = 1, example = 1)]
     version: Option<i64>,
-    /// The version for `ETag`.
     #[serde(skip)]
     etag: i64,
 }
@@ -155,7 +153,6 @@ pub(crate) enum Occasion {
 }
 
 impl Occasion {
-    /// The task as it is told.
     fn shown(self, mut task: Task) -> Task {
         if let Self::Due(date) = self {
             task.decision_by = Some(date);
@@ -211,7 +208,6 @@ impl ToSchema for ListedTaskResponse {
 }
 
 impl TaskResponse {
-    /// A task with the selected fields.
     pub(crate) fn new(task: Task, relations: Relations, selection: &FieldSelection) -> Self {
         let has = |field| selection.contains(field);
         let object = |json| RawValue::from_string(json).ok();

@@ -41,7 +41,6 @@ pub(crate) use task_columns;
 #[diesel(check_for_backend(diesel::pg::Pg))]
 pub(crate) struct Task {
     pub(crate) id: TaskId,
-    /// The user whose token created it.
     pub(crate) creator: UserId,
     /// E-mail addresses as they were given.
     pub(crate) requester: String,
@@ -57,7 +56,6 @@ pub(crate) struct Task {
     pub(crate) approver_secret: Vec<u8>,
     pub(crate) requester_secret: Vec<u8>,
     pub(crate) created: DateTime<Utc>,
-    /// A rejection needs a comment.
     pub(crate) comment_required: bool,
     /// The page asks for a second press before it sends a decision.
     pub(crate) confirmation_required: bool,
@@ -86,7 +84,6 @@ pub(crate) struct Task {
     /// E-mail address of the person who decided; `None` if it was not confirmed.
     #[diesel(sql_type = Nullable<Text>)]
     pub(crate) decided_by: Option<String>,
-    /// What that person wrote about the decision.
     #[diesel(sql_type = Nullable<Text>)]
     pub(crate) comment: Option<String>,
     /// How it was decided; `None` for decisions of early versions.
@@ -151,7 +148,6 @@ const FIND_ALL: &str = concat!(
     JOIN task_states ON task_states.task_id = ANY(ARRAY[given.id])"
 );
 
-/// Finds a task and locks it, as [`lock_all`] does.
 pub(crate) fn lock(connection: &mut PgConnection, id: TaskId) -> Result<Option<Task>, Error> {
     lock_all(connection, &[id])?;
     // A statement of its own, because the lock may have waited for a change.

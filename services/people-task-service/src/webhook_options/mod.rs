@@ -12,12 +12,12 @@ pub(crate) mod template;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
-use values::{Names as _, WebhookId};
+use values::Names as _;
 
 pub(crate) use self::header_rules::{MAX_HEADER_BYTES, MAX_HEADERS};
 pub(crate) use self::requests::{BodyTemplate, Include, NewHeaders};
 pub(crate) use self::success::Success;
-use crate::header_keys::{HeaderKeys, SealedHeaders};
+use crate::header_keys::SealedHeaders;
 use crate::tasks::projection::TaskField;
 
 /// The form of the document. A worker that does not know the form of one sends nothing.
@@ -69,9 +69,6 @@ pub(crate) enum OptionsError {
 
 impl WebhookOptions {
     /// The document of a row.
-    ///
-    /// # Errors
-    /// [`OptionsError::Unknown`].
     pub(crate) fn parse(text: &str) -> Result<Self, OptionsError> {
         let parsed: Result<Self, _> = serde_json::from_str(text);
         let known = parsed.ok().filter(|options| options.version == VERSION);
@@ -81,15 +78,6 @@ impl WebhookOptions {
     /// The identifier of the key that sealed its headers.
     pub(crate) fn header_key(&self) -> Option<&str> {
         self.headers.as_ref().map(|headers| headers.key.as_str())
-    }
-
-    /// The options with the headers sealed by the first key; `None` if that is not possible.
-    pub(crate) fn resealed(&self, keys: &HeaderKeys, webhook: WebhookId) -> Option<Self> {
-        let opened = keys.open(webhook, self.headers.as_ref()?)?;
-        Some(Self {
-            headers: Some(keys.seal(webhook, &opened)?),
-            ..self.clone()
-        })
     }
 
     /// The document for a row.

@@ -117,13 +117,6 @@ http_kit::text_fields! {
 #[derive(Debug, Clone)]
 pub(crate) struct BodyTemplate(pub(crate) Value);
 
-impl BodyTemplate {
-    /// Whether it has the task's metadata, or a part of it.
-    pub(crate) fn names_metadata(&self) -> bool {
-        template::names_metadata(&self.0)
-    }
-}
-
 impl FieldValue for BodyTemplate {
     const IS_KEPT: bool = true;
 

@@ -13,30 +13,17 @@ pub(super) const MAX_TEMPLATE: usize = 16 * 1024;
 const MAX_BODY: usize = 256 * 1024;
 const METADATA: &str = "metadata";
 
-/// A part of a string of a template.
-#[derive(Debug, PartialEq, Eq)]
-enum Part<'a> {
-    Text(&'a str),
-    /// The name between braces.
-    Placeholder(&'a str),
-}
-
-/// The parts of a string. Braces that are never closed are text.
-fn parts(text: &str) -> Vec<Part<'_>> {
+/// The placeholders of a string, each after the text before it, and the text after the last one. Braces that are never
+/// closed are text.
+fn parts(text: &str) -> (Vec<(&str, &str)>, &str) {
     let (mut parts, mut rest) = (Vec::new(), text);
     while let Some((before, after)) = rest.split_once("{{")
         && let Some((name, after)) = after.split_once("}}")
     {
-        if !before.is_empty() {
-            parts.push(Part::Text(before));
-        }
-        parts.push(Part::Placeholder(name));
+        parts.push((before, name));
         rest = after;
     }
-    if !rest.is_empty() {
-        parts.push(Part::Text(rest));
-    }
-    parts
+    (parts, rest)
 }
 
 /// Checks that a template knows all its names, and that no task makes a body of it that is too large.
@@ -62,12 +49,8 @@ pub(super) fn check(template: &Value) -> Result<(), Invalid> {
 
 /// The names of all placeholders.
 fn names(template: &Value) -> Vec<&str> {
-    let name = |part| match part {
-        Part::Placeholder(name) => Some(name),
-        Part::Text(_) => None,
-    };
     match template {
-        Value::String(text) => parts(text).into_iter().filter_map(name).collect(),
+        Value::String(text) => parts(text).0.into_iter().map(|(_, name)| name).collect(),
         Value::Array(items) => items.iter().flat_map(names).collect(),
         Value::Object(members) => members.values().flat_map(names).collect(),
         Value::Null | Value::Bool(_) | Value::Number(_) => Vec::new(),
@@ -75,7 +58,7 @@ fn names(template: &Value) -> Vec<&str> {
 }
 
 /// Whether a template has the task's metadata, or a part of it.
-pub(super) fn names_metadata(template: &Value) -> bool {
+pub(crate) fn names_metadata(template: &Value) -> bool {
     let mut names = names(template).into_iter();
     names.any(|name| name.split('.').next() == Some(METADATA))
 }
@@ -114,10 +97,18 @@ fn longest(name: &str) -> usize {
 /// inside of longer strings, the text of it: null is empty, and objects are JSON.
 pub(crate) fn render(template: &Value, values: &Map<String, Value>) -> Value {
     match template {
-        Value::String(text) => match parts(text).as_slice() {
-            [Part::Placeholder(name)] => value_of(name, values).clone(),
-            parts => Value::String(parts.iter().map(|part| text_of(part, values)).collect()),
-        },
+        Value::String(text) => {
+            let (parts, rest) = parts(text);
+            if let ([("", name)], "") = (parts.as_slice(), rest) {
+                return value_of(name, values).clone();
+            }
+            let mut body = String::new();
+            for (before, name) in parts {
+                body.push_str(before);
+                body.push_str(&text_of(value_of(name, values)));
+            }
+            Value::String(body + rest)
+        }
         Value::Array(items) => items.iter().map(|item| render(item, values)).collect(),
         Value::Object(members) => {
             let rendered = members.iter();
@@ -136,14 +127,11 @@ fn value_of<'a>(name: &str, values: &'a Map<String, Value>) -> &'a Value {
     found.unwrap_or(&Value::Null)
 }
 
-fn text_of(part: &Part<'_>, values: &Map<String, Value>) -> String {
-    match part {
-        Part::Text(text) => (*text).to_owned(),
-        Part::Placeholder(name) => match value_of(name, values) {
-            Value::Null => String::new(),
-            Value::String(text) => text.clone(),
-            other => other.to_string(),
-        },
+fn text_of(value: &Value) -> String {
+    match value {
+        Value::Null => String::new(),
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
     }
 }
 

@@ -12,16 +12,13 @@ use crate::webhooks::error::WebhookError;
 use crate::webhooks::requests::RegisterWebhookRequest;
 
 /// Checks a request, and the right of its user.
-///
-/// # Errors
-/// Those of the task and of [`check_request`].
 pub(super) async fn check_for_user(
     context: &Context,
     user: &AuthenticatedUser,
     new: &RegisterWebhookRequest,
 ) -> Result<(), WebhookError> {
     // Only people who know the task are told that its webhooks may not have an address.
-    if new.url.has_name() {
+    if new.url.parsed().domain().is_some() {
         check_permission(context, user, new).await?;
         check_request(context, user, new).await
     } else {

@@ -1,11 +1,9 @@
 //! Webhooks: registered for a pending task, called once it is decided, and when its due date passes.
 
 pub(crate) mod check;
-mod delete;
 pub(crate) mod error;
-mod list;
+mod manage;
 pub(crate) mod register;
-mod registration_store;
 pub(crate) mod requests;
 pub(crate) mod responses;
 pub(crate) mod routes;

@@ -14,20 +14,19 @@ use crate::deliveries::{DueDelivery, due_message, host_of, lane_of, owner_of};
 use crate::header_keys::HeaderKeys;
 use crate::idempotency::{self, Operation, Repeatable, StoredAnswer, store as answers};
 use crate::quotas::Amounts;
-use crate::status::DeliveryStatus;
+use crate::status::{DeliveryStatus, WebhookEvent};
 use crate::tasks::access::{Actor, Permission, Relations};
 use crate::tasks::credentials::AuthenticatedUser;
 use crate::tasks::requests::Precondition;
 use crate::tasks::{Task, TaskError, change_in_round};
 use crate::webhook_options::WebhookOptions;
+use crate::webhook_signature::WebhookSecret;
 use crate::webhooks::check::check_for_user;
 use crate::webhooks::error::WebhookError;
-use crate::webhooks::registration_store::{self as store, NewWebhook, TaskWithCount};
-use crate::webhooks::requests::{Events, RegisterWebhookRequest, SigningSecret};
+use crate::webhooks::requests::RegisterWebhookRequest;
 use crate::webhooks::responses::WebhookResponse;
-use crate::webhooks::store::Webhook;
+use crate::webhooks::store::{self, NewWebhook, TaskWithCount, Webhook};
 
-/// How many webhooks a task can have at a time.
 pub(crate) const MAX_PER_TASK: i64 = 20;
 
 /// A request to register a webhook whose address was checked.
@@ -43,7 +42,6 @@ pub(crate) struct Registration {
     repeat: Option<Repeatable>,
 }
 
-/// What came of a registration.
 #[derive(Debug)]
 pub(crate) enum RegisteredWebhook {
     /// A webhook was registered, and has a delivery if its task is decided.
@@ -61,8 +59,15 @@ pub(crate) fn registrations(database: Database) -> Registrations {
         BatchLimits::SERVICE,
         |connection, registrations: &[Registration], round| {
             let tasks = column(registrations, |registration| registration.new.task);
+            let register =
+                |connection: &mut Connection| register_all(connection, &tasks, registrations);
             change_in_round(connection, round, &tasks, |connection| {
-                register_together(connection, &tasks, registrations)
+                // The answers of requests that may be repeated are committed together with the webhooks.
+                if registrations.iter().any(|r| r.repeat.is_some()) {
+                    transaction(connection, register)
+                } else {
+                    register(connection)
+                }
             })
         },
     )
@@ -148,20 +153,6 @@ pub(crate) fn count_options(webhooks: u64) {
     metrics::counter!("webhooks_with_options_total").increment(webhooks);
 }
 
-/// The answers of requests that may be repeated are committed together with the webhooks.
-fn register_together(
-    connection: &mut Connection,
-    tasks: &[TaskId],
-    registrations: &[Registration],
-) -> Result<BatchOutcomes<RegisteredWebhook, WebhookError>, Error> {
-    if registrations.iter().all(|r| r.repeat.is_none()) {
-        return register_all(connection, tasks, registrations);
-    }
-    transaction(connection, |connection| {
-        register_all(connection, tasks, registrations)
-    })
-}
-
 /// Reads the tasks, judges the registrations, and inserts the webhooks that are allowed, unless their task has changed
 /// since it was read. So the count stays exact, and a decision either sees a webhook or is seen by its registration.
 fn register_all(
@@ -205,9 +196,6 @@ fn register_all(
 }
 
 /// Registers webhooks for tasks that this transaction has inserted, so that no other one changes them.
-///
-/// # Errors
-/// The database fails.
 pub(crate) fn register_for_new(
     connection: &mut Connection,
     registrations: &[(&Registration, &Task)],
@@ -237,11 +225,10 @@ impl Registration {
         meta: RequestMeta,
     ) -> Result<Self, WebhookError> {
         let id = WebhookId::generate();
-        let options = new.options(keys, id);
         Ok(Self {
             id,
             user,
-            options: options.map_err(|_| WebhookError::NoHeaderKeys)?,
+            options: new.options(keys, id)?,
             new,
             is_plugin,
             cause,
@@ -293,11 +280,16 @@ impl Registration {
 
     fn new_webhook(&self, task: &Task) -> NewWebhook<'_> {
         let caller = &self.user.caller;
-        let default_events = if self.is_plugin {
-            Events::ALL
+        let default_events: &[_] = if self.is_plugin {
+            &[
+                WebhookEvent::Approved,
+                WebhookEvent::Rejected,
+                WebhookEvent::Due,
+            ]
         } else {
-            Events::DECISIONS
+            &[WebhookEvent::Approved, WebhookEvent::Rejected]
         };
+        let events = self.new.events.as_ref().map(|events| &*events.0);
         let actor = &self.user.actor;
         let (registered_as, registrant_email, registrant_secret) = right(actor, task);
         let identity = actor.audit_identity(task, Permission::RegisterWebhook);
@@ -314,9 +306,9 @@ impl Registration {
             url: self.new.url.as_str(),
             host: host_of(self.new.url.as_str()),
             lane: lane_of(self.new.url.as_str(), &self.share_owner(task)),
-            secret: self.new.secret.as_ref().map(SigningSecret::expose),
+            secret: self.new.secret.as_ref().map(WebhookSecret::expose),
             with_task_id: self.is_plugin,
-            events: self.new.events.unwrap_or(default_events),
+            events: events.unwrap_or(default_events),
             options: self.options.as_ref().map(WebhookOptions::to_text),
             header_key: self.options.as_ref().and_then(WebhookOptions::header_key),
             cause: &self.cause,

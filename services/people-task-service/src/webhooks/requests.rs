@@ -6,15 +6,16 @@ use serde_json::Value;
 use url::Url;
 use utoipa::ToSchema;
 use utoipa::openapi::schema::{ArrayBuilder, ObjectBuilder, SchemaFormat};
-use values::{FromText, Invalid, Names as _, Secret, TaskId, WebhookId, bounded_text};
+use values::{FromText, Invalid, Names as _, TaskId, WebhookId, bounded_text};
 
 use crate::header_keys::HeaderKeys;
 use crate::status::WebhookEvent;
 use crate::tasks::projection::TaskField;
 use crate::webhook_options::{
-    self, BodyTemplate, CallMethod, Include, NewHeaders, OptionsError, Success, WebhookOptions,
+    self, BodyTemplate, CallMethod, Include, NewHeaders, Success, WebhookOptions, template,
 };
 use crate::webhook_signature::WebhookSecret;
+use crate::webhooks::error::WebhookError;
 
 const MAX_URL: usize = 2_048;
 /// Base64 of 24 to 64 bytes after the prefix.
@@ -33,7 +34,7 @@ pub(crate) struct RegisterWebhookRequest {
     /// A signing secret of Standard Webhooks: `whsec_` and 24 to 64 bytes in base64. With it, calls also
     /// carry a `v1` signature. It is never returned.
     #[schema(inline)]
-    pub(crate) secret: Option<SigningSecret>,
+    pub(crate) secret: Option<WebhookSecret>,
     /// What to call it for. By default that is the decision, `approved` or `rejected`; under
     /// `/plugins/appmixer/utils/tasks` also `due`, which happens when `decisionBy` passes while the task is pending. Of
     /// `cancelled`, which happens when the task is withdrawn, only webhooks hear that name it.
@@ -105,26 +106,23 @@ impl RegisterWebhookRequest {
         if self.include.as_ref().is_some_and(includes) {
             return Some("include");
         }
+        let names_metadata = |body: &BodyTemplate| template::names_metadata(&body.0);
         let body = self.body.as_ref();
-        body.is_some_and(BodyTemplate::names_metadata)
-            .then_some("body")
+        body.is_some_and(names_metadata).then_some("body")
     }
 
     /// How the calls of the webhook differ from others; `None` if they do not.
-    ///
-    /// # Errors
-    /// It has headers, and there is no key to seal them with.
     pub(crate) fn options(
         &self,
         keys: &HeaderKeys,
         webhook: WebhookId,
-    ) -> Result<Option<WebhookOptions>, OptionsError> {
+    ) -> Result<Option<WebhookOptions>, WebhookError> {
         if self.include.is_none() && self.success.is_none() && self.shaping().next().is_none() {
             return Ok(None);
         }
         let seal = |headers: &NewHeaders| {
             let sealed = keys.seal(webhook, &headers.0);
-            sealed.ok_or(OptionsError::Sealed)
+            sealed.ok_or(WebhookError::NoHeaderKeys)
         };
         let include = self.include.iter().flat_map(|include| &include.0);
         Ok(Some(WebhookOptions {
@@ -155,11 +153,6 @@ impl WebhookUrl {
     pub(crate) fn parsed(&self) -> &Url {
         self.target.parsed()
     }
-
-    /// Whether its host is a name, which is looked up, and not an address.
-    pub(crate) fn has_name(&self) -> bool {
-        self.parsed().domain().is_some()
-    }
 }
 
 impl FromText for WebhookUrl {
@@ -185,32 +178,12 @@ http_kit::text_fields! {
         .format(Some(SchemaFormat::Custom("uri".to_owned())))
         .max_length(Some(MAX_URL))
         .examples(["https://engine.example.com/flows/1?correlationId=42"]);
-    SigningSecret = ObjectBuilder::new().pattern(Some(SECRET_PATTERN));
+    WebhookSecret = ObjectBuilder::new().pattern(Some(SECRET_PATTERN));
 }
 
 /// The events that a webhook is called for, at least one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Events {
-    pub(crate) approved: bool,
-    pub(crate) rejected: bool,
-    pub(crate) due: bool,
-    pub(crate) cancelled: bool,
-}
-
-impl Events {
-    /// Decisions.
-    pub(crate) const DECISIONS: Self = Self {
-        approved: true,
-        rejected: true,
-        due: false,
-        cancelled: false,
-    };
-    /// Decisions, and `due`.
-    pub(crate) const ALL: Self = Self {
-        due: true,
-        ..Self::DECISIONS
-    };
-}
+#[derive(Debug, Clone)]
+pub(crate) struct Events(pub(crate) Vec<WebhookEvent>);
 
 impl FieldValue for Events {
     fn from_json(value: &Value) -> Result<Self, Invalid> {
@@ -219,13 +192,7 @@ impl FieldValue for Events {
             return Err(Invalid::new("too-short", "Must name at least one event."));
         }
         let events = names.iter().map(|name| WebhookEvent::from_text(name));
-        let events: Vec<_> = events.collect::<Result<_, _>>()?;
-        Ok(Self {
-            approved: events.contains(&WebhookEvent::Approved),
-            rejected: events.contains(&WebhookEvent::Rejected),
-            due: events.contains(&WebhookEvent::Due),
-            cancelled: events.contains(&WebhookEvent::Cancelled),
-        })
+        events.collect::<Result<_, _>>().map(Self)
     }
 }
 
@@ -234,24 +201,6 @@ http_kit::schemas! {
         let events = ArrayBuilder::new().items(WebhookEvent::schema());
         events.min_items(Some(1))
     };
-}
-
-/// A receiver's signing secret, in the `whsec_…` form of Standard Webhooks.
-#[derive(Debug, Clone)]
-pub(crate) struct SigningSecret(Secret);
-
-impl SigningSecret {
-    /// The `whsec_…` form.
-    pub(crate) fn expose(&self) -> &str {
-        self.0.expose()
-    }
-}
-
-impl FromText for SigningSecret {
-    fn from_text(text: &str) -> Result<Self, Invalid> {
-        let secret = Secret::new(String::from_text(text)?);
-        WebhookSecret::from_text(secret.expose()).map(|_| Self(secret))
-    }
 }
 
 #[cfg(test)]

@@ -16,7 +16,7 @@ use crate::webhooks::error::{InvalidWebhook, NoMoreWebhooks, NoTest, NoWebhook, 
 use crate::webhooks::register::{RegisteredWebhook, Registrations};
 use crate::webhooks::requests::RegisterWebhookRequest;
 use crate::webhooks::responses::{WebhookResponse, WebhookTestResponse};
-use crate::webhooks::{delete, list, register, send_test};
+use crate::webhooks::{manage, register, send_test};
 
 /// Registers a webhook for a pending task. A task has at most 20. When the task is decided, it is sent to
 /// the URL by POST, signed as Standard Webhooks describes, until a 2xx response. Under
@@ -87,7 +87,7 @@ pub(crate) async fn list_task_webhooks(
     context: Data<Context>,
 ) -> Result<Json<Vec<WebhookResponse>>, Problem> {
     let id = path_id(&id, "task")?;
-    let webhooks = list::list(&context.database, user.actor, id).await?;
+    let webhooks = manage::list(&context.database, user.actor, id).await?;
     let webhooks = webhooks.into_iter().map(|w| WebhookResponse::new(w, false));
     Ok(Json(webhooks.collect()))
 }
@@ -122,7 +122,7 @@ pub(crate) async fn delete_webhook(input: DeleteInput) -> Result<HttpResponse, P
 type DeleteInput = (AuthenticatedUser, RequestMeta, Path<String>, Data<Context>);
 
 async fn delete_by_id((user, meta, id, context): DeleteInput) -> Result<HttpResponse, Problem> {
-    delete::delete(&context.database, user, path_id(&id, "webhook")?, meta).await?;
+    manage::delete(&context.database, user, path_id(&id, "webhook")?, meta).await?;
     let no_store = (CACHE_CONTROL, HeaderValue::from_static("no-store"));
     Ok(HttpResponse::Ok().insert_header(no_store).json(json!({})))
 }

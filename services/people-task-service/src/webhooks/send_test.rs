@@ -11,8 +11,8 @@ use crate::deliveries::{TestResult, host_of, test_store};
 use crate::tasks::access::Permission;
 use crate::tasks::credentials::AuthenticatedUser;
 use crate::tasks::store as task_store;
-use crate::webhooks::delete::check_manager;
 use crate::webhooks::error::{TESTS_OF_ALL, TESTS_OF_USER, WebhookError};
+use crate::webhooks::manage::check_manager;
 use crate::webhooks::store;
 
 /// How many webhooks may be tried within a minute.

@@ -1,10 +1,20 @@
-use database::Error;
-use diesel::prelude::*;
-use values::{TaskId, UserId, WebhookId};
+//! Webhooks. The statement that registers them is raw SQL because it changes many tasks in one round trip, together with
+//! rows of several tables.
 
+use std::collections::HashMap;
+
+use audit_log::{Entry, insert_entries};
+use database::{Error, column, prepared};
+use diesel::prelude::*;
+use diesel::sql_types::{Array, BigInt, Binary, Bool, Integer, Jsonb, Nullable, Text};
+use telemetry::RequestContext;
+use values::{DeliveryId, Fingerprint, TaskId, UserId, WebhookId};
+
+use crate::deliveries::DueDelivery;
 use crate::free_rows::lock_free_rows;
-use crate::schema::webhooks;
-use crate::status::DeliveryStatus;
+use crate::schema::{allowed_users, webhooks};
+use crate::status::{DeliveryStatus, WebhookEvent, shown_status};
+use crate::tasks::{Task, task_columns};
 
 /// A webhook without its signing secret, which only the worker needs.
 #[derive(Debug, Clone, Queryable, Selectable)]
@@ -102,3 +112,147 @@ pub(crate) fn lock_free(
         .load(connection);
     Ok(locked?)
 }
+
+#[derive(QueryableByName)]
+pub(super) struct TaskWithCount {
+    #[diesel(embed)]
+    pub(super) task: Task,
+    #[diesel(sql_type = BigInt)]
+    pub(super) webhooks: i64,
+}
+
+pub(super) fn find_all(
+    connection: &mut PgConnection,
+    ids: &[TaskId],
+) -> Result<HashMap<TaskId, TaskWithCount>, Error> {
+    let found: Vec<TaskWithCount> = prepared(FIND_ALL)
+        .bind::<Array<Binary>, _>(ids)
+        .load(connection)?;
+    Ok(found.into_iter().map(|row| (row.task.id, row)).collect())
+}
+
+const FIND_ALL: &str = concat!(
+    "SELECT ",
+    task_columns!(),
+    ", (SELECT count(*) FROM webhooks WHERE webhooks.task_id = tasks.id) AS webhooks
+    FROM unnest($1) AS given (id) JOIN tasks ON tasks.id = ANY(ARRAY[given.id])
+    JOIN task_states ON task_states.task_id = ANY(ARRAY[given.id])"
+);
+
+pub(super) struct NewWebhook<'a> {
+    pub(super) id: WebhookId,
+    pub(super) task: TaskId,
+    /// The version of the task by which it was judged.
+    pub(super) version: i32,
+    pub(super) registered_by: UserId,
+    /// The incarnation of the user's token.
+    pub(super) incarnation: &'a str,
+    /// What gives the user the right. Attempts compare it with the task and the user of that time.
+    pub(super) registered_as: &'static str,
+    pub(super) registrant_email: Option<String>,
+    pub(super) registrant_secret: Option<Fingerprint>,
+    pub(super) url: &'a str,
+    pub(super) host: String,
+    pub(super) lane: String,
+    pub(super) secret: Option<&'a str>,
+    /// It was registered on a plugin path, so its task may be decided.
+    pub(super) with_task_id: bool,
+    pub(super) events: &'a [WebhookEvent],
+    /// The document of its options, and which key sealed its headers.
+    pub(super) options: Option<String>,
+    pub(super) header_key: Option<&'a str>,
+    pub(super) cause: &'a RequestContext,
+    pub(super) entry: Entry,
+}
+
+/// Inserts webhooks, with their audit entries, and with deliveries if their task is decided and they want the decision.
+/// The webhooks of erased users are not inserted. Returns the deliveries of those that are.
+///
+/// As for decisions, nothing is inserted for a task that another transaction is changing, or has changed since the
+/// webhooks were judged.
+pub(super) fn insert(
+    connection: &mut PgConnection,
+    new: &[NewWebhook<'_>],
+) -> Result<HashMap<WebhookId, Option<DueDelivery>>, Error> {
+    if new.is_empty() {
+        return Ok(HashMap::new());
+    }
+    let traces = new.iter().map(|n| n.cause.trace.to_string());
+    let has = |new: &NewWebhook<'_>, event| new.events.contains(&event);
+    let inserted: Vec<(WebhookId, Option<DeliveryId>, String)> = prepared(INSERT)
+        .bind::<Array<Binary>, _>(column(new, |n| n.id))
+        .bind::<Array<Binary>, _>(column(new, |n| n.task))
+        .bind::<Array<Integer>, _>(column(new, |n| n.version))
+        .bind::<Array<Binary>, _>(column(new, |n| n.registered_by))
+        .bind::<Array<Text>, _>(column(new, |n| n.incarnation))
+        .bind::<Array<Text>, _>(column(new, |n| n.registered_as))
+        .bind::<Array<Nullable<Text>>, _>(column(new, |n| n.registrant_email.as_deref()))
+        .bind::<Array<Nullable<Binary>>, _>(column(new, |n| {
+            n.registrant_secret
+                .as_ref()
+                .map(|secret| secret.as_bytes().as_slice())
+        }))
+        .bind::<Array<Text>, _>(column(new, |n| n.url))
+        .bind::<Array<Text>, _>(column(new, |n| n.host.as_str()))
+        .bind::<Array<Text>, _>(column(new, |n| n.lane.as_str()))
+        .bind::<Array<Nullable<Text>>, _>(column(new, |n| n.secret))
+        .bind::<Array<Bool>, _>(column(new, |n| n.with_task_id))
+        .bind::<Array<Bool>, _>(column(new, |n| has(n, WebhookEvent::Approved)))
+        .bind::<Array<Bool>, _>(column(new, |n| has(n, WebhookEvent::Rejected)))
+        .bind::<Array<Bool>, _>(column(new, |n| has(n, WebhookEvent::Due)))
+        .bind::<Array<Text>, _>(column(new, |n| n.cause.request_id.as_str()))
+        .bind::<Array<Text>, _>(traces.collect::<Vec<_>>())
+        .bind::<Array<Jsonb>, _>(column(new, |n| n.entry.to_json()))
+        .bind::<Array<Nullable<Text>>, _>(column(new, |n| n.options.as_deref()))
+        .bind::<Array<Nullable<Text>>, _>(column(new, |n| n.header_key))
+        .bind::<Array<Bool>, _>(column(new, |n| has(n, WebhookEvent::Cancelled)))
+        .returning::<(Binary, Nullable<Binary>, Text)>()
+        .load(connection)?;
+    let inserted = inserted.into_iter().map(|(webhook, delivery, lane)| {
+        let due = delivery.map(|id| DueDelivery { id, lane });
+        (webhook, due)
+    });
+    Ok(inserted.collect())
+}
+
+const INSERT: &str = concat!(
+    "WITH ",
+    allowed_users!("$4, $5"),
+    ", judged AS (
+    SELECT given.*, ",
+    shown_status!(),
+    " AS status, decision_by
+    FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22)
+        AS given (
+            id, task_id, version, registered_by, incarnation, registered_as, registrant_email, registrant_secret, url,
+            host, lane, secret, with_task_id, on_approved, on_rejected, on_due, request_id, traceparent, entry,
+            options, header_key, on_cancelled)
+        JOIN task_states ON task_states.task_id = ANY(ARRAY[given.task_id])
+    WHERE task_states.version = given.version AND (registered_by, incarnation) IN (SELECT * FROM allowed)
+    FOR NO KEY UPDATE OF task_states SKIP LOCKED
+), changed AS (
+    UPDATE task_states SET version = task_states.version + 1 FROM judged
+    WHERE task_states.task_id = ANY(ARRAY[judged.task_id])
+), inserted AS (
+    INSERT INTO webhooks
+        (id, task_id, registered_by, url, host, lane, secret, with_task_id, on_approved, on_rejected, on_due,
+        on_cancelled, registered_as, registrant_email, registrant_secret, options, header_key)
+    SELECT id, task_id, registered_by, url, host, lane, secret, with_task_id, on_approved, on_rejected, on_due,
+        on_cancelled, registered_as, registrant_email, registrant_secret, options, header_key
+    FROM judged
+), awaited AS (
+    INSERT INTO due_dates (webhook_id, due_at)
+    SELECT id, decision_by FROM judged WHERE on_due AND status = 'pending' AND decision_by IS NOT NULL
+), delivered AS (
+    INSERT INTO deliveries (id, webhook_id, task_id, host, lane, request_id, traceparent, has_options)
+    SELECT new_id(), id, task_id, host, lane, request_id, traceparent, options IS NOT NULL OR status = 'cancelled'
+    FROM judged
+    WHERE status = 'approved' AND on_approved OR status = 'rejected' AND on_rejected
+        OR status = 'cancelled' AND on_cancelled
+    RETURNING id, webhook_id
+), recorded AS (",
+    insert_entries!("SELECT entry FROM judged"),
+    ")
+SELECT judged.id, delivered.id, judged.lane
+FROM judged LEFT JOIN delivered ON delivered.webhook_id = judged.id"
+);

@@ -8,11 +8,9 @@ use serde_json::Value;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpSocket, TcpStream};
 
-/// How long a call may take.
 const TIMEOUT: Duration = Duration::from_secs(60);
 const MAX_HEADERS: usize = 64;
 
-/// A connection that stays open between calls.
 pub(crate) struct Connection {
     local: Ipv4Addr,
     address: SocketAddr,
@@ -25,7 +23,6 @@ pub(crate) struct Connection {
 pub(crate) struct Response {
     pub(crate) status: u16,
     pub(crate) body: Vec<u8>,
-    /// Whether the server closes the connection.
     closes: bool,
 }
 
@@ -43,7 +40,6 @@ impl Connection {
         Self::open_from(Ipv4Addr::LOCALHOST, address).await
     }
 
-    /// Connects from one of this machine's addresses.
     pub(crate) async fn open_from(local: Ipv4Addr, address: SocketAddr) -> anyhow::Result<Self> {
         Ok(Self {
             local,

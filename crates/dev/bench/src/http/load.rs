@@ -10,7 +10,6 @@ use tokio::sync::{Mutex, mpsc};
 
 use super::connection::Connection;
 
-/// The connections of a load.
 pub(crate) const CONNECTIONS: usize = 32;
 
 /// When requests are sent.
@@ -32,7 +31,6 @@ impl Pace {
     };
 }
 
-/// A call and its response.
 #[derive(Debug)]
 pub(crate) struct Call {
     /// When it was due. With [`Pace::Closed`] that is when it was sent.

@@ -2,28 +2,22 @@
 
 use std::collections::HashMap;
 use std::net::Ipv4Addr;
-use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 use rig::receiver::{self, Reply, Request};
 use rig::sync::lock;
 
-/// How a host treats webhooks.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Behaviour {
-    /// Responds at once.
     Respond,
-    /// Responds after a time.
     RespondAfter(Duration),
     /// Accepts and never responds.
     Hang,
 }
 
-/// The arrivals of the expected webhooks.
 #[derive(Debug, Default)]
 pub(crate) struct Arrivals {
-    expected: Range<u64>,
     /// When each webhook arrived first.
     pub(crate) first: HashMap<u64, Instant>,
     /// How many arrived that had arrived before.
@@ -66,42 +60,29 @@ impl Receiver {
         host.map_or_else(String::new, |host| host.url("/"))
     }
 
-    /// Forgets earlier arrivals, and records those of `expected`.
-    pub(crate) fn expect(&self, expected: Range<u64>) {
-        *self.arrivals() = Arrivals {
-            expected,
-            ..Arrivals::default()
-        };
-    }
-
     pub(crate) fn arrivals(&self) -> MutexGuard<'_, Arrivals> {
         lock(&self.arrivals)
     }
 }
 
 fn respond(arrivals: &Mutex<Arrivals>, behaviour: Behaviour, request: &Request<'_>) -> Reply {
+    let now = Instant::now();
     let seq = request.path.split_once("?seq=");
-    record(arrivals, seq.and_then(|(_, seq)| seq.parse().ok()));
+    if let Some(seq) = seq.and_then(|(_, seq)| seq.parse().ok()) {
+        let mut arrivals = lock(arrivals);
+        arrivals.last = Some(now);
+        let arrived = arrivals.first.len();
+        arrivals.first.entry(seq).or_insert(now);
+        if arrivals.first.len() == arrived {
+            arrivals.repeated += 1;
+        }
+    }
     match behaviour {
         Behaviour::Hang => return Reply::Hang,
         Behaviour::RespondAfter(pause) => std::thread::sleep(pause),
         Behaviour::Respond => {}
     }
     Reply::status("200 OK")
-}
-
-fn record(arrivals: &Mutex<Arrivals>, seq: Option<u64>) {
-    let now = Instant::now();
-    let mut arrivals = lock(arrivals);
-    let Some(seq) = seq.filter(|seq| arrivals.expected.contains(seq)) else {
-        return;
-    };
-    arrivals.last = Some(now);
-    let arrived = arrivals.first.len();
-    arrivals.first.entry(seq).or_insert(now);
-    if arrivals.first.len() == arrived {
-        arrivals.repeated += 1;
-    }
 }
 
 #[cfg(test)]
@@ -113,14 +94,9 @@ mod tests {
     use super::{Arrivals, Behaviour, lock, respond};
 
     #[test]
-    fn only_expected_webhooks_count_and_a_second_arrival_is_repeated() {
-        let arrivals = Mutex::new(Arrivals {
-            expected: 10..12,
-            ..Arrivals::default()
-        });
-        for path in [
-            "/?seq=10", "/?seq=11", "/?seq=10", "/?seq=9", "/?seq=12", "/",
-        ] {
+    fn only_webhooks_with_a_number_count_and_a_second_arrival_is_repeated() {
+        let arrivals = Mutex::new(Arrivals::default());
+        for path in ["/?seq=10", "/?seq=11", "/?seq=10", "/"] {
             let request = Request {
                 path,
                 headers: &[],

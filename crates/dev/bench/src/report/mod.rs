@@ -11,9 +11,8 @@ use anyhow::Context as _;
 use serde::{Deserialize, Serialize};
 
 use crate::http::load::Call;
-use crate::system::usage::Usage;
+use crate::usage::Usage;
 
-/// All that a run measured.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Report {
@@ -21,12 +20,10 @@ pub(crate) struct Report {
     /// The machine and the versions, each with its name.
     pub(crate) environment: Vec<(String, String)>,
     pub(crate) figures: Vec<Figure>,
-    /// What the plots show.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) points: Vec<Point>,
 }
 
-/// One measured value.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Figure {
@@ -73,7 +70,6 @@ pub(crate) enum Plot {
     Memory,
 }
 
-/// One measured point of a line.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Point {
     pub(crate) plot: Plot,
@@ -132,7 +128,6 @@ impl Figures {
         self.add(format!("{name}, p99"), spread.p99, "ms");
     }
 
-    /// Adds a median and a 99th percentile beside those of another measurement.
     pub(crate) fn add_spread_beside(
         &mut self,
         name: &str,
@@ -148,14 +143,12 @@ impl Figures {
 }
 
 impl Report {
-    /// Reads a report that an earlier run wrote.
     pub(crate) fn read(path: &Path) -> anyhow::Result<Self> {
         let failed = || format!("reading {}", path.display());
         let text = fs::read_to_string(path).with_context(failed)?;
         serde_json::from_str(&text).with_context(failed)
     }
 
-    /// Writes the report for [`Self::read`].
     pub(crate) fn write(&self, path: &Path) -> anyhow::Result<()> {
         let text = serde_json::to_string_pretty(self)? + "\n";
         fs::write(path, text).with_context(|| format!("writing {}", path.display()))
@@ -227,7 +220,6 @@ pub(crate) fn rate(calls: &[Call]) -> f64 {
     per_second(calls.len(), first, last)
 }
 
-/// Events per second between two moments.
 pub(crate) fn per_second(count: usize, first: Option<Instant>, last: Option<Instant>) -> f64 {
     let (Some(first), Some(last)) = (first, last) else {
         return 0.0;

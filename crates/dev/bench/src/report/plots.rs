@@ -17,7 +17,6 @@ const CHART_WIDTH: u32 = 700;
 const FONT: &str = "sans-serif";
 /// The share by which an axis is longer than its values.
 const MARGIN: f64 = 1e-6;
-/// The space between two lines of the legend.
 const LEGEND_STEP: usize = 24;
 /// Colours that people who see few colours can tell apart, after Okabe and Ito.
 const COLOURS: [RGBColor; 8] = [

@@ -39,13 +39,11 @@ const SHOWN: [&str; 28] = [
     "start-up: all six, 60 s after a load: proportional set size",
 ];
 
-/// Prints figures, each with its limit.
 pub(crate) fn print(figures: &[Figure]) {
     let head = ["scenario", "figure", "value", "unit", "limit", "ratio"];
     print_rows(head, figures.iter().map(row), 1);
 }
 
-/// Prints the figures of two reports and how they changed.
 pub(crate) fn print_comparison(old: &Report, new: &Report) {
     let head = ["scenario", "figure", "old", "new", "unit", "change"];
     let rows = new.figures.iter().filter_map(|figure| {

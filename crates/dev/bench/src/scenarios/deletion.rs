@@ -14,7 +14,7 @@ use crate::context::Context;
 use crate::http::connection::{Connection, request};
 use crate::http::load::{Call, Pace, send};
 use crate::report::{Figures, Limit, Spread};
-use crate::system::tables::{self, Roles};
+use crate::tables::{self, Roles};
 
 const RATE: f64 = 50.0;
 /// Reads of a second at this rate.
@@ -28,7 +28,7 @@ const DESCRIPTION: usize = 42;
 pub(crate) async fn run(context: &mut Context, figures: &mut Figures) -> anyhow::Result<()> {
     let count = context.pick(200_000, 10_000);
     let leaver = context.sign_up()?;
-    let admin = context.system.rig.sign_in_admin()?.token;
+    let admin = context.rig.sign_in_admin()?.token;
     let pause = tokio::time::sleep(ALONE).map(Ok);
     let (alone, ()) = read_beside(context, pause).await?;
     let by_hand = delete_by_hand(context, &leaver, count).await?;
@@ -42,7 +42,7 @@ pub(crate) async fn run(context: &mut Context, figures: &mut Figures) -> anyhow:
     figures.add("different statuses meanwhile", statuses, "");
     let name = "GET /user, 50 a second beside it: duration";
     figures.add_spread_beside(name, beside, "without a deletion", alone);
-    context.system.reset().await
+    context.reset().await
 }
 
 /// Returns the seconds of a statement that deletes the tasks, and of two that also delete their states.
@@ -54,11 +54,10 @@ async fn delete_by_hand(
     say(&format!("deletion: adding {count} tasks to delete by hand"));
     let added = context.add_tasks(count, user, Roles::Creator, DESCRIPTION);
     added.await?;
-    let database = &context.system.database;
     let start = Instant::now();
-    database.execute(&tables::delete_states(&user.id)).await?;
+    context.execute(&tables::delete_states(&user.id)).await?;
     let between = Instant::now();
-    database.execute(&tables::delete_tasks(&user.id)).await?;
+    context.execute(&tables::delete_tasks(&user.id)).await?;
     let tasks = between.elapsed().as_secs_f64();
     let both = start.elapsed().as_secs_f64();
     Ok([
@@ -69,7 +68,7 @@ async fn delete_by_hand(
 
 /// Returns the seconds of the deletion, and how many different statuses it had until it ended.
 async fn delete_by_api(context: &Context, user: &Person, admin: &str) -> anyhow::Result<[f64; 2]> {
-    let mut connection = Connection::open(context.system.gateway).await?;
+    let mut connection = Connection::open(context.gateway).await?;
     let path = format!("/users/{}", user.id);
     let delete = request("DELETE", &path, Some(admin), None);
     let start = Instant::now();
@@ -109,7 +108,7 @@ async fn read_beside<T>(
         let mut latencies = Vec::new();
         while !done.get() {
             let pace = Pace::Open { rate: RATE };
-            let calls = send(context.system.gateway, &[&bytes; BATCH], pace).await?;
+            let calls = send(context.gateway, &[&bytes; BATCH], pace).await?;
             latencies.extend(calls.iter().map(Call::latency));
         }
         anyhow::Ok(Spread::of(latencies.into_iter()))

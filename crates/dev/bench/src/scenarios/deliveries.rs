@@ -4,13 +4,11 @@ use std::time::Instant;
 
 use rig::held_lock::HeldLock;
 
-use crate::context::Context;
+use crate::context::{Context, WORKER, WRITE};
 use crate::decisions::{Decided, approve, burst, finish, measure, prepare, start_afresh};
 use crate::http::load::{Call, Pace};
 use crate::http::receiver::{Behaviour, Receiver};
 use crate::report::{Figures, Limit, durations, per_second, rate};
-use crate::system::WORKER;
-use crate::system::database::WRITE;
 
 /// Decisions a second that the system handles easily.
 pub(crate) const RATE: f64 = 20.0;
@@ -88,9 +86,9 @@ pub(super) async fn measure_steady(context: &mut Context) -> anyhow::Result<Deci
 pub(super) async fn create(context: &mut Context, figures: &mut Figures) -> anyhow::Result<()> {
     start_afresh(context).await?;
     let count = context.pick(10_000, 2_000);
-    let before = context.system.usage();
+    let before = context.usage();
     let tasks = prepare(context, count, 0, |_| String::new()).await?;
-    figures.add_shares("tasks", &before, &context.system.usage());
+    figures.add_shares("tasks", &before, &context.usage());
     add_writes(context, figures, "tasks created", &tasks.created).await
 }
 
@@ -98,9 +96,9 @@ pub(super) async fn register(context: &mut Context, figures: &mut Figures) -> an
     start_afresh(context).await?;
     let receiver = Receiver::start(0, 1, Behaviour::Respond)?;
     let count = context.pick(10_000, 2_000);
-    let before = context.system.usage();
+    let before = context.usage();
     let tasks = prepare(context, count, 1, |seq| receiver.url(seq)).await?;
-    figures.add_shares("tasks, then webhooks", &before, &context.system.usage());
+    figures.add_shares("tasks, then webhooks", &before, &context.usage());
     add_writes(context, figures, "webhooks registered", &tasks.registered).await
 }
 
@@ -122,12 +120,11 @@ pub(super) async fn backlog(context: &mut Context, figures: &mut Figures) -> any
     let receiver = Receiver::start(0, 1, Behaviour::Respond)?;
     let count = context.pick(10_000, 2_000);
     let tasks = prepare(context, count, 1, |seq| receiver.url(seq)).await?;
-    receiver.expect(tasks.seqs.clone());
-    context.system.stop(WORKER)?;
+    context.stop(WORKER)?;
     let before = measure(context).await?;
     let calls = approve(context, &tasks, Pace::FULL).await?;
     let started = Instant::now();
-    context.system.rig.start_process(WORKER)?;
+    context.rig.start_process(WORKER)?;
     let decided = finish(context, &tasks, &receiver, before, calls).await?;
     let limit = [context.limit(WRITE).await?];
     let arrivals = || decided.deliveries.iter().map(|(_, arrival)| *arrival);
@@ -151,7 +148,7 @@ pub(super) async fn open_snapshot(
     start_afresh(context).await?;
     let without = burst(context, (10_000, 2_000), 1, Pace::FULL).await?;
     start_afresh(context).await?;
-    let snapshot = HeldLock::acquire(&context.system.rig, SNAPSHOT)?;
+    let snapshot = HeldLock::acquire(&context.rig, SNAPSHOT)?;
     let with = burst(context, (10_000, 2_000), 1, Pace::FULL).await?;
     drop(snapshot);
     let of = "without it";

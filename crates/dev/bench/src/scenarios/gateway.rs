@@ -6,15 +6,13 @@ use std::time::Duration;
 
 use rig::client::Person;
 
-use crate::context::{Context, fitting};
+use crate::context::{Context, GATEWAY, READ, SECOND_GATEWAY, fitting};
 use crate::decisions::{prepare, start_afresh};
 use crate::http::connection::request;
 use crate::http::load::{Call, Pace, send};
 use crate::proxies::{HAPROXY, NGINX, Proxies, TOKEN};
 use crate::report::{Figures, Limit, Spread, durations, rate};
-use crate::system::database::READ;
-use crate::system::usage::CLIENT;
-use crate::system::{GATEWAY, SECOND_GATEWAY};
+use crate::usage::CLIENT;
 
 /// A route of the gateway that reads, and that needs a token or a secret. nginx responds to every path.
 const PATH: &str = "/people-task/tasks/0123456789abcdef01234567";
@@ -48,7 +46,6 @@ struct Way {
     measured: Measured,
 }
 
-/// What the rounds of a way took together.
 #[derive(Debug, Default)]
 struct Measured {
     requests: f64,
@@ -66,16 +63,15 @@ impl Measured {
     }
 }
 
-/// Measures a constant response, then a user, a task and a list, each with a token.
 pub(super) async fn run(context: &mut Context, figures: &mut Figures) -> anyhow::Result<()> {
     measure_proxies(context, figures).await?;
     measure_reads(context, figures).await
 }
 
 async fn measure_proxies(context: &Context, figures: &mut Figures) -> anyhow::Result<()> {
-    let proxies = Proxies::start(&context.system.rig.workspace).await?;
+    let proxies = Proxies::start(&context.rig.workspace).await?;
     // It has the system's keys and revocations.
-    let rig = &context.system.rig;
+    let rig = &context.rig;
     let service = format!("http://{}", proxies.addresses.origin);
     rig.start_process_with(SECOND_GATEWAY, &[("PEOPLE_TASK_SERVICE_URL", &service)])?;
     let gateway = rig.process(SECOND_GATEWAY)?.address()?.parse()?;
@@ -89,7 +85,7 @@ async fn measure_proxies(context: &Context, figures: &mut Figures) -> anyhow::Re
             measure_once(context, &proxies, way).await?;
         }
     }
-    context.system.stop(SECOND_GATEWAY)?;
+    context.stop(SECOND_GATEWAY)?;
     report(&ways, figures);
     Ok(())
 }
@@ -115,10 +111,10 @@ fn ways(proxies: &Proxies, gateway: SocketAddr, user: &Person) -> [Way; 5] {
 
 async fn measure_once(context: &Context, proxies: &Proxies, way: &mut Way) -> anyhow::Result<()> {
     let processes = proxies.processes();
-    let before = context.system.usage_with(&processes);
+    let before = context.usage_with(&processes);
     let requests = vec![&way.bytes; way.count];
     let calls = send(way.address, &requests, Pace::FULL).await?;
-    let after = context.system.usage_with(&processes);
+    let after = context.usage_with(&processes);
     let measured = &mut way.measured;
     measured.requests += calls.len() as f64;
     measured.seconds += calls.len() as f64 / rate(&calls);
@@ -155,10 +151,10 @@ async fn measure_reads(context: &mut Context, figures: &mut Figures) -> anyhow::
     for (name, path, fewer) in READS {
         let path = path.replace(":id", tasks.ids.first().map_or("", String::as_str));
         let bytes = request("GET", &path, Some(&context.user.token), None);
-        let before = context.system.usage();
+        let before = context.usage();
         let requests = vec![bytes; count / fewer];
-        let calls = send(context.system.gateway, &requests, Pace::FULL).await?;
-        let after = context.system.usage();
+        let calls = send(context.gateway, &requests, Pace::FULL).await?;
+        let after = context.usage();
         figures.add_beside(name, rate(&calls), "/s", &limits);
         figures.add_spread(&format!("{name}, duration"), durations(&calls));
         let each = after.cpu_of(GATEWAY, &before) / calls.len() as f64 * 1e6;

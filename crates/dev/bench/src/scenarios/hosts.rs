@@ -1,15 +1,16 @@
-//! Hosts that do not respond, or take a while.
+//! Hosts that do not respond or take a while, and workers that share a host.
 
 use std::net::Ipv4Addr;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use crate::context::Context;
-use crate::decisions::{Decided, approve, burst, decide, prepare, start_afresh, warm_up};
+use crate::context::{Context, SECOND_WORKER, WORKER};
+use crate::decisions::{
+    Decided, approve, burst, decide, finish, measure, prepare, start_afresh, warm_up,
+};
 use crate::http::load::Pace;
 use crate::http::receiver::{Behaviour, Receiver};
 use crate::report::{Figures, Limit};
 use crate::scenarios::deliveries::{RATE, measure_steady};
-use crate::system::SECOND_WORKER;
 
 const WEBHOOKS: usize = 10;
 const HANGING: u8 = 60;
@@ -22,6 +23,8 @@ const SLOW: u8 = 4;
 const PAUSE: Duration = Duration::from_millis(50);
 /// The default of `WEBHOOK_MAX_IN_FLIGHT_PER_HOST`.
 const IN_FLIGHT: f64 = 16.0;
+/// Long enough that a killed worker has requests in flight.
+const SHORT_PAUSE: Duration = Duration::from_millis(10);
 
 /// A healthy host alone, and beside others that hang.
 pub(super) async fn slow_receivers(
@@ -38,7 +41,7 @@ pub(super) async fn slow_receivers(
     approve(context, &tasks, Pace::FULL).await?;
     let beside = measure_healthy(context).await?;
     // Nothing waits any more for the hosts that are about to disappear.
-    context.system.reset().await?;
+    context.reset().await?;
     let limit = [Limit::new("without them", alone.delivered())];
     let name = format!("webhooks of a healthy host beside {HANGING} that hang");
     figures.add_beside(name, beside.delivered(), "/s", &limit);
@@ -77,7 +80,7 @@ pub(super) async fn dead_host(context: &mut Context, figures: &mut Figures) -> a
     figures.add_beside(name, waiting, unit, &limit);
     beside.add_repeated(figures);
     // Nothing waits any more for the dead host.
-    context.system.reset().await
+    context.reset().await
 }
 
 /// The processor time of Postgres while 20 decisions a second were made.
@@ -88,9 +91,9 @@ fn postgres(decided: &Decided) -> f64 {
 
 async fn postgres_idle(context: &Context) -> f64 {
     let time = Duration::from_secs(context.pick(10, 3));
-    let before = context.system.usage();
+    let before = context.usage();
     tokio::time::sleep(time).await;
-    let used = context.system.usage().cpu_of("postgres", &before);
+    let used = context.usage().cpu_of("postgres", &before);
     used / time.as_secs_f64() * 100.0
 }
 
@@ -102,10 +105,10 @@ pub(super) async fn two_workers(
     start_afresh(context).await?;
     let one = measure_slow(context).await?;
     start_afresh(context).await?;
-    context.system.rig.start_process(SECOND_WORKER)?;
+    context.rig.start_process(SECOND_WORKER)?;
     warm_up(context).await?;
     let two = measure_slow(context).await?;
-    context.system.stop(SECOND_WORKER)?;
+    context.stop(SECOND_WORKER)?;
     let most = f64::from(SLOW) * IN_FLIGHT / PAUSE.as_secs_f64();
     let receivers = Limit::new("16 at a time to each host", most);
     let limits = [receivers.clone()];
@@ -122,4 +125,88 @@ async fn measure_slow(context: &mut Context) -> anyhow::Result<Decided> {
     let count = context.pick(10_000, 2_000);
     let tasks = prepare(context, count, 1, |seq| receiver.url(seq)).await?;
     decide(context, &tasks, &receiver, Pace::FULL).await
+}
+
+/// Kills the first worker when a quarter of the webhooks has arrived, several times: how long the host waits depends on
+/// how many of its places the killed worker had.
+pub(super) async fn kill_worker(
+    context: &mut Context,
+    figures: &mut Figures,
+) -> anyhow::Result<()> {
+    let rounds = context.pick(5, 1);
+    let mut pauses = Vec::new();
+    for _ in 0..rounds {
+        pauses.push(kill_once(context).await?);
+    }
+    let longest = |read: fn(&Pauses) -> f64| pauses.iter().map(read).fold(0.0, f64::max);
+    figures.add("kills", rounds as f64, "");
+    let next = longest(|pauses| pauses.next);
+    figures.add("kill to the next webhook, longest", next, "s");
+    let any = longest(|pauses| pauses.longest);
+    figures.add("longest pause after the kill", any, "s");
+    let last = longest(|pauses| pauses.last);
+    figures.add("kill to the last webhook, longest", last, "s");
+    let lost: usize = pauses.iter().map(|pauses| pauses.lost).sum();
+    figures.add("webhooks lost", lost as f64, "");
+    let repeated: usize = pauses.iter().map(|pauses| pauses.repeated).sum();
+    figures.add("webhooks that arrived twice", repeated as f64, "");
+    Ok(())
+}
+
+/// How long the host waited after a kill, in seconds, and how many webhooks were lost and repeated.
+struct Pauses {
+    next: f64,
+    longest: f64,
+    last: f64,
+    lost: usize,
+    repeated: usize,
+}
+
+async fn kill_once(context: &mut Context) -> anyhow::Result<Pauses> {
+    start_afresh(context).await?;
+    context.rig.start_process(SECOND_WORKER)?;
+    warm_up(context).await?;
+    let receiver = Receiver::start(0, 1, Behaviour::RespondAfter(SHORT_PAUSE))?;
+    let count = context.pick(4_000, 2_000);
+    let tasks = prepare(context, count, 1, |seq| receiver.url(seq)).await?;
+    let before = measure(context).await?;
+    let (calls, killed) = tokio::try_join!(
+        approve(context, &tasks, Pace::FULL),
+        kill_after(context, &receiver, count / 4)
+    )?;
+    let decided = finish(context, &tasks, &receiver, before, calls).await?;
+    Ok(pauses(&decided, killed, count))
+}
+
+async fn kill_after(
+    context: &Context,
+    receiver: &Receiver,
+    arrivals: usize,
+) -> anyhow::Result<Instant> {
+    // The calls end with an error or with arrivals, and `finish` has a limit if there are none.
+    let limit = Instant::now() + Duration::from_secs(60);
+    while receiver.arrivals().first.len() < arrivals && Instant::now() < limit {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    context.rig.process(WORKER)?.kill_now();
+    Ok(Instant::now())
+}
+
+fn pauses(decided: &Decided, killed: Instant, count: usize) -> Pauses {
+    let arrivals = decided.deliveries.iter().map(|(_, arrival)| *arrival);
+    let after = arrivals.filter(|arrival| *arrival > killed);
+    let after = after.map(|arrival| (arrival - killed).as_secs_f64());
+    let mut after: Vec<f64> = after.collect();
+    after.sort_unstable_by(f64::total_cmp);
+    let next = after.first().copied().unwrap_or_default();
+    let gaps = after
+        .array_windows()
+        .map(|[one, following]| following - one);
+    Pauses {
+        next,
+        longest: gaps.fold(next, f64::max),
+        last: after.last().copied().unwrap_or_default(),
+        lost: count - decided.deliveries.len(),
+        repeated: decided.repeated,
+    }
 }

@@ -5,18 +5,15 @@ mod deletion;
 mod deliveries;
 mod gateway;
 mod hosts;
-mod idle;
-mod kill_worker;
 mod lists;
+mod processes;
 mod sign_in;
-mod start_up;
 
 use clap::ValueEnum;
 
 use crate::context::Context;
 use crate::report::Figures;
 
-/// What is measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Scenario {
     /// Processor time and memory of each process, idle and after a load
@@ -64,7 +61,6 @@ impl Scenario {
         value.map_or_else(String::new, |value| value.get_name().to_owned())
     }
 
-    /// What it measures, in a few words.
     pub(crate) fn about(&self) -> String {
         let value = self.to_possible_value();
         let help = value.as_ref().and_then(|value| value.get_help());
@@ -77,7 +73,7 @@ impl Scenario {
         figures: &mut Figures,
     ) -> anyhow::Result<()> {
         match self {
-            Self::Idle => idle::run(context, figures).await,
+            Self::Idle => processes::idle(context, figures).await,
             Self::Decisions => deliveries::decisions(context, figures).await,
             Self::FanOut => deliveries::fan_out(context, figures).await,
             Self::Steady => deliveries::steady(context, figures).await,
@@ -88,12 +84,12 @@ impl Scenario {
             Self::DeadHost => hosts::dead_host(context, figures).await,
             Self::TwoWorkers => hosts::two_workers(context, figures).await,
             Self::OpenSnapshot => deliveries::open_snapshot(context, figures).await,
-            Self::KillWorker => kill_worker::run(context, figures).await,
+            Self::KillWorker => hosts::kill_worker(context, figures).await,
             Self::Gateway => gateway::run(context, figures).await,
             Self::SignIn => sign_in::run(context, figures).await,
             Self::Lists => lists::run(context, figures).await,
             Self::Deletion => deletion::run(context, figures).await,
-            Self::StartUp => start_up::run(context, figures).await,
+            Self::StartUp => processes::start_up(context, figures).await,
             Self::Abuse => abuse::run(context, figures).await,
         }
     }

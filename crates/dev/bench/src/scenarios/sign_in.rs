@@ -18,13 +18,12 @@ const READS: Pace = Pace::Open { rate: 200.0 };
 /// More sign-ins than fit beside the reads, which end first.
 const MORE: usize = 100;
 
-/// Measures sign-ins beside bcrypt alone, and reads beside sign-ins.
 pub(crate) async fn run(context: &mut Context, figures: &mut Figures) -> anyhow::Result<()> {
     let count = context.pick(160, 32);
     let requests = sign_ins(context, count).await?;
     let time = Duration::from_secs(context.pick(15, 4));
     let hashes = hashes_per_second(time).await?;
-    let calls = send(context.system.gateway, &requests, PACE).await?;
+    let calls = send(context.gateway, &requests, PACE).await?;
     let name = format!("bcrypt of cost {COST} on {THREADS} threads");
     let limit = [Limit::new(&name, hashes)];
     figures.add_beside("sign-ins", rate(&calls), "/s", &limit);
@@ -52,7 +51,7 @@ async fn measure_reads(
     let sign_ins = requests.iter().collect::<Vec<_>>().repeat(MORE);
     let beside = tokio::select! {
         spread = read(context) => spread?,
-        calls = send(context.system.gateway, &sign_ins, PACE) => {
+        calls = send(context.gateway, &sign_ins, PACE) => {
             bail!("{} sign-ins ended before the reads", calls?.len())
         }
     };
@@ -64,7 +63,7 @@ async fn measure_reads(
 async fn read(context: &Context) -> anyhow::Result<Spread> {
     let count = context.pick(3_000, 800);
     let bytes = request("GET", "/user", Some(&context.user.token), None);
-    let calls = send(context.system.gateway, &vec![&bytes; count], READS).await?;
+    let calls = send(context.gateway, &vec![&bytes; count], READS).await?;
     Ok(durations(&calls))
 }
 

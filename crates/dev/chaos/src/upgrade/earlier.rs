@@ -5,8 +5,8 @@ use std::{fs, path::Path, process::Command, time::Instant};
 use anyhow::{Context, ensure};
 use local_stack::process::output_of;
 use rig::output::say;
-use rig::programs::{self, Programs};
-use rig::workspace::Workspace;
+use rig::programs;
+use rig::workspace::{Programs, Workspace};
 
 /// What is compiled from the worktree, in `target`.
 const TARGET: &str = "upgrade-test";
@@ -27,7 +27,7 @@ pub(super) struct Earlier {
 
 /// Builds the programs of `revision`, or of [`default_revision`], and copies them to a folder of `workspace`.
 pub(super) fn build(workspace: &Workspace, revision: Option<&str>) -> anyhow::Result<Earlier> {
-    let root = workspace.root();
+    let root = &workspace.root;
     let revision = match revision {
         Some(revision) => revision.to_owned(),
         None => default_revision(root)?,
@@ -38,7 +38,7 @@ pub(super) fn build(workspace: &Workspace, revision: Option<&str>) -> anyhow::Re
     let title = git(root, &["log", "-1", "--format=%h %s", &commit])?;
     say(&format!("the earlier version is {title}"));
     // Beside the folder of the system, where it stays, so that the next build is quick.
-    let sources = workspace.local().with_file_name("source");
+    let sources = workspace.local.with_file_name("source");
     check_out(root, &sources, &commit)?;
     say("building the earlier version");
     let start = Instant::now();

@@ -1,23 +1,49 @@
-//! The running processes, and how one is replaced.
+//! The running processes behind load balancers, and how one is replaced.
 
+use std::collections::HashMap;
 use std::path::PathBuf;
 use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 use std::{fs, thread};
 
 use anyhow::{Context, ensure};
 use local_stack::private;
 use local_stack::process::{output_of, wait_until};
+use rig::client::Client;
 use rig::interrupt;
 use rig::output::say;
 use rig::process::Process;
-use rig::programs::{Programs, Source};
+use rig::programs::Source;
+use rig::sync::spawn;
 use rig::system::{Options, System};
-use rig::workspace::Workspace;
+use rig::tcp_proxy::{TcpProxy, connect_to};
+use rig::workspace::{Programs, Workspace};
 
-use super::balancer::{Balancers, REPLACED, open_balancers};
 use super::earlier::Earlier;
+use crate::settings;
+use crate::system::port_of;
 
+/// The programs that are replaced, in this order.
+const REPLACED: [&str; 6] = [
+    "gateway",
+    "user-service",
+    "people-task-service",
+    "deletion-worker",
+    "notification-worker",
+    "webhook-worker",
+];
+
+/// The settings that name another program, which callers reach through a load balancer.
+const CALLS: [(&str, &str); 3] = [
+    ("USER_SERVICE_URL", "user-service"),
+    ("PEOPLE_TASK_SERVICE_URL", "people-task-service"),
+    ("PUBLIC_URL", "gateway"),
+];
+
+/// Between two checks of a replica.
+const CHECK_INTERVAL: Duration = Duration::from_millis(100);
 /// A busy machine takes long to start a process.
 const BALANCED_LIMIT: Duration = Duration::from_secs(60);
 /// A version without `SHUTDOWN_DELAY` gets no new connections for this time before SIGTERM, as `preStop` does.
@@ -36,7 +62,18 @@ pub(super) struct Fleet {
     new: Programs,
     /// The version of all processes that are not replaced yet.
     running: Version,
-    balancers: Balancers,
+    /// Those that serve requests, by the names of the processes.
+    replicas: Replicas,
+    /// Each sends a connection to the next replica that is ready.
+    _balancers: Vec<TcpProxy>,
+}
+
+type Replicas = HashMap<String, Arc<Replica>>;
+
+struct Replica {
+    port: u16,
+    is_ready: AtomicBool,
+    is_removed: AtomicBool,
 }
 
 impl Fleet {
@@ -55,7 +92,7 @@ impl Fleet {
             ..Options::own(Source::Copied(programs))
         };
         let mut system = System::plan(workspace, &options)?;
-        let balancers = open_balancers(&mut system)?;
+        let (balancers, replicas) = open_balancers(&mut system)?;
         copy_keys(workspace, &mut system.processes)?;
         system.start()?;
         let fleet = Self {
@@ -63,7 +100,8 @@ impl Fleet {
             earlier,
             new,
             running,
-            balancers,
+            replicas,
+            _balancers: balancers,
         };
         let mut processes = fleet.system.processes.iter();
         processes.try_for_each(|process| fleet.wait_balanced(process))?;
@@ -130,8 +168,8 @@ impl Fleet {
 
     fn stop(&self, process: &Process) -> anyhow::Result<()> {
         let drains = self.running == Version::New || self.drains();
-        if let (false, Some(replica)) = (drains, self.balancers.replica(process)) {
-            replica.set_removed(true);
+        if let (false, Some(replica)) = (drains, self.replicas.get(&process.name)) {
+            replica.is_removed.store(true, Ordering::Relaxed);
             thread::sleep(PAUSE_BEFORE_STOP);
         }
         let stopped = process.stop()?;
@@ -144,19 +182,93 @@ impl Fleet {
     /// Runs one step of a rotation. `key` is `token` or `webhook`.
     pub(super) fn rotate_key(&self, key: &str, step: &str) -> anyhow::Result<()> {
         let workspace = &self.system.workspace;
-        let mut script = Command::new(workspace.root().join("deploy/rotate-keys"));
+        let mut script = Command::new(workspace.root.join("deploy/rotate-keys"));
         output_of(script.args([key, step]).arg(keys(workspace))).map(drop)
     }
 
     /// Waits until a process gets connections, if others connect to it.
     fn wait_balanced(&self, process: &Process) -> anyhow::Result<()> {
-        if let Some(replica) = self.balancers.replica(process) {
-            replica.set_removed(false);
+        if let Some(replica) = self.replicas.get(&process.name) {
+            replica.is_removed.store(false, Ordering::Relaxed);
             let ready = || replica.takes_connections().then_some(());
             let ready = wait_until(BALANCED_LIMIT, ready);
             ready.with_context(|| format!("{} gets no connections", process.name))?;
         }
         Ok(())
+    }
+}
+
+impl Replica {
+    fn takes_connections(&self) -> bool {
+        self.is_ready.load(Ordering::Relaxed) && !self.is_removed.load(Ordering::Relaxed)
+    }
+}
+
+/// Opens the load balancers, and lets the processes of the plan use them.
+fn open_balancers(system: &mut System) -> anyhow::Result<(Vec<TcpProxy>, Replicas)> {
+    let (mut balancers, mut replicas) = (Vec::new(), Replicas::new());
+    for (variable, program) in CALLS {
+        let balancer = open_balancer(program, &system.processes, &mut replicas)?;
+        let url = format!("http://127.0.0.1:{}", balancer.port());
+        balancers.push(balancer);
+        let variables = system.processes.iter_mut().map(|one| &mut one.variables);
+        for setting in variables.filter_map(|variables| variables.get_mut(variable)) {
+            setting.clone_from(&url);
+        }
+        if program == "gateway" {
+            system.gateway = url;
+        }
+    }
+    for process in &mut system.processes {
+        let changed = settings::changed(settings::LONGEST_UPGRADE);
+        process.variables.extend(changed);
+        process.variables.insert("SHUTDOWN_DELAY", "2s".to_owned());
+    }
+    Ok((balancers, replicas))
+}
+
+/// Opens the load balancer of a program, and adds its replicas.
+fn open_balancer(
+    program: &str,
+    processes: &[Process],
+    replicas: &mut Replicas,
+) -> anyhow::Result<TcpProxy> {
+    let mut targets = Vec::new();
+    for process in processes.iter().filter(|one| one.program == program) {
+        let port = process.url.as_deref().and_then(port_of);
+        let replica = Arc::new(Replica {
+            port: port.context("a process has no port")?,
+            is_ready: AtomicBool::new(false),
+            is_removed: AtomicBool::new(false),
+        });
+        let client = Client::of_process(&process.metrics);
+        let checked = Arc::clone(&replica);
+        spawn(move || check(&checked, &client)).context("starting a thread")?;
+        targets.push(Arc::clone(&replica));
+        replicas.insert(process.name.clone(), replica);
+    }
+    let next = AtomicUsize::new(0);
+    // A caller whose connection is closed without a response counts a failed call.
+    TcpProxy::open_to(format!("balancer of {program}"), move || {
+        let first = next.fetch_add(1, Ordering::Relaxed);
+        choose(&targets, first).and_then(connect_to)
+    })
+}
+
+/// The port of the first replica from `first` on that takes connections.
+fn choose(replicas: &[Arc<Replica>], first: usize) -> Option<u16> {
+    let count = replicas.len();
+    let candidates = replicas.iter().cycle().skip(first % count.max(1));
+    let mut candidates = candidates.take(count);
+    let chosen = candidates.find(|replica| replica.takes_connections());
+    chosen.map(|replica| replica.port)
+}
+
+/// Asks a replica whether it is ready, again and again until this program ends.
+fn check(replica: &Replica, client: &Client) {
+    loop {
+        replica.is_ready.store(client.is_ready(), Ordering::Relaxed);
+        thread::sleep(CHECK_INTERVAL);
     }
 }
 
@@ -169,9 +281,8 @@ const KEYS: [[&str; 2]; 2] = [
     ],
 ];
 
-/// The folder with the keys of a system.
 fn keys(workspace: &Workspace) -> PathBuf {
-    workspace.local().join("keys")
+    workspace.local.join("keys")
 }
 
 /// Copies the keys of the processes to files as `deploy/rotate-keys` names them, and lets the processes read these.
@@ -195,4 +306,32 @@ fn copy_keys(workspace: &Workspace, processes: &mut [Process]) -> anyhow::Result
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn replica(port: u16, is_ready: bool, is_removed: bool) -> Arc<Replica> {
+        Arc::new(Replica {
+            port,
+            is_ready: AtomicBool::new(is_ready),
+            is_removed: AtomicBool::new(is_removed),
+        })
+    }
+
+    #[test]
+    fn only_replicas_that_are_ready_get_connections_in_turn() {
+        let replicas = [
+            replica(1, true, false),
+            replica(2, false, false),
+            replica(3, true, true),
+            replica(4, true, false),
+        ];
+        let chosen = (0..5).map(|first| choose(&replicas, first));
+        let expected = [1, 4, 4, 4, 1].map(Some);
+        assert!(chosen.eq(expected));
+        assert_eq!(choose(&replicas[1..3], 7), None);
+        assert_eq!(choose(&[], 7), None);
+    }
 }

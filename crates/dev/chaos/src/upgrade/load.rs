@@ -1,69 +1,35 @@
 //! The load of one phase: tasks with webhooks and decisions, reads, lists, sign-ins and checks of tokens.
 
-use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use rig::client::{Call, Client, Person};
+use rig::client::{Call, Person};
 use rig::interrupt;
 use serde_json::json;
 
-use crate::history::History;
-use crate::one_shot_client::{OneShotClient, Statistics};
-use crate::receiver::{Behaviour, Receiver};
-use crate::signature::Keys;
-use crate::task_workload::{LoadProfile, TaskWorkload};
+use crate::callers::{OneShotClient, Statistics};
+use crate::task_workload::{Load, TaskWorkload};
 
-/// Concurrent callers that decide tasks.
 const CALLERS: usize = 12;
-const RECEIVERS: usize = 3;
 /// There is load for this time before and after the work of a phase.
 const MARGIN: Duration = Duration::from_secs(2);
 
-/// The callers and receivers of a run.
-pub(super) struct Load {
-    pub(super) history: Arc<History>,
-    /// The keys with which receivers verify webhooks.
-    pub(super) keys: Keys,
-    pub(super) client: OneShotClient<'static>,
-    receivers: Vec<Receiver>,
-    gateway: String,
-    profile: LoadProfile,
-}
-
-/// A phase and the calls of its load.
 pub(super) struct Phase {
     pub(super) name: String,
     pub(super) took: Duration,
     pub(super) calls: Statistics,
 }
 
-impl Load {
-    pub(super) fn new(gateway: &str, profile: LoadProfile) -> anyhow::Result<Self> {
-        let history = Arc::new(History::default());
-        let keys = Keys::default();
-        keys.load(gateway)?;
-        let open = |number| Receiver::open(number, Behaviour::Fast, profile.seed, &keys, &history);
-        let receivers = (1..=RECEIVERS).map(open).collect::<anyhow::Result<_>>()?;
-        Ok(Self {
-            history,
-            receivers,
-            keys,
-            client: OneShotClient::new(&[gateway.to_owned()], None),
-            gateway: gateway.to_owned(),
-            profile,
-        })
-    }
-
+impl Load<'_> {
     /// Does the work while there is load from new users.
     pub(super) fn during(
         &self,
         name: &str,
         work: impl FnOnce() -> anyhow::Result<()>,
     ) -> anyhow::Result<Phase> {
-        let (client, gateway, profile) = (&self.client, &self.gateway, self.profile);
-        let tasks = TaskWorkload::new(profile, client, gateway, &self.receivers, &self.history)?;
-        let gateway = Client::new(gateway);
+        let client = &self.client;
+        let tasks = TaskWorkload::new(self)?;
+        let gateway = &client.repeating;
         let reader = gateway.sign_up_new("reader")?;
         let task = gateway.create_task(&reader.token, "To be read", &reader.email)?;
         let reads = reads(&reader, &task);
@@ -72,7 +38,7 @@ impl Load {
             for _ in 0..CALLERS {
                 scope.spawn(|| tasks.run_caller());
             }
-            scope.spawn(|| read(&tasks, client, &reads, profile.rate * 2));
+            scope.spawn(|| read(&tasks, client, &reads, self.profile.rate * 2));
             thread::sleep(MARGIN);
             let start = Instant::now();
             let done = work().map(|()| start.elapsed());

@@ -8,7 +8,6 @@
 //! The load balancers do what a Service of Kubernetes does: a new connection goes to the next replica that was ready
 //! when it was last asked, and open connections stay where they are. Nothing repeats a call.
 
-mod balancer;
 mod earlier;
 mod fleet;
 mod load;
@@ -26,15 +25,18 @@ use rig::workspace::{Profile, Workspace};
 use rig::{interrupt, outln, paint, programs};
 
 use self::fleet::{Fleet, Version};
-use self::load::{Load, Phase};
+use self::load::Phase;
+use crate::callers::{OneShotClient, TestUser};
 use crate::checker::{self, CheckResult, Times};
 use crate::history::{Finding, Violation};
-use crate::task_workload::LoadProfile;
-use crate::test_user::TestUser;
+use crate::receiver::Behaviour;
+use crate::task_workload::{Load, LoadProfile};
 use crate::{final_state, settings};
 
 /// How long the system serves in the earlier version before anything changes.
 const BEFORE: Duration = Duration::from_secs(5);
+
+const RECEIVERS: usize = 3;
 
 /// The programs that read the keys of webhooks.
 const WEBHOOK_PROGRAMS: &[&str] = &["people-task-service", "webhook-worker"];
@@ -101,8 +103,10 @@ fn run_phases(workspace: &Workspace, arguments: &Arguments) -> anyhow::Result<Su
         rate: arguments.rate,
         with_due,
     };
+    let gateway = std::slice::from_ref(&fleet.system.gateway);
+    let client = OneShotClient::new(gateway, None);
     let mut test = Test {
-        load: Load::new(&fleet.system.gateway, profile)?,
+        load: Load::open(profile, client, [Behaviour::Fast; RECEIVERS])?,
         fleet,
         phases: Vec::new(),
     };
@@ -120,7 +124,7 @@ fn run_phases(workspace: &Workspace, arguments: &Arguments) -> anyhow::Result<Su
 
 struct Test {
     fleet: Fleet,
-    load: Load,
+    load: Load<'static>,
     phases: Vec<Phase>,
 }
 
@@ -164,7 +168,7 @@ impl Test {
                     fleet.replace(program, Version::New)?;
                     // Receivers know the second key before a worker signs with it, too.
                     if (*program, step) == ("people-task-service", "prepare") {
-                        receivers.load(&fleet.system.gateway)?;
+                        receivers.load(&fleet.system.client())?;
                     }
                 }
                 Ok(())
@@ -176,15 +180,15 @@ impl Test {
     /// Waits for the remaining webhooks, and compares what callers were told with what receivers got.
     fn summarize(self) -> anyhow::Result<Summary> {
         say("waiting for the remaining webhooks");
-        let gateway = &self.fleet.system.gateway;
+        let client = &self.load.client.repeating;
         let history = &self.load.history;
         let tasks = lock(&history.tasks).clone();
         let healed = Instant::now();
         let admin = &self.fleet.system.admin;
         // The administrator may read every task, also those of users whose tokens are no longer valid.
-        let admin = TestUser::sign_in(gateway, &admin.username, &admin.password)?;
+        let admin = TestUser::new(|| client.sign_in(&admin.username, &admin.password))?;
         let end = healed + settings::RECOVERY_LIMIT;
-        let states = final_state::wait_settled(gateway, &admin, history, &tasks, end)?;
+        let states = final_state::wait_settled(client, &admin, history, &tasks, end)?;
         let times = Times {
             calm_until: healed,
             healed,

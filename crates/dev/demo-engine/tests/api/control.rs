@@ -85,7 +85,7 @@ async fn an_unknown_path_and_a_wrong_method_are_refused() {
 async fn two_engines_cannot_share_a_port() {
     let engine = Fixture::start().await;
     let settings = Settings {
-        listen_address: engine.server.address(),
+        listen_address: engine.server.address,
         ..Settings::default()
     };
     let error = demo_engine::run(settings).await.err().unwrap();

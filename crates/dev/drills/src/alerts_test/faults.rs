@@ -1,6 +1,9 @@
 //! The steps of the test: what is broken, and which alerts must fire then.
 
-use std::{process::Command, thread, time::Duration};
+use std::net::TcpStream;
+use std::process::Command;
+use std::time::Duration;
+use std::{fs, thread};
 
 use anyhow::{Context, ensure};
 use local_stack::process::{output_of, wait_until};
@@ -11,7 +14,8 @@ use rig::held_lock::HeldLock;
 use rig::sync::{join, lock};
 use serde_json::{Value, json};
 
-use super::{prometheus::Drill, second_gateway, system::System};
+use super::prometheus::Drill;
+use super::system::{MAX_CONNECTIONS, SECOND_GATEWAY, System};
 
 pub(super) struct Step {
     pub(super) how: &'static str,
@@ -56,7 +60,8 @@ pub(super) const STEPS: [Step; 26] = [
         &[],
         hold_due_rows,
     ),
-    // Early, because fast statements of later steps would hide the slow ones.
+    // Early, because fast statements of later steps would hide the slow ones. Requests are sent only while the tables are
+    // locked, and each waits for the end of the lock: there are no fast ones.
     long_step(
         "tables locked for 3 s again and again, under load",
         &[
@@ -66,15 +71,31 @@ pub(super) const STEPS: [Step; 26] = [
             "AvailabilityBudgetBurnFast",
             "AvailabilityBudgetBurnSlow",
         ],
-        lock_tables,
+        |drill| {
+            while !drill.is_over() {
+                let locked = HeldLock::acquire(&drill.system.rig, LOCK)?;
+                thread::scope(|scope| {
+                    scope.spawn(|| drill.system.load(40, "/people-task/tasks", None, || true));
+                    thread::sleep(Duration::from_secs(3));
+                    drop(locked);
+                });
+            }
+            Ok(())
+        },
     ),
+    // Without other requests, so that the gateway refuses none.
     long_step(
         "decisions that wait for a lock",
         &[
             "DecisionLatencyBudgetBurnFast",
             "DecisionLatencyBudgetBurnSlow",
         ],
-        decide_slowly,
+        |drill| {
+            while !drill.is_over() {
+                decide_slowly(drill.system)?;
+            }
+            Ok(())
+        },
     ),
     step(
         "lower thresholds, and a process of another version",
@@ -94,7 +115,11 @@ pub(super) const STEPS: [Step; 26] = [
     step(
         "deletions while the flow engine is down",
         &["DeletionsFailed"],
-        fail_deletion,
+        |drill| {
+            let (gateway, token) = (&drill.system.gateway, &drill.system.token);
+            let user = gateway.sign_up_new("deleted")?;
+            gateway.start_deletion(token, &user.id).map(drop)
+        },
     ),
     step("codes for a receiver that is down", &[], |drill| {
         (0..10).try_for_each(|_| request_code(drill.system))
@@ -102,22 +127,45 @@ pub(super) const STEPS: [Step; 26] = [
     step(
         "a second gateway with a private key that cannot be read",
         &["TlsReloadFailing"],
-        second_gateway::break_private_key,
+        |drill| Ok(fs::write(&drill.system.private_key, "not a key")?),
     ),
     step(
         "more connections than it serves",
         &["ConnectionsRefused"],
-        second_gateway::connect_often,
+        |drill| {
+            let address = drill.system.rig.process(SECOND_GATEWAY)?.address()?;
+            drill.keep_up(|| {
+                let connect = |_| TcpStream::connect(address);
+                let connections = (0..MAX_CONNECTIONS * 4).map(connect);
+                let connections: Result<Vec<_>, _> = connections.collect();
+                connections.context("connecting to the second gateway")?;
+                Ok(())
+            })
+        },
     ),
+    // The number of open files changes, so the limit follows it.
     step(
         "few file descriptors left",
         &["FileDescriptorsHigh"],
-        limit_descriptors,
+        |drill| {
+            let worker = drill.system.rig.process("webhook-worker")?;
+            let pid = worker.identity().context("it does not run")?.pid;
+            drill.keep_up(|| {
+                let open = fs::read_dir(format!("/proc/{pid}/fd"))?.count();
+                let limit = format!("--nofile={}:", open + 3);
+                let mut command = Command::new("prlimit");
+                output_of(command.args(["--pid", &pid.to_string(), &limit])).map(drop)
+            })
+        },
     ),
+    // After a few failures the account is not even looked at for a while, so these are fast.
     long_step(
         "sign-ins with a wrong password",
         &["SignInFailuresHigh"],
-        fail_sign_ins,
+        |drill| {
+            let wrong = json!({"username": "wrong@example.com", "password": "a wrong password"});
+            drill.load(4, "/user/auth", Some(&wrong))
+        },
     ),
     long_step(
         "40 sign-ups at a time, with passwords that take longer and longer",
@@ -175,12 +223,24 @@ pub(super) const STEPS: [Step; 26] = [
     long_step(
         "a user who creates more than all may have",
         &["QuotaNearlyUsed", "QuotaExceeded"],
-        exceed_quotas,
+        |drill| {
+            let limits = [("QUOTA_USER_BYTES", "1"), ("QUOTA_BYTES", "1")];
+            drill.system.restart_with("people-task-service", &limits)?;
+            for _ in 0..400 {
+                let created = drill.system.create_task();
+                ensure!(created.is_err(), "the task was not refused");
+            }
+            drill.keep_up(|| Ok(()))?;
+            drill.system.restart_with("people-task-service", &[])
+        },
     ),
     long_step(
         "a gateway whose log no one reads, under load",
         &["LogLinesDropped"],
-        leave_log_unread,
+        |drill| {
+            drill.system.restart_unread("gateway")?;
+            drill.load(40, "/people-task/tasks", None)
+        },
     ),
     step("RabbitMQ killed", &[], |drill| {
         drill.system.rig.servers()?.rabbitmq.stop(Stop::Kill)
@@ -193,7 +253,10 @@ pub(super) const STEPS: [Step; 26] = [
     long_step(
         "the people-task service killed",
         &["ProcessDown", "InstanceDown", "GatewayCircuitOpen"],
-        kill_service,
+        |drill| {
+            drill.system.rig.process("people-task-service")?.kill()?;
+            drill.load(4, "/people-task/tasks", None)
+        },
     ),
     long_step("RabbitMQ is still down", &["BrokerConnectionLost"], |_| {
         Ok(())
@@ -263,13 +326,6 @@ fn restart_worker(drill: &Drill<'_>) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn fail_deletion(drill: &Drill<'_>) -> anyhow::Result<()> {
-    let system = drill.system;
-    let user = system.gateway.sign_up_new("deleted")?;
-    let deletion = system.gateway.start_deletion(&system.token, &user.id);
-    deletion.map(drop)
-}
-
 /// A delivery is parked after two claims that were lost with others and three that were lost alone.
 fn end_worker_while_it_sends(drill: &Drill<'_>) -> anyhow::Result<()> {
     let system = drill.system;
@@ -284,40 +340,6 @@ fn end_worker_while_it_sends(drill: &Drill<'_>) -> anyhow::Result<()> {
         system.restart_with("webhook-worker", &[])?;
     }
     Ok(())
-}
-
-fn exceed_quotas(drill: &Drill<'_>) -> anyhow::Result<()> {
-    let limits = [("QUOTA_USER_BYTES", "1"), ("QUOTA_BYTES", "1")];
-    drill.system.restart_with("people-task-service", &limits)?;
-    for _ in 0..400 {
-        let created = drill.system.create_task();
-        ensure!(created.is_err(), "the task was not refused");
-    }
-    drill.keep_up(|| Ok(()))?;
-    drill.system.restart_with("people-task-service", &[])
-}
-
-fn leave_log_unread(drill: &Drill<'_>) -> anyhow::Result<()> {
-    drill.system.restart_unread("gateway")?;
-    drill.load(40, "/people-task/tasks", None)
-}
-
-/// The number of open files changes, so the limit follows it.
-fn limit_descriptors(drill: &Drill<'_>) -> anyhow::Result<()> {
-    let worker = drill.system.rig.process("webhook-worker")?;
-    let pid = worker.identity().context("it does not run")?.pid;
-    drill.keep_up(|| {
-        let open = std::fs::read_dir(format!("/proc/{pid}/fd"))?.count();
-        let limit = format!("--nofile={}:", open + 3);
-        let mut command = Command::new("prlimit");
-        output_of(command.args(["--pid", &pid.to_string(), &limit])).map(drop)
-    })
-}
-
-fn fail_sign_ins(drill: &Drill<'_>) -> anyhow::Result<()> {
-    let wrong = json!({"username": "wrong@example.com", "password": "a wrong password"});
-    // After a few failures the account is not even looked at for a while, so these are fast.
-    drill.load(4, "/user/auth", Some(&wrong))
 }
 
 /// The queue has room for some passwords only, so on a fast machine more sign-ups would not make them wait longer, and each
@@ -344,40 +366,20 @@ fn sign_up_together(drill: &Drill<'_>) -> anyhow::Result<()> {
     drill.system.restart_with("user-service", &[])
 }
 
-/// Requests are sent only while the tables are locked, and each waits for the end of the lock: there are no fast ones.
-fn lock_tables(drill: &Drill<'_>) -> anyhow::Result<()> {
-    const HELD_FOR: Duration = Duration::from_secs(3);
-    while !drill.is_over() {
-        let locked = HeldLock::acquire(&drill.system.rig, LOCK)?;
-        thread::scope(|scope| {
-            scope.spawn(|| drill.system.load(40, "/people-task/tasks", None, || true));
-            thread::sleep(HELD_FOR);
-            drop(locked);
-        });
-    }
-    Ok(())
-}
-
-/// Without other requests, so that the gateway refuses none.
-fn decide_slowly(drill: &Drill<'_>) -> anyhow::Result<()> {
+fn decide_slowly(system: &System) -> anyhow::Result<()> {
     const HELD_FOR: Duration = Duration::from_secs(1);
-    let system = drill.system;
-    while !drill.is_over() {
-        let tasks: Vec<_> = (0..4)
-            .map(|_| system.create_task())
-            .collect::<Result<_, _>>()?;
-        let locked = HeldLock::acquire(&system.rig, LOCK)?;
-        thread::scope(|scope| {
-            let approving = tasks
-                .iter()
-                .map(|task| scope.spawn(|| system.gateway.approve(&system.token, task)));
-            let approving: Vec<_> = approving.collect();
-            thread::sleep(HELD_FOR);
-            drop(locked);
-            approving.into_iter().try_for_each(|one| join(one)?)
-        })?;
-    }
-    Ok(())
+    let tasks = (0..4).map(|_| system.create_task());
+    let tasks = tasks.collect::<anyhow::Result<Vec<_>>>()?;
+    let locked = HeldLock::acquire(&system.rig, LOCK)?;
+    thread::scope(|scope| {
+        let approving = tasks
+            .iter()
+            .map(|task| scope.spawn(|| system.gateway.approve(&system.token, task)));
+        let approving: Vec<_> = approving.collect();
+        thread::sleep(HELD_FOR);
+        drop(locked);
+        approving.into_iter().try_for_each(|one| join(one)?)
+    })
 }
 
 fn revoke_database(drill: &Drill<'_>) -> anyhow::Result<()> {
@@ -390,9 +392,4 @@ fn revoke_database(drill: &Drill<'_>) -> anyhow::Result<()> {
     let credentials = json!({"username": "nobody@example.com", "password": "a password"});
     drill.load(8, "/user/auth", Some(&credentials))?;
     bootstrap::execute(admin_url, "ALTER ROLE users_service LOGIN")
-}
-
-fn kill_service(drill: &Drill<'_>) -> anyhow::Result<()> {
-    drill.system.rig.process("people-task-service")?.kill()?;
-    drill.load(4, "/people-task/tasks", None)
 }

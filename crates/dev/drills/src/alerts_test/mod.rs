@@ -6,7 +6,6 @@
 
 mod faults;
 mod prometheus;
-mod second_gateway;
 mod system;
 
 use std::{path::PathBuf, process::ExitCode, thread, time::Duration};
@@ -85,7 +84,7 @@ fn await_alerts(step: &Step, drill: &Drill<'_>) -> anyhow::Result<bool> {
 }
 
 fn test(workspace: &Workspace, source: Source<'_>) -> anyhow::Result<bool> {
-    let system = System::start(workspace, source, second_gateway::prepare)?;
+    let system = System::start(workspace, source)?;
     let prometheus = Prometheus::start(workspace, &system)?;
     let mut passed = true;
     for step in &STEPS {

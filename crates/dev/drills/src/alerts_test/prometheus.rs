@@ -34,13 +34,13 @@ impl Prometheus {
         let program = packages::system_program("prometheus")
             .or_else(|_| packages::system_program("/usr/bin/prometheus"))
             .context("install Debian's package prometheus")?;
-        let folder = workspace.local().join("prometheus");
+        let folder = workspace.local.join("prometheus");
         private::create_folder(&folder)?;
         fs::write(folder.join("alerts.yml"), rules()?)?;
         fs::write(folder.join("prometheus.yml"), configuration(system))?;
         let [port] = ports::free()?;
         let mut server = Detached::new(&program, &workspace.log("prometheus"));
-        let command = server.command().current_dir(&folder);
+        let command = server.command.current_dir(&folder);
         command.args(["--config.file=prometheus.yml", "--storage.tsdb.path=data"]);
         command.arg(format!("--web.listen-address=127.0.0.1:{port}"));
         command.env(MARKER, instance::mark(workspace)?);
@@ -53,7 +53,6 @@ impl Prometheus {
         Ok(prometheus)
     }
 
-    /// The value of an alert that fires.
     pub(super) fn value_if_firing(&self, name: &str) -> Option<String> {
         let response = self.get("/api/v1/alerts")?;
         let alerts = response.pointer("/data/alerts")?.as_array()?;
@@ -98,7 +97,6 @@ pub(super) fn names(rules: &str) -> Vec<String> {
     names.map(str::to_owned).collect()
 }
 
-/// The alerts with the changes.
 fn rules() -> anyhow::Result<String> {
     let changed = RULES.lines().map(|line| match line.split_once("for: ") {
         Some((indent, _)) if indent.trim().is_empty() => format!("{indent}for: 2s\n"),

@@ -1,9 +1,14 @@
 //! The system that is broken, with settings that make it break sooner.
 
-use std::{fs, sync::Mutex, thread, time::Duration};
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::time::Duration;
+use std::{fs, thread};
 
 use anyhow::Context as _;
+use local_stack::private;
 use nix::{sys::stat::Mode, unistd};
+use rcgen::generate_simple_self_signed;
 use rig::client::{Call, Client};
 use rig::held_lock::HeldLock;
 use rig::plan::Replicas;
@@ -43,8 +48,14 @@ const OF_ONE_PROGRAM: [(&str, &str, &str); 5] = [
     ("notification-worker", "MAIL_FROM", "no-reply@example.com"),
 ];
 
+/// The gateway that serves TLS and few connections.
+pub(super) const SECOND_GATEWAY: &str = "gateway-2";
+pub(super) const MAX_CONNECTIONS: usize = 8;
+
 pub(super) struct System {
     pub(super) rig: system::System,
+    /// The file with the private key of the second gateway.
+    pub(super) private_key: PathBuf,
     /// Locks that a later step releases.
     pub(super) held: Mutex<Vec<HeldLock>>,
     /// Logs that no one reads.
@@ -62,27 +73,27 @@ pub(super) struct System {
 }
 
 impl System {
-    /// Starts it with two gateways, the second one after `prepare` has changed it.
-    pub(super) fn start(
-        workspace: &Workspace,
-        source: Source<'_>,
-        prepare: fn(&mut system::System) -> anyhow::Result<()>,
-    ) -> anyhow::Result<Self> {
+    pub(super) fn start(workspace: &Workspace, source: Source<'_>) -> anyhow::Result<Self> {
         let options = Options {
             replicas: Replicas::from([("gateway".to_owned(), 2)]),
             ..Options::own(source)
         };
         let mut rig = system::System::plan(workspace, &options)?;
         rig.set_all(&SETTINGS);
-        for (program, name, value) in OF_ONE_PROGRAM {
-            let processes = rig.processes.iter_mut();
-            for process in processes.filter(|process| process.program == program) {
-                process.variables.insert(name, value.to_owned());
+        let private_key = workspace.local.join("tls/private-key.pem");
+        let tls = tls_settings(&private_key)?;
+        for process in &mut rig.processes {
+            let of_program = OF_ONE_PROGRAM.iter();
+            let of_program = of_program.filter(|(program, ..)| *program == process.program);
+            let settings = of_program.map(|(_, name, value)| (*name, (*value).to_owned()));
+            process.variables.extend(settings);
+            if process.name == SECOND_GATEWAY {
+                process.variables.extend(tls.clone());
             }
         }
-        prepare(&mut rig)?;
         rig.start()?;
         Ok(Self {
+            private_key,
             held: Mutex::default(),
             unread: Mutex::default(),
             gateway: rig.client(),
@@ -91,10 +102,10 @@ impl System {
             silent: Receiver::open(|_| Reply::Hang)?,
             counting: Receiver::open(|_| Reply::Hang)?,
             gone: Receiver::open(|_| Reply::status("410 Gone"))?,
-            other_version: Receiver::open(|_| Reply::Send {
-                status: "200 OK",
-                head: "content-type: text/plain; version=0.0.4\r\n".to_owned(),
-                body: "# TYPE build_info gauge\nbuild_info{version=\"0.0.1\"} 1\n",
+            other_version: Receiver::open(|_| {
+                let head = "content-type: text/plain; version=0.0.4\r\n".to_owned();
+                let body = "# TYPE build_info gauge\nbuild_info{version=\"0.0.1\"} 1\n";
+                Reply::Send("200 OK", head, body)
             })?,
         })
     }
@@ -174,4 +185,23 @@ impl System {
         fs::remove_file(&log)?;
         restarted.map(drop)
     }
+}
+
+/// Creates a certificate and its key. Returns the settings of the second gateway.
+fn tls_settings(private_key: &Path) -> anyhow::Result<[(&'static str, String); 6]> {
+    let certified =
+        generate_simple_self_signed(["localhost".to_owned()]).context("creating a certificate")?;
+    let pem = certified.signing_key.serialize_pem();
+    private::write(private_key, pem.as_bytes())?;
+    let certificate = private_key.with_file_name("certificate.pem");
+    fs::write(&certificate, certified.cert.pem())?;
+    Ok([
+        ("TLS_CERTIFICATE_FILE", certificate.display().to_string()),
+        ("TLS_PRIVATE_KEY_FILE", private_key.display().to_string()),
+        ("TLS_RELOAD_INTERVAL", "500ms".to_owned()),
+        ("HTTP_WORKERS", "1".to_owned()),
+        ("HTTP_MAX_CONNECTIONS", MAX_CONNECTIONS.to_string()),
+        // Connections of a trusted proxy are not limited.
+        ("TRUSTED_PROXIES", String::new()),
+    ])
 }

@@ -53,7 +53,6 @@ impl<'run> OpenWork<'run> {
         })
     }
 
-    /// Fails if any of the work is not pending.
     fn check_pending(&self) -> anyhow::Result<()> {
         let drill = &self.drill;
         let delivery = load_delivery(drill)?;
@@ -140,15 +139,18 @@ pub(super) fn test_empty_system(system: &System) -> anyhow::Result<()> {
     say("restoring a dump of deploy/backup into a new cluster with an empty RabbitMQ");
     let work = OpenWork::start(system)?;
     let admin_url = &system.backing.admin_url;
-    let script = BackupScript(system);
-    let dump = script.dump()?;
-    script.refuses_to_restore(&dump, "add --replace")?;
+    let dump = dump(system)?;
+    let Err(refused) = restore(system, &dump) else {
+        bail!("deploy/backup restored a dump into a database with data");
+    };
+    let refused = refused.to_string();
+    ensure!(refused.contains("add --replace"), "{refused}");
     work.check_pending()?;
     let servers = system.servers()?;
     system.restart(|| {
         replace(servers)?;
         bootstrap::run(admin_url, &servers.description().postgres.passwords)?;
-        script.restore(&dump)
+        restore(system, &dump)
     })?;
     let restored = Instant::now();
     work.check_completed(restored)
@@ -167,47 +169,33 @@ fn replace(servers: &Servers) -> anyhow::Result<()> {
     servers.rabbitmq.wait_ready()
 }
 
-/// The script `deploy/backup`, run as operators run it.
-struct BackupScript<'run>(&'run System);
+/// Writes a dump, and returns its file.
+fn dump(system: &System) -> anyhow::Result<PathBuf> {
+    let folder = system.workspace.local.join("backups");
+    run_backup(system, &["dump".as_ref(), &folder])?;
+    let files = fs::read_dir(&folder).context("reading the folder of dumps")?;
+    let is_dump = |file: &PathBuf| file.extension().is_some_and(|name| name == "dump");
+    let files = files.flatten().map(|entry| entry.path());
+    let dumps: Vec<_> = files.filter(is_dump).collect();
+    let [dump] = dumps.as_slice() else {
+        bail!("deploy/backup wrote {} dumps", dumps.len());
+    };
+    run_backup(system, &["verify".as_ref(), &folder])?;
+    Ok(dump.clone())
+}
 
-impl BackupScript<'_> {
-    /// Writes a dump, and returns its file.
-    fn dump(&self) -> anyhow::Result<PathBuf> {
-        let folder = self.0.workspace.local().join("backups");
-        self.run(&["dump".as_ref(), &folder])?;
-        let files = fs::read_dir(&folder).context("reading the folder of dumps")?;
-        let is_dump = |file: &PathBuf| file.extension().is_some_and(|name| name == "dump");
-        let files = files.flatten().map(|entry| entry.path());
-        let dumps: Vec<_> = files.filter(is_dump).collect();
-        let [dump] = dumps.as_slice() else {
-            bail!("deploy/backup wrote {} dumps", dumps.len());
-        };
-        self.run(&["verify".as_ref(), &folder])?;
-        Ok(dump.clone())
-    }
+fn restore(system: &System, dump: &Path) -> anyhow::Result<()> {
+    run_backup(system, &["restore".as_ref(), dump])
+}
 
-    fn restore(&self, dump: &Path) -> anyhow::Result<()> {
-        self.run(&["restore".as_ref(), dump])
-    }
-
-    /// Fails unless the script refuses to restore the dump for this reason.
-    fn refuses_to_restore(&self, dump: &Path, reason: &str) -> anyhow::Result<()> {
-        let Err(refused) = self.restore(dump) else {
-            bail!("deploy/backup restored a dump although {reason}");
-        };
-        let refused = refused.to_string();
-        ensure!(refused.contains(reason), "{refused}");
-        Ok(())
-    }
-
-    fn run(&self, arguments: &[&Path]) -> anyhow::Result<()> {
-        let programs = packages::postgres_programs()?;
-        let path = env::var_os("PATH").unwrap_or_default();
-        let path = [programs].into_iter().chain(env::split_paths(&path));
-        let mut script = Command::new(self.0.workspace.root().join("deploy/backup"));
-        script.args(arguments);
-        script.env("PATH", env::join_paths(path)?);
-        script.env("BACKUP_DATABASE_URL", &self.0.backing.admin_url);
-        output_of(&mut script).map(drop)
-    }
+/// Runs the script `deploy/backup` as operators run it.
+fn run_backup(system: &System, arguments: &[&Path]) -> anyhow::Result<()> {
+    let programs = packages::postgres_programs()?;
+    let path = env::var_os("PATH").unwrap_or_default();
+    let path = [programs].into_iter().chain(env::split_paths(&path));
+    let mut script = Command::new(system.workspace.root.join("deploy/backup"));
+    script.args(arguments);
+    script.env("PATH", env::join_paths(path)?);
+    script.env("BACKUP_DATABASE_URL", &system.backing.admin_url);
+    output_of(&mut script).map(drop)
 }

@@ -81,7 +81,7 @@ fn test(workspace: &Workspace, arguments: &Arguments, seed: u64) -> anyhow::Resu
 
 /// Installs the pinned version from PyPI if it is missing. Returns the program.
 fn install(workspace: &Workspace) -> anyhow::Result<PathBuf> {
-    let place = workspace.root().join("target/tools/schemathesis");
+    let place = workspace.root.join("target/tools/schemathesis");
     let place = place.join(VERSION);
     let program = place.join("bin/schemathesis");
     if succeeds(Command::new(&program).arg("--version")) {
@@ -112,12 +112,12 @@ fn run_tool(
     seed: u64,
     duration: Duration,
 ) -> anyhow::Result<bool> {
-    let (gateway, root) = (&system.gateway, system.workspace.root());
+    let (gateway, root) = (&system.gateway, &system.workspace.root);
     let folder = root.join("crates/dev/drills/src/schemathesis");
     let mut command = Command::new(program);
     command
         // The tool creates folders in the working directory.
-        .current_dir(system.workspace.local())
+        .current_dir(&system.workspace.local)
         .env("PYTHONDONTWRITEBYTECODE", "1")
         .env("SCHEMATHESIS_HOOKS", folder.join("hooks.py"))
         .env("ACTOR_USERNAME", &actor.email)

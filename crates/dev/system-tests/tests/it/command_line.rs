@@ -51,7 +51,7 @@ impl CommandLine {
                 ("COUNTERSIGN_PROCESSES", processes.join(",")),
                 ("ADMIN_PASSWORD", System::PASSWORD.to_owned()),
                 ("AMQP_URL", system.setting("AMQP_URL")),
-                ("DATABASE_URL", system.database.urls().users_service.clone()),
+                ("DATABASE_URL", system.database.urls.users_service.clone()),
             ],
         }
     }

@@ -10,7 +10,7 @@ async fn the_doctor_says_what_is_there_and_what_is_missing() {
     let system = System::start().await;
     let secrets = tempfile::tempdir().unwrap();
     let write = |name: &str, text: &str| std::fs::write(secrets.path().join(name), text).unwrap();
-    let urls = system.database.urls();
+    let urls = &system.database.urls;
     write("users_service_database_url", &urls.users_service);
     write(
         "people_task_service_database_url",

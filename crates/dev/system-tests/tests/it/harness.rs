@@ -264,7 +264,7 @@ impl System {
 
     /// The requests that the flow engine received, filtered by a query.
     pub(crate) async fn received(&self, query: &str) -> Vec<Value> {
-        let engine = Http::to(self.engine.address());
+        let engine = Http::to(self.engine.address);
         let reply = engine
             .get(&format!("/received?{query}"))
             .send()

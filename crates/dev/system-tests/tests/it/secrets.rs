@@ -97,7 +97,7 @@ fn add_settings(system: &System, leaks: &mut Leaks) {
         let pem = system.setting(name);
         leaks.add(secret, pem.lines().nth(1).unwrap());
     }
-    let urls = system.database.urls();
+    let urls = &system.database.urls;
     for url in [
         system.setting("AMQP_URL"),
         urls.users_service.clone(),

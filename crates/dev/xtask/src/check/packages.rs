@@ -18,7 +18,6 @@ const NOT_IN_THE_GATEWAY: [&str; 7] = [
 /// Packages: those of the workspace by their folders, such as `crates/values`, and others by their names.
 type Packages = BTreeSet<String>;
 
-/// The packages of the workspace.
 pub(super) fn all() -> Result<Packages, String> {
     let packages = tree(&["--workspace", "--depth", "0"])?;
     let has_manifest = |package: &&String| root().join(package).join("Cargo.toml").is_file();

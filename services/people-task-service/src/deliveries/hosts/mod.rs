@@ -3,8 +3,73 @@
 //! Deliveries to a paused host wait: workers do not load them, so they are neither sent nor counted as attempts. The
 //! rows of `paused_hosts` are all that there is; a delivery does not know whether it is paused.
 
-mod list;
-mod pause;
-mod requests;
 pub(crate) mod routes;
 mod store;
+
+use audit_log::{AuthMethod, RequestMeta};
+use auth::Caller;
+use database::{Connection, Database, Error};
+
+use self::store::HostRow;
+use crate::audit::AuditAction;
+use crate::deliveries::error::DeliveryError;
+use crate::deliveries::requests::{Host, HostQuery};
+
+/// How many hosts may be paused. Workers read all of them several times a second.
+const MAX_PAUSED: i64 = 1_000;
+
+/// The next hosts with deliveries that are pending or have failed, and those that are paused, in alphabetical order.
+/// Returns with them whether there are more after the last one.
+#[tracing::instrument(skip_all)]
+async fn list(database: Database, query: HostQuery) -> Result<(Vec<HostRow>, bool), Error> {
+    let limit = query.limit;
+    let load = move |connection: &mut Connection| {
+        if let Some(host) = &query.host {
+            return Ok(vec![store::load(connection, host.as_str())?]);
+        }
+        let after = query.after.as_ref().map_or("", |host| host.as_str());
+        store::load_page(connection, query.status, after, limit + 1)
+    };
+    let mut hosts = database.run(load).await?;
+    let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+    let has_more = hosts.len() > limit;
+    hosts.truncate(limit);
+    Ok((hosts, has_more))
+}
+
+/// Pauses the deliveries to a host, or sends them again. Those that are being sent at this moment end. Workers notice a
+/// change within a second.
+///
+/// # Errors
+/// [`DeliveryError::TooManyPausedHosts`].
+#[tracing::instrument(skip_all)]
+async fn set_paused(
+    database: &Database,
+    admin: &Caller,
+    host: Host,
+    meta: RequestMeta,
+    is_paused: bool,
+) -> Result<HostRow, DeliveryError> {
+    let identity = (admin.into(), AuthMethod::Token);
+    let change = move |connection: &mut Connection| {
+        let host = host.as_str();
+        let (action, is_changed) = if is_paused {
+            if store::count_other_paused(connection, host)? >= MAX_PAUSED {
+                return Err(DeliveryError::TooManyPausedHosts);
+            }
+            let inserted = store::insert_paused(connection, host)?;
+            (AuditAction::DeliveriesPaused, inserted)
+        } else {
+            let deleted = store::delete_paused(connection, host)?;
+            (AuditAction::DeliveriesResumed, deleted)
+        };
+        if is_changed {
+            action.on_host(host, identity, meta).record(connection)?;
+        }
+        Ok(store::load(connection, host)?)
+    };
+    let changed = database.transaction(change).await?;
+    let state = if is_paused { "paused" } else { "resumed" };
+    tracing::info!("the deliveries to a host are {state}");
+    Ok(changed)
+}

@@ -8,10 +8,9 @@ use listing::next_link;
 
 use crate::context::Context;
 use crate::deliveries::error::TooManyPausedHosts;
-use crate::deliveries::hosts::requests::HostQuery;
 use crate::deliveries::hosts::store::HostRow;
-use crate::deliveries::hosts::{list, pause};
-use crate::deliveries::requests::HostRequest;
+use crate::deliveries::hosts::{list, set_paused};
+use crate::deliveries::requests::{HostQuery, HostRequest};
 use crate::deliveries::routes::HostInput;
 
 /// The hosts with deliveries that are pending or have failed, and those that are paused, in alphabetical order. For
@@ -31,7 +30,7 @@ pub(crate) async fn list_delivery_hosts(
     context: Data<Context>,
 ) -> Result<HttpResponse, Problem> {
     let query = HostQuery::parse(&query)?;
-    let load = |database| list::list(database, query);
+    let load = |database| list(database, query);
     let (hosts, has_more) = context.lists.query(Some(admin.id()), load).await?;
     let mut response = HttpResponse::Ok();
     if let Some(last) = hosts.last().filter(|_| has_more)
@@ -60,8 +59,8 @@ pub(crate) async fn pause_deliveries(
     (admin, meta, body, context): HostInput,
 ) -> Result<Json<HostRow>, Problem> {
     let host = HostRequest::parse(body.0)?.host;
-    let paused = pause::pause(&context.database, &admin, host, meta).await?;
-    Ok(Json(paused))
+    let paused = set_paused(&context.database, &admin, host, meta, true);
+    Ok(Json(paused.await?))
 }
 
 /// Sends the deliveries to a paused host again. For administrators.
@@ -77,6 +76,6 @@ pub(crate) async fn resume_deliveries(
     (admin, meta, body, context): HostInput,
 ) -> Result<Json<HostRow>, Problem> {
     let host = HostRequest::parse(body.0)?.host;
-    let resumed = pause::resume(&context.database, &admin, host, meta).await?;
-    Ok(Json(resumed))
+    let resumed = set_paused(&context.database, &admin, host, meta, false);
+    Ok(Json(resumed.await?))
 }

@@ -8,7 +8,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 use values::Timestamp;
 
-use crate::deliveries::hosts::requests::HostStatus;
+use crate::deliveries::requests::HostStatus;
 use crate::schema::paused_hosts;
 
 /// A host with deliveries.
@@ -42,7 +42,6 @@ pub(crate) struct HostRow {
     next_attempt: Option<Timestamp>,
 }
 
-/// The statement that loads the hosts of `page` with their deliveries.
 fn hosts(page: &str) -> String {
     format!(
         "WITH RECURSIVE {page}
@@ -84,7 +83,6 @@ fn next(status: Option<HostStatus>, after: &str) -> String {
     }
 }
 
-/// Loads the next `limit` hosts after `after` in alphabetical order.
 pub(crate) fn load_page(
     connection: &mut PgConnection,
     status: Option<HostStatus>,

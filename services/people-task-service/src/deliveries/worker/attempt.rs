@@ -10,16 +10,19 @@ use telemetry::{RequestContext, SpanKind};
 use tracing::Span;
 use values::{DeliveryId, Timestamp, UserId, WebhookId};
 
-use crate::deliveries::TestResult;
 use crate::deliveries::responses::Attempt;
 use crate::deliveries::worker::call::{KEPT_BYTES, Options, Sender, judge, not_sent};
-use crate::deliveries::worker::due_store::DueRow;
+use crate::deliveries::worker::due_store::{DueRow, Registrant};
 use crate::deliveries::worker::lane::Health;
 use crate::deliveries::worker::schedule::{RetryDecision, RetrySchedule, jitter};
 use crate::deliveries::{LaneParts, group_of};
-use crate::tasks::access::Relations;
+use crate::tasks::Task;
+use crate::tasks::access::{Permission, Relations};
 use crate::tasks::responses::Occasion;
 use crate::webhook_options::WebhookOptions;
+
+/// The value of `webhooks.registered_as` for administrators.
+const ADMINISTRATOR: &str = "administrator";
 
 /// A finished attempt that is not recorded yet.
 #[derive(Debug)]
@@ -63,38 +66,67 @@ impl Lease {
     }
 }
 
+impl Registrant {
+    /// How the user is related to the task, who has the right today with which the webhook was registered; `None`
+    /// without that right. What the user service has reported about the user replaces what the token said then.
+    ///
+    /// Of a webhook of a version before 0.3.0 it is not known what gave the right, so only a deactivated account ends it.
+    pub(super) fn relations(&self, task: &Task) -> Option<Relations> {
+        if self.is_active == Some(false) {
+            return None;
+        }
+        let Some(registered_as) = &self.registered_as else {
+            return Some(Relations::default());
+        };
+        let email = match self.is_active {
+            Some(_) => self.user_email.as_ref(),
+            None => self.registrant_email.as_ref(),
+        };
+        let secret = self.registrant_secret.as_ref();
+        let relations = Relations {
+            creator: self.registered_by == task.creator,
+            approver: email == Some(&task.approver_key) || secret == Some(&task.approver_secret),
+            requester: email == Some(&task.requester_key) || secret == Some(&task.requester_secret),
+            admin: self.is_admin.unwrap_or(registered_as == ADMINISTRATOR),
+            ..Relations::default()
+        };
+        let may_be_told = relations.allow(Permission::RegisterWebhook);
+        may_be_told.then_some(relations)
+    }
+}
+
 /// The result for a delivery that is not sent, because the user who registered the webhook has no right to the task.
 fn suspended(row: &DueRow, lease: Lease) -> AttemptResult {
     let at = Utc::now();
     let error = Err(SendError::Broken("suspended".to_owned()));
-    let options = Ok(WebhookOptions::default());
     AttemptResult {
         duration: Duration::ZERO,
         decision: RetrySchedule::suspend(lease.age(at), row.suspended, jitter()),
         health: Health::Unknown,
-        attempt: describe(at, Duration::ZERO, error, None, &options),
+        attempt: describe(at, Duration::ZERO, error, None, false),
         lease,
     }
 }
 
 impl Sender {
-    /// Sends a delivery once. A panic counts as a failed attempt, so that a delivery that causes panics ends
-    /// as others do.
+    /// Sends a delivery once, or a call that tries a webhook. A panic counts as a failed attempt, so that a delivery that
+    /// causes panics ends as others do.
     ///
     /// The row and the call are boxed, because starting a task copies all of its future.
-    pub(super) async fn attempt(&self, row: Box<DueRow>) -> AttemptResult {
+    pub(super) async fn attempt(&self, row: Box<DueRow>, occasion: Occasion) -> AttemptResult {
         let lease = Lease::of(&row);
         let Some(registrant) = row.registrant.relations(&row.task) else {
             return suspended(&row, lease);
         };
         let earlier = usize::try_from(row.attempts).unwrap_or_default();
-        let occasion = row.due_at.map_or(Occasion::Decision, Occasion::Due);
-        let options = row.parsed_options();
+        let options = row.options.as_deref().map(WebhookOptions::parse);
+        let options = options.unwrap_or_else(|| Ok(WebhookOptions::default()));
         let (at, started) = (Utc::now(), Instant::now());
         let sending = self.send(row, &options, occasion, registrant, &lease.context);
         let response = sending.await;
         let duration = started.elapsed();
         let (age, jitter) = (lease.age(at), jitter());
+        let has_headers = matches!(&options, Ok(options) if options.headers.is_some());
         let judged = judge(&options, &response);
         let decision = match &judged {
             Some(Ok(())) => RetryDecision::Sent,
@@ -109,33 +141,7 @@ impl Sender {
             duration,
             decision,
             health: health(&response, judged.as_ref()),
-            attempt: describe(at, duration, response, judged, &options),
-        }
-    }
-
-    /// Calls a webhook to try it.
-    pub(super) async fn test(&self, row: Box<DueRow>, context: &RequestContext) -> TestResult {
-        let options = row.parsed_options();
-        let (at, started) = (Utc::now(), Instant::now());
-        let response = match row.registrant.relations(&row.task) {
-            Some(registrant) => {
-                let sending = self.send(row, &options, Occasion::Test, registrant, context);
-                sending.await
-            }
-            None => Err(not_sent(
-                "the user who registered the webhook has no right to the task now",
-            )),
-        };
-        let judged = judge(&options, &response);
-        let usual = matches!(&response, Ok(response) if response.status.is_success());
-        let success = judged.as_ref().map_or(usual, Result::is_ok);
-        let attempt = describe(at, started.elapsed(), response, judged, &options);
-        TestResult {
-            success,
-            at: attempt.at.to_string(),
-            duration_ms: attempt.duration_ms,
-            status_code: attempt.status_code,
-            error: attempt.error,
+            attempt: describe(at, duration, response, judged, has_headers),
         }
     }
 
@@ -202,8 +208,10 @@ fn describe(
     duration: Duration,
     response: Result<TruncatedResponse, SendError>,
     judged: Option<Result<(), String>>,
-    options: &Options,
+    has_headers: bool,
 ) -> Attempt {
+    // Postgres cannot store NUL characters.
+    let without_nul = |text: &str| text.replace('\0', "");
     let (status_code, error, answer) = match response {
         Ok(response) => {
             let redirect = response.status.is_redirection();
@@ -216,7 +224,6 @@ fn describe(
         }
         Err(error) => (None, Some(without_nul(&error.to_string())), None),
     };
-    let has_headers = matches!(options, Ok(options) if options.headers.is_some());
     Attempt {
         at: Timestamp(at),
         duration_ms: i32::try_from(duration.as_millis()).unwrap_or(i32::MAX),
@@ -224,9 +231,4 @@ fn describe(
         error: judged.and_then(Result::err).or(error),
         response: answer.filter(|_| !has_headers),
     }
-}
-
-/// Postgres cannot store NUL characters.
-fn without_nul(text: &str) -> String {
-    text.replace('\0', "")
 }

@@ -6,7 +6,6 @@ use reqwest::Method;
 use reqwest::StatusCode;
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use telemetry::RequestContext;
-use values::FromText as _;
 
 use crate::deliveries::worker::due_store::DueRow;
 use crate::deliveries::worker::schedule::RetrySchedule;
@@ -14,7 +13,7 @@ use crate::header_keys::HeaderKeys;
 use crate::tasks::access::Relations;
 use crate::tasks::responses::{Occasion, TaskResponse};
 use crate::webhook_options::{CallMethod, OptionsError, Success, WebhookOptions, template};
-use crate::webhook_signature::{WebhookSecret, WebhookSigner};
+use crate::webhook_signature::WebhookSigner;
 
 /// How much of an answer is kept for the list of attempts.
 pub(super) const KEPT_BYTES: usize = 1024;
@@ -26,7 +25,6 @@ const USUAL_HEADERS: usize = 10;
 /// The options of a webhook; the default ones if it has none.
 pub(super) type Options = Result<WebhookOptions, OptionsError>;
 
-/// The resources that every attempt needs.
 #[derive(Debug)]
 pub(super) struct Sender {
     pub(super) client: GuardedClient,
@@ -38,7 +36,6 @@ pub(super) struct Sender {
     pub(super) schedule: RetrySchedule,
 }
 
-/// Nothing is sent, for this reason.
 pub(super) fn not_sent(reason: impl Into<String>) -> SendError {
     SendError::NotSent(reason.into())
 }
@@ -47,18 +44,11 @@ fn in_words(error: &OptionsError) -> SendError {
     not_sent(error.to_string())
 }
 
-impl DueRow {
-    pub(super) fn parsed_options(&self) -> Options {
-        let options = self.options.as_deref().map(WebhookOptions::parse);
-        options.unwrap_or_else(|| Ok(WebhookOptions::default()))
-    }
-}
-
 impl Sender {
     /// Makes the call of a delivery. Returns it with its client and its URL.
     pub(super) fn prepare(
         &self,
-        row: Box<DueRow>,
+        mut row: Box<DueRow>,
         options: &Options,
         occasion: Occasion,
         registrant: Relations,
@@ -67,10 +57,9 @@ impl Sender {
         let options = options.as_ref().map_err(in_words)?;
         let mut headers = self.own_headers(&row, &url, options)?;
         let (id, timestamp) = (row.delivery_id, Utc::now().timestamp());
-        let secret = row.secret.as_deref().map(WebhookSecret::from_text);
-        let secret = secret.and_then(Result::ok);
+        let secret = row.secret.take();
         let body = body(row, options, occasion, registrant)?;
-        let signature = self.signer.sign(id, timestamp, &body, secret.as_ref());
+        let signature = self.signer.sign(id, timestamp, &body, secret.as_deref());
         let context = RequestContext::current_or_fresh();
         let json = HeaderValue::from_static("application/json");
         headers.entry(CONTENT_TYPE).or_insert(json);

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use database::Database;
 use tokio::sync::{mpsc, watch};
-use tokio::task::{JoinError, JoinSet};
+use tokio::task::JoinSet;
 use tokio::time::MissedTickBehavior;
 use tokio_util::sync::CancellationToken;
 use values::DeliveryId;
@@ -18,10 +18,9 @@ use crate::deliveries::worker::call::Sender;
 use crate::deliveries::worker::lane::Lane;
 use crate::deliveries::worker::loads::{Ended, Loads};
 use crate::deliveries::worker::ownership::{GivenUp, Member, Ownership};
-use crate::deliveries::worker::paused::PausedHosts;
-use crate::deliveries::worker::places::{Host, Origin, Owners, WaitingLanes};
-use crate::deliveries::worker::recorder::{Ends, Recorder, Settled};
-use crate::deliveries::worker::report;
+use crate::deliveries::worker::places::{Host, Origin, Owners, PausedHosts, WaitingLanes};
+use crate::deliveries::worker::recorder::Settled;
+use crate::deliveries::worker::results_store::End;
 use crate::deliveries::worker::shards::Shards;
 use crate::settings::WebhookWorkerSettings;
 
@@ -39,18 +38,7 @@ const TRIAL: Duration = Duration::from_secs(1);
 /// How long nothing is started for a shard that another worker should have and that is busy.
 const DRAINING: Duration = Duration::from_secs(1);
 
-/// The messages that a worker receives.
 pub(super) type Incoming = mpsc::Receiver<Vec<DueDelivery>>;
-
-/// What a part of the worker returned. Its panic stops the process, and another worker takes the shards.
-pub(super) fn pass_on_panic<T>(ended: Result<T, JoinError>) -> Option<T> {
-    match ended.map_err(JoinError::try_into_panic) {
-        Ok(result) => Some(result),
-        Err(Ok(panic)) => std::panic::resume_unwind(panic),
-        // Nothing cancels it.
-        Err(Err(_)) => None,
-    }
-}
 
 /// Decides which delivery is started next. It is the only one that knows what is under way, and it waits for nothing:
 /// loads, attempts and results run beside it.
@@ -59,12 +47,11 @@ pub(super) fn pass_on_panic<T>(ended: Result<T, JoinError>) -> Option<T> {
 pub(super) struct Dispatcher {
     sender: Arc<Sender>,
     loads: Loads,
-    ends: Ends,
-    settled: Settled,
+    ends: mpsc::UnboundedSender<End>,
+    settled: mpsc::UnboundedReceiver<Settled>,
     incoming: Incoming,
     membership: watch::Receiver<Option<Member>>,
     giving_up: Arc<GivenUp>,
-    /// The number of concurrent requests to a host.
     max_in_flight_per_host: u32,
     /// How long a worker must run before it tries deliveries that may end workers.
     suspects_after: Duration,
@@ -88,22 +75,21 @@ pub(super) struct Dispatcher {
     given_up: Shards,
     /// Shards that are to be given up, and until when nothing is started for them.
     draining: Option<(Shards, Instant)>,
-    /// When shards may be drained next.
     next_drain: Instant,
     started: Instant,
 }
 
 impl Dispatcher {
-    /// A dispatcher, and the ownership and the recorder that must run beside it.
+    /// A dispatcher, and the ownership that must run beside it.
     pub(super) fn new(
         settings: &WebhookWorkerSettings,
         beats: Database,
         database: &Database,
         sender: Arc<Sender>,
         incoming: Incoming,
-    ) -> (Self, Ownership, Recorder) {
+        (ends, settled): (mpsc::UnboundedSender<End>, mpsc::UnboundedReceiver<Settled>),
+    ) -> (Self, Ownership) {
         let (ownership, membership, giving_up) = Ownership::new(beats, settings.silence);
-        let (recorder, ends, settled) = Recorder::new(database.clone());
         let dispatcher = Self {
             sender,
             loads: Loads::new(database.clone()),
@@ -130,7 +116,7 @@ impl Dispatcher {
             next_drain: Instant::now(),
             started: Instant::now(),
         };
-        (dispatcher, ownership, recorder)
+        (dispatcher, ownership)
     }
 
     /// Runs until `shutdown` is cancelled. Then it starts nothing more, and returns once every attempt has ended.
@@ -141,7 +127,7 @@ impl Dispatcher {
         loop {
             tokio::select! {
                 Some(ended) = self.attempts.join_next() => self.finish(ended),
-                ended = self.loads.next() => self.take_ended_load(ended),
+                Some(ended) = self.loads.next() => self.take_ended_load(ended),
                 number = self.incoming.recv_many(&mut received, BATCH) => {
                     if number == 0 {
                         break;
@@ -164,8 +150,10 @@ impl Dispatcher {
     /// Gives back what is not started, and waits for the rest. Other workers take a shard as soon as nothing of it is under
     /// way.
     async fn stop(mut self) {
-        while self.loads.are_under_way() {
-            match self.loads.next().await {
+        while self.loads.are_under_way()
+            && let Some(ended) = self.loads.next().await
+        {
+            match ended {
                 Ended::Load(loaded) => self.give_back_marks(loaded.rows),
                 Ended::Trial(trial) => self.give_back_marks(trial.row.map(|row| *row)),
                 Ended::Scan(_) => {}
@@ -285,7 +273,9 @@ impl Dispatcher {
         self.give_up_shards();
         self.start_everywhere();
         let failing = self.lanes.values().filter(|lane| lane.circuit.matters(now));
-        report::under_way(self.attempts.len(), failing.count());
+        let number = |number| u32::try_from(number).unwrap_or(u32::MAX);
+        metrics::gauge!("webhook_attempts_in_flight").set(number(self.attempts.len()));
+        metrics::gauge!("webhook_circuits_open").set(number(failing.count()));
     }
 
     fn forget_idle(&mut self) {
@@ -319,8 +309,7 @@ impl Dispatcher {
     fn adopt_member(&mut self) {
         let before = self.member;
         self.member = *self.membership.borrow_and_update();
-        let id = |member: Option<Member>| member.map(|member| member.id);
-        let is_same = id(before) == id(self.member);
+        let is_same = before.map(|member| member.id) == self.member.map(|member| member.id);
         let shards = |member: Option<Member>| member.map(|member| member.shards);
         let before = shards(before).unwrap_or_default();
         let owned = shards(self.member).unwrap_or_default();
@@ -361,9 +350,7 @@ impl Dispatcher {
         }
         let now = Instant::now();
         let missing = surplus.saturating_sub(given_up.number());
-        if self.draining.is_some_and(|(_, until)| until <= now) {
-            self.draining = None;
-        }
+        self.draining.take_if(|(_, until)| *until <= now);
         if self.draining.is_none() && missing > 0 && self.next_drain <= now {
             let shards = member.shards.without(self.given_up).first(missing);
             self.draining = Some((shards, now + DRAINING));

@@ -5,7 +5,6 @@ use std::time::{Duration, Instant};
 use values::DeliveryId;
 
 use crate::deliveries::LaneParts;
-use crate::deliveries::worker::circuit::Circuit;
 use crate::deliveries::worker::due_store::DueRow;
 
 /// The concurrent requests of a lane that is not known. Each response adds one, until the limit of the host.
@@ -18,6 +17,12 @@ const MAX_KNOWN: usize = 20_000;
 const REMEMBERED: Duration = Duration::from_mins(1);
 /// A lane is slow for a while after a request that took so long.
 const SLOW: (Duration, Duration) = (Duration::from_secs(1), Duration::from_mins(10));
+/// After this many failed attempts in a row a lane or an origin is tried with one request at a time.
+const FAILURES: u32 = 5;
+/// The pause before the first of these requests, and the longest one.
+const TRIAL_PAUSE: (Duration, Duration) = (Duration::from_millis(250), Duration::from_secs(5));
+/// For how long after it could be tried an open circuit counts, if nothing waits for it.
+const FORGOTTEN_AFTER: Duration = Duration::from_secs(60);
 
 /// The due deliveries of one owner to one origin.
 #[derive(Default)]
@@ -49,7 +54,6 @@ pub(super) struct Lane {
     pub(super) is_waiting: bool,
 }
 
-/// The deliveries of a lane to load next.
 #[derive(Debug, Default)]
 pub(super) struct Wanted {
     pub(super) known: Vec<DeliveryId>,
@@ -104,12 +108,8 @@ impl Lane {
         }
     }
 
-    /// Looks whether a delivery is due again.
     pub(super) fn tick(&mut self, now: Instant) {
-        if self.retry_at.is_some_and(|at| at <= now) {
-            self.retry_at = None;
-            self.backlog = true;
-        }
+        self.backlog |= self.retry_at.take_if(|at| *at <= now).is_some();
     }
 
     /// Nothing waits for it or is under way.
@@ -264,6 +264,71 @@ impl Lane {
         self.backlog |= !self.known.is_empty() || !self.ready.is_empty();
         self.known.clear();
         self.ready.drain(..).collect()
+    }
+}
+
+/// While a circuit is open, a single request is made after each pause, until one succeeds.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Circuit {
+    /// Failed attempts in a row.
+    failures: u32,
+    open: Option<Open>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Open {
+    pause: Duration,
+    next_trial: Instant,
+}
+
+impl Circuit {
+    /// Whether there is one request at a time.
+    pub(super) fn is_open(&self) -> bool {
+        self.open.is_some()
+    }
+
+    /// Whether the last request failed.
+    pub(super) fn has_failed(&self) -> bool {
+        self.failures > 0
+    }
+
+    /// Whether it is open, and may still be tried.
+    pub(super) fn matters(&self, now: Instant) -> bool {
+        self.open
+            .is_some_and(|open| now < open.next_trial + FORGOTTEN_AFTER)
+    }
+
+    /// Whether a request may be made now, if there is no other.
+    pub(super) fn permits(&self, now: Instant) -> bool {
+        self.open.is_none_or(|open| open.next_trial <= now)
+    }
+
+    /// There was a response.
+    pub(super) fn succeeded(&mut self) {
+        *self = Self::default();
+    }
+
+    /// There was none, or it said that the receiver cannot work now. Returns whether this opened the circuit.
+    pub(super) fn failed(&mut self, now: Instant) -> bool {
+        self.failures = self.failures.saturating_add(1);
+        let (first, longest) = TRIAL_PAUSE;
+        match &mut self.open {
+            // Requests that were made before it opened say nothing new.
+            Some(open) if now < open.next_trial => false,
+            Some(open) => {
+                open.pause = (open.pause * 2).min(longest);
+                open.next_trial = now + open.pause;
+                false
+            }
+            None if self.failures >= FAILURES => {
+                self.open = Some(Open {
+                    pause: first,
+                    next_trial: now + first,
+                });
+                true
+            }
+            None => false,
+        }
     }
 }
 

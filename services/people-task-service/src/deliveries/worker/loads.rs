@@ -5,13 +5,13 @@ use std::time::{Duration, Instant};
 
 use chrono::{DateTime, Utc};
 use database::{Connection, Database, Error};
-use tokio::sync::mpsc;
+use tokio::task::JoinSet;
 use values::DeliveryId;
 
-use crate::deliveries::worker::due_store::{self as store, DueRow, ScannedLanes};
+use crate::deliveries::worker::due_store::{self as store, DueRow, ScannedLanes, Trial};
 use crate::deliveries::worker::lane::Wanted;
+use crate::deliveries::worker::pass_on_panic;
 use crate::deliveries::worker::shards::Shards;
-use crate::deliveries::worker::suspects_store::{self, Trial};
 
 /// The largest number of deliveries in a load.
 const BATCH: usize = 512;
@@ -24,7 +24,6 @@ const IDLE_INTERVAL: Duration = Duration::from_secs(1);
 /// The pause after a failure.
 const PAUSE: Duration = Duration::from_millis(300);
 
-/// What to load at once.
 #[derive(Debug, Default)]
 pub(super) struct LoadRequest {
     ids: Vec<DeliveryId>,
@@ -68,7 +67,6 @@ impl LoadRequest {
     }
 }
 
-/// What a load found.
 #[derive(Default)]
 pub(super) struct Loaded {
     pub(super) rows: Vec<DueRow>,
@@ -79,7 +77,6 @@ pub(super) struct Loaded {
     pub(super) failed: bool,
 }
 
-/// What ended.
 pub(super) enum Ended {
     /// A load of known deliveries, or of those of lanes.
     Load(Loaded),
@@ -92,8 +89,7 @@ pub(super) enum Ended {
 /// Runs loads and scans, and returns what they found.
 pub(super) struct Loads {
     database: Database,
-    results: mpsc::UnboundedReceiver<Ended>,
-    sender: mpsc::UnboundedSender<Ended>,
+    running: JoinSet<Ended>,
     loading: usize,
     scanning: bool,
     beginning_trial: bool,
@@ -108,11 +104,9 @@ pub(super) struct Loads {
 
 impl Loads {
     pub(super) fn new(database: Database) -> Self {
-        let (sender, results) = mpsc::unbounded_channel();
         Self {
             database,
-            results,
-            sender,
+            running: JoinSet::new(),
             loading: 0,
             scanning: false,
             beginning_trial: false,
@@ -124,7 +118,6 @@ impl Loads {
         }
     }
 
-    /// Whether another load may start.
     pub(super) fn has_capacity(&self) -> bool {
         let now = Instant::now();
         self.loading < CONCURRENT && self.paused_until.is_none_or(|until| until <= now)
@@ -167,7 +160,7 @@ impl Loads {
         let under_way: Vec<_> = under_way.collect();
         let begin = move |connection: &mut Connection| {
             database::transaction(connection, |connection| {
-                suspects_store::begin_trial(connection, shards, &under_way)
+                store::begin_trial(connection, shards, &under_way)
             })
         };
         self.spawn(begin, |trial| Ended::Trial(trial.unwrap_or_default()));
@@ -190,10 +183,8 @@ impl Loads {
     }
 
     /// Waits for the next one to end. It is safe to cancel.
-    pub(super) async fn next(&mut self) -> Ended {
-        // The sender is never dropped before.
-        let ended = self.results.recv().await;
-        let ended = ended.unwrap_or(Ended::Scan(ScannedLanes::default()));
+    pub(super) async fn next(&mut self) -> Option<Ended> {
+        let ended = pass_on_panic(self.running.join_next().await?)?;
         match &ended {
             Ended::Load(loaded) => {
                 self.loading = self.loading.saturating_sub(1);
@@ -213,22 +204,20 @@ impl Loads {
                 self.found_lanes = found.found;
             }
         }
-        ended
+        Some(ended)
     }
 
     /// Runs `work` beside the dispatcher, and passes on what `ended` makes of its result.
     fn spawn<T: Send + 'static>(
-        &self,
+        &mut self,
         work: impl FnOnce(&mut Connection) -> Result<T, Error> + Send + 'static,
         ended: impl FnOnce(Result<T, Error>) -> Ended + Send + 'static,
     ) {
-        let (database, sender) = (self.database.clone(), self.sender.clone());
-        tokio::spawn(async move {
+        let database = self.database.clone();
+        self.running.spawn(async move {
             let result = database.run(work).await;
-            let result =
-                result.inspect_err(|error| error.warn("due deliveries could not be loaded"));
-            // The dispatcher may have stopped.
-            let _ = sender.send(ended(result));
+            let warn = |error: &Error| error.warn("due deliveries could not be loaded");
+            ended(result.inspect_err(warn))
         });
     }
 }
@@ -249,7 +238,7 @@ fn load(connection: &mut Connection, request: &LoadRequest) -> Result<Loaded, Er
         loaded.rows.extend(rows);
     }
     if let Some(before) = request.marked_before {
-        suspects_store::mark(connection, &mut loaded.rows, before)?;
+        store::mark(connection, &mut loaded.rows, before)?;
     }
     Ok(loaded)
 }

@@ -1,16 +1,14 @@
 //! The webhook-worker: sends decisions to webhooks, at least once, and without letting one receiver delay another.
 //!
 //! - [`dispatcher`] decides what is started next. It knows of each [`lane`] which deliveries are due, how many
-//!   requests it has, and whether it [is answered](circuit); [`places`] is what lanes share. It waits neither for the
-//!   database nor for a receiver.
+//!   requests it has, and whether it [is answered](lane::Circuit); [`places`] is what lanes share, and which hosts are paused. It
+//!   waits neither for the database nor for a receiver.
 //! - [`loads`] loads deliveries ahead, [`attempt`] makes one request, [`schedule`] decides what follows, and
-//!   [`recorder`] records results in batches.
+//!   [`recorder`] records results in batches. [`due_store`] sets aside deliveries that end workers.
 //! - [`ownership`] divides the hosts among the workers, and takes over those of workers that ended.
-//! - [`suspects_store`] sets aside deliveries that end workers.
-//! - [`registrant`] says whether the user who registered a webhook may still be told.
-//! - [`paused`] remembers the hosts that administrators have paused.
-//! - [`call`] makes what is sent, from the rows and the options of the webhook; [`test_calls`] makes calls that try webhooks.
-//! - [`due_dates`] adds deliveries of due dates that pass while a task is pending.
+//! - [`call`] makes what is sent, from the rows and the options of the webhook.
+//! - [`periodic`] makes calls that try webhooks, adds deliveries of due dates that pass while a task is pending, and keeps
+//!   the tables in order.
 //!
 //! A lane is the due deliveries of one owner, the creator of their tasks, to one origin. Lanes of different owners take
 //! turns for everything that they share, and what a receiver answers to one of them delays no other.
@@ -25,29 +23,19 @@
 
 mod attempt;
 mod call;
-mod circuit;
 mod dispatcher;
-mod due_dates;
-mod due_dates_store;
 mod due_store;
-mod judgement;
 mod lane;
 mod loads;
 mod ownership;
 mod ownership_store;
-mod paused;
+mod periodic;
+mod periodic_store;
 mod places;
 mod recorder;
-mod registrant;
-mod report;
-mod resealing;
-mod resealing_store;
 mod results_store;
-mod retention;
 mod schedule;
 mod shards;
-mod suspects_store;
-mod test_calls;
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -58,12 +46,16 @@ use messaging::{BrokerSettings, ConsumerConfig, Disposition, Message};
 use outbound::{AddressPolicy, GuardedClient, Limits, Resolve, SystemResolver};
 use server::Running;
 use tokio::sync::mpsc;
+use tokio::task::JoinError;
 use tokio_util::sync::CancellationToken;
 
 use self::call::Sender;
-use self::dispatcher::{Dispatcher, Incoming, pass_on_panic};
+use self::dispatcher::{Dispatcher, Incoming};
+use self::periodic::{
+    maintain_partitions, make_test_calls, reseal_headers, watch_backlog, watch_due_dates,
+};
 use self::schedule::RetrySchedule;
-use crate::deliveries::due::parse_due_message;
+use crate::deliveries::lane::parse_due_message;
 use crate::deliveries::{DueDelivery, QUEUE};
 use crate::schema::{MIGRATIONS, SCHEMA};
 use crate::settings::WebhookWorkerSettings;
@@ -83,16 +75,16 @@ pub async fn run(settings: WebhookWorkerSettings) -> anyhow::Result<Running> {
     let mut running = Running::new();
     let shutdown = running.shutdown();
     let (due, incoming) = mpsc::channel(PREFETCH.into());
-    running.spawn(report::watch_backlog(database.clone(), shutdown.clone()));
-    let maintenance = retention::maintain(database.clone(), settings.retention, shutdown.clone());
-    running.spawn(maintenance);
     let measured = database.clone();
     running.on_scrape(move || measured.record_gauges("main"));
-    let due_dates = due_dates::watch(database.clone(), due.clone(), shutdown.clone());
+    running.spawn(watch_backlog(database.clone(), shutdown.clone()));
+    let (keep, keys) = (settings.retention, settings.header_keys.clone());
+    let partitions = maintain_partitions(database.clone(), keep, shutdown.clone());
+    running.spawn(partitions);
+    running.spawn(reseal_headers(database.clone(), keys, shutdown.clone()));
+    let due_dates = watch_due_dates(database.clone(), due.clone(), shutdown.clone());
     running.spawn(due_dates);
-    let keys = settings.header_keys.clone();
-    running.spawn(resealing::watch(database.clone(), keys, shutdown.clone()));
-    let test_calls = test_calls::watch(database.clone(), Arc::clone(&sender), shutdown.clone());
+    let test_calls = make_test_calls(database.clone(), Arc::clone(&sender), shutdown.clone());
     running.spawn(test_calls);
     start_consumer(&mut running, settings.broker.clone(), &database, due);
     let delivery = deliver(settings, beats, database, sender, incoming, shutdown);
@@ -137,22 +129,24 @@ async fn deliver(
     incoming: Incoming,
     shutdown: CancellationToken,
 ) {
-    let (dispatcher, ownership, recorder) =
-        Dispatcher::new(&settings, beats, &database, sender, incoming);
+    let (ends, unrecorded) = mpsc::unbounded_channel();
+    let (recorded, settled) = mpsc::unbounded_channel();
+    let results = (ends, settled);
+    let (dispatcher, ownership) =
+        Dispatcher::new(&settings, beats, &database, sender, incoming, results);
     let leaving = CancellationToken::new();
-    let mut beating = tokio::spawn(ownership.run(leaving.clone()));
-    let mut recording = tokio::spawn(recorder.run());
+    let mut beating = tokio::spawn(ownership.run(leaving.clone(), database.clone()));
+    let mut recording = tokio::spawn(recorder::run(database, unrecorded, recorded));
     tokio::select! {
         biased;
         // Neither of them ends before the dispatcher unless it panics.
-        ended = &mut beating => return pass_on_panic(ended.map(drop)).unwrap_or_default(),
+        ended = &mut beating => return pass_on_panic(ended).unwrap_or_default(),
         ended = &mut recording => return pass_on_panic(ended).unwrap_or_default(),
         () = dispatcher.run(shutdown) => {}
     }
     pass_on_panic(recording.await);
     leaving.cancel();
-    let worker = pass_on_panic(beating.await).flatten();
-    ownership::leave(&database, worker).await;
+    pass_on_panic(beating.await);
 }
 
 /// Starts the consumer of messages, and sets the readiness checks.
@@ -171,13 +165,11 @@ fn start_consumer(
 
 /// Passes a message to the dispatcher. The rows do not depend on it, so it is done when it is received.
 async fn handle_message(due: mpsc::Sender<Vec<DueDelivery>>, message: Message) -> Disposition {
-    match parse_due_message(&message.body) {
-        None => Disposition::Reject,
-        Some(deliveries) => match due.send(deliveries).await {
-            Ok(()) => Disposition::Done,
-            Err(_) => Disposition::Requeue,
-        },
-    }
+    let Some(deliveries) = parse_due_message(&message.body) else {
+        return Disposition::Reject;
+    };
+    let sent = due.send(deliveries).await;
+    sent.map_or(Disposition::Requeue, |()| Disposition::Done)
 }
 
 fn sender(settings: &WebhookWorkerSettings) -> anyhow::Result<Sender> {
@@ -186,7 +178,6 @@ fn sender(settings: &WebhookWorkerSettings) -> anyhow::Result<Sender> {
     let limits = Limits {
         timeout: settings.timeout,
         idle_per_host: settings.max_in_flight_per_host as usize,
-        ..Limits::default()
     };
     let resolver: Arc<dyn Resolve> = match &settings.resolver {
         Some(resolver) => Arc::clone(resolver),
@@ -201,4 +192,14 @@ fn sender(settings: &WebhookWorkerSettings) -> anyhow::Result<Sender> {
         signer,
         schedule: RetrySchedule(settings.retry_schedule.0.clone()),
     })
+}
+
+/// What a part of the worker returned. Its panic stops the process, and another worker takes the shards.
+fn pass_on_panic<T>(ended: Result<T, JoinError>) -> Option<T> {
+    match ended.map_err(JoinError::try_into_panic) {
+        Ok(result) => Some(result),
+        Err(Ok(panic)) => std::panic::resume_unwind(panic),
+        // Nothing cancels it.
+        Err(Err(_)) => None,
+    }
 }

@@ -15,9 +15,7 @@ use database::{Connection, Database, Error};
 use tokio::sync::{Notify, watch};
 use tokio_util::sync::CancellationToken;
 
-use crate::deliveries::worker::judgement::Judgement;
-use crate::deliveries::worker::ownership_store::{self as store, Taken, Workers};
-use crate::deliveries::worker::report;
+use crate::deliveries::worker::ownership_store::{self as store, Workers};
 use crate::deliveries::worker::shards::{SHARDS, Shards};
 
 /// How often a worker says that it is alive.
@@ -28,7 +26,6 @@ const BEAT: Duration = Duration::from_millis(400);
 pub(super) struct Member {
     /// Its number. A worker that was taken for dead gets another one.
     pub(super) id: i32,
-    /// The shards that it owns.
     pub(super) shards: Shards,
     /// How many of them others should have.
     pub(super) surplus: u32,
@@ -96,8 +93,9 @@ impl Ownership {
         (ownership, own, given_up)
     }
 
-    /// Keeps this worker alive until it is cancelled, and returns its number.
-    pub(super) async fn run(mut self, shutdown: CancellationToken) -> Option<i32> {
+    /// Keeps this worker alive until it is cancelled, which must be after it has ended everything. Then it leaves, by a
+    /// connection of `database`.
+    pub(super) async fn run(mut self, shutdown: CancellationToken, database: Database) {
         while !shutdown.is_cancelled() {
             let started = Instant::now();
             if let Err(error) = self.beat(started).await {
@@ -110,7 +108,11 @@ impl Ownership {
                 () = shutdown.cancelled() => {}
             }
         }
-        self.worker
+        let Some(worker) = self.worker else { return };
+        let leave = move |connection: &mut Connection| store::leave(connection, worker);
+        if let Err(error) = database.transaction(leave).await {
+            tracing::warn!(error = ?error, "the worker could not leave; another one will delete it");
+        }
     }
 
     async fn beat(&mut self, started: Instant) -> Result<(), Error> {
@@ -185,29 +187,26 @@ impl Ownership {
         let (silent, silence) = (workers.silent.clone(), self.silence);
         let delete =
             move |connection: &mut Connection| store::delete_silent(connection, &silent, silence);
-        let deleted = self.database.run(delete).await?;
-        report::workers_died(deleted);
+        let workers = self.database.run(delete).await?;
+        if workers > 0 {
+            tracing::warn!(workers, "took silent workers for dead");
+        }
         Ok(())
     }
 
-    /// Takes free shards, as far as there are some.
     async fn take(&mut self, worker: i32, number: u32) -> Result<Shards, Error> {
         let take =
             move |connection: &mut Connection| store::take(connection, worker, i64::from(number));
         let taken = self.database.transaction(take).await?;
         let orphaned = taken.iter().filter(|shard| shard.orphaned);
-        self.took_over = orphaned.map(|shard| shard.at).max().max(self.took_over);
-        report::shards_taken(&taken);
-        Ok(taken.iter().map(|shard: &Taken| shard.id).collect())
-    }
-}
-
-/// Deletes the row of a worker that has ended everything, if it has joined.
-pub(super) async fn leave(database: &Database, worker: Option<i32>) {
-    let Some(worker) = worker else { return };
-    let leave = move |connection: &mut Connection| store::leave(connection, worker);
-    if let Err(error) = database.transaction(leave).await {
-        tracing::warn!(error = ?error, "the worker could not leave; another one will delete it");
+        let took_over = orphaned.clone().map(|shard| shard.at).max();
+        self.took_over = took_over.max(self.took_over);
+        let orphaned = orphaned.count();
+        if !taken.is_empty() {
+            tracing::info!(shards = taken.len(), orphaned, "took shards of hosts");
+        }
+        metrics::counter!("webhook_shards_orphaned_total").increment(orphaned as u64);
+        Ok(taken.iter().map(|shard| shard.id).collect())
     }
 }
 
@@ -218,6 +217,50 @@ fn share(workers: &Workers) -> u32 {
     SHARDS / count + u32::from(older < SHARDS % count)
 }
 
+/// Whether this worker may take another one for dead.
+///
+/// A worker that was cut off from the database itself cannot tell a dead worker from one that was cut off with it. So it
+/// first must have seen, without interruption, that the others had the time to beat again.
+#[derive(Debug)]
+struct Judgement {
+    silence: Duration,
+    /// Since when every beat has succeeded.
+    since: Option<Instant>,
+    last_success: Option<Instant>,
+    /// How long they must have.
+    required: Duration,
+}
+
+impl Judgement {
+    fn new(silence: Duration) -> Self {
+        Self {
+            silence,
+            since: None,
+            last_success: None,
+            required: silence,
+        }
+    }
+
+    /// A beat failed. Others may need longer than this worker to connect again.
+    fn failed(&mut self) {
+        self.since = None;
+        self.required = self.silence * 2;
+    }
+
+    /// A beat that started at this time succeeded. Returns whether silent workers are dead.
+    fn succeeded(&mut self, at: Instant) -> bool {
+        // This process was paused, and perhaps the machine with all workers.
+        if self
+            .last_success
+            .is_some_and(|last| at - last > self.silence / 2)
+        {
+            self.failed();
+        }
+        self.last_success = Some(at);
+        at - *self.since.get_or_insert(at) >= self.required
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::time::{Duration, Instant};
@@ -225,7 +268,7 @@ mod tests {
     use database::{Database, DatabaseSettings};
     use testkit::TestDatabase;
 
-    use super::{Ownership, Shards, Workers, share};
+    use super::{Judgement, Ownership, Shards, Workers, share};
 
     #[tokio::test]
     async fn shards_that_were_given_up_are_gone_before_they_are_taken_again() {
@@ -270,5 +313,37 @@ mod tests {
             });
             assert_eq!(shares.collect::<Vec<_>>(), expected);
         }
+    }
+
+    const SILENCE: Duration = Duration::from_secs(2);
+    const BEAT: Duration = Duration::from_millis(500);
+
+    /// Beats until the worker may judge, and returns how long this took.
+    fn time_to_judge(judgement: &mut Judgement, now: &mut Instant) -> Duration {
+        let start = *now;
+        while !judgement.succeeded(*now) {
+            *now += BEAT;
+        }
+        *now - start
+    }
+
+    #[test]
+    fn a_worker_judges_once_it_has_watched_the_others_for_as_long_as_the_silence() {
+        let mut judgement = Judgement::new(SILENCE);
+        let mut now = Instant::now();
+        assert_eq!(time_to_judge(&mut judgement, &mut now), SILENCE);
+        assert!(judgement.succeeded(now + BEAT));
+    }
+
+    #[test]
+    fn after_an_outage_or_a_pause_it_watches_them_twice_as_long() {
+        let mut judgement = Judgement::new(SILENCE);
+        let mut now = Instant::now();
+        time_to_judge(&mut judgement, &mut now);
+        judgement.failed();
+        now += BEAT;
+        assert_eq!(time_to_judge(&mut judgement, &mut now), 2 * SILENCE);
+        now += 3 * BEAT;
+        assert_eq!(time_to_judge(&mut judgement, &mut now), 2 * SILENCE);
     }
 }

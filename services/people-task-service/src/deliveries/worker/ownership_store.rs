@@ -38,7 +38,6 @@ pub(super) struct Workers {
     pub(super) claiming: i64,
     /// Those of the others that have been silent for too long.
     pub(super) silent: Vec<i32>,
-    /// The shards that the worker owns.
     pub(super) owned: Vec<i32>,
 }
 
@@ -83,7 +82,6 @@ pub(super) fn delete_silent(
     Ok(delete.execute(connection)?)
 }
 
-/// A shard that a worker has taken.
 #[derive(Debug, Queryable)]
 pub(super) struct Taken {
     pub(super) id: i32,
@@ -121,7 +119,6 @@ UPDATE delivery_shards SET worker_id = own.id FROM own, free
 WHERE delivery_shards.id = ANY(ARRAY[free.id])
 RETURNING delivery_shards.id, free.worker_id IS NOT NULL AS orphaned, now() AS at";
 
-/// Gives shards up of which nothing is under way.
 pub(super) fn give_up(
     connection: &mut PgConnection,
     worker: i32,

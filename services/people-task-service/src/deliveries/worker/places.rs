@@ -1,17 +1,17 @@
-//! What lanes share: the concurrent requests of a host and of an origin, and what one worker can have under way.
+//! What lanes share: the concurrent requests of a host and of an origin, whether a host is paused, and what one worker can
+//! have under way.
 //!
 //! Owners are of groups: accounts that strangers made from one network are of one, and every other account is of its own. A
 //! group has one share and one turn, however many owners it has, and they take turns within it.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use fairness::{FairQueue, Recent, Remainder};
 
 use crate::deliveries::group_of;
-use crate::deliveries::worker::circuit::Circuit;
-use crate::deliveries::worker::lane::Lane;
+use crate::deliveries::worker::lane::{Circuit, Lane};
 
 /// How long another owner counts after its last request to a host.
 const SHARED: Duration = Duration::from_mins(10);
@@ -46,7 +46,7 @@ impl WaitingLanes {
 
     /// Adds a lane of an owner. There is a place for each lane of a worker.
     pub(super) fn push(&mut self, owner: &Arc<str>, lane: Arc<str>) -> bool {
-        let group = group_key(&self.lanes, owner);
+        let group = group_key(owner);
         let is_added = self.groups.push(&group, Arc::clone(&group)).is_ok();
         let lanes = self.lanes.entry(group);
         let lanes = lanes.or_insert_with(|| FairQueue::new(MAX_WAITING));
@@ -64,14 +64,12 @@ impl WaitingLanes {
     }
 }
 
-/// The group of an owner, as the map knows it.
-fn group_key<T>(known: &HashMap<Arc<str>, T>, owner: &Arc<str>) -> Arc<str> {
+fn group_key(owner: &Arc<str>) -> Arc<str> {
     let group = group_of(owner);
-    match known.get_key_value(group) {
-        Some((known, _)) => Arc::clone(known),
-        None if group.len() == owner.len() => Arc::clone(owner),
-        None => group.into(),
+    if group.len() == owner.len() {
+        return Arc::clone(owner);
     }
+    group.into()
 }
 
 /// The concurrent requests to a host, and the lanes that wait for a place.
@@ -114,7 +112,7 @@ impl Host {
 
     pub(super) fn started(&mut self, owner: &Arc<str>, now: Instant) {
         self.in_flight += 1;
-        let group = group_key(&self.groups, owner);
+        let group = group_key(owner);
         *self.groups.entry(group).or_default() += 1;
         self.recent.record(Arc::clone(owner), now.into());
     }
@@ -171,7 +169,6 @@ struct Held {
 }
 
 impl Owners {
-    /// For this many deliveries and lanes of all owners together.
     pub(super) fn new(capacity: usize, max_lanes: usize) -> Self {
         Self {
             most: Held {
@@ -192,7 +189,7 @@ impl Owners {
     /// capacity for others; one that is not may have a third as much as remains free.
     pub(super) fn room(&self, owner: &Arc<str>, number: usize, now: Instant) -> usize {
         let (capacity, total) = (self.most.deliveries, self.all.deliveries);
-        let group = group_key(&self.held, owner);
+        let group = group_key(owner);
         let room = if self.recent.has_other_than(&group, now.into()) {
             Remainder(capacity).room(self.held(&group).deliveries, total)
         } else {
@@ -206,7 +203,7 @@ impl Owners {
     }
 
     pub(super) fn add(&mut self, owner: &Arc<str>, number: usize, now: Instant) {
-        let group = group_key(&self.held, owner);
+        let group = group_key(owner);
         self.recent.record(group, now.into());
         self.change(owner, |held| held.deliveries += number as u64);
     }
@@ -234,10 +231,9 @@ impl Owners {
         self.change(owner, |held| held.lanes = held.lanes.saturating_sub(1));
     }
 
-    /// Changes what an owner, its group and all together have.
     fn change(&mut self, owner: &Arc<str>, change: impl Fn(&mut Held)) {
         change(&mut self.all);
-        let group = group_key(&self.held, owner);
+        let group = group_key(owner);
         let member = (group != *owner).then(|| Arc::clone(owner));
         for name in member.into_iter().chain([group]) {
             let held = self.held.entry(Arc::clone(&name)).or_default();
@@ -246,6 +242,35 @@ impl Owners {
                 self.held.remove(&name);
             }
         }
+    }
+}
+
+/// The hosts to which deliveries are paused, as the last scan found them.
+///
+/// No load takes deliveries to a paused host, whatever the worker knows. What it has loaded before, it gives back when it
+/// learns of the pause.
+#[derive(Default)]
+pub(super) struct PausedHosts(HashSet<Arc<str>>);
+
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct ChangedPauses {
+    pub(super) paused: Vec<Arc<str>>,
+    pub(super) resumed: Vec<Arc<str>>,
+}
+
+impl PausedHosts {
+    pub(super) fn contains(&self, host: &str) -> bool {
+        self.0.contains(host)
+    }
+
+    pub(super) fn replace(&mut self, found: Vec<String>) -> ChangedPauses {
+        let found: HashSet<Arc<str>> = found.into_iter().map(Into::into).collect();
+        let changed = ChangedPauses {
+            paused: found.difference(&self.0).cloned().collect(),
+            resumed: self.0.difference(&found).cloned().collect(),
+        };
+        self.0 = found;
+        changed
     }
 }
 

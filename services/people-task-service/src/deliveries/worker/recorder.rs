@@ -1,15 +1,18 @@
-//! Records the ends of deliveries in batches, beside sending.
+//! Records the ends of deliveries in batches, beside sending, with their metrics and logs. A URL may contain a receiver's
+//! credentials, so logs name the delivery and never the URL.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use chrono::Utc;
 use database::{Connection, Database, Error};
 use tokio::sync::mpsc;
 use values::DeliveryId;
 
-use crate::deliveries::worker::report;
+use crate::deliveries::worker::attempt::AttemptResult;
 use crate::deliveries::worker::results_store::{self as store, End};
+use crate::deliveries::worker::schedule::RetryDecision;
 
 /// The largest number of ends in a batch.
 const BATCH: usize = 512;
@@ -18,114 +21,161 @@ const GATHERING: Duration = Duration::from_millis(20);
 /// The pause after a failure and before locked rows are tried again.
 const PAUSE: Duration = Duration::from_millis(200);
 
-/// Where the ends of deliveries are sent.
-pub(super) type Ends = mpsc::UnboundedSender<End>;
 /// The lanes and deliveries whose ends are recorded.
-pub(super) type Settled = mpsc::UnboundedReceiver<Vec<(Arc<str>, DeliveryId)>>;
+pub(super) type Settled = Vec<(Arc<str>, DeliveryId)>;
+type Sender = mpsc::UnboundedSender<Settled>;
 
-/// Records what is sent to its [`Ends`].
-pub(super) struct Recorder {
+/// Records ends until every sender of them is gone and everything is recorded.
+pub(super) async fn run(
     database: Database,
-    incoming: mpsc::UnboundedReceiver<End>,
-    settled: mpsc::UnboundedSender<Vec<(Arc<str>, DeliveryId)>>,
+    mut ends: mpsc::UnboundedReceiver<End>,
+    settled: Sender,
+) {
+    let mut batch = Vec::new();
+    loop {
+        if batch.is_empty() && ends.recv_many(&mut batch, BATCH).await == 0 {
+            return;
+        }
+        tokio::time::sleep(GATHERING).await;
+        while batch.len() < BATCH
+            && let Ok(end) = ends.try_recv()
+        {
+            batch.push(end);
+        }
+        batch = record(&database, &settled, batch).await;
+        if !batch.is_empty() {
+            tokio::time::sleep(PAUSE).await;
+        }
+    }
 }
 
-impl Recorder {
-    /// A recorder, where to send the ends of deliveries, and which of them are recorded.
-    pub(super) fn new(database: Database) -> (Self, Ends, Settled) {
-        let (ends, incoming) = mpsc::unbounded_channel();
-        let (settled, recorded) = mpsc::unbounded_channel();
-        let recorder = Self {
-            database,
-            incoming,
-            settled,
-        };
-        (recorder, ends, recorded)
+/// Records a batch, and returns what has to be recorded again. If the database refuses a batch, each end is recorded
+/// alone, so that one of them does not hold up the others.
+async fn record(database: &Database, settled: &Sender, batch: Vec<End>) -> Vec<End> {
+    let (batch, error) = match record_together(database, settled, batch).await {
+        Ok(locked) => return locked,
+        Err(failed) => failed,
+    };
+    error.warn("results could not be recorded; they are recorded later");
+    if !matches!(error, Error::Statement(_)) {
+        return batch;
     }
+    let (mut left, mut refused) = (Vec::new(), Vec::new());
+    let number = batch.len();
+    for end in batch {
+        match record_together(database, settled, vec![end]).await {
+            Ok(locked) => left.extend(locked),
+            Err((mut ends, error)) => refused.extend(ends.pop().map(|end| (end, error))),
+        }
+    }
+    // If others were accepted, the reason is in the end itself.
+    let is_own_fault = refused.len() < number;
+    left.extend(refused.into_iter().map(|(end, error)| {
+        if !is_own_fault {
+            return end;
+        }
+        report_refused(&end, &error);
+        end.without_texts()
+    }));
+    left
+}
 
-    /// Runs until every sender is gone and everything is recorded.
-    pub(super) async fn run(mut self) {
-        let mut batch = Vec::new();
-        loop {
-            if batch.is_empty() && self.incoming.recv_many(&mut batch, BATCH).await == 0 {
-                return;
+/// Reports what was recorded, and returns what met a locked row.
+fn settle(settled: &Sender, batch: Vec<End>, found: &HashMap<DeliveryId, bool>) -> Vec<End> {
+    let (mut locked, mut ended) = (Vec::new(), Vec::new());
+    for end in batch {
+        let lease = end.lease();
+        let (delivery, lane) = (lease.delivery, Arc::clone(&lease.lane));
+        match (&end, found.get(&delivery)) {
+            (_, Some(false)) => {
+                locked.push(end);
+                continue;
             }
-            tokio::time::sleep(GATHERING).await;
-            while batch.len() < BATCH
-                && let Ok(end) = self.incoming.try_recv()
-            {
-                batch.push(end);
-            }
-            batch = self.record(batch).await;
-            if !batch.is_empty() {
-                tokio::time::sleep(PAUSE).await;
-            }
+            (End::Attempted(result), Some(true)) => report_recorded(result),
+            (End::Attempted(result), None) => report_lost(result),
+            (End::NotSent(_), _) => {}
         }
+        ended.push((lane, delivery));
     }
+    // The dispatcher may have stopped.
+    let _ = settled.send(ended);
+    locked
+}
 
-    /// Records a batch, and returns what has to be recorded again. If the database refuses a batch, each end is recorded
-    /// alone, so that one of them does not hold up the others.
-    async fn record(&self, batch: Vec<End>) -> Vec<End> {
-        let (batch, error) = match self.record_together(batch).await {
-            Ok(locked) => return locked,
-            Err(failed) => failed,
-        };
-        error.warn("results could not be recorded; they are recorded later");
-        if !matches!(error, Error::Statement(_)) {
-            return batch;
-        }
-        let (mut left, mut refused) = (Vec::new(), Vec::new());
-        let number = batch.len();
-        for end in batch {
-            match self.record_together(vec![end]).await {
-                Ok(locked) => left.extend(locked),
-                Err((mut ends, error)) => refused.extend(ends.pop().map(|end| (end, error))),
-            }
-        }
-        // If others were accepted, the reason is in the end itself.
-        let is_own_fault = refused.len() < number;
-        left.extend(refused.into_iter().map(|(end, error)| {
-            if !is_own_fault {
-                return end;
-            }
-            report::refused(&end, &error);
-            end.without_texts()
-        }));
-        left
+/// Records a batch, and returns the ends whose rows were locked, or the whole batch.
+async fn record_together(
+    database: &Database,
+    settled: &Sender,
+    batch: Vec<End>,
+) -> Result<Vec<End>, (Vec<End>, Error)> {
+    let shared = Arc::new(batch);
+    let ends = Arc::clone(&shared);
+    let record = move |connection: &mut Connection| store::record_ends(connection, &ends);
+    let found = database.run(record).await;
+    let batch = Arc::into_inner(shared).unwrap_or_default();
+    match found {
+        Ok(found) => Ok(settle(settled, batch, &found)),
+        Err(error) => Err((batch, error)),
     }
+}
 
-    /// Reports what was recorded, and returns what met a locked row.
-    fn settle(&self, batch: Vec<End>, found: &HashMap<DeliveryId, bool>) -> Vec<End> {
-        let (mut locked, mut settled) = (Vec::new(), Vec::new());
-        for end in batch {
-            let lease = end.lease();
-            let (delivery, lane) = (lease.delivery, Arc::clone(&lease.lane));
-            match (&end, found.get(&delivery)) {
-                (_, Some(false)) => {
-                    locked.push(end);
-                    continue;
-                }
-                (End::Attempted(result), Some(true)) => report::attempt_recorded(result),
-                (End::Attempted(result), None) => report::attempt_lost(result),
-                (End::NotSent(_), _) => {}
-            }
-            settled.push((lane, delivery));
-        }
-        // The dispatcher may have stopped.
-        let _ = self.settled.send(settled);
-        locked
+fn report_recorded(result: &AttemptResult) {
+    let outcome = match result.decision {
+        RetryDecision::Sent => "sent",
+        RetryDecision::Retry(_) => "retry",
+        RetryDecision::Fail => "fail",
+        RetryDecision::Postpone(pause) => return report_not_called(result, "postponed", pause),
+        RetryDecision::Suspend(pause) => return report_not_called(result, "suspended", pause),
+    };
+    metrics::counter!("webhook_attempts_total", "outcome" => outcome).increment(1);
+    metrics::histogram!("webhook_attempt_duration_seconds").record(result.duration.as_secs_f64());
+    if let RetryDecision::Sent | RetryDecision::Fail = result.decision {
+        metrics::counter!("webhook_deliveries_total", "outcome" => outcome).increment(1);
     }
+    if result.decision == RetryDecision::Sent {
+        let since = (Utc::now() - result.lease.created).to_std();
+        metrics::histogram!("webhook_decision_to_delivery_seconds")
+            .record(since.unwrap_or_default().as_secs_f64());
+    }
+    tracing::info!(
+        request_id = %result.lease.context.request_id,
+        trace_id = %result.lease.context.trace.trace_id(),
+        delivery.id = %result.lease.delivery,
+        outcome,
+        status_code = result.attempt.status_code,
+        error = result.attempt.error,
+        duration_ms = result.attempt.duration_ms,
+        "a webhook was called"
+    );
+}
 
-    /// Records a batch, and returns the ends whose rows were locked, or the whole batch.
-    async fn record_together(&self, batch: Vec<End>) -> Result<Vec<End>, (Vec<End>, Error)> {
-        let shared = Arc::new(batch);
-        let ends = Arc::clone(&shared);
-        let record = move |connection: &mut Connection| store::record_ends(connection, &ends);
-        let found = self.database.run(record).await;
-        let batch = Arc::into_inner(shared).unwrap_or_default();
-        match found {
-            Ok(found) => Ok(self.settle(batch, &found)),
-            Err(error) => Err((batch, error)),
-        }
-    }
+fn report_not_called(result: &AttemptResult, outcome: &'static str, pause: Duration) {
+    metrics::counter!("webhook_attempts_total", "outcome" => outcome).increment(1);
+    tracing::debug!(
+        request_id = %result.lease.context.request_id,
+        delivery.id = %result.lease.delivery,
+        outcome,
+        error = result.attempt.error,
+        pause_ms = pause.as_millis(),
+        "a webhook was not called"
+    );
+}
+
+fn report_lost(result: &AttemptResult) {
+    metrics::counter!("webhook_attempts_total", "outcome" => "lost").increment(1);
+    tracing::info!(
+        request_id = %result.lease.context.request_id,
+        delivery.id = %result.lease.delivery,
+        "a webhook was called, but its delivery was deleted or taken over meanwhile"
+    );
+}
+
+fn report_refused(end: &End, error: &Error) {
+    let lease = end.lease();
+    tracing::error!(
+        request_id = %lease.context.request_id,
+        delivery.id = %lease.delivery,
+        error = ?error,
+        "the database refused a result; it is recorded again without its texts"
+    );
 }

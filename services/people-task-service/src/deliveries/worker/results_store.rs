@@ -1,11 +1,10 @@
-//! The statements that record results and drop old ones. They are raw SQL for the reasons that [`due_store`](super::due_store)
-//! gives.
+//! The statement that records results. It is raw SQL for the reasons that [`due_store`](super::due_store) gives.
 
 use std::collections::HashMap;
 use std::time::Duration;
 
-use database::{Error, column, interval, prepared};
-use diesel::sql_types::{Array, BigInt, Binary, Bool, Integer, Interval, Jsonb, Nullable, Text};
+use database::{Error, column, prepared};
+use diesel::sql_types::{Array, BigInt, Binary, Bool, Integer, Jsonb, Nullable, Text};
 use diesel::{PgConnection, RunQueryDsl as _};
 use serde_json::{Value, json};
 use values::{DeliveryId, Names as _, UserId};
@@ -17,7 +16,6 @@ use crate::status::DeliveryStatus;
 /// How a loaded delivery ended.
 #[derive(Debug)]
 pub(super) enum End {
-    /// An attempt was made.
     Attempted(AttemptResult),
     /// It was marked, and not sent.
     NotSent(Lease),
@@ -129,17 +127,4 @@ const UNCHANGED: i64 = -1;
 
 fn milliseconds(duration: Duration) -> i64 {
     i64::try_from(duration.as_millis()).unwrap_or(i64::MAX)
-}
-
-/// Creates the next partitions of finished deliveries. DDL belongs to the owner's functions.
-pub(super) fn create_partitions(connection: &mut PgConnection) -> Result<(), Error> {
-    prepared("SELECT create_finished_deliveries_partitions()").execute(connection)?;
-    Ok(())
-}
-
-/// Drops a partition of deliveries that have all been finished for longer than `keep`. Returns whether there was one.
-pub(super) fn drop_partition(connection: &mut PgConnection, keep: Duration) -> Result<bool, Error> {
-    let drop = prepared("SELECT drop_finished_deliveries_partition($1)")
-        .bind::<Interval, _>(interval(keep));
-    Ok(drop.returning::<Bool>().get_result(connection)?)
 }

@@ -13,7 +13,6 @@ const SUSPENSION: (Duration, Duration) = (Duration::from_secs(2), Duration::from
 /// How much longer than the whole schedule a delivery may be postponed.
 const MAX_POSTPONED: Duration = Duration::from_mins(10);
 
-/// The pauses after failed attempts.
 #[derive(Debug, Clone)]
 pub(super) struct RetrySchedule(pub(super) Vec<Duration>);
 
@@ -44,7 +43,9 @@ impl RetrySchedule {
         jitter: f64,
     ) -> RetryDecision {
         let not_asked = matches!(response, Err(SendError::Unresolved(Unresolved::NotAsked)));
-        if not_asked && age < self.total().saturating_add(MAX_POSTPONED) {
+        let most = self.0.iter().copied();
+        let most = most.fold(MAX_POSTPONED, Duration::saturating_add);
+        if not_asked && age < most {
             // The older deliveries are, the less often they compete for lookups.
             let (shortest, longest) = POSTPONEMENT;
             let pause = (age / 4).clamp(shortest, longest);
@@ -74,11 +75,6 @@ impl RetrySchedule {
         let (shortest, longest) = SUSPENSION;
         let pause = if is_suspended { age / 4 } else { shortest };
         RetryDecision::Suspend(pause.clamp(shortest, longest).mul_f64(jitter))
-    }
-
-    fn total(&self) -> Duration {
-        let add = |total: Duration, pause: &Duration| total.saturating_add(*pause);
-        self.0.iter().fold(Duration::ZERO, add)
     }
 }
 

@@ -1,7 +1,6 @@
 /// The number of shards. The migration that creates the rows has it, too.
 pub(super) const SHARDS: u32 = u64::BITS;
 
-/// A set of shards.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Shards(pub(super) u64);
 

@@ -36,7 +36,6 @@ const LONG_INTERVAL: Duration = Duration::from_secs(1);
 /// How often there is a line even if no task has ended.
 const HEARTBEAT: Duration = Duration::from_secs(1);
 
-/// How many gateways may listen.
 const MAX_LISTENERS: usize = 64;
 
 /// What the feed reads, how many gateways may listen, and when they stop.

@@ -44,9 +44,6 @@ impl Precondition {
     }
 
     /// The versions of `If-Match` in a request.
-    ///
-    /// # Errors
-    /// `400` if the header is invalid.
     pub(crate) fn of(request: &HttpRequest) -> Result<Self, Problem> {
         let lines: Vec<_> = request.headers().get_all(IF_MATCH).collect();
         if lines.is_empty() {

@@ -18,7 +18,6 @@ pub(crate) struct RequesterAddress {
     pub(crate) until: Option<DateTime<Utc>>,
 }
 
-/// A task of the user, and when it was created.
 pub(crate) type OwnTask = (TaskId, DateTime<Utc>);
 
 /// Raw SQL, because the builder cannot take an array from a subquery. A join would be planned for few rows.
@@ -94,7 +93,6 @@ pub(crate) fn limit_waits(connection: &mut PgConnection) -> Result<(), Error> {
     Ok(())
 }
 
-/// Whether there are tasks that the user created or requested.
 pub(crate) fn has_tasks_of_user(
     connection: &mut PgConnection,
     user: UserId,

@@ -48,7 +48,6 @@ enum Payload {
     Webhooks,
 }
 
-/// Attacks without credentials.
 static ANONYMOUS_ATTACKS: [Attack; 8] = [
     ("stalled bodies", 400, 2_000, |_, _| {
         let head = format!("POST /user/auth {HOST}Content-Type: application/json\r\n");
@@ -86,7 +85,6 @@ static ANONYMOUS_ATTACKS: [Attack; 8] = [
         Payload::Request(request("GET", path, None, None))
     }),
 ];
-/// Attacks with a token.
 static SIGNED_IN_ATTACKS: [Attack; 8] = [
     ("unread responses", 50, 2_000, |attacker, _| {
         Payload::Unread(list(attacker, "?limit=1000"))
@@ -130,7 +128,7 @@ fn large_task(attacker: &Person) -> Value {
 
 /// Creates the tasks that the signed-in attacker lists.
 pub(super) fn prepare(context: &Context, attacker: &Person) -> anyhow::Result<()> {
-    let client = context.system.rig.client();
+    let client = context.rig.client();
     for _ in 0..LARGE_TASKS {
         client.post(TASKS, &attacker.token, large_task(attacker))?;
     }

@@ -16,12 +16,11 @@ use rig::output::say;
 
 use self::attacks::Attackers;
 use self::normal_user::{NormalUser, Observed, SIGN_IN};
-use crate::context::Context;
+use crate::context::{Context, GATEWAY};
 use crate::report::{Figures, Spread};
-use crate::system::GATEWAY;
-use crate::system::usage::{Memory, memory_of};
+use crate::usage::{Memory, memory_of};
 
-const NORMAL: Ipv4Addr = Ipv4Addr::LOCALHOST;
+/// The normal user is at 127.0.0.1.
 const ANONYMOUS: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 2);
 const SIGNED_IN: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 3);
 const WARM_UP: Duration = Duration::from_secs(3);
@@ -30,18 +29,17 @@ const MEMORY_LIMIT: f64 = 512.0;
 /// Other scenarios run without it.
 const RATE_LIMIT: (&str, &str) = ("RATE_LIMIT", "on");
 
-/// Attacks the system, and measures the normal user and the memory of every process.
 pub(super) async fn run(context: &mut Context, figures: &mut Figures) -> anyhow::Result<()> {
-    context.system.reset().await?;
+    context.reset().await?;
     let (user, attacker) = (context.sign_up()?, context.sign_up()?);
     attacks::prepare(context, &attacker)?;
-    context.system.stop(GATEWAY)?;
-    let rig = &context.system.rig;
+    context.stop(GATEWAY)?;
+    let rig = &context.rig;
     rig.start_process_with(GATEWAY, &[RATE_LIMIT])?;
     let measured = measure(context, figures, user, &attacker).await;
-    context.system.stop(GATEWAY)?;
+    context.stop(GATEWAY)?;
     rig.start_process(GATEWAY)?;
-    context.system.reset().await?;
+    context.reset().await?;
     measured
 }
 
@@ -53,8 +51,8 @@ async fn measure(
 ) -> anyhow::Result<()> {
     let attacked = Duration::from_secs(context.pick(60, 15));
     let alone = Duration::from_secs(context.pick(30, 15));
-    let gateway = context.system.gateway;
-    let mut user = NormalUser::connect(gateway, NORMAL, user).await?;
+    let gateway = context.gateway;
+    let mut user = NormalUser::connect(gateway, user).await?;
     user.work(WARM_UP).await.ensure_none_failed("warming up")?;
     let before = user.work(alone).await;
     say("under attack");
@@ -82,8 +80,8 @@ async fn measure(
 }
 
 fn check_memory(context: &Context, figures: &mut Figures) -> anyhow::Result<()> {
-    context.system.rig.ensure_all_alive()?;
-    let memory = memory_of(&context.system.processes());
+    context.rig.ensure_all_alive()?;
+    let memory = memory_of(&context.processes());
     for (name, memory) in &memory {
         let resident = format!("{name}: resident set size, highest");
         figures.add(resident, memory.highest, "MiB");

@@ -1,6 +1,6 @@
 //! A user who does what users do, at a steady rate.
 
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use anyhow::Context as _;
@@ -40,7 +40,6 @@ impl Observed {
     }
 }
 
-/// The user, with one connection to work and one to sign in.
 pub(super) struct NormalUser {
     person: Person,
     working: Connection,
@@ -50,15 +49,11 @@ pub(super) struct NormalUser {
 }
 
 impl NormalUser {
-    pub(super) async fn connect(
-        gateway: SocketAddr,
-        local: Ipv4Addr,
-        person: Person,
-    ) -> anyhow::Result<Self> {
+    pub(super) async fn connect(gateway: SocketAddr, person: Person) -> anyhow::Result<Self> {
         Ok(Self {
             person,
-            working: Connection::open_from(local, gateway).await?,
-            signing_in: Connection::open_from(local, gateway).await?,
+            working: Connection::open(gateway).await?,
+            signing_in: Connection::open(gateway).await?,
             task: None,
         })
     }

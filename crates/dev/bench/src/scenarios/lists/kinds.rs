@@ -132,7 +132,6 @@ pub(super) fn tasks(count: usize) -> Vec<Kind> {
     kinds
 }
 
-/// Pages and counts of users.
 pub(super) fn users(count: usize) -> Vec<Kind> {
     let mut kinds = USERS.kinds("", "", true);
     kinds.extend(USERS.kinds(" of a plan", "&filter=plan:free", true));

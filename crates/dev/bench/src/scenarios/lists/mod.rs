@@ -9,12 +9,11 @@ use anyhow::bail;
 use rig::output::say;
 
 use self::kinds::{Caller, Kind};
-use crate::context::{Context, fitting};
+use crate::context::{Context, READ, fitting};
 use crate::http::connection::request;
 use crate::http::load::{Call, Pace, send};
 use crate::report::{Figures, Limit, durations, rate};
-use crate::system::database::READ;
-use crate::system::tables::{self, Roles};
+use crate::tables::{self, Roles};
 
 const FEW: usize = 1_000;
 /// Between few and many rows, only what people open all the time is measured.
@@ -24,7 +23,6 @@ const PACE: Pace = Pace::Closed { connections: 2 };
 const MOST: usize = 2_000;
 const DESCRIPTION: usize = 42;
 
-/// What the measurements of a run share.
 struct Lists<'run> {
     context: &'run mut Context,
     figures: &'run mut Figures,
@@ -37,10 +35,9 @@ struct Lists<'run> {
     failed: Vec<String>,
 }
 
-/// Measures with few and with many tasks, then with few and with many users.
 pub(crate) async fn run(context: &mut Context, figures: &mut Figures) -> anyhow::Result<()> {
     let reads = context.limit(READ).await?;
-    let admin = context.system.rig.sign_in_admin()?.token;
+    let admin = context.rig.sign_in_admin()?.token;
     let many = context.pick(1_000_000, 100_000);
     let between = BETWEEN.into_iter().filter(|count| *count < many);
     let counts: Vec<usize> = [FEW].into_iter().chain(between).chain([many]).collect();
@@ -58,7 +55,7 @@ pub(crate) async fn run(context: &mut Context, figures: &mut Figures) -> anyhow:
         let kinds = kinds::tasks(count);
         lists.measure_all(kinds, count, "tasks").await;
     }
-    lists.context.system.reset().await?;
+    lists.context.reset().await?;
     lists.few.clear();
     for count in counts {
         lists.add_users(count).await?;
@@ -83,16 +80,16 @@ impl Lists<'_> {
     async fn add_users(&self, count: usize) -> anyhow::Result<()> {
         say(&format!("lists: adding {count} users"));
         self.remove_users().await?;
-        let database = &self.context.system.database;
-        database.execute(&tables::add_users(count)).await?;
-        database.execute(tables::VACUUM_USERS).await?;
-        database.execute("CHECKPOINT").await
+        let context = &*self.context;
+        context.execute(&tables::add_users(count)).await?;
+        context.execute(tables::VACUUM_USERS).await?;
+        context.execute("CHECKPOINT").await
     }
 
     async fn remove_users(&self) -> anyhow::Result<()> {
-        let database = &self.context.system.database;
-        database.execute(&tables::remove_users()).await?;
-        database.execute(tables::VACUUM_USERS).await
+        let context = &*self.context;
+        context.execute(&tables::remove_users()).await?;
+        context.execute(tables::VACUUM_USERS).await
     }
 
     /// A list that fails does not end the measurement of the others.
@@ -117,7 +114,7 @@ impl Lists<'_> {
             Caller::Admin => &self.admin,
         };
         let bytes = request("GET", &kind.path, Some(token), None);
-        let gateway = self.context.system.gateway;
+        let gateway = self.context.gateway;
         let time = Duration::from_millis(self.context.pick(2_000, 200));
         let count = fitting(gateway, &bytes, PACE, time, MOST).await?;
         send(gateway, &vec![bytes; count], PACE).await

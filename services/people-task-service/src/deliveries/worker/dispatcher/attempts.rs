@@ -5,12 +5,14 @@ use std::time::Instant;
 
 use tokio::task::JoinError;
 
-use super::{Dispatcher, pass_on_panic};
+use super::Dispatcher;
 use crate::deliveries::worker::attempt::{AttemptResult, Lease};
 use crate::deliveries::worker::due_store::DueRow;
 use crate::deliveries::worker::lane::Health;
+use crate::deliveries::worker::pass_on_panic;
 use crate::deliveries::worker::results_store::End;
 use crate::deliveries::worker::schedule::RetryDecision;
+use crate::tasks::responses::Occasion;
 
 impl Dispatcher {
     /// Starts what could not be started when it was loaded: lanes may be tried again.
@@ -85,8 +87,9 @@ impl Dispatcher {
         let origin = self.origins.entry(Arc::clone(&lane.origin)).or_default();
         origin.in_flight += 1;
         let sender = Arc::clone(&self.sender);
+        let occasion = row.due_at.map_or(Occasion::Decision, Occasion::Due);
         self.attempts
-            .spawn(async move { sender.attempt(row).await });
+            .spawn(async move { sender.attempt(row, occasion).await });
     }
 
     /// Starts a delivery that may end this worker, beside the limits of its lane.
@@ -118,8 +121,7 @@ impl Dispatcher {
         };
         let now = Instant::now();
         let name = Arc::clone(&result.lease.lane);
-        let trial = self.trial;
-        self.trial = trial.filter(|(id, _)| *id != result.lease.delivery);
+        self.trial.take_if(|(id, _)| *id == result.lease.delivery);
         if let Some(lane) = self.lanes.get_mut(&name) {
             if lane.request_ended(result.health, result.duration, now) {
                 metrics::counter!("webhook_circuits_opened_total").increment(1);

@@ -3,11 +3,10 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use values::DeliveryId;
-
 use super::Dispatcher;
+use crate::deliveries::worker::due_store::Trial;
 use crate::deliveries::worker::loads::{Ended, LoadRequest, Loaded};
-use crate::deliveries::worker::report;
+use crate::deliveries::worker::recorder::Settled;
 
 /// Nothing is loaded while more results than this wait to be recorded.
 const MAX_UNRECORDED: usize = 4_096;
@@ -68,8 +67,18 @@ impl Dispatcher {
         match ended {
             Ended::Load(loaded) => self.take_loaded(loaded),
             Ended::Trial(trial) => {
-                report::lost_trials(&trial);
-                if let Some(row) = trial.row {
+                let Trial { row, lost, parked } = trial;
+                if lost > 0 {
+                    let deliveries = lost;
+                    tracing::warn!(deliveries, "workers ended while they tried deliveries");
+                }
+                if parked > 0 {
+                    tracing::error!(
+                        deliveries = parked,
+                        "parked deliveries that end workers; they are pending until they are redelivered"
+                    );
+                }
+                if let Some(row) = row {
                     self.start_trial(row);
                 }
             }
@@ -112,7 +121,7 @@ impl Dispatcher {
     }
 
     /// The ends of these deliveries are recorded.
-    pub(super) fn settle(&mut self, settled: Vec<(Arc<str>, DeliveryId)>) {
+    pub(super) fn settle(&mut self, settled: Settled) {
         self.unrecorded = self.unrecorded.saturating_sub(settled.len());
         for (name, id) in settled {
             if let Some(lane) = self.lanes.get_mut(&name) {

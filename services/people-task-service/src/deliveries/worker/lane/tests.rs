@@ -2,7 +2,7 @@ use std::time::{Duration, Instant};
 
 use values::DeliveryId;
 
-use super::{Health, Lane};
+use super::{Circuit, Health, Lane};
 
 const LIMIT: u32 = 16;
 
@@ -108,4 +108,56 @@ fn a_retry_is_due_again_after_its_pause() {
     assert_eq!(lane.wants(LIMIT, now), 0);
     lane.tick(now + Duration::from_secs(3));
     assert_eq!(lane.wants(LIMIT, now), 4);
+}
+
+fn open_circuit(now: Instant) -> Circuit {
+    let mut circuit = Circuit::default();
+    let opened = (0..5).map(|_| circuit.failed(now));
+    assert_eq!(
+        opened.collect::<Vec<_>>(),
+        [false, false, false, false, true]
+    );
+    circuit
+}
+
+#[test]
+fn it_opens_after_five_failures_in_a_row() {
+    let now = Instant::now();
+    let mut circuit = Circuit::default();
+    for _ in 0..4 {
+        circuit.failed(now);
+    }
+    circuit.succeeded();
+    for _ in 0..4 {
+        assert!(!circuit.failed(now));
+    }
+    assert!(!circuit.is_open());
+    assert!(circuit.failed(now));
+    assert!(circuit.is_open());
+}
+
+#[test]
+fn trials_become_rarer_down_to_one_in_five_seconds() {
+    let mut now = Instant::now();
+    let mut circuit = open_circuit(now);
+    for milliseconds in [250, 500, 1_000, 2_000, 4_000, 5_000, 5_000] {
+        let pause = Duration::from_millis(milliseconds);
+        assert!(!circuit.permits(now + pause - Duration::from_millis(1)));
+        now += pause;
+        assert!(circuit.permits(now));
+        assert!(!circuit.failed(now));
+    }
+}
+
+#[test]
+fn late_failures_do_not_extend_a_pause_and_a_success_closes_it() {
+    let now = Instant::now();
+    let mut circuit = open_circuit(now);
+    for _ in 0..10 {
+        circuit.failed(now + Duration::from_millis(100));
+    }
+    assert!(circuit.permits(now + Duration::from_millis(250)));
+    circuit.succeeded();
+    assert!(circuit.permits(now));
+    assert!(!circuit.is_open());
 }

@@ -1,0 +1,207 @@
+use std::time::Duration;
+
+use actix_cors::{Cors, CorsError};
+use actix_web::body::{BodySize, BodyStream, BoxBody, EitherBody, MessageBody};
+use actix_web::dev::{ServiceRequest, ServiceResponse};
+use actix_web::http::header::{CONTENT_LENGTH, HeaderValue, STRICT_TRANSPORT_SECURITY};
+use actix_web::http::{Method, StatusCode};
+use actix_web::middleware::{Condition, Next};
+use actix_web::web::Data;
+use actix_web::{Error, ResponseError as _};
+use bytes::Bytes;
+use futures_util::stream::{Empty, empty};
+use http_kit::Problem;
+
+use crate::client_info::{ClientInfo, scheme};
+use crate::context::AppState;
+use crate::routes::RateClass;
+use crate::settings::AllowedOrigins;
+
+const METHODS: [&str; 5] = ["GET", "HEAD", "POST", "PUT", "DELETE"];
+
+/// The request headers that the API reads. Browsers ask for those that they do not always allow, also for
+/// `accept-language` if its value is unusual.
+const REQUEST_HEADERS: [&str; 13] = [
+    "accept",
+    "accept-language",
+    "authorization",
+    "content-encoding",
+    "content-type",
+    "idempotency-key",
+    "if-match",
+    "if-none-match",
+    "traceparent",
+    "tracestate",
+    "user-agent",
+    "x-request-id",
+    "x-task-secret",
+];
+
+/// The response headers that scripts may read, besides those that browsers always show.
+const RESPONSE_HEADERS: [&str; 11] = [
+    "allow",
+    "content-disposition",
+    "etag",
+    "idempotent-replayed",
+    "link",
+    "location",
+    "ratelimit",
+    "ratelimit-policy",
+    "retry-after",
+    "www-authenticate",
+    "x-request-id",
+];
+
+const MAX_AGE_SECONDS: usize = 600;
+
+/// Middleware of what the gateway responds itself: counts a request towards the limit of most routes, which
+/// [`forward`](crate::forward::forward) does for the routes of the services.
+pub(crate) async fn count_request<B: MessageBody>(
+    state: Data<AppState>,
+    request: ServiceRequest,
+    next: Next<B>,
+) -> Result<ServiceResponse<EitherBody<B, BoxBody>>, Error> {
+    let client = ClientInfo::of(request.request(), &state.trusted_proxies);
+    let limits = &state.rate_limits;
+    let status = match limits.count(RateClass::Normal, client.address, None).await {
+        Ok(status) => status,
+        Err(problem) => return Ok(request.error_response(problem).map_into_right_body()),
+    };
+    let mut response = next.call(request).await?;
+    if let Some(status) = status {
+        status.write_headers(response.headers_mut());
+    }
+    Ok(response.map_into_left_body())
+}
+
+/// An empty body of which actix-web does not derive the length.
+type NoBody = BodyStream<Empty<Result<Bytes, std::io::Error>>>;
+
+/// Middleware: removes the body of the response to a `HEAD` and keeps its length (RFC 9110 section 9.3.2).
+///
+/// actix-web does so too, but it looks at the last request that it has read: with a pipelined request behind
+/// the `HEAD`, it would send the body.
+pub(crate) async fn remove_body<B: MessageBody>(
+    request: ServiceRequest,
+    next: Next<B>,
+) -> Result<ServiceResponse<EitherBody<B, NoBody>>, Error> {
+    let is_head = request.method() == Method::HEAD;
+    let mut response = next.call(request).await?;
+    let size = response.response().body().size();
+    if !is_head || size == BodySize::None {
+        return Ok(response.map_into_left_body());
+    }
+    if let BodySize::Sized(length) = size {
+        let length = HeaderValue::from(length);
+        response.headers_mut().insert(CONTENT_LENGTH, length);
+    }
+    response.response_mut().head_mut().no_chunking(true);
+    Ok(response.map_body(|_, _| EitherBody::right(BodyStream::new(empty()))))
+}
+
+/// The value of `Strict-Transport-Security`; `None` for a duration of zero.
+pub(crate) fn hsts_value(max_age: Duration) -> Option<HeaderValue> {
+    let seconds = max_age.as_secs();
+    let value = HeaderValue::from_str(&format!("max-age={seconds}")).ok();
+    value.filter(|_| seconds > 0)
+}
+
+/// Middleware: sends HSTS on responses over TLS. Browsers ignore it on plain HTTP (RFC 6797 section 7.2).
+pub(crate) async fn send_hsts<B: MessageBody>(
+    request: ServiceRequest,
+    next: Next<B>,
+) -> Result<ServiceResponse<B>, Error> {
+    let value = request.app_data::<Data<AppState>>().and_then(|state| {
+        let scheme = scheme(request.request(), &state.trusted_proxies);
+        state.hsts.clone().filter(|_| scheme == "https")
+    });
+    let mut response = next.call(request).await?;
+    if let Some(value) = value {
+        let headers = response.headers_mut();
+        headers.insert(STRICT_TRANSPORT_SECURITY, value);
+    }
+    Ok(response)
+}
+
+/// Middleware for CORS: responds to preflight requests, and says on every response which pages of other origins may read it.
+/// Without allowed origins it does nothing.
+///
+/// Tokens travel in a header, and the only cookie is for the pages of this server. So pages of other origins never get to use
+/// credentials. `*` cannot be configured.
+pub(crate) fn cors(origins: &AllowedOrigins) -> Condition<Cors> {
+    let cors = Cors::default()
+        .allowed_methods(METHODS)
+        .allowed_headers(REQUEST_HEADERS)
+        .expose_headers(RESPONSE_HEADERS)
+        .max_age(MAX_AGE_SECONDS);
+    let allow = |cors: Cors, origin: &String| cors.allowed_origin(origin);
+    Condition::new(!origins.0.is_empty(), origins.0.iter().fold(cors, allow))
+}
+
+/// Middleware around [`cors`]: a refused preflight request is a problem that says what is allowed.
+pub(crate) async fn explain_refusals<B: MessageBody>(
+    request: ServiceRequest,
+    next: Next<B>,
+) -> Result<ServiceResponse<EitherBody<B, BoxBody>>, Error> {
+    let response = next.call(request).await?;
+    let refused = match response.response().error() {
+        Some(error) => error.as_error::<CorsError>().map(refused),
+        None => None,
+    };
+    Ok(match refused {
+        Some(problem) => {
+            let explained = response.into_response(problem.error_response());
+            explained.map_into_right_body()
+        }
+        None => response.map_into_left_body(),
+    })
+}
+
+fn refused(error: &CorsError) -> Problem {
+    let (methods, headers) = (METHODS.join(", "), REQUEST_HEADERS.join(", "));
+    let detail = match error {
+        CorsError::MissingRequestMethod
+        | CorsError::BadRequestMethod
+        | CorsError::MethodNotAllowed => {
+            format!("`Access-Control-Request-Method` must be one of: {methods}.")
+        }
+        CorsError::BadRequestHeaders | CorsError::HeadersNotAllowed => {
+            format!("`Access-Control-Request-Headers` may only list: {headers}.")
+        }
+        _ => "Pages of this origin may not call this API. Its operator can allow the origin with \
+            `CORS_ALLOWED_ORIGINS`."
+            .to_owned(),
+    };
+    Problem::new(StatusCode::BAD_REQUEST, "cors-refused", detail)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::{REQUEST_HEADERS, RESPONSE_HEADERS};
+    use crate::forward::{forwarded_request_headers, forwarded_response_headers};
+
+    #[test]
+    fn pages_may_send_what_services_read_and_what_the_gateway_reads_itself() {
+        let forwarded = forwarded_request_headers();
+        let read: BTreeSet<_> = forwarded.chain(["traceparent", "x-request-id"]).collect();
+        assert_eq!(BTreeSet::from(REQUEST_HEADERS), read);
+    }
+
+    #[test]
+    fn pages_may_read_what_services_and_the_gateway_send() {
+        // Browsers show the first four anyway; the last two are for browsers alone.
+        let others = [
+            "cache-control",
+            "content-language",
+            "content-type",
+            "last-modified",
+            "content-security-policy",
+            "vary",
+        ];
+        let forwarded = forwarded_response_headers().filter(|name| !others.contains(name));
+        let sent: BTreeSet<_> = forwarded.chain(["x-request-id"]).collect();
+        assert_eq!(BTreeSet::from(RESPONSE_HEADERS), sent);
+    }
+}

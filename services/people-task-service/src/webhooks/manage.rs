@@ -1,0 +1,86 @@
+//! Webhooks that are registered are listed and deleted.
+
+use audit_log::RequestMeta;
+use database::{Connection, Database};
+use serde_json::json;
+use values::{TaskId, WebhookId};
+
+use crate::audit::AuditAction;
+use crate::deliveries::{scheme_and_host, store as delivery_store};
+use crate::tasks::access::{AccessDenied, Actor, Permission};
+use crate::tasks::credentials::AuthenticatedUser;
+use crate::tasks::{Task, find_permitted, store as task_store};
+use crate::webhooks::error::WebhookError;
+use crate::webhooks::store::{self, Webhook};
+
+/// The webhooks of a task, oldest first. Who may not see the URL of one sees its scheme and host.
+pub(crate) async fn list(
+    database: &Database,
+    actor: Actor,
+    task: TaskId,
+) -> Result<Vec<Webhook>, WebhookError> {
+    database
+        .run(move |connection| {
+            let (_, mut relations) = find_permitted(connection, &actor, task, Permission::Read)?;
+            let mut webhooks = store::load_of_task(connection, task)?;
+            for webhook in &mut webhooks {
+                relations.registrant = actor.user() == Some(webhook.registered_by);
+                if !relations.allow(Permission::SeeWebhookUrl) {
+                    webhook.url = scheme_and_host(&webhook.url);
+                    webhook.options = None;
+                }
+            }
+            Ok(webhooks)
+        })
+        .await
+}
+
+/// Deletes a webhook with its delivery.
+///
+/// # Errors
+/// [`WebhookError::NotFound`], [`WebhookError::Forbidden`].
+#[tracing::instrument(skip_all, fields(webhook.id = %id))]
+pub(crate) async fn delete(
+    database: &Database,
+    user: AuthenticatedUser,
+    id: WebhookId,
+    meta: RequestMeta,
+) -> Result<(), WebhookError> {
+    let delete = move |connection: &mut Connection| {
+        let webhook = store::find(connection, id)?.ok_or(WebhookError::NotFound)?;
+        let task = task_store::lock(connection, webhook.task_id)?.ok_or(WebhookError::NotFound)?;
+        check_manager(&user, &webhook, &task, "delete")?;
+        // The worker locks a delivery before its webhook. Locking in the same order here avoids deadlocks.
+        delivery_store::lock_of_webhooks(connection, task.id, &[id])?;
+        // Another request may have deleted it meanwhile.
+        if store::delete(connection, &[id])? > 0 {
+            let identity = user.actor.audit_identity(&task, Permission::DeleteWebhook);
+            let entry = AuditAction::WebhookRemoved.on_task(task.id, identity, meta);
+            let entry = entry.detail(json!({ "webhookId": id }));
+            entry.record(connection)?;
+        }
+        Ok::<_, WebhookError>(())
+    };
+    database.transaction(delete).await?;
+    tracing::info!("a webhook was deleted");
+    Ok(())
+}
+
+/// Whether the user may manage a webhook: `what` is to `delete` or to `try` it.
+///
+/// # Errors
+/// [`WebhookError::NotFound`], or `forbidden` for a user who may read the task.
+pub(super) fn check_manager(
+    user: &AuthenticatedUser,
+    webhook: &Webhook,
+    task: &Task,
+    what: &'static str,
+) -> Result<(), WebhookError> {
+    let mut relations = user.actor.relations_to(task);
+    relations.registrant = webhook.registered_by == user.caller.id();
+    let checked = relations.check(Permission::DeleteWebhook);
+    checked.map_err(|denied| match denied {
+        AccessDenied::Hidden => WebhookError::NotFound,
+        AccessDenied::Forbidden => WebhookError::Forbidden(what),
+    })
+}
