@@ -46,7 +46,7 @@ impl WaitingLanes {
 
     /// Adds a lane of an owner. There is a place for each lane of a worker.
     pub(super) fn push(&mut self, owner: &Arc<str>, lane: Arc<str>) -> bool {
-        let group = group_key(owner);
+        let group = group_key(&self.lanes, owner);
         let is_added = self.groups.push(&group, Arc::clone(&group)).is_ok();
         let lanes = self.lanes.entry(group);
         let lanes = lanes.or_insert_with(|| FairQueue::new(MAX_WAITING));
@@ -64,12 +64,14 @@ impl WaitingLanes {
     }
 }
 
-fn group_key(owner: &Arc<str>) -> Arc<str> {
+/// The group of an owner, as the map knows it.
+fn group_key<T>(known: &HashMap<Arc<str>, T>, owner: &Arc<str>) -> Arc<str> {
     let group = group_of(owner);
-    if group.len() == owner.len() {
-        return Arc::clone(owner);
+    match known.get_key_value(group) {
+        Some((known, _)) => Arc::clone(known),
+        None if group.len() == owner.len() => Arc::clone(owner),
+        None => group.into(),
     }
-    group.into()
 }
 
 /// The concurrent requests to a host, and the lanes that wait for a place.
@@ -112,7 +114,7 @@ impl Host {
 
     pub(super) fn started(&mut self, owner: &Arc<str>, now: Instant) {
         self.in_flight += 1;
-        let group = group_key(owner);
+        let group = group_key(&self.groups, owner);
         *self.groups.entry(group).or_default() += 1;
         self.recent.record(Arc::clone(owner), now.into());
     }
@@ -189,7 +191,7 @@ impl Owners {
     /// capacity for others; one that is not may have a third as much as remains free.
     pub(super) fn room(&self, owner: &Arc<str>, number: usize, now: Instant) -> usize {
         let (capacity, total) = (self.most.deliveries, self.all.deliveries);
-        let group = group_key(owner);
+        let group = group_key(&self.held, owner);
         let room = if self.recent.has_other_than(&group, now.into()) {
             Remainder(capacity).room(self.held(&group).deliveries, total)
         } else {
@@ -203,7 +205,7 @@ impl Owners {
     }
 
     pub(super) fn add(&mut self, owner: &Arc<str>, number: usize, now: Instant) {
-        let group = group_key(owner);
+        let group = group_key(&self.held, owner);
         self.recent.record(group, now.into());
         self.change(owner, |held| held.deliveries += number as u64);
     }
@@ -233,7 +235,7 @@ impl Owners {
 
     fn change(&mut self, owner: &Arc<str>, change: impl Fn(&mut Held)) {
         change(&mut self.all);
-        let group = group_key(owner);
+        let group = group_key(&self.held, owner);
         let member = (group != *owner).then(|| Arc::clone(owner));
         for name in member.into_iter().chain([group]) {
             let held = self.held.entry(Arc::clone(&name)).or_default();
