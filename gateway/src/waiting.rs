@@ -39,7 +39,7 @@ const CURSOR_LIFETIME: Duration = Duration::from_secs(30);
 
 const PAUSE: Duration = Duration::from_millis(500);
 
-/// After this many lines without a caller that waits, nobody listens.
+/// After this many lines without a caller that waits, the feed is no longer read.
 const IDLE_LINES: u32 = 10;
 
 /// The longest line in bytes: far more than all tasks that can end in the time between two lines.

@@ -141,7 +141,7 @@ async fn check(
     })
 }
 
-/// Checks that those can decide who shall. Otherwise the error has the name of the setting that is missing.
+/// Checks that the task can be decided by those whom it names. Otherwise the error has the name of the setting that is missing.
 fn check_deciders(
     context: &Context,
     task: &CreateTaskRequest,

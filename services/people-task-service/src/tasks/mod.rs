@@ -12,10 +12,12 @@ pub(crate) mod projection;
 pub(crate) mod read;
 pub(crate) mod requests;
 pub(crate) mod responses;
+mod round;
 pub(crate) mod routes;
 pub(crate) mod secrets;
 pub(crate) mod store;
 
 pub(crate) use error::TaskError;
-pub(crate) use read::{change_in_round, find_permitted};
+pub(crate) use read::find_permitted;
+pub(crate) use round::change_in_round;
 pub(crate) use store::{Task, task_columns};

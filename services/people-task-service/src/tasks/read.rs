@@ -1,8 +1,6 @@
-//! Tasks as they are: one, a page of a list, or how many there are. And how a batch reads those that it changes.
+//! Tasks as they are: one, a page of a list, or how many there are.
 
-use database::{
-    BatchLimits, BatchOutcomes, Connection, Database, Error, Lookups, Round, transaction,
-};
+use database::{BatchLimits, Connection, Database, Lookups};
 use listing::{Page, PageLimits};
 use values::TaskId;
 
@@ -102,29 +100,4 @@ pub(crate) async fn count(
     check_role(&actor, role)?;
     let count = move |connection: &mut _| store::list::count(connection, &actor, role, &conditions);
     Ok(database.run(count).await?)
-}
-
-/// Changes the tasks of a batch by `change`, which reads them, judges the changes, and writes those that are allowed. It waits
-/// for no lock and returns `None` for what it did not write because the task has changed, or is changing.
-///
-/// A repeat runs under the locks of the tasks, so nothing changes between its judgement and what it writes. What it still
-/// does not write was allowed, but its user was erased.
-pub(crate) fn change_in_round<Response, E: From<TaskError>>(
-    connection: &mut Connection,
-    round: Round,
-    tasks: &[TaskId],
-    change: impl FnOnce(&mut Connection) -> Result<BatchOutcomes<Response, E>, Error>,
-) -> Result<BatchOutcomes<Response, E>, Error> {
-    if round == Round::First {
-        return change(connection);
-    }
-    let outcomes = transaction(connection, |connection| {
-        store::lock_all(connection, tasks)?;
-        change(connection)
-    })?;
-    let outcomes = outcomes.into_iter().map(|outcome| {
-        let erased = || Err(TaskError::CallerErased.into());
-        Some(outcome.unwrap_or_else(erased))
-    });
-    Ok(outcomes.collect())
 }

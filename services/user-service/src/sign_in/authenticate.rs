@@ -21,7 +21,7 @@ const INACTIVE: &str = "account-inactive";
 /// How many refusals of unknown names are logged for one client network and hour.
 const LOGGED_FOR_UNKNOWN_NAMES: i32 = 60;
 /// How many refusals of users are logged for one client network and hour. They are kept for longer, but a
-/// network would need many users for so many, because each user's attempts must wait.
+/// network would need many users to reach it, because each user's attempts must wait.
 const LOGGED_FOR_USERS: i32 = 600;
 
 /// Checks the password of an attempt, and returns the user for whom a token can be signed.

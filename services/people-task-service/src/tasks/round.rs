@@ -1,0 +1,33 @@
+//! How batches change tasks: they read them, judge the changes, and write those that are allowed, unless a task has
+//! another version by then.
+
+use database::{BatchOutcomes, Connection, Error, Round, transaction};
+use values::TaskId;
+
+use crate::tasks::error::TaskError;
+use crate::tasks::store;
+
+/// Changes tasks by `change`, which waits for no lock and returns `None` for what it did not write because the task has
+/// changed, or is changing.
+///
+/// A repeat runs under the locks of the tasks, so nothing changes between its judgement and what it writes. What it still
+/// does not write was allowed, but its user was erased.
+pub(crate) fn change_in_round<Response, E: From<TaskError>>(
+    connection: &mut Connection,
+    round: Round,
+    tasks: &[TaskId],
+    change: impl FnOnce(&mut Connection) -> Result<BatchOutcomes<Response, E>, Error>,
+) -> Result<BatchOutcomes<Response, E>, Error> {
+    if round == Round::First {
+        return change(connection);
+    }
+    let outcomes = transaction(connection, |connection| {
+        store::lock_all(connection, tasks)?;
+        change(connection)
+    })?;
+    let outcomes = outcomes.into_iter().map(|outcome| {
+        let erased = || Err(TaskError::CallerErased.into());
+        Some(outcome.unwrap_or_else(erased))
+    });
+    Ok(outcomes.collect())
+}
