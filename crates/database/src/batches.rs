@@ -1,9 +1,10 @@
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::hash::Hash;
-use std::ops::Range;
 use std::sync::Arc;
 
-use tokio::sync::{mpsc, oneshot};
+use parking_lot::Mutex;
+use tokio::runtime::Handle;
+use tokio::sync::oneshot;
 use tracing::{Instrument as _, Span};
 
 use crate::{Connection, Database, Error};
@@ -46,9 +47,15 @@ type Process<Request, Response, E> = dyn Fn(&mut Connection, &[Request], Round) 
 /// One batch is processed at a time, and the requests that come meanwhile are the next one. So none waits longer than it
 /// would alone, and batches grow with the load. A request that lost a race is repeated alone, beside the next batches,
 /// and so is each request of a batch that fails as a whole.
-#[derive(Debug)]
 pub struct Batches<Request, Response, E> {
-    queue: mpsc::Sender<(Request, Caller<Response, E>)>,
+    worker: Arc<Worker<Request, Response, E>>,
+    runtime: Handle,
+}
+
+impl<Request, Response, E> std::fmt::Debug for Batches<Request, Response, E> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Batches").finish_non_exhaustive()
+    }
 }
 
 #[derive(Debug)]
@@ -66,7 +73,15 @@ impl<Response, E> Caller<Response, E> {
 
 struct Worker<Request, Response, E> {
     database: Database,
+    limits: BatchLimits,
     process: Box<Process<Request, Response, E>>,
+    queue: Mutex<Queue<Request, Response, E>>,
+}
+
+struct Queue<Request, Response, E> {
+    waiting: VecDeque<(Request, Caller<Response, E>)>,
+    /// Whether a thread takes batches from the queue. It ends when nothing waits.
+    is_served: bool,
 }
 
 impl<Request, Response, E> Batches<Request, Response, E>
@@ -75,8 +90,7 @@ where
     Response: Send + 'static,
     E: From<Error> + Send + 'static,
 {
-    /// Batches that `process` handles with one connection, outside a transaction. They run on the current runtime until
-    /// this is dropped and every request has its response.
+    /// Batches that `process` handles with one connection, outside a transaction, on threads of the current runtime.
     pub fn new(
         database: Database,
         limits: BatchLimits,
@@ -89,18 +103,20 @@ where
         + Sync
         + 'static,
     ) -> Self {
-        let (queue, mut waiting) = mpsc::channel(limits.waiting);
-        let worker = Arc::new(Worker {
+        let queue = Queue {
+            waiting: VecDeque::new(),
+            is_served: false,
+        };
+        let worker = Worker {
             database,
+            limits,
             process: Box::new(process),
-        });
-        tokio::spawn(async move {
-            let mut batch = Vec::new();
-            while waiting.recv_many(&mut batch, limits.requests).await > 0 {
-                worker.process(std::mem::take(&mut batch)).await;
-            }
-        });
-        Self { queue }
+            queue: Mutex::new(queue),
+        };
+        Self {
+            worker: Arc::new(worker),
+            runtime: Handle::current(),
+        }
     }
 
     /// Processes a request in the next batch. It is processed even if the caller stops waiting.
@@ -110,9 +126,10 @@ where
     pub async fn run(&self, request: Request) -> Result<Response, E> {
         let (reply, outcome) = oneshot::channel();
         let span = telemetry::current_span();
-        let caller = Caller { reply, span };
-        let queued = self.queue.try_send((request, caller));
-        queued.map_err(|_| Error::Busy)?;
+        if self.worker.add(request, Caller { reply, span })? {
+            let worker = Arc::clone(&self.worker);
+            self.runtime.spawn_blocking(move || worker.serve());
+        }
         let outcome = outcome.await;
         outcome.unwrap_or_else(|_| Err(Error::Panicked.into()))
     }
@@ -124,6 +141,34 @@ where
     Response: Send + 'static,
     E: From<Error> + Send + 'static,
 {
+    /// Adds a request to the queue. Returns whether no thread serves it yet, so that the caller must start one.
+    fn add(&self, request: Request, caller: Caller<Response, E>) -> Result<bool, Error> {
+        let mut queue = self.queue.lock();
+        if queue.waiting.len() >= self.limits.waiting {
+            return Err(Error::Busy);
+        }
+        queue.waiting.push_back((request, caller));
+        Ok(!std::mem::replace(&mut queue.is_served, true))
+    }
+
+    /// Processes batches until nothing waits, on the thread that blocks for the database. A task that waited for that thread
+    /// would cost each batch two more changes of threads.
+    fn serve(self: Arc<Self>) {
+        let runtime = Handle::current();
+        while let Some(batch) = self.next_batch() {
+            runtime.block_on(self.process(batch));
+        }
+    }
+
+    fn next_batch(&self) -> Option<Vec<(Request, Caller<Response, E>)>> {
+        let mut queue = self.queue.lock();
+        let number = queue.waiting.len().min(self.limits.requests);
+        queue.is_served = number > 0;
+        queue
+            .is_served
+            .then(|| queue.waiting.drain(..number).collect())
+    }
+
     /// Processes a batch, and lets those of its requests be repeated that have no response then.
     async fn process(self: &Arc<Self>, batch: Vec<(Request, Caller<Response, E>)>) {
         let (requests, callers): (Vec<_>, Vec<_>) = batch.into_iter().unzip();
@@ -131,8 +176,9 @@ where
         metrics::histogram!("database_batch_requests")
             .record(u32::try_from(requests.len()).unwrap_or(u32::MAX));
         let span = telemetry::shared_span("batch", callers.iter().map(|caller| &caller.span));
-        let processed = self.run(&requests, 0..requests.len(), Round::First);
-        let outcomes = processed.instrument(span).await;
+        let work =
+            |connection: &mut Connection| (self.process)(connection, &requests, Round::First);
+        let outcomes = self.database.run_here(work).instrument(span).await;
         let outcomes = outcomes.unwrap_or_else(|error| without_outcome(requests.len(), &error));
         for (number, (caller, outcome)) in callers.into_iter().zip(outcomes).enumerate() {
             match outcome {
@@ -152,27 +198,18 @@ where
         number: usize,
         caller: Caller<Response, E>,
     ) {
-        let processed = self.run(&requests, number..number + 1, Round::Repeat).await;
+        let worker = Arc::clone(&self);
+        let work = move |connection: &mut Connection| {
+            let request = requests.get(number..=number).unwrap_or_default();
+            (worker.process)(connection, request, Round::Repeat)
+        };
+        let processed = self.database.run(work).await;
         let outcome = processed.map(|mut outcomes| outcomes.pop().flatten());
         caller.reply(match outcome {
             Ok(Some(outcome)) => outcome,
             Ok(None) => Err(Error::Contended("the request lost a race again".into()).into()),
             Err(error) => Err(error.into()),
         });
-    }
-
-    async fn run(
-        self: &Arc<Self>,
-        requests: &Arc<Vec<Request>>,
-        range: Range<usize>,
-        round: Round,
-    ) -> Result<BatchOutcomes<Response, E>, Error> {
-        let (worker, requests) = (Arc::clone(self), Arc::clone(requests));
-        let work = move |connection: &mut Connection| {
-            let requests = requests.get(range).unwrap_or_default();
-            (worker.process)(connection, requests, round)
-        };
-        self.database.run(work).await
     }
 }
 

@@ -1,3 +1,4 @@
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -129,13 +130,37 @@ impl Database {
         &self,
         work: impl FnOnce(&mut Connection) -> Result<T, E> + Send + 'static,
     ) -> Result<T, E> {
+        let work = self.prepare(work).await?;
+        let done = tokio::task::spawn_blocking(work);
+        done.await.unwrap_or_else(|_| Err(Error::Panicked.into()))
+    }
+
+    /// Like [`Database::run`], on the current thread, which it blocks.
+    ///
+    /// # Errors
+    /// Those of [`Database::run`].
+    pub(crate) async fn run_here<T, E: From<Error>>(
+        &self,
+        work: impl FnOnce(&mut Connection) -> Result<T, E>,
+    ) -> Result<T, E> {
+        let work = self.prepare(work).await?;
+        // The connection of a closure that panics is not used again, as when its thread ends.
+        let done = std::panic::catch_unwind(AssertUnwindSafe(work));
+        done.unwrap_or_else(|_| Err(Error::Panicked.into()))
+    }
+
+    /// Waits until a connection may be used, and returns what uses it.
+    async fn prepare<T, E: From<Error>, W: FnOnce(&mut Connection) -> Result<T, E>>(
+        &self,
+        work: W,
+    ) -> Result<impl FnOnce() -> Result<T, E> + use<T, E, W>, E> {
         let started = Instant::now();
         let permit = self.permit().await?;
         metrics::histogram!("database_wait_seconds").record(started.elapsed().as_secs_f64());
         let sessions = Arc::clone(&self.sessions);
         let availability = Arc::clone(&self.availability);
         let span = tracing::Span::current();
-        let done = tokio::task::spawn_blocking(move || {
+        Ok(move || {
             let _permit = permit;
             span.in_scope(|| {
                 let session = sessions.pool.get();
@@ -148,8 +173,7 @@ impl Database {
                     (done, _) => done,
                 }
             })
-        });
-        done.await.unwrap_or_else(|_| Err(Error::Panicked.into()))
+        })
     }
 
     /// Like [`Database::run`], in one transaction that an error rolls back.

@@ -53,6 +53,7 @@ impl Fixture {
                 });
                 return Ok(outcomes.collect());
             }
+            assert!(!numbers.contains(&15), "this number is a bug");
             log.lock().unwrap().push(numbers.to_vec());
             released.lock().unwrap().recv().unwrap();
             database::transaction(connection, |connection| {
@@ -137,6 +138,15 @@ async fn a_request_that_loses_its_race_again_can_be_retried_by_its_caller() {
     fixture.release.send(()).unwrap();
     let outcome = fixture.send(14).await.unwrap();
     assert!(matches!(outcome, Err(Error::Contended(_))));
+}
+
+#[tokio::test]
+async fn a_batch_that_panics_fails_and_the_next_one_is_processed() {
+    let fixture = Fixture::start();
+    let outcome = fixture.send(15).await.unwrap();
+    assert!(matches!(outcome, Err(Error::Panicked)));
+    fixture.release.send(()).unwrap();
+    assert_eq!(fixture.send(1).await.unwrap().unwrap(), 1);
 }
 
 #[tokio::test]
