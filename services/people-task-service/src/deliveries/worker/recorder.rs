@@ -36,7 +36,9 @@ pub(super) async fn run(
         if batch.is_empty() && ends.recv_many(&mut batch, BATCH).await == 0 {
             return;
         }
-        tokio::time::sleep(GATHERING).await;
+        if batch.len() < BATCH {
+            tokio::time::sleep(GATHERING).await;
+        }
         while batch.len() < BATCH
             && let Ok(end) = ends.try_recv()
         {
