@@ -19,8 +19,8 @@
 
 mod entry;
 mod list;
-mod store;
+mod retention;
 
 pub use entry::{Actor, AuthMethod, Entry, RecordWith, RequestMeta, Subject};
 pub use list::{AuditEntry, AuditQuery, list};
-pub use store::{Changes, forget_addresses, pseudonymise, read_retention, retain};
+pub use retention::{Changes, forget_addresses, pseudonymise, read_retention, retain};

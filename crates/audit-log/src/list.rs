@@ -15,7 +15,7 @@ use utoipa::openapi::path::{Parameter, ParameterIn};
 use utoipa::{IntoParams, ToSchema};
 use values::{FromText as _, Invalid, Timestamp, UserId};
 
-use crate::store::{audit_log, identities};
+use crate::retention::{audit_log, identities};
 
 values::names! {
     enum AuditSort {

@@ -19,12 +19,12 @@ mod api_key;
 mod claims;
 mod ed25519;
 mod extractors;
-mod feed_reader;
 mod key_routes;
 mod keys;
 mod mail_keys;
 mod remote_authority;
 mod revocation;
+mod revocation_feed;
 mod signer;
 mod verifier;
 
@@ -34,11 +34,11 @@ pub use extractors::{
     AdminCaller, AdminProblems, Caller, MaybeCaller, ServiceCaller, TokenProblems, challenge,
     insufficient_scope, invalid_key, presented_key, token_missing, token_revoked,
 };
-pub use feed_reader::{FeedReader, FeedSource};
 pub use key_routes::{KEY_ROUTES, KeyRoute, KeyScope, key_not_accepted, key_route};
 pub use keys::{Jwk, JwkSet, KeyError, PublicKey, SigningKey};
 pub use mail_keys::{MailKey, MailKeys, NotificationWorkerCaller};
 pub use remote_authority::{RemoteAuthority, RemoteSettings, read_audience, read_issuer};
 pub use revocation::{RevocationFeed, Revocations};
+pub use revocation_feed::{FeedReader, FeedSource};
 pub use signer::{SignError, Signer};
 pub use verifier::{MAX_TOKEN_LIFETIME, Verifier};

@@ -1,5 +1,6 @@
 use std::collections::{HashMap, VecDeque};
 use std::hash::Hash;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use parking_lot::Mutex;
@@ -156,7 +157,9 @@ where
     fn serve(self: Arc<Self>) {
         let runtime = Handle::current();
         while let Some(batch) = self.next_batch() {
-            runtime.block_on(self.process(batch));
+            let process = AssertUnwindSafe(|| runtime.block_on(self.process(batch)));
+            // Callers whose replies are dropped learn of a panic by that, and the next batch does not.
+            let _ = catch_unwind(process);
         }
     }
 

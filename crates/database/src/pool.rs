@@ -1,4 +1,3 @@
-use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -143,10 +142,7 @@ impl Database {
         &self,
         work: impl FnOnce(&mut Connection) -> Result<T, E>,
     ) -> Result<T, E> {
-        let work = self.prepare(work).await?;
-        // The connection of a closure that panics is not used again, as when its thread ends.
-        let done = std::panic::catch_unwind(AssertUnwindSafe(work));
-        done.unwrap_or_else(|_| Err(Error::Panicked.into()))
+        self.prepare(work).await?()
     }
 
     /// Waits until a connection may be used, and returns what uses it.

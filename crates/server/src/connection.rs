@@ -20,7 +20,7 @@ use actix_web::web::Bytes;
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
-use crate::connections::Permit;
+use crate::admission::Permit;
 use crate::intake::Intake;
 use crate::settings::HttpServerSettings;
 use crate::upgrade_offers;

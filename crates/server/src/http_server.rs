@@ -24,8 +24,8 @@ use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 use tokio_util::either::Either;
 
+use crate::admission::{Connections, Permit};
 use crate::connection::{self, Connection, track_request};
-use crate::connections::{Connections, Permit};
 use crate::open_files;
 use crate::paced_stream::PacedStream;
 use crate::running::Running;

@@ -3,9 +3,9 @@
 //! A binary is one call of [`main`]. It starts a [`Running`]; tests start the same thing inside
 //! their own process, on free ports, and stop it in the same way.
 
+mod admission;
 mod blank_line;
 mod connection;
-mod connections;
 mod http_server;
 mod intake;
 mod metrics_server;

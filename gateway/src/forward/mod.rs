@@ -1,7 +1,7 @@
-mod asking;
 mod bearer;
 mod exchange;
 mod headers;
+mod key_exchange;
 mod request_body;
 mod response;
 mod wait;
@@ -27,9 +27,9 @@ use telemetry::CallOutcome;
 use tokio::time::timeout;
 use values::{CredentialId, Names as _};
 
-use self::asking::Asking;
 use self::bearer::Bearer;
 use self::exchange::{exchange, malformed};
+use self::key_exchange::Asking;
 use self::request_body::RequestBody;
 use crate::client_info::ClientInfo;
 use crate::context::AppState;
@@ -103,7 +103,7 @@ impl Forwarding<'_> {
         headers::check_length(self.request.uri())?;
         let announced = request_body::announced(self.request.headers())?;
         let body = request_body::collect(announced, payload, client, state).await?;
-        let response = match self.place()? {
+        let response = match self.place_to_wait()? {
             None => self.send_in_turn(&bearer, body).await?,
             Some(place) => self.send_when_ended(&bearer, place).await?,
         };

@@ -23,7 +23,7 @@ const RETRY_PAUSE: Duration = Duration::from_secs(1);
 
 impl Forwarding<'_> {
     /// The place of the caller, if it wants to wait for the end of a task.
-    pub(super) fn place(self) -> Result<Option<Place>, Problem> {
+    pub(super) fn place_to_wait(self) -> Result<Option<Place>, Problem> {
         let query = self.request.uri().query().filter(|_| self.route.waits);
         let wants = query.is_some_and(|query| Query::parse(query).first("wait").is_some());
         let task = self.request.match_info().get("id").filter(|_| wants);

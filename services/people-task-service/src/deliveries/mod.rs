@@ -4,7 +4,7 @@ mod backlog_store;
 mod changes;
 mod error;
 pub(crate) mod hosts;
-mod lane;
+mod lane_names;
 mod list;
 mod requests;
 mod responses;
@@ -18,7 +18,7 @@ use std::time::Duration;
 use jobs::RetentionRule;
 use messaging::Queue;
 
-pub(crate) use self::lane::{
+pub(crate) use self::lane_names::{
     LaneParts, due_message, group_of, host_of, lane_of, owner_of, scheme_and_host,
 };
 pub(crate) use self::responses::TestResult;

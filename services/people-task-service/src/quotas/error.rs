@@ -4,7 +4,7 @@ use actix_web::http::StatusCode;
 use http_kit::{Problem, problem_responses};
 use values::Names as _;
 
-use super::amounts::{Excess, Refusal, Resource};
+use super::limits::{Excess, Refusal, Resource};
 
 #[derive(Debug, Clone, Copy, thiserror::Error)]
 #[error("a quota is exceeded")]

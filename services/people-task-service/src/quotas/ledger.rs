@@ -8,8 +8,8 @@ use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 use values::UserId;
 
-use super::amounts::{Amounts, Limits, Usage};
 use super::error::{QuotaError, Whose};
+use super::limits::{Amounts, Limits, Usage};
 use super::store;
 
 /// What a user has is remembered for this long after the user last added something.

@@ -8,12 +8,12 @@
 //! seconds (large ones every few minutes), and bytes are added to a row as often. So a user can exceed a stock by what is added until the next count, and a
 //! rate by the number of replicas.
 
-mod amounts;
 mod error;
 mod ledger;
+mod limits;
 mod store;
 
-pub(crate) use amounts::{Amounts, Limits};
 pub(crate) use error::{QuotaError, QuotaExceeded};
 pub(crate) use ledger::{Quotas, watch};
+pub(crate) use limits::{Amounts, Limits};
 pub(crate) use store::forget;

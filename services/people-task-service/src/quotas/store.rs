@@ -5,7 +5,7 @@ use diesel::prelude::*;
 use diesel::sql_types::{Array, BigInt, Binary, Text};
 use values::UserId;
 
-use super::amounts::Amounts;
+use super::limits::Amounts;
 use crate::schema::{SCHEMA, stored_bytes};
 
 /// The columns of [`COUNT`] and [`COUNT_ALL`].

@@ -55,7 +55,7 @@ use self::periodic::{
     maintain_partitions, make_test_calls, reseal_headers, watch_backlog, watch_due_dates,
 };
 use self::schedule::RetrySchedule;
-use crate::deliveries::lane::parse_due_message;
+use crate::deliveries::lane_names::parse_due_message;
 use crate::deliveries::{DueDelivery, QUEUE};
 use crate::schema::{MIGRATIONS, SCHEMA};
 use crate::settings::WebhookWorkerSettings;

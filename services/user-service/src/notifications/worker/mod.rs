@@ -6,7 +6,7 @@
 //! - Each attempt makes its own code, because the previous attempt may or may not have arrived.
 //! - A notification without a user (a request for an unknown address) is closed without being sent.
 //!
-//! It also sends mails about tasks (`task_mails`), whose rows the people-task service has.
+//! It also sends mails about tasks (`task_mail_sender`), whose rows the people-task service has.
 //!
 //! A new reason to notify users is a `Kind`, with its texts in `emails/`.
 
@@ -16,7 +16,7 @@ mod error;
 mod notification;
 mod store;
 mod task_mail;
-mod task_mails;
+mod task_mail_sender;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -35,7 +35,7 @@ use channels::Channels;
 use error::SendError;
 use notification::{AboutKey, CodeSettings, Content, Notification};
 use store::{ClaimedRow, Recipient};
-use task_mails::TaskMailSender;
+use task_mail_sender::TaskMailSender;
 
 /// Notifications that one worker sends at once.
 const CONCURRENCY: u16 = 32;
