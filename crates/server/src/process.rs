@@ -19,6 +19,8 @@ use crate::settings::ProcessSettings;
 
 const HEALTH_CHECK_TIMEOUT: Duration = Duration::from_secs(3);
 const UPKEEP_INTERVAL: Duration = Duration::from_secs(5);
+/// How long threads may still wait for the database when the process ends: as long as a statement.
+const LAST_STATEMENTS: Duration = Duration::from_secs(10);
 
 /// The name of a program and its entry point.
 pub type Program = (&'static str, fn() -> ExitCode);
@@ -109,7 +111,8 @@ fn run<S: Settings, R: Future<Output = anyhow::Result<Running>>>(
     let _ = rustls::crypto::ring::default_provider().install_default();
     let metrics = telemetry::metrics_recorder();
     telemetry::describe_metrics(name);
-    runtime()?.block_on(async {
+    let runtime = runtime()?;
+    let ran = runtime.block_on(async {
         ignore_signals()?;
         let mut stop = pin!(stop_signal()?);
         let running = tokio::select! {
@@ -125,7 +128,9 @@ fn run<S: Settings, R: Future<Output = anyhow::Result<Running>>>(
         serve_metrics(&running, process.metrics_address, metrics)?;
         tracing::info!(address = ?running.address, "running");
         run_until(stop, &running, &process).await
-    })
+    });
+    runtime.shutdown_timeout(LAST_STATEMENTS);
+    ran
 }
 
 /// Waits for a signal that asks the process to stop. From this call on none of them ends it.
