@@ -155,7 +155,9 @@ describe("with a real server", { skip }, () => {
       await assert.rejects(client.verify(headers, forged), { code: "no-valid-signature" });
       await assert.rejects(client.verify(headers, forged, { secret }), { code: "no-valid-signature" });
       await assert.rejects(client.verify(headers, body, { secret: newWebhookSecret() }), { code: "no-valid-signature" });
-      const [delivery] = await client.webhooks.deliveries(task.id);
+      // Until its result is recorded, a delivery is being sent, and is not sent a second time.
+      let delivery;
+      await until(async () => ([delivery] = await client.webhooks.deliveries(task.id))[0].status === "sent", "the result");
       assert.equal(delivery.id, byKey.id);
       await client.webhooks.redeliver(delivery.id);
       await until(() => of("/1").length === 2, "the repeat");
