@@ -158,7 +158,7 @@ where
         let runtime = Handle::current();
         while let Some(batch) = self.next_batch() {
             let process = AssertUnwindSafe(|| runtime.block_on(self.process(batch)));
-            // Callers whose replies are dropped learn of a panic by that, and the next batch does not.
+            // A panic drops the replies of its batch, so their callers get an error. Later batches do not.
             let _ = catch_unwind(process);
         }
     }

@@ -134,7 +134,7 @@ impl Database {
         done.await.unwrap_or_else(|_| Err(Error::Panicked.into()))
     }
 
-    /// Like [`Database::run`], on the current thread, which it blocks.
+    /// Like [`Database::run`], on the current thread, which it blocks. A panic of the closure goes on.
     ///
     /// # Errors
     /// Those of [`Database::run`].
