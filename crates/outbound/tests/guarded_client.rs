@@ -258,8 +258,12 @@ async fn every_failure_has_a_plain_reason() {
     assert!(refused.starts_with(expected), "{refused}");
     let tls = why(format!("https://{plain}/")).await;
     assert!(tls.starts_with("TLS: "), "{tls}");
-    let broken = why(format!("http://{garbage}/")).await;
-    assert!(broken.starts_with("the connection failed: "), "{broken}");
+    let endless_head = String::leak("HTTP/1.1 200 OK\r\nx: ".to_owned() + &"x".repeat(64 * 1024));
+    let (endless_head, _) = server(endless_head).await;
+    for address in [garbage, endless_head] {
+        let broken = why(format!("http://{address}/")).await;
+        assert!(broken.starts_with("the connection failed: "), "{broken}");
+    }
 }
 
 #[tokio::test]
