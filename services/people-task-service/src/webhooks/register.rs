@@ -270,16 +270,11 @@ impl Registration {
         Ok(found)
     }
 
-    /// Whose share of the workers the deliveries use: that of the task's creator. Only the creator's own token tells the
-    /// group of the account.
-    fn share_owner(&self, task: &Task) -> String {
-        let caller = &self.user.caller;
-        let is_creator = caller.id() == task.creator;
-        owner_of(task.creator, caller.group().filter(|_| is_creator))
-    }
-
     fn new_webhook(&self, task: &Task) -> NewWebhook<'_> {
         let caller = &self.user.caller;
+        let url = self.new.url.as_str();
+        // A registration by an approver or a requester takes nothing of the creator's share.
+        let owner = owner_of(caller.id(), caller.group());
         let default_events: &[_] = if self.is_plugin {
             &[
                 WebhookEvent::Approved,
@@ -303,9 +298,9 @@ impl Registration {
             registered_as,
             registrant_email,
             registrant_secret,
-            url: self.new.url.as_str(),
-            host: host_of(self.new.url.as_str()),
-            lane: lane_of(self.new.url.as_str(), &self.share_owner(task)),
+            url,
+            host: host_of(url),
+            lane: lane_of(url, &owner),
             secret: self.new.secret.as_ref().map(WebhookSecret::expose),
             with_task_id: self.is_plugin,
             events: events.unwrap_or(default_events),

@@ -224,6 +224,21 @@ async fn the_user_who_registered_a_webhook_may_delete_it() {
 }
 
 #[tokio::test]
+async fn calls_use_the_share_of_the_user_who_registered_the_webhook() {
+    let app = Fixture::start().await;
+    let (carol, grace) = (app.user("carol@example.com"), app.user("grace@example.com"));
+    let task = app.create(&carol, json!({})).await;
+    for user in [&carol, &grace] {
+        let webhook = app.register(user, &task, URL).await;
+        let lane = app.value(&format!(
+            "SELECT lane AS value FROM webhooks WHERE encode(id, 'hex') = '{webhook}'"
+        ));
+        let lane = lane.unwrap();
+        assert!(lane.ends_with(&format!(" {}", user.id)), "{lane}");
+    }
+}
+
+#[tokio::test]
 async fn deleting_a_webhook_deletes_its_delivery() {
     let app = Fixture::start().await;
     let ada = app.user("ada@example.com");
