@@ -7,6 +7,7 @@ use futures_util::FutureExt as _;
 use outbound::{SendError, TruncatedResponse, Unresolved, for_owner};
 use reqwest::StatusCode;
 use telemetry::{RequestContext, SpanKind};
+use tokio_util::sync::CancellationToken;
 use tracing::Span;
 use values::{DeliveryId, Timestamp, UserId, WebhookId};
 
@@ -23,6 +24,9 @@ use crate::webhook_options::WebhookOptions;
 
 /// The value of `webhooks.registered_as` for administrators.
 const ADMINISTRATOR: &str = "administrator";
+
+/// Why a request was ended that had a place on loan.
+const RECALLED: &str = "ended early, because it was slow and others waited for the host";
 
 /// A finished attempt that is not recorded yet.
 #[derive(Debug)]
@@ -110,10 +114,15 @@ fn suspended(row: &DueRow, lease: Lease) -> AttemptResult {
 
 impl Sender {
     /// Sends a delivery once, or a call that tries a webhook. A panic counts as a failed attempt, so that a delivery that
-    /// causes panics ends as others do.
+    /// causes panics ends as others do, and so does a request that ends because its place is recalled.
     ///
     /// The row and the call are boxed, because starting a task copies all of its future.
-    pub(super) async fn attempt(&self, row: Box<DueRow>, occasion: Occasion) -> AttemptResult {
+    pub(super) async fn attempt(
+        &self,
+        row: Box<DueRow>,
+        occasion: Occasion,
+        recall: Option<CancellationToken>,
+    ) -> AttemptResult {
         let lease = Lease::of(&row);
         let Some(registrant) = row.registrant.relations(&row.task) else {
             return suspended(&row, lease);
@@ -123,7 +132,11 @@ impl Sender {
         let options = options.unwrap_or_else(|| Ok(WebhookOptions::default()));
         let (at, started) = (Utc::now(), Instant::now());
         let sending = self.send(row, &options, occasion, registrant, &lease.context);
-        let response = sending.await;
+        let response = match recall {
+            Some(recall) => recall.run_until_cancelled(sending).await,
+            None => Some(sending.await),
+        };
+        let response = response.unwrap_or_else(|| Err(not_sent(RECALLED)));
         let duration = started.elapsed();
         let (age, jitter) = (lease.age(at), jitter());
         let has_headers = matches!(&options, Ok(options) if options.headers.is_some());

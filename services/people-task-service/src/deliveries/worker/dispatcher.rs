@@ -13,7 +13,6 @@ use tokio_util::sync::CancellationToken;
 use values::DeliveryId;
 
 use crate::deliveries::DueDelivery;
-use crate::deliveries::worker::attempt::AttemptResult;
 use crate::deliveries::worker::call::Sender;
 use crate::deliveries::worker::lane::Lane;
 use crate::deliveries::worker::loads::{Ended, Loads};
@@ -64,7 +63,7 @@ pub(super) struct Dispatcher {
     /// Lanes whose owner has its share of what may be loaded.
     without_room: HashMap<Arc<str>, VecDeque<Arc<str>>>,
     paused: PausedHosts,
-    attempts: JoinSet<AttemptResult>,
+    attempts: JoinSet<End>,
     /// How many ends are not recorded yet. It is limited by the number of deliveries under way.
     unrecorded: usize,
     /// A delivery that is tried apart from others.

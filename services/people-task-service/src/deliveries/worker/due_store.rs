@@ -105,7 +105,7 @@ LEFT JOIN changed_users ON changed_users.id = ANY(ARRAY[webhooks.registered_by])
     };
 }
 
-/// Loads some of these by [`KNOWN`], [`SUSPECTED`] or [`TESTS`].
+/// Loads some of these by [`KNOWN`], [`BY_ID`] or [`TESTS`].
 pub(super) fn load(
     connection: &mut PgConnection,
     rows: &'static str,
@@ -199,7 +199,7 @@ WITH RECURSIVE step AS (
 SELECT lane, next_attempt <= now() AND host NOT IN (SELECT host FROM paused_hosts) AS due FROM step LIMIT $2";
 
 /// Those of some deliveries, whether they are due or not.
-const SUSPECTED: &str = load!("SELECT * FROM deliveries WHERE id = ANY($1)");
+pub(super) const BY_ID: &str = load!("SELECT * FROM deliveries WHERE id = ANY($1)");
 
 /// Calls that try webhooks, as if they were deliveries.
 pub(super) const TESTS: &str = load!(
@@ -277,7 +277,7 @@ pub(super) fn begin_trial(
         )
         .bind::<Binary, _>(id)
         .execute(connection)?;
-        trial.row = load(connection, SUSPECTED, &[id])?.pop().map(Box::new);
+        trial.row = load(connection, BY_ID, &[id])?.pop().map(Box::new);
         break;
     }
     Ok(trial)

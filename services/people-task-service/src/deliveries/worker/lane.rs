@@ -6,6 +6,7 @@ use values::DeliveryId;
 
 use crate::deliveries::LaneParts;
 use crate::deliveries::worker::due_store::DueRow;
+use crate::deliveries::worker::schedule::RetryDecision;
 
 /// The concurrent requests of a lane that is not known. Each response adds one, until the limit of the host.
 const FIRST_REQUESTS: u32 = 4;
@@ -15,8 +16,10 @@ const LOADED_AHEAD: (Duration, u32) = (Duration::from_millis(50), 256);
 const MAX_KNOWN: usize = 20_000;
 /// Retries after a longer pause are not remembered.
 const REMEMBERED: Duration = Duration::from_mins(1);
-/// A lane is slow for a while after a request that took so long.
-const SLOW: (Duration, Duration) = (Duration::from_secs(1), Duration::from_mins(10));
+/// A request that takes so long is slow.
+pub(super) const SLOW: Duration = Duration::from_millis(500);
+/// How long a lane that had a slow request counts as slow.
+const SLOW_FOR: Duration = Duration::from_mins(10);
 /// After this many failed attempts in a row a lane or an origin is tried with one request at a time.
 const FAILURES: u32 = 5;
 /// The pause before the first of these requests, and the longest one.
@@ -32,8 +35,8 @@ pub(super) struct Lane {
     pub(super) owner: Arc<str>,
     /// Deliveries that messages named, and that are not loaded.
     known: VecDeque<DeliveryId>,
-    /// Deliveries that are loaded and not started.
-    pub(super) ready: VecDeque<DueRow>,
+    /// Deliveries that are loaded and not started, and since when.
+    pub(super) ready: VecDeque<(Instant, DueRow)>,
     /// Deliveries that are loaded and whose end is not recorded.
     pub(super) under_way: HashSet<DeliveryId>,
     /// The database may have more due deliveries than are known.
@@ -100,9 +103,11 @@ impl Lane {
         }
     }
 
-    /// A delivery is due again after this pause. Scans find those that wait for long.
-    pub(super) fn retry_after(&mut self, pause: Duration, now: Instant) {
-        if pause <= REMEMBERED {
+    /// A delivery may be due again after a pause. Scans find those that wait for long.
+    pub(super) fn retry(&mut self, decision: RetryDecision, now: Instant) {
+        if let RetryDecision::Retry(pause) | RetryDecision::Postpone(pause) = decision
+            && pause <= REMEMBERED
+        {
             let at = now + pause;
             self.retry_at = Some(self.retry_at.map_or(at, |earlier| earlier.min(at)));
         }
@@ -126,9 +131,9 @@ impl Lane {
         self.under_way.len() > self.ready.len()
     }
 
-    /// Whether its last requests took long, so that it must leave places of its host to others.
-    pub(super) fn is_slow(&self, now: Instant) -> bool {
-        self.slow_until.is_some_and(|until| now < until)
+    /// Whether it is answered, and was not slow lately. Any other lane must leave places of its host to others.
+    pub(super) fn is_fast(&self, now: Instant) -> bool {
+        self.responses > 0 && self.slow_until.is_none_or(|until| until <= now)
     }
 
     /// How many concurrent requests it may have, of a host with this limit.
@@ -197,7 +202,7 @@ impl Lane {
     pub(super) fn push_ready(&mut self, row: DueRow) {
         if self.under_way.insert(row.delivery_id) {
             self.loading = self.loading.saturating_sub(1);
-            self.ready.push_back(row);
+            self.ready.push_back((Instant::now(), row));
         }
     }
 
@@ -216,9 +221,8 @@ impl Lane {
         now: Instant,
     ) -> bool {
         self.in_flight = self.in_flight.saturating_sub(1);
-        let (slow, lasting) = SLOW;
-        if duration >= slow {
-            self.slow_until = Some(now + lasting);
+        if duration >= SLOW {
+            self.slow_until = Some(now + SLOW_FOR);
         }
         match health {
             Health::Responds => {
@@ -263,7 +267,7 @@ impl Lane {
     fn unload(&mut self) -> Vec<DueRow> {
         self.backlog |= !self.known.is_empty() || !self.ready.is_empty();
         self.known.clear();
-        self.ready.drain(..).collect()
+        self.ready.drain(..).map(|(_, row)| row).collect()
     }
 }
 

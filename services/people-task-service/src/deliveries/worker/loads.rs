@@ -182,6 +182,20 @@ impl Loads {
         self.spawn(scan, |found| Ended::Scan(found.unwrap_or_default()));
     }
 
+    /// Loads a delivery again; `None` if that fails, or its row is of another version than before or deleted.
+    pub(super) fn reload(&self, row: &DueRow) -> impl Future<Output = Option<DueRow>> + use<> {
+        let (database, id, version) = (self.database.clone(), row.delivery_id, row.lease);
+        async move {
+            let load = move |connection: &mut Connection| {
+                Ok::<_, Error>(store::load(connection, store::BY_ID, &[id])?)
+            };
+            let rows = database.run(load).await;
+            let warn = |error: &Error| error.warn("a delivery could not be loaded again");
+            let row = rows.inspect_err(warn).ok()?.pop();
+            row.filter(|row| row.lease == version)
+        }
+    }
+
     /// Waits for the next one to end. It is safe to cancel.
     pub(super) async fn next(&mut self) -> Option<Ended> {
         let ended = pass_on_panic(self.running.join_next().await?)?;

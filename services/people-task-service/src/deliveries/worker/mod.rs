@@ -10,7 +10,7 @@
 //! - [`periodic`] makes calls that try webhooks, adds deliveries of due dates that pass while a task is pending, and keeps
 //!   the tables in order.
 //!
-//! A lane is the due deliveries of one owner, the creator of their tasks, to one origin. Lanes of different owners take
+//! A lane is the due deliveries of one owner, who registered their webhooks, to one origin. Lanes of different owners take
 //! turns for everything that they share, and what a receiver answers to one of them delays no other.
 //!
 //! Deliveries become known by messages, which name them and their lanes, and by a scan of the lanes, which finds

@@ -9,9 +9,11 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use fairness::{FairQueue, Recent, Remainder};
+use tokio_util::sync::CancellationToken;
+use values::DeliveryId;
 
 use crate::deliveries::group_of;
-use crate::deliveries::worker::lane::{Circuit, Lane};
+use crate::deliveries::worker::lane::{Circuit, Lane, SLOW};
 
 /// How long another owner counts after its last request to a host.
 const SHARED: Duration = Duration::from_mins(10);
@@ -53,6 +55,10 @@ impl WaitingLanes {
         is_added && lanes.push(owner, lane).is_ok()
     }
 
+    fn has_other_than(&self, group: &Arc<str>) -> bool {
+        self.groups.total() > self.groups.total_of(group)
+    }
+
     pub(super) fn pop(&mut self) -> Option<Arc<str>> {
         let group = self.groups.pop()?;
         let lanes = self.lanes.get_mut(&group)?;
@@ -75,12 +81,24 @@ fn group_key<T>(known: &HashMap<Arc<str>, T>, owner: &Arc<str>) -> Arc<str> {
 }
 
 /// The concurrent requests to a host, and the lanes that wait for a place.
+///
+/// A group has at most three quarters of the places, and more only on loan: a request on loan that is slow is ended when
+/// another group waits for its place.
 pub(super) struct Host {
     pub(super) in_flight: u32,
     groups: HashMap<Arc<str>, u32>,
+    loans: Vec<Loan>,
     /// Which owners had requests lately.
     recent: Recent<Arc<str>>,
     pub(super) waiting: WaitingLanes,
+}
+
+/// A request that has a place on loan.
+struct Loan {
+    delivery: DeliveryId,
+    group: Arc<str>,
+    since: Instant,
+    recall: CancellationToken,
 }
 
 impl Default for Host {
@@ -88,6 +106,7 @@ impl Default for Host {
         Self {
             in_flight: 0,
             groups: HashMap::new(),
+            loans: Vec::new(),
             recent: Recent::new(SHARED),
             waiting: WaitingLanes::new(),
         }
@@ -95,40 +114,90 @@ impl Default for Host {
 }
 
 impl Host {
-    /// Whether an owner may have another request, of a host with this limit. A group whose requests take long leaves half of
-    /// what others leave it, if there are other owners.
+    /// Whether an owner may have another request, of a host with this limit. What is not known to be fast gets no place on
+    /// loan, and leaves half of what others leave it, if there are other owners.
     pub(super) fn has_place(
         &self,
         owner: &Arc<str>,
-        is_slow: bool,
+        is_fast: bool,
         limit: u32,
         now: Instant,
     ) -> bool {
         let own = self.groups.get(group_of(owner));
         let own = own.copied().unwrap_or_default();
-        let is_shared = is_slow && self.recent.has_other_than(owner, now.into());
         let left = limit.saturating_sub(self.in_flight - own);
-        let allowed = if is_shared { left.div_ceil(2) } else { left };
+        let allowed = if is_fast {
+            left
+        } else if self.recent.has_other_than(owner, now.into()) {
+            left.div_ceil(2)
+        } else {
+            left.min(without_loans(limit))
+        };
         own < allowed
     }
 
-    pub(super) fn started(&mut self, owner: &Arc<str>, now: Instant) {
+    /// Counts a request. If its place is on loan, returns what is cancelled when it must end.
+    pub(super) fn started(
+        &mut self,
+        owner: &Arc<str>,
+        delivery: DeliveryId,
+        limit: u32,
+        now: Instant,
+    ) -> Option<CancellationToken> {
         self.in_flight += 1;
-        let group = group_key(&self.groups, owner);
-        *self.groups.entry(group).or_default() += 1;
         self.recent.record(Arc::clone(owner), now.into());
+        let group = group_key(&self.groups, owner);
+        let own = self.groups.entry(Arc::clone(&group)).or_default();
+        *own += 1;
+        (*own > without_loans(limit)).then(|| {
+            let recall = CancellationToken::new();
+            self.loans.push(Loan {
+                delivery,
+                group,
+                since: now,
+                recall: recall.clone(),
+            });
+            recall
+        })
     }
 
-    pub(super) fn ended(&mut self, owner: &Arc<str>) {
+    /// A request ended. If its place was not on loan, the oldest loan of the group is none any more.
+    pub(super) fn ended(&mut self, owner: &Arc<str>, delivery: DeliveryId, limit: u32) {
         self.in_flight = self.in_flight.saturating_sub(1);
         let group = group_of(owner);
-        if let Some(own) = self.groups.get_mut(group) {
-            *own = own.saturating_sub(1);
-            if *own == 0 {
-                self.groups.remove(group);
+        let Some(own) = self.groups.get_mut(group) else {
+            return;
+        };
+        *own = own.saturating_sub(1);
+        let most = own.saturating_sub(without_loans(limit)) as usize;
+        if *own == 0 {
+            self.groups.remove(group);
+        }
+        self.loans.retain(|loan| loan.delivery != delivery);
+        let is_own = |loan: &Loan| *loan.group == *group;
+        if self.loans.iter().filter(|loan| is_own(loan)).count() > most
+            && let Some(oldest) = self.loans.iter().position(is_own)
+        {
+            self.loans.remove(oldest);
+        }
+    }
+
+    /// Ends slow requests on loan, if another group waits for a place of this host with this limit.
+    pub(super) fn recall(&self, limit: u32, now: Instant) {
+        if self.in_flight < limit {
+            return;
+        }
+        for loan in &self.loans {
+            if now - loan.since >= SLOW && self.waiting.has_other_than(&loan.group) {
+                loan.recall.cancel();
             }
         }
     }
+}
+
+/// How many of a host's places a group may have without a loan.
+fn without_loans(limit: u32) -> u32 {
+    limit - limit / 4
 }
 
 /// Whether an origin responds, whatever it answers.

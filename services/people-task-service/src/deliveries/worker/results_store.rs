@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use values::{DeliveryId, Names as _, UserId};
 
 use crate::deliveries::worker::attempt::{AttemptResult, Lease};
+use crate::deliveries::worker::lane::Health;
 use crate::deliveries::worker::schedule::RetryDecision;
 use crate::status::DeliveryStatus;
 
@@ -17,7 +18,7 @@ use crate::status::DeliveryStatus;
 #[derive(Debug)]
 pub(super) enum End {
     Attempted(AttemptResult),
-    /// It was marked, and not sent.
+    /// It was not sent: it was marked and given back, or has changed since it was loaded.
     NotSent(Lease),
 }
 
@@ -26,6 +27,14 @@ impl End {
         match self {
             Self::Attempted(result) => &result.lease,
             Self::NotSent(lease) => lease,
+        }
+    }
+
+    /// What it says about the receiver, and how long the request took.
+    pub(super) fn says(&self) -> (Health, Duration) {
+        match self {
+            Self::Attempted(result) => (result.health, result.duration),
+            Self::NotSent(_) => (Health::Unknown, Duration::ZERO),
         }
     }
 

@@ -227,3 +227,33 @@ async fn the_newest_100_attempts_are_kept() {
     .await;
     assert_eq!((newest.len(), newest[0].status_code), (100, Some(2)));
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_delivery_that_is_cancelled_while_it_waits_for_a_place_is_not_sent() {
+    let react = |_, path: &str| match path {
+        "/slow" => CannedResponse::after(Duration::from_secs(3)),
+        _ => CannedResponse::status(200),
+    };
+    let (fixture, receiver) = (
+        Fixture::new(),
+        Receiver::start_by_path([127, 0, 0, 1], react),
+    );
+    let elsewhere = Receiver::start_at([127, 0, 0, 2], |_| CannedResponse::status(200));
+    let worker = fixture
+        .worker(&[("WEBHOOK_MAX_IN_FLIGHT_PER_HOST", "1")])
+        .await;
+    fixture.decide(&vec![receiver.url("/slow"); 3]);
+    receiver.wait_for_calls(1).await;
+    fixture.decide(&[elsewhere.url("/")]);
+    // It is loaded after those that wait for the place of the first.
+    elsewhere.wait_for_calls(1).await;
+    fixture.execute(
+        "UPDATE deliveries SET lease = lease + 1, next_attempt = now() + interval '1 hour'
+        WHERE host = '127.0.0.1'",
+    );
+    fixture.decide(&[receiver.url("/other")]);
+    let calls = receiver.wait_for_calls(2).await;
+    assert_eq!(calls[1].path, "/other");
+    assert!(worker.stop(STOP_TIMEOUT).await);
+    assert_eq!(receiver.calls().len(), 2);
+}

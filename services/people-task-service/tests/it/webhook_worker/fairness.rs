@@ -185,6 +185,73 @@ async fn what_an_origin_answers_to_one_user_delays_no_other_user() {
     }
 }
 
+/// How long a user's delivery to a receiver takes that does not respond to another one's.
+async fn time_of_healthy(
+    fixture: &Fixture,
+    publisher: &Publisher,
+    receiver: &Receiver,
+) -> Duration {
+    let ids = fixture.decide(&[receiver.url("/healthy")]);
+    let (started, message) = (Instant::now(), fixture.message_for(&ids[0]));
+    publisher.send([message]);
+    eventually("the healthy delivery", async || {
+        let calls = receiver.calls();
+        calls
+            .iter()
+            .any(|call| call.path == "/healthy")
+            .then_some(())
+    })
+    .await;
+    started.elapsed()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn sixteen_hanging_requests_of_a_user_who_was_answered_at_once_do_not_hold_the_host() {
+    let react = |before, path: &str| match path {
+        "/healthy" => CannedResponse::status(200),
+        _ if before < 16 => CannedResponse::status(200),
+        _ => never(),
+    };
+    let (fixture, receiver) = (
+        Fixture::new(),
+        Receiver::start_by_path([127, 0, 0, 1], react),
+    );
+    let publisher = fixture.publisher().await;
+    let _worker = fixture.worker(&[]).await;
+    fixture.decide(&vec![receiver.url("/"); 60]);
+    eventually("every place to be held", async || {
+        (receiver.calls().len() == 32).then_some(())
+    })
+    .await;
+    assert_eq!(receiver.max_concurrent(), 16);
+    let time = time_of_healthy(&fixture, &publisher, &receiver).await;
+    assert!(time < Duration::from_secs(1), "{time:?}");
+    eventually("a failed attempt whose place was on loan", async || {
+        let recalled = fixture.count("attempt_log::text LIKE '%ended early%'");
+        (1..=4).contains(&recalled).then_some(())
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn many_silent_ports_of_a_host_do_not_hold_it() {
+    let (fixture, healthy) = (
+        Fixture::new(),
+        Receiver::start(|_| CannedResponse::status(200)),
+    );
+    let silent: Vec<_> = (0..20).map(|_| Receiver::start(|_| never())).collect();
+    let publisher = fixture.publisher().await;
+    let _worker = fixture.worker(&[]).await;
+    let urls: Vec<_> = silent.iter().map(|receiver| receiver.url("/")).collect();
+    fixture.decide(&urls);
+    eventually("the silent ports to be called", async || {
+        (calls(&silent) >= 12).then_some(())
+    })
+    .await;
+    let time = time_of_healthy(&fixture, &publisher, &healthy).await;
+    assert!(time < Duration::from_secs(1), "{time:?}");
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn thousands_of_silent_hosts_of_one_user_delay_no_other_user() {
     let (fixture, receiver) = (

@@ -1,18 +1,20 @@
 //! Starts attempts where a lane has a place, and takes what has ended.
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use tokio::task::JoinError;
 
 use super::Dispatcher;
-use crate::deliveries::worker::attempt::{AttemptResult, Lease};
+use crate::deliveries::worker::attempt::Lease;
 use crate::deliveries::worker::due_store::DueRow;
 use crate::deliveries::worker::lane::Health;
 use crate::deliveries::worker::pass_on_panic;
 use crate::deliveries::worker::results_store::End;
-use crate::deliveries::worker::schedule::RetryDecision;
 use crate::tasks::responses::Occasion;
+
+/// A delivery that was loaded longer ago is loaded again before it is sent: it may have been cancelled since then.
+const FRESH: Duration = Duration::from_secs(1);
 
 impl Dispatcher {
     /// Starts what could not be started when it was loaded: lanes may be tried again.
@@ -50,6 +52,9 @@ impl Dispatcher {
         if !self.shards().contain(name) || self.paused.contains(name) {
             return;
         }
+        if let Some(host) = self.hosts.get(name) {
+            host.recall(limit, now);
+        }
         while let Some(host) = self.hosts.get_mut(name)
             && host.in_flight < limit
             && let Some(lane) = host.waiting.pop()
@@ -70,79 +75,89 @@ impl Dispatcher {
         let origin = self.origins.entry(Arc::clone(&lane.origin)).or_default();
         let is_allowed = lane.in_flight < lane.limit(limit, now)
             && origin.permits(lane, now)
-            && host.has_place(&lane.owner, lane.is_slow(now), limit, now);
-        if is_allowed && let Some(row) = lane.ready.pop_front().map(Box::new) {
-            self.start(row, now);
+            && host.has_place(&lane.owner, lane.is_fast(now), limit, now);
+        if is_allowed && let Some((loaded, row)) = lane.ready.pop_front() {
+            self.start(Box::new(row), loaded, now);
             self.enqueue_ready(name);
         }
     }
 
-    fn start(&mut self, row: Box<DueRow>, now: Instant) {
+    /// Starts the attempt of a delivery that was `loaded` at a time.
+    fn start(&mut self, row: Box<DueRow>, loaded: Instant, now: Instant) {
         let Some(lane) = self.lanes.get_mut(row.lane.as_str()) else {
             return;
         };
         lane.in_flight += 1;
         let host = self.hosts.entry(Arc::clone(&lane.host)).or_default();
-        host.started(&lane.owner, now);
+        let limit = self.max_in_flight_per_host;
+        let recall = host.started(&lane.owner, row.delivery_id, limit, now);
         let origin = self.origins.entry(Arc::clone(&lane.origin)).or_default();
         origin.in_flight += 1;
         let sender = Arc::clone(&self.sender);
-        let occasion = row.due_at.map_or(Occasion::Decision, Occasion::Due);
-        self.attempts
-            .spawn(async move { sender.attempt(row, occasion).await });
+        let reload = (now - loaded >= FRESH).then(|| self.loads.reload(&row));
+        self.attempts.spawn(async move {
+            let row = match reload {
+                None => row,
+                Some(reload) => match reload.await {
+                    Some(row) => Box::new(row),
+                    None => return End::NotSent(Lease::of(&row)),
+                },
+            };
+            let occasion = row.due_at.map_or(Occasion::Decision, Occasion::Due);
+            End::Attempted(sender.attempt(row, occasion, recall).await)
+        });
     }
 
-    /// Starts a delivery that may end this worker, beside the limits of its lane.
+    /// Starts a delivery that may end this worker, beside the limits of its lane and its host: no receiver that is busy keeps
+    /// those of others from being tried.
     pub(super) fn start_trial(&mut self, row: Box<DueRow>) {
         let id = row.delivery_id;
         let name: Arc<str> = row.lane.as_str().into();
-        let limit = self.max_in_flight_per_host;
         let now = Instant::now();
-        let host = self.lane(&name).map(|lane| Arc::clone(&lane.host));
-        let is_free = host.is_some_and(|host| {
-            let host = self.hosts.get(&host);
-            host.is_none_or(|host| host.in_flight < limit)
-        });
-        let lane = self.lanes.get_mut(&name);
-        let Some(lane) = lane.filter(|lane| is_free && !lane.under_way.contains(&id)) else {
+        let lane = self.lane(&name);
+        let Some(lane) = lane.filter(|lane| !lane.under_way.contains(&id)) else {
             return self.give_back_marks([*row]);
         };
         lane.under_way.insert(id);
+        let owner = Arc::clone(&lane.owner);
         tracing::warn!(delivery.id = %id, "trying a delivery on suspicion that it ends workers");
         self.trial = Some((id, now));
-        self.owners.add(&lane.owner, 1, now);
-        self.start(row, now);
+        self.owners.add(&owner, 1, now);
+        self.start(row, now, now);
     }
 
-    pub(super) fn finish(&mut self, ended: Result<AttemptResult, JoinError>) {
+    pub(super) fn finish(&mut self, ended: Result<End, JoinError>) {
         // A panic of a receiver's call is a result, so another one is the worker's own.
-        let Some(result) = pass_on_panic(ended) else {
+        let Some(end) = pass_on_panic(ended) else {
             return;
         };
         let now = Instant::now();
-        let name = Arc::clone(&result.lease.lane);
-        self.trial.take_if(|(id, _)| *id == result.lease.delivery);
+        let (name, delivery) = (Arc::clone(&end.lease().lane), end.lease().delivery);
+        self.trial.take_if(|(id, _)| *id == delivery);
+        let (health, duration) = end.says();
         if let Some(lane) = self.lanes.get_mut(&name) {
-            if lane.request_ended(result.health, result.duration, now) {
+            if lane.request_ended(health, duration, now) {
                 metrics::counter!("webhook_circuits_opened_total").increment(1);
             }
-            if let RetryDecision::Retry(pause) | RetryDecision::Postpone(pause) = result.decision {
-                lane.retry_after(pause, now);
+            match &end {
+                End::Attempted(result) => lane.retry(result.decision, now),
+                End::NotSent(_) => lane.backlog = true,
             }
             let surplus = lane.take_surplus();
             let (host, owner) = (Arc::clone(&lane.host), Arc::clone(&lane.owner));
             let origin = self.origins.entry(Arc::clone(&lane.origin)).or_default();
             origin.in_flight = origin.in_flight.saturating_sub(1);
-            match result.health {
+            match health {
                 Health::Responds | Health::Fails => origin.circuit.succeeded(),
                 Health::Unreachable => drop(origin.circuit.failed(now)),
                 Health::Unknown => {}
             }
-            self.hosts.entry(host).or_default().ended(&owner);
+            let (host, limit) = (self.hosts.entry(host), self.max_in_flight_per_host);
+            host.or_default().ended(&owner, delivery, limit);
             self.make_room(&owner, 1);
             self.give_back(surplus);
         }
-        self.record(End::Attempted(result));
+        self.record(end);
         self.enqueue_ready(&name);
         self.queue(&name);
         self.start_at(&name);

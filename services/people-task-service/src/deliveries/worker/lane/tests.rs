@@ -2,7 +2,7 @@ use std::time::{Duration, Instant};
 
 use values::DeliveryId;
 
-use super::{Circuit, Health, Lane};
+use super::{Circuit, Health, Lane, RetryDecision};
 
 const LIMIT: u32 = 16;
 
@@ -32,6 +32,19 @@ fn a_lane_begins_with_four_requests_and_gets_more_as_it_is_answered() {
     respond(&mut lane, 100, Duration::from_millis(50));
     assert_eq!(lane.limit(LIMIT, now), 16);
     assert_eq!(lane.limit(2, now), 2);
+}
+
+#[test]
+fn a_lane_is_fast_once_it_is_answered_until_a_request_takes_long() {
+    let now = Instant::now();
+    let mut lane = lane_with(0);
+    assert!(!lane.is_fast(now));
+    respond(&mut lane, 1, Duration::from_millis(50));
+    assert!(lane.is_fast(now));
+    lane.request_ended(Health::Unknown, Duration::from_millis(500), now);
+    respond(&mut lane, 1, Duration::from_millis(50));
+    assert!(!lane.is_fast(now));
+    assert!(lane.is_fast(now + Duration::from_mins(10)));
 }
 
 #[test]
@@ -102,8 +115,8 @@ fn a_delivery_under_way_is_not_loaded_when_the_message_that_names_it_has_its_tur
 fn a_retry_is_due_again_after_its_pause() {
     let now = Instant::now();
     let mut lane = lane_with(0);
-    lane.retry_after(Duration::from_secs(5), now);
-    lane.retry_after(Duration::from_secs(3), now);
+    lane.retry(RetryDecision::Retry(Duration::from_secs(5)), now);
+    lane.retry(RetryDecision::Postpone(Duration::from_secs(3)), now);
     lane.tick(now + Duration::from_secs(2));
     assert_eq!(lane.wants(LIMIT, now), 0);
     lane.tick(now + Duration::from_secs(3));

@@ -1,7 +1,10 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::{ChangedPauses, Host, Lane, Origin, Owners, PausedHosts, WaitingLanes};
+use tokio_util::sync::CancellationToken;
+use values::DeliveryId;
+
+use super::{ChangedPauses, Host, Lane, Origin, Owners, PausedHosts, SLOW, WaitingLanes};
 use crate::deliveries::worker::lane::Health;
 
 const LIMIT: u32 = 16;
@@ -11,39 +14,78 @@ fn owner(name: &str) -> Arc<str> {
 }
 
 /// How many requests an owner can start.
-fn fill(host: &mut Host, owner: &Arc<str>, is_slow: bool, now: Instant) -> u32 {
+fn fill(host: &mut Host, owner: &Arc<str>, is_fast: bool, now: Instant) -> u32 {
     let before = host.in_flight;
-    while host.in_flight < LIMIT && host.has_place(owner, is_slow, LIMIT, now) {
-        host.started(owner, now);
+    while host.in_flight < LIMIT && host.has_place(owner, is_fast, LIMIT, now) {
+        start(host, owner, now);
     }
     host.in_flight - before
 }
 
+/// Starts a request of an owner. Returns what recalls its place, if it is on loan.
+fn start(host: &mut Host, owner: &Arc<str>, now: Instant) -> Option<CancellationToken> {
+    host.started(owner, DeliveryId::generate(), LIMIT, now)
+}
+
+/// A host that an owner has called.
+fn called_by(owner: &Arc<str>, now: Instant) -> Host {
+    let (mut host, delivery) = (Host::default(), DeliveryId::generate());
+    host.started(owner, delivery, LIMIT, now);
+    host.ended(owner, delivery, LIMIT);
+    host
+}
+
 #[test]
-fn an_owner_alone_has_every_place_of_a_host() {
+fn an_owner_alone_has_every_place_of_a_host_if_it_is_fast_and_else_three_quarters() {
     let now = Instant::now();
-    for is_slow in [false, true] {
+    for (is_fast, expected) in [(true, LIMIT), (false, 12)] {
         let mut host = Host::default();
-        assert_eq!(fill(&mut host, &owner("a"), is_slow, now), LIMIT);
+        assert_eq!(fill(&mut host, &owner("a"), is_fast, now), expected);
     }
 }
 
 #[test]
 fn slow_owners_leave_places_of_a_shared_host_to_others() {
-    let now = Instant::now();
-    let (mut host, newcomer) = (Host::default(), owner("new"));
-    host.started(&newcomer, now);
-    host.ended(&newcomer);
+    let (now, newcomer) = (Instant::now(), owner("new"));
+    let mut host = called_by(&newcomer, now);
     for (name, expected) in [("a", 8), ("b", 4), ("c", 2), ("d", 1)] {
-        assert_eq!(fill(&mut host, &owner(name), true, now), expected, "{name}");
+        assert_eq!(
+            fill(&mut host, &owner(name), false, now),
+            expected,
+            "{name}"
+        );
     }
-    assert_eq!(fill(&mut host, &newcomer, false, now), 1);
+    assert_eq!(fill(&mut host, &newcomer, true, now), 1);
     // They are alone again after a while.
     let later = now + Duration::from_mins(10);
+    let mut host = called_by(&newcomer, now);
+    assert_eq!(fill(&mut host, &owner("a"), false, later), 12);
+}
+
+#[test]
+fn a_slow_request_on_loan_is_recalled_when_another_group_waits() {
+    let (now, a) = (Instant::now(), owner("g/a"));
     let mut host = Host::default();
-    host.started(&newcomer, now);
-    host.ended(&newcomer);
-    assert_eq!(fill(&mut host, &owner("a"), true, later), LIMIT);
+    assert_eq!(fill(&mut host, &a, true, now), LIMIT);
+    let delivery = host.loans[0].delivery;
+    let recalled = |host: &Host, at: Instant| {
+        host.recall(LIMIT, at);
+        let recalled = host.loans.iter().filter(|loan| loan.recall.is_cancelled());
+        (host.loans.len(), recalled.count())
+    };
+    let later = now + SLOW;
+    assert!(host.waiting.push(&owner("g/b"), "of the same group".into()));
+    assert_eq!(recalled(&host, later), (4, 0));
+    assert!(host.waiting.push(&owner("b"), "of another".into()));
+    assert_eq!(recalled(&host, now), (4, 0));
+    // While a place is free, none is recalled.
+    host.ended(&a, delivery, LIMIT);
+    assert_eq!(recalled(&host, later), (3, 0));
+    assert!(start(&mut host, &a, later).is_some());
+    assert_eq!(recalled(&host, later), (4, 3));
+    // A group has no more loans than it has places beyond its own.
+    host.ended(&a, DeliveryId::generate(), LIMIT);
+    assert_eq!(recalled(&host, later), (3, 2));
 }
 
 fn failed(times: usize, now: Instant) -> Lane {
@@ -106,12 +148,10 @@ fn a_group_has_one_share_and_each_of_its_owners_a_few_deliveries() {
     owners.add(&a, 123, now);
     assert_eq!(owners.room(&owner("g/c"), 100, now), 0);
     assert_eq!(owners.room(&owner("other"), 100, now), 31);
-    let mut host = Host::default();
-    host.started(&b, now);
-    host.ended(&b);
-    assert_eq!(fill(&mut host, &a, true, now), 8);
-    assert_eq!(fill(&mut host, &b, true, now), 0);
-    assert_eq!(fill(&mut host, &b, false, now), 8);
+    let mut host = called_by(&b, now);
+    assert_eq!(fill(&mut host, &a, false, now), 8);
+    assert_eq!(fill(&mut host, &b, false, now), 0);
+    assert_eq!(fill(&mut host, &b, true, now), 8);
 }
 
 #[test]
