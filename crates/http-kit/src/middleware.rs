@@ -225,7 +225,7 @@ mod tests {
             let body: Value = serde_json::from_str(body).unwrap();
             assert_eq!(body["code"], code);
             let request_id = body["requestId"].as_str().unwrap();
-            assert_eq!(request_id.len(), 32);
+            assert_eq!(request_id.len(), 16);
             assert!(head.contains(&format!("x-request-id: {request_id}\r\n")));
         }
         assert_eq!(unreadable_request(StatusCode::NOT_FOUND), None);

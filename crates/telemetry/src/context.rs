@@ -2,6 +2,7 @@ use std::fmt;
 use std::future::Future;
 
 use opentelemetry::trace::{SpanContext, SpanId, TraceFlags, TraceId, TraceState};
+use rand::distr::{Alphanumeric, SampleString as _};
 use tracing::field::display;
 use tracing::{Instrument as _, Span};
 use values::Names as _;
@@ -48,7 +49,7 @@ impl RequestContext {
         Self {
             request_id: request_id
                 .filter(|id| is_request_id(id))
-                .map_or_else(|| hex::encode(rand::random::<[u8; 16]>()), str::to_owned),
+                .map_or_else(new_request_id, str::to_owned),
             trace: trace.unwrap_or_else(TraceContext::root),
             has_span,
         }
@@ -132,6 +133,11 @@ impl RequestContext {
         }
         self
     }
+}
+
+/// 95 random bits in few characters: each decision stores the identifier three times.
+fn new_request_id() -> String {
+    Alphanumeric.sample_string(&mut rand::rng(), 16)
 }
 
 fn is_request_id(text: &str) -> bool {
