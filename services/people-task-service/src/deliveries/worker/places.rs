@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 use values::DeliveryId;
 
 use crate::deliveries::group_of;
-use crate::deliveries::worker::lane::{Circuit, Lane, SLOW};
+use crate::deliveries::worker::lane::{Circuit, Health, Lane, SLOW};
 
 /// How long another owner counts after its last request to a host.
 const SHARED: Duration = Duration::from_mins(10);
@@ -205,20 +205,39 @@ fn without_loans(limit: u32) -> u32 {
 pub(super) struct Origin {
     pub(super) in_flight: u32,
     pub(super) circuit: Circuit,
+    /// The lane that has failed and tries now whether the origin responds again.
+    trying: Option<Arc<str>>,
 }
 
 impl Origin {
     /// Whether a lane may have another request. While the origin does not respond, a lane has one at a time: at once if its
-    /// last request was successful or it has made none, so that no failures of others keep it from trying. The lanes that
-    /// have failed try after each pause.
+    /// last request was successful or it has made none, so that no failures of others keep it from trying. Of the lanes that
+    /// have failed, one tries after each pause, whatever requests the others have.
     pub(super) fn permits(&self, lane: &Lane, now: Instant) -> bool {
         if !self.circuit.is_open() {
             return true;
         }
         if lane.circuit.has_failed() {
-            return self.in_flight == 0 && self.circuit.permits(now);
+            return lane.in_flight == 0 && self.trying.is_none() && self.circuit.permits(now);
         }
         lane.in_flight == 0 && (lane.responses > 0 || self.in_flight < MAX_TRIALS)
+    }
+
+    pub(super) fn started(&mut self, name: &Arc<str>, lane: &Lane) {
+        self.in_flight += 1;
+        if self.circuit.is_open() && lane.circuit.has_failed() {
+            self.trying.get_or_insert_with(|| Arc::clone(name));
+        }
+    }
+
+    pub(super) fn ended(&mut self, name: &Arc<str>, health: Health, now: Instant) {
+        self.in_flight = self.in_flight.saturating_sub(1);
+        self.trying.take_if(|trying| trying == name);
+        match health {
+            Health::Responds | Health::Fails => self.circuit.succeeded(),
+            Health::Unreachable => drop(self.circuit.failed(now)),
+            Health::Unknown => {}
+        }
     }
 }
 

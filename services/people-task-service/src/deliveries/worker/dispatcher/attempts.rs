@@ -8,7 +8,6 @@ use tokio::task::JoinError;
 use super::Dispatcher;
 use crate::deliveries::worker::attempt::Lease;
 use crate::deliveries::worker::due_store::DueRow;
-use crate::deliveries::worker::lane::Health;
 use crate::deliveries::worker::pass_on_panic;
 use crate::deliveries::worker::results_store::End;
 use crate::tasks::responses::Occasion;
@@ -84,15 +83,16 @@ impl Dispatcher {
 
     /// Starts the attempt of a delivery that was `loaded` at a time.
     fn start(&mut self, row: Box<DueRow>, loaded: Instant, now: Instant) {
-        let Some(lane) = self.lanes.get_mut(row.lane.as_str()) else {
+        let name: Arc<str> = row.lane.as_str().into();
+        let Some(lane) = self.lanes.get_mut(&name) else {
             return;
         };
+        let origin = self.origins.entry(Arc::clone(&lane.origin)).or_default();
+        origin.started(&name, lane);
         lane.in_flight += 1;
         let host = self.hosts.entry(Arc::clone(&lane.host)).or_default();
         let limit = self.max_in_flight_per_host;
         let recall = host.started(&lane.owner, row.delivery_id, limit, now);
-        let origin = self.origins.entry(Arc::clone(&lane.origin)).or_default();
-        origin.in_flight += 1;
         let sender = Arc::clone(&self.sender);
         let reload = (now - loaded >= FRESH).then(|| self.loads.reload(&row));
         self.attempts.spawn(async move {
@@ -146,12 +146,7 @@ impl Dispatcher {
             let surplus = lane.take_surplus();
             let (host, owner) = (Arc::clone(&lane.host), Arc::clone(&lane.owner));
             let origin = self.origins.entry(Arc::clone(&lane.origin)).or_default();
-            origin.in_flight = origin.in_flight.saturating_sub(1);
-            match health {
-                Health::Responds | Health::Fails => origin.circuit.succeeded(),
-                Health::Unreachable => drop(origin.circuit.failed(now)),
-                Health::Unknown => {}
-            }
+            origin.ended(&name, health, now);
             let (host, limit) = (self.hosts.entry(host), self.max_in_flight_per_host);
             host.or_default().ended(&owner, delivery, limit);
             self.make_room(&owner, 1);

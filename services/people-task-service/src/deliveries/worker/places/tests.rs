@@ -106,13 +106,19 @@ fn failures_of_others_keep_no_lane_from_trying() {
     let (new, failing, mut trusted) = (failed(0, now), failed(1, now), failed(0, now));
     trusted.request_ended(Health::Responds, Duration::ZERO, now);
     assert!(origin.permits(&new, now) && origin.permits(&trusted, now));
-    // One that has failed itself waits for the pause, and for the others.
+    // One that has failed itself waits for the pause.
     assert!(!origin.permits(&failing, now));
     let later = now + Duration::from_millis(250);
+    let name = owner("http://a.example:80 5f0c3a7e1b2d4c5e6f708192");
     assert!(origin.permits(&failing, later));
     origin.in_flight = 4;
-    assert!(!origin.permits(&failing, later) && !origin.permits(&new, later));
-    assert!(origin.permits(&trusted, later));
+    assert!(!origin.permits(&new, later) && origin.permits(&trusted, later));
+    // Of those that have failed, one tries at a time, whatever hangs beside it.
+    assert!(origin.permits(&failing, later));
+    origin.started(&name, &failing);
+    assert!(!origin.permits(&failing, later));
+    origin.ended(&name, Health::Unknown, later);
+    assert!(origin.permits(&failing, later));
     trusted.in_flight = 1;
     assert!(!origin.permits(&trusted, later));
     origin.circuit.succeeded();
