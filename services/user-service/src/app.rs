@@ -152,8 +152,14 @@ async fn start_tasks(
     let retain = audit_log::retain(database(), audit_retention, running.shutdown());
     running.spawn(retain);
     if keys::can_mail(context) {
-        let (publisher, shutdown) = (context.notifications.clone(), running.shutdown());
-        running.spawn(keys::send_notices(database(), publisher, shutdown));
+        let (publisher, verification) = (context.notifications.clone(), context.email_verification);
+        let shutdown = running.shutdown();
+        running.spawn(keys::send_notices(
+            database(),
+            publisher,
+            verification,
+            shutdown,
+        ));
     }
     let verifier = Arc::clone(&context.verifier);
     let lifetime = context.signer.lifetime();

@@ -1,18 +1,13 @@
 //! Makes keys, exchanges them for tokens, ends them, and confirms them: after a restore they are off, until an administrator
-//! turns them on again. Before they expire, a mail says so.
-
-use std::time::Duration;
+//! turns them on again.
 
 use audit_log::RequestMeta;
 use auth::{ADMIN_SCOPE, ApiKey, Caller, ExchangedKey, KeyScope};
-use chrono::{DateTime, TimeDelta, Utc};
-use database::{Connection, Database, Error};
-use messaging::{Message, Publisher};
+use database::{Connection, Error};
 use serde_json::json;
-use telemetry::Outage;
-use tokio_util::sync::CancellationToken;
 use values::{CredentialId, Invalid, Names as _, UserId};
 
+use super::notices::notice_due;
 use super::requests::CreateKeyRequest;
 use super::store::{self, Key, NewKey};
 use crate::accounts::{self, User, signed_subject};
@@ -31,9 +26,6 @@ use crate::sign_in::record_refusal;
 const FAILURES: &str = "api-keys";
 /// Keys that one transaction confirms.
 const CONFIRMED: i64 = 200;
-/// How often it is looked for keys that expire, and for how many notices one transaction mails.
-const INTERVAL: Duration = Duration::from_secs(10);
-const NOTICES: i64 = 100;
 
 /// Makes a key for a user, and returns it with its text. A person for whom an administrator makes one is mailed.
 #[tracing::instrument(skip_all, fields(user.id = %owner))]
@@ -46,7 +38,7 @@ pub(super) async fn create(
 ) -> Result<(Key, String), UserError> {
     let scopes: Vec<_> = request.scopes.iter().map(|scope| scope.name()).collect();
     let (by_other, notice) = (caller.id() != owner, context.keys.notice);
-    let due = request.expires.map(|end| notice_due(end, notice));
+    let due = request.expires.and_then(|end| notice_due(end, notice));
     let new = NewKey {
         key: ApiKey::generate(CredentialId::generate()),
         user: owner,
@@ -55,7 +47,7 @@ pub(super) async fn create(
         created_by: by_other.then_some(caller.id()),
     };
     let (epoch, most) = (caller.epoch(), context.keys.per_user);
-    let has_mail = can_mail(context);
+    let (has_mail, verification) = (can_mail(context), context.email_verification);
     let text = new.key.expose().to_owned();
     let entry = RequestActor::new(caller, meta).entry(AuditAction::KeyCreated, owner);
     let entry = entry.detail(json!({"createdKey": new.key.id(), "scopes": scopes}));
@@ -71,8 +63,9 @@ pub(super) async fn create(
             return Ok((shown, None));
         }
         let (notice, expires) = (Notice::KeyCreated, new.request.expires);
-        let mail = insert_notice(connection, notice, owner.id, &shown.name, expires)?;
-        Ok((shown, Some(mail)))
+        let name = &shown.name;
+        let mail = insert_notice(connection, verification, notice, owner.id, name, expires)?;
+        Ok((shown, mail))
     };
     let (shown, mail) = context.database.transaction(insert).await?;
     context.notifications.send(mail);
@@ -113,15 +106,6 @@ fn is_for_person(new: &NewKey, owner: &User) -> bool {
 
 fn of_scopes(code: &'static str, message: &'static str) -> UserError {
     UserError::InvalidField("scopes", Invalid::new(code, message))
-}
-
-/// When a mail is to say that a key ends then: so long before, but not in the first half of its life.
-fn notice_due(end: DateTime<Utc>, before: Duration) -> DateTime<Utc> {
-    let now = Utc::now();
-    let before = TimeDelta::from_std(before).unwrap_or(TimeDelta::MAX);
-    let half = now + (end - now) / 2;
-    end.checked_sub_signed(before)
-        .map_or(half, |due| due.max(half))
 }
 
 /// Ends a key of a user. Its tokens are refused within a second.
@@ -242,54 +226,6 @@ pub(crate) fn can_mail(context: &Context) -> bool {
     Channel::configured(&context.channels).contains(&Channel::Mail)
 }
 
-/// Sends mails about keys that expire soon, until it is cancelled.
-pub(crate) async fn send_notices(
-    database: Database,
-    publisher: Publisher,
-    shutdown: CancellationToken,
-) {
-    let failing = Outage::new("cannot look for keys that expire");
-    let pause = || shutdown.run_until_cancelled(tokio::time::sleep(INTERVAL));
-    while pause().await.is_some() {
-        loop {
-            let taken = database.transaction(take).await;
-            failing.record(&taken);
-            let Ok((messages, more)) = taken else { break };
-            publisher.send(messages);
-            if !more {
-                break;
-            }
-        }
-    }
-}
-
-/// Takes the notices that are due, and stores a mail for each. Also says whether there may be more.
-fn take(connection: &mut Connection) -> Result<(Vec<Message>, bool), Error> {
-    let due = store::take_notices(connection, NOTICES)?;
-    let more = i64::try_from(due.len()).is_ok_and(|taken| taken >= NOTICES);
-    let mut messages = Vec::new();
-    for (to, name, expires) in &due {
-        let Some(to) = *to else { continue };
-        let notice = Notice::KeyExpires;
-        messages.push(insert_notice(connection, notice, to, name, Some(*expires))?);
-    }
-    Ok((messages, more))
-}
-
 fn record_event(event: &'static str) {
     metrics::counter!("key_events_total", "event" => event).increment(1);
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_mail_comes_before_the_end_but_not_in_the_first_half() {
-        let day = Duration::from_secs(24 * 3600);
-        let in_days = |days| Utc::now() + TimeDelta::days(days);
-        let until = |due: DateTime<Utc>| (due - Utc::now()).num_minutes() + 1;
-        assert_eq!(until(notice_due(in_days(30), 7 * day)), 23 * 24 * 60);
-        assert_eq!(until(notice_due(in_days(2), 7 * day)), 24 * 60);
-    }
 }

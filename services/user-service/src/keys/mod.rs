@@ -14,13 +14,15 @@
 //! Deliberately absent: keys that make keys, and the text of a key after its creation.
 
 mod lifecycle;
+mod notices;
 mod requests;
 pub(crate) mod routes;
 mod store;
 
 use auth::KeyScope;
 
-pub(crate) use lifecycle::{can_mail, send_notices};
+pub(crate) use lifecycle::can_mail;
+pub(crate) use notices::send_notices;
 
 /// What a key may do that names no scopes.
 const DEFAULT_SCOPES: [KeyScope; 2] = [KeyScope::TasksRead, KeyScope::TasksWrite];

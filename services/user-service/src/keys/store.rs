@@ -5,7 +5,7 @@ use std::time::Duration;
 use audit_log::Entry;
 use auth::ApiKey;
 use chrono::{DateTime, Utc};
-use database::{Connection, Error};
+use database::{Connection, Error, interval};
 use diesel::dsl::{AssumeNotNull, exists, now, sql};
 use diesel::expression::SqlLiteral;
 use diesel::prelude::*;
@@ -62,6 +62,7 @@ fn is_usual(confirmed: &bool) -> bool {
     *confirmed
 }
 
+const DAY: Duration = Duration::from_hours(24);
 const EXPIRES: &str = "nullif(credentials.expires, 'infinity')";
 const IS_CONFIRMED: &str = "(credentials.incarnation = database_incarnation())";
 
@@ -270,12 +271,12 @@ pub(super) fn unconfirmed(
     Ok(keys.load(connection)?)
 }
 
-/// Whom a mail about a key goes to, and the name and the end of the key.
-type DueNotice = (Option<UserId>, String, DateTime<Utc>);
+/// A key of which a mail is due, whom that goes to, and the name and the end of the key.
+type DueNotice = (CredentialId, Option<UserId>, String, DateTime<Utc>);
 
-/// Takes the notices that are due. Those of a service account go to the administrator who made the key. No other process takes
-/// them until the transaction ends.
-pub(super) fn take_notices(
+/// Postpones the notices that are due by a day, and returns them. Those of a service account go to the administrator who made
+/// the key. No other process takes them until the transaction ends.
+pub(super) fn postpone_notices(
     connection: &mut Connection,
     limit: i64,
 ) -> Result<Vec<DueNotice>, Error> {
@@ -283,24 +284,31 @@ pub(super) fn take_notices(
     let to = sql::<Nullable<Binary>>(
         "CASE WHEN (SELECT is_service FROM users WHERE users.id = user_id) THEN created_by ELSE user_id END",
     );
-    let due: Vec<(CredentialId, _)> = credentials::table
+    let due: Vec<DueNotice> = unexpired!()
         .filter(credentials::notice_due.le(now.into_sql::<Timestamptz>().nullable()))
         .order(credentials::notice_due)
         .limit(limit)
         .select((
             credentials::id,
-            (
-                to,
-                credentials::name.assume_not_null(),
-                credentials::expires,
-            ),
+            to,
+            credentials::name.assume_not_null(),
+            credentials::expires,
         ))
         .for_update()
         .skip_locked()
         .load(connection)?;
-    let (ids, notices): (Vec<_>, Vec<_>) = due.into_iter().unzip();
+    let ids = due.iter().map(|(id, ..)| *id);
+    let postponed = now.into_sql::<Timestamptz>() + interval(DAY);
+    diesel::update(credentials::table.filter(credentials::id.eq_any(ids)))
+        .set(credentials::notice_due.eq(postponed.nullable()))
+        .execute(connection)?;
+    Ok(due)
+}
+
+/// Ends the notices of keys that were mailed about.
+pub(super) fn end_notices(connection: &mut Connection, ids: &[CredentialId]) -> Result<(), Error> {
     diesel::update(credentials::table.filter(credentials::id.eq_any(ids)))
         .set(credentials::notice_due.eq(None::<DateTime<Utc>>))
         .execute(connection)?;
-    Ok(notices)
+    Ok(())
 }

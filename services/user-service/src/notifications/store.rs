@@ -1,11 +1,13 @@
 //! Notifications, and the codes that some of them have, from the first attempt to send them until they are used. The worker
 //! inserts the codes.
 
+use std::time::Duration;
+
 use chrono::{DateTime, Utc};
 use database::{Connection, Error, interval};
-use diesel::dsl::now;
+use diesel::dsl::{exists, now};
 use diesel::prelude::*;
-use diesel::sql_types::Timestamptz;
+use diesel::sql_types::{Bool, Timestamptz};
 use jobs::REPUBLISH_GRACE;
 use messaging::Message;
 use telemetry::RequestContext;
@@ -13,6 +15,7 @@ use values::{Fingerprint, Names as _, NotificationId, UserId};
 
 use super::{Channel, Kind, Notice};
 use crate::schema::{codes, notifications, users};
+use crate::settings::EmailVerification;
 
 /// The tables and their keys, for the deletion of a user's rows.
 pub(crate) const TABLES: [(&str, &str); 2] = [("codes", "fingerprint"), ("notifications", "id")];
@@ -21,6 +24,10 @@ pub(crate) const TABLES: [(&str, &str); 2] = [("codes", "fingerprint"), ("notifi
 /// invalidate the code that its user is about to use. A change that ends all codes raises the user's `code_generation` by
 /// as much, a request by one.
 pub(crate) const VALID_REQUESTS: i64 = 3;
+
+/// The mails about API keys that a user gets within a day, of each kind.
+const NOTICES_PER_DAY: i64 = 10;
+const DAY: Duration = Duration::from_hours(24);
 
 #[derive(Debug, Clone)]
 pub(crate) struct QueuedNotification {
@@ -66,14 +73,30 @@ pub(crate) fn insert(
         .collect()
 }
 
-/// Inserts a mail about an API key, which ends at `expires`, if ever. The caller sends the message after its commit.
+/// Inserts a mail about an API key, which ends at `expires`, if ever. The caller sends the message after its commit. `None` for a
+/// user whose address may be a stranger's, and for one who has had [`NOTICES_PER_DAY`] of the kind within a day: the user
+/// chooses the keys and their names.
 pub(crate) fn insert_notice(
     connection: &mut Connection,
+    verification: EmailVerification,
     notice: Notice,
     user: UserId,
     name: &str,
     expires: Option<DateTime<Utc>>,
-) -> Result<Message, Error> {
+) -> Result<Option<Message>, Error> {
+    let all_are_trusted = (verification == EmailVerification::Off).into_sql::<Bool>();
+    // The user may have been deleted since the key was made.
+    let recipients = users::table
+        .find(user)
+        .filter(users::email_confirmed.is_not_null().or(all_are_trusted));
+    let recent = notifications::table
+        .filter(notifications::user_id.eq(user))
+        .filter(notifications::kind.eq(notice.name()))
+        .filter(notifications::created.gt(now.into_sql::<Timestamptz>() - interval(DAY)));
+    let is_trusted: bool = diesel::select(exists(recipients)).get_result(connection)?;
+    if !is_trusted || recent.count().get_result::<i64>(connection)? >= NOTICES_PER_DAY {
+        return Ok(None);
+    }
     let (id, context) = (
         NotificationId::generate(),
         RequestContext::current_or_fresh(),
@@ -81,8 +104,7 @@ pub(crate) fn insert_notice(
     diesel::insert_into(notifications::table)
         .values((
             notifications::id.eq(id),
-            // The user may have been deleted since the key was made.
-            notifications::user_id.eq(users::table.find(user).select(users::id).single_value()),
+            notifications::user_id.eq(user),
             notifications::kind.eq(notice.name()),
             notifications::channel.eq(Channel::Mail.name()),
             notifications::key_name.eq(name),
@@ -93,7 +115,7 @@ pub(crate) fn insert_notice(
                 .eq(now.into_sql::<Timestamptz>() + interval(REPUBLISH_GRACE)),
         ))
         .execute(connection)?;
-    Ok(Message::new(id, context))
+    Ok(Some(Message::new(id, context)))
 }
 
 /// Deletes the pending notifications with a code of a user who no longer needs a code.

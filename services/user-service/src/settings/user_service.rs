@@ -119,7 +119,8 @@ app_config::settings! {
     pub struct KeySettings {
         /// The API keys that a user can have.
         pub per_user: usize = in_range("KEYS_PER_USER", "50", PER_USER, is_number_for_a_user),
-        /// How long before an API key expires its user is mailed, but not in the first half of its life.
+        /// How long before an API key expires its user is mailed, but not in the first half of its life, and not about a key
+        /// that lives shorter than two days. A user gets at most ten such mails a day.
         pub notice: Duration = in_range("KEY_EXPIRY_NOTICE", "7d", LIFETIMES, is_lifetime),
     }
 }

@@ -464,3 +464,67 @@ async fn after_a_restore_keys_are_off_until_an_administrator_confirms_them() {
     let entries = rows(&app.http, &admin.token, "?filter=action:key-confirmed").await;
     assert_eq!(entries.len(), 2);
 }
+
+const MAIL: [(&str, &str); 2] = [
+    ("SMTP_URL", "smtp://127.0.0.1:1"),
+    ("MAIL_FROM", "countersign@example.com"),
+];
+
+/// The mails of a kind about keys that a user has been or will be sent.
+fn notices(app: &Fixture, kind: &str, person: &Person) -> String {
+    let count = format!(
+        "SELECT count(*)::text AS line FROM users.notifications WHERE kind = '{kind}' AND encode(user_id, 'hex') = '{}'",
+        person.id
+    );
+    testkit::lines(&mut app.admin_connection(), &count).remove(0)
+}
+
+fn confirm_address(app: &Fixture, person: &Person) {
+    use diesel::RunQueryDsl as _;
+    diesel::sql_query(format!(
+        "UPDATE users.users SET email_confirmed = now() WHERE encode(id, 'hex') = '{}'",
+        person.id
+    ))
+    .execute(&mut app.admin_connection())
+    .unwrap();
+}
+
+#[tokio::test]
+async fn mails_about_keys_that_expire_are_few_and_go_to_confirmed_addresses_only() {
+    let required = [("EMAIL_VERIFICATION", "required")];
+    let app = Fixture::start_with(&[&MAIL[..], &required].concat()).await;
+    let (ada, eve) = (app.sign_up(ADA).await, app.sign_up("eve@example.com").await);
+    confirm_address(&app, &ada);
+    let end = |hours| (chrono::Utc::now() + chrono::Duration::hours(hours)).to_rfc3339();
+    for (person, hours, keys) in [(&ada, 72, 12), (&eve, 72, 1), (&eve, 47, 1)] {
+        for _ in 0..keys {
+            let _ = Key::own(&app, person, &json!({"name": "a", "expires": end(hours)})).await;
+        }
+    }
+    let mut connection = app.admin_connection();
+    let due = "UPDATE users.credentials SET notice_due = now() WHERE notice_due IS NOT NULL \
+        RETURNING name AS line";
+    assert_eq!(testkit::lines(&mut connection, due).len(), 13);
+    let postponed = "SELECT count(*)::text AS line FROM users.credentials \
+        WHERE notice_due > now() + interval '23 hours'";
+    eventually("that no notice is due", async || {
+        let postponed = testkit::lines(&mut app.admin_connection(), postponed);
+        (postponed == ["3"]).then_some(())
+    })
+    .await;
+    assert_eq!(notices(&app, "key-expires", &ada), "10");
+    assert_eq!(notices(&app, "key-expires", &eve), "0");
+}
+
+#[tokio::test]
+async fn a_person_whose_address_is_not_confirmed_is_not_mailed_about_a_key() {
+    let required = [("EMAIL_VERIFICATION", "required")];
+    let app = Fixture::start_with(&[&MAIL[..], &required].concat()).await;
+    let (admin, ada) = (app.admin().await, app.sign_up(ADA).await);
+    for expected in ["0", "1"] {
+        let path = format!("/users/{}/keys", ada.id);
+        let _ = Key::of(app.post(&admin, &path, &json!({"name": "a"})).await);
+        assert_eq!(notices(&app, "key-created", &ada), expected);
+        confirm_address(&app, &ada);
+    }
+}

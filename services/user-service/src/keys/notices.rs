@@ -1,0 +1,99 @@
+//! Mails about keys that expire soon.
+
+use std::time::Duration;
+
+use chrono::{DateTime, TimeDelta, Utc};
+use database::{Connection, Database, Error};
+use messaging::{Message, Publisher};
+use telemetry::Outage;
+use tokio_util::sync::CancellationToken;
+
+use super::store;
+use crate::notifications::Notice;
+use crate::notifications::store::insert_notice;
+use crate::settings::EmailVerification;
+
+/// How often it is looked for keys that expire, and for how many notices one transaction mails.
+const INTERVAL: Duration = Duration::from_secs(10);
+const NOTICES: i64 = 100;
+/// A key that lives shorter is not mailed about: its owner knows, and many could be made to flood a mailbox.
+const SHORTEST_LIFE: TimeDelta = TimeDelta::days(2);
+
+/// When a mail is to say that a key ends then: so long before, but not in the first half of its life.
+pub(super) fn notice_due(end: DateTime<Utc>, before: Duration) -> Option<DateTime<Utc>> {
+    let now = Utc::now();
+    let life = end - now;
+    if life < SHORTEST_LIFE {
+        return None;
+    }
+    let before = TimeDelta::from_std(before).unwrap_or(TimeDelta::MAX);
+    let half = now + life / 2;
+    let due = end.checked_sub_signed(before);
+    Some(due.map_or(half, |due| due.max(half)))
+}
+
+/// Sends mails about keys that expire soon, until it is cancelled.
+pub(crate) async fn send_notices(
+    database: Database,
+    publisher: Publisher,
+    verification: EmailVerification,
+    shutdown: CancellationToken,
+) {
+    let failing = Outage::new("cannot look for keys that expire");
+    let pause = || shutdown.run_until_cancelled(tokio::time::sleep(INTERVAL));
+    while pause().await.is_some() {
+        loop {
+            let take = move |connection: &mut Connection| take(connection, verification);
+            let taken = database.transaction(take).await;
+            failing.record(&taken);
+            let Ok((messages, more)) = taken else { break };
+            publisher.send(messages);
+            if !more {
+                break;
+            }
+        }
+    }
+}
+
+/// Stores a mail for each notice that is due. Those that may not be mailed now are due again after a day. Also says whether
+/// there may be more.
+fn take(
+    connection: &mut Connection,
+    verification: EmailVerification,
+) -> Result<(Vec<Message>, bool), Error> {
+    let due = store::postpone_notices(connection, NOTICES)?;
+    let more = i64::try_from(due.len()).is_ok_and(|taken| taken >= NOTICES);
+    let (mut messages, mut mailed) = (Vec::new(), Vec::new());
+    for (id, to, name, expires) in &due {
+        let (Some(to), notice, expires) = (*to, Notice::KeyExpires, Some(*expires)) else {
+            continue;
+        };
+        let mail = insert_notice(connection, verification, notice, to, name, expires)?;
+        mailed.extend(mail.is_some().then_some(*id));
+        messages.extend(mail);
+    }
+    store::end_notices(connection, &mailed)?;
+    Ok((messages, more))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mail_comes_before_the_end_but_not_in_the_first_half() {
+        let day = Duration::from_secs(24 * 3600);
+        let in_days = |days| Utc::now() + TimeDelta::days(days);
+        let until = |due: Option<DateTime<Utc>>| (due.unwrap() - Utc::now()).num_minutes() + 1;
+        assert_eq!(until(notice_due(in_days(30), 7 * day)), 23 * 24 * 60);
+        assert_eq!(until(notice_due(in_days(3), 7 * day)), 36 * 60);
+    }
+
+    #[test]
+    fn a_key_of_less_than_two_days_causes_no_mail() {
+        let hour = Duration::from_secs(3600);
+        for life in [TimeDelta::seconds(20), TimeDelta::hours(47)] {
+            assert_eq!(notice_due(Utc::now() + life, hour), None, "{life}");
+        }
+    }
+}
