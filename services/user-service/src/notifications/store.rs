@@ -128,22 +128,24 @@ pub(crate) fn delete_pending(connection: &mut Connection, user: UserId) -> Resul
     Ok(())
 }
 
-/// The user who was sent a code of a kind that is still valid.
+/// The user who was sent a code of a kind that is still valid. With `sets_password`, the password must not have changed since,
+/// nor newer codes have been requested: a person who saw an earlier code must not take the account.
 pub(crate) fn find_user_by_code(
     connection: &mut Connection,
     kind: Kind,
     code: Fingerprint,
+    sets_password: bool,
 ) -> Result<Option<UserId>, Error> {
+    let is_newest = codes::code_generation.gt(users::code_generation - VALID_REQUESTS);
     let valid = codes::table
         .inner_join(users::table)
         .filter(codes::fingerprint.eq(code.as_bytes().as_slice()))
         .filter(codes::purpose.eq(kind.name()))
         .filter(codes::expires.gt(now))
+        .filter(is_newest.or((!sets_password).into_sql::<Bool>()))
         .select(users::id);
     let found = match kind {
-        Kind::ForgotPassword => valid
-            .filter(codes::code_generation.gt(users::code_generation - VALID_REQUESTS))
-            .first::<UserId>(connection),
+        Kind::ForgotPassword => valid.first::<UserId>(connection),
         // The code also sets a password, so it ends with the confirmation of the address.
         Kind::VerifyEmail => valid
             .filter(codes::email_key.eq(users::email_key.nullable()))

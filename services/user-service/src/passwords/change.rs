@@ -142,7 +142,8 @@ pub(crate) async fn reset_by_code(
 ) -> Result<(), UserError> {
     // A cheap check first, so that an invalid code does not cost a hash.
     let find = move |connection: &mut Connection| {
-        notifications::find_user_by_code(connection, kind, code)?.ok_or(UserError::InvalidResetCode)
+        let user = notifications::find_user_by_code(connection, kind, code, true)?;
+        user.ok_or(UserError::InvalidResetCode)
     };
     let id = context.database.run(find).await?;
     tracing::Span::current().record("user.id", id.to_string());
@@ -151,7 +152,7 @@ pub(crate) async fn reset_by_code(
     let redeem = move |connection: &mut Connection| {
         // The lock makes the second of two concurrent requests find the code used.
         accounts::store::lock(connection, id)?.ok_or(UserError::InvalidResetCode)?;
-        if notifications::find_user_by_code(connection, kind, code)? != Some(id) {
+        if notifications::find_user_by_code(connection, kind, code, true)? != Some(id) {
             return Err(UserError::InvalidResetCode);
         }
         let entry = |action: AuditAction| {

@@ -1,7 +1,8 @@
 //! Changing, resetting and recovering passwords.
 //!
 //! Every new password raises the user's epoch and the generation of the user's codes in the same
-//! transaction, so it revokes all earlier tokens and codes.
+//! transaction, so it revokes all earlier tokens, and no earlier code sets a password. One that confirms an address still does
+//! so, with the new password.
 
 mod change;
 mod forgot;

@@ -62,7 +62,7 @@ pub(super) fn find_user_by_email(
         .optional()?)
 }
 
-/// Updates a password and revokes all earlier tokens and codes.
+/// Updates a password, and revokes all earlier tokens and the codes that set one.
 pub(super) fn update_password(
     connection: &mut Connection,
     id: UserId,

@@ -58,7 +58,7 @@ async fn confirm_with_password(
 ) -> Result<(), UserError> {
     let client = ClientNetwork::of(&meta);
     let find = move |connection: &mut Connection| {
-        let id = notifications::find_user_by_code(connection, KIND, code)?;
+        let id = notifications::find_user_by_code(connection, KIND, code, false)?;
         let id = id.ok_or(UserError::InvalidCode)?;
         store::find_credentials(connection, id)?.ok_or(UserError::InvalidCode)
     };
@@ -90,10 +90,11 @@ async fn confirm_with_password(
 /// used.
 fn lock_user(connection: &mut Connection, code: Fingerprint) -> Result<User, UserError> {
     let invalid = || UserError::InvalidCode;
-    let id = notifications::find_user_by_code(connection, KIND, code)?.ok_or_else(invalid)?;
+    let id =
+        notifications::find_user_by_code(connection, KIND, code, false)?.ok_or_else(invalid)?;
     let user = accounts::store::lock(connection, id)?.ok_or_else(invalid)?;
     if user.deletion_in_progress
-        || notifications::find_user_by_code(connection, KIND, code)? != Some(id)
+        || notifications::find_user_by_code(connection, KIND, code, false)? != Some(id)
     {
         return Err(invalid());
     }

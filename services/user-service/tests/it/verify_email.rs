@@ -57,7 +57,7 @@ fn pending(app: &Fixture) -> usize {
 fn store_code(app: &Fixture, person: &Person, code: &str) {
     diesel::sql_query(format!(
         "INSERT INTO users.codes (fingerprint, user_id, purpose, generation, email_key, expires) \
-         SELECT sha256('{code}'), id, 'verify-email', 0, email_key, now() + interval '1 hour' \
+         SELECT sha256('{code}'), id, 'verify-email', code_generation, email_key, now() + interval '1 hour' \
          FROM users.users WHERE encode(id, 'hex') = '{}'",
         person.id
     ))
@@ -136,9 +136,6 @@ async fn a_new_password_takes_the_account_from_the_stranger_who_made_it() {
     const NEW: &str = "battery staple";
     let app = Fixture::start_with(&REQUIRED).await;
     let stranger = app.sign_up("ada@example.com").await;
-    for code in ["first", "second"] {
-        store_code(&app, &stranger, code);
-    }
     let take = |code: &str, password: &str| json!({"code": code, "newPassword": password});
     // The new password is validated before the code.
     let reply = verify_with(&app, &take("junk", "1234")).await;
@@ -146,13 +143,16 @@ async fn a_new_password_takes_the_account_from_the_stranger_who_made_it() {
     assert_eq!(reply.bad_fields(), ["newPassword"]);
     let reply = verify_with(&app, &take("junk", NEW)).await;
     reply.expect_problem(400, "invalid-code");
-    // The stranger's own changes do not help.
+    // A mail that is sent after the stranger's own changes takes the account, too.
     let change = json!({"oldPassword": PASSWORD, "newPassword": "of the stranger"});
     let reply = app.post(&stranger, "/user/change-password", &change).await;
     let stranger = Person {
         token: reply.expect(200).text_of("token"),
         ..stranger
     };
+    for code in ["first", "second"] {
+        store_code(&app, &stranger, code);
+    }
     let (first, second) = (take("first", NEW), take("second", NEW));
     let replies = join_all([&first, &first, &second].map(|body| verify_with(&app, body))).await;
     let winners = replies.iter().filter(|reply| reply.status == 200).count();
@@ -167,6 +167,37 @@ async fn a_new_password_takes_the_account_from_the_stranger_who_made_it() {
     for code in ["first", "second"] {
         let reply = verify_with(&app, &take(code, "another one")).await;
         reply.expect_problem(400, "invalid-code");
+    }
+}
+
+#[tokio::test]
+async fn a_code_sets_no_password_once_there_is_a_newer_one_but_still_confirms_the_address() {
+    const NEW: &str = "battery staple";
+    let app = Fixture::start_with(&REQUIRED).await;
+    let admin = app.admin().await;
+    for way in ["change-password", "reset-password", "update"] {
+        let email = format!("{way}@example.com");
+        let ada = app.sign_up(&email).await;
+        store_code(&app, &ada, way);
+        let changed = match way {
+            "change-password" => {
+                let body = json!({"oldPassword": PASSWORD, "newPassword": NEW});
+                app.post(&ada, "/user/change-password", &body).await
+            }
+            "reset-password" => {
+                let body = json!({"email": email, "password": NEW});
+                app.post(&admin, "/user/reset-password", &body).await
+            }
+            _ => app.update(&admin, &ada.id, &json!({"password": NEW})).await,
+        };
+        let _ = changed.expect(200);
+        let take = json!({"code": way, "newPassword": "another one"});
+        let reply = verify_with(&app, &take).await;
+        reply.expect_problem(400, "invalid-code");
+        let ada = Person::of(&app.sign_in(&email, NEW).await.expect(200));
+        let _ = resend(&app, &ada).await.expect(200);
+        let body = json!({"code": way, "password": NEW});
+        let _ = verify_with(&app, &body).await.expect(200);
     }
 }
 
