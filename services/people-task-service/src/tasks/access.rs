@@ -1,7 +1,7 @@
 //! Who may do what to a task: the one place for these rules.
 
 use audit_log::AuthMethod;
-use auth::Caller;
+use auth::{Caller, KeyScope};
 use serde::Serialize;
 use utoipa::ToSchema;
 use values::{CredentialId, UserId};
@@ -36,7 +36,8 @@ pub(crate) enum Permission {
     /// See the deliveries, and send one again.
     ViewDeliveries,
     /// See the secret that an edit creates for a new approver or requester. A secret is a permission: a
-    /// requester could decide with it, and an approver who hands over would keep the decision.
+    /// requester could decide with it, and an approver who hands over would keep the decision. So could an administrator's
+    /// key that may not decide; that of a task's creator gets the secrets of the task when it creates it anyway.
     SeeNewSecrets,
     /// See and change what the creator keeps with the task.
     Metadata,
@@ -54,6 +55,8 @@ pub(crate) struct Relations {
     pub(crate) requester: bool,
     /// A token with the scope `admin`.
     pub(crate) admin: bool,
+    /// Acts by an API key that lacks `tasks:decide`.
+    pub(crate) undeciding_key: bool,
     /// Any signed-in user, when the task is public, and the holder of a secret that only opens it.
     pub(crate) reader: bool,
     /// The user who registered the webhook in question.
@@ -146,6 +149,8 @@ impl Actor {
         let has_link = holds(&task.approver_secret);
         let opens = task.reading_secret.as_deref().is_some_and(holds);
         let is_service = self.caller.as_ref().is_some_and(Caller::is_service);
+        let caller = self.caller.as_ref();
+        let undeciding_key = caller.is_some_and(|caller| !caller.may(KeyScope::TasksDecide));
         let overrides = self.overrides && self.is_admin();
         let is_decider = match task.deciders {
             None => true,
@@ -159,6 +164,7 @@ impl Actor {
             approver: is_approver || has_link,
             requester: is_requester || holds(&task.requester_secret),
             admin: self.is_admin(),
+            undeciding_key,
             reader: opens || (task.public && self.caller.is_some()),
             registrant: false,
             barred: !is_decider || ((creator || is_requester) && !task.self_approval),
@@ -170,16 +176,16 @@ impl Relations {
     /// The table of rules: which relations grant a permission.
     pub(crate) fn allow(self, permission: Permission) -> bool {
         let manages = self.creator || self.admin;
+        let decides = self.creator || (self.admin && !self.undeciding_key);
         let takes_part = manages || self.approver || self.requester;
         match permission {
             Permission::Read => takes_part || self.reader,
             Permission::Edit | Permission::Cancel => manages || self.requester,
             Permission::Reassign | Permission::RegisterWebhook => takes_part,
-            Permission::Decide => (manages || self.approver) && !self.barred,
+            Permission::Decide => (decides || self.approver) && !self.barred,
             Permission::DeleteWebhook | Permission::SeeWebhookUrl => manages || self.registrant,
-            Permission::ViewDeliveries | Permission::SeeNewSecrets | Permission::Metadata => {
-                manages
-            }
+            Permission::ViewDeliveries | Permission::Metadata => manages,
+            Permission::SeeNewSecrets => decides,
         }
     }
 
@@ -274,6 +280,8 @@ mod tests {
             ("approver", Relations { approver: true, ..stranger() }, "y n y y y n n n n n n"),
             ("requester", Relations { requester: true, ..stranger() }, "y y y n y n n n n n y"),
             ("admin", Relations { admin: true, ..stranger() }, "y y y y y y y y y y y"),
+            ("admin's key that may not decide", Relations { admin: true, undeciding_key: true, ..stranger() }, "y y y n y y y y n y y"),
+            ("creator's key that may not decide", Relations { creator: true, undeciding_key: true, ..stranger() }, "y y y y y y y y y y y"),
             ("reader of a public task", Relations { reader: true, ..stranger() }, "y n n n n n n n n n n"),
             ("creator of a restricted task", Relations { creator: true, barred: true, ..stranger() }, "y y y n y y y y y y y"),
             ("registrant", Relations { registrant: true, ..stranger() }, "n n n n n y y n n n n"),

@@ -125,6 +125,42 @@ async fn only_the_creator_and_administrators_see_new_secrets() {
 }
 
 #[tokio::test]
+async fn a_key_that_may_not_decide_sees_new_secrets_only_of_the_tasks_that_its_user_created() {
+    use auth::KeyScope::{Admin, TasksDecide, TasksRead, TasksWrite};
+    let app = Fixture::start().await;
+    let people = People::of(&app);
+    let key_of = |user: &User, scopes: &[auth::KeyScope]| {
+        let scope = ["user", auth::ADMIN_SCOPE];
+        app.authority.key_of(user.id, &user.email, &scope, scopes)
+    };
+    let root = |scopes: &[auth::KeyScope]| key_of(&people.root, scopes);
+    let renew = json!({"renewApproverSecret": true});
+    let (approver, own) = (
+        json!({"approver": "linus@example.com"}),
+        json!({"approver": "root@example.com"}),
+    );
+    // Renewing, another approver, and the key's own user as the approver.
+    for (token, expected) in [
+        (root(&[TasksWrite, Admin]), ["403", "200", "403"]),
+        (
+            root(&[TasksWrite, Admin, TasksDecide]),
+            ["200 approverSecret"; 3],
+        ),
+        (
+            key_of(&people.carol, &[TasksRead, TasksWrite]),
+            ["200 approverSecret"; 3],
+        ),
+    ] {
+        for (body, expected) in [&renew, &approver, &own].into_iter().zip(expected) {
+            let task = app.create(&people.carol, json!({})).await;
+            let edit = app.http.put(&format!("/people-task/tasks/{}", task.id));
+            let reply = edit.bearer(&token).json(body).send().await;
+            assert_eq!(outcome(&reply), expected, "{body}");
+        }
+    }
+}
+
+#[tokio::test]
 async fn the_creator_sees_both_secrets_once() {
     let app = Fixture::start().await;
     // Also someone who is the approver and the requester of the task.

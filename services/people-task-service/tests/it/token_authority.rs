@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use actix_web::App;
 use actix_web::web::{Data, Json, get};
-use auth::{ADMIN_SCOPE, JwkSet, RevocationFeed, Signer, SigningKey, Subject};
+use auth::{ADMIN_SCOPE, JwkSet, KeyScope, RevocationFeed, Signer, SigningKey, Subject};
 use server::{HttpServerSettings, Running};
 use testkit::{INCARNATION, ed25519_pem};
-use values::{EmailAddress, FromText as _, UserId};
+use values::{CredentialId, EmailAddress, FromText as _, UserId};
 
 const ISSUER: &str = "countersign";
 
@@ -87,6 +87,20 @@ impl TokenAuthority {
         let mut subject = self.subject(UserId::generate(), email, &["user"]);
         subject.service = true;
         self.sign(subject)
+    }
+
+    /// Returns a token that a user's API key with these scopes is exchanged for.
+    pub(crate) fn key_of(
+        &self,
+        id: UserId,
+        email: &str,
+        scope: &[&str],
+        scopes: &[KeyScope],
+    ) -> String {
+        let (subject, key) = (self.subject(id, email, scope), CredentialId::generate());
+        let lifetime = Duration::from_secs(300);
+        let token = self.signer.sign_for_key(subject, key, scopes, lifetime);
+        token.unwrap().expose().to_owned()
     }
 
     fn sign(&self, subject: Subject) -> String {
