@@ -702,8 +702,8 @@ export type paths = {
          * @description Sends a code through every configured channel. The response is the same for an unknown address, for which
          *     nothing is sent. The codes of the last three requests are valid, until one of them is used or the password or
          *     the address changes. Requests are limited for each e-mail address and for each client address
-         *     (`FORGOT_PASSWORD_PER_ACCOUNT`, `FORGOT_PASSWORD_PER_CLIENT`); a client address from which the user signed in before
-         *     has only the second limit.
+         *     (`FORGOT_PASSWORD_PER_ACCOUNT`, `FORGOT_PASSWORD_PER_CLIENT`); for a client address from which the user signed in before,
+         *     the first is three times as high.
          */
         post: operations["forgotPassword"];
         delete?: never;

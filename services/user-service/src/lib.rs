@@ -23,6 +23,7 @@ mod audit;
 mod back_off;
 mod calls;
 mod client_network;
+mod code_limits;
 mod context;
 mod credentials;
 pub mod deletions;

@@ -4,10 +4,10 @@ use testkit::{
 use values::Names;
 
 use crate::MIGRATIONS;
+use crate::code_limits::store::LimitScope;
 use crate::credentials::CredentialKind;
 use crate::deletions::store::DeletionStatus;
 use crate::notifications::{Channel, Kind, Notice};
-use crate::passwords::LimitScope;
 
 const SCHEMA: &str = "users";
 

@@ -13,11 +13,12 @@ use super::token::{revoke_earlier_tokens, sign_token};
 use crate::audit::{AuditAction, RequestActor};
 use crate::back_off;
 use crate::client_network::ClientNetwork;
+use crate::code_limits::count_mail;
 use crate::context::Context;
 use crate::error::UserError;
 use crate::hashing::Hasher;
 use crate::password_rules::{NewPassword, PasswordRules};
-use crate::settings::{FirstAdmin, SignUpSettings};
+use crate::settings::{CodeRequestSettings, FirstAdmin, SignUpSettings};
 
 /// The scope of every user who signs up.
 const USER_SCOPE: &str = "user";
@@ -41,6 +42,7 @@ pub(super) async fn create(
     let password_hash = password_hash.await?;
     let is_service = request.by_admin.service == Some(true);
     let confirmation = Confirmation::required(context).filter(|_| !is_service);
+    let limits = context.code_requests;
     let fields = request.by_admin.names();
     let new = new_user(context, request, password_hash);
     // Someone else's token creates an account for another person.
@@ -55,7 +57,8 @@ pub(super) async fn create(
         entry.fields(&fields)
     };
     let insert = move |connection: &mut Connection| {
-        insert(connection, &new, own_client.as_ref(), confirmation, entry)
+        let own_client = own_client.as_ref();
+        insert(connection, &new, own_client, limits, confirmation, entry)
     };
     let (subject, user, messages) = context.database.transaction(insert).await?;
     context.notifications.send(messages);
@@ -68,12 +71,14 @@ pub(super) async fn create(
     Ok((user, token))
 }
 
-/// Inserts an account. Returns the subject of its token and the account, whose epoch is higher if it is inactive.
+/// Inserts an account. Returns the subject of its token and the account, whose epoch is higher if it is inactive. A stranger's
+/// sign-up counts as a request for a code; over the limit there is none, and the user can ask for one later.
 fn insert(
     connection: &mut Connection,
     new: &NewUser,
     own_client: Option<&ClientNetwork>,
-    confirmation: Option<Confirmation>,
+    limits: CodeRequestSettings,
+    mut confirmation: Option<Confirmation>,
     entry: Entry,
 ) -> Result<(TokenSubject, User, Vec<Message>), UserError> {
     let group = own_client.map(|client| store::group_of_network(connection, client));
@@ -81,6 +86,9 @@ fn insert(
     let subject = store::insert(connection, new, group.as_deref(), entry)?;
     if let Some(client) = own_client {
         back_off::record_network(connection, new.id, client)?;
+        if confirmation.is_some() && !count_mail(connection, limits, client)? {
+            confirmation = None;
+        }
     }
     let queued = confirmation.map(|confirmation| confirmation.queue(connection, new.id));
     let user = if new.is_active {

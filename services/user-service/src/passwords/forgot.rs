@@ -4,11 +4,11 @@ use messaging::Message;
 use telemetry::RequestContext;
 use values::EmailAddress;
 
-use super::rate_limit::count_code_request;
 use super::store;
 use crate::audit::AuditAction;
 use crate::back_off::is_known_network;
 use crate::client_network::ClientNetwork;
+use crate::code_limits::count_code_request;
 use crate::context::Context;
 use crate::error::UserError;
 use crate::notifications::store::QueuedNotification;

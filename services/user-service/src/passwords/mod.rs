@@ -6,13 +6,9 @@
 
 mod change;
 mod forgot;
-mod rate_limit;
 mod requests;
 mod responses;
 pub(crate) mod routes;
 pub(crate) mod store;
 
 pub(crate) use change::{count_attempt, reset_by_code};
-pub(crate) use rate_limit::{count_code_request, mailbox_hash};
-#[cfg(test)]
-pub(crate) use store::LimitScope;

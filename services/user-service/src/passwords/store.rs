@@ -1,17 +1,14 @@
-//! Passwords and the counters of requested codes in the database.
-
-use std::time::Duration;
+//! Passwords in the database.
 
 use audit_log::Entry;
-use database::{Connection, Error, prepared};
+use database::{Connection, Error};
 use diesel::dsl::now;
 use diesel::prelude::*;
-use diesel::sql_types::{BigInt, Binary, Double, Text};
-use values::{EmailAddress, Names as _, UserId};
+use values::{EmailAddress, UserId};
 
 use crate::accounts::TokenSubject;
 use crate::notifications::store::VALID_REQUESTS;
-use crate::schema::{code_requests, users};
+use crate::schema::users;
 
 /// What the password of a request is compared with.
 #[derive(Debug, Clone, Queryable, Selectable)]
@@ -98,50 +95,4 @@ pub(super) fn begin_code_request(
         .returning((users::id, users::code_generation))
         .get_result(connection)
         .optional()?)
-}
-
-values::names! {
-    /// Which requests are counted together, with the name in the database and the metric.
-    pub(crate) enum LimitScope {
-        Account = "account",
-        Client = "client",
-    }
-}
-
-pub(crate) fn delete_code_requests(
-    connection: &mut Connection,
-    mailboxes: &[[u8; 32]],
-) -> Result<(), Error> {
-    let mailboxes = mailboxes.iter().map(<[u8; 32]>::as_slice);
-    let counters = code_requests::table
-        .filter(code_requests::counted.eq(LimitScope::Account.name()))
-        .filter(code_requests::subject.eq_any(mailboxes));
-    diesel::delete(counters).execute(connection)?;
-    Ok(())
-}
-
-/// Counts a request for a code, with a burst of `per_hour` and then one request each hour / `per_hour`.
-/// Returns how long to wait if the request exceeds the limit.
-pub(super) fn count_code_request(
-    connection: &mut Connection,
-    scope: LimitScope,
-    subject: [u8; 32],
-    per_hour: u32,
-) -> Result<Option<Duration>, Error> {
-    // diesel has neither `greatest` nor `extract`. `clock_timestamp` is read after the row is locked.
-    let excess: f64 = prepared(
-        "INSERT INTO code_requests AS r (counted, subject, forgotten_at)
-        VALUES ($1, $2, clock_timestamp() + interval '1 hour' / $3)
-        ON CONFLICT (counted, subject) DO UPDATE
-        SET forgotten_at = greatest(r.forgotten_at, clock_timestamp()) + interval '1 hour' / $3
-        RETURNING extract(epoch FROM
-            forgotten_at - clock_timestamp() - interval '1 hour')::double precision",
-    )
-    .bind::<Text, _>(scope.name())
-    .bind::<Binary, _>(subject.as_slice())
-    .bind::<BigInt, _>(i64::from(per_hour))
-    .returning::<Double>()
-    .get_result(connection)?;
-    let wait = Duration::try_from_secs_f64(excess).ok();
-    Ok(wait.filter(|wait| !wait.is_zero()))
 }

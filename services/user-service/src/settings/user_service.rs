@@ -54,10 +54,11 @@ app_config::settings! {
     #[derive(Copy)]
     pub struct CodeRequestSettings {
         /// Codes that can be requested within an hour for one e-mail address, for a forgotten password and to confirm the
-        /// address each; 0 for no limit. It does not apply to codes for a forgotten password that are requested from a
-        /// network from which the user signed in before.
+        /// address each; 0 for no limit. From each network from which the user signed in before, three times as many for a
+        /// forgotten password, which do not count for the others.
         pub per_account: u32 = in_range("FORGOT_PASSWORD_PER_ACCOUNT", "10", CODES, is_number_of_codes),
-        /// Codes that can be requested within an hour from one client address; 0 for no limit.
+        /// Codes that can be requested within an hour from one client address; 0 for no limit. A sign-up counts if it causes a
+        /// code (`EMAIL_VERIFICATION`); over the limit, the account is created without one.
         pub per_client: u32 = in_range("FORGOT_PASSWORD_PER_CLIENT", "100", CODES, is_number_of_codes),
     }
 

@@ -8,12 +8,13 @@ use crate::accounts::{self, User};
 use crate::audit::{AuditAction, RequestActor};
 use crate::back_off;
 use crate::client_network::ClientNetwork;
+use crate::code_limits::count_code_request;
 use crate::context::Context;
 use crate::error::UserError;
 use crate::notifications::{Channel, Kind, store as notifications};
 use crate::password_rules::Password;
 use crate::passwords::store;
-use crate::passwords::{count_attempt, count_code_request, reset_by_code};
+use crate::passwords::{count_attempt, reset_by_code};
 use crate::sign_in::record_refusal;
 
 const KIND: Kind = Kind::VerifyEmail;

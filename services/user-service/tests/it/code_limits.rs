@@ -193,3 +193,43 @@ async fn an_unconfirmed_address_has_no_known_network() {
     }
     refused(&forgot(&app.http, STRANGER, ADA).await);
 }
+
+#[tokio::test]
+async fn a_known_network_has_three_times_the_limit_of_an_address() {
+    const STRANGER: &str = "198.51.100.1";
+    let app = with_limits("2", "0").await;
+    let _ = app.sign_up(ADA).await;
+    sign_in(&app.http, STRANGER, ADA).await;
+    for _ in 0..6 {
+        let _ = forgot(&app.http, STRANGER, ADA).await.expect(200);
+    }
+    refused(&forgot(&app.http, STRANGER, ADA).await);
+    let _ = forgot(&app.http, "198.51.100.2", ADA).await.expect(200);
+}
+
+#[tokio::test]
+async fn sign_ups_that_cause_codes_count_and_over_the_limit_cause_none() {
+    const STRANGER: &str = "198.51.100.1";
+    let app = Fixture::start_with(&[
+        ("EMAIL_VERIFICATION", "required"),
+        ("FORGOT_PASSWORD_LOG", "true"),
+        ("FORGOT_PASSWORD_PER_CLIENT", "2"),
+    ])
+    .await;
+    let admin = app.admin().await;
+    for number in 0..4 {
+        let body = json!({"email": format!("ada+{number}@example.com"), "password": PASSWORD});
+        let sign_up = app.http.post("/user").header("X-Forwarded-For", STRANGER);
+        let _ = sign_up.json(&body).send().await.expect(200);
+    }
+    assert_eq!(count(&app, "users.notifications"), 2);
+    refused(&forgot(&app.http, STRANGER, ADA).await);
+    // Those that were over the limit do not count, nor does who an administrator signs up.
+    backdate_requests(&app, 30);
+    let _ = forgot(&app.http, STRANGER, ADA).await.expect(200);
+    let create = app.http.post("/user").bearer(&admin.token);
+    let create = create.header("X-Forwarded-For", STRANGER);
+    let body = json!({"email": ADA, "password": PASSWORD});
+    let _ = create.json(&body).send().await.expect(200);
+    assert_eq!(count(&app, "users.notifications"), 4);
+}

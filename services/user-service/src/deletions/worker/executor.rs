@@ -13,11 +13,11 @@ use crate::accounts::User;
 use crate::audit::AuditAction;
 use crate::back_off::name_hash;
 use crate::calls::{CallError, append_path, send};
+use crate::code_limits::mailbox_hash;
 use crate::deletions::steps::{Progress, Step};
 use crate::notifications::Kind;
-use crate::passwords::mailbox_hash;
 use crate::people_tasks::EraseRequest;
-use crate::{accounts, back_off, credentials, notifications, passwords};
+use crate::{accounts, back_off, code_limits, credentials, notifications};
 
 /// Rows of one table that one transaction deletes.
 const BATCH: i64 = 1_000;
@@ -172,7 +172,7 @@ fn delete_sign_in_data(connection: &mut Connection, user: UserId) -> Result<Prog
         most = most.max(store::delete_batch(connection, table, key, user, BATCH)?);
     }
     let made = credentials::store::forget_maker_batch(connection, user, BATCH)?;
-    passwords::store::delete_code_requests(connection, &hashes.mailboxes)?;
+    code_limits::store::delete_code_requests(connection, &hashes.mailboxes)?;
     let entries = audit_log::pseudonymise(connection, user)?;
     back_off::forget_networks(connection, user, None)?;
     let failures = back_off::delete_failures_batch(connection, &hashes.names, BATCH)?;
@@ -203,7 +203,7 @@ fn delete_user(
         return Ok(Progress::Lost);
     }
     back_off::delete_all_failures(connection, &hashes.names)?;
-    passwords::store::delete_code_requests(connection, &hashes.mailboxes)?;
+    code_limits::store::delete_code_requests(connection, &hashes.mailboxes)?;
     let entry = AuditAction::UserDeleted.entry(Actor::Service, job.user, meta);
     entry.record(connection)?;
     audit_log::pseudonymise(connection, job.user)?;
