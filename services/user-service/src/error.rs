@@ -77,6 +77,8 @@ pub(crate) enum UserError {
         "Too many codes were requested. The newest codes still work. Request another one after `Retry-After`."
     )]
     TooManyResetCodes(Duration),
+    #[error("Too many mails were caused from your network. Make the key after `Retry-After`.")]
+    TooManyKeyMails(Duration),
     #[error("This system cannot send codes.")]
     CannotSendCodes,
     #[error("This system cannot send codes. Ask an administrator for a new password.")]
@@ -139,6 +141,7 @@ impl From<UserError> for Problem {
             UserError::EmailConfirmed => conflict("email-already-confirmed"),
             UserError::TooManyCodes(wait) => limited("rate-limited", wait),
             UserError::TooManyResetCodes(wait) => limited("rate-limited", wait),
+            UserError::TooManyKeyMails(wait) => limited("rate-limited", wait),
             UserError::CannotSendCodes => unavailable("verification-not-configured"),
             UserError::CannotSendResetCodes => unavailable("forgot-password-not-configured"),
             UserError::SessionEnded => unauthorized("session-ended"),

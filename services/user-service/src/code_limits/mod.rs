@@ -75,7 +75,9 @@ pub(crate) fn count_mail(
     }
 }
 
-fn count_client(
+/// Counts what causes a mail as one of the client's requests. If it exceeds the limit, returns how long to wait, and the caller
+/// must roll back.
+pub(crate) fn count_client(
     connection: &mut Connection,
     limits: CodeRequestSettings,
     client: &ClientNetwork,

@@ -7,7 +7,7 @@ use database::{Connection, Error};
 use serde_json::json;
 use values::{CredentialId, Invalid, Names as _, UserId};
 
-use super::notices::notice_due;
+use super::notices::{NewKeyMails, notice_due};
 use super::requests::CreateKeyRequest;
 use super::store::{self, Key, NewKey};
 use crate::accounts::{self, User, signed_subject};
@@ -18,8 +18,7 @@ use crate::context::Context;
 use crate::credentials::store as credentials;
 use crate::credentials::{CredentialKind, TOKEN_LIFETIME};
 use crate::error::UserError;
-use crate::notifications::store::insert_notice;
-use crate::notifications::{Channel, Notice};
+use crate::notifications::Channel;
 use crate::sign_in::record_refusal;
 
 /// What failed tries of keys are counted by, beside their network. It is no e-mail address.
@@ -27,7 +26,7 @@ const FAILURES: &str = "api-keys";
 /// Keys that one transaction confirms.
 const CONFIRMED: i64 = 200;
 
-/// Makes a key for a user, and returns it with its text. A person for whom an administrator makes one is mailed.
+/// Makes a key for a user, and returns it with its text. A person is mailed, because the caller may have a stolen token.
 #[tracing::instrument(skip_all, fields(user.id = %owner))]
 pub(super) async fn create(
     context: &Context,
@@ -47,7 +46,7 @@ pub(super) async fn create(
         created_by: by_other.then_some(caller.id()),
     };
     let (epoch, most) = (caller.epoch(), context.keys.per_user);
-    let (has_mail, verification) = (can_mail(context), context.email_verification);
+    let mails = can_mail(context).then(|| NewKeyMails::new(context, &meta));
     let text = new.key.expose().to_owned();
     let entry = RequestActor::new(caller, meta).entry(AuditAction::KeyCreated, owner);
     let entry = entry.detail(json!({"createdKey": new.key.id(), "scopes": scopes}));
@@ -58,14 +57,13 @@ pub(super) async fn create(
         if usize::try_from(count).is_ok_and(|count| count >= most) {
             return Err(UserError::TooManyKeys(most));
         }
-        let shown = store::insert(connection, &new, entry)?;
-        if !has_mail || !is_for_person(&new, &owner) {
-            return Ok((shown, None));
+        let mails = mails.filter(|_| !owner.is_service);
+        if let Some(mails) = &mails {
+            mails.count(connection, &new, &owner)?;
         }
-        let (notice, expires) = (Notice::KeyCreated, new.request.expires);
-        let name = &shown.name;
-        let mail = insert_notice(connection, verification, notice, owner.id, name, expires)?;
-        Ok((shown, mail))
+        let shown = store::insert(connection, &new, entry)?;
+        let mail = mails.map(|mails| mails.insert(connection, &new));
+        Ok((shown, mail.transpose()?.flatten()))
     };
     let (shown, mail) = context.database.transaction(insert).await?;
     context.notifications.send(mail);

@@ -4,7 +4,8 @@
 //! gateway exchanges it for an access token of five minutes, which names the key and what it may do, and ends with it.
 //!
 //! - A key may do what both its scopes and its user may do: `auth::KEY_ROUTES` says what each call needs. One that an
-//!   administrator makes for a person decides nothing, and the person is mailed.
+//!   administrator makes for a person decides nothing.
+//! - A person is mailed about each new key, whose maker may have a stolen token, and before one expires.
 //! - The row names the incarnation of the database. After a restore keys are off, because some that were ended may be back,
 //!   until an administrator confirms them.
 //! - What takes an account away from others who had a part of it ends the keys of a person: recovery by a code, a password

@@ -1,23 +1,79 @@
-//! Mails about keys that expire soon.
+//! Mails about keys that were made, and about those that expire soon.
 
 use std::time::Duration;
 
+use audit_log::RequestMeta;
 use chrono::{DateTime, TimeDelta, Utc};
 use database::{Connection, Database, Error};
 use messaging::{Message, Publisher};
 use telemetry::Outage;
 use tokio_util::sync::CancellationToken;
 
-use super::store;
+use super::store::{self, NewKey};
+use crate::accounts::User;
+use crate::client_network::ClientNetwork;
+use crate::code_limits::count_client;
+use crate::context::Context;
+use crate::error::UserError;
 use crate::notifications::Notice;
 use crate::notifications::store::insert_notice;
-use crate::settings::EmailVerification;
+use crate::settings::{CodeRequestSettings, EmailVerification};
 
 /// How often it is looked for keys that expire, and for how many notices one transaction mails.
 const INTERVAL: Duration = Duration::from_secs(10);
 const NOTICES: i64 = 100;
 /// A key that lives shorter is not mailed about: its owner knows, and many could be made to flood a mailbox.
 const SHORTEST_LIFE: TimeDelta = TimeDelta::days(2);
+
+/// What decides whether the owner of a new key is mailed.
+pub(super) struct NewKeyMails {
+    verification: EmailVerification,
+    limits: CodeRequestSettings,
+    client: ClientNetwork,
+}
+
+impl NewKeyMails {
+    pub(super) fn new(context: &Context, meta: &RequestMeta) -> Self {
+        Self {
+            verification: context.email_verification,
+            limits: context.code_requests,
+            client: ClientNetwork::of(meta),
+        }
+    }
+
+    /// Counts a key that an account makes for itself whose address no one has confirmed: it may be a stranger's, who is mailed.
+    /// Over the limit there is no key, so that none is made silently with a stolen token.
+    pub(super) fn count(
+        &self,
+        connection: &mut Connection,
+        new: &NewKey,
+        owner: &User,
+    ) -> Result<(), UserError> {
+        let is_mailed = self.verification == EmailVerification::Off;
+        if new.created_by.is_some() || owner.email_confirmed.is_some() || !is_mailed {
+            return Ok(());
+        }
+        let wait = count_client(connection, self.limits, &self.client)?;
+        wait.map_or(Ok(()), |wait| Err(UserError::TooManyKeyMails(wait)))
+    }
+
+    pub(super) fn insert(
+        &self,
+        connection: &mut Connection,
+        new: &NewKey,
+    ) -> Result<Option<Message>, Error> {
+        let (notice, request) = (Notice::KeyCreated, &new.request);
+        let (name, expires) = (&request.name.0, request.expires);
+        insert_notice(
+            connection,
+            self.verification,
+            notice,
+            new.user,
+            name,
+            expires,
+        )
+    }
+}
 
 /// When a mail is to say that a key ends then: so long before, but not in the first half of its life.
 pub(super) fn notice_due(end: DateTime<Utc>, before: Duration) -> Option<DateTime<Utc>> {

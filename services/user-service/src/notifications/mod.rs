@@ -26,7 +26,7 @@ values::names! {
 
     /// A mail about an API key, which has no code. The name is that in the database.
     pub(crate) enum Notice {
-        /// An administrator made a key for the user.
+        /// A key was made: by the user, a person who has the user's token, or an administrator.
         KeyCreated = "key-created",
         KeyExpires = "key-expires",
     }

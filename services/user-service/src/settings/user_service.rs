@@ -58,7 +58,8 @@ app_config::settings! {
         /// forgotten password, which do not count for the others.
         pub per_account: u32 = in_range("FORGOT_PASSWORD_PER_ACCOUNT", "10", CODES, is_number_of_codes),
         /// Codes that can be requested within an hour from one client address; 0 for no limit. A sign-up counts if it causes a
-        /// code (`EMAIL_VERIFICATION`); over the limit, the account is created without one.
+        /// code (`EMAIL_VERIFICATION`); over the limit, the account is created without one. So does an API key about which an
+        /// unconfirmed address is mailed; over the limit, it is not made.
         pub per_client: u32 = in_range("FORGOT_PASSWORD_PER_CLIENT", "100", CODES, is_number_of_codes),
     }
 

@@ -528,3 +528,31 @@ async fn a_person_whose_address_is_not_confirmed_is_not_mailed_about_a_key() {
         confirm_address(&app, &ada);
     }
 }
+
+#[tokio::test]
+async fn a_person_is_mailed_about_each_own_key_at_most_ten_times_a_day() {
+    let app = Fixture::start_with(&MAIL).await;
+    let ada = app.sign_up(ADA).await;
+    for made in 1..=11 {
+        let _ = Key::own(&app, &ada, &json!({"name": "a"})).await;
+        let expected = made.min(10).to_string();
+        assert_eq!(notices(&app, "key-created", &ada), expected);
+    }
+}
+
+#[tokio::test]
+async fn keys_that_mail_to_unconfirmed_addresses_are_limited_for_each_client() {
+    let limit = [("FORGOT_PASSWORD_PER_CLIENT", "2")];
+    let app = Fixture::start_with(&[&MAIL[..], &limit].concat()).await;
+    let (ada, eve) = (app.sign_up(ADA).await, app.sign_up("eve@example.com").await);
+    for person in [&ada, &eve] {
+        let _ = Key::own(&app, person, &json!({"name": "a"})).await;
+    }
+    let body = json!({"name": "a"});
+    let refused = app.post(&eve, "/user/keys", &body).await;
+    refused.expect_problem(429, "rate-limited");
+    assert!(refused.header("retry-after").is_some());
+    confirm_address(&app, &ada);
+    let _ = Key::own(&app, &ada, &body).await;
+    assert_eq!(notices(&app, "key-created", &eve), "1");
+}
