@@ -186,6 +186,12 @@ impl KeyTokens {
         let fingerprint = *key.fingerprint().as_bytes();
         self.entries.get_with(fingerprint, Arc::default)
     }
+
+    /// What is known of a text that cannot be a key.
+    pub(crate) fn text(&self, text: &str) -> Arc<Entry> {
+        let fingerprint = *Secret::new(text).fingerprint().as_bytes();
+        self.entries.get_with(fingerprint, Arc::default)
+    }
 }
 
 pub(crate) fn record(outcome: &'static str) {

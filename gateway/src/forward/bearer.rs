@@ -11,7 +11,7 @@ use http::{HeaderMap, HeaderValue, Response};
 use http_kit::Problem;
 
 use super::Forwarding;
-use crate::keys::{KeyToken, record};
+use crate::keys::KeyToken;
 use crate::routes::Access;
 
 pub(super) enum Bearer {
@@ -30,8 +30,9 @@ impl Forwarding<'_> {
         let presented = match presented_key(self.request) {
             Err(problem) if problem.code() == INVALID_KEY => {
                 if takes_keys() {
-                    record("refused");
-                    self.asking.count_guess();
+                    let header = self.request.headers().get(AUTHORIZATION.as_str());
+                    let text = header.and_then(|header| header.to_str().ok());
+                    self.asking.refuse_text(text.unwrap_or_default());
                     return Err(problem);
                 }
                 return Ok(Bearer::Removed);

@@ -103,8 +103,18 @@ impl Asking {
         });
     }
 
+    /// Counts a text that cannot be a key, unless it has come before: a program with a mistyped key would use up the limit of
+    /// its network.
+    pub(super) fn refuse_text(&self, text: &str) {
+        let is_new = self.state.keys.text(text).is_new_guess();
+        record(if is_new { "refused" } else { "refused-again" });
+        if is_new {
+            self.count_guess();
+        }
+    }
+
     /// Counts a try with a text that is no key towards the limit on passwords of its network.
-    pub(super) fn count_guess(&self) {
+    fn count_guess(&self) {
         let address = self.client.address;
         if let Some(wait) = self.state.rate_limits.count_failed_key(address) {
             let until = Instant::now() + wait;

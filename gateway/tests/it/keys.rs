@@ -143,6 +143,20 @@ async fn a_network_that_tries_many_texts_must_wait_and_asks_the_user_service_no_
 }
 
 #[tokio::test]
+async fn a_mistyped_key_in_a_loop_counts_once_and_keeps_no_other_key_of_its_network_waiting() {
+    let settings = [
+        ("RATE_LIMIT_CREDENTIALS_PER_MINUTE", "1"),
+        ("RATE_LIMIT_CREDENTIALS_BURST", "3"),
+    ];
+    let (fixture, key) = with_key(&[KeyScope::TasksRead], &settings).await;
+    for _ in 0..10 {
+        let reply = get(&fixture, "csk_mistyped", TASKS).await;
+        reply.expect_problem(401, "invalid-key");
+    }
+    let _ = get(&fixture, key.expose(), TASKS).await.expect(200);
+}
+
+#[tokio::test]
 async fn a_token_that_a_service_refuses_is_exchanged_once_more_unnoticed() {
     let (fixture, key) = with_key(&[KeyScope::TasksWrite], &[]).await;
     fixture.tasks.with(|state| state.refusals = 1);
