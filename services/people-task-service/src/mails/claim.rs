@@ -87,6 +87,9 @@ pub(super) struct DueMail {
 const MAX_ROUNDS: usize = 64;
 /// The part of a recipient's limit that one creator can use up.
 const CREATORS_PER_RECIPIENT: u32 = 3;
+/// How many mails of one kind about one task are sent within an hour, which is as many as there are reminders at most. Others
+/// than its creator, for whom they count, may edit its approver or its due date, and each edit makes new ones.
+const MAILS_OF_KIND: u32 = 5;
 
 /// Claims mails that are due and for which a worker has room, in turn by the creators of their tasks, and deletes those that
 /// must not be sent.
@@ -272,60 +275,63 @@ fn secret(row: &ClaimedMail, kind: MailKind, keys: &MailKeys) -> Option<Secret> 
         .find(|secret| secret.fingerprint().matches(&row.secret))
 }
 
-/// Counts mails that are claimed for the first time, and returns those that exceed a limit. One that exceeds a limit of
-/// its creator does not count for the recipient, so no creator uses up what others may write to that person.
+/// Counts mails that are claimed for the first time, and returns those that exceed a limit. These count for no limit, so no
+/// creator uses up what others may write to a person, and no one else what a creator may.
 fn count(
     connection: &mut Connection,
     mailing: &Mailing,
     due: &[DueMail],
 ) -> Result<HashSet<MailId>, Error> {
-    let mut first: Vec<_> = due.iter().filter(|mail| mail.attempt == 1).collect();
-    let shared = mailing.per_recipient.div_ceil(CREATORS_PER_RECIPIENT);
-    let mut limited = count_for(connection, &first, |mail| {
-        let creator = creator_hash(mail.task.creator);
-        let both = Sha256::digest([mail.recipient.0, creator].concat()).into();
-        vec![(creator, mailing.per_creator), (both, shared)]
-    })?;
-    first.retain(|mail| !limited.contains(&mail.id));
-    let of_recipient = |mail: &DueMail| vec![(mail.recipient.0, mailing.per_recipient)];
-    limited.extend(count_for(connection, &first, of_recipient)?);
-    Ok(limited)
-}
-
-/// Counts mails for what `counted` says of each, and returns those that exceed one of its limits; 0 is none.
-fn count_for(
-    connection: &mut Connection,
-    mails: &[&DueMail],
-    counted: impl Fn(&DueMail) -> Vec<([u8; 32], u32)>,
-) -> Result<HashSet<MailId>, Error> {
-    let all = mails.iter().flat_map(|mail| counted(mail));
-    let all: Vec<_> = all.map(|(hash, _)| hash).collect();
+    let first = due.iter().filter(|mail| mail.attempt == 1);
+    let first: Vec<_> = first
+        .map(|mail| (mail.id, counted(mail, mailing)))
+        .collect();
+    let all = first.iter().flat_map(|(_, counted)| counted);
+    let all: Vec<_> = all.map(|(hash, _)| *hash).collect();
     if all.is_empty() {
         return Ok(HashSet::new());
     }
-    // What was counted before these mails.
-    let mut counts: HashMap<Vec<u8>, u32> = HashMap::new();
-    for (counted, mails) in store::count(connection, &all)? {
-        let own = all.iter().filter(|hash| hash.as_slice() == counted);
-        let total = usize::try_from(mails).unwrap_or_default();
-        let earlier = u32::try_from(total.saturating_sub(own.count())).unwrap_or(u32::MAX);
-        counts.insert(counted, earlier);
-    }
-    let mut limited = HashSet::new();
-    for mail in mails {
-        for (hash, limit) in counted(mail) {
-            let count = counts.entry(hash.to_vec()).or_default();
-            *count = count.saturating_add(1);
-            if limit > 0 && *count > limit {
-                limited.insert(mail.id);
-            }
+    // This also keeps others from counting until the end of the transaction.
+    let earlier = store::count(connection, &all, 0)?;
+    let mut counts: HashMap<_, _> = earlier.into_iter().collect();
+    let (mut sent, mut limited) = (Vec::new(), HashSet::new());
+    for (id, counted) in first {
+        let has_room = |(hash, limit): &([u8; 32], u32)| {
+            let count = counts.get(hash.as_slice());
+            count.is_none_or(|count| *count < i64::from(*limit))
+        };
+        if !counted.iter().all(has_room) {
+            limited.insert(id);
+            continue;
+        }
+        for (hash, _) in counted {
+            *counts.entry(hash.to_vec()).or_default() += 1;
+            sent.push(hash);
         }
     }
+    store::count(connection, &sent, 1)?;
     Ok(limited)
 }
 
-fn creator_hash(creator: UserId) -> [u8; 32] {
-    Sha256::digest([b"creator ".as_slice(), creator.as_bytes()].concat()).into()
+/// What a mail counts for within an hour, each with its limit.
+fn counted(mail: &DueMail, mailing: &Mailing) -> Vec<([u8; 32], u32)> {
+    let hash = |parts: &[&[u8]]| Sha256::digest(parts.concat()).into();
+    let (kind, task) = (mail.kind.name().as_bytes(), &mail.task);
+    let creator: [u8; 32] = hash(&[b"creator ", task.creator.as_bytes()]);
+    let recipient = mail.recipient.0;
+    let shared = mailing.per_recipient.div_ceil(CREATORS_PER_RECIPIENT);
+    let all = [
+        // Without a limit for the creator there is none to use up.
+        (
+            hash(&[kind, task.task_id.as_bytes()]),
+            MAILS_OF_KIND.min(mailing.per_creator),
+        ),
+        (creator, mailing.per_creator),
+        (hash(&[&recipient, &creator]), shared),
+        (recipient, mailing.per_recipient),
+    ];
+    // 0 is none.
+    all.into_iter().filter(|(_, limit)| *limit > 0).collect()
 }
 
 /// Records what became of a mail that was claimed: it is deleted, or becomes due again.

@@ -263,21 +263,23 @@ pub(super) fn delete(connection: &mut Connection, ids: &[MailId]) -> Result<(), 
     Ok(())
 }
 
-/// Counts mails, each once for every recipient or creator that it counts for. Returns how many were counted for each of
-/// these in this hour.
+/// Counts `each` for every time that something occurs in `counted`. Returns how many mails were counted for it in this hour.
 pub(super) fn count(
     connection: &mut Connection,
     counted: &[[u8; 32]],
+    each: i64,
 ) -> Result<Vec<(Vec<u8>, i64)>, Error> {
     let counted: Vec<_> = counted.iter().map(<[u8; 32]>::as_slice).collect();
-    let count = prepared(COUNT).bind::<Array<Binary>, _>(counted);
+    let count = prepared(COUNT)
+        .bind::<Array<Binary>, _>(counted)
+        .bind::<BigInt, _>(each);
     Ok(count.returning::<(Binary, BigInt)>().load(connection)?)
 }
 
 // In one order, so that two of them never wait for each other.
 const COUNT: &str = "
 INSERT INTO mail_counts AS earlier (hour, counted, mails)
-SELECT date_trunc('hour', now()), counted, count(*) FROM unnest($1) AS counted GROUP BY counted ORDER BY counted
+SELECT date_trunc('hour', now()), counted, $2 * count(*) FROM unnest($1) AS counted GROUP BY counted ORDER BY counted
 ON CONFLICT (hour, counted) DO UPDATE SET mails = earlier.mails + excluded.mails
 RETURNING counted, mails";
 

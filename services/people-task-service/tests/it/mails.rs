@@ -322,15 +322,12 @@ async fn a_flood_of_tasks_is_no_flood_of_mails() {
         .create(&ada, json!({"approver": "GRACE@example.com"}))
         .await;
     assert!(claim(&app).await.is_empty());
-    let _ = app
-        .create(&ada, json!({"approver": "else@example.com"}))
-        .await;
-    assert!(
-        claim(&app).await.is_empty(),
-        "the creator has caused too many"
-    );
+    for (approver, mails) in [("else@example.com", 1), ("third@example.com", 0)] {
+        let _ = app.create(&ada, json!({"approver": approver})).await;
+        assert_eq!(claim(&app).await.len(), mails, "the creator may cause 3");
+    }
     let bob = app.user("bob@example.com");
-    for approver in ["grace@example.com", "else@example.com"] {
+    for approver in ["grace@example.com", "third@example.com"] {
         let _ = app.create(&bob, json!({"approver": approver})).await;
         assert_eq!(claim(&app).await.len(), 1, "others can write to {approver}");
     }
@@ -341,6 +338,34 @@ async fn a_flood_of_tasks_is_no_flood_of_mails() {
     app.execute("UPDATE mail_counts SET hour = hour - interval '1 hour'");
     app.execute("UPDATE task_mails SET next_attempt = now() WHERE lease = 0");
     assert_eq!(claim(&app).await.len(), 3);
+}
+
+#[tokio::test]
+async fn edits_of_one_task_use_up_no_mails_of_its_creator() {
+    let (app, ada) = start(&[("TASK_MAIL_PER_CREATOR", "12")]).await;
+    let requester = app.user("requester@example.com");
+    let task = create(&app, &ada, json!({"requester": requester.email})).await;
+    let mut kinds = Vec::new();
+    for number in 0..20 {
+        let approver = format!("approver-{number}@example.com");
+        let edit = json!({"approver": approver, "decisionBy": in_hours(1)});
+        let _ = app.put(&requester, &task.path, &edit).await.expect(200);
+        app.execute("UPDATE task_mails SET next_attempt = now() WHERE kind = 'due'");
+        app.execute("UPDATE tasks SET decision_by = now()");
+        kinds.extend(claimed_kinds(&app).await);
+    }
+    kinds.sort();
+    assert_eq!(kinds, [["asked"; 5], ["due"; 5]].concat());
+    // The newest approver is asked in the next hour.
+    let waiting = "SELECT kind AS line FROM people_task.task_mails
+        WHERE lease = 0 AND recipient = people_task.mail_recipient('approver-19@example.com')";
+    assert_eq!(lines(&mut app.database.admin(), waiting), ["asked"]);
+
+    for number in 0..2 {
+        let approver = format!("other-{number}@example.com");
+        let _ = create(&app, &ada, json!({"approver": approver})).await;
+    }
+    assert_eq!(claimed_kinds(&app).await, ["asked", "asked"]);
 }
 
 #[tokio::test]
