@@ -55,8 +55,8 @@ pub(super) struct DecidedRow {
 
 /// Decides tasks, each at most once, and inserts the audit entries and a delivery for each webhook that wants the
 /// decision. No webhook waits for their due dates any more, and the only mail about them is that of the decision. When a task
-/// is withdrawn, deliveries of due dates that wait are not sent either, and the approver gets a mail if the one that asks was
-/// claimed.
+/// is withdrawn, deliveries of due dates that wait are not sent either, and the approver gets a mail unless the one that asks was
+/// still waiting.
 ///
 /// Nothing is decided about a task that another transaction is changing, or has changed since it was judged: every change
 /// of a task and of its webhooks makes another version. Erased users decide nothing.
@@ -86,8 +86,12 @@ pub(super) fn decide(
     Ok(decided.collect())
 }
 
-// Rows that are locked are skipped, so no decision waits for a change of another task. Workers of earlier versions would
-// send a withdrawal as a rejection, so it is hidden from them, as deliveries with options are.
+// Rows that are locked are skipped, so no decision waits for a change of another task, nor for what is handling a due date or
+// a mail: it finds the task decided, now or the next time. Only a webhook that was told of a due date is waited for, because
+// its status would stay that of the due date.
+//
+// Workers of earlier versions would send a withdrawal as a rejection, so it is hidden from them, as deliveries with options
+// are.
 const DECIDE: &str = concat!(
     "WITH ",
     allowed_users!("$6, $7"),
@@ -124,7 +128,9 @@ const DECIDE: &str = concat!(
         WHERE task_id = ANY(ARRAY(SELECT task_id FROM decided WHERE decision = 'cancelled')) AND due_at IS NOT NULL
         FOR UPDATE SKIP LOCKED))
 ), not_due AS (
-    DELETE FROM due_dates WHERE webhook_id = ANY(ARRAY(SELECT id FROM receivers WHERE on_due))
+    DELETE FROM due_dates WHERE webhook_id = ANY(ARRAY(
+        SELECT webhook_id FROM due_dates
+        WHERE webhook_id = ANY(ARRAY(SELECT id FROM receivers WHERE on_due)) FOR UPDATE SKIP LOCKED))
 ), reopened AS (
     UPDATE webhooks SET status = 'pending', last_due = NULL
     WHERE id = ANY(ARRAY(SELECT id FROM receivers WHERE is_called AND last_due IS NOT NULL))
@@ -132,7 +138,9 @@ const DECIDE: &str = concat!(
     SELECT decided.task_id, creator, requester_key, approver_key, decision
     FROM decided JOIN mailed_tasks ON mailed_tasks.task_id = ANY(ARRAY[decided.task_id])
 ), not_mailed AS (
-    DELETE FROM task_mails WHERE task_id = ANY(ARRAY(SELECT task_id FROM mailed))
+    DELETE FROM task_mails WHERE id = ANY(ARRAY(
+        SELECT id FROM task_mails WHERE task_id = ANY(ARRAY(SELECT task_id FROM mailed)) FOR UPDATE SKIP LOCKED))
+    RETURNING task_id, kind, lease
 ), mails AS (
     INSERT INTO task_mails (id, task_id, creator, kind, recipient, due_at, next_attempt)
     SELECT new_id(), task_id, creator, 'decided', mail_recipient(requester_key), now(), now() FROM mailed
@@ -140,8 +148,7 @@ const DECIDE: &str = concat!(
     UNION ALL
     SELECT new_id(), task_id, creator, 'cancelled', mail_recipient(approver_key), now(), now() FROM mailed
     WHERE decision = 'cancelled' AND NOT EXISTS (
-        SELECT FROM task_mails AS waiting
-        WHERE waiting.task_id = ANY(ARRAY[mailed.task_id]) AND waiting.kind = 'asked' AND waiting.lease = 0)
+        SELECT FROM not_mailed WHERE not_mailed.task_id = mailed.task_id AND kind = 'asked' AND lease = 0)
 ), recorded AS (",
     insert_entries!("SELECT entry FROM decided"),
     ")

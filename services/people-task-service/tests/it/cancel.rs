@@ -6,7 +6,7 @@ use testkit::{Reply, eventually};
 
 use crate::due_dates::{PLUGIN, accepting, after, register, settled, statuses, waiting, worker};
 use crate::fixture::{Fixture, Task, User, WithSecret as _};
-use crate::mails::{KEY, claim, create, worker_token};
+use crate::mails::{KEY, claim, claim_all, create};
 
 async fn cancel(app: &Fixture, by: &User, task: &Task, body: Value) -> Reply {
     let request = app.http.post(&format!("{}/cancel", task.path));
@@ -14,19 +14,8 @@ async fn cancel(app: &Fixture, by: &User, task: &Task, body: Value) -> Reply {
 }
 
 async fn claim_cancelled(app: &Fixture) -> Vec<Value> {
-    let request = app
-        .http
-        .post("/internal/mails/claim")
-        .bearer(&worker_token(KEY));
-    let reply = request
-        .json(&json!({"limit": 100}))
-        .send()
-        .await
-        .expect(200);
-    reply.json["cancelled"]
-        .as_array()
-        .cloned()
-        .unwrap_or_default()
+    let claimed = claim_all(app).await;
+    claimed["cancelled"].as_array().cloned().unwrap_or_default()
 }
 
 #[tokio::test]

@@ -7,7 +7,9 @@ use futures_util::future::join_all;
 use serde_json::{Value, json};
 use testkit::{Reply, eventually};
 
+use crate::due_dates::{accepting, after, register, worker};
 use crate::fixture::{DEFAULT_FIELDS, Fixture, Task, User};
+use crate::mails;
 
 #[tokio::test]
 async fn a_decision_returns_the_task_with_its_new_status() {
@@ -213,6 +215,41 @@ async fn a_task_that_another_transaction_holds_delays_no_other_decision() {
     };
     let (reply, ()) = tokio::join!(app.approve(&grace, held), deciding_others);
     let _ = reply.expect(200);
+}
+
+#[tokio::test]
+async fn mails_and_due_dates_that_another_transaction_holds_delay_no_decision() {
+    let (app, ada) = mails::start(&[]).await;
+    let receiver = accepting();
+    let fields = json!({"decisionBy": after(-1), "requester": ada.email});
+    let approved = mails::create(&app, &ada, fields.clone()).await;
+    let withdrawn = mails::create(&app, &ada, fields).await;
+    for task in [&approved, &withdrawn] {
+        let hook = json!({"url": receiver.url("/"), "events": ["due"]});
+        let path = "/people-task/webhooks";
+        let _ = register(&app, &ada, path, task, hook).await.expect(200);
+    }
+    let mut holder = app.database.admin();
+    let hold = "BEGIN; SELECT FROM people_task.task_mails FOR UPDATE; SELECT FROM people_task.due_dates FOR UPDATE";
+    holder.batch_execute(hold).unwrap();
+    let _ = app.approve(&ada, &approved).await.expect(200);
+    let cancel = app.http.post(&format!("{}/cancel", withdrawn.path));
+    let _ = cancel.bearer(&ada.token).send().await.expect(200);
+    assert_eq!(app.count("due_dates"), 2);
+    assert_eq!(app.count("task_mails"), 4);
+    holder.batch_execute("ROLLBACK").unwrap();
+
+    // What was left has no effect.
+    let reply = mails::claim_all(&app).await;
+    let kinds = [&reply["mails"], &reply["cancelled"]].map(|mails| &mails[0]["kind"]);
+    assert_eq!(kinds, ["decided", "cancelled"]);
+    assert_eq!(app.count("task_mails"), 2);
+    let _worker = worker(&app).await;
+    eventually("due dates to be handled", async || {
+        (app.count("due_dates") == 0).then_some(())
+    })
+    .await;
+    assert_eq!(app.count("all_deliveries"), 0);
 }
 
 #[tokio::test]

@@ -360,7 +360,7 @@ async fn a_task_is_due_before_it_is_decided_or_not_at_all() {
         let _ = app.approve(&ada, task).await.expect(200);
     });
     let _ = join_all(decided).await;
-    assert_eq!(waiting(&app), 0);
+    wait_for_waiting(&app, 0).await;
     let decisions = "all_deliveries WHERE due_at IS NULL";
     assert_eq!(app.count(decisions), 60);
     let due = app.count("all_deliveries WHERE due_at IS NOT NULL");
