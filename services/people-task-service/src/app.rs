@@ -32,6 +32,7 @@ use crate::settings::PeopleTaskServiceSettings;
 use crate::tasks::ended::EndedTasks;
 use crate::tasks::ended::routes::list_ended_tasks;
 use crate::tasks::read::task_lookups;
+use crate::turns::Turns;
 use crate::webhook_signature::WebhookSigner;
 use crate::webhooks::register::registrations;
 use crate::{
@@ -62,7 +63,7 @@ pub async fn run(settings: PeopleTaskServiceSettings) -> anyhow::Result<Running>
     let registrations = Data::new(registrations(database.clone()));
     let decisions = Data::new(decisions(database, publisher));
     let ended = EndedTasks::new(context.database.clone(), running.shutdown());
-    let (ended, turns) = (Data::new(ended), Data::default());
+    let (ended, turns) = (Data::new(ended), Data::new(Turns::new(mails::TURNS)));
     let health = Data::new(running.health.clone());
     let document = Data::new(Document::new(&openapi())?);
     server::serve(&running, listener, http, move || {

@@ -35,6 +35,7 @@ mod schema_tests;
 mod settings;
 mod status;
 mod tasks;
+mod turns;
 mod webhook_options;
 mod webhook_signature;
 mod webhooks;

@@ -86,6 +86,7 @@ diesel::table! {
     due_dates (webhook_id) {
         webhook_id -> Binary,
         due_at -> Timestamptz,
+        creator -> Binary,
     }
 }
 

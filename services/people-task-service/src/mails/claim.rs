@@ -9,9 +9,9 @@ use values::{Language, MailId, Names as _, Secret, Timestamp, UserId};
 
 use crate::mailing::{Mailing, Part, Seed};
 use crate::mails::store::{self, ClaimedMail, MailedTask, RecipientHash};
-use crate::mails::turns::{Turn, Turns};
 use crate::mails::{MailKind, unsubscribe};
 use crate::status::TaskStatus;
+use crate::turns::{Turn, Turns};
 
 /// How long the notification worker may take to send a mail and report it. It stops trying sooner.
 const LEASE: Duration = Duration::from_secs(60);

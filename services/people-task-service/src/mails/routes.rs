@@ -14,8 +14,8 @@ use values::{Invalid, Language};
 use crate::context::Context;
 use crate::mails::claim::{self, DueMails, Report, Room};
 use crate::mails::page::{self, Step};
-use crate::mails::turns::Turns;
 use crate::mails::unsubscribe::{self, UnsubscribeQuery};
+use crate::turns::Turns;
 
 /// The page loads nothing and runs nothing.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'";

@@ -221,5 +221,6 @@ const UPDATE_STATE: &str = "UPDATE task_states SET version = version + 1, mtime 
 const DELETE_DUE_DATES: &str = "DELETE FROM due_dates
     WHERE webhook_id = ANY(ARRAY(SELECT id FROM webhooks WHERE task_id = $1 AND on_due))";
 /// A date that is not later than one of which a webhook was told already is no reason to tell it again.
-const INSERT_DUE_DATES: &str = "INSERT INTO due_dates (webhook_id, due_at)
-    SELECT id, $2 FROM webhooks WHERE task_id = $1 AND on_due AND (last_due IS NULL OR last_due < $2)";
+const INSERT_DUE_DATES: &str = "INSERT INTO due_dates (webhook_id, due_at, creator)
+    SELECT id, $2, coalesce(creator_of_lane(lane), (SELECT creator FROM tasks WHERE id = $1))
+    FROM webhooks WHERE task_id = $1 AND on_due AND (last_due IS NULL OR last_due < $2)";

@@ -221,7 +221,7 @@ const INSERT: &str = concat!(
     ", judged AS (
     SELECT given.*, ",
     shown_status!(),
-    " AS status, decision_by
+    " AS status, decision_by, creator
     FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22)
         AS given (
             id, task_id, version, registered_by, incarnation, registered_as, registrant_email, registrant_secret, url,
@@ -241,8 +241,9 @@ const INSERT: &str = concat!(
         on_cancelled, registered_as, registrant_email, registrant_secret, options, header_key
     FROM judged
 ), awaited AS (
-    INSERT INTO due_dates (webhook_id, due_at)
-    SELECT id, decision_by FROM judged WHERE on_due AND status = 'pending' AND decision_by IS NOT NULL
+    INSERT INTO due_dates (webhook_id, due_at, creator)
+    SELECT id, decision_by, coalesce(creator_of_lane(lane), creator) FROM judged
+    WHERE on_due AND status = 'pending' AND decision_by IS NOT NULL
 ), delivered AS (
     INSERT INTO deliveries (id, webhook_id, task_id, host, lane, request_id, traceparent, has_options)
     SELECT new_id(), id, task_id, host, lane, request_id, traceparent, options IS NOT NULL OR status = 'cancelled'

@@ -99,6 +99,7 @@ const EXPANSIONS: &[[&str; 2]] = migrations![
     "00000000000054_deliveries_with_options",
     "00000000000057_webhook_tests",
     "00000000000059_bytes_of_options",
+    "00000000000061_creators_of_due_dates",
 ];
 
 #[tokio::test]

@@ -97,6 +97,16 @@ impl Fixture {
         }
     }
 
+    /// A new user of a group of accounts that count as one.
+    pub(crate) fn member(&self, email: &str, group: UserId) -> User {
+        let (id, token) = self.authority.member(email, group);
+        User {
+            id,
+            email: email.to_owned(),
+            token,
+        }
+    }
+
     /// A new administrator.
     pub(crate) fn admin(&self) -> User {
         let email = "root@example.com";

@@ -21,6 +21,7 @@ mod deciders;
 mod deliveries;
 mod delivery_hosts;
 mod document;
+mod due_date_turns;
 mod due_dates;
 mod due_dates_upgrade;
 mod edit_task;

@@ -103,6 +103,14 @@ impl TokenAuthority {
         token.unwrap().expose().to_owned()
     }
 
+    /// Creates a user of a group of accounts that count as one. Returns the identifier and a token.
+    pub(crate) fn member(&self, email: &str, group: UserId) -> (UserId, String) {
+        let id = UserId::generate();
+        let mut subject = self.subject(id, email, &["user"]);
+        subject.group = Some(group.to_string());
+        (id, self.sign(subject))
+    }
+
     fn sign(&self, subject: Subject) -> String {
         self.signer.sign(subject).unwrap().expose().to_owned()
     }

@@ -18,6 +18,7 @@ use crate::deliveries::worker::schedule::RetryDecision;
 use crate::deliveries::{DueDelivery, TestResult};
 use crate::header_keys::HeaderKeys;
 use crate::tasks::responses::Occasion;
+use crate::turns::Turns;
 use crate::webhook_options::WebhookOptions;
 
 const BACKLOG_PAUSE: Duration = Duration::from_secs(5);
@@ -85,7 +86,7 @@ async fn maintain_once(database: &Database, keep: Duration) -> Result<(), Error>
 }
 
 /// Adds deliveries of the event `due` for dates that passed while their task is pending, and tells the dispatcher about them,
-/// until it is cancelled.
+/// until it is cancelled. Creators of tasks take turns.
 ///
 /// `due_dates` has a row for each webhook that waits for such a date, so webhooks and tasks that wait for none cost
 /// nothing. The row is deleted by the transaction that inserts the delivery, and that is the only one that may.
@@ -94,28 +95,35 @@ pub(super) async fn watch_due_dates(
     due: mpsc::Sender<Vec<DueDelivery>>,
     shutdown: CancellationToken,
 ) {
+    let turns = Turns::new(store::TURNS);
     while !shutdown.is_cancelled() {
-        let handled = handle_due_dates(&database, &due).await;
-        let handled = handled.inspect_err(|error| error.warn("due dates could not be looked at"));
-        // There may be more.
-        if handled.unwrap_or_default() == 0 {
+        let more = handle_due_dates(&database, &turns, &due).await;
+        let more = more.inspect_err(|error| error.warn("due dates could not be looked at"));
+        if !more.unwrap_or_default() {
             shutdown.run_until_cancelled(sleep(DUE_DATES_PAUSE)).await;
         }
     }
 }
 
-/// Handles a batch of webhooks whose due date has passed, and returns their number.
+/// Handles a batch of webhooks whose due date has passed, and returns whether there may be more.
 async fn handle_due_dates(
     database: &Database,
+    turns: &Turns,
     due: &mpsc::Sender<Vec<DueDelivery>>,
-) -> Result<usize, Error> {
+) -> Result<bool, Error> {
     if !database.run(store::has_passed).await? {
-        return Ok(0);
+        return Ok(false);
     }
     let contexts: Vec<_> = (0..DUE_DATES).map(|_| RequestContext::fresh()).collect();
-    let handle = move |connection: &mut Connection| store::handle_passed(connection, &contexts);
-    let handled = database.transaction(handle).await?;
-    let number = handled.len();
+    let turns = turns.clone();
+    let handle = move |connection: &mut Connection| {
+        let turn = turns.begin(connection, DUE_DATES)?;
+        // It may have passed over many creators whose due dates are still to come.
+        let searches_on = turn.others && turn.creators.is_empty();
+        let handled = store::handle_passed(connection, &turn.creators, &contexts)?;
+        Ok::<_, Error>((searches_on || !handled.is_empty(), handled))
+    };
+    let (more, handled) = database.transaction(handle).await?;
     let deliveries: Vec<_> = handled.into_iter().flatten().collect();
     if !deliveries.is_empty() {
         tracing::info!(deliveries = deliveries.len(), "due dates have passed");
@@ -123,7 +131,7 @@ async fn handle_due_dates(
         // If the dispatcher has ended, another worker finds them.
         let _ = due.send(deliveries).await;
     }
-    Ok(number)
+    Ok(more)
 }
 
 /// Seals headers of webhooks again that an earlier key sealed, so that operators can remove that key, until it is cancelled.

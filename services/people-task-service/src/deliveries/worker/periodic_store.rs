@@ -7,10 +7,11 @@ use database::{Error, interval, prepared};
 use diesel::sql_types::{Array, BigInt, Binary, Bool, Interval, Nullable, Text};
 use diesel::{PgConnection, Queryable, RunQueryDsl as _};
 use telemetry::RequestContext;
-use values::{DeliveryId, WebhookId};
+use values::{DeliveryId, UserId, WebhookId};
 
 use super::ownership_store::KNOWS_DUE_DATES;
 use crate::deliveries::DueDelivery;
+use crate::turns::{TurnStatements, turn_statements};
 
 /// Creates the next partitions of finished deliveries. DDL belongs to the owner's functions.
 pub(super) fn create_partitions(connection: &mut PgConnection) -> Result<(), Error> {
@@ -31,23 +32,29 @@ pub(super) fn has_passed(connection: &mut PgConnection) -> Result<bool, Error> {
     Ok(find.returning::<Bool>().get_result(connection)?)
 }
 
-/// Handles the webhooks whose due date passed first, inside a transaction, at most one for each context: each gets a
-/// delivery of `due` if its task is pending. Returns an element for each webhook, with its delivery if it got one.
+pub(super) const TURNS: TurnStatements = turn_statements!("due_dates", "due_at");
+
+/// Handles those webhooks of each creator whose due date passed first, inside a transaction, the same number of each and at
+/// most one for each context: each gets a delivery of `due` if its task is pending. Returns an element for each webhook,
+/// with its delivery if it got one.
 ///
 /// The commit waits for the disk, unlike others of the worker: a delivery that was sent must not be added again under
 /// another identifier.
 pub(super) fn handle_passed(
     connection: &mut PgConnection,
+    creators: &[UserId],
     contexts: &[RequestContext],
 ) -> Result<Vec<Option<DueDelivery>>, Error> {
+    let each = contexts.len().checked_div(creators.len());
     prepared("SET LOCAL synchronous_commit = on").execute(connection)?;
     let requests: Vec<_> = contexts.iter().map(|c| c.request_id.as_str()).collect();
     let traces: Vec<_> = contexts.iter().map(|c| c.trace.to_string()).collect();
     let handled: Vec<(Option<DeliveryId>, Option<String>)> = prepared(HANDLE_PASSED)
         .bind::<Array<Text>, _>(requests)
         .bind::<Array<Text>, _>(traces)
-        .bind::<BigInt, _>(i64::try_from(contexts.len()).unwrap_or(i64::MAX))
+        .bind::<BigInt, _>(i64::try_from(each.unwrap_or_default()).unwrap_or(i64::MAX))
         .bind::<BigInt, _>(KNOWS_DUE_DATES)
+        .bind::<Array<Binary>, _>(creators)
         .returning::<(Nullable<Binary>, Nullable<Text>)>()
         .load(connection)?;
     let handled = handled.into_iter().map(|(id, lane)| id.zip(lane));
@@ -59,14 +66,18 @@ pub(super) fn handle_passed(
 // It never waits for a lock, so it takes part in no deadlock. What it finds locked is still there the next time. The
 // new version of the task makes a decision that has read these webhooks before read them again.
 //
+// Only the index of creators matches how the webhooks of one are found, as for mails.
+//
 // A worker of an earlier version would send such a delivery with the task's own status, so none is added while one runs.
 // A service of an earlier version changes and decides tasks without changing `due_dates`.
 const HANDLE_PASSED: &str = "
 WITH passed AS (
-    SELECT webhook_id FROM due_dates
-    WHERE due_at <= now() AND NOT EXISTS (SELECT FROM delivery_workers WHERE protocol < $4)
-    ORDER BY due_at LIMIT $3
-    FOR UPDATE OF due_dates SKIP LOCKED
+    SELECT first.webhook_id FROM unnest($5) AS turn (creator) CROSS JOIN LATERAL (
+        SELECT webhook_id, due_at FROM due_dates
+        WHERE due_dates.creator >= turn.creator AND due_dates.creator <= turn.creator
+        ORDER BY due_dates.creator, due_at LIMIT $3 FOR UPDATE SKIP LOCKED
+    ) AS first
+    WHERE first.due_at <= now() AND NOT EXISTS (SELECT FROM delivery_workers WHERE protocol < $4)
 ), judged AS (
     SELECT webhooks.id, webhooks.task_id, decision_by, task_states.status = 'pending' AS is_pending
     FROM passed JOIN webhooks ON webhooks.id = ANY(ARRAY[passed.webhook_id])

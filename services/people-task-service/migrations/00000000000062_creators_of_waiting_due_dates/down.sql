@@ -1,0 +1,2 @@
+-- Earlier versions read no creators.
+SELECT 1;

@@ -1,0 +1,1 @@
+DROP INDEX CONCURRENTLY IF EXISTS due_dates_by_creator;
