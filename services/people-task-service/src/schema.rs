@@ -213,6 +213,7 @@ diesel::table! {
         language -> Text,
         approver_seed -> Binary,
         requester_seed -> Binary,
+        account_group -> Nullable<Binary>,
     }
 }
 

@@ -135,7 +135,7 @@ const DECIDE: &str = concat!(
     UPDATE webhooks SET status = 'pending', last_due = NULL
     WHERE id = ANY(ARRAY(SELECT id FROM receivers WHERE is_called AND last_due IS NOT NULL))
 ), mailed AS (
-    SELECT decided.task_id, creator, requester_key, approver_key, decision
+    SELECT decided.task_id, coalesce(account_group, creator) AS creator, requester_key, approver_key, decision
     FROM decided JOIN mailed_tasks ON mailed_tasks.task_id = ANY(ARRAY[decided.task_id])
 ), not_mailed AS (
     DELETE FROM task_mails WHERE id = ANY(ARRAY(

@@ -317,7 +317,7 @@ fn count(
 fn counted(mail: &DueMail, mailing: &Mailing) -> Vec<([u8; 32], u32)> {
     let hash = |parts: &[&[u8]]| Sha256::digest(parts.concat()).into();
     let (kind, task) = (mail.kind.name().as_bytes(), &mail.task);
-    let creator: [u8; 32] = hash(&[b"creator ", task.creator.as_bytes()]);
+    let of = |creator: UserId| -> [u8; 32] { hash(&[b"creator ", creator.as_bytes()]) };
     let recipient = mail.recipient.0;
     let shared = mailing.per_recipient.div_ceil(CREATORS_PER_RECIPIENT);
     let all = [
@@ -326,8 +326,8 @@ fn counted(mail: &DueMail, mailing: &Mailing) -> Vec<([u8; 32], u32)> {
             hash(&[kind, task.task_id.as_bytes()]),
             MAILS_OF_KIND.min(mailing.per_creator),
         ),
-        (creator, mailing.per_creator),
-        (hash(&[&recipient, &creator]), shared),
+        (of(task.account), mailing.per_creator),
+        (hash(&[&recipient, &of(task.creator)]), shared),
         (recipient, mailing.per_recipient),
     ];
     // 0 is none.

@@ -78,8 +78,8 @@ const DELETE_PLANNED: &str =
     "DELETE FROM task_mails WHERE task_id = $1 AND (kind IN ('reminder', 'due') OR $2)";
 const INSERT: &str = concat!(
     "INSERT INTO task_mails (id, task_id, creator, kind, recipient, due_at, next_attempt)
-    SELECT new_id(), id, creator, kind, mail_recipient(approver_key), due_at, due_at
-    FROM tasks CROSS JOIN LATERAL (
+    SELECT new_id(), id, coalesce(account_group, creator), kind, mail_recipient(approver_key), due_at, due_at
+    FROM tasks JOIN mailed_tasks ON mailed_tasks.task_id = ANY(ARRAY[tasks.id]) CROSS JOIN LATERAL (
         SELECT 'asked' AS kind, now() AS due_at WHERE $2 UNION ALL ",
     planned_reminders!("$3"),
     "
@@ -127,7 +127,11 @@ pub(super) struct ClaimedMail {
 #[serde(rename_all = "camelCase")]
 pub(super) struct MailedTask {
     pub(super) task_id: TaskId,
+    /// The creator, or the group of accounts that counts as one with it.
     pub(super) creator: UserId,
+    #[diesel(sql_type = Binary)]
+    #[serde(skip)]
+    pub(super) account: UserId,
     #[diesel(sql_type = Text)]
     requester: String,
     #[diesel(sql_type = Text)]
@@ -173,7 +177,7 @@ WITH due AS (
 ), claimed AS (
     UPDATE task_mails SET lease = lease + 1, next_attempt = now() + $3
     WHERE id = ANY(ARRAY(SELECT id FROM due))
-    RETURNING id, lease, kind, recipient, due_at, task_id, kind = 'decided' AS is_decision
+    RETURNING id, lease, kind, recipient, due_at, task_id, creator, kind = 'decided' AS is_decision
 )
 SELECT claimed.id, lease, kind, recipient, due_at + $4 < now() AS is_late,
     coalesce(tasks.decision_by <= now(), false) AS is_due,
@@ -181,7 +185,7 @@ SELECT claimed.id, lease, kind, recipient, due_at + $4 < now() AS is_late,
     recipient = mail_recipient(CASE WHEN is_decision THEN tasks.requester_key ELSE tasks.approver_key END) AS is_current,
     language, CASE WHEN is_decision THEN requester_seed ELSE approver_seed END AS seed,
     CASE WHEN is_decision THEN requester_secret ELSE approver_secret END AS secret,
-    tasks.id AS task_id, tasks.creator, CASE WHEN is_decision THEN requester ELSE approver END AS address,
+    tasks.id AS task_id, claimed.creator, tasks.creator AS account, CASE WHEN is_decision THEN requester ELSE approver END AS address,
     requester, approver, title, left(description, 2000) AS description, tasks.decision_by, ",
     shown_status!(),
     " AS status, decided_by, comment

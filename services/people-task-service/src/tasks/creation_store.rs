@@ -9,7 +9,7 @@ use chrono::{DateTime, Utc};
 use database::{Error, column, prepared};
 use diesel::sql_types::{Array, Binary, Bool, Double, Jsonb, Nullable, Text, Timestamptz};
 use diesel::{PgConnection, RunQueryDsl as _};
-use values::{Names as _, TaskId};
+use values::{FromText as _, Names as _, TaskId, UserId};
 
 use crate::mails::planned_reminders;
 use crate::schema::allowed_users;
@@ -36,6 +36,11 @@ impl NewTask {
     fn requester_seed(&self) -> Option<&[u8]> {
         let mail = self.secrets.mail.as_ref();
         mail.map(|mail| mail.requester_seed.as_bytes())
+    }
+
+    fn creator_group(&self) -> Option<UserId> {
+        let group = self.creator.group()?;
+        UserId::from_text(group).ok()
     }
 
     pub(crate) fn task(&self, created: DateTime<Utc>) -> Task {
@@ -119,7 +124,8 @@ pub(crate) fn insert(
         .bind::<Array<Bool>, _>(column(tasks, |task| task.fields.self_approval))
         .bind::<Array<Nullable<Binary>>, _>(column(tasks, |task| {
             task.secrets.reading_hash.map(|hash| *hash.as_bytes())
-        }));
+        }))
+        .bind::<Array<Nullable<Binary>>, _>(column(tasks, |task| task.creator_group()));
     let insert = insert.returning::<(Binary, Timestamptz)>();
     let inserted: Vec<(TaskId, DateTime<Utc>)> = insert.load(connection)?;
     Ok(inserted.into_iter().collect())
@@ -130,11 +136,11 @@ const INSERT: &str = concat!(
     allowed_users!("$2, $3"),
     ", given AS (
     SELECT * FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $20, $21,
-        $22, $23, $24)
+        $22, $23, $24, $25)
         AS given (
         id, creator, incarnation, requester, requester_key, approver, approver_key, title, description, decision_by,
         public, approver_secret, requester_secret, entry, comment_required, language, approver_seed, requester_seed,
-        confirmation_required, metadata, deciders, self_approval, reading_secret)
+        confirmation_required, metadata, deciders, self_approval, reading_secret, account_group)
 ), inserted AS (
     INSERT INTO tasks (id, creator, requester, requester_key, approver, approver_key, title, description, decision_by,
         public, approver_secret, requester_secret, comment_required, confirmation_required, metadata,
@@ -150,12 +156,13 @@ const INSERT: &str = concat!(
         is_restricted)
     SELECT * FROM inserted
 ), mailed AS (
-    INSERT INTO mailed_tasks (task_id, language, approver_seed, requester_seed)
-    SELECT id, language, approver_seed, requester_seed FROM inserted JOIN given USING (id) WHERE language IS NOT NULL
-    RETURNING task_id
+    INSERT INTO mailed_tasks (task_id, language, approver_seed, requester_seed, account_group)
+    SELECT id, language, approver_seed, requester_seed, account_group FROM inserted JOIN given USING (id)
+    WHERE language IS NOT NULL
+    RETURNING task_id, account_group
 ), mails AS (
     INSERT INTO task_mails (id, task_id, creator, kind, recipient, due_at, next_attempt)
-    SELECT new_id(), task_id, creator, kind, mail_recipient(approver_key), due_at, due_at
+    SELECT new_id(), task_id, coalesce(account_group, creator), kind, mail_recipient(approver_key), due_at, due_at
     FROM mailed JOIN inserted ON inserted.id = task_id CROSS JOIN LATERAL (
         SELECT 'asked' AS kind, now() AS due_at UNION ALL ",
     planned_reminders!("$19"),

@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use diesel::connection::SimpleConnection as _;
 use serde_json::{Value, json};
 use testkit::Reply;
+use values::UserId;
 
 use crate::fixture::{Fixture, User};
 use crate::mails::{KEY, claim, create, start, worker_token};
@@ -205,4 +206,48 @@ async fn a_worker_has_room_for_some_mails_of_each_creator_and_for_none_of_one_wh
     ask(&app, &bob, "grace@example.com").await;
     let reply = claim_for(&app, without_ada).await;
     assert_eq!(self::requesters(&reply), [bob.email.as_str()]);
+}
+
+#[tokio::test]
+async fn accounts_of_one_group_take_one_turn_and_one_share_of_the_mails_to_a_person() {
+    let (app, ada) = start(&[("TASK_MAIL_PER_RECIPIENT", "6"), ("TASK_MAIL", "on")]).await;
+    let group = UserId::generate();
+    let members =
+        [1, 2, 3, 4].map(|number| app.member(&format!("eve-{number}@example.com"), group));
+    let bob = app.user("bob@example.com");
+    let ask = async |user: &User, approver: &str| {
+        let people = json!({"requester": user.email, "approver": approver});
+        app.create(user, people).await
+    };
+    let mut tasks = Vec::new();
+    for member in &members {
+        tasks.push(ask(member, &member.email).await);
+    }
+    let _ = ask(&bob, &bob.email).await;
+    let turn = claim_at_most(&app, 2).await;
+    assert!(requesters(&turn).contains(&bob.email));
+    let group_and_bob = HashSet::from([group, bob.id].map(|id| id.to_string()));
+    let mails = turn.json["mails"].as_array().unwrap().iter();
+    let creators: HashSet<_> = mails
+        .map(|mail| mail["creator"].as_str().unwrap().to_owned())
+        .collect();
+    assert_eq!(creators, group_and_bob);
+    let room = json!({"limit": 9, "perCreator": 9, "exceptCreator": group});
+    assert_eq!(claim_for(&app, room).await.json["mails"], json!([]));
+    assert_eq!(claim(&app).await.len(), 3);
+
+    // A decision, and an edit, which asks another approver.
+    let _ = app.approve(&members[0], &tasks[0]).await.expect(200);
+    for (member, task) in members.iter().zip(&tasks).skip(1) {
+        let edit = json!({"approver": "grace@example.com"});
+        let _ = app.put(member, &task.path, &edit).await.expect(200);
+    }
+    let own = format!("task_mails WHERE lease = 0 AND creator = decode('{group}', 'hex')");
+    assert_eq!(app.count(&own), 4);
+    assert_eq!(claim(&app).await.len(), 1 + 2, "a third of 6 to one person");
+    for user in [&ada, &bob] {
+        let _ = ask(user, "grace@example.com").await;
+        let _ = ask(user, "grace@example.com").await;
+    }
+    assert_eq!(claim(&app).await.len(), 4);
 }

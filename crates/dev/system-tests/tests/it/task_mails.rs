@@ -323,10 +323,8 @@ async fn addresses_for_which_the_mail_server_is_slow_delay_no_mail_of_another_cr
             commands.filter(|command| command.starts_with("RCPT") && command.contains("slow"));
         slow.count()
     };
-    let (ada, bob) = (
-        system.sign_up(ADA).await,
-        system.sign_up("bob@example.com").await,
-    );
+    // Another account that signs up here would count as one with the first.
+    let (ada, other) = (system.sign_up(ADA).await, system.admin.clone());
     for number in 0..20 {
         let approver = format!("slow-{number}@example.com");
         let _ = create(&system, &ada, json!({"approver": approver})).await;
@@ -338,7 +336,7 @@ async fn addresses_for_which_the_mail_server_is_slow_delay_no_mail_of_another_cr
     for _ in 0..3 {
         let before = server.mails().len();
         let started = Instant::now();
-        let _ = create(&system, &bob, json!({"requester": "bob@example.com"})).await;
+        let _ = create(&system, &other, json!({"requester": "bob@example.com"})).await;
         eventually("another creator's mail", || async {
             (server.mails().len() > before).then_some(())
         })

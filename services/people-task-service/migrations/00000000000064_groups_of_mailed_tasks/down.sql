@@ -1,0 +1,1 @@
+ALTER TABLE mailed_tasks DROP COLUMN account_group;
