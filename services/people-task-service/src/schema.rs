@@ -1,8 +1,6 @@
 //! The tables of the schema `people_task`, as the migrations create them. Names are unqualified: the role's
 //! search path selects the schema.
 
-use diesel::sql_types::{Binary, Text};
-
 /// The migrations of the schema. Both processes run them when they start.
 pub const MIGRATIONS: diesel_migrations::EmbeddedMigrations =
     diesel_migrations::embed_migrations!("migrations");
@@ -204,6 +202,7 @@ diesel::table! {
         pseudonym -> Binary,
         incarnation -> Text,
         erased -> Timestamptz,
+        changed -> Nullable<Timestamptz>,
     }
 }
 
@@ -258,10 +257,5 @@ macro_rules! allowed_users {
 }
 
 pub(crate) use allowed_users;
-
-diesel::define_sql_function! {
-    /// Records that a user is being erased. It waits for transactions that may still add rows for the user.
-    fn record_erased_user(who: Binary, of_incarnation: Text);
-}
 
 diesel::allow_tables_to_appear_in_same_query!(webhooks, deliveries);

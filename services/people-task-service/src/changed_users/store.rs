@@ -15,12 +15,23 @@ pub(super) struct ChangedUser {
     pub(super) email: Option<EmailAddress>,
 }
 
-/// Records a report, unless a newer one was recorded or the user was erased. What waits for the user's rights is due again.
+/// Records a report, unless a newer one was recorded or the user was erased after it. A report that the user was active
+/// after an erasure ends that: the deletion was cancelled or has failed. What waits for the user's rights is due again.
 pub(super) fn record(
     connection: &mut Connection,
     id: UserId,
     user: &ChangedUser,
 ) -> Result<(), Error> {
+    // Erasures that are recorded later wait for this transaction, and it sees earlier ones.
+    prepared("SELECT pg_advisory_xact_lock_shared(erasure_lock($1))")
+        .bind::<Binary, _>(id)
+        .execute(connection)?;
+    if user.is_active {
+        prepared(END_ERASURE)
+            .bind::<Binary, _>(id)
+            .bind::<Timestamptz, _>(user.changed)
+            .execute(connection)?;
+    }
     let recorded = prepared(RECORD)
         .bind::<Binary, _>(id)
         .bind::<Timestamptz, _>(user.changed)
@@ -34,8 +45,14 @@ pub(super) fn record(
     Ok(())
 }
 
+// It waits until no batch of the erasure is being deleted.
+const END_ERASURE: &str = "DELETE FROM erased_users
+    WHERE pseudonym = substring(sha256($1) FOR 12) AND coalesce(changed, erased) < $2";
+
 const RECORD: &str = "INSERT INTO changed_users AS known (id, changed, is_active, is_admin, email)
-    SELECT $1, $2, $3, $4, $5 WHERE may_add_rows($1, NULL)
+    SELECT $1, $2, $3, $4, $5 WHERE NOT EXISTS (
+        SELECT FROM erased_users
+        WHERE pseudonym = substring(sha256($1) FOR 12) AND coalesce(erased_users.changed, erased) >= $2)
     ON CONFLICT (id) DO UPDATE SET changed = excluded.changed, is_active = excluded.is_active,
         is_admin = excluded.is_admin, email = excluded.email
     WHERE known.changed <= excluded.changed";

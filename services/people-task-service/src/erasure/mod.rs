@@ -5,7 +5,8 @@
 //! of the user's requests would get. Tasks of others that the user approves stay: they are the requester's data. In the audit log a pseudonym replaces the user's id, and client addresses are removed.
 //!
 //! Before anything is deleted, a row in `erased_users` keeps the user's tokens from adding anything, even if this
-//! service cannot read the revocation feed. It is kept for as long as a token can be valid.
+//! service cannot read the revocation feed. It is kept for as long as a token can be valid, or until the user service
+//! reports that the user was active later. Then nothing more is deleted: the deletion was cancelled or has failed.
 
 pub(crate) mod routes;
 
@@ -14,6 +15,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use audit_log::RequestMeta;
+use chrono::{DateTime, Utc};
 use database::{Connection, Database, Error};
 use jobs::RetentionRule;
 use serde::Serialize;
@@ -55,6 +57,8 @@ pub(crate) struct EraseRequest {
     pub(crate) addresses: Vec<RequesterAddress>,
     /// The incarnation of the database that the user is deleted from.
     pub(crate) incarnation: String,
+    /// The time of the user's latest change that the deletion follows; `None` from an earlier version.
+    pub(crate) changed: Option<DateTime<Utc>>,
 }
 
 #[derive(Debug, Serialize)]
@@ -64,7 +68,7 @@ pub(crate) struct Erased {
     pub(crate) deleted: usize,
     pub(crate) deleted_tasks: usize,
     pub(crate) more: bool,
-    /// Whether there is more, but other transactions hold all of it at the moment.
+    /// Whether there is more, but other transactions hold all of it at the moment, or the user is active again.
     pub(crate) blocked: bool,
 }
 
@@ -101,9 +105,10 @@ pub(crate) async fn erase(
     let erased = Arc::clone(&user);
     // Committed first, so that the user's requests do not wait for the deletion.
     let record = move |connection: &mut Connection| {
-        own_tasks::record_erased_user(connection, erased.id, &erased.incarnation)
+        let (id, incarnation) = (erased.id, &erased.incarnation);
+        own_tasks::record_erased_user(connection, id, incarnation, erased.changed)
     };
-    database.run(record).await?;
+    database.transaction(record).await?;
     let mut all = delete_full_batches(database, &user, &meta).await?;
     let mut blocked = false;
     if !all.more {
@@ -173,6 +178,10 @@ fn erase_in_transaction(
     meta: RequestMeta,
 ) -> Result<Batch, Error> {
     let mut all = Batch::default();
+    if !own_tasks::is_being_erased(connection, user.id, &user.incarnation)? {
+        all.more = true;
+        return Ok(all);
+    }
     for step in STEPS {
         let batch = step(connection, user)?;
         all.tasks += batch.tasks;
@@ -239,9 +248,12 @@ fn delete_webhooks(connection: &mut Connection, user: &EraseRequest) -> Result<B
 /// Deletes a full batch of tasks if no other transaction holds rows of them, and returns their number. Returns 0 if
 /// there are fewer, and if they have too many webhooks or entries in the audit log.
 ///
-/// It locks nothing before it deletes, so that each row is written once.
+/// It locks none of them before it deletes, so that each row is written once.
 fn delete_full_batch(connection: &mut Connection, user: &EraseRequest) -> Result<usize, Error> {
     let (id, addresses) = (user.id, &user.addresses);
+    if !own_tasks::is_being_erased(connection, id, &user.incarnation)? {
+        return Ok(0);
+    }
     let tasks = own_tasks::load_tasks_of_user(connection, own_tasks::FIND, id, addresses, TASKS)?;
     let (ids, created): (Vec<_>, Vec<_>) = tasks.into_iter().unzip();
     let Some(oldest) = created.into_iter().min() else {

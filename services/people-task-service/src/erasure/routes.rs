@@ -30,6 +30,7 @@ fn parse(id: UserId, mut fields: Fields) -> Result<EraseRequest, Problem> {
     let present: Option<List<EmailAddress>> = fields.required("emails");
     let former: Option<List<RequesterAddress>> = fields.optional("formerEmails");
     let incarnation: Option<String> = fields.required("incarnation");
+    let changed: Option<Timestamp> = fields.optional("changed");
     let (List(present), incarnation) = fields.finish_with(present.zip(incarnation))?;
     let present = present.into_iter().map(|email| RequesterAddress {
         email,
@@ -41,6 +42,7 @@ fn parse(id: UserId, mut fields: Fields) -> Result<EraseRequest, Problem> {
         id,
         addresses: present.chain(former).collect(),
         incarnation,
+        changed: changed.map(|Timestamp(changed)| changed),
     })
 }
 

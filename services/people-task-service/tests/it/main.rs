@@ -25,6 +25,7 @@ mod due_date_turns;
 mod due_dates;
 mod due_dates_upgrade;
 mod edit_task;
+mod ended_erasures;
 mod erasure;
 mod erasure_batches;
 mod fixture;

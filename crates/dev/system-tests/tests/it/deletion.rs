@@ -1,7 +1,7 @@
 //! A deleted user leaves nothing behind but the ticket.
 
 use serde_json::json;
-use testkit::{Reply, eventually};
+use testkit::{Reply, eventually, lines};
 
 use crate::harness::System;
 
@@ -44,6 +44,50 @@ async fn a_deleted_user_leaves_nothing_but_the_ticket() {
     let path = format!("/people-task/tasks/{}", assigned.id);
     let kept = system.get(&path, &other).await;
     assert_eq!(kept.text_of("approver"), LEAVER);
+    system.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_user_whose_deletion_was_cancelled_while_tasks_were_deleted_creates_tasks_again() {
+    let system = System::start().await;
+    let token = system.sign_up(LEAVER).await;
+    let id = system.user_id(LEAVER).await;
+    let task = system.create_task(&token, LEAVER, OTHER).await;
+    // While the task's row is locked, the deletion waits at this step.
+    let mut holder = system.database.admin();
+    let _ = lines(&mut holder, "BEGIN");
+    let hold = "SELECT encode(task_id, 'hex') AS line FROM people_task.task_states FOR UPDATE";
+    assert_eq!(lines(&mut holder, hold), [task.id.as_str()]);
+    let request = system.http.delete(&format!("/users/{id}"));
+    let deleted = request.bearer(&system.admin).send().await.expect(200);
+    let ticket = deleted.header("location").unwrap().to_owned();
+    eventually("the erasure to begin", || async {
+        let erased = system.database.rows_that_hold("people_task", "");
+        let mut erased = erased.iter();
+        erased
+            .any(|row| row.starts_with("erased_users: "))
+            .then_some(())
+    })
+    .await;
+
+    let request = system.http.delete(&ticket).bearer(&system.admin);
+    let _ = request.send().await.expect(200);
+    drop(holder);
+    let path = format!("/users/{id}");
+    let active = json!({"isActive": true});
+    let _ = system.put(&path, &system.admin, &active).await;
+    let reply = system.sign_in(LEAVER, System::PASSWORD).await;
+    let token = reply.expect(200).text_of("token");
+    let body = json!({"title": "again", "requester": LEAVER, "approver": OTHER});
+    eventually("the user to be known as active", || async {
+        let request = system.http.post("/people-task/tasks").bearer(&token);
+        let reply = request.json(&body).send().await;
+        (reply.status == 200).then_some(())
+    })
+    .await;
+    let _ = system
+        .get(&format!("/people-task/tasks/{}", task.id), &token)
+        .await;
     system.stop().await;
 }
 

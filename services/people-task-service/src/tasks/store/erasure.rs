@@ -3,10 +3,10 @@
 use chrono::{DateTime, Utc};
 use database::{Error, prepared};
 use diesel::prelude::*;
-use diesel::sql_types::{BigInt, Binary, Text, Timestamptz};
+use diesel::sql_types::{BigInt, Binary, Nullable, Text, Timestamptz};
 use values::{EmailAddress, TaskId, UserId};
 
-use crate::schema::{self, tasks};
+use crate::schema::tasks;
 
 /// An address under which a user requested tasks.
 #[derive(Debug, Clone)]
@@ -106,13 +106,39 @@ pub(crate) fn delete(connection: &mut PgConnection, ids: &[TaskId]) -> Result<us
     Ok(diesel::delete(tasks::table.filter(tasks::id.eq_any(ids))).execute(connection)?)
 }
 
-/// Keeps tokens of this incarnation from adding rows for a user. It waits for transactions that are adding some.
+/// Keeps tokens of this incarnation from adding rows for a user who is being erased as of a time, unless it is known that
+/// the user was active later. It waits for transactions that are adding some. Must run in a transaction.
 pub(crate) fn record_erased_user(
     connection: &mut PgConnection,
     user: UserId,
     incarnation: &str,
+    changed: Option<DateTime<Utc>>,
 ) -> Result<(), Error> {
-    let record = schema::record_erased_user(user, incarnation);
-    diesel::select(record).execute(connection)?;
+    prepared("SELECT pg_advisory_xact_lock(erasure_lock($1))")
+        .bind::<Binary, _>(user)
+        .execute(connection)?;
+    prepared(RECORD_ERASED_USER)
+        .bind::<Binary, _>(user)
+        .bind::<Text, _>(incarnation)
+        .bind::<Nullable<Timestamptz>, _>(changed)
+        .execute(connection)?;
     Ok(())
+}
+
+const RECORD_ERASED_USER: &str = "INSERT INTO erased_users AS known (pseudonym, incarnation, changed)
+    SELECT substring(sha256($1) FOR 12), $2, $3 WHERE NOT EXISTS (
+        SELECT FROM changed_users WHERE id = $1 AND is_active AND changed_users.changed > $3)
+    ON CONFLICT (pseudonym, incarnation) DO UPDATE SET changed = greatest(known.changed, excluded.changed)";
+
+/// Whether the user is still one who is being erased. A report that ends this waits for the transaction.
+pub(crate) fn is_being_erased(
+    connection: &mut PgConnection,
+    user: UserId,
+    incarnation: &str,
+) -> Result<bool, Error> {
+    let lock = prepared(
+        "SELECT FROM erased_users WHERE pseudonym = substring(sha256($1) FOR 12) AND incarnation = $2 FOR KEY SHARE",
+    );
+    let found = lock.bind::<Binary, _>(user).bind::<Text, _>(incarnation);
+    Ok(found.execute(connection)? > 0)
 }

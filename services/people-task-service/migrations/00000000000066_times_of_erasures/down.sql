@@ -1,0 +1,1 @@
+ALTER TABLE erased_users DROP COLUMN changed;
