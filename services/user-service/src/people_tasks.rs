@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use auth::Signer;
+use chrono::{DateTime, SecondsFormat, Utc};
 use reqwest::{Client, Method, Response, StatusCode};
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 use url::Url;
 use values::{EmailAddress, UserId};
 
@@ -40,6 +41,18 @@ pub(crate) struct EraseRequest {
     pub(crate) emails: Vec<EmailAddress>,
     pub(crate) former_emails: Vec<FormerEmail>,
     pub(crate) incarnation: String,
+    /// The time of the user's latest change that the deletion follows. Nothing is erased if a later one was told that made
+    /// the user active.
+    #[serde(serialize_with = "with_microseconds")]
+    pub(crate) changed: DateTime<Utc>,
+}
+
+/// Later changes differ by microseconds.
+pub(crate) fn with_microseconds<S: Serializer>(
+    time: &DateTime<Utc>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(&time.to_rfc3339_opts(SecondsFormat::Micros, true))
 }
 
 #[derive(Debug, Clone, Copy, Deserialize)]
@@ -47,7 +60,7 @@ pub(crate) struct EraseRequest {
 pub(crate) struct Erased {
     pub(crate) deleted_tasks: u32,
     pub(crate) more: bool,
-    /// Whether other transactions hold all of them at the moment.
+    /// Whether other transactions hold all of them at the moment, or the user is active again.
     pub(crate) blocked: bool,
 }
 

@@ -2,14 +2,15 @@
 
 use std::time::Duration;
 
-use chrono::{DateTime, SecondsFormat, Utc};
+use chrono::{DateTime, Utc};
 use database::{Connection, Error, interval, prepared};
 use diesel::dsl::{case_when, min, now};
 use diesel::prelude::*;
 use diesel::sql_types::{Array, BigInt, Binary, Bool, Interval, Nullable, Timestamptz};
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 use values::{EmailAddress, UserId};
 
+use crate::people_tasks::with_microseconds;
 use crate::schema::{deletion_settings, user_changes, users};
 
 /// The pause after the first failed call about a user, and the longest.
@@ -29,14 +30,6 @@ pub(super) struct UserState {
     is_admin: bool,
     /// The address, if it gives access to tasks.
     email: Option<EmailAddress>,
-}
-
-/// Later changes differ by microseconds.
-fn with_microseconds<S: Serializer>(
-    time: &DateTime<Utc>,
-    serializer: S,
-) -> Result<S::Ok, S::Error> {
-    serializer.serialize_str(&time.to_rfc3339_opts(SecondsFormat::Micros, true))
 }
 
 #[diesel::declare_sql_function]

@@ -4,7 +4,7 @@ use std::time::Duration;
 use audit_log::{Actor, Changes, RequestMeta};
 use database::{Connection, Error};
 use reqwest::{Method, StatusCode};
-use values::{Names as _, UserId};
+use values::Names as _;
 
 use super::DeletionWorker;
 use super::error::StepError;
@@ -50,7 +50,7 @@ impl DeletionWorker {
             Step::DeleteTokens => self.call_engine(job, Method::DELETE, &["tokens"]).await,
             Step::DeletePeopleTasks => self.delete_people_tasks(job).await,
             Step::DeleteSignInData => {
-                let delete = move |connection: &mut _| delete_sign_in_data(connection, job.user);
+                let delete = move |connection: &mut _| delete_sign_in_data(connection, job);
                 Ok(self.database.transaction(delete).await?)
             }
             Step::DeleteUser => {
@@ -96,7 +96,9 @@ impl DeletionWorker {
             return Ok(Progress::Waiting(pause));
         }
         let load = move |connection: &mut _| erase_request(connection, job);
-        let request = self.database.run(load).await?;
+        let Some(request) = self.database.transaction(load).await? else {
+            return Ok(Progress::Lost);
+        };
         let erased = self.people_tasks.erase(job.user, &request).await?;
         let tasks = erased.deleted_tasks;
         if tasks > 0 {
@@ -123,15 +125,19 @@ impl DeletionWorker {
 }
 
 /// The user's address and a batch of former ones. An address that never gave access to tasks may belong to another
-/// person, and so may the username.
-fn erase_request(connection: &mut Connection, job: Job) -> Result<EraseRequest, Error> {
+/// person, and so may the username. `None` when the claim was lost. Must run in a transaction.
+fn erase_request(connection: &mut Connection, job: Job) -> Result<Option<EraseRequest>, Error> {
     let user = accounts::store::find(connection, job.user)?;
     let user = user.filter(|_| job.email_trusted);
-    Ok(EraseRequest {
+    let Some(changed) = store::lock(connection, job)? else {
+        return Ok(None);
+    };
+    Ok(Some(EraseRequest {
         emails: Vec::from_iter(user.map(|user| user.email)),
         former_emails: accounts::store::former_emails::load(connection, job.user, FORMER_EMAILS)?,
         incarnation: store::load_incarnation(connection)?,
-    })
+        changed,
+    }))
 }
 
 /// The hashes by which the service counts things about a user.
@@ -163,8 +169,12 @@ impl UserHashes {
 
 /// Deletes at most [`BATCH`] of the user's codes, notifications, sessions, keys and failed sign-ins each, all networks of
 /// sign-ins, and the client addresses and the identifier in a batch of the audit log. Must run in a transaction.
-fn delete_sign_in_data(connection: &mut Connection, user: UserId) -> Result<Progress, Error> {
+fn delete_sign_in_data(connection: &mut Connection, job: Job) -> Result<Progress, Error> {
+    let user = job.user;
     let found = accounts::store::find(connection, user)?;
+    if store::lock(connection, job)?.is_none() {
+        return Ok(Progress::Lost);
+    }
     let hashes = UserHashes::of(found.as_ref());
     let mut most = 0;
     let tables = notifications::store::TABLES.into_iter();

@@ -14,7 +14,7 @@ use crate::accounts;
 use crate::deletions::JOBS;
 use crate::deletions::steps::Step;
 use crate::deletions::store::DeletionStatus;
-use crate::schema::{database_incarnation, deletion_steps, deletions};
+use crate::schema::{database_incarnation, deletion_steps, deletions, users};
 
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Job {
@@ -94,6 +94,27 @@ pub(super) fn renew(
         ))
         .first(connection)?;
     Ok(Some(step))
+}
+
+/// Keeps the job from being cancelled and the user from being changed until the end of the transaction, and returns the time
+/// of the latest change that the deletion follows. `None` when the claim was lost.
+pub(super) fn lock(connection: &mut Connection, job: Job) -> Result<Option<DateTime<Utc>>, Error> {
+    let started: Option<DateTime<Utc>> = claimed!(job)
+        .select(deletions::started)
+        .for_share()
+        .first(connection)
+        .optional()?;
+    let Some(started) = started else {
+        return Ok(None);
+    };
+    let changed: Option<DateTime<Utc>> = users::table
+        .find(job.user)
+        .select(users::access_changed)
+        .first(connection)
+        .optional()?
+        .flatten();
+    // After a restore the user may have changed earlier than the people-task service was told.
+    Ok(changed.max(Some(started)))
 }
 
 /// Records that a step is finished and, if it is the last one, that the job is completed. `false` when the claim was lost;

@@ -263,6 +263,8 @@ pub(crate) enum ErasureResponse {
 #[derive(Debug, Default)]
 struct Tasks {
     calls: Vec<Erasure>,
+    /// The `changed` of each call.
+    changes_of_erasures: Vec<String>,
     /// The next responses. After them there are no more tasks.
     responses: VecDeque<ErasureResponse>,
     /// `X-Request-Id` and `traceparent` of the latest call.
@@ -340,6 +342,10 @@ impl PeopleTasks {
         of_user.map(|(_, state)| state.clone()).collect()
     }
 
+    pub(crate) fn changes_of_erasures(&self) -> Vec<String> {
+        self.tasks.lock().unwrap().changes_of_erasures.clone()
+    }
+
     pub(crate) fn calls(&self) -> Vec<Erasure> {
         self.tasks.lock().unwrap().calls.clone()
     }
@@ -376,6 +382,8 @@ async fn erase(
     };
     let mut tasks = tasks.lock().unwrap();
     tasks.context = Some((header("x-request-id"), header("traceparent")));
+    let changed = body.get("changed").and_then(Value::as_str).unwrap();
+    tasks.changes_of_erasures.push(changed.to_owned());
     tasks.calls.push(Erasure {
         user: user.into_inner(),
         emails: body.get("emails").cloned().unwrap_or_default(),

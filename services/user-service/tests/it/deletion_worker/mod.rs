@@ -1,6 +1,7 @@
 //! The deletion worker: its steps, its retries, and what it deletes.
 
 mod cancel;
+mod cancelled_steps;
 mod crashes;
 pub(crate) mod end_to_end;
 mod engine_setting;
