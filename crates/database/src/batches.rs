@@ -2,6 +2,7 @@ use std::collections::{HashMap, VecDeque};
 use std::hash::Hash;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::time::Instant;
 
 use parking_lot::Mutex;
 use tokio::runtime::Handle;
@@ -47,7 +48,8 @@ type Process<Request, Response, E> = dyn Fn(&mut Connection, &[Request], Round) 
 ///
 /// One batch is processed at a time, and the requests that come meanwhile are the next one. So none waits longer than it
 /// would alone, and batches grow with the load. A request that lost a race is repeated alone, beside the next batches,
-/// and so is each request of a batch that fails as a whole.
+/// and so is each request of a batch that fails as a whole. If no connection can be opened, all that wait fail at once, and
+/// what has waited for longer than the pool's timeout is not processed any more: its caller may have left.
 pub struct Batches<Request, Response, E> {
     worker: Arc<Worker<Request, Response, E>>,
     runtime: Handle,
@@ -63,6 +65,7 @@ impl<Request, Response, E> std::fmt::Debug for Batches<Request, Response, E> {
 struct Caller<Response, E> {
     reply: oneshot::Sender<Result<Response, E>>,
     span: Span,
+    since: Instant,
 }
 
 impl<Response, E> Caller<Response, E> {
@@ -123,11 +126,11 @@ where
     /// Processes a request in the next batch. It is processed even if the caller stops waiting.
     ///
     /// # Errors
-    /// What the request's part of the batch returns, or [`Error::Busy`] if too many requests wait.
+    /// What the request's part of the batch returns, or [`Error::Busy`] if too many requests wait, or it waited too long.
     pub async fn run(&self, request: Request) -> Result<Response, E> {
         let (reply, outcome) = oneshot::channel();
-        let span = telemetry::current_span();
-        if self.worker.add(request, Caller { reply, span })? {
+        let (span, since) = (telemetry::current_span(), Instant::now());
+        if self.worker.add(request, Caller { reply, span, since })? {
             let worker = Arc::clone(&self.worker);
             self.runtime.spawn_blocking(move || worker.serve());
         }
@@ -165,6 +168,11 @@ where
 
     fn next_batch(&self) -> Option<Vec<(Request, Caller<Response, E>)>> {
         let mut queue = self.queue.lock();
+        let is_late =
+            |(_, caller): &(_, Caller<_, _>)| caller.since.elapsed() > self.database.timeout();
+        while let Some((_, late)) = queue.waiting.pop_front_if(|waiting| is_late(waiting)) {
+            late.reply(Err(Error::Busy.into()));
+        }
         let number = queue.waiting.len().min(self.limits.requests);
         queue.is_served = number > 0;
         queue
@@ -182,6 +190,11 @@ where
         let work =
             |connection: &mut Connection| (self.process)(connection, &requests, Round::First);
         let outcomes = self.database.run_here(work).instrument(span).await;
+        if let Err(error) = &outcomes
+            && error.is_unreachable()
+        {
+            self.fail_waiting(error);
+        }
         let outcomes = outcomes.unwrap_or_else(|error| without_outcome(requests.len(), &error));
         for (number, (caller, outcome)) in callers.into_iter().zip(outcomes).enumerate() {
             match outcome {
@@ -192,6 +205,14 @@ where
                     tokio::spawn(repeat.instrument(span));
                 }
             }
+        }
+    }
+
+    /// Otherwise each batch that waits would try to connect for as long as this one did.
+    fn fail_waiting(&self, error: &Error) {
+        let waiting = std::mem::take(&mut self.queue.lock().waiting);
+        for (_, caller) in waiting {
+            caller.reply(Err(error.for_another_request().into()));
         }
     }
 

@@ -1,3 +1,4 @@
+use diesel::r2d2::PoolError;
 use diesel::result::{DatabaseErrorInformation, DatabaseErrorKind, Error as DieselError};
 use http_kit::Problem;
 
@@ -57,6 +58,11 @@ impl Error {
                 Self::Contended(cause.to_string().into())
             }
         }
+    }
+
+    /// Whether no connection could be opened for as long as callers wait.
+    pub(crate) fn is_unreachable(&self) -> bool {
+        matches!(self, Self::Unavailable(cause) if cause.is::<PoolError>())
     }
 
     /// Whether no statement would succeed now. The pool logs that once for all.

@@ -213,6 +213,11 @@ impl Database {
             .set(u32::try_from(waiting).unwrap_or(u32::MAX));
     }
 
+    /// How long a closure waits for a connection.
+    pub(crate) fn timeout(&self) -> Duration {
+        self.timeout
+    }
+
     async fn permit(&self) -> Result<OwnedSemaphorePermit, Error> {
         if let Ok(permit) = Arc::clone(&self.permits).try_acquire_owned() {
             return Ok(permit);

@@ -4,7 +4,7 @@
 
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use database::{BatchLimits, Batches, Connection, Database, DatabaseSettings, Error, Round};
 use diesel::RunQueryDsl as _;
@@ -21,7 +21,7 @@ type Numbers = Batches<i64, i64, Error>;
 
 /// Batches that insert numbers, wait until they are released, and say which numbers they had.
 struct Fixture {
-    _database: TestDatabase,
+    database: TestDatabase,
     numbers: Arc<Numbers>,
     taken: Arc<Mutex<Vec<Vec<i64>>>>,
     release: Sender<()>,
@@ -34,12 +34,16 @@ fn insert(connection: &mut Connection, number: i64) -> Result<i64, Error> {
 
 impl Fixture {
     fn start() -> Self {
+        Self::start_with(Duration::from_secs(5))
+    }
+
+    fn start_with(timeout: Duration) -> Self {
         let test = TestDatabase::users(MIGRATIONS);
         let database = Database::connect(&DatabaseSettings {
             url: test.users_url(),
             owner_url: None,
             pool_size: 2,
-            timeout: Duration::from_secs(5),
+            timeout,
         });
         let (release, released): (_, Receiver<()>) = channel();
         let released = Mutex::new(released);
@@ -67,7 +71,7 @@ impl Fixture {
             })
         };
         Self {
-            _database: test,
+            database: test,
             numbers: Arc::new(Batches::new(database, LIMITS, process)),
             taken,
             release,
@@ -164,4 +168,45 @@ async fn requests_beyond_the_limit_are_refused_at_once() {
     for waiting in waiting {
         assert!(waiting.await.unwrap().is_ok());
     }
+}
+
+#[tokio::test]
+async fn without_the_database_all_that_wait_fail_when_the_first_does() {
+    let timeout = Duration::from_secs(2);
+    let fixture = Fixture::start_with(timeout);
+    fixture.database.set_reachable(false);
+    // The pool's two connections may have been open.
+    for number in 1..=3 {
+        fixture.release.send(()).unwrap();
+        assert!(fixture.send(number).await.unwrap().is_err());
+    }
+    let began = Instant::now();
+    // Three batches of them.
+    let requests: Vec<_> = (2..=11).map(|number| fixture.send(number)).collect();
+    for request in requests {
+        let outcome = request.await.unwrap();
+        assert!(matches!(outcome, Err(Error::Unavailable(_))), "{outcome:?}");
+    }
+    assert!(began.elapsed() < timeout * 2, "{:?}", began.elapsed());
+}
+
+#[tokio::test]
+async fn a_request_that_waited_for_longer_than_the_timeout_is_not_processed() {
+    let timeout = Duration::from_millis(200);
+    let fixture = Fixture::start_with(timeout);
+    let first = fixture.send(1);
+    fixture.wait_for_batches(1).await;
+    let late = fixture.send(2);
+    // The length of an outage.
+    tokio::time::sleep(timeout * 2).await;
+    let in_time = fixture.send(3);
+    tokio::task::yield_now().await;
+    for _ in 0..2 {
+        fixture.release.send(()).unwrap();
+    }
+    assert_eq!(first.await.unwrap().unwrap(), 1);
+    assert!(matches!(late.await.unwrap(), Err(Error::Busy)));
+    assert_eq!(in_time.await.unwrap().unwrap(), 3);
+    let taken = fixture.taken.lock().unwrap().clone();
+    assert_eq!(taken, [vec![1], vec![3]]);
 }
