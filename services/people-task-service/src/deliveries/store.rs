@@ -141,7 +141,7 @@ pub(crate) fn restart(
 }
 
 // The schedule starts again. The status of a webhook is about its newest event. If a waiting delivery is being sent at
-// this moment, that attempt counts.
+// this moment, that attempt counts. A withdrawal is hidden from workers of earlier versions, as when it was decided.
 const RESTART: &str = "
 WITH waiting AS (
     UPDATE deliveries SET next_attempt = now(), attempts = 0, lost_claims = 0, lost_trials = 0
@@ -152,10 +152,11 @@ WITH waiting AS (
     RETURNING id, webhook_id, task_id, request_id, traceparent, created, lease, attempt_log, due_at
 ), inserted AS (
     INSERT INTO deliveries
-        (id, webhook_id, task_id, host, lane, request_id, traceparent, created, lease, attempt_log, due_at)
+        (id, webhook_id, task_id, host, lane, request_id, traceparent, created, lease, attempt_log, due_at, has_options)
     SELECT finished.id, webhook_id, finished.task_id, host, coalesce(lane, ''), request_id, traceparent,
-        finished.created, lease + 1, attempt_log, due_at
+        finished.created, lease + 1, attempt_log, due_at, options IS NOT NULL OR due_at IS NULL AND cancelled
     FROM finished JOIN webhooks ON webhooks.id = ANY(ARRAY[webhook_id])
+        JOIN task_states ON task_states.task_id = ANY(ARRAY[finished.task_id])
     RETURNING id, webhook_id, due_at, lane
 ), restarted AS (
     SELECT * FROM waiting UNION ALL SELECT * FROM inserted

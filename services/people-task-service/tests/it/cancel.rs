@@ -7,6 +7,8 @@ use testkit::{Reply, eventually};
 use crate::due_dates::{PLUGIN, accepting, after, register, settled, statuses, waiting, worker};
 use crate::fixture::{Fixture, Task, User, WithSecret as _};
 use crate::mails::{KEY, claim, claim_all, create};
+use crate::webhook_calls::OF_EARLIER_WORKERS;
+use crate::webhook_worker::fixture::STOP_TIMEOUT;
 
 async fn cancel(app: &Fixture, by: &User, task: &Task, body: Value) -> Reply {
     let request = app.http.post(&format!("{}/cancel", task.path));
@@ -357,4 +359,31 @@ async fn the_version_before_reads_a_cancelled_task_as_rejected() {
     let _ = cancel(&app, &creator, &task, json!({})).await.expect(200);
     let known = "task_states WHERE status IN ('pending', 'approved', 'rejected') AND decision_made IS NOT NULL";
     assert_eq!(app.count(known), 1);
+}
+
+#[tokio::test]
+async fn a_withdrawal_that_is_sent_again_is_hidden_from_workers_of_the_version_before() {
+    let (app, receiver) = (Fixture::start().await, accepting());
+    let creator = app.user("flow@example.com");
+    let task = app.create(&creator, json!({})).await;
+    let more = json!({"url": receiver.url("/"), "events": ["cancelled"]});
+    let path = "/people-task/webhooks";
+    let _ = register(&app, &creator, path, &task, more)
+        .await
+        .expect(200);
+    let worker = worker(&app).await;
+    let _ = cancel(&app, &creator, &task, json!({})).await.expect(200);
+    assert_eq!(settled(&app, &creator, &task, 1).await.len(), 2);
+    assert!(worker.stop(STOP_TIMEOUT).await);
+    let list = app
+        .get(&creator, &format!("{}/deliveries", task.path))
+        .await;
+    let id = list.json[0]["id"].as_str().unwrap();
+    let again = format!("/people-task/deliveries/{id}/redeliver");
+    let request = app.http.post(&again).bearer(&creator.token);
+    let _ = request.send().await.expect(200);
+    assert_eq!(
+        (app.count("deliveries"), app.count(OF_EARLIER_WORKERS)),
+        (1, 0)
+    );
 }

@@ -344,7 +344,7 @@ async fn headers_are_opened_with_the_key_that_sealed_them_after_another_one_was_
 
 /// Deliveries that statements of earlier workers can see. They load those with fewer than two lost claims, and try others
 /// with two and more.
-const OF_EARLIER_WORKERS: &str = "deliveries WHERE lost_claims < 2 OR lost_claims >= 2";
+pub(crate) const OF_EARLIER_WORKERS: &str = "deliveries WHERE lost_claims < 2 OR lost_claims >= 2";
 
 #[tokio::test]
 async fn workers_of_the_version_before_never_see_deliveries_with_options() {
