@@ -11,6 +11,7 @@ use tokio::sync::mpsc;
 use values::DeliveryId;
 
 use crate::deliveries::worker::attempt::AttemptResult;
+use crate::deliveries::worker::periodic_store::create_partitions;
 use crate::deliveries::worker::results_store::{self as store, End};
 use crate::deliveries::worker::schedule::RetryDecision;
 
@@ -52,7 +53,8 @@ pub(super) async fn run(
 }
 
 /// Records a batch, and returns what has to be recorded again. If the database refuses a batch, each end is recorded
-/// alone, so that one of them does not hold up the others.
+/// alone, so that one of them does not hold up the others. Partitions are created first: after a jump of the clock there
+/// may be none for today.
 async fn record(database: &Database, settled: &Sender, batch: Vec<End>) -> Vec<End> {
     let (batch, error) = match record_together(database, settled, batch).await {
         Ok(locked) => return locked,
@@ -61,6 +63,9 @@ async fn record(database: &Database, settled: &Sender, batch: Vec<End>) -> Vec<E
     error.warn("results could not be recorded; they are recorded later");
     if !matches!(error, Error::Statement(_)) {
         return batch;
+    }
+    if let Err(error) = database.run(create_partitions).await {
+        error.warn("the partitions of deliveries could not be created");
     }
     let (mut left, mut refused) = (Vec::new(), Vec::new());
     let number = batch.len();

@@ -228,6 +228,28 @@ impl Resolve for Panics {
 }
 
 #[tokio::test]
+async fn after_a_jump_of_the_clock_results_are_recorded_with_their_texts() {
+    let react = |_| CannedResponse::status(200);
+    let (fixture, receiver) = (Fixture::new(), Receiver::start(react));
+    let _worker = fixture.worker(&[]).await;
+    // The worker creates partitions when it starts, and then every hour.
+    let first = fixture.decide(&[receiver.url("/")]);
+    fixture.wait_for_status(&first[0], "sent").await;
+    let drop_all = "DO $$ DECLARE part regclass; BEGIN
+        FOR part IN SELECT inhrelid FROM pg_inherits WHERE inhparent = 'people_task.finished_deliveries'::regclass LOOP
+            EXECUTE format('DROP TABLE %s', part);
+        END LOOP;
+    END $$";
+    let mut admin = fixture.database.admin();
+    admin.batch_execute(drop_all).unwrap();
+    let ids = fixture.decide(&[receiver.url("/")]);
+    let row = fixture.wait_for_status(&ids[0], "sent").await;
+    assert_eq!(row.attempts, 1);
+    assert_eq!(fixture.attempts(&ids[0])[0].error, None);
+    assert_eq!(receiver.calls().len(), 2);
+}
+
+#[tokio::test]
 async fn a_delivery_whose_attempts_panic_fails_with_a_reason() {
     let (fixture, receiver) = (
         Fixture::new(),
