@@ -1,8 +1,8 @@
 -- The function below runs with this search path.
 SELECT set_config('search_path', quote_ident(current_schema()) || ', pg_temp', true);
 
--- The creator of the task, or the group of accounts that counts as one with it: creators take turns. Empty if there is no
--- such webhook.
+-- Who registered the webhook, or the group of accounts that counts as one with it: they take turns. For webhooks of earlier
+-- versions the creator of the task. Empty if there is no such webhook.
 ALTER TABLE due_dates ADD COLUMN creator bytea NOT NULL DEFAULT '';
 
 -- Whose share a lane uses: the user or group after the origin of its URL.

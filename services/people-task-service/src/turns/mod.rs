@@ -1,4 +1,6 @@
-//! The creators of tasks take turns, so one with very many rows that are due, such as mails, keeps no other waiting.
+//! Users take turns, so one with very many rows that are due keeps no other waiting: the creators of tasks with mails, and
+//! who registered webhooks with due dates. The accounts of a group are one of them. In tables and statements they are the
+//! `creator`.
 
 mod store;
 
