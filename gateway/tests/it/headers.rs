@@ -65,7 +65,7 @@ async fn a_request_id_and_a_trace_are_continued_or_begun() {
         .send()
         .await;
     let made = reply.header("x-request-id").unwrap().to_owned();
-    assert_eq!(made.len(), 32);
+    assert_eq!(made.len(), 16);
     assert_eq!(
         fixture.users.last().header("x-request-id"),
         Some(made.as_str())

@@ -101,14 +101,14 @@ async fn accounts_of_one_group_take_one_turn_and_keep_it_when_a_due_date_is_edit
         edit(json!(after(600))).await;
     }
     assert_eq!((waiting(&app), app.count(&of(group))), (2, 2));
-    // The creator's group is not known to others.
+    // Another user's webhook for a task of theirs takes that user's turn.
     let task = app.create(&members[0], json!({})).await;
     let grace = app.user("grace@example.com");
     let hook = json!({"url": "http://127.0.0.9/", "events": ["due"]});
     let _ = register(&app, &grace, PATH, &task, hook).await.expect(200);
     let edit = json!({"decisionBy": after(600)});
     let _ = app.put(&members[0], &task.path, &edit).await.expect(200);
-    assert_eq!(app.count(&of(members[0].id)), 1);
+    assert_eq!(app.count(&of(grace.id)), 1);
 }
 
 #[tokio::test]
