@@ -21,7 +21,7 @@ use http_kit::Problem;
 use moka::sync::Cache;
 use parking_lot::RwLock;
 use tokio::sync::Mutex;
-use values::Secret;
+use values::{Fingerprint, Secret};
 
 const MAX_KEYS: u64 = 10_000;
 /// A key that was not used for this long is forgotten.
@@ -182,15 +182,9 @@ impl KeyTokens {
         entry.current()?.ok()
     }
 
-    pub(crate) fn entry(&self, key: &ApiKey) -> Arc<Entry> {
-        let fingerprint = *key.fingerprint().as_bytes();
-        self.entries.get_with(fingerprint, Arc::default)
-    }
-
-    /// What is known of a text that cannot be a key.
-    pub(crate) fn text(&self, text: &str) -> Arc<Entry> {
-        let fingerprint = *Secret::new(text).fingerprint().as_bytes();
-        self.entries.get_with(fingerprint, Arc::default)
+    /// What is known of a text, be it a key or not.
+    pub(crate) fn entry(&self, text: Fingerprint) -> Arc<Entry> {
+        self.entries.get_with(*text.as_bytes(), Arc::default)
     }
 }
 

@@ -61,7 +61,11 @@ impl Forwarding<'_> {
     ) -> Result<Bearer, Problem> {
         loop {
             if let Some(refused) = &refused {
-                self.asking.state.keys.entry(&key).forget(refused);
+                self.asking
+                    .state
+                    .keys
+                    .entry(key.fingerprint())
+                    .forget(refused);
             }
             let token = self.asking.token(&key).await?;
             match Caller::of_token(self.request, token.expose()).await {

@@ -47,7 +47,7 @@ pub(super) struct Asking {
 impl Asking {
     /// The token of a key; otherwise the problem of a [`Refusal`].
     pub(super) async fn token(&self, key: &ApiKey) -> Result<Arc<KeyToken>, Problem> {
-        let entry = self.state.keys.entry(key);
+        let entry = self.state.keys.entry(key.fingerprint());
         match entry.current() {
             Some(Ok(token)) => {
                 if token.is_stale() {
@@ -106,7 +106,8 @@ impl Asking {
     /// Counts a text that cannot be a key, unless it has come before: a program with a mistyped key would use up the limit of
     /// its network.
     pub(super) fn refuse_text(&self, text: &str) {
-        let is_new = self.state.keys.text(text).is_new_guess();
+        let entry = self.state.keys.entry(Secret::new(text).fingerprint());
+        let is_new = entry.is_new_guess();
         record(if is_new { "refused" } else { "refused-again" });
         if is_new {
             self.count_guess();

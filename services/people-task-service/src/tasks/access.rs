@@ -148,8 +148,8 @@ impl Actor {
         let is_requester = has_email(&task.requester_key);
         let has_link = holds(&task.approver_secret);
         let opens = task.reading_secret.as_deref().is_some_and(holds);
-        let is_service = self.caller.as_ref().is_some_and(Caller::is_service);
         let caller = self.caller.as_ref();
+        let is_service = caller.is_some_and(Caller::is_service);
         let undeciding_key = caller.is_some_and(|caller| !caller.may(KeyScope::TasksDecide));
         let overrides = self.overrides && self.is_admin();
         let is_decider = match task.deciders {

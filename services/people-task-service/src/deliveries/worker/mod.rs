@@ -19,8 +19,8 @@
 //!
 //! Invariants: only the owner of a host sends its deliveries; a result counts only for the version of the row that was
 //! sent; a worker starts nothing while others may take it for dead; what waited in memory for more than a second is read
-//! again before it is sent; a host never has more requests than its limit, except one that is tried because it may end
-//! workers, and those that a worker which was cut off from the database has not ended yet.
+//! again before it is sent; a host never has more requests than its limit, except those that are tried because they may
+//! end workers, and those that a worker which was cut off from the database has not ended yet.
 
 mod attempt;
 mod call;

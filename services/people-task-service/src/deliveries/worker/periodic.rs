@@ -86,7 +86,7 @@ async fn maintain_once(database: &Database, keep: Duration) -> Result<(), Error>
 }
 
 /// Adds deliveries of the event `due` for dates that passed while their task is pending, and tells the dispatcher about them,
-/// until it is cancelled. Creators of tasks take turns.
+/// until it is cancelled. Those who registered the webhooks take turns.
 ///
 /// `due_dates` has a row for each webhook that waits for such a date, so webhooks and tasks that wait for none cost
 /// nothing. The row is deleted by the transaction that inserts the delivery, and that is the only one that may.
