@@ -3,7 +3,6 @@ use std::collections::{BTreeMap, HashMap};
 use audit_log::{AuthMethod, RequestMeta};
 use auth::Caller;
 use database::{BatchLimits, BatchOutcomes, Batches, Connection, Database, Error, column};
-use messaging::Publisher;
 use serde_json::{Map, json};
 use telemetry::RequestContext;
 use values::{Names as _, TaskId};
@@ -11,7 +10,7 @@ use values::{Names as _, TaskId};
 use crate::audit::AuditAction;
 use crate::decisions::requests::DecisionComment;
 use crate::decisions::store::{self, CancelPreview, DecidedRow, NewDecision};
-use crate::deliveries::{DueDelivery, due_message};
+use crate::deliveries::{Announcer, DueDelivery};
 use crate::status::TaskStatus;
 use crate::tasks::access::{Actor, DecidedVia, Permission, Relations};
 use crate::tasks::requests::Precondition;
@@ -64,18 +63,18 @@ pub(crate) type DecidedTask = (Task, Relations, Vec<DueDelivery>);
 /// Decides tasks. Decisions that wait for the database are taken together.
 pub(crate) type Decisions = Batches<DecisionAttempt, DecidedTask, TaskError>;
 
-/// Starts [`Decisions`]. Their deliveries are published when they are committed.
-pub(crate) fn decisions(database: Database, publisher: Publisher) -> Decisions {
+/// Starts [`Decisions`]. Their deliveries are announced when they are committed.
+pub(crate) fn decisions(database: Database, announcer: Announcer) -> Decisions {
     let decide = move |connection: &mut _, attempts: &[DecisionAttempt], round| {
         let tasks = column(attempts, |attempt| attempt.task);
         let outcomes = change_in_round(connection, round, &tasks, |connection| {
             decide_together(connection, &tasks, attempts)
         })?;
         let decided = outcomes.iter().flatten().flatten();
-        let due: Vec<_> = decided.flat_map(|(.., due)| due).cloned().collect();
+        let due = decided.flat_map(|(.., due)| due).cloned();
         // One message tells the workers about all deliveries, on behalf of the first request.
         if let Some(first) = attempts.first() {
-            publisher.send(due_message(&due, first.cause.clone()));
+            announcer.announce(due, &first.cause);
         }
         Ok(outcomes)
     };

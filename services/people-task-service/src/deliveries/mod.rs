@@ -1,5 +1,6 @@
 //! Deliveries: decisions and passed due dates on their way to webhooks, and the result of each attempt.
 
+mod announcer;
 mod backlog_store;
 mod changes;
 mod error;
@@ -18,6 +19,7 @@ use std::time::Duration;
 use jobs::RetentionRule;
 use messaging::Queue;
 
+pub(crate) use self::announcer::Announcer;
 pub(crate) use self::lane_names::{
     LaneParts, due_message, group_of, host_of, lane_of, owner_of, scheme_and_host,
 };
