@@ -16,6 +16,9 @@ use crate::{Connection, Database, Error};
 pub struct BatchLimits {
     /// The largest number of requests in a batch.
     pub requests: usize,
+    /// How many requests must wait for a batch to be processed beside another one. Smaller ones would cost more than the
+    /// time that the processor is idle while the other one commits.
+    pub beside: usize,
     /// How many requests may wait before more are refused with [`Error::Busy`].
     pub waiting: usize,
 }
@@ -24,6 +27,7 @@ impl BatchLimits {
     /// The limits of a service.
     pub const SERVICE: Self = Self {
         requests: 64,
+        beside: 8,
         waiting: 1_024,
     };
 }
@@ -46,10 +50,11 @@ type Process<Request, Response, E> = dyn Fn(&mut Connection, &[Request], Round) 
 
 /// Takes requests that wait for the database together, so that they share round trips and a commit.
 ///
-/// One batch is processed at a time, and the requests that come meanwhile are the next one. So none waits longer than it
-/// would alone, and batches grow with the load. A request that lost a race is repeated alone, beside the next batches,
-/// and so is each request of a batch that fails as a whole. If no connection can be opened, all that wait fail at once, and
-/// what has waited for longer than the pool's timeout is not processed any more: its caller may have left.
+/// The requests that come while a batch is processed are the next one, so batches grow with the load. It begins when the
+/// other one has ended, or beside it when it is [large enough](BatchLimits::beside); there are never more than two at a time.
+/// A request that lost a race is repeated alone, beside the next batches, and so is each request of a batch that fails as a
+/// whole. If no connection can be opened, all that wait fail at once, and what has waited for longer than the pool's timeout
+/// is not processed any more: its caller may have left.
 pub struct Batches<Request, Response, E> {
     worker: Arc<Worker<Request, Response, E>>,
     runtime: Handle,
@@ -84,8 +89,19 @@ struct Worker<Request, Response, E> {
 
 struct Queue<Request, Response, E> {
     waiting: VecDeque<(Request, Caller<Response, E>)>,
-    /// Whether a thread takes batches from the queue. It ends when nothing waits.
-    is_served: bool,
+    /// How many threads take batches from the queue. Each ends when there is none for it.
+    threads: usize,
+}
+
+impl<Request, Response, E> Queue<Request, Response, E> {
+    /// Whether enough waits for a batch beside those of so many threads.
+    fn has_batch(&self, others: usize, limits: BatchLimits) -> bool {
+        match others {
+            0 => !self.waiting.is_empty(),
+            1 => self.waiting.len() >= limits.beside,
+            _ => false,
+        }
+    }
 }
 
 impl<Request, Response, E> Batches<Request, Response, E>
@@ -109,7 +125,7 @@ where
     ) -> Self {
         let queue = Queue {
             waiting: VecDeque::new(),
-            is_served: false,
+            threads: 0,
         };
         let worker = Worker {
             database,
@@ -145,17 +161,19 @@ where
     Response: Send + 'static,
     E: From<Error> + Send + 'static,
 {
-    /// Adds a request to the queue. Returns whether no thread serves it yet, so that the caller must start one.
+    /// Adds a request to the queue. Returns whether the caller must start a thread that serves it.
     fn add(&self, request: Request, caller: Caller<Response, E>) -> Result<bool, Error> {
         let mut queue = self.queue.lock();
         if queue.waiting.len() >= self.limits.waiting {
             return Err(Error::Busy);
         }
         queue.waiting.push_back((request, caller));
-        Ok(!std::mem::replace(&mut queue.is_served, true))
+        let is_started = queue.has_batch(queue.threads, self.limits);
+        queue.threads += usize::from(is_started);
+        Ok(is_started)
     }
 
-    /// Processes batches until nothing waits, on the thread that blocks for the database. A task that waited for that thread
+    /// Processes batches until there is none for it, on the thread that blocks for the database. A task that waited for that thread
     /// would cost each batch two more changes of threads.
     fn serve(self: Arc<Self>) {
         let runtime = Handle::current();
@@ -173,11 +191,13 @@ where
         while let Some((_, late)) = queue.waiting.pop_front_if(|waiting| is_late(waiting)) {
             late.reply(Err(Error::Busy.into()));
         }
+        let others = queue.threads.saturating_sub(1);
+        if !queue.has_batch(others, self.limits) {
+            queue.threads = others;
+            return None;
+        }
         let number = queue.waiting.len().min(self.limits.requests);
-        queue.is_served = number > 0;
-        queue
-            .is_served
-            .then(|| queue.waiting.drain(..number).collect())
+        Some(queue.waiting.drain(..number).collect())
     }
 
     /// Processes a batch, and lets those of its requests be repeated that have no response then.

@@ -14,6 +14,7 @@ use testkit::{TestDatabase, eventually};
 const MIGRATIONS: EmbeddedMigrations = embed_migrations!("tests/migrations");
 const LIMITS: BatchLimits = BatchLimits {
     requests: 4,
+    beside: 7,
     waiting: 10,
 };
 
@@ -108,6 +109,26 @@ async fn requests_that_come_during_a_batch_are_the_next_one() {
     }
     let taken = fixture.taken.lock().unwrap().clone();
     assert_eq!(taken, [vec![1], vec![2, 3, 4, 5], vec![6, 7]]);
+}
+
+#[tokio::test]
+async fn a_second_batch_is_processed_beside_the_first_one_if_enough_requests_wait() {
+    let fixture = Fixture::start();
+    let mut sent = vec![fixture.send(1)];
+    fixture.wait_for_batches(1).await;
+    sent.extend((2..=7).map(|number| fixture.send(number)));
+    tokio::task::yield_now().await;
+    assert_eq!(*fixture.taken.lock().unwrap(), [vec![1]]);
+    sent.push(fixture.send(8));
+    fixture.wait_for_batches(2).await;
+    for _ in 0..3 {
+        fixture.release.send(()).unwrap();
+    }
+    for (sent, expected) in sent.into_iter().zip(1..) {
+        assert_eq!(sent.await.unwrap().unwrap(), expected);
+    }
+    let taken = fixture.taken.lock().unwrap().clone();
+    assert_eq!(taken, [vec![1], vec![2, 3, 4, 5], vec![6, 7, 8]]);
 }
 
 #[tokio::test]

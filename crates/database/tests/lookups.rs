@@ -16,6 +16,7 @@ use testkit::TestDatabase;
 const MIGRATIONS: EmbeddedMigrations = embed_migrations!("tests/migrations");
 const LIMITS: BatchLimits = BatchLimits {
     requests: 8,
+    beside: 100,
     waiting: 100,
 };
 

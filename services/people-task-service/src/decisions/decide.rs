@@ -3,6 +3,7 @@ use std::collections::{BTreeMap, HashMap};
 use audit_log::{AuthMethod, RequestMeta};
 use auth::Caller;
 use database::{BatchLimits, BatchOutcomes, Batches, Connection, Database, Error, column};
+use messaging::Publisher;
 use serde_json::{Map, json};
 use telemetry::RequestContext;
 use values::{Names as _, TaskId};
@@ -64,7 +65,8 @@ pub(crate) type DecidedTask = (Task, Relations, Vec<DueDelivery>);
 pub(crate) type Decisions = Batches<DecisionAttempt, DecidedTask, TaskError>;
 
 /// Starts [`Decisions`]. Their deliveries are announced when they are committed.
-pub(crate) fn decisions(database: Database, announcer: Announcer) -> Decisions {
+pub(crate) fn decisions(database: Database, publisher: Publisher) -> Decisions {
+    let announcer = Announcer::new(move |message| publisher.send([message]));
     let decide = move |connection: &mut _, attempts: &[DecisionAttempt], round| {
         let tasks = column(attempts, |attempt| attempt.task);
         let outcomes = change_in_round(connection, round, &tasks, |connection| {
