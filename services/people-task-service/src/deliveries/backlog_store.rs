@@ -40,23 +40,24 @@ pub(crate) fn load_backlog(connection: &mut PgConnection) -> Result<Backlog, Err
     Ok(backlog.get_result(connection)?)
 }
 
+// A delivery with five lost trials is parked, see `worker/due_store.rs`.
 const BACKLOG: &str = "
 WITH RECURSIVE step AS (
-    (SELECT host, next_attempt FROM deliveries WHERE NOT (coalesce(lost_claims, option_claims) >= 2 AND lost_trials >= 3)
+    (SELECT host, next_attempt FROM deliveries WHERE NOT (coalesce(lost_claims, option_claims) >= 2 AND lost_trials >= 5)
         ORDER BY host, next_attempt LIMIT 1)
     UNION ALL
     SELECT following.host, following.next_attempt FROM step CROSS JOIN LATERAL (
         SELECT host, next_attempt FROM deliveries
-        WHERE deliveries.host > step.host AND NOT (coalesce(lost_claims, option_claims) >= 2 AND lost_trials >= 3)
+        WHERE deliveries.host > step.host AND NOT (coalesce(lost_claims, option_claims) >= 2 AND lost_trials >= 5)
         ORDER BY host, next_attempt LIMIT 1
     ) AS following
 ), hosts AS (
     SELECT next_attempt FROM (SELECT * FROM step LIMIT 10000) AS first
     WHERE host NOT IN (SELECT host FROM paused_hosts)
 ), parked AS (
-    SELECT host, next_attempt FROM deliveries WHERE lost_claims >= 2 AND lost_trials >= 3
+    SELECT host, next_attempt FROM deliveries WHERE lost_claims >= 2 AND lost_trials >= 5
     UNION ALL
-    SELECT host, next_attempt FROM deliveries WHERE option_claims >= 2 AND lost_trials >= 3
+    SELECT host, next_attempt FROM deliveries WHERE option_claims >= 2 AND lost_trials >= 5
 ), counted AS (
     SELECT host, next_attempt FROM deliveries ORDER BY host, next_attempt LIMIT $1
 )

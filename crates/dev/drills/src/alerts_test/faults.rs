@@ -326,12 +326,12 @@ fn restart_worker(drill: &Drill<'_>) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// A delivery is parked after two claims that were lost with others and three that were lost alone.
+/// A delivery is parked after two claims that were lost with others and five that were lost alone.
 fn end_worker_while_it_sends(drill: &Drill<'_>) -> anyhow::Result<()> {
     let system = drill.system;
     let mut before = system.counting.requests();
     system.decide(1, &system.counting)?;
-    for attempt in 1..=5 {
+    for attempt in 1..=7 {
         let sending = || (system.counting.requests() > before).then_some(());
         let sending = wait_until(LONG, sending);
         sending.with_context(|| format!("attempt {attempt} did not begin"))?;

@@ -341,7 +341,7 @@ async fn a_delivery_whose_workers_ended_is_tried_apart_from_others_and_counts_no
     assert_eq!(fixture.row(&ids[0]).status, "pending");
     // It waits longer with each worker that ended.
     eventually("the lost trial to be noticed", async || {
-        (fixture.row(&ids[0]).next_in_ms > 10_000).then_some(())
+        (fixture.row(&ids[0]).next_in_ms > 6_000).then_some(())
     })
     .await;
     fixture.execute("UPDATE deliveries SET next_attempt = now()");
@@ -375,7 +375,7 @@ async fn a_delivery_that_ends_workers_is_parked_with_a_reason_and_never_fails() 
         Receiver::start(|_| CannedResponse::status(200)),
     );
     let ids = fixture.decide(&[receiver.url("/"), receiver.url("/")]);
-    ended(&fixture, &ids[0], 3);
+    ended(&fixture, &ids[0], 5);
     let mut settings = fixture.settings(&[]);
     settings.suspects_after = Duration::ZERO;
     let worker = run_webhook_worker(settings).await.unwrap();
