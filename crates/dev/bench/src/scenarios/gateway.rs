@@ -72,7 +72,7 @@ async fn measure_proxies(context: &Context, figures: &mut Figures) -> anyhow::Re
     let proxies = Proxies::start(&context.rig.workspace).await?;
     // It has the system's keys and revocations.
     let rig = &context.rig;
-    let service = format!("http://{}", proxies.addresses.origin);
+    let service = format!("http://{}", proxies.origin);
     rig.start_process_with(SECOND_GATEWAY, &[("PEOPLE_TASK_SERVICE_URL", &service)])?;
     let gateway = rig.process(SECOND_GATEWAY)?.address()?.parse()?;
     let mut ways = ways(&proxies, gateway, &context.user);
@@ -99,7 +99,7 @@ fn ways(proxies: &Proxies, gateway: SocketAddr, user: &Person) -> [Way; 5] {
         count: 0,
         measured: Measured::default(),
     };
-    let (at, token) = (&proxies.addresses, &user.token);
+    let (at, token) = (proxies, &user.token);
     [
         way("nginx without a proxy", NGINX, at.origin, token),
         way("HAProxy in front of nginx", HAPROXY, at.haproxy, token),
