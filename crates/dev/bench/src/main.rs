@@ -144,7 +144,7 @@ fn publish(arguments: &Arguments, old: Option<&Report>, report: &Report) -> anyh
 
 fn measure(workspace: &Workspace, arguments: &Arguments) -> anyhow::Result<Outcome> {
     if arguments.scenarios().contains(&Scenario::Gateway) {
-        packages::ensure(&[Need::HaProxy, Need::Nginx], &say)?;
+        packages::ensure(&[Need::HAPROXY, Need::NGINX], &say)?;
     }
     let mut context = Context::start(workspace, arguments.quick)?;
     let runtime = tokio::runtime::Builder::new_current_thread()

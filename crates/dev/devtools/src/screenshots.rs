@@ -29,7 +29,7 @@ pub(crate) struct Arguments {
 
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let take = |workspace: &_| {
-        packages::ensure(&[Need::Chromium, Need::ChromeDriver], &say)?;
+        packages::ensure(&[Need::CHROMIUM, Need::CHROME_DRIVER], &say)?;
         let (profile, test) = if arguments.measure {
             // A debug build reads and compresses the files at each request, and lets nothing be cached.
             (Profile::Release, "screenshots::loading_times")

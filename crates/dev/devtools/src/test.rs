@@ -19,12 +19,12 @@ pub(crate) fn run(arguments: &[String]) -> anyhow::Result<ExitCode> {
     // Concurrent runs would discard each other's servers.
     let _lock = workspace.lock("test")?;
     let needs = [
-        Need::ClientLibrary,
-        Need::Postgres,
-        Need::RabbitMq,
-        Need::Psql,
-        Need::Chromium,
-        Need::ChromeDriver,
+        Need::CLIENT_LIBRARY,
+        Need::POSTGRES,
+        Need::RABBITMQ,
+        Need::PSQL,
+        Need::CHROMIUM,
+        Need::CHROME_DRIVER,
     ];
     packages::ensure(&needs, &say)?;
     let mut command = runner(&workspace, arguments)?;

@@ -8,58 +8,43 @@ use anyhow::{Context as _, Result, anyhow, bail, ensure};
 
 use crate::process::succeeds;
 
-/// A package of the operating system that this project needs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Need {
-    /// The server programs of Postgres.
-    Postgres,
-    /// RabbitMQ with Erlang.
-    RabbitMq,
-    /// The Postgres client library and its headers, which diesel links against.
-    ClientLibrary,
-    /// The command line client of Postgres.
-    Psql,
-    /// The browser in which the pages are tested.
-    Chromium,
-    /// The program by which tests control the browser.
-    ChromeDriver,
-    /// Python with virtual environments, for tools written in Python.
-    PythonVenv,
-    /// A proxy with which the gateway is compared.
-    HaProxy,
-    /// A web server and proxy with which the gateway is compared.
-    Nginx,
-}
+/// A package of the operating system that this project needs: its name, and whether it is installed.
+pub struct Need(&'static str, fn() -> bool);
 
 impl Need {
-    /// The package, and whether it is installed.
-    fn state(self) -> (&'static str, bool) {
-        let any = |names: &[&str]| names.iter().any(|name| on_path(name).is_some());
+    /// The server programs of Postgres.
+    pub const POSTGRES: Self = Self("postgresql", || postgres_programs().is_ok());
+    /// RabbitMQ with Erlang.
+    pub const RABBITMQ: Self = Self("rabbitmq-server", || {
+        rabbitmq_server().is_ok() && on_path("epmd").is_some()
+    });
+    /// The Postgres client library and its headers, which diesel links against.
+    pub const CLIENT_LIBRARY: Self = Self("libpq-dev", has_client_library);
+    /// The command line client of Postgres.
+    pub const PSQL: Self = Self("postgresql-client", || postgres_client("psql").is_ok());
+    /// The browser in which the pages are tested.
+    pub const CHROMIUM: Self = Self("chromium", || {
         let browsers = ["chromium", "chromium-browser", "google-chrome"];
-        match self {
-            Self::Postgres => ("postgresql", postgres_programs().is_ok()),
-            Self::RabbitMq => (
-                "rabbitmq-server",
-                rabbitmq_server().is_ok() && any(&["epmd"]),
-            ),
-            Self::ClientLibrary => ("libpq-dev", has_client_library()),
-            Self::Psql => ("postgresql-client", postgres_client("psql").is_ok()),
-            Self::Chromium => ("chromium", any(&browsers)),
-            Self::ChromeDriver => ("chromium-driver", any(&["chromedriver"])),
-            Self::PythonVenv => ("python3-venv", has_python_venv()),
-            Self::HaProxy => ("haproxy", system_program("haproxy").is_ok()),
-            Self::Nginx => ("nginx-light", system_program("nginx").is_ok()),
-        }
-    }
+        browsers.into_iter().any(|name| on_path(name).is_some())
+    });
+    /// The program by which tests control the browser.
+    pub const CHROME_DRIVER: Self = Self("chromium-driver", || on_path("chromedriver").is_some());
+    /// Python with virtual environments, for tools written in Python.
+    pub const PYTHON_VENV: Self = Self("python3-venv", || {
+        succeeds(Command::new("python3").args(["-c", "import venv, ensurepip"]))
+    });
+    /// A proxy with which the gateway is compared.
+    pub const HAPROXY: Self = Self("haproxy", || system_program("haproxy").is_ok());
+    /// A web server and proxy with which the gateway is compared.
+    pub const NGINX: Self = Self("nginx-light", || system_program("nginx").is_ok());
 }
 
 /// Installs the missing packages of `needs` with `apt-get`, and reports this to `say`. The servers of the
 /// packages are started neither now nor at the next boot. If it cannot, the error has the command to run by hand.
 pub fn ensure(needs: &[Need], say: &dyn Fn(&str)) -> Result<()> {
     let missing = || {
-        let states = needs.iter().map(|need| need.state());
-        let missing = states.filter(|(_, is_met)| !is_met);
-        missing.map(|(package, _)| package).collect::<Vec<_>>()
+        let missing = needs.iter().filter(|Need(_, is_installed)| !is_installed());
+        missing.map(|Need(package, _)| *package).collect::<Vec<_>>()
     };
     let packages = missing();
     if packages.is_empty() {
@@ -69,7 +54,7 @@ pub fn ensure(needs: &[Need], say: &dyn Fn(&str)) -> Result<()> {
     let mut command = installer(&names)?;
     say(&format!("installing with apt-get: {names}"));
     let status = command
-        .args(["-c", INSTALL, "install"])
+        .args(["-c", include_str!("install.sh"), "install"])
         .args(&packages)
         .stdin(Stdio::null())
         .status()
@@ -82,10 +67,6 @@ pub fn ensure(needs: &[Need], say: &dyn Fn(&str)) -> Result<()> {
         bail!("cannot find {package}, although it was just installed");
     }
     Ok(())
-}
-
-fn has_python_venv() -> bool {
-    succeeds(Command::new("python3").args(["-c", "import venv, ensurepip"]))
 }
 
 /// Returns a shell that may install packages.
@@ -109,39 +90,6 @@ fn installer(names: &str) -> Result<Command> {
     }
     Err(by_hand("not installed, and only root may install packages"))
 }
-
-/// `policy-rc.d` keeps the servers of the packages from starting during the installation, the file in
-/// `createcluster.d` keeps Debian from creating a cluster, and `systemctl disable` keeps the servers from
-/// starting at the next boot. Existing files are not changed.
-const INSTALL: &str = r#"
-set -eu
-policy=/usr/sbin/policy-rc.d
-cluster=/etc/postgresql-common/createcluster.d/no-main-cluster.conf
-cleanup() { rm -f ${made_policy:-} ${made_cluster:-}; }
-trap cleanup EXIT
-trap 'exit 130' INT TERM
-if [ ! -e "$policy" ]; then
-    made_policy=$policy
-    printf '#!/bin/sh\nexit 101\n' >"$policy"
-    chmod 755 "$policy"
-fi
-if [ ! -e "$cluster" ]; then
-    made_cluster=$cluster
-    mkdir -p "$(dirname "$cluster")"
-    printf 'create_main_cluster = false\n' >"$cluster"
-fi
-export DEBIAN_FRONTEND=noninteractive
-apt-get -qq update
-apt-get -qq install --yes --no-install-recommends -o Dpkg::Use-Pty=0 "$@"
-if [ -d /run/systemd/system ]; then
-    for package in "$@"; do
-        case $package in
-        postgresql | rabbitmq-server | haproxy) systemctl disable --now "$package" >/dev/null 2>&1 || true ;;
-        nginx-light) systemctl disable --now nginx >/dev/null 2>&1 || true ;;
-        esac
-    done
-fi
-"#;
 
 /// Returns where a program on the `PATH` is.
 pub fn on_path(name: &str) -> Option<PathBuf> {

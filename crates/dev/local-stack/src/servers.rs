@@ -285,9 +285,9 @@ impl Parts {
     /// Returns the packages that provide the servers.
     pub fn needs(self) -> &'static [Need] {
         match self {
-            Self::Both => &[Need::Postgres, Need::RabbitMq, Need::Psql],
-            Self::Postgres => &[Need::Postgres, Need::Psql],
-            Self::RabbitMq => &[Need::RabbitMq],
+            Self::Both => &[Need::POSTGRES, Need::RABBITMQ, Need::PSQL],
+            Self::Postgres => &[Need::POSTGRES, Need::PSQL],
+            Self::RabbitMq => &[Need::RABBITMQ],
         }
     }
 }

@@ -48,7 +48,7 @@ impl Backing {
             durability: Durability::Durable,
             ..Layout::SINGLE
         });
-        packages::ensure(&[Need::Psql], &say)?;
+        packages::ensure(&[Need::PSQL], &say)?;
         let start = |parts| start_servers(workspace, parts, layout);
         let servers = parts.map(start).transpose()?;
         let description = servers.as_ref().map(Servers::description);

@@ -100,7 +100,7 @@ impl System {
             None => plan::gateway_port(options.port)?,
         };
         // The compiler needs nothing else.
-        packages::ensure(&[Need::ClientLibrary], &say)?;
+        packages::ensure(&[Need::CLIENT_LIBRARY], &say)?;
         let (programs, backing) = thread::scope(|scope| {
             let programs =
                 scope.spawn(|| programs::get(workspace, options.source, options.layout.is_some()));

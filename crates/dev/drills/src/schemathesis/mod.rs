@@ -87,7 +87,7 @@ fn install(workspace: &Workspace) -> anyhow::Result<PathBuf> {
     if succeeds(Command::new(&program).arg("--version")) {
         return Ok(program);
     }
-    packages::ensure(&[Need::PythonVenv], &say)?;
+    packages::ensure(&[Need::PYTHON_VENV], &say)?;
     say(&format!("installing schemathesis {VERSION} from PyPI"));
     let mut create = Command::new("python3");
     create.args(["-m", "venv", "--clear"]).arg(&place);
