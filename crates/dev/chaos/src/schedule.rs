@@ -92,22 +92,15 @@ pub(crate) enum Target {
 
 impl Target {
     pub(crate) fn of(kind: FaultKind, index: usize) -> Self {
+        use FaultKind::*;
         match kind {
-            FaultKind::KillProcess | FaultKind::RestartProcess | FaultKind::FreezeProcess => {
-                Self::Process(index)
-            }
-            FaultKind::KillAllProcesses => Self::AllProcesses,
-            FaultKind::KillBroker
-            | FaultKind::RestartBroker
-            | FaultKind::StopBroker
-            | FaultKind::CutOffBroker => Self::Broker,
-            FaultKind::KillDatabase
-            | FaultKind::RestartDatabase
-            | FaultKind::PromoteStandby
-            | FaultKind::StopStandby => Self::Database,
-            FaultKind::OpenTransaction => Self::Transaction,
-            FaultKind::CutConnection | FaultKind::StallConnection => Self::Connection(index),
-            FaultKind::RefuseAtReceiver | FaultKind::HangReceiver => Self::Receiver(index),
+            KillProcess | RestartProcess | FreezeProcess => Self::Process(index),
+            KillAllProcesses => Self::AllProcesses,
+            KillBroker | RestartBroker | StopBroker | CutOffBroker => Self::Broker,
+            KillDatabase | RestartDatabase | PromoteStandby | StopStandby => Self::Database,
+            OpenTransaction => Self::Transaction,
+            CutConnection | StallConnection => Self::Connection(index),
+            RefuseAtReceiver | HangReceiver => Self::Receiver(index),
         }
     }
 
