@@ -17,52 +17,24 @@ use serde_json::{Value, json};
 use super::prometheus::Drill;
 use super::system::{MAX_CONNECTIONS, SECOND_GATEWAY, System};
 
-pub(super) struct Step {
-    pub(super) how: &'static str,
-    pub(super) alerts: &'static [&'static str],
-    pub(super) limit: Duration,
-    /// Runs while the alerts are awaited. At the end of the step it repairs what later steps need.
-    pub(super) provoke: fn(&Drill<'_>) -> anyhow::Result<()>,
-}
-
-const SHORT: Duration = Duration::from_secs(40);
-const LONG: Duration = Duration::from_secs(200);
-
-const fn step(
-    how: &'static str,
-    alerts: &'static [&'static str],
-    provoke: fn(&Drill<'_>) -> anyhow::Result<()>,
-) -> Step {
-    Step {
-        how,
-        alerts,
-        limit: SHORT,
-        provoke,
-    }
-}
-
-/// A step whose condition may take a while on a slow machine.
-const fn long_step(
-    how: &'static str,
-    alerts: &'static [&'static str],
-    provoke: fn(&Drill<'_>) -> anyhow::Result<()>,
-) -> Step {
-    Step {
-        limit: LONG,
-        ..step(how, alerts, provoke)
-    }
-}
+/// What is broken, the alerts that must fire then, and what breaks it. That runs while the alerts are awaited, and at the end of
+/// the step it repairs what later steps need.
+pub(super) type Step = (
+    &'static str,
+    &'static [&'static str],
+    fn(&Drill<'_>) -> anyhow::Result<()>,
+);
 
 /// The steps in their order. What takes long begins early and is awaited later.
 pub(super) const STEPS: [Step; 26] = [
-    step(
+    (
         "a due delivery, a due code and a due mail that no worker can take",
         &[],
         hold_due_rows,
     ),
     // Early, because fast statements of later steps would hide the slow ones. Requests are sent only while the tables are
     // locked, and each waits for the end of the lock: there are no fast ones.
-    long_step(
+    (
         "tables locked for 3 s again and again, under load",
         &[
             "SlowRequests",
@@ -84,7 +56,7 @@ pub(super) const STEPS: [Step; 26] = [
         },
     ),
     // Without other requests, so that the gateway refuses none.
-    long_step(
+    (
         "decisions that wait for a lock",
         &[
             "DecisionLatencyBudgetBurnFast",
@@ -97,22 +69,22 @@ pub(super) const STEPS: [Step; 26] = [
             Ok(())
         },
     ),
-    step(
+    (
         "lower thresholds, and a process of another version",
         &["MemoryHigh", "DatabaseConnectionsNearMax", "VersionsDiffer"],
         |_| Ok(()),
     ),
-    step(
+    (
         "a message that cannot be read",
         &["DeadLettersPresent"],
         publish_nonsense,
     ),
-    step(
+    (
         "a worker killed three times",
         &["ProcessRestarting"],
         restart_worker,
     ),
-    step(
+    (
         "deletions while the flow engine is down",
         &["DeletionsFailed"],
         |drill| {
@@ -121,15 +93,15 @@ pub(super) const STEPS: [Step; 26] = [
             gateway.start_deletion(token, &user.id).map(drop)
         },
     ),
-    step("codes for a receiver that is down", &[], |drill| {
+    ("codes for a receiver that is down", &[], |drill| {
         (0..10).try_for_each(|_| request_code(drill.system))
     }),
-    step(
+    (
         "a second gateway with a private key that cannot be read",
         &["TlsReloadFailing"],
         |drill| Ok(fs::write(&drill.system.private_key, "not a key")?),
     ),
-    step(
+    (
         "more connections than it serves",
         &["ConnectionsRefused"],
         |drill| {
@@ -144,7 +116,7 @@ pub(super) const STEPS: [Step; 26] = [
         },
     ),
     // The number of open files changes, so the limit follows it.
-    step(
+    (
         "few file descriptors left",
         &["FileDescriptorsHigh"],
         |drill| {
@@ -159,7 +131,7 @@ pub(super) const STEPS: [Step; 26] = [
         },
     ),
     // After a few failures the account is not even looked at for a while, so these are fast.
-    long_step(
+    (
         "sign-ins with a wrong password",
         &["SignInFailuresHigh"],
         |drill| {
@@ -167,12 +139,12 @@ pub(super) const STEPS: [Step; 26] = [
             drill.load(4, "/user/auth", Some(&wrong))
         },
     ),
-    long_step(
+    (
         "40 sign-ups at a time, with passwords that take longer and longer",
         &["PasswordHashingSaturated"],
         sign_up_together,
     ),
-    long_step(
+    (
         "the due delivery, the due code and the due mail",
         &[
             "WebhookDeliveriesStopped",
@@ -187,7 +159,7 @@ pub(super) const STEPS: [Step; 26] = [
         },
     ),
     // Before receivers fail.
-    long_step(
+    (
         "deliveries that were held with it",
         &[
             "DeliveryLatencyBudgetBurnFast",
@@ -195,32 +167,32 @@ pub(super) const STEPS: [Step; 26] = [
         ],
         |_| Ok(()),
     ),
-    step(
+    (
         "codes that were not sent",
         &["NotificationsFailing"],
         |_| Ok(()),
     ),
-    long_step(
+    (
         "a worker that ends each time that it sends a delivery",
         &["WebhookDeliveriesParked"],
         end_worker_while_it_sends,
     ),
-    step(
+    (
         "a receiver that responds with 410",
         &["WebhookDeliveriesFailed"],
         |drill| drill.system.decide(1, &drill.system.gone),
     ),
-    step(
+    (
         "a receiver of webhooks that is silent",
         &["ReceiverCircuitsOpen"],
         |drill| drill.system.decide(30, &drill.system.silent),
     ),
-    step(
+    (
         "mails about these tasks that were not sent",
         &["TaskMailsFailing"],
         |_| Ok(()),
     ),
-    long_step(
+    (
         "a user who creates more than all may have",
         &["QuotaNearlyUsed", "QuotaExceeded"],
         |drill| {
@@ -234,7 +206,7 @@ pub(super) const STEPS: [Step; 26] = [
             drill.system.restart_with("people-task-service", &[])
         },
     ),
-    long_step(
+    (
         "a gateway whose log no one reads, under load",
         &["LogLinesDropped"],
         |drill| {
@@ -242,15 +214,15 @@ pub(super) const STEPS: [Step; 26] = [
             drill.load(40, "/people-task/tasks", None)
         },
     ),
-    step("RabbitMQ killed", &[], |drill| {
+    ("RabbitMQ killed", &[], |drill| {
         drill.system.rig.servers()?.rabbitmq.stop(Stop::Kill)
     }),
-    long_step(
+    (
         "the user service's role may not connect to Postgres",
         &["NotReady", "RevocationFeedStale", "HighErrorRate"],
         revoke_database,
     ),
-    long_step(
+    (
         "the people-task service killed",
         &["ProcessDown", "InstanceDown", "GatewayCircuitOpen"],
         |drill| {
@@ -258,7 +230,7 @@ pub(super) const STEPS: [Step; 26] = [
             drill.load(4, "/people-task/tasks", None)
         },
     ),
-    long_step("RabbitMQ is still down", &["BrokerConnectionLost"], |_| {
+    ("RabbitMQ is still down", &["BrokerConnectionLost"], |_| {
         Ok(())
     }),
 ];
@@ -333,7 +305,7 @@ fn end_worker_while_it_sends(drill: &Drill<'_>) -> anyhow::Result<()> {
     system.decide(1, &system.counting)?;
     for attempt in 1..=7 {
         let sending = || (system.counting.requests() > before).then_some(());
-        let sending = wait_until(LONG, sending);
+        let sending = wait_until(drill.left(), sending);
         sending.with_context(|| format!("attempt {attempt} did not begin"))?;
         system.rig.process("webhook-worker")?.kill()?;
         before = system.counting.requests();

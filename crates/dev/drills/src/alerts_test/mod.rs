@@ -47,27 +47,32 @@ fn report(alert: &str, fired: Option<&(String, Duration)>) -> bool {
 }
 
 /// Provokes the alerts of a step until all of them fire or its time is over. Returns whether they fired.
-fn run_step(step: &Step, system: &System, prometheus: &Prometheus) -> anyhow::Result<bool> {
-    let drill = Drill::begin(system, prometheus, step.limit);
+fn run_step(
+    (how, alerts, provoke): Step,
+    system: &System,
+    prometheus: &Prometheus,
+) -> anyhow::Result<bool> {
+    say(how);
+    let drill = Drill::begin(system, prometheus);
     thread::scope(|scope| {
         let provoking = scope.spawn(|| {
-            let provoked = (step.provoke)(&drill);
+            let provoked = provoke(&drill);
             if provoked.is_err() {
                 drill.finish();
             }
             provoked
         });
-        let fired = await_alerts(step, &drill);
+        let fired = await_alerts(alerts, &drill);
         drill.finish();
         join(provoking)??;
         fired
     })
 }
 
-fn await_alerts(step: &Step, drill: &Drill<'_>) -> anyhow::Result<bool> {
+fn await_alerts(alerts: &[&str], drill: &Drill<'_>) -> anyhow::Result<bool> {
     let prometheus = drill.prometheus;
     let mut all_fired = true;
-    for alert in step.alerts {
+    for alert in alerts {
         let fired = interrupt::wait_until(drill.left(), || {
             if drill.is_over() {
                 return Some(None);
@@ -87,11 +92,10 @@ fn test(workspace: &Workspace, source: Source<'_>) -> anyhow::Result<bool> {
     let system = System::start(workspace, source)?;
     let prometheus = Prometheus::start(workspace, &system)?;
     let mut passed = true;
-    for step in &STEPS {
-        say(step.how);
+    for step in STEPS {
         passed &= run_step(step, &system, &prometheus)?;
     }
-    let has_step = |alert: &str| STEPS.iter().any(|step| step.alerts.contains(&alert));
+    let has_step = |alert: &str| STEPS.iter().any(|(_, alerts, _)| alerts.contains(&alert));
     for alert in names(RULES).iter().filter(|alert| !has_step(alert)) {
         passed &= report(alert, None);
     }
