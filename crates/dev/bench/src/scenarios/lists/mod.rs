@@ -88,7 +88,7 @@ impl Lists<'_> {
 
     async fn remove_users(&self) -> anyhow::Result<()> {
         let context = &*self.context;
-        context.execute(&tables::remove_users()).await?;
+        context.execute(tables::REMOVE_USERS).await?;
         context.execute(tables::VACUUM_USERS).await
     }
 
