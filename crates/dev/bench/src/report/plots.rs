@@ -5,6 +5,7 @@ use std::ops::Range;
 use std::path::Path;
 
 use anyhow::Context as _;
+use clap::ValueEnum as _;
 use plotters::chart::ChartContext;
 use plotters::coord::Shift;
 use plotters::coord::ranged1d::{Ranged, ValueFormatter};
@@ -33,17 +34,6 @@ const COLOURS: [RGBColor; 8] = [
 type Area<'file> = DrawingArea<SVGBackend<'file>, Shift>;
 
 impl Plot {
-    const ALL: [Self; 4] = [Self::TaskPages, Self::TaskCounts, Self::Users, Self::Memory];
-
-    fn file(self) -> &'static str {
-        match self {
-            Self::TaskPages => "task-pages.svg",
-            Self::TaskCounts => "task-counts.svg",
-            Self::Users => "users.svg",
-            Self::Memory => "memory.svg",
-        }
-    }
-
     fn title(self) -> &'static str {
         match self {
             Self::TaskPages => "Pages of 20 tasks: duration, p50",
@@ -65,12 +55,13 @@ impl Plot {
 /// Draws each plot that has points.
 pub(crate) fn draw(points: &[Point], folder: &Path) -> anyhow::Result<()> {
     fs::create_dir_all(folder).with_context(|| format!("creating {}", folder.display()))?;
-    for plot in Plot::ALL {
+    for plot in Plot::value_variants().iter().copied() {
         let lines = lines(plot, points);
         if lines.is_empty() {
             continue;
         }
-        let path = folder.join(plot.file());
+        let name = plot.to_possible_value().context("a plot has no name")?;
+        let path = folder.join(name.get_name()).with_extension("svg");
         let area = SVGBackend::new(&path, SIZE).into_drawing_area();
         draw_plot(plot, &lines, &area).with_context(|| format!("drawing {}", path.display()))?;
     }
