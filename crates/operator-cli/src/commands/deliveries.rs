@@ -44,7 +44,7 @@ pub(crate) enum Command {
     /// Send deliveries again now.
     Retry(Retry),
     /// Cancel deliveries that are pending: they have failed, and are not tried again.
-    Cancel(Cancel),
+    Cancel(Chosen),
     /// List the hosts with deliveries that are pending or have failed, and those that are paused.
     Hosts {
         /// Only those with deliveries of this status, or that are paused.
@@ -81,26 +81,19 @@ pub(crate) struct List {
 
 #[derive(Args)]
 pub(crate) struct Retry {
-    /// The deliveries.
-    #[arg(required_unless_present_any = ["task", "host"], conflicts_with_all = ["task", "failed", "host"])]
-    ids: Vec<String>,
-    /// The deliveries of this task.
-    #[arg(long, value_name = "ID")]
-    task: Option<String>,
+    #[command(flatten)]
+    chosen: Chosen,
     /// Only those that failed. Without --task, these are the only ones that can be chosen by --host.
-    #[arg(long)]
+    #[arg(long, conflicts_with = "ids")]
     failed: bool,
-    /// Only those to this host.
-    #[arg(long)]
-    host: Option<String>,
 }
 
 #[derive(Args)]
-pub(crate) struct Cancel {
+pub(crate) struct Chosen {
     /// The deliveries.
     #[arg(required_unless_present_any = ["task", "host"], conflicts_with_all = ["task", "host"])]
     ids: Vec<String>,
-    /// The pending deliveries of this task.
+    /// The deliveries of this task.
     #[arg(long, value_name = "ID")]
     task: Option<String>,
     /// Only those to this host.
@@ -183,45 +176,46 @@ fn after(hosts: &[Value]) -> (&str, String) {
     ("after", last.to_owned())
 }
 
-fn retry(arguments: &Retry, api: &Api, output: Output) -> Outcome {
-    let host = arguments.host.as_deref();
-    let (sent, result) = match (&arguments.task, host) {
-        (None, Some(host)) => change_host(api, "redeliver", "redelivered", host)?,
-        (None, None) => change_each(api, "redeliver", &arguments.ids)?,
-        (Some(task), host) => {
-            let found = of_task(api, task, arguments.failed.then_some(FAIL), host)?;
-            change_each(api, "redeliver", &ids_of(&found))?
-        }
+fn retry(Retry { chosen, failed }: &Retry, api: &Api, output: Output) -> Outcome {
+    let ids = chosen.ids(api, failed.then_some(FAIL))?;
+    let (sent, result) = match ids {
+        Some(ids) => change_each(api, "redeliver", &ids)?,
+        None => change_host(api, "redeliver", "redelivered", chosen.host())?,
     };
     output.done(&format!("{sent} deliveries are sent again."), &result)
 }
 
-fn cancel(arguments: &Cancel, api: &Api, output: Output) -> Outcome {
-    let confirm_each = |ids: &[String]| {
-        let number = ids.len();
-        output.confirm(&format!(
-            "Cancel {number} deliveries? The receivers will not learn of these decisions."
-        ))
-    };
-    let host = arguments.host.as_deref();
-    let (cancelled, result) = match (&arguments.task, host) {
-        (None, Some(host)) => {
-            output.confirm(&format!(
-                "Cancel all pending deliveries to {host}? It will not learn of these decisions."
-            ))?;
-            change_host(api, "cancel", "cancelled", host)?
+fn cancel(chosen: &Chosen, api: &Api, output: Output) -> Outcome {
+    let (ids, host) = (chosen.ids(api, Some(PENDING))?, chosen.host());
+    output.confirm(&match ids.as_ref().map(Vec::len) {
+        Some(number) => {
+            format!("Cancel {number} deliveries? The receivers will not learn of these decisions.")
         }
-        (None, None) => {
-            confirm_each(&arguments.ids)?;
-            change_each(api, "cancel", &arguments.ids)?
-        }
-        (Some(task), host) => {
-            let ids = ids_of(&of_task(api, task, Some(PENDING), host)?);
-            confirm_each(&ids)?;
-            change_each(api, "cancel", &ids)?
-        }
+        None => format!(
+            "Cancel all pending deliveries to {host}? It will not learn of these decisions."
+        ),
+    })?;
+    let (cancelled, result) = match ids {
+        Some(ids) => change_each(api, "cancel", &ids)?,
+        None => change_host(api, "cancel", "cancelled", host)?,
     };
     output.done(&format!("{cancelled} deliveries are cancelled."), &result)
+}
+
+impl Chosen {
+    /// The deliveries, of which those of a task have this status; `None` if all of a host are chosen.
+    fn ids(&self, api: &Api, status: Option<&str>) -> Result<Option<Vec<String>>, Failure> {
+        let Some(task) = &self.task else {
+            return Ok(self.host.is_none().then(|| self.ids.clone()));
+        };
+        let found = of_task(api, task, status, self.host.as_deref())?;
+        let ids = found.iter().map(|delivery| text(delivery, "id"));
+        Ok(Some(ids.map(str::to_owned).collect()))
+    }
+
+    fn host(&self) -> &str {
+        self.host.as_deref().unwrap_or_default()
+    }
 }
 
 fn hosts(status: Option<&str>, limit: usize, api: &Api, output: Output) -> Outcome {
@@ -238,11 +232,6 @@ fn pause(arguments: &Pause, api: &Api, output: Output, what: &str, done: &str) -
     let changed: Value = changed.collect::<Result<_, _>>()?;
     let hosts = arguments.hosts.join(", ");
     output.done(&format!("Deliveries to {hosts} are {done}."), &changed)
-}
-
-fn ids_of(deliveries: &[Value]) -> Vec<String> {
-    let ids = deliveries.iter().map(|delivery| text(delivery, "id"));
-    ids.map(str::to_owned).collect()
 }
 
 fn change_each(api: &Api, what: &str, ids: &[String]) -> Result<(u64, Value), Failure> {
