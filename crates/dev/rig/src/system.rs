@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, ensure};
 use local_stack::packages::{self, Need};
-use local_stack::process::{Detached, Identity, tail};
+use local_stack::process::{Detached, tail};
 use local_stack::{Layout, Servers, ports, private};
 
 use crate::backing::Backing;
@@ -207,17 +207,6 @@ impl System {
         variables: &Variables,
         programs: &Programs,
     ) -> anyhow::Result<()> {
-        let mut identity = lock(&process.identity);
-        *identity = Some(self.launch(process, variables, programs)?);
-        Ok(())
-    }
-
-    fn launch(
-        &self,
-        process: &Process,
-        variables: &Variables,
-        programs: &Programs,
-    ) -> anyhow::Result<Identity> {
         let program = programs.get(process.program);
         let program =
             program.with_context(|| format!("cargo did not build {}", process.program))?;
@@ -225,7 +214,8 @@ impl System {
         let command = &mut detached.command;
         command.current_dir(&self.workspace.root);
         instance::apply(command, variables);
-        detached.spawn()
+        *lock(&process.identity) = Some(detached.spawn()?);
+        Ok(())
     }
 
     /// Starts a process, and waits until it is ready. Returns how long that took.
@@ -287,15 +277,18 @@ impl System {
     /// Restarts processes that exited unexpectedly, as a container's restart policy would.
     pub fn restart_exited(&self) -> anyhow::Result<()> {
         for process in &self.processes {
-            let mut identity = lock(&process.identity);
-            if identity.is_some_and(|one| !one.is_alive()) {
+            // A fault ends with another start of the process.
+            let Ok(_no_fault) = process.fault_lock.try_lock() else {
+                continue;
+            };
+            if process.identity().is_some_and(|one| !one.is_alive()) {
                 let name = &process.name;
                 let end_of_log = tail(&self.workspace.log(name), 5);
                 say(&format!(
                     "{name} exited unexpectedly and is restarted; the end of its log:\n{end_of_log}"
                 ));
                 self.unexpected_exits.fetch_add(1, Ordering::Relaxed);
-                *identity = Some(self.launch(process, &process.variables, &self.programs)?);
+                self.spawn(process)?;
             }
         }
         Ok(())
