@@ -146,30 +146,12 @@ fn print_summary(stack: &Stack) {
     line("demo engine", &format!("{}/received", stack.demo_engine));
     line("administrator", &admin.username);
     line("password", &admin.password);
-    outln!("\nTry it:\n");
-    for command in curl_lines(stack) {
-        outln!("  {command}\n");
-    }
-}
-
-/// Commands that sign in, create a task and list the tasks. The first one sets the token for the others.
-fn curl_lines(stack: &Stack) -> [String; 3] {
-    let Stack { gateway, admin, .. } = stack;
-    let json = "-H 'content-type: application/json'";
-    let token = "-H \"authorization: Bearer $TOKEN\"";
-    let user = &admin.username;
-    [
-        format!(
-            "TOKEN=$(curl -s {gateway}/user/auth {json} -d '{{\"username\":\"{user}\",\"password\":\"{}\"}}' \
-             | sed -E 's/.*\"token\":\"([^\"]+)\".*/\\1/')",
-            admin.password
-        ),
-        format!(
-            "curl -s {gateway}/people-task/tasks {token} {json} \
-             -d '{{\"title\":\"Buy a chair\",\"requester\":\"{user}\",\"approver\":\"{user}\"}}'"
-        ),
-        format!("curl -s {gateway}/people-task/tasks {token}"),
-    ]
+    outln!(
+        include_str!("try_it.txt"),
+        gateway = gateway,
+        user = admin.username,
+        password = admin.password
+    );
 }
 
 /// Stops the processes, then the servers. Some of them may have ended already.
