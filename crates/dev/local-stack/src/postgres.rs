@@ -27,6 +27,26 @@ const LEAST_MEMORY: u64 = 6 << 30;
 /// The language of translated messages. gettext reads it from the environment for any locale but C, so that tests need
 /// no German locale on the machine.
 const MESSAGES_LANGUAGE: &str = "de";
+const SETTINGS: [&str; 9] = [
+    "listen_addresses=127.0.0.1",
+    "unix_socket_directories=",
+    "max_connections=400",
+    "timezone=UTC",
+    "log_timezone=UTC",
+    "logging_collector=off",
+    "log_min_messages=warning",
+    // A standby that was stopped for a while can still stream.
+    "wal_keep_size=256MB",
+    "wal_retrieve_retry_interval=1s",
+];
+/// Data is lost only if the machine fails. A commit still waits until the operating system has it (`synchronous_commit` stays
+/// on), so a killed server loses nothing.
+const DISCARDABLE: [&str; 3] = [
+    "fsync=off",
+    "full_page_writes=off",
+    // English, except in a database that sets it to another locale, such as C.UTF-8.
+    "lc_messages=C",
+];
 /// The only row is `t` or `f`.
 const IS_STREAMING: &str =
     "SELECT EXISTS (SELECT FROM pg_stat_replication WHERE state = 'streaming')";
@@ -91,11 +111,11 @@ impl Postgres {
             let mut server = Detached::new(&packages::postgres_programs()?.join("postgres"), log);
             let command = &mut server.command;
             command.arg("-D").arg(&self.data);
-            for setting in self.settings() {
-                command.arg("-c").arg(setting);
-            }
+            command.arg("-c").arg(format!("port={}", self.port));
+            command.args(SETTINGS.iter().flat_map(|setting| ["-c", setting]));
             self.as_user(command);
             if self.durability == Durability::Discardable {
+                command.args(DISCARDABLE.iter().flat_map(|setting| ["-c", setting]));
                 command.env("LANGUAGE", MESSAGES_LANGUAGE);
             }
             Ok(server)
@@ -265,30 +285,6 @@ impl Postgres {
         };
         chown(path, Some(user.uid), Some(user.gid))
             .with_context(failed("changing the owner of", path))
-    }
-
-    fn settings(&self) -> Vec<String> {
-        let mut settings = vec![
-            "listen_addresses=127.0.0.1".to_owned(),
-            format!("port={}", self.port),
-            "unix_socket_directories=".to_owned(),
-            "max_connections=400".to_owned(),
-            "timezone=UTC".to_owned(),
-            "log_timezone=UTC".to_owned(),
-            "logging_collector=off".to_owned(),
-            "log_min_messages=warning".to_owned(),
-            // A standby that was stopped for a while can still stream.
-            "wal_keep_size=256MB".to_owned(),
-            "wal_retrieve_retry_interval=1s".to_owned(),
-        ];
-        if self.durability == Durability::Discardable {
-            // Data is lost only if the machine fails. A commit still waits until the operating system has
-            // it (`synchronous_commit` stays on), so a killed server loses nothing.
-            settings.extend(["fsync=off", "full_page_writes=off"].map(str::to_owned));
-            // English, except in a database that sets `lc_messages` to another locale, such as C.UTF-8.
-            settings.push("lc_messages=C".to_owned());
-        }
-        settings
     }
 
     fn as_user(&self, command: &mut Command) {

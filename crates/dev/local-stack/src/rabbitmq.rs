@@ -230,22 +230,13 @@ impl RabbitMq {
             "100MB"
         };
         format!(
-            "listeners.tcp.1 = 127.0.0.1:{amqp}\n\
-             management.tcp.ip = 127.0.0.1\n\
-             management.tcp.port = {management}\n\
-             default_user = {USERNAME}\n\
-             default_pass = {password}\n\
-             vm_memory_high_watermark.absolute = 1GB\n\
-             disk_free_limit.absolute = {disk_limit}\n\
-             raft.wal_max_size_bytes = 67108864\n\
-             log.file = false\n\
-             log.console = true\n\
-             log.console.level = warning\n\
-             {cluster}",
-            cluster = self.cluster_configuration(),
+            include_str!("rabbitmq.conf"),
             amqp = self.ports.amqp,
             management = self.ports.management,
+            username = USERNAME,
             password = self.password,
+            disk_limit = disk_limit,
+            cluster = self.cluster_configuration()
         )
     }
 
