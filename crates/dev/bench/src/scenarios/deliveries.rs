@@ -6,7 +6,7 @@ use rig::held_lock::HeldLock;
 
 use crate::context::{Context, WORKER, WRITE};
 use crate::decisions::{Decided, approve, burst, finish, measure, prepare, start_afresh};
-use crate::http::load::{Call, Pace};
+use crate::http::load::Pace;
 use crate::http::receiver::{Behaviour, Receiver};
 use crate::report::{Figures, Limit, durations, per_second, rate};
 
@@ -83,34 +83,29 @@ pub(super) async fn measure_steady(context: &mut Context) -> anyhow::Result<Deci
     burst(context, (1_200, 200), 1, Pace::Open { rate: RATE }).await
 }
 
-pub(super) async fn create(context: &mut Context, figures: &mut Figures) -> anyhow::Result<()> {
-    start_afresh(context).await?;
-    let count = context.pick(10_000, 2_000);
-    let before = context.usage();
-    let tasks = prepare(context, count, 0, |_| String::new()).await?;
-    figures.add_shares("tasks", &before, &context.usage());
-    add_writes(context, figures, "tasks created", &tasks.created).await
-}
-
-pub(super) async fn register(context: &mut Context, figures: &mut Figures) -> anyhow::Result<()> {
+/// Tasks that are created or, with one webhook for each, webhooks that are registered then.
+pub(super) async fn writes(
+    context: &mut Context,
+    figures: &mut Figures,
+    webhooks: usize,
+) -> anyhow::Result<()> {
     start_afresh(context).await?;
     let receiver = Receiver::start(0, 1, Behaviour::Respond)?;
     let count = context.pick(10_000, 2_000);
     let before = context.usage();
-    let tasks = prepare(context, count, 1, |seq| receiver.url(seq)).await?;
-    figures.add_shares("tasks, then webhooks", &before, &context.usage());
-    add_writes(context, figures, "webhooks registered", &tasks.registered).await
-}
-
-async fn add_writes(
-    context: &mut Context,
-    figures: &mut Figures,
-    name: &str,
-    calls: &[Call],
-) -> anyhow::Result<()> {
+    let tasks = prepare(context, count, webhooks, |seq| receiver.url(seq)).await?;
+    let (shares, name, calls) = match webhooks {
+        0 => ("tasks", "tasks created", tasks.created),
+        _ => (
+            "tasks, then webhooks",
+            "webhooks registered",
+            tasks.registered,
+        ),
+    };
+    figures.add_shares(shares, &before, &context.usage());
     let limit = [context.limit(WRITE).await?];
-    figures.add_beside(name, rate(calls), "/s", &limit);
-    figures.add_spread("duration of a call", durations(calls));
+    figures.add_beside(name, rate(&calls), "/s", &limit);
+    figures.add_spread("duration of a call", durations(&calls));
     Ok(())
 }
 

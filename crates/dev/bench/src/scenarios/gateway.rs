@@ -35,7 +35,7 @@ const READS: [(&str, &str, usize); 3] = [
     ),
 ];
 
-/// A way to the constant response.
+/// A way to the constant response, and what was measured there.
 struct Way {
     name: &'static str,
     process: &'static str,
@@ -43,12 +43,6 @@ struct Way {
     bytes: Vec<u8>,
     /// Requests of a round.
     count: usize,
-    measured: Measured,
-}
-
-#[derive(Debug, Default)]
-struct Measured {
-    requests: f64,
     seconds: f64,
     latencies: Vec<Duration>,
     /// Seconds of processor time of the proxy's process. nginx is the origin, too.
@@ -57,9 +51,9 @@ struct Measured {
     client: f64,
 }
 
-impl Measured {
+impl Way {
     fn rate(&self) -> f64 {
-        self.requests / self.seconds
+        self.latencies.len() as f64 / self.seconds
     }
 }
 
@@ -97,7 +91,10 @@ fn ways(proxies: &Proxies, gateway: SocketAddr, user: &Person) -> [Way; 5] {
         address,
         bytes: request("GET", PATH, Some(token), None),
         count: 0,
-        measured: Measured::default(),
+        seconds: 0.0,
+        latencies: Vec::new(),
+        proxy: 0.0,
+        client: 0.0,
     };
     let (at, token) = (proxies, &user.token);
     [
@@ -115,29 +112,26 @@ async fn measure_once(context: &Context, proxies: &Proxies, way: &mut Way) -> an
     let requests = vec![&way.bytes; way.count];
     let calls = send(way.address, &requests, Pace::FULL).await?;
     let after = context.usage_with(&processes);
-    let measured = &mut way.measured;
-    measured.requests += calls.len() as f64;
-    measured.seconds += calls.len() as f64 / rate(&calls);
-    measured.latencies.extend(calls.iter().map(Call::latency));
-    measured.proxy += after.cpu_of(way.process, &before);
-    measured.client += after.cpu_of(CLIENT, &before);
+    way.seconds += calls.len() as f64 / rate(&calls);
+    way.latencies.extend(calls.iter().map(Call::latency));
+    way.proxy += after.cpu_of(way.process, &before);
+    way.client += after.cpu_of(CLIENT, &before);
     Ok(())
 }
 
 fn report(ways: &[Way], figures: &mut Figures) {
     let others = ways.iter().filter(|way| way.name != GATEWAY_ALONE);
-    let limits: Vec<Limit> = others
-        .map(|way| Limit::new(way.name, way.measured.rate()))
-        .collect();
-    for Way { name, measured, .. } in ways {
-        let is_alone = *name == GATEWAY_ALONE;
+    let limits: Vec<Limit> = others.map(|way| Limit::new(way.name, way.rate())).collect();
+    for way in ways {
+        let name = way.name;
+        let is_alone = name == GATEWAY_ALONE;
         let limits = if is_alone { limits.as_slice() } else { &[] };
-        figures.add_beside(*name, measured.rate(), "/s", limits);
-        let durations = Spread::of(measured.latencies.iter().copied());
+        figures.add_beside(name, way.rate(), "/s", limits);
+        let durations = Spread::of(way.latencies.iter().copied());
         figures.add_spread(&format!("{name}, duration"), durations);
-        let each = measured.proxy / measured.requests * 1e6;
+        let each = way.proxy / way.latencies.len() as f64 * 1e6;
         figures.add(format!("{name}, processor of the proxy"), each, "µs");
-        let share = measured.client / measured.seconds * 100.0;
+        let share = way.client / way.seconds * 100.0;
         let name = format!("{name}, processor of the client");
         figures.add(name, share, "% of a core");
     }
