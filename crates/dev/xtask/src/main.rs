@@ -12,23 +12,7 @@ use std::os::unix::process::CommandExt as _;
 use std::process::ExitCode;
 
 /// The commands: the name of each, the program that has it with its first arguments, and what it does.
-const TASKS: &str = "\
-up | devtools up | Start everything: private servers, all processes, and a demo flow engine
-down | devtools down | Stop what `up` started
-demo | devtools demo | Run the main use case once and print every request
-test | devtools test | Run all tests of the workspace on private servers. Arguments go to the test runner
-check | xtask | Check the dependencies between packages, layers and modules
-countersign | devtools countersign | Run the command line for operators on the running system
-chaos | chaos | Kill, stop, cut off and delay everything while decisions are made, and check that none is lost
-upgrade-test | chaos upgrade-test | Upgrade from an earlier version, restart, and rotate keys, all under load and without a failed request
-restore-test | drills restore-test | Restore backups in several ways, and check that no token of the lost time is accepted afterwards
-alerts-test | drills alerts-test | Break the parts of a system, and check that Prometheus' alerts fire
-schemathesis | drills schemathesis | Test the system against its OpenAPI document, with schemathesis
-screenshots | devtools screenshots | Take pictures of the web pages with example data, or measure how fast they load
-bench | bench | Measure a private release build of the system beside the limits of the machine
-abuse-test | bench --only abuse | Attack a private system, and measure a normal user and the memory meanwhile
-compose-test | devtools compose-test | Build the images, run the demo on them, restart them, and remove everything again
-release | deploy/release/build | Make the files of a release. `--dry-run` signs them with a throw-away key";
+const TASKS: &str = include_str!("tasks.txt");
 
 /// The name, the program and the purpose of each command.
 fn tasks() -> impl Iterator<Item = (&'static str, &'static str, &'static str)> {
