@@ -2,8 +2,6 @@
 
 use std::io::{self, Read as _, Write as _};
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use httparse::{EMPTY_HEADER, Status};
 
@@ -45,7 +43,6 @@ impl Reply {
 pub struct Receiver {
     /// Closing it refuses new connections, and keeps serving open ones.
     pub listener: ToggleListener,
-    requests: Arc<AtomicUsize>,
 }
 
 impl Request<'_> {
@@ -75,22 +72,11 @@ impl Receiver {
         host: Ipv4Addr,
         handle: impl Fn(&Request<'_>) -> Reply + Send + Sync + 'static,
     ) -> anyhow::Result<Self> {
-        let requests = Arc::<AtomicUsize>::default();
-        let count = Arc::clone(&requests);
-        let handle = move |request: &Request<'_>| {
-            count.fetch_add(1, Ordering::Relaxed);
-            handle(request)
-        };
         let listener = ToggleListener::open_at(host, move |stream| {
             // Broken connections are reported by the sender.
             let _ = serve(stream, &handle);
         })?;
-        Ok(Self { listener, requests })
-    }
-
-    /// How many requests it got.
-    pub fn requests(&self) -> usize {
-        self.requests.load(Ordering::Relaxed)
+        Ok(Self { listener })
     }
 
     /// Where it listens.
@@ -163,7 +149,7 @@ fn handle_first(
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Mutex;
+    use std::sync::{Arc, Mutex};
 
     use super::*;
 

@@ -2,15 +2,17 @@
 
 use std::net::TcpStream;
 use std::process::Command;
+use std::sync::mpsc;
 use std::time::Duration;
 use std::{fs, thread};
 
 use anyhow::{Context, ensure};
-use local_stack::process::{output_of, wait_until};
+use local_stack::process::output_of;
 use local_stack::{Stop, bootstrap, random};
 use nix::sys::signal::Signal;
 use rig::client::{Call, Client};
 use rig::held_lock::HeldLock;
+use rig::receiver::{Receiver, Reply};
 use rig::sync::{join, lock};
 use serde_json::{Value, json};
 
@@ -301,14 +303,18 @@ fn restart_worker(drill: &Drill<'_>) -> anyhow::Result<()> {
 /// A delivery is parked after two claims that were lost with others and five that were lost alone.
 fn end_worker_while_it_sends(drill: &Drill<'_>) -> anyhow::Result<()> {
     let system = drill.system;
-    let mut before = system.counting.requests();
-    system.decide(1, &system.counting)?;
+    let (request, requests) = mpsc::channel();
+    let receiver = Receiver::open(move |_| {
+        let _ = request.send(());
+        Reply::Hang
+    })?;
+    system.decide(1, &receiver)?;
     for attempt in 1..=7 {
-        let sending = || (system.counting.requests() > before).then_some(());
-        let sending = wait_until(drill.left(), sending);
+        let sending = requests.recv_timeout(drill.left());
         sending.with_context(|| format!("attempt {attempt} did not begin"))?;
         system.rig.process("webhook-worker")?.kill()?;
-        before = system.counting.requests();
+        // What else this worker has sent is not the next attempt.
+        requests.try_iter().for_each(drop);
         system.restart_with("webhook-worker", &[])?;
     }
     Ok(())

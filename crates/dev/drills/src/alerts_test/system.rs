@@ -64,8 +64,6 @@ pub(super) struct System {
     pub(super) token: String,
     /// A receiver of webhooks that responds to nothing.
     pub(super) silent: Receiver,
-    /// Another one.
-    pub(super) counting: Receiver,
     /// Responds with 410.
     pub(super) gone: Receiver,
     /// Has the metrics of another version, and accepts webhooks.
@@ -100,7 +98,6 @@ impl System {
             token: rig.sign_in_admin()?.token,
             rig,
             silent: Receiver::open(|_| Reply::Hang)?,
-            counting: Receiver::open(|_| Reply::Hang)?,
             gone: Receiver::open(|_| Reply::status("410 Gone"))?,
             other_version: Receiver::open(|_| {
                 let head = "content-type: text/plain; version=0.0.4\r\n".to_owned();
