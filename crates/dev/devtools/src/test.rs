@@ -7,7 +7,7 @@ use std::time::Instant;
 use anyhow::Context;
 use local_stack::packages::{self, Need};
 use local_stack::process::succeeds;
-use local_stack::{Layout, Parts, Servers, TEST_SERVERS_VARIABLE, bootstrap};
+use local_stack::{Layout, Servers, TEST_SERVERS_VARIABLE, bootstrap};
 
 use rig::output::{exit_code, say};
 use rig::workspace::Workspace;
@@ -49,7 +49,7 @@ fn run_on_servers(folder: &Path, command: &mut Command) -> anyhow::Result<ExitSt
 /// Starts the servers. Returns the path of their description.
 fn start_servers(folder: &Path) -> anyhow::Result<PathBuf> {
     let start = Instant::now();
-    let servers = Servers::start(folder, Parts::Both, Layout::SINGLE, &say)?;
+    let servers = Servers::start(folder, Layout::SINGLE, &say)?;
     let description = servers.description();
     // Roles belong to the whole server. Creating them here saves concurrent tests from conflicts.
     bootstrap::run(

@@ -32,4 +32,4 @@ pub use client::{database_name, with_database};
 pub use description::{Description, TEST_SERVERS_VARIABLE};
 pub use postgres::Postgres;
 pub use rabbitmq::RabbitMq;
-pub use servers::{Durability, Layout, Parts, Servers, Stop};
+pub use servers::{Durability, Layout, Servers, Stop};

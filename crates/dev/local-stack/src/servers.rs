@@ -101,8 +101,15 @@ impl Servers {
     /// Starts the servers in a folder, unless they are running, and waits until they are ready.
     /// Missing packages are installed. Ports, passwords and data are kept from the last start, but a port
     /// that another program has taken is replaced. On failure nothing is left running.
-    pub fn start(folder: &Path, parts: Parts, layout: Layout, say: &dyn Fn(&str)) -> Result<Self> {
-        packages::ensure(parts.needs(), say)?;
+    pub fn start(folder: &Path, layout: Layout, say: &dyn Fn(&str)) -> Result<Self> {
+        let mut needs = Vec::new();
+        if layout.postgres {
+            needs.extend([Need::POSTGRES, Need::PSQL]);
+        }
+        if layout.rabbitmq {
+            needs.push(Need::RABBITMQ);
+        }
+        packages::ensure(&needs, say)?;
         private::create_reachable_folder(folder)?;
         let folder = &folder
             .canonicalize()
@@ -116,7 +123,7 @@ impl Servers {
         let servers = Self::new(folder, &state)?;
         private::write_json(&State::path(folder), &state)?;
         let started = servers
-            .start_parts(parts)
+            .start_parts(layout)
             .and_then(|()| servers.start_standby());
         if started.is_err() {
             servers.stop(Stop::Kill)?;
@@ -230,16 +237,16 @@ impl Servers {
         self.postgres.set_synchronous(true)
     }
 
-    fn start_parts(&self, parts: Parts) -> Result<()> {
+    fn start_parts(&self, layout: Layout) -> Result<()> {
         // The broker takes longer, so it starts first and is awaited last.
-        if parts != Parts::Postgres {
+        if layout.rabbitmq {
             self.rabbitmq.spawn()?;
         }
-        if parts != Parts::RabbitMq {
+        if layout.postgres {
             self.postgres.spawn()?;
             self.postgres.wait_ready()?;
         }
-        if parts != Parts::Postgres {
+        if layout.rabbitmq {
             self.rabbitmq.wait_ready()?;
             // The others find the first node, instead of waiting for each other.
             self.rabbitmq_peers.iter().try_for_each(RabbitMq::spawn)?;
@@ -270,31 +277,13 @@ pub enum Stop {
     Kill,
 }
 
-/// Which servers run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Parts {
-    /// Postgres and RabbitMQ.
-    Both,
-    /// Only the database; the broker runs elsewhere.
-    Postgres,
-    /// Only the broker; the database runs elsewhere.
-    RabbitMq,
-}
-
-impl Parts {
-    /// Returns the packages that provide the servers.
-    pub fn needs(self) -> &'static [Need] {
-        match self {
-            Self::Both => &[Need::POSTGRES, Need::RABBITMQ, Need::PSQL],
-            Self::Postgres => &[Need::POSTGRES, Need::PSQL],
-            Self::RabbitMq => &[Need::RABBITMQ],
-        }
-    }
-}
-
 /// The private servers.
 #[derive(Debug, Clone, Copy)]
 pub struct Layout {
+    /// Whether the database server runs here, and not elsewhere.
+    pub postgres: bool,
+    /// Whether the broker runs here.
+    pub rabbitmq: bool,
     /// Whether their data survives a failure of the machine.
     pub durability: Durability,
     /// How many nodes the broker has. Several are a cluster. It cannot change after the first start.
@@ -306,6 +295,8 @@ pub struct Layout {
 impl Layout {
     /// One server of each kind, with data that is thrown away.
     pub const SINGLE: Self = Self {
+        postgres: true,
+        rabbitmq: true,
         durability: Durability::Discardable,
         broker_nodes: 1,
         standby: false,

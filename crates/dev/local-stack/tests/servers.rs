@@ -12,9 +12,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use local_stack::{
-    Description, Layout, Parts, Servers, Stop, bootstrap, packages, process::wait_until,
-};
+use local_stack::{Description, Layout, Servers, Stop, bootstrap, packages, process::wait_until};
 use procfs::process::all_processes;
 
 const LIMIT: Duration = Duration::from_secs(10);
@@ -24,25 +22,19 @@ fn quiet(_: &str) {}
 #[derive(Clone)]
 struct Options {
     folder: PathBuf,
-    parts: Parts,
-    standby: bool,
+    layout: Layout,
 }
 
 impl Options {
     fn start(&self) -> Servers {
-        let layout = Layout {
-            standby: self.standby,
-            ..Layout::SINGLE
-        };
-        Servers::start(&self.folder, self.parts, layout, &quiet).unwrap()
+        Servers::start(&self.folder, self.layout, &quiet).unwrap()
     }
 }
 
-fn options(base: &Path, parts: Parts, standby: bool) -> Options {
+fn options(base: &Path, layout: Layout) -> Options {
     Options {
         folder: base.join("servers"),
-        parts,
-        standby,
+        layout,
     }
 }
 
@@ -118,7 +110,7 @@ fn servers_survive_a_crash_and_leave_nothing_behind_when_discarded() {
         std::os::unix::fs::PermissionsExt::from_mode(0o755),
     )
     .unwrap();
-    let options = options(base.path(), Parts::Both, false);
+    let options = options(base.path(), Layout::SINGLE);
     let _discarded = Discarded(options.clone());
     let servers = options.start();
     let description = servers.description();
@@ -165,7 +157,12 @@ fn a_promoted_standby_has_every_commit_and_the_killed_primary_follows_it() {
         std::os::unix::fs::PermissionsExt::from_mode(0o755),
     )
     .unwrap();
-    let options = options(base.path(), Parts::Postgres, true);
+    let layout = Layout {
+        rabbitmq: false,
+        standby: true,
+        ..Layout::SINGLE
+    };
+    let options = options(base.path(), layout);
     let _discarded = Discarded(options.clone());
     let servers = options.start();
     let (first, second) = (

@@ -4,9 +4,7 @@ use std::env;
 
 use anyhow::Context as _;
 use local_stack::packages::{self, Need};
-use local_stack::{
-    Durability, Layout, Parts, Roles, Servers, bootstrap, database_name, with_database,
-};
+use local_stack::{Durability, Layout, Roles, Servers, bootstrap, database_name, with_database};
 
 use crate::output::say;
 use crate::secrets::Secrets;
@@ -38,19 +36,16 @@ impl Backing {
             named.filter(|_| layout.is_none())
         };
         let (database_url, amqp) = (given("DATABASE_URL"), given("AMQP_URL"));
-        let parts = match (&database_url, &amqp) {
-            (None, None) => Some(Parts::Both),
-            (None, Some(_)) => Some(Parts::Postgres),
-            (Some(_), None) => Some(Parts::RabbitMq),
-            (Some(_), Some(_)) => None,
-        };
         let layout = layout.unwrap_or(Layout {
+            postgres: database_url.is_none(),
+            rabbitmq: amqp.is_none(),
             durability: Durability::Durable,
             ..Layout::SINGLE
         });
         packages::ensure(&[Need::PSQL], &say)?;
-        let start = |parts| start_servers(workspace, parts, layout);
-        let servers = parts.map(start).transpose()?;
+        let has_servers = layout.postgres || layout.rabbitmq;
+        let start = || start_servers(workspace, layout);
+        let servers = has_servers.then(start).transpose()?;
         let description = servers.as_ref().map(Servers::description);
         let of_servers = || description.clone().context("there are no servers");
         let (admin_url, passwords) = match database_url {
@@ -72,13 +67,13 @@ impl Backing {
     }
 }
 
-fn start_servers(workspace: &Workspace, parts: Parts, layout: Layout) -> anyhow::Result<Servers> {
-    say(match parts {
-        Parts::Both => "starting Postgres and RabbitMQ",
-        Parts::Postgres => "starting Postgres; using RabbitMQ at AMQP_URL",
-        Parts::RabbitMq => "starting RabbitMQ; using Postgres at DATABASE_URL",
+fn start_servers(workspace: &Workspace, layout: Layout) -> anyhow::Result<Servers> {
+    say(match (layout.postgres, layout.rabbitmq) {
+        (true, true) => "starting Postgres and RabbitMQ",
+        (true, false) => "starting Postgres; using RabbitMQ at AMQP_URL",
+        _ => "starting RabbitMQ; using Postgres at DATABASE_URL",
     });
-    Servers::start(&workspace.servers(), parts, layout, &say)
+    Servers::start(&workspace.servers(), layout, &say)
 }
 
 /// An administrator's URL names the database to use, unless that is the one that every server has.
