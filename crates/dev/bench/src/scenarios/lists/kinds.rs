@@ -23,41 +23,13 @@ const ROLES: [(&str, &str); 4] = [
     ("to decide", "&role=approver"),
     ("asked by me", "&role=requester"),
 ];
-/// `{deep}` is nearly the number of rows that the list has.
-const TASK_QUERIES: [(&str, &str); 12] = [
-    ("oldest first", "&sort=created:1"),
-    ("by decision time", "&sort=decisionBy:1"),
-    ("by title", "&sort=title:1"),
-    ("by status", "&sort=status:1"),
-    ("by change", "&sort=mtime:-1"),
-    ("pending by change", "&sort=mtime:-1&filter=status:pending"),
-    ("few: rejected", "&filter=status:rejected"),
-    ("few: of an approver", "&filter=approver:nobody@example.com"),
-    ("with a pattern", "&pattern=purchase%2012"),
-    ("deep", "&offset={deep}"),
-    ("pending, deep", "&filter=status:pending&offset={half}"),
-    ("of 1000", "&limit=1000"),
-];
-const USER_SORTS: [&str; 7] = [
-    "created:-1",
-    "mtime:-1",
-    "username:1",
-    "email:1",
-    "plan:1",
-    "isActive:1",
-    "lastSignIn:-1",
-];
-const USER_QUERIES: [(&str, &str); 9] = [
-    ("of a username", "&filter=username:person77@example.org"),
-    ("of an address", "&filter=email:person77@example.org"),
-    ("few: of a scope", "&filter=scope:auditor"),
-    ("of a rare plan", "&filter=plan:pro"),
-    ("of a vendor", "&filter=vendor:acme"),
-    ("inactive", "&filter=isActive:false"),
-    ("with a pattern", "&pattern=person12"),
-    ("deep", "&offset={deep}"),
-    ("of 1000", "&limit=1000"),
-];
+/// The name and the query of each kind. `{deep}` is nearly the number of rows that the list has.
+const TASK_QUERIES: &str = include_str!("task_queries.txt");
+const USER_QUERIES: &str = include_str!("user_queries.txt");
+
+fn queries(text: &str) -> impl Iterator<Item = (&str, &str)> {
+    text.lines().filter_map(|line| line.split_once(" | "))
+}
 
 /// A list and its count.
 struct Rows {
@@ -117,7 +89,7 @@ pub(super) fn tasks(count: usize) -> Vec<Kind> {
             kinds.extend(TASKS.kinds(&name, &query, true));
         }
     }
-    for (name, query) in TASK_QUERIES {
+    for (name, query) in queries(TASK_QUERIES) {
         let deep = (count / 3).saturating_sub(30);
         let query = query
             .replace("{deep}", &deep.to_string())
@@ -135,14 +107,7 @@ pub(super) fn tasks(count: usize) -> Vec<Kind> {
 pub(super) fn users(count: usize) -> Vec<Kind> {
     let mut kinds = USERS.kinds("", "", true);
     kinds.extend(USERS.kinds(" of a plan", "&filter=plan:free", true));
-    for sort in USER_SORTS {
-        let field = sort.trim_end_matches(":1").trim_end_matches(":-1");
-        for (name, filter) in [("", ""), (" of a plan", "&filter=plan:free")] {
-            let query = format!("&sort={sort}{filter}");
-            kinds.extend(USERS.kinds(&format!("{name} by {field}"), &query, false));
-        }
-    }
-    for (name, query) in USER_QUERIES {
+    for (name, query) in queries(USER_QUERIES) {
         let query = query.replace("{deep}", &count.saturating_sub(30).to_string());
         kinds.extend(USERS.kinds(&format!(" {name}"), &query, false));
     }
