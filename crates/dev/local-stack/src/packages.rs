@@ -94,9 +94,12 @@ fn installer(names: &str) -> Result<Command> {
 /// Returns where a program on the `PATH` is.
 pub fn on_path(name: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;
-    std::env::split_paths(&path)
-        .map(|folder| folder.join(name))
-        .find(|file| file.is_file())
+    first_file(std::env::split_paths(&path), name)
+}
+
+fn first_file(folders: impl IntoIterator<Item = PathBuf>, name: &str) -> Option<PathBuf> {
+    let mut files = folders.into_iter().map(|folder| folder.join(name));
+    files.find(|file| file.is_file())
 }
 
 /// Returns the folder with `initdb` and `postgres`: that of the newest version in `/usr/lib/postgresql`, or one
@@ -122,20 +125,15 @@ fn newest_postgres(root: &Path) -> Option<PathBuf> {
 
 /// Returns a client program of Postgres, such as `psql`.
 pub fn postgres_client(name: &str) -> Result<PathBuf> {
-    postgres_programs()
-        .ok()
-        .map(|folder| folder.join(name))
-        .filter(|file| file.is_file())
-        .or_else(|| on_path(name))
-        .with_context(|| format!("cannot find {name}"))
+    let found = first_file(postgres_programs(), name).or_else(|| on_path(name));
+    found.with_context(|| format!("cannot find {name}"))
 }
 
 /// Returns a program that may be in a folder that only the `PATH` of root has.
 pub fn system_program(name: &str) -> Result<PathBuf> {
-    let in_sbin = Path::new("/usr/sbin").join(name);
-    on_path(name)
-        .or_else(|| in_sbin.is_file().then_some(in_sbin))
-        .with_context(|| format!("cannot find {name}"))
+    let in_sbin = || first_file([PathBuf::from("/usr/sbin")], name);
+    let found = on_path(name).or_else(in_sbin);
+    found.with_context(|| format!("cannot find {name}"))
 }
 
 /// Returns RabbitMQ's own start script. Debian's wrapper in `/usr/sbin` does not work here: it drops the
@@ -144,11 +142,8 @@ pub fn rabbitmq_server() -> Result<PathBuf> {
     let versions = fs::read_dir("/usr/lib/rabbitmq/lib").into_iter().flatten();
     let in_versions = versions.flatten().map(|entry| entry.path().join("sbin"));
     let others = ["/usr/lib/rabbitmq/bin", "/opt/rabbitmq/sbin"].map(PathBuf::from);
-    in_versions
-        .chain(others)
-        .map(|folder| folder.join("rabbitmq-server"))
-        .find(|file| file.is_file())
-        .context("cannot find the RabbitMQ server")
+    let found = first_file(in_versions.chain(others), "rabbitmq-server");
+    found.context("cannot find the RabbitMQ server")
 }
 
 fn has_client_library() -> bool {
@@ -157,8 +152,8 @@ fn has_client_library() -> bool {
         "/usr/include",
         "/usr/local/include",
     ];
-    let has_header = |folder| Path::new(folder).join("libpq-fe.h").is_file();
-    folders.into_iter().any(has_header) || std::env::var_os("PQ_LIB_DIR").is_some()
+    let header = first_file(folders.map(PathBuf::from), "libpq-fe.h");
+    header.is_some() || std::env::var_os("PQ_LIB_DIR").is_some()
 }
 
 #[cfg(test)]
