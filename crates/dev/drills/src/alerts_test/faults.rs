@@ -292,7 +292,8 @@ fn restart_worker(drill: &Drill<'_>) -> anyhow::Result<()> {
     const STARTED: &str = "process_start_time_seconds{job=\"deletion-worker\"}";
     drill.wait_for_change(STARTED, None)?;
     for _ in 0..3 {
-        // Prometheus must see each start.
+        // Prometheus must see each start, and the metric has whole seconds.
+        thread::sleep(Duration::from_secs(1));
         let before = drill.prometheus.query(STARTED);
         drill.system.restart_with("deletion-worker", &[])?;
         drill.wait_for_change(STARTED, before)?;
