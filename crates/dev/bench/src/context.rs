@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use anyhow::{Context as _, ensure};
+use anyhow::{Context as _, Result, ensure};
 use local_stack::{Durability, Layout, client, with_database};
 use rig::client::Person;
 use rig::output::say;
@@ -70,7 +70,7 @@ pub(crate) struct DatabaseState {
 
 impl Context {
     /// Builds and starts everything, and waits until it is ready. On failure, the caller stops what was started.
-    pub(crate) fn start(workspace: &Workspace, quick: bool) -> anyhow::Result<Self> {
+    pub(crate) fn start(workspace: &Workspace, quick: bool) -> Result<Self> {
         let options = Options {
             // Every commit is written to disk, as in production.
             layout: Some(Layout {
@@ -98,7 +98,7 @@ impl Context {
         if self.quick { quick } else { full }
     }
 
-    pub(crate) fn sign_up(&self) -> anyhow::Result<Person> {
+    pub(crate) fn sign_up(&self) -> Result<Person> {
         self.rig.client().sign_up_new("bench")
     }
 
@@ -135,14 +135,14 @@ impl Context {
     }
 
     /// Asks a process to stop, and waits until it has.
-    pub(crate) fn stop(&self, name: &str) -> anyhow::Result<()> {
+    pub(crate) fn stop(&self, name: &str) -> Result<()> {
         let stopped = self.rig.process(name)?.stop()?;
         ensure!(stopped, "{name} did not stop in time");
         Ok(())
     }
 
     /// Removes all tasks, and leaves one worker that knows none of them.
-    pub(crate) async fn reset(&self) -> anyhow::Result<()> {
+    pub(crate) async fn reset(&self) -> Result<()> {
         for worker in [SECOND_WORKER, WORKER] {
             self.rig.process(worker)?.kill()?;
         }
@@ -157,7 +157,7 @@ impl Context {
         user: &Person,
         roles: Roles,
         description: usize,
-    ) -> anyhow::Result<()> {
+    ) -> Result<()> {
         self.reset().await?;
         let tasks = tables::add_tasks(count, user, roles, description);
         self.execute(&tasks).await?;
@@ -166,17 +166,17 @@ impl Context {
         self.execute("CHECKPOINT").await
     }
 
-    pub(crate) async fn execute(&self, sql: &str) -> anyhow::Result<()> {
+    pub(crate) async fn execute(&self, sql: &str) -> Result<()> {
         self.query(sql).await.map(drop)
     }
 
     /// Runs a statement as the superuser, and returns its rows as lines of columns separated by `|`.
-    pub(crate) async fn query(&self, sql: &str) -> anyhow::Result<String> {
+    pub(crate) async fn query(&self, sql: &str) -> Result<String> {
         let (url, sql) = (self.rig.backing.admin_url.clone(), sql.to_owned());
         on_thread(move || client::query(&url, &sql)).await
     }
 
-    pub(crate) async fn database_state(&self) -> anyhow::Result<DatabaseState> {
+    pub(crate) async fn database_state(&self) -> Result<DatabaseState> {
         let row = self.query(tables::STATE).await?;
         let (waiting, wal) = row
             .split_once('|')
@@ -188,20 +188,20 @@ impl Context {
     }
 
     /// Measures what pgbench reaches now with 32 clients. `script` is [`WRITE`] or [`READ`].
-    pub(crate) async fn limit(&mut self, script: &str) -> anyhow::Result<Limit> {
+    pub(crate) async fn limit(&mut self, script: &str) -> Result<Limit> {
         let rate = self.pgbench_rate(script, 32).await?;
         Ok(Limit::new(&format!("pgbench {script}"), rate))
     }
 
     /// Measures how long a transaction of pgbench takes now with one client, in milliseconds.
-    pub(crate) async fn latency_limit(&mut self, script: &str) -> anyhow::Result<Limit> {
+    pub(crate) async fn latency_limit(&mut self, script: &str) -> Result<Limit> {
         let rate = self.pgbench_rate(script, 1).await?;
         let name = format!("pgbench {script}, 1 client");
         Ok(Limit::new(&name, 1e3 / rate))
     }
 
     /// Measures transactions per second. The first use creates the tables of pgbench, in a database of their own.
-    async fn pgbench_rate(&mut self, script: &str, clients: usize) -> anyhow::Result<f64> {
+    async fn pgbench_rate(&mut self, script: &str, clients: usize) -> Result<f64> {
         if !self.has_pgbench {
             say("preparing pgbench");
             self.execute("CREATE DATABASE pgbench").await?;
@@ -222,16 +222,14 @@ impl Context {
     }
 
     /// Runs pgbench in its own database, and returns what it prints.
-    async fn pgbench(&self, options: String) -> anyhow::Result<String> {
+    async fn pgbench(&self, options: String) -> Result<String> {
         let url = with_database(&self.rig.backing.admin_url, "pgbench")?;
         on_thread(move || client::pgbench(&url, &options)).await
     }
 }
 
 /// Waits for a client program. One that takes too long ends with its server.
-async fn on_thread(
-    program: impl FnOnce() -> anyhow::Result<String> + Send + 'static,
-) -> anyhow::Result<String> {
+async fn on_thread(program: impl FnOnce() -> Result<String> + Send + 'static) -> Result<String> {
     let program = tokio::task::spawn_blocking(program);
     let ended = tokio::time::timeout(STATEMENT_LIMIT, program).await;
     ended.with_context(|| format!("it took longer than {} s", STATEMENT_LIMIT.as_secs()))??
@@ -244,7 +242,7 @@ pub(crate) async fn fitting(
     pace: Pace,
     time: Duration,
     most: usize,
-) -> anyhow::Result<usize> {
+) -> Result<usize> {
     let mut count = SAMPLE;
     // The first requests open connections, so the rate is that of more, if they are fast.
     for largest in [SAMPLES, most] {

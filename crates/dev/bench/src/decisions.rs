@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, ensure};
+use anyhow::{Context as _, Result, ensure};
 use serde_json::{Value, json};
 
 use crate::context::{Context, DatabaseState};
@@ -45,7 +45,7 @@ pub(crate) async fn prepare(
     tasks: usize,
     webhooks: usize,
     url: impl Fn(u64) -> String,
-) -> anyhow::Result<Tasks> {
+) -> Result<Tasks> {
     let (gateway, user) = (context.gateway, &context.user);
     let token = Some(user.token.as_str());
     let task = json!({
@@ -61,7 +61,7 @@ pub(crate) async fn prepare(
         let id = body.get("id").and_then(Value::as_str);
         anyhow::Ok(id.context("a created task has no id")?.to_owned())
     });
-    let ids = ids.collect::<anyhow::Result<Vec<String>>>()?;
+    let ids = ids.collect::<Result<Vec<String>>>()?;
     let requests: Vec<Vec<u8>> = (0..)
         .zip(ids.iter().flat_map(|id| std::iter::repeat_n(id, webhooks)))
         .map(|(seq, id)| {
@@ -78,11 +78,7 @@ pub(crate) async fn prepare(
     })
 }
 
-pub(crate) async fn approve(
-    context: &Context,
-    tasks: &Tasks,
-    pace: Pace,
-) -> anyhow::Result<Vec<Call>> {
+pub(crate) async fn approve(context: &Context, tasks: &Tasks, pace: Pace) -> Result<Vec<Call>> {
     let token = Some(context.user.token.as_str());
     let requests = tasks.ids.iter().map(|id| {
         let path = format!("/people-task/tasks/{id}/approve");
@@ -97,7 +93,7 @@ pub(crate) async fn decide(
     tasks: &Tasks,
     receiver: &Receiver,
     pace: Pace,
-) -> anyhow::Result<Decided> {
+) -> Result<Decided> {
     let before = measure(context).await?;
     let calls = approve(context, tasks, pace).await?;
     finish(context, tasks, receiver, before, calls).await
@@ -110,7 +106,7 @@ pub(crate) async fn finish(
     receiver: &Receiver,
     before: (Usage, DatabaseState),
     calls: Vec<Call>,
-) -> anyhow::Result<Decided> {
+) -> Result<Decided> {
     wait_for_arrivals(tasks, receiver).await?;
     let after = wait_until_settled(context).await?;
     wait_until_quiet(receiver).await?;
@@ -128,12 +124,12 @@ pub(crate) async fn finish(
     })
 }
 
-pub(crate) async fn measure(context: &Context) -> anyhow::Result<(Usage, DatabaseState)> {
+pub(crate) async fn measure(context: &Context) -> Result<(Usage, DatabaseState)> {
     let state = context.database_state().await?;
     Ok((context.usage(), state))
 }
 
-async fn wait_for_arrivals(tasks: &Tasks, receiver: &Receiver) -> anyhow::Result<()> {
+async fn wait_for_arrivals(tasks: &Tasks, receiver: &Receiver) -> Result<()> {
     let expected = tasks.ids.len() * tasks.webhooks;
     let (mut last, mut changed) = (0, Instant::now());
     loop {
@@ -154,7 +150,7 @@ async fn wait_for_arrivals(tasks: &Tasks, receiver: &Receiver) -> anyhow::Result
 }
 
 /// Waits until the result of every delivery is recorded.
-async fn wait_until_settled(context: &Context) -> anyhow::Result<(Usage, DatabaseState)> {
+async fn wait_until_settled(context: &Context) -> Result<(Usage, DatabaseState)> {
     let end = Instant::now() + SETTLE_LIMIT;
     loop {
         // Before the query, which takes processor time, too.
@@ -173,7 +169,7 @@ async fn wait_until_settled(context: &Context) -> anyhow::Result<(Usage, Databas
     }
 }
 
-async fn wait_until_quiet(receiver: &Receiver) -> anyhow::Result<()> {
+async fn wait_until_quiet(receiver: &Receiver) -> Result<()> {
     let end = Instant::now() + QUIET_LIMIT;
     let last_arrival = || receiver.arrivals().last;
     while last_arrival().is_some_and(|last| last.elapsed() < QUIET) {
@@ -212,12 +208,12 @@ impl Decided {
 
 /// Removes what earlier scenarios left, starts a new worker, and decides some tasks, so that connections are open and
 /// statements planned.
-pub(crate) async fn start_afresh(context: &mut Context) -> anyhow::Result<()> {
+pub(crate) async fn start_afresh(context: &mut Context) -> Result<()> {
     context.reset().await?;
     warm_up(context).await
 }
 
-pub(crate) async fn warm_up(context: &mut Context) -> anyhow::Result<()> {
+pub(crate) async fn warm_up(context: &mut Context) -> Result<()> {
     let decided = burst(context, (WARM_UP, WARM_UP), 1, Pace::FULL).await;
     decided.map(drop)
 }
@@ -228,7 +224,7 @@ pub(crate) async fn burst(
     count: (usize, usize),
     webhooks: usize,
     pace: Pace,
-) -> anyhow::Result<Decided> {
+) -> Result<Decided> {
     let receiver = Receiver::start(0, 1, Behaviour::Respond)?;
     let count = context.pick(count.0, count.1);
     let tasks = prepare(context, count, webhooks, |seq| receiver.url(seq)).await?;

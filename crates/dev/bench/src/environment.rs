@@ -3,6 +3,7 @@
 use std::ffi::OsStr;
 use std::process::Command;
 
+use anyhow::Result;
 use local_stack::packages;
 use procfs::{CpuInfo, Current as _, Meminfo};
 
@@ -10,7 +11,7 @@ use crate::context::Context;
 use crate::proxies::{HAPROXY, NGINX};
 
 /// Returns what a reader must know to repeat the run, each with its name.
-pub(crate) async fn describe(context: &Context) -> anyhow::Result<Vec<(String, String)>> {
+pub(crate) async fn describe(context: &Context) -> Result<Vec<(String, String)>> {
     let postgres = context.query("SHOW server_version").await?;
     let commit = first_line("git", &["rev-parse", "--short=12", "HEAD"]);
     let environment = [

@@ -29,6 +29,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
+use anyhow::Result;
 use clap::{Parser, ValueEnum as _};
 use local_stack::packages::{self, Need};
 use rig::interrupt;
@@ -103,7 +104,7 @@ fn main() -> ExitCode {
     own::run(|| run(&Arguments::parse()))
 }
 
-fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+fn run(arguments: &Arguments) -> Result<ExitCode> {
     if arguments.list {
         for scenario in Scenario::value_variants() {
             outln!("{:<16} {}", scenario.name(), scenario.about());
@@ -123,7 +124,7 @@ fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::FAILURE)
 }
 
-fn publish(arguments: &Arguments, old: Option<&Report>, report: &Report) -> anyhow::Result<()> {
+fn publish(arguments: &Arguments, old: Option<&Report>, report: &Report) -> Result<()> {
     outln!();
     table::print(&report.figures);
     if let Some(old) = old {
@@ -142,7 +143,7 @@ fn publish(arguments: &Arguments, old: Option<&Report>, report: &Report) -> anyh
     Ok(())
 }
 
-fn measure(workspace: &Workspace, arguments: &Arguments) -> anyhow::Result<Outcome> {
+fn measure(workspace: &Workspace, arguments: &Arguments) -> Result<Outcome> {
     if arguments.scenarios().contains(&Scenario::Gateway) {
         packages::ensure(&[Need::HAPROXY, Need::NGINX], &say)?;
     }
@@ -170,7 +171,7 @@ async fn interrupted() -> anyhow::Error {
     }
 }
 
-async fn measure_all(arguments: &Arguments, context: &mut Context) -> anyhow::Result<Outcome> {
+async fn measure_all(arguments: &Arguments, context: &mut Context) -> Result<Outcome> {
     let (mut figures, mut failed) = (Figures::default(), Vec::new());
     for scenario in arguments.scenarios() {
         let name = scenario.name();

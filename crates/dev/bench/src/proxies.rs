@@ -6,7 +6,7 @@ use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use anyhow::ensure;
+use anyhow::{Result, ensure};
 use local_stack::packages;
 use local_stack::ports;
 use local_stack::process::{Detached, EndOnDrop, tail};
@@ -43,7 +43,7 @@ pub(crate) struct Proxies {
 
 impl Proxies {
     /// Starts the origin and all proxies to it, and checks that one of them verifies tokens.
-    pub(crate) async fn start(workspace: &Workspace) -> anyhow::Result<Self> {
+    pub(crate) async fn start(workspace: &Workspace) -> Result<Self> {
         let folder = folder(workspace);
         fs::create_dir_all(&folder)?;
         let address = |port| SocketAddr::from((Ipv4Addr::LOCALHOST, port));
@@ -78,7 +78,7 @@ impl Proxies {
 }
 
 /// Writes the files of both programs, with the addresses.
-fn configure(folder: &Path, addresses: [SocketAddr; 4]) -> anyhow::Result<()> {
+fn configure(folder: &Path, addresses: [SocketAddr; 4]) -> Result<()> {
     for (file, template) in [
         ("token.pem", include_str!("proxies/token.pem")),
         ("nginx.conf", include_str!("proxies/nginx.conf")),
@@ -93,7 +93,7 @@ fn configure(folder: &Path, addresses: [SocketAddr; 4]) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn await_listening(folder: &Path, addresses: [SocketAddr; 4]) -> anyhow::Result<()> {
+fn await_listening(folder: &Path, addresses: [SocketAddr; 4]) -> Result<()> {
     for address in addresses {
         let connect = || TcpStream::connect(address).ok();
         let listens = interrupt::wait_until(READY_LIMIT, connect)?.is_some();
@@ -108,7 +108,7 @@ fn await_listening(folder: &Path, addresses: [SocketAddr; 4]) -> anyhow::Result<
 }
 
 /// Fails unless a request without a token is refused, and one whose token has another signature.
-async fn ensure_verifying(address: SocketAddr) -> anyhow::Result<()> {
+async fn ensure_verifying(address: SocketAddr) -> Result<()> {
     let (message, _) = TOKEN.rsplit_once('.').unwrap_or_default();
     let forged = format!("{message}.{}AQ", "AQEB".repeat(21));
     for token in [None, Some(forged.as_str())] {
@@ -129,7 +129,7 @@ fn start(
     workspace: &Workspace,
     name: &'static str,
     options: &[&str],
-) -> anyhow::Result<(&'static str, EndOnDrop)> {
+) -> Result<(&'static str, EndOnDrop)> {
     let folder = folder(workspace);
     let program = packages::system_program(name)?;
     let mut detached = Detached::new(&program, &folder.join(format!("{name}.log")));

@@ -3,7 +3,7 @@
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
-use anyhow::{Context as _, bail, ensure};
+use anyhow::{Context as _, Result, bail, ensure};
 use serde_json::Value;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpSocket, TcpStream};
@@ -28,7 +28,7 @@ pub(crate) struct Response {
 
 impl Response {
     /// The body, if the status is 200.
-    pub(crate) fn json(&self) -> anyhow::Result<Value> {
+    pub(crate) fn json(&self) -> Result<Value> {
         let text = String::from_utf8_lossy(&self.body);
         ensure!(self.status == 200, "{}: {text}", self.status);
         Ok(serde_json::from_str(&text)?)
@@ -36,11 +36,11 @@ impl Response {
 }
 
 impl Connection {
-    pub(crate) async fn open(address: SocketAddr) -> anyhow::Result<Self> {
+    pub(crate) async fn open(address: SocketAddr) -> Result<Self> {
         Self::open_from(Ipv4Addr::LOCALHOST, address).await
     }
 
-    pub(crate) async fn open_from(local: Ipv4Addr, address: SocketAddr) -> anyhow::Result<Self> {
+    pub(crate) async fn open_from(local: Ipv4Addr, address: SocketAddr) -> Result<Self> {
         Ok(Self {
             local,
             address,
@@ -49,7 +49,7 @@ impl Connection {
         })
     }
 
-    pub(crate) async fn call(&mut self, request: &[u8]) -> anyhow::Result<Response> {
+    pub(crate) async fn call(&mut self, request: &[u8]) -> Result<Response> {
         let response = tokio::time::timeout(TIMEOUT, self.exchange(request))
             .await
             .with_context(|| format!("no response within {} s", TIMEOUT.as_secs()))??;
@@ -60,7 +60,7 @@ impl Connection {
         Ok(response)
     }
 
-    async fn exchange(&mut self, request: &[u8]) -> anyhow::Result<Response> {
+    async fn exchange(&mut self, request: &[u8]) -> Result<Response> {
         self.stream.write_all(request).await?;
         loop {
             if let Some((response, length)) = parse(&self.received)? {
@@ -74,7 +74,7 @@ impl Connection {
 }
 
 /// A connection from one of this machine's addresses.
-pub(crate) async fn connect(local: Ipv4Addr, address: SocketAddr) -> anyhow::Result<TcpStream> {
+pub(crate) async fn connect(local: Ipv4Addr, address: SocketAddr) -> Result<TcpStream> {
     let socket = TcpSocket::new_v4()?;
     socket.bind((local, 0).into())?;
     let stream = socket.connect(address).await;
@@ -84,7 +84,7 @@ pub(crate) async fn connect(local: Ipv4Addr, address: SocketAddr) -> anyhow::Res
 }
 
 /// Returns the response at the start of `received` and its length, or `None` if it is not complete.
-fn parse(received: &[u8]) -> anyhow::Result<Option<(Response, usize)>> {
+fn parse(received: &[u8]) -> Result<Option<(Response, usize)>> {
     let mut headers = [httparse::EMPTY_HEADER; MAX_HEADERS];
     let mut head = httparse::Response::new(&mut headers);
     let httparse::Status::Complete(start) = head.parse(received)? else {
@@ -119,7 +119,7 @@ fn parse(received: &[u8]) -> anyhow::Result<Option<(Response, usize)>> {
 }
 
 /// Returns a body in chunks and how many bytes they take, or `None` if it is not complete.
-fn chunks(encoded: &[u8]) -> anyhow::Result<Option<(Vec<u8>, usize)>> {
+fn chunks(encoded: &[u8]) -> Result<Option<(Vec<u8>, usize)>> {
     let (mut body, mut at) = (Vec::new(), 0);
     loop {
         let rest = encoded.get(at..).unwrap_or_default();

@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
-use anyhow::ensure;
+use anyhow::{Result, ensure};
 use futures_util::stream::{FuturesUnordered, TryStreamExt as _};
 use tokio::sync::{Mutex, mpsc};
 
@@ -52,7 +52,7 @@ pub(crate) async fn send<R: AsRef<[u8]>>(
     address: SocketAddr,
     requests: &[R],
     pace: Pace,
-) -> anyhow::Result<Vec<Call>> {
+) -> Result<Vec<Call>> {
     let connections = match pace {
         Pace::Closed { connections } => connections,
         Pace::Open { .. } => CONNECTIONS,
@@ -81,7 +81,7 @@ async fn send_each<R: AsRef<[u8]>>(
     mut connection: Connection,
     requests: &[R],
     source: &Source,
-) -> anyhow::Result<Vec<(usize, Call)>> {
+) -> Result<Vec<(usize, Call)>> {
     let mut calls = Vec::new();
     while let Some((index, due)) = source.next().await
         && let Some(request) = requests.get(index)

@@ -5,6 +5,7 @@ use std::net::Ipv4Addr;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
+use anyhow::Result;
 use rig::receiver::{self, Reply, Request};
 use rig::sync::lock;
 
@@ -35,7 +36,7 @@ pub(crate) struct Receiver {
 impl Receiver {
     /// Starts hosts that behave alike, at loopback addresses of this network, on threads of their own, so that the client
     /// delays no arrival.
-    pub(crate) fn start(network: u8, count: u8, behaviour: Behaviour) -> anyhow::Result<Self> {
+    pub(crate) fn start(network: u8, count: u8, behaviour: Behaviour) -> Result<Self> {
         let arrivals = Arc::<Mutex<Arrivals>>::default();
         let hosts = (1..=count).map(|host| {
             let shared = Arc::clone(&arrivals);
@@ -43,7 +44,7 @@ impl Receiver {
             receiver::Receiver::open_at(Ipv4Addr::new(127, 0, network, host), handle)
         });
         Ok(Self {
-            hosts: hosts.collect::<anyhow::Result<_>>()?,
+            hosts: hosts.collect::<Result<_>>()?,
             arrivals,
         })
     }

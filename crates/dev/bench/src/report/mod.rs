@@ -7,7 +7,7 @@ use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use anyhow::Context as _;
+use anyhow::{Context as _, Result};
 use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
 
@@ -144,13 +144,13 @@ impl Figures {
 }
 
 impl Report {
-    pub(crate) fn read(path: &Path) -> anyhow::Result<Self> {
+    pub(crate) fn read(path: &Path) -> Result<Self> {
         let failed = || format!("reading {}", path.display());
         let text = fs::read_to_string(path).with_context(failed)?;
         serde_json::from_str(&text).with_context(failed)
     }
 
-    pub(crate) fn write(&self, path: &Path) -> anyhow::Result<()> {
+    pub(crate) fn write(&self, path: &Path) -> Result<()> {
         let text = serde_json::to_string_pretty(self)? + "\n";
         fs::write(path, text).with_context(|| format!("writing {}", path.display()))
     }

@@ -4,7 +4,7 @@ use std::fs;
 use std::ops::Range;
 use std::path::Path;
 
-use anyhow::Context as _;
+use anyhow::{Context as _, Result};
 use clap::ValueEnum as _;
 use plotters::chart::ChartContext;
 use plotters::coord::Shift;
@@ -53,7 +53,7 @@ impl Plot {
 }
 
 /// Draws each plot that has points.
-pub(crate) fn draw(points: &[Point], folder: &Path) -> anyhow::Result<()> {
+pub(crate) fn draw(points: &[Point], folder: &Path) -> Result<()> {
     fs::create_dir_all(folder).with_context(|| format!("creating {}", folder.display()))?;
     for plot in Plot::value_variants().iter().copied() {
         let lines = lines(plot, points);
@@ -93,7 +93,7 @@ fn lines(plot: Plot, points: &[Point]) -> Vec<Line<'_>> {
     lines
 }
 
-fn draw_plot(plot: Plot, lines: &[Line<'_>], area: &Area<'_>) -> anyhow::Result<()> {
+fn draw_plot(plot: Plot, lines: &[Line<'_>], area: &Area<'_>) -> Result<()> {
     // Without a background, black text could not be read on a dark page.
     area.fill(&WHITE)?;
     let (chart, legend) = area.split_horizontally(CHART_WIDTH);
@@ -120,7 +120,7 @@ fn draw_lines<X, Y>(
     plot: Plot,
     lines: &[Line<'_>],
     chart: &mut ChartContext<'_, SVGBackend<'_>, Cartesian2d<X, Y>>,
-) -> anyhow::Result<()>
+) -> Result<()>
 where
     X: Ranged<ValueType = f64> + ValueFormatter<f64>,
     Y: Ranged<ValueType = f64> + ValueFormatter<f64>,
@@ -149,7 +149,7 @@ where
     Ok(())
 }
 
-fn draw_legend(lines: &[Line<'_>], area: &Area<'_>) -> anyhow::Result<()> {
+fn draw_legend(lines: &[Line<'_>], area: &Area<'_>) -> Result<()> {
     for (top, line) in (64..).step_by(LEGEND_STEP).zip(lines) {
         let stroke = line.colour.stroke_width(3);
         area.draw(&PathElement::new([(4, top), (26, top)], stroke))?;

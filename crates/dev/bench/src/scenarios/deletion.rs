@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, ensure};
+use anyhow::{Context as _, Result, ensure};
 use futures_util::FutureExt as _;
 use rig::client::Person;
 use rig::output::say;
@@ -25,7 +25,7 @@ const LIMIT: Duration = Duration::from_secs(15 * 60);
 const DESCRIPTION: usize = 42;
 
 /// Deletes the same tasks by a statement and by the API.
-pub(crate) async fn run(context: &mut Context, figures: &mut Figures) -> anyhow::Result<()> {
+pub(crate) async fn run(context: &mut Context, figures: &mut Figures) -> Result<()> {
     let count = context.pick(200_000, 10_000);
     let leaver = context.sign_up()?;
     let admin = context.rig.sign_in_admin()?.token;
@@ -46,11 +46,7 @@ pub(crate) async fn run(context: &mut Context, figures: &mut Figures) -> anyhow:
 }
 
 /// Returns the seconds of a statement that deletes the tasks, and of two that also delete their states.
-async fn delete_by_hand(
-    context: &Context,
-    user: &Person,
-    count: usize,
-) -> anyhow::Result<[Limit; 2]> {
+async fn delete_by_hand(context: &Context, user: &Person, count: usize) -> Result<[Limit; 2]> {
     say(&format!("deletion: adding {count} tasks to delete by hand"));
     let added = context.add_tasks(count, user, Roles::Creator, DESCRIPTION);
     added.await?;
@@ -67,7 +63,7 @@ async fn delete_by_hand(
 }
 
 /// Returns the seconds of the deletion, and how many different statuses it had until it ended.
-async fn delete_by_api(context: &Context, user: &Person, admin: &str) -> anyhow::Result<[f64; 2]> {
+async fn delete_by_api(context: &Context, user: &Person, admin: &str) -> Result<[f64; 2]> {
     let mut connection = Connection::open(context.gateway).await?;
     let path = format!("/users/{}", user.id);
     let delete = request("DELETE", &path, Some(admin), None);
@@ -90,7 +86,7 @@ async fn delete_by_api(context: &Context, user: &Person, admin: &str) -> anyhow:
     Ok([start.elapsed().as_secs_f64(), statuses.len() as f64])
 }
 
-fn text(body: &Value, field: &str) -> anyhow::Result<String> {
+fn text(body: &Value, field: &str) -> Result<String> {
     let value = body.get(field).and_then(Value::as_str);
     let value = value.with_context(|| format!("the API returned no {field}: {body}"))?;
     Ok(value.to_owned())
@@ -99,8 +95,8 @@ fn text(body: &Value, field: &str) -> anyhow::Result<String> {
 /// Reads a user at a fixed rate, a second at a time, until `work` has ended.
 async fn read_beside<T>(
     context: &Context,
-    work: impl Future<Output = anyhow::Result<T>>,
-) -> anyhow::Result<(Spread, T)> {
+    work: impl Future<Output = Result<T>>,
+) -> Result<(Spread, T)> {
     let bytes = request("GET", "/user", Some(&context.user.token), None);
     let done = Cell::new(false);
     let work = work.inspect(|_| done.set(true));

@@ -2,6 +2,7 @@
 
 use std::time::Instant;
 
+use anyhow::Result;
 use rig::held_lock::HeldLock;
 
 use crate::context::{Context, WORKER, WRITE};
@@ -18,7 +19,7 @@ const DECISIONS: &str = "decisions and webhooks";
 const SNAPSHOT: &str = "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ; SELECT 1;";
 
 /// Decisions as fast as possible, with what they cost.
-pub(super) async fn decisions(context: &mut Context, figures: &mut Figures) -> anyhow::Result<()> {
+pub(super) async fn decisions(context: &mut Context, figures: &mut Figures) -> Result<()> {
     start_afresh(context).await?;
     let count = context.pick(10_000, 2_000);
     let receiver = Receiver::start(0, 1, Behaviour::Respond)?;
@@ -53,7 +54,7 @@ fn add_processor_time(decided: &Decided, figures: &mut Figures) {
     }
 }
 
-pub(super) async fn fan_out(context: &mut Context, figures: &mut Figures) -> anyhow::Result<()> {
+pub(super) async fn fan_out(context: &mut Context, figures: &mut Figures) -> Result<()> {
     start_afresh(context).await?;
     let decided = burst(context, (2_000, 300), FAN_OUT, Pace::FULL).await?;
     let limit = [context.limit(WRITE).await?];
@@ -66,7 +67,7 @@ pub(super) async fn fan_out(context: &mut Context, figures: &mut Figures) -> any
 }
 
 /// The time from a call to the receiver, at a rate that the system handles easily.
-pub(super) async fn steady(context: &mut Context, figures: &mut Figures) -> anyhow::Result<()> {
+pub(super) async fn steady(context: &mut Context, figures: &mut Figures) -> Result<()> {
     start_afresh(context).await?;
     let decided = measure_steady(context).await?;
     let limit = [context.latency_limit(WRITE).await?];
@@ -79,7 +80,7 @@ pub(super) async fn steady(context: &mut Context, figures: &mut Figures) -> anyh
     Ok(())
 }
 
-pub(super) async fn measure_steady(context: &mut Context) -> anyhow::Result<Decided> {
+pub(super) async fn measure_steady(context: &mut Context) -> Result<Decided> {
     burst(context, (1_200, 200), 1, Pace::Open { rate: RATE }).await
 }
 
@@ -88,7 +89,7 @@ pub(super) async fn writes(
     context: &mut Context,
     figures: &mut Figures,
     webhooks: usize,
-) -> anyhow::Result<()> {
+) -> Result<()> {
     start_afresh(context).await?;
     let receiver = Receiver::start(0, 1, Behaviour::Respond)?;
     let count = context.pick(10_000, 2_000);
@@ -110,7 +111,7 @@ pub(super) async fn writes(
 }
 
 /// Deliveries that wait for the worker, which is stopped while tasks are decided.
-pub(super) async fn backlog(context: &mut Context, figures: &mut Figures) -> anyhow::Result<()> {
+pub(super) async fn backlog(context: &mut Context, figures: &mut Figures) -> Result<()> {
     start_afresh(context).await?;
     let receiver = Receiver::start(0, 1, Behaviour::Respond)?;
     let count = context.pick(10_000, 2_000);
@@ -136,10 +137,7 @@ pub(super) async fn backlog(context: &mut Context, figures: &mut Figures) -> any
 
 /// Decisions without a snapshot, then while another session of the database holds one, so no old row version can be
 /// removed.
-pub(super) async fn open_snapshot(
-    context: &mut Context,
-    figures: &mut Figures,
-) -> anyhow::Result<()> {
+pub(super) async fn open_snapshot(context: &mut Context, figures: &mut Figures) -> Result<()> {
     start_afresh(context).await?;
     let without = burst(context, (10_000, 2_000), 1, Pace::FULL).await?;
     start_afresh(context).await?;

@@ -4,6 +4,7 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use anyhow::Result;
 use rig::client::Person;
 
 use crate::context::{Context, GATEWAY, READ, SECOND_GATEWAY, fitting};
@@ -57,12 +58,12 @@ impl Way {
     }
 }
 
-pub(super) async fn run(context: &mut Context, figures: &mut Figures) -> anyhow::Result<()> {
+pub(super) async fn run(context: &mut Context, figures: &mut Figures) -> Result<()> {
     measure_proxies(context, figures).await?;
     measure_reads(context, figures).await
 }
 
-async fn measure_proxies(context: &Context, figures: &mut Figures) -> anyhow::Result<()> {
+async fn measure_proxies(context: &Context, figures: &mut Figures) -> Result<()> {
     let proxies = Proxies::start(&context.rig.workspace).await?;
     // It has the system's keys and revocations.
     let rig = &context.rig;
@@ -106,7 +107,7 @@ fn ways(proxies: &Proxies, gateway: SocketAddr, user: &Person) -> [Way; 5] {
     ]
 }
 
-async fn measure_once(context: &Context, proxies: &Proxies, way: &mut Way) -> anyhow::Result<()> {
+async fn measure_once(context: &Context, proxies: &Proxies, way: &mut Way) -> Result<()> {
     let processes = proxies.processes();
     let before = context.usage_with(&processes);
     let requests = vec![&way.bytes; way.count];
@@ -137,7 +138,7 @@ fn report(ways: &[Way], figures: &mut Figures) {
     }
 }
 
-async fn measure_reads(context: &mut Context, figures: &mut Figures) -> anyhow::Result<()> {
+async fn measure_reads(context: &mut Context, figures: &mut Figures) -> Result<()> {
     start_afresh(context).await?;
     let tasks = prepare(context, TASKS, 0, |_| String::new()).await?;
     let count = context.pick(30_000, 5_000);

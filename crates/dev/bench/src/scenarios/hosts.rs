@@ -3,6 +3,8 @@
 use std::net::Ipv4Addr;
 use std::time::{Duration, Instant};
 
+use anyhow::Result;
+
 use crate::context::{Context, SECOND_WORKER, WORKER};
 use crate::decisions::{
     Decided, approve, burst, decide, finish, measure, prepare, start_afresh, warm_up,
@@ -27,10 +29,7 @@ const IN_FLIGHT: f64 = 16.0;
 const SHORT_PAUSE: Duration = Duration::from_millis(10);
 
 /// A healthy host alone, and beside others that hang.
-pub(super) async fn slow_receivers(
-    context: &mut Context,
-    figures: &mut Figures,
-) -> anyhow::Result<()> {
+pub(super) async fn slow_receivers(context: &mut Context, figures: &mut Figures) -> Result<()> {
     start_afresh(context).await?;
     let alone = measure_healthy(context).await?;
     start_afresh(context).await?;
@@ -51,12 +50,12 @@ pub(super) async fn slow_receivers(
     warm_up(context).await
 }
 
-async fn measure_healthy(context: &mut Context) -> anyhow::Result<Decided> {
+async fn measure_healthy(context: &mut Context) -> Result<Decided> {
     burst(context, (2_000, 1_000), 1, Pace::FULL).await
 }
 
 /// 20 decisions a second alone, then beside many deliveries to a host at which nothing listens.
-pub(super) async fn dead_host(context: &mut Context, figures: &mut Figures) -> anyhow::Result<()> {
+pub(super) async fn dead_host(context: &mut Context, figures: &mut Figures) -> Result<()> {
     start_afresh(context).await?;
     let idle = postgres_idle(context).await;
     let steady = measure_steady(context).await?;
@@ -98,10 +97,7 @@ async fn postgres_idle(context: &Context) -> f64 {
 }
 
 /// The same burst to hosts that take a while, with one worker and with two.
-pub(super) async fn two_workers(
-    context: &mut Context,
-    figures: &mut Figures,
-) -> anyhow::Result<()> {
+pub(super) async fn two_workers(context: &mut Context, figures: &mut Figures) -> Result<()> {
     start_afresh(context).await?;
     let one = measure_slow(context).await?;
     start_afresh(context).await?;
@@ -120,7 +116,7 @@ pub(super) async fn two_workers(
     Ok(())
 }
 
-async fn measure_slow(context: &mut Context) -> anyhow::Result<Decided> {
+async fn measure_slow(context: &mut Context) -> Result<Decided> {
     let receiver = Receiver::start(2, SLOW, Behaviour::RespondAfter(PAUSE))?;
     let count = context.pick(10_000, 2_000);
     let tasks = prepare(context, count, 1, |seq| receiver.url(seq)).await?;
@@ -129,10 +125,7 @@ async fn measure_slow(context: &mut Context) -> anyhow::Result<Decided> {
 
 /// Kills the first worker when a quarter of the webhooks has arrived, several times: how long the host waits depends on
 /// how many of its places the killed worker had.
-pub(super) async fn kill_worker(
-    context: &mut Context,
-    figures: &mut Figures,
-) -> anyhow::Result<()> {
+pub(super) async fn kill_worker(context: &mut Context, figures: &mut Figures) -> Result<()> {
     let rounds = context.pick(5, 1);
     let mut pauses = Vec::new();
     for _ in 0..rounds {
@@ -162,7 +155,7 @@ struct Pauses {
     repeated: usize,
 }
 
-async fn kill_once(context: &mut Context) -> anyhow::Result<Pauses> {
+async fn kill_once(context: &mut Context) -> Result<Pauses> {
     start_afresh(context).await?;
     context.rig.start_process(SECOND_WORKER)?;
     warm_up(context).await?;
@@ -178,11 +171,7 @@ async fn kill_once(context: &mut Context) -> anyhow::Result<Pauses> {
     Ok(pauses(&decided, killed, count))
 }
 
-async fn kill_after(
-    context: &Context,
-    receiver: &Receiver,
-    arrivals: usize,
-) -> anyhow::Result<Instant> {
+async fn kill_after(context: &Context, receiver: &Receiver, arrivals: usize) -> Result<Instant> {
     // The calls end with an error or with arrivals, and `finish` has a limit if there are none.
     let limit = Instant::now() + Duration::from_secs(60);
     while receiver.arrivals().first.len() < arrivals && Instant::now() < limit {

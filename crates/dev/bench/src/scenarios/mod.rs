@@ -9,6 +9,7 @@ mod lists;
 mod processes;
 mod sign_in;
 
+use anyhow::Result;
 use clap::ValueEnum;
 
 use crate::context::Context;
@@ -67,11 +68,7 @@ impl Scenario {
         help.map(ToString::to_string).unwrap_or_default()
     }
 
-    pub(crate) async fn run(
-        self,
-        context: &mut Context,
-        figures: &mut Figures,
-    ) -> anyhow::Result<()> {
+    pub(crate) async fn run(self, context: &mut Context, figures: &mut Figures) -> Result<()> {
         match self {
             Self::Idle => processes::idle(context, figures).await,
             Self::Decisions => deliveries::decisions(context, figures).await,

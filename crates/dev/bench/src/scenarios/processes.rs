@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use anyhow::anyhow;
+use anyhow::{Result, anyhow};
 use serde_json::json;
 
 use crate::context::{Context, ENGINE, PROCESSES, REST};
@@ -24,7 +24,7 @@ const LISTS: Pace = Pace::Closed { connections: 2 };
 const FLOOD: Pace = Pace::Closed { connections: 128 };
 const INTERVAL: Duration = Duration::from_millis(500);
 
-pub(super) async fn idle(context: &mut Context, figures: &mut Figures) -> anyhow::Result<()> {
+pub(super) async fn idle(context: &mut Context, figures: &mut Figures) -> Result<()> {
     tokio::time::sleep(REST).await;
     observe(context, figures, "idle").await;
     start_afresh(context).await?;
@@ -58,7 +58,7 @@ async fn observe(context: &Context, figures: &mut Figures, when: &str) {
     }
 }
 
-pub(super) async fn start_up(context: &mut Context, figures: &mut Figures) -> anyhow::Result<()> {
+pub(super) async fn start_up(context: &mut Context, figures: &mut Figures) -> Result<()> {
     let user = &context.user;
     let added = context.add_tasks(TASKS, user, Roles::Creator, DESCRIPTION);
     added.await?;
@@ -83,7 +83,7 @@ pub(super) async fn start_up(context: &mut Context, figures: &mut Figures) -> an
 }
 
 /// Starts the processes in the order of their dependencies, each when the one before it is ready.
-async fn measure_starts(context: &mut Context, figures: &mut Figures) -> anyhow::Result<()> {
+async fn measure_starts(context: &mut Context, figures: &mut Figures) -> Result<()> {
     let mut times: BTreeMap<&str, Vec<Duration>> = BTreeMap::new();
     for _ in 0..context.pick(5, 2) {
         for name in PROCESSES.iter().rev() {
@@ -113,7 +113,7 @@ fn add_memory(figures: &mut Figures, when: &str, memory: &BTreeMap<String, Memor
 }
 
 /// Asks for long lists, floods the gateway, and gives each worker something to do. Returns the size of a list in MiB.
-async fn load(context: &mut Context) -> anyhow::Result<f64> {
+async fn load(context: &mut Context) -> Result<f64> {
     let gateway = context.gateway;
     let token = Some(context.user.token.clone());
     let size = ask_for_lists(context).await?;
@@ -128,7 +128,7 @@ async fn load(context: &mut Context) -> anyhow::Result<f64> {
 
 /// Asks for the longest pages as two users at the same time, because each may have one at a time. Returns the size of a
 /// page in MiB.
-async fn ask_for_lists(context: &Context) -> anyhow::Result<f64> {
+async fn ask_for_lists(context: &Context) -> Result<f64> {
     let admin = context.rig.sign_in_admin()?.token;
     let count = context.pick(50, 10);
     let path = "/people-task/tasks?limit=1000";
@@ -150,7 +150,7 @@ fn forgotten_passwords(count: usize) -> Vec<Vec<u8>> {
 }
 
 /// Starts deletions, which end while the processes rest.
-async fn delete_users(context: &mut Context) -> anyhow::Result<()> {
+async fn delete_users(context: &mut Context) -> Result<()> {
     let admin = context.rig.sign_in_admin()?.token;
     let mut requests = Vec::new();
     for _ in 0..DELETED {

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, bail};
+use anyhow::{Context as _, Result, bail};
 use serde_json::json;
 
 use crate::context::Context;
@@ -18,7 +18,7 @@ const READS: Pace = Pace::Open { rate: 200.0 };
 /// More sign-ins than fit beside the reads, which end first.
 const MORE: usize = 100;
 
-pub(crate) async fn run(context: &mut Context, figures: &mut Figures) -> anyhow::Result<()> {
+pub(crate) async fn run(context: &mut Context, figures: &mut Figures) -> Result<()> {
     let count = context.pick(160, 32);
     let requests = sign_ins(context, count).await?;
     let time = Duration::from_secs(context.pick(15, 4));
@@ -32,7 +32,7 @@ pub(crate) async fn run(context: &mut Context, figures: &mut Figures) -> anyhow:
 }
 
 /// The requests of several users, who take turns.
-async fn sign_ins(context: &mut Context, count: usize) -> anyhow::Result<Vec<Vec<u8>>> {
+async fn sign_ins(context: &mut Context, count: usize) -> Result<Vec<Vec<u8>>> {
     let mut requests = Vec::new();
     for _ in 0..USERS {
         let user = context.sign_up()?;
@@ -46,7 +46,7 @@ async fn measure_reads(
     context: &Context,
     figures: &mut Figures,
     requests: &[Vec<u8>],
-) -> anyhow::Result<()> {
+) -> Result<()> {
     let alone = read(context).await?;
     let sign_ins = requests.iter().collect::<Vec<_>>().repeat(MORE);
     let beside = tokio::select! {
@@ -60,7 +60,7 @@ async fn measure_reads(
     Ok(())
 }
 
-async fn read(context: &Context) -> anyhow::Result<Spread> {
+async fn read(context: &Context) -> Result<Spread> {
     let count = context.pick(3_000, 800);
     let bytes = request("GET", "/user", Some(&context.user.token), None);
     let calls = send(context.gateway, &vec![&bytes; count], READS).await?;
@@ -73,7 +73,7 @@ pub(crate) const COST: u32 = 12;
 pub(crate) const THREADS: usize = 2;
 
 /// Hashes on [`THREADS`] threads for at least `time`. Returns the hashes per second.
-pub(crate) async fn hashes_per_second(time: Duration) -> anyhow::Result<f64> {
+pub(crate) async fn hashes_per_second(time: Duration) -> Result<f64> {
     let start = Instant::now();
     let threads: Vec<_> = (0..THREADS)
         .map(|_| tokio::task::spawn_blocking(move || hash_until(start + time)))
@@ -86,7 +86,7 @@ pub(crate) async fn hashes_per_second(time: Duration) -> anyhow::Result<f64> {
 }
 
 /// Returns the hashes per second of one thread.
-fn hash_until(end: Instant) -> anyhow::Result<f64> {
+fn hash_until(end: Instant) -> Result<f64> {
     let start = Instant::now();
     let mut hashes = 0.0;
     while Instant::now() < end {

@@ -6,7 +6,7 @@ use std::sync::mpsc;
 use std::time::Duration;
 use std::{fs, thread};
 
-use anyhow::{Context, ensure};
+use anyhow::{Context, Result, ensure};
 use local_stack::process::output_of;
 use local_stack::{Stop, bootstrap, random};
 use nix::sys::signal::Signal;
@@ -24,7 +24,7 @@ use super::system::{MAX_CONNECTIONS, SECOND_GATEWAY, System};
 pub(super) type Step = (
     &'static str,
     &'static [&'static str],
-    fn(&Drill<'_>) -> anyhow::Result<()>,
+    fn(&Drill<'_>) -> Result<()>,
 );
 
 /// The steps in their order. What takes long begins early and is awaited later.
@@ -240,7 +240,7 @@ pub(super) const STEPS: [Step; 26] = [
 const LOCK: &str = "LOCK TABLE people_task.tasks, people_task.task_states;";
 
 /// Locks the rows, which workers cannot take then.
-fn hold_due_rows(drill: &Drill<'_>) -> anyhow::Result<()> {
+fn hold_due_rows(drill: &Drill<'_>) -> Result<()> {
     let system = drill.system;
     // The rate of a counter needs one delivery before those that are late.
     system.decide(1, &system.other_version)?;
@@ -265,14 +265,14 @@ fn hold_due_rows(drill: &Drill<'_>) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn request_code(system: &System) -> anyhow::Result<()> {
+fn request_code(system: &System) -> Result<()> {
     let user = system.gateway.sign_up_new("code")?;
     let request = json!({"email": user.email});
     let path = "/user/forgot-password";
     system.gateway.post(path, &system.token, request).map(drop)
 }
 
-fn publish_nonsense(drill: &Drill<'_>) -> anyhow::Result<()> {
+fn publish_nonsense(drill: &Drill<'_>) -> Result<()> {
     let broker = drill.system.rig.servers()?.rabbitmq.description();
     let publish =
         Call::new("POST", "/api/exchanges/%2f/webhook.due-deliveries/publish").body(json!({
@@ -288,7 +288,7 @@ fn publish_nonsense(drill: &Drill<'_>) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn restart_worker(drill: &Drill<'_>) -> anyhow::Result<()> {
+fn restart_worker(drill: &Drill<'_>) -> Result<()> {
     const STARTED: &str = "process_start_time_seconds{job=\"deletion-worker\"}";
     drill.wait_for_change(STARTED, None)?;
     for _ in 0..3 {
@@ -302,7 +302,7 @@ fn restart_worker(drill: &Drill<'_>) -> anyhow::Result<()> {
 }
 
 /// A delivery is parked after two claims that were lost with others and five that were lost alone.
-fn end_worker_while_it_sends(drill: &Drill<'_>) -> anyhow::Result<()> {
+fn end_worker_while_it_sends(drill: &Drill<'_>) -> Result<()> {
     let system = drill.system;
     let (request, requests) = mpsc::channel();
     let receiver = Receiver::open(move |_| {
@@ -323,7 +323,7 @@ fn end_worker_while_it_sends(drill: &Drill<'_>) -> anyhow::Result<()> {
 
 /// The queue has room for some passwords only, so on a fast machine more sign-ups would not make them wait longer, and each
 /// password must take longer.
-fn sign_up_together(drill: &Drill<'_>) -> anyhow::Result<()> {
+fn sign_up_together(drill: &Drill<'_>) -> Result<()> {
     const ROUND: Duration = Duration::from_secs(25);
     let email = format!("together.{}@example.com", random::tag());
     let body = json!({"email": email, "password": "a password"});
@@ -345,10 +345,10 @@ fn sign_up_together(drill: &Drill<'_>) -> anyhow::Result<()> {
     drill.system.restart_with("user-service", &[])
 }
 
-fn decide_slowly(system: &System) -> anyhow::Result<()> {
+fn decide_slowly(system: &System) -> Result<()> {
     const HELD_FOR: Duration = Duration::from_secs(1);
     let tasks = (0..4).map(|_| system.create_task());
-    let tasks = tasks.collect::<anyhow::Result<Vec<_>>>()?;
+    let tasks = tasks.collect::<Result<Vec<_>>>()?;
     let locked = HeldLock::acquire(&system.rig, LOCK)?;
     thread::scope(|scope| {
         let approving = tasks
@@ -361,7 +361,7 @@ fn decide_slowly(system: &System) -> anyhow::Result<()> {
     })
 }
 
-fn revoke_database(drill: &Drill<'_>) -> anyhow::Result<()> {
+fn revoke_database(drill: &Drill<'_>) -> Result<()> {
     let admin_url = &drill.system.rig.backing.admin_url;
     bootstrap::execute(
         admin_url,

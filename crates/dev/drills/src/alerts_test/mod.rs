@@ -10,6 +10,7 @@ mod system;
 
 use std::{path::PathBuf, process::ExitCode, thread, time::Duration};
 
+use anyhow::Result;
 use clap::Args;
 
 use self::faults::{STEPS, Step};
@@ -30,7 +31,7 @@ pub(crate) struct Arguments {
     programs: Option<PathBuf>,
 }
 
-pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     let source = Source::of(arguments.programs.as_deref());
     let test = |workspace: &_| test(workspace, source);
     let passed = with_own_system("alerts-test", test, |passed| *passed)?;
@@ -51,7 +52,7 @@ fn run_step(
     (how, alerts, provoke): Step,
     system: &System,
     prometheus: &Prometheus,
-) -> anyhow::Result<bool> {
+) -> Result<bool> {
     say(how);
     let drill = Drill::begin(system, prometheus);
     thread::scope(|scope| {
@@ -69,7 +70,7 @@ fn run_step(
     })
 }
 
-fn await_alerts(alerts: &[&str], drill: &Drill<'_>) -> anyhow::Result<bool> {
+fn await_alerts(alerts: &[&str], drill: &Drill<'_>) -> Result<bool> {
     let prometheus = drill.prometheus;
     let mut all_fired = true;
     for alert in alerts {
@@ -88,7 +89,7 @@ fn await_alerts(alerts: &[&str], drill: &Drill<'_>) -> anyhow::Result<bool> {
     Ok(all_fired)
 }
 
-fn test(workspace: &Workspace, source: Source<'_>) -> anyhow::Result<bool> {
+fn test(workspace: &Workspace, source: Source<'_>) -> Result<bool> {
     let system = System::start(workspace, source)?;
     let prometheus = Prometheus::start(workspace, &system)?;
     let mut passed = true;

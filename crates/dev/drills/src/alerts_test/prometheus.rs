@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use std::{fs, thread};
 
-use anyhow::{Context as _, ensure};
+use anyhow::{Context as _, Result, ensure};
 use local_stack::process::{Detached, wait_until};
 use local_stack::{packages, ports, private};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
@@ -32,7 +32,7 @@ pub(super) struct Prometheus {
 
 impl Prometheus {
     /// Starts Prometheus, which reads the metrics of all processes every second.
-    pub(super) fn start(workspace: &Workspace, system: &System) -> anyhow::Result<Self> {
+    pub(super) fn start(workspace: &Workspace, system: &System) -> Result<Self> {
         let program = packages::system_program("prometheus")
             .or_else(|_| packages::system_program("/usr/bin/prometheus"))
             .context("install Debian's package prometheus")?;
@@ -99,7 +99,7 @@ pub(super) fn names(rules: &str) -> Vec<String> {
     names.map(str::to_owned).collect()
 }
 
-fn rules() -> anyhow::Result<String> {
+fn rules() -> Result<String> {
     let changed = RULES.lines().map(|line| match line.split_once("for: ") {
         Some((indent, _)) if indent.trim().is_empty() => format!("{indent}for: 2s\n"),
         _ => format!("{line}\n"),
@@ -165,21 +165,13 @@ impl<'a> Drill<'a> {
     }
 
     /// Sends requests on this many threads until the step is over.
-    pub(super) fn load(
-        &self,
-        threads: usize,
-        path: &str,
-        body: Option<&Value>,
-    ) -> anyhow::Result<()> {
+    pub(super) fn load(&self, threads: usize, path: &str, body: Option<&Value>) -> Result<()> {
         self.system.load(threads, path, body, || self.is_over());
         Ok(())
     }
 
     /// Repeats an action every second until the step is over.
-    pub(super) fn keep_up(
-        &self,
-        mut action: impl FnMut() -> anyhow::Result<()>,
-    ) -> anyhow::Result<()> {
+    pub(super) fn keep_up(&self, mut action: impl FnMut() -> Result<()>) -> Result<()> {
         while !self.is_over() {
             action()?;
             thread::sleep(Duration::from_secs(1));
@@ -188,7 +180,7 @@ impl<'a> Drill<'a> {
     }
 
     /// Waits until Prometheus has read another value of a metric than `before`.
-    pub(super) fn wait_for_change(&self, query: &str, before: Option<f64>) -> anyhow::Result<()> {
+    pub(super) fn wait_for_change(&self, query: &str, before: Option<f64>) -> Result<()> {
         let changed = || {
             self.prometheus
                 .query(query)

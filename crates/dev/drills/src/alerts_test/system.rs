@@ -5,7 +5,7 @@ use std::sync::Mutex;
 use std::time::Duration;
 use std::{fs, thread};
 
-use anyhow::Context as _;
+use anyhow::{Context as _, Result};
 use local_stack::private;
 use nix::{sys::stat::Mode, unistd};
 use rcgen::generate_simple_self_signed;
@@ -71,7 +71,7 @@ pub(super) struct System {
 }
 
 impl System {
-    pub(super) fn start(workspace: &Workspace, source: Source<'_>) -> anyhow::Result<Self> {
+    pub(super) fn start(workspace: &Workspace, source: Source<'_>) -> Result<Self> {
         let options = Options {
             replicas: Replicas::from([("gateway".to_owned(), 2)]),
             ..Options::own(source)
@@ -108,7 +108,7 @@ impl System {
     }
 
     /// Creates tasks with a webhook, and approves them.
-    pub(super) fn decide(&self, count: usize, receiver: &Receiver) -> anyhow::Result<()> {
+    pub(super) fn decide(&self, count: usize, receiver: &Receiver) -> Result<()> {
         let (gateway, token) = (&self.gateway, &self.token);
         for _ in 0..count {
             let task = self.create_task()?;
@@ -118,7 +118,7 @@ impl System {
         Ok(())
     }
 
-    pub(super) fn create_task(&self) -> anyhow::Result<String> {
+    pub(super) fn create_task(&self) -> Result<String> {
         let gateway = &self.gateway;
         gateway.create_task(&self.token, "Alert", "alerts@example.com")
     }
@@ -162,14 +162,14 @@ impl System {
         &self,
         program: &str,
         settings: &[(&'static str, &str)],
-    ) -> anyhow::Result<()> {
+    ) -> Result<()> {
         self.rig.process(program)?.kill()?;
         let started = self.rig.start_process_with(program, settings);
         started.map(drop)
     }
 
     /// Kills a process, and starts it again with a log that no one reads.
-    pub(super) fn restart_unread(&self, program: &str) -> anyhow::Result<()> {
+    pub(super) fn restart_unread(&self, program: &str) -> Result<()> {
         self.rig.process(program)?.kill()?;
         let log = self.rig.workspace.log(program);
         fs::rename(&log, log.with_extension("before"))?;
@@ -185,7 +185,7 @@ impl System {
 }
 
 /// Creates a certificate and its key. Returns the settings of the second gateway.
-fn tls_settings(private_key: &Path) -> anyhow::Result<[(&'static str, String); 6]> {
+fn tls_settings(private_key: &Path) -> Result<[(&'static str, String); 6]> {
     let certified =
         generate_simple_self_signed(["localhost".to_owned()]).context("creating a certificate")?;
     let pem = certified.signing_key.serialize_pem();

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, ensure};
+use anyhow::{Context, Result, ensure};
 use local_stack::process::wait_until;
 use serde_json::{Value, json};
 
@@ -37,7 +37,7 @@ pub(super) struct Drill<'run> {
 
 impl<'run> Drill<'run> {
     /// Signs the users up and creates the task.
-    pub(super) fn start(system: &'run System, number: usize) -> anyhow::Result<Self> {
+    pub(super) fn start(system: &'run System, number: usize) -> Result<Self> {
         let gateway = system.client();
         let sign_up = |name: &str| gateway.sign_up(&email(name, number), PASSWORD);
         let mut drill = Self {
@@ -69,7 +69,7 @@ impl<'run> Drill<'run> {
     }
 
     /// Makes the changes that the backup does not have.
-    pub(super) fn lose_time(mut self) -> anyhow::Result<Self> {
+    pub(super) fn lose_time(mut self) -> Result<Self> {
         // The server may have been stopped for the backup.
         let body = json!({"oldPassword": PASSWORD, "newPassword": "a password of the lost time"});
         let path = "/user/change-password";
@@ -93,7 +93,7 @@ impl<'run> Drill<'run> {
     }
 
     /// Checks the system after the restore, which ended at this moment.
-    pub(super) fn check(&self, restored: Instant) -> anyhow::Result<()> {
+    pub(super) fn check(&self, restored: Instant) -> Result<()> {
         self.check_tokens(restored)?;
         let bob = self.check_users()?;
         self.check_revocation(&bob)?;
@@ -101,7 +101,7 @@ impl<'run> Drill<'run> {
     }
 
     /// Every process refuses every earlier token.
-    pub(super) fn check_tokens(&self, restored: Instant) -> anyhow::Result<()> {
+    pub(super) fn check_tokens(&self, restored: Instant) -> Result<()> {
         for verifier in self.system.token_verifiers() {
             let name = &verifier.name;
             for (owner, token) in &self.tokens {
@@ -131,7 +131,7 @@ impl<'run> Drill<'run> {
     }
 
     /// Users are as in the backup. Returns Bob with a new token.
-    fn check_users(&self) -> anyhow::Result<Person> {
+    fn check_users(&self) -> Result<Person> {
         let sign_in = |person: &Person| self.gateway.sign_in(&person.email, PASSWORD);
         sign_in(&self.ada)?;
         let (bob, carol) = (sign_in(&self.bob)?, sign_in(&self.carol)?);
@@ -152,7 +152,7 @@ impl<'run> Drill<'run> {
     }
 
     /// Revocation works, also for an epoch that is lower than in the lost time.
-    fn check_revocation(&self, bob: &Person) -> anyhow::Result<()> {
+    fn check_revocation(&self, bob: &Person) -> Result<()> {
         for verifier in self.system.token_verifiers() {
             let name = &verifier.name;
             ensure!(!verifier.refuses(&bob.token), "{name} refuses a new token");
@@ -170,7 +170,7 @@ impl<'run> Drill<'run> {
     }
 
     /// A decision of a task of the backup is delivered.
-    fn check_decision(&self) -> anyhow::Result<()> {
+    fn check_decision(&self) -> Result<()> {
         let ada = self.gateway.sign_in(&self.ada.email, PASSWORD)?;
         self.gateway.approve(&ada.token, &self.task)?;
         self.wait_delivered()?;
@@ -179,7 +179,7 @@ impl<'run> Drill<'run> {
     }
 
     /// Waits until the webhook of the task has arrived, and returns the call.
-    pub(super) fn wait_delivered(&self) -> anyhow::Result<Value> {
+    pub(super) fn wait_delivered(&self) -> Result<Value> {
         let arrived = wait_until(WORK_LIMIT, || {
             let mut items = self.engine.received("kind=webhook").ok()?.into_iter();
             items.find(|item| item.pointer("/body/id") == Some(&json!(self.task)))
@@ -187,11 +187,11 @@ impl<'run> Drill<'run> {
         arrived.context("the decision was not delivered")
     }
 
-    fn create_task(&self, token: &str) -> anyhow::Result<String> {
+    fn create_task(&self, token: &str) -> Result<String> {
         self.gateway.create_task(token, TITLE, &self.ada.email)
     }
 
-    fn update(&self, person: &Person, admin: &str, change: Value) -> anyhow::Result<()> {
+    fn update(&self, person: &Person, admin: &str, change: Value) -> Result<()> {
         let path = format!("/users/{}", person.id);
         self.gateway.put(&path, admin, change).map(drop)
     }

@@ -15,7 +15,7 @@ mod open_work;
 use std::process::{Command, ExitCode};
 use std::time::Instant;
 
-use anyhow::Context;
+use anyhow::{Context, Result};
 use clap::ValueEnum;
 use local_stack::bootstrap::{self, Roles};
 use local_stack::process::output_of;
@@ -29,12 +29,12 @@ use rig::{instance, interrupt};
 
 use self::drill::Drill;
 
-pub(crate) fn run() -> anyhow::Result<ExitCode> {
+pub(crate) fn run() -> Result<ExitCode> {
     with_own_system("restore-test", test, |()| true)?;
     Ok(verdict("restore-test", true))
 }
 
-fn test(workspace: &Workspace) -> anyhow::Result<()> {
+fn test(workspace: &Workspace) -> Result<()> {
     let options = Options::own(Source::Build(Profile::Dev));
     let mut system = System::plan(workspace, &options)?;
     system.set_all(&[("RATE_LIMIT", "off"), ("BCRYPT_COST", "4")]);
@@ -82,7 +82,7 @@ impl Way {
     }
 
     /// Takes a backup. Returns a dump, or nothing if it is a copy that the server keeps.
-    fn back_up(self, system: &System) -> anyhow::Result<Vec<u8>> {
+    fn back_up(self, system: &System) -> Result<Vec<u8>> {
         if !matches!(self, Self::PointInTime | Self::CopiedDisk) {
             return client::dump(&system.backing.admin_url);
         }
@@ -91,7 +91,7 @@ impl Way {
         Ok(Vec::new())
     }
 
-    fn restore(self, system: &System, dump: &[u8]) -> anyhow::Result<()> {
+    fn restore(self, system: &System, dump: &[u8]) -> Result<()> {
         let admin_url = &system.backing.admin_url;
         let postgres = &system.servers()?.postgres;
         let passwords = system.servers()?.description().postgres.passwords;
@@ -119,10 +119,7 @@ impl Way {
     }
 }
 
-fn while_stopped(
-    postgres: &Postgres,
-    act: impl FnOnce() -> anyhow::Result<()>,
-) -> anyhow::Result<()> {
+fn while_stopped(postgres: &Postgres, act: impl FnOnce() -> Result<()>) -> Result<()> {
     postgres.stop(Stop::Graceful)?;
     act()?;
     postgres.spawn()?;
@@ -130,7 +127,7 @@ fn while_stopped(
 }
 
 /// Moves the database out of the way.
-fn rename_database(admin_url: &str) -> anyhow::Result<()> {
+fn rename_database(admin_url: &str) -> Result<()> {
     let name = database_name(admin_url)?;
     let script = format!(
         "ALTER DATABASE {name} ALLOW_CONNECTIONS false;
@@ -140,13 +137,13 @@ fn rename_database(admin_url: &str) -> anyhow::Result<()> {
     bootstrap::execute(&with_database(admin_url, "postgres")?, &script)
 }
 
-fn restore_into_new(admin_url: &str, passwords: &Roles, dump: &[u8]) -> anyhow::Result<()> {
+fn restore_into_new(admin_url: &str, passwords: &Roles, dump: &[u8]) -> Result<()> {
     bootstrap::run(admin_url, passwords)?;
     client::restore(admin_url, dump, &["--clean", "--if-exists"])
 }
 
 /// Runs the command of the user service in its environment.
-fn revoke_all_tokens(system: &System) -> anyhow::Result<()> {
+fn revoke_all_tokens(system: &System) -> Result<()> {
     let service = system.process("user-service")?;
     let program = system.programs.get(service.program);
     let mut command = Command::new(program.context("there is no program")?);

@@ -7,7 +7,7 @@ use std::process::Command;
 use std::time::Instant;
 use std::{env, fs};
 
-use anyhow::{Context, bail, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use local_stack::process::{output_of, wait_until};
 use local_stack::{Servers, Stop, bootstrap, packages};
 use rig::{client::Call, output::say, system::System};
@@ -28,7 +28,7 @@ struct OpenWork<'run> {
 }
 
 impl<'run> OpenWork<'run> {
-    fn start(system: &'run System) -> anyhow::Result<Self> {
+    fn start(system: &'run System) -> Result<Self> {
         let drill = Drill::start(system, NUMBER)?;
         let down = Call::new("PUT", "/control").body(json!({"down": true}));
         drill.engine.call(&down)?.expect(200)?;
@@ -53,7 +53,7 @@ impl<'run> OpenWork<'run> {
         })
     }
 
-    fn check_pending(&self) -> anyhow::Result<()> {
+    fn check_pending(&self) -> Result<()> {
         let drill = &self.drill;
         let delivery = load_delivery(drill)?;
         let status = delivery.get("status");
@@ -76,7 +76,7 @@ impl<'run> OpenWork<'run> {
     }
 
     /// Checks that all of it completes in the restored system, whose flow engine works.
-    fn check_completed(&self, restored: Instant) -> anyhow::Result<()> {
+    fn check_completed(&self, restored: Instant) -> Result<()> {
         self.drill.check_tokens(restored)?;
         self.check_delivered()?;
         self.check_deleted()?;
@@ -88,7 +88,7 @@ impl<'run> OpenWork<'run> {
         Ok(())
     }
 
-    fn check_delivered(&self) -> anyhow::Result<()> {
+    fn check_delivered(&self) -> Result<()> {
         let call = self.drill.wait_delivered()?;
         let (id, expected) = (call.pointer("/headers/webhook-id"), json!(self.delivery));
         ensure!(
@@ -99,7 +99,7 @@ impl<'run> OpenWork<'run> {
         Ok(())
     }
 
-    fn check_deleted(&self) -> anyhow::Result<()> {
+    fn check_deleted(&self) -> Result<()> {
         let gateway = &self.drill.gateway;
         let admin = self.drill.system.sign_in_admin()?;
         gateway.wait_deleted(&self.deletion, &admin.token, WORK_LIMIT, |_| {})?;
@@ -110,7 +110,7 @@ impl<'run> OpenWork<'run> {
     }
 
     /// The code that was sent sets a new password.
-    fn check_code(&self) -> anyhow::Result<()> {
+    fn check_code(&self) -> Result<()> {
         let code = wait_until(WORK_LIMIT, || {
             let calls = self.drill.engine.received(&self.codes()).ok()?;
             let code = calls.last()?.pointer("/body/code")?.as_str();
@@ -127,7 +127,7 @@ impl<'run> OpenWork<'run> {
     }
 }
 
-fn load_delivery(drill: &Drill<'_>) -> anyhow::Result<Value> {
+fn load_delivery(drill: &Drill<'_>) -> Result<Value> {
     let path = format!("/people-task/tasks/{}/deliveries", drill.task);
     let deliveries = drill.gateway.get(&path, &drill.ada.token)?.body;
     deliveries.get(0).cloned().context("there is no delivery")
@@ -135,7 +135,7 @@ fn load_delivery(drill: &Drill<'_>) -> anyhow::Result<Value> {
 
 /// Takes a backup while work is pending, replaces the database server and the broker by empty ones, restores it, and
 /// checks that the work completes.
-pub(super) fn test_empty_system(system: &System) -> anyhow::Result<()> {
+pub(super) fn test_empty_system(system: &System) -> Result<()> {
     say("restoring a dump of deploy/backup into a new cluster with an empty RabbitMQ");
     let work = OpenWork::start(system)?;
     let admin_url = &system.backing.admin_url;
@@ -159,7 +159,7 @@ pub(super) fn test_empty_system(system: &System) -> anyhow::Result<()> {
 }
 
 /// Replaces both servers by empty ones at the same addresses.
-fn replace(servers: &Servers) -> anyhow::Result<()> {
+fn replace(servers: &Servers) -> Result<()> {
     servers.stop(Stop::Kill)?;
     servers.postgres.discard()?;
     servers.rabbitmq.discard()?;
@@ -170,7 +170,7 @@ fn replace(servers: &Servers) -> anyhow::Result<()> {
 }
 
 /// Writes a dump, and returns its file.
-fn dump(system: &System) -> anyhow::Result<PathBuf> {
+fn dump(system: &System) -> Result<PathBuf> {
     let folder = system.workspace.local.join("backups");
     run_backup(system, &["dump".as_ref(), &folder])?;
     let files = fs::read_dir(&folder).context("reading the folder of dumps")?;
@@ -184,12 +184,12 @@ fn dump(system: &System) -> anyhow::Result<PathBuf> {
     Ok(dump.clone())
 }
 
-fn restore(system: &System, dump: &Path) -> anyhow::Result<()> {
+fn restore(system: &System, dump: &Path) -> Result<()> {
     run_backup(system, &["restore".as_ref(), dump])
 }
 
 /// Runs the script `deploy/backup` as operators run it.
-fn run_backup(system: &System, arguments: &[&Path]) -> anyhow::Result<()> {
+fn run_backup(system: &System, arguments: &[&Path]) -> Result<()> {
     let programs = packages::postgres_programs()?;
     let path = env::var_os("PATH").unwrap_or_default();
     let path = [programs].into_iter().chain(env::split_paths(&path));

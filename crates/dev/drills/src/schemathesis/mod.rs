@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 use std::time::Duration;
 
-use anyhow::Context;
+use anyhow::{Context, Result};
 use clap::Args;
 use local_stack::packages::{self, Need};
 use local_stack::process::{output_of, succeeds};
@@ -47,7 +47,7 @@ pub(crate) struct Arguments {
     duration: Duration,
 }
 
-pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
     let seed = arguments.seed.unwrap_or_else(random::seed);
     announce_seed("schemathesis", seed);
     let test = |workspace: &_| test(workspace, arguments, seed);
@@ -59,7 +59,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
 }
 
 /// Returns whether the system follows the document, for a user and for an administrator.
-fn test(workspace: &Workspace, arguments: &Arguments, seed: u64) -> anyhow::Result<bool> {
+fn test(workspace: &Workspace, arguments: &Arguments, seed: u64) -> Result<bool> {
     let program = install(workspace)?;
     let options = Options::own(Source::Build(Profile::Dev));
     let mut system = System::plan(workspace, &options)?;
@@ -80,7 +80,7 @@ fn test(workspace: &Workspace, arguments: &Arguments, seed: u64) -> anyhow::Resu
 }
 
 /// Installs the pinned version from PyPI if it is missing. Returns the program.
-fn install(workspace: &Workspace) -> anyhow::Result<PathBuf> {
+fn install(workspace: &Workspace) -> Result<PathBuf> {
     let place = workspace.root.join("target/tools/schemathesis");
     let place = place.join(VERSION);
     let program = place.join("bin/schemathesis");
@@ -111,7 +111,7 @@ fn run_tool(
     protected: &str,
     seed: u64,
     duration: Duration,
-) -> anyhow::Result<bool> {
+) -> Result<bool> {
     let (gateway, root) = (&system.gateway, &system.workspace.root);
     let folder = root.join("crates/dev/drills/src/schemathesis");
     let mut command = Command::new(program);

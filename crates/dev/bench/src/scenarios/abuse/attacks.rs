@@ -5,6 +5,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use anyhow::Result;
 use rig::client::Person;
 use rig::outln;
 use rig::output::say;
@@ -127,7 +128,7 @@ fn large_task(attacker: &Person) -> Value {
 }
 
 /// Creates the tasks that the signed-in attacker lists.
-pub(super) fn prepare(context: &Context, attacker: &Person) -> anyhow::Result<()> {
+pub(super) fn prepare(context: &Context, attacker: &Person) -> Result<()> {
     let client = context.rig.client();
     for _ in 0..LARGE_TASKS {
         client.post(TASKS, &attacker.token, large_task(attacker))?;
@@ -150,7 +151,7 @@ impl Attackers {
         gateway: SocketAddr,
         attacker: &Person,
         duration: Duration,
-    ) -> anyhow::Result<Self> {
+    ) -> Result<Self> {
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(2)
             .on_thread_start(|| {
@@ -229,7 +230,7 @@ impl Round {
         }
     }
 
-    async fn run(&mut self, round: usize) -> anyhow::Result<String> {
+    async fn run(&mut self, round: usize) -> Result<String> {
         let (.., payload) = self.attack;
         match payload(&self.attacker, self.number + round) {
             Payload::Request(bytes) => Ok(self.call(&bytes).await?.status.to_string()),
@@ -239,7 +240,7 @@ impl Round {
         }
     }
 
-    async fn call(&mut self, bytes: &[u8]) -> anyhow::Result<Response> {
+    async fn call(&mut self, bytes: &[u8]) -> Result<Response> {
         let mut connection = match self.connection.take() {
             Some(connection) => connection,
             None => Connection::open_from(self.from, self.gateway).await?,
@@ -250,7 +251,7 @@ impl Round {
     }
 
     /// Sends `request` and waits for the end of the connection. Returns the first line of the response.
-    async fn exchange(&self, request: &[u8], read: bool) -> anyhow::Result<String> {
+    async fn exchange(&self, request: &[u8], read: bool) -> Result<String> {
         let mut stream = connect(self.from, self.gateway).await?;
         stream.write_all(request).await?;
         let mut response = Vec::with_capacity(4096);
@@ -268,7 +269,7 @@ impl Round {
     }
 
     /// Creates a task, registers a webhook for it or, after some webhooks, approves it.
-    async fn use_webhooks(&mut self, round: usize) -> anyhow::Result<String> {
+    async fn use_webhooks(&mut self, round: usize) -> Result<String> {
         let Person { email, token, .. } = self.attacker.clone();
         let (what, method, path, body) = match self.task.take() {
             None => {

@@ -10,7 +10,7 @@ mod normal_user;
 use std::net::Ipv4Addr;
 use std::time::Duration;
 
-use anyhow::{Context as _, ensure};
+use anyhow::{Context as _, Result, ensure};
 use rig::client::Person;
 use rig::output::say;
 
@@ -29,7 +29,7 @@ const MEMORY_LIMIT: f64 = 512.0;
 /// Other scenarios run without it.
 const RATE_LIMIT: (&str, &str) = ("RATE_LIMIT", "on");
 
-pub(super) async fn run(context: &mut Context, figures: &mut Figures) -> anyhow::Result<()> {
+pub(super) async fn run(context: &mut Context, figures: &mut Figures) -> Result<()> {
     context.reset().await?;
     let (user, attacker) = (context.sign_up()?, context.sign_up()?);
     attacks::prepare(context, &attacker)?;
@@ -48,7 +48,7 @@ async fn measure(
     figures: &mut Figures,
     user: Person,
     attacker: &Person,
-) -> anyhow::Result<()> {
+) -> Result<()> {
     let attacked = Duration::from_secs(context.pick(60, 15));
     let alone = Duration::from_secs(context.pick(30, 15));
     let gateway = context.gateway;
@@ -79,7 +79,7 @@ async fn measure(
     check_memory(context, figures)
 }
 
-fn check_memory(context: &Context, figures: &mut Figures) -> anyhow::Result<()> {
+fn check_memory(context: &Context, figures: &mut Figures) -> Result<()> {
     context.rig.ensure_all_alive()?;
     let memory = memory_of(&context.processes());
     for (name, memory) in &memory {
@@ -100,7 +100,7 @@ impl Observed {
         Spread::of(calls.map(|(_, took)| *took))
     }
 
-    fn ensure_none_failed(&self, phase: &str) -> anyhow::Result<()> {
+    fn ensure_none_failed(&self, phase: &str) -> Result<()> {
         let count = self.failures.len();
         let first = self.failures.first().map_or("", String::as_str);
         ensure!(

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use anyhow::Context as _;
+use anyhow::{Context as _, Result};
 use rig::client::Person;
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep_until};
@@ -27,12 +27,7 @@ pub(super) struct Observed {
 }
 
 impl Observed {
-    pub(super) fn record(
-        &mut self,
-        call: &'static str,
-        took: Duration,
-        result: anyhow::Result<()>,
-    ) {
+    pub(super) fn record(&mut self, call: &'static str, took: Duration, result: Result<()>) {
         match result {
             Ok(()) => self.calls.push((call, took)),
             Err(error) => self.failures.push(format!("{call}: {error:#}")),
@@ -49,7 +44,7 @@ pub(super) struct NormalUser {
 }
 
 impl NormalUser {
-    pub(super) async fn connect(gateway: SocketAddr, person: Person) -> anyhow::Result<Self> {
+    pub(super) async fn connect(gateway: SocketAddr, person: Person) -> Result<Self> {
         Ok(Self {
             person,
             working: Connection::open(gateway).await?,
@@ -102,7 +97,7 @@ async fn repeat(
     interval: Duration,
     duration: Duration,
     max_delay: Duration,
-    mut call: impl AsyncFnMut() -> Option<(&'static str, anyhow::Result<()>)>,
+    mut call: impl AsyncFnMut() -> Option<(&'static str, Result<()>)>,
 ) -> Observed {
     let mut observed = Observed::default();
     let mut due = Instant::now();

@@ -5,7 +5,7 @@ mod kinds;
 use std::collections::HashMap;
 use std::time::Duration;
 
-use anyhow::bail;
+use anyhow::{Result, bail};
 use rig::output::say;
 
 use self::kinds::{Caller, Kind};
@@ -35,7 +35,7 @@ struct Lists<'run> {
     failed: Vec<String>,
 }
 
-pub(crate) async fn run(context: &mut Context, figures: &mut Figures) -> anyhow::Result<()> {
+pub(crate) async fn run(context: &mut Context, figures: &mut Figures) -> Result<()> {
     let reads = context.limit(READ).await?;
     let admin = context.rig.sign_in_admin()?.token;
     let many = context.pick(1_000_000, 100_000);
@@ -70,14 +70,14 @@ pub(crate) async fn run(context: &mut Context, figures: &mut Figures) -> anyhow:
 }
 
 impl Lists<'_> {
-    async fn add_tasks(&self, count: usize) -> anyhow::Result<()> {
+    async fn add_tasks(&self, count: usize) -> Result<()> {
         say(&format!("lists: adding {count} tasks"));
         let context = &*self.context;
         let added = context.add_tasks(count, &context.user, Roles::Shared, DESCRIPTION);
         added.await
     }
 
-    async fn add_users(&self, count: usize) -> anyhow::Result<()> {
+    async fn add_users(&self, count: usize) -> Result<()> {
         say(&format!("lists: adding {count} users"));
         self.remove_users().await?;
         let context = &*self.context;
@@ -86,7 +86,7 @@ impl Lists<'_> {
         context.execute("CHECKPOINT").await
     }
 
-    async fn remove_users(&self) -> anyhow::Result<()> {
+    async fn remove_users(&self) -> Result<()> {
         let context = &*self.context;
         context.execute(tables::REMOVE_USERS).await?;
         context.execute(tables::VACUUM_USERS).await
@@ -108,7 +108,7 @@ impl Lists<'_> {
         }
     }
 
-    async fn measure(&self, kind: &Kind) -> anyhow::Result<Vec<Call>> {
+    async fn measure(&self, kind: &Kind) -> Result<Vec<Call>> {
         let token = match kind.caller {
             Caller::User => &self.context.user.token,
             Caller::Admin => &self.admin,
