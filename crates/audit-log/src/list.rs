@@ -2,7 +2,7 @@ use std::convert::identity;
 
 use actix_web::{HttpRequest, HttpResponse};
 use chrono::{DateTime, Utc};
-use database::{Connection, Database, Error, transaction};
+use database::{Connection, Error, transaction};
 use diesel::connection::SimpleConnection as _;
 use diesel::pg::Pg;
 use diesel::prelude::*;
@@ -154,17 +154,10 @@ pub async fn list(
     request: &HttpRequest,
 ) -> Result<HttpResponse, Problem> {
     let AuditQuery(query) = AuditQuery::parse(query)?;
-    let load = move |database: Database, bytes| {
-        let query = query.clone();
-        let load = move |connection: &mut Connection| {
-            let paging = query.paging;
-            load_page(connection, &query, PageLimits { paging, bytes })
-        };
-        async move { database.run(load).await }
-    };
-    let page = lists
-        .page(Some(caller), load, identity::<AuditEntry>)
-        .await?;
+    let paging = query.paging;
+    let load = move |connection: &mut Connection, limits| load_page(connection, &query, limits);
+    let page = lists.page(Some(caller), paging, load, identity::<AuditEntry>);
+    let page = page.await?;
     Ok(page.respond(request.path(), request.query_string()))
 }
 

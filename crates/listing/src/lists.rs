@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use actix_web::rt;
 use actix_web::web;
-use database::Database;
+use database::{Connection, Database, Error};
 use fairness::{Each, Owner, Share, Shares};
 use http_kit::Problem;
 use serde::Serialize;
@@ -21,8 +21,8 @@ use tokio::time::timeout;
 use tracing::Instrument as _;
 use values::UserId;
 
-use crate::Page;
 use crate::encoded_page::{EncodedPage, Held, SHORT_PAGE};
+use crate::{Page, PageLimits, Paging};
 
 /// The maximum length of a page, both of its rows in the database and of its JSON.
 const LONG_PAGE: u32 = 4 * 1024 * 1024;
@@ -67,34 +67,35 @@ impl Lists {
     ///
     /// # Errors
     /// The error of the query, and `503 overloaded` when too many queries of the caller run.
-    pub async fn query<T: 'static, E: Into<Problem>, Fut: Future<Output = Result<T, E>>>(
+    pub async fn query<T: Send + 'static, E: From<Error> + Send + 'static>(
         &self,
         caller: Option<UserId>,
-        query: impl FnOnce(Database) -> Fut + 'static,
-    ) -> Result<T, Problem> {
+        query: impl FnOnce(&mut Connection) -> Result<T, E> + Send + 'static,
+    ) -> Result<T, Problem>
+    where
+        Problem: From<E>,
+    {
         let lists = self.clone();
         detached(async move {
             let _running = lists.start(caller).await?;
-            query(lists.database).await.map_err(Into::into)
+            Ok(lists.database.run(query).await?)
         })
         .await
     }
 
-    /// Loads a page and serializes its rows. `load` gets the maximum size of the rows in bytes, and may run twice.
+    /// Loads a page and serializes its rows. `load` may run twice.
     ///
     /// # Errors
     /// The error of `load`, and `503 overloaded` when too many queries of the caller run, or too many long pages are in
     /// memory.
-    pub async fn page<R, T, E, Fut>(
+    pub async fn page<R: Send + 'static, T: Serialize, E: From<Error> + Send + 'static>(
         &self,
         caller: Option<UserId>,
-        load: impl Fn(Database, usize) -> Fut + 'static,
+        paging: Paging,
+        load: impl Fn(&mut Connection, PageLimits) -> Result<Page<R>, E> + Clone + Send + 'static,
         response: impl Fn(R) -> T + Clone + Send + 'static,
     ) -> Result<EncodedPage, Problem>
     where
-        R: Send + 'static,
-        T: Serialize,
-        Fut: Future<Output = Result<Page<R>, E>>,
         Problem: From<E>,
     {
         let lists = self.clone();
@@ -102,7 +103,11 @@ impl Lists {
             let started = Instant::now();
             let load_up_to = async |max_loaded: u32, max_bytes: u32| {
                 let running = lists.start(caller).await?;
-                let page = load(lists.database.clone(), max_loaded as usize).await?;
+                let load = load.clone();
+                let bytes = max_loaded as usize;
+                let limits = PageLimits { paging, bytes };
+                let page = lists.database.run(move |rows| load(rows, limits));
+                let page = page.await?;
                 drop(running);
                 encode(page, max_bytes as usize, response.clone()).await
             };

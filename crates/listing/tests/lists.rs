@@ -1,19 +1,22 @@
-//! The limits of lists, with loads that the tests control instead of a database.
+//! The limits of lists, with loads that the tests control instead of statements.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+use std::ops::Deref;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use actix_web::body::to_bytes;
-use database::{Database, DatabaseSettings};
+use database::{Database, DatabaseSettings, Error};
 use futures_util::future::{join, join_all};
 use http_kit::Problem;
-use listing::{EncodedPage, Lists, Page, Paging};
+use listing::{EncodedPage, Lists, Page, PageLimits, Paging};
+use testkit::TestDatabase;
+use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
 use tokio::task::yield_now;
-use values::{Secret, UserId};
+use values::UserId;
 
 const KIB: usize = 1024;
 /// The requested page.
@@ -26,14 +29,32 @@ const LOADING: usize = 8;
 /// After how many unsent pages of 4 MiB there is no memory for another one.
 const UNSENT: usize = 15;
 
-fn lists() -> Lists {
+/// Lists that have a connection for each query of a test.
+struct Fixture {
+    lists: Lists,
+    _database: TestDatabase,
+}
+
+impl Deref for Fixture {
+    type Target = Lists;
+
+    fn deref(&self) -> &Lists {
+        &self.lists
+    }
+}
+
+fn lists() -> Fixture {
+    let database = TestDatabase::empty();
     let settings = DatabaseSettings {
-        url: Secret::new("postgres://user@127.0.0.1:1/none"),
+        url: database.users_url(),
         owner_url: None,
-        pool_size: 1,
-        timeout: Duration::from_millis(100),
+        pool_size: 10,
+        timeout: Duration::from_secs(5),
     };
-    Lists::new(Database::connect(&settings))
+    Fixture {
+        lists: Lists::new(Database::connect(&settings)),
+        _database: database,
+    }
 }
 
 fn user() -> Option<UserId> {
@@ -48,21 +69,19 @@ fn rows(size: usize, max_bytes: usize) -> Page<String> {
 }
 
 async fn page(lists: &Lists, caller: Option<UserId>, size: usize) -> Result<EncodedPage, Problem> {
-    let load = move |_, max_bytes| async move { Ok::<_, Problem>(rows(size, max_bytes)) };
-    lists.page(caller, load, |row| row).await
+    let load = move |_: &mut _, limits: PageLimits| Ok::<_, Error>(rows(size, limits.bytes));
+    lists.page(caller, PAGING, load, |row| row).await
 }
 
 /// Loads a long page when the gate opens.
 async fn gated_page(lists: &Lists, caller: Option<UserId>, gate: &Arc<Gate>) -> EncodedPage {
     let gate = Arc::clone(gate);
-    let load = move |_, max_bytes| {
-        let gate = Arc::clone(&gate);
-        async move {
-            gate.pass().await;
-            Ok::<_, Problem>(rows(40 * KIB, max_bytes))
-        }
+    let load = move |_: &mut _, limits: PageLimits| {
+        gate.pass();
+        Ok::<_, Error>(rows(40 * KIB, limits.bytes))
     };
-    lists.page(caller, load, |row| row).await.unwrap()
+    let page = lists.page(caller, PAGING, load, |row| row);
+    page.await.unwrap()
 }
 
 /// Holds up loads, and counts them.
@@ -79,9 +98,9 @@ impl Gate {
         })
     }
 
-    async fn pass(&self) {
+    fn pass(&self) {
         self.arrived.fetch_add(1, Ordering::SeqCst);
-        let _permit = self.open.acquire().await.unwrap();
+        let _permit = Handle::current().block_on(self.open.acquire()).unwrap();
     }
 
     async fn wait_for(&self, arrived: usize) {
@@ -162,9 +181,9 @@ async fn the_queries_of_one_user_are_limited_even_when_their_callers_are_gone() 
     let ada = user();
     let query = |caller| {
         let gate = Arc::clone(&gate);
-        lists.query(caller, move |_| async move {
-            gate.pass().await;
-            Ok::<_, Problem>(())
+        lists.query(caller, move |_: &mut _| {
+            gate.pass();
+            Ok::<_, Error>(())
         })
     };
     // Each caller leaves once its query runs.
@@ -188,9 +207,9 @@ async fn the_queries_of_callers_without_a_token_are_not_limited() {
     let (lists, gate) = (lists(), Gate::new());
     let queries = (0..3).map(|_| {
         let gate = Arc::clone(&gate);
-        lists.query(None, move |_| async move {
-            gate.pass().await;
-            Ok::<_, Problem>(())
+        lists.query(None, move |_: &mut _| {
+            gate.pass();
+            Ok::<_, Error>(())
         })
     });
     let all = join(join_all(queries), async {

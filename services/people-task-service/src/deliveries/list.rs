@@ -1,5 +1,5 @@
-use database::{Connection, Database};
-use listing::{Page, PageLimits, Paging};
+use database::{Connection, Error};
+use listing::{Page, PageLimits};
 use values::TaskId;
 
 use crate::deliveries::error::DeliveryError;
@@ -8,35 +8,24 @@ use crate::deliveries::store::{self, Delivery};
 use crate::tasks::access::{Actor, Permission};
 use crate::tasks::find_permitted;
 
-/// One page of a task's deliveries of at most `bytes`, oldest first. For the task's creator and administrators.
+/// One page of a task's deliveries, oldest first. For the task's creator and administrators.
 #[tracing::instrument(skip_all, fields(task.id = %task))]
-pub(crate) async fn list(
-    database: Database,
-    actor: Actor,
+pub(super) fn list(
+    connection: &mut Connection,
+    actor: &Actor,
     task: TaskId,
-    paging: Paging,
-    bytes: usize,
+    limits: PageLimits,
 ) -> Result<Page<Delivery>, DeliveryError> {
-    let limits = PageLimits { paging, bytes };
-    database
-        .run(move |connection| {
-            find_permitted(connection, &actor, task, Permission::ViewDeliveries)?;
-            Ok(store::load_of_task(connection, task, limits)?)
-        })
-        .await
+    find_permitted(connection, actor, task, Permission::ViewDeliveries)?;
+    Ok(store::load_of_task(connection, task, limits)?)
 }
 
-/// One page of all deliveries of at most `bytes`, newest first. For administrators.
+/// One page of all deliveries, newest first. For administrators.
 #[tracing::instrument(skip_all)]
-pub(crate) async fn list_all(
-    database: Database,
-    query: DeliveryQuery,
-    bytes: usize,
-) -> Result<Page<Delivery>, DeliveryError> {
-    let load = move |connection: &mut Connection| {
-        let paging = query.paging;
-        let limits = PageLimits { paging, bytes };
-        Ok(store::load_page(connection, &query, limits)?)
-    };
-    database.run(load).await
+pub(super) fn list_all(
+    connection: &mut Connection,
+    query: &DeliveryQuery,
+    limits: PageLimits,
+) -> Result<Page<Delivery>, Error> {
+    store::load_page(connection, query, limits)
 }

@@ -4,7 +4,7 @@ use actix_web::web::{Data, Json, Path};
 use actix_web::{HttpRequest, HttpResponse, get, post};
 use audit_log::RequestMeta;
 use auth::{AdminCaller, AdminProblems, TokenProblems};
-use database::{Database, DatabaseProblems};
+use database::{Connection, DatabaseProblems};
 use http_kit::{BodyProblems, JsonBody, Problem, Query, QueryProblems, path_id};
 use listing::Paging;
 use messaging::QueueStatus;
@@ -40,9 +40,10 @@ pub(crate) async fn list_task_deliveries(
     let id = path_id(&id, "task")?;
     let (caller, actor) = (user.caller.id(), user.actor);
     let load =
-        move |database, max_bytes| list::list(database, actor.clone(), id, paging, max_bytes);
+        move |connection: &mut Connection, limits| list::list(connection, &actor, id, limits);
     let lists = &context.lists;
-    let page = lists.page(Some(caller), load, identity::<Delivery>).await?;
+    let page = lists.page(Some(caller), paging, load, identity::<Delivery>);
+    let page = page.await?;
     Ok(page.respond(request.path(), request.query_string()))
 }
 
@@ -89,11 +90,12 @@ pub(crate) async fn list_deliveries(
     context: Data<Context>,
 ) -> Result<HttpResponse, Problem> {
     let query = DeliveryQuery::parse(&query)?;
-    let load = move |database, max_bytes| list::list_all(database, query.clone(), max_bytes);
+    let paging = query.paging;
+    let load =
+        move |connection: &mut Connection, limits| list::list_all(connection, &query, limits);
     let lists = &context.lists;
-    let page = lists
-        .page(Some(admin.id()), load, identity::<Delivery>)
-        .await?;
+    let page = lists.page(Some(admin.id()), paging, load, identity::<Delivery>);
+    let page = page.await?;
     Ok(page.respond(request.path(), request.query_string()))
 }
 
@@ -171,8 +173,8 @@ pub(crate) async fn delivery_queues(
     admin: AdminCaller,
     context: Data<Context>,
 ) -> Result<Json<QueuesResponse>, Problem> {
-    let load = |database: Database| async move { database.run(load_backlog).await };
-    let backlog = context.lists.query(Some(admin.id()), load).await?;
+    let lists = &context.lists;
+    let backlog = lists.query(Some(admin.id()), load_backlog).await?;
     Ok(Json(QueuesResponse {
         queues: vec![QueueStatus::from(&context.deliveries)],
         deliveries: backlog,

@@ -57,47 +57,42 @@ pub(crate) fn check_role(actor: &Actor, role: Option<Role>) -> Result<(), TaskEr
     Ok(())
 }
 
-/// One page of an actor's tasks of at most `bytes`, each with the actor's relations to it.
+/// One page of an actor's tasks, each with the actor's relations to it.
 ///
 /// # Errors
 /// [`TaskError::NotAdmin`], and [`TaskError::OffsetTooHigh`] if too many tasks would have to be sorted.
-pub(crate) async fn list(
-    database: Database,
-    actor: Actor,
+pub(crate) fn list(
+    connection: &mut Connection,
+    actor: &Actor,
     role: Option<Role>,
-    query: TaskListQuery,
-    bytes: usize,
+    query: &TaskListQuery,
+    limits: PageLimits,
 ) -> Result<Page<(Task, Relations)>, TaskError> {
-    check_role(&actor, role)?;
+    check_role(actor, role)?;
     let paging = query.paging;
-    let load = move |connection: &mut _| {
-        // Only `created` has an index for each role. For others, very many tasks may have to be sorted.
-        if query.sort.by != TaskSort::Created && paging.offset > MAX_SORTED_OFFSET {
-            let tasks = store::list::count(connection, &actor, role, &query.conditions)?;
-            if tasks <= paging.offset {
-                return Ok(paging.page(Vec::new(), 0));
-            } else if tasks > MAX_SORTED_TASKS {
-                return Err(TaskError::OffsetTooHigh);
-            }
+    // Only `created` has an index for each role. For others, very many tasks may have to be sorted.
+    if query.sort.by != TaskSort::Created && paging.offset > MAX_SORTED_OFFSET {
+        let tasks = store::list::count(connection, actor, role, &query.conditions)?;
+        if tasks <= paging.offset {
+            return Ok(paging.page(Vec::new(), 0));
+        } else if tasks > MAX_SORTED_TASKS {
+            return Err(TaskError::OffsetTooHigh);
         }
-        let limits = PageLimits { paging, bytes };
-        let page = store::list::load_page(connection, &actor, role, &query, limits)?;
-        Ok(page.map(|task| {
-            let relations = actor.relations_to(&task);
-            (task, relations)
-        }))
-    };
-    database.run(load).await
+    }
+    let page = store::list::load_page(connection, actor, role, query, limits)?;
+    Ok(page.map(|task| {
+        let relations = actor.relations_to(&task);
+        (task, relations)
+    }))
 }
 
 /// How many tasks a list without a limit would have.
-pub(crate) async fn count(
-    database: Database,
-    actor: Actor,
+pub(crate) fn count(
+    connection: &mut Connection,
+    actor: &Actor,
     role: Option<Role>,
-    conditions: TaskConditions,
+    conditions: &TaskConditions,
 ) -> Result<i64, TaskError> {
-    check_role(&actor, role)?;
-    let count = move |connection: &mut _| store::list::count(connection, &actor, role, &conditions);
-    Ok(database.run(count).await?)
+    check_role(actor, role)?;
+    Ok(store::list::count(connection, actor, role, conditions)?)
 }

@@ -2,7 +2,7 @@ use actix_web::web::{Data, Json, Path};
 use actix_web::{HttpRequest, HttpResponse, Responder, get, put};
 use audit_log::RequestMeta;
 use auth::TokenProblems;
-use database::DatabaseProblems;
+use database::{Connection, DatabaseProblems};
 use http_kit::{BodyProblems, JsonBody, Problem, Query, QueryProblems, combine_errors, path_id};
 use listing::CountResponse;
 
@@ -43,12 +43,12 @@ pub(crate) async fn list_tasks(
 ) -> Result<HttpResponse, Problem> {
     check_role(&actor, &query)?;
     let ((list, role), fields) = combine_errors(parse_list(&query), Projection::of(&request))?;
-    let caller = actor.user();
-    let load = move |database, max_bytes| {
-        read::list(database, actor.clone(), role, list.clone(), max_bytes)
+    let (caller, paging) = (actor.user(), list.paging);
+    let load = move |connection: &mut Connection, limits| {
+        read::list(connection, &actor, role, &list, limits)
     };
     let response = move |(task, relations)| TaskResponse::new(task, relations, &fields);
-    let page = context.lists.page(caller, load, response).await?;
+    let page = context.lists.page(caller, paging, load, response).await?;
     let path = plugin_paths::original_path(&request);
     Ok(page.respond(&path, request.query_string()))
 }
@@ -71,7 +71,8 @@ pub(crate) async fn count_tasks(
     check_role(&actor, &query)?;
     let (role, conditions) = combine_errors(parse_role(&query), TaskConditions::parse(&query))?;
     let caller = actor.user();
-    let count = move |database| read::count(database, actor, role, conditions);
+    let count =
+        move |connection: &mut Connection| read::count(connection, &actor, role, &conditions);
     let count = context.lists.query(caller, count).await?;
     Ok(Json(CountResponse { count }))
 }

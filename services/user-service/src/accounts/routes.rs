@@ -4,7 +4,7 @@ use actix_web::web::{Data, Json, Path};
 use actix_web::{HttpRequest, HttpResponse, get, post, put};
 use audit_log::RequestMeta;
 use auth::{AdminCaller, AdminProblems, Caller, TokenProblems};
-use database::{Connection, Database, DatabaseProblems, Lookups};
+use database::{Connection, DatabaseProblems, Lookups};
 use http_kit::{BodyProblems, JsonBody, Problem, Query, QueryProblems, path_id};
 use listing::{CountResponse, Sort};
 use values::UserId;
@@ -112,9 +112,10 @@ pub(crate) async fn list_users(
     request: HttpRequest,
 ) -> Result<HttpResponse, Problem> {
     let query = UserListQuery::parse(&query, Sort::descending(UserSort::Created))?;
-    let load = move |database, max_bytes| list(database, query.clone(), max_bytes);
+    let paging = query.paging;
+    let load = move |connection: &mut Connection, limits| list(connection, &query, limits);
     let lists = &context.lists;
-    let page = lists.page(Some(admin.id()), load, UserResponse::from);
+    let page = lists.page(Some(admin.id()), paging, load, UserResponse::from);
     let page = page.await?;
     Ok(page.respond(request.path(), request.query_string()))
 }
@@ -134,10 +135,7 @@ pub(crate) async fn count_users(
     query: Query,
 ) -> Result<Json<CountResponse>, Problem> {
     let conditions = UserConditions::parse(&query)?;
-    let count = move |database: Database| async move {
-        let count = move |connection: &mut Connection| store::count(connection, &conditions);
-        database.run(count).await
-    };
+    let count = move |connection: &mut Connection| store::count(connection, &conditions);
     let count = context.lists.query(Some(admin.id()), count).await?;
     Ok(Json(CountResponse { count }))
 }

@@ -7,10 +7,10 @@ use actix_web::web::{Data, Json, Path};
 use actix_web::{HttpRequest, HttpResponse, delete, get, post};
 use audit_log::RequestMeta;
 use auth::{AdminCaller, AdminProblems};
-use database::{Connection, Database, DatabaseProblems, Error};
+use database::{Connection, DatabaseProblems, Error};
 use http_kit::{Problem, Query, QueryProblems, path_id};
 use jobs::Backlog;
-use listing::{PageLimits, Paging};
+use listing::Paging;
 use messaging::QueueStatus;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -187,13 +187,8 @@ pub(crate) async fn list_deletions(
     request: HttpRequest,
 ) -> Result<HttpResponse, Problem> {
     let paging = Paging::parse(&query)?;
-    let load = move |database: Database, bytes| {
-        let limits = PageLimits { paging, bytes };
-        let load = move |connection: &mut Connection| store::load_page(connection, limits);
-        async move { database.run(load).await }
-    };
-    let lists = &context.lists;
-    let page = lists.page(Some(admin.id()), load, convert::identity);
+    let (lists, load) = (&context.lists, store::load_page);
+    let page = lists.page(Some(admin.id()), paging, load, convert::identity);
     let page = page.await?;
     Ok(page.respond(request.path(), request.query_string()))
 }
@@ -213,12 +208,9 @@ pub(crate) async fn user_queues(
     admin: AdminCaller,
     context: Data<Context>,
 ) -> Result<Json<QueuesResponse>, Problem> {
-    let load = |database: Database| async move {
-        let load = |connection: &mut Connection| {
-            let deletions = JOBS.backlog(connection)?;
-            Ok::<_, Error>(vec![deletions, notifications::JOBS.backlog(connection)?])
-        };
-        database.run(load).await
+    let load = |connection: &mut Connection| {
+        let deletions = JOBS.backlog(connection)?;
+        Ok::<_, Error>(vec![deletions, notifications::JOBS.backlog(connection)?])
     };
     let jobs = context.lists.query(Some(admin.id()), load).await?;
     let queues = [&context.deletions, &context.notifications];

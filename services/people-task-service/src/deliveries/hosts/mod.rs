@@ -21,17 +21,13 @@ const MAX_PAUSED: i64 = 1_000;
 /// The next hosts with deliveries that are pending or have failed, and those that are paused, in alphabetical order.
 /// Returns with them whether there are more after the last one.
 #[tracing::instrument(skip_all)]
-async fn list(database: Database, query: HostQuery) -> Result<(Vec<HostRow>, bool), Error> {
-    let limit = query.limit;
-    let load = move |connection: &mut Connection| {
-        if let Some(host) = &query.host {
-            return Ok(vec![store::load(connection, host.as_str())?]);
-        }
-        let after = query.after.as_ref().map_or("", |host| host.as_str());
-        store::load_page(connection, query.status, after, limit + 1)
-    };
-    let mut hosts = database.run(load).await?;
-    let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+fn list(connection: &mut Connection, query: &HostQuery) -> Result<(Vec<HostRow>, bool), Error> {
+    if let Some(host) = &query.host {
+        return Ok((vec![store::load(connection, host.as_str())?], false));
+    }
+    let after = query.after.as_ref().map_or("", |host| host.as_str());
+    let mut hosts = store::load_page(connection, query.status, after, query.limit + 1)?;
+    let limit = usize::try_from(query.limit).unwrap_or(usize::MAX);
     let has_more = hosts.len() > limit;
     hosts.truncate(limit);
     Ok((hosts, has_more))

@@ -2,7 +2,7 @@ use actix_web::http::header::LINK;
 use actix_web::web::{Data, Json};
 use actix_web::{HttpRequest, HttpResponse, get, post};
 use auth::{AdminCaller, AdminProblems};
-use database::DatabaseProblems;
+use database::{Connection, DatabaseProblems};
 use http_kit::{BodyProblems, Problem, Query, QueryProblems};
 use listing::next_link;
 
@@ -30,7 +30,7 @@ pub(crate) async fn list_delivery_hosts(
     context: Data<Context>,
 ) -> Result<HttpResponse, Problem> {
     let query = HostQuery::parse(&query)?;
-    let load = |database| list(database, query);
+    let load = move |connection: &mut Connection| list(connection, &query);
     let (hosts, has_more) = context.lists.query(Some(admin.id()), load).await?;
     let mut response = HttpResponse::Ok();
     if let Some(last) = hosts.last().filter(|_| has_more)
