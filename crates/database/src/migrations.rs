@@ -39,41 +39,14 @@ pub enum MigrationError {
     /// The database was unavailable for a minute.
     #[error("the database is unavailable")]
     Connect(#[from] ConnectionError),
-    /// The database refused changes for a minute.
-    #[error(
-        "the database is read-only: it is a standby, or default_transaction_read_only is on; DATABASE_URL must lead to the primary"
-    )]
-    ReadOnly,
-    /// Texts could not be kept as they are.
-    #[error(
-        "the database has the encoding {0} and must have UTF8: create it with CREATE DATABASE … ENCODING 'UTF8' TEMPLATE template0"
-    )]
-    WrongEncoding(String),
-    /// Names that differ only in their case would not be the same.
-    #[error(
-        "the database's locale makes another letter than i of I: create it with CREATE DATABASE … LOCALE 'C.UTF-8' TEMPLATE template0"
-    )]
-    WrongLocale,
-    /// A pooler gives the statements of a connection to several processes of the server, and those of others to each.
-    #[error(
-        "a process of the server belongs to several connections: a pooler such as PgBouncer must be in session mode, or left out of DATABASE_URL"
-    )]
-    Shared,
+    /// The database is not as this version needs it. The text says what to do about it.
+    #[error("{0}")]
+    Unusable(String),
     /// The connection is not always the same one.
     #[error(
         "a prepared statement is missing: a pooler such as PgBouncer must be in session mode, or left out of DATABASE_URL"
     )]
     Pooled(#[source] diesel::result::Error),
-    /// The search path of the role leads to another schema.
-    #[error(
-        "the role's current schema is {found:?} and must be {expected:?}: run deploy/postgres/bootstrap.sql, which sets its search_path"
-    )]
-    WrongSchema {
-        /// The schema that the service owns.
-        expected: &'static str,
-        /// The first schema of the role's search path that exists.
-        found: Option<String>,
-    },
     /// A statement around the migrations failed.
     #[error("the migration lock could not be taken")]
     Lock(#[source] diesel::result::Error),
@@ -83,28 +56,19 @@ pub enum MigrationError {
     /// A migration failed; it was rolled back, or left no index behind.
     #[error("a migration failed")]
     Migration(#[source] Box<dyn std::error::Error + Send + Sync>),
-    /// This process may not migrate, and no other one did for a minute.
-    #[error(
-        "the schema {schema:?} lacks the migration {version}: run the command `migrate` of the service that owns it, or set DATABASE_OWNER_URL"
-    )]
-    NotMigrated {
-        /// The schema that the service owns.
-        schema: &'static str,
-        /// The first migration that was not run.
-        version: String,
-    },
-    /// The schema does not have the first migration but earlier ones, which that one replaced.
-    #[error(
-        "the schema {schema:?} was last migrated by a version before the one that this version can be upgraded from: \
-        upgrade it step by step, as deploy/UPGRADING.md says"
-    )]
-    TooOld {
-        /// The schema that the service owns.
-        schema: &'static str,
-    },
     /// The migrating thread panicked.
     #[error("the migrating thread panicked")]
     Panicked,
+}
+
+impl MigrationError {
+    /// No process that may migrate has run this migration.
+    fn lacks(schema: &str, version: &str) -> Self {
+        Self::Unusable(format!(
+            "the schema {schema:?} lacks the migration {version}: run the command `migrate` of the service that owns it, \
+             or set DATABASE_OWNER_URL"
+        ))
+    }
 }
 
 impl From<diesel::result::Error> for MigrationError {
@@ -178,7 +142,7 @@ pub async fn check_schema(
         schema,
         connect_to_primary,
         move |connection| match first_missing(connection, schema, &needed_versions(&migrations)?)? {
-            Some(version) => Err(MigrationError::NotMigrated { schema, version }),
+            Some(version) => Err(MigrationError::lacks(schema, &version)),
             None => Ok(sql::<Text>("SHOW server_version").get_result(connection)?),
         },
     )
@@ -227,7 +191,7 @@ fn wait_until_migrated(
     let (started, waiting) = (Instant::now(), Outage::new("waiting for a migration"));
     while let Some(version) = first_missing(connection, schema, &needed)? {
         if started.elapsed() > MAX_WAIT {
-            return Err(MigrationError::NotMigrated { schema, version });
+            return Err(MigrationError::lacks(schema, &version));
         }
         waiting.fail(&format_args!("{schema} lacks {version}"));
         std::thread::sleep(PAUSE);
@@ -261,8 +225,12 @@ fn first_missing(
     };
     let is_missing = |version: &&String| !applied.contains(version);
     let missing = needed.iter().find(is_missing);
+    // The first migration replaced earlier ones.
     if !applied.is_empty() && missing.is_some() && missing == needed.first() {
-        return Err(MigrationError::TooOld { schema });
+        return Err(MigrationError::Unusable(format!(
+            "the schema {schema:?} was last migrated by a version before the one that this version can be upgraded \
+             from: upgrade it step by step, as deploy/UPGRADING.md says"
+        )));
     }
     Ok(missing.cloned())
 }
@@ -363,7 +331,9 @@ fn connect(url: &str) -> Result<PgConnection, MigrationError> {
 fn connect_to_primary(url: &str) -> Result<PgConnection, MigrationError> {
     let mut connection = PgConnection::establish(url)?;
     if is_read_only(&mut connection)? {
-        return Err(MigrationError::ReadOnly);
+        let message = "the database is read-only: it is a standby, or default_transaction_read_only is on; \
+                       DATABASE_URL must lead to the primary";
+        return Err(MigrationError::Unusable(message.to_owned()));
     }
     Ok(connection)
 }

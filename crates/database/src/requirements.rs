@@ -29,7 +29,9 @@ fn check_sessions(
     let during: i32 = process.get_result(other)?;
     let after: i32 = process.get_result(connection)?;
     if before == during || before != after {
-        return Err(MigrationError::Shared);
+        let message = "a process of the server belongs to several connections: a pooler such as PgBouncer must be in \
+                       session mode, or left out of DATABASE_URL";
+        return Err(MigrationError::Unusable(message.to_owned()));
     }
     Ok(())
 }
@@ -39,12 +41,17 @@ fn check_texts(connection: &mut PgConnection) -> Result<(), MigrationError> {
     let encoding = sql::<Text>("SELECT current_setting('server_encoding')");
     let encoding: String = encoding.get_result(connection)?;
     if encoding != "UTF8" {
-        return Err(MigrationError::WrongEncoding(encoding));
+        return Err(MigrationError::Unusable(format!(
+            "the database has the encoding {encoding} and must have UTF8: create it with CREATE DATABASE … \
+             ENCODING 'UTF8' TEMPLATE template0"
+        )));
     }
     // In Turkish and Azerbaijani it does not.
     let has_usual_case = sql::<Bool>("SELECT lower('I') = 'i'");
     if !has_usual_case.get_result::<bool>(connection)? {
-        return Err(MigrationError::WrongLocale);
+        let message = "the database's locale makes another letter than i of I: create it with CREATE DATABASE … \
+                       LOCALE 'C.UTF-8' TEMPLATE template0";
+        return Err(MigrationError::Unusable(message.to_owned()));
     }
     Ok(())
 }
@@ -55,9 +62,11 @@ fn check_schema(
 ) -> Result<(), MigrationError> {
     let found = sql::<Nullable<Text>>("SELECT current_schema()::text");
     let found: Option<String> = found.get_result(connection)?;
-    if found.as_deref() == Some(expected) {
-        Ok(())
-    } else {
-        Err(MigrationError::WrongSchema { expected, found })
+    if found.as_deref() != Some(expected) {
+        return Err(MigrationError::Unusable(format!(
+            "the role's current schema is {found:?} and must be {expected:?}: run deploy/postgres/bootstrap.sql, which \
+             sets its search_path"
+        )));
     }
+    Ok(())
 }
