@@ -20,6 +20,7 @@ mod creations;
 mod decisions;
 pub mod deliveries;
 mod erasure;
+mod error;
 mod free_rows;
 mod header_keys;
 mod idempotency;

@@ -8,15 +8,15 @@ use values::Secret;
 use crate::audit::AuditAction;
 use crate::context::Context;
 use crate::creations::requests::NewTaskRequest;
-use crate::creations::responses::{CreationAnswer, CreationError};
+use crate::creations::responses::CreationAnswer;
 use crate::creations::write::{Created, Creation, Creations};
+use crate::error::TaskError;
 use crate::idempotency::{
     self, Operation, RepeatError, Repeatable, StoredAnswer, store as answers,
 };
 use crate::mailing::{Part, Seed};
 use crate::quotas::Amounts;
 use crate::status::{Deciders, is_restricted};
-use crate::tasks::TaskError;
 use crate::tasks::creation_store::NewTask;
 use crate::tasks::credentials::AuthenticatedUser;
 use crate::tasks::metadata::Metadata;
@@ -30,8 +30,8 @@ use crate::webhooks::requests::RegisterWebhookRequest;
 /// Creates a task for a signed-in user, with its webhooks. A repeat of a request gets the answer of that request.
 ///
 /// # Errors
-/// [`TaskError::Unavailable`], [`TaskError::CallerErased`], [`TaskError::Quota`], [`CreationError::Webhooks`],
-/// [`CreationError::Repeat`].
+/// [`TaskError::Unavailable`], [`TaskError::CallerErased`], [`TaskError::Quota`], [`TaskError::Webhooks`],
+/// [`TaskError::Repeat`].
 #[tracing::instrument(skip_all, fields(user.id = %user.caller.id(), task.id))]
 pub(super) async fn create(
     context: &Context,
@@ -41,7 +41,7 @@ pub(super) async fn create(
     fields: FieldSelection,
     repeat: Option<Repeatable>,
     meta: RequestMeta,
-) -> Result<CreationAnswer, CreationError> {
+) -> Result<CreationAnswer, TaskError> {
     let task = &mut body.task;
     task.deciders = task.deciders.or(context.deciders.by_default());
     if let Some(repeat) = repeat.clone() {
@@ -56,13 +56,12 @@ pub(super) async fn create(
     let (creation, secrets) = prepare(context, user, body, fields, repeat, meta)?;
     amounts.bytes = amounts.bytes.saturating_add(creation.option_bytes());
     let (with_options, repeat) = (creation.with_options(), creation.repeat.clone());
-    let taken = context.quotas.take(by, amounts);
-    taken.map_err(TaskError::from)?;
+    context.quotas.take(by, amounts)?;
     let created = creations.run(creation).await;
     // Nothing was written, unless the database failed: then it is not known.
     if !matches!(
         created,
-        Ok(Created::New(_) | Created::Stored(_)) | Err(CreationError::Database(_))
+        Ok(Created::New(_) | Created::Stored(_)) | Err(TaskError::Database(_))
     ) {
         context.quotas.give_back(by, amounts.bytes);
     }
@@ -83,7 +82,7 @@ pub(super) async fn create(
     Ok(answer)
 }
 
-fn replay(context: &Context, earlier: &StoredAnswer) -> Result<CreationAnswer, CreationError> {
+fn replay(context: &Context, earlier: &StoredAnswer) -> Result<CreationAnswer, TaskError> {
     let Some(secrets) = secrets_of(earlier, context) else {
         tracing::warn!(task.id = %earlier.task, "an answer cannot be repeated without the key of its secrets");
         return Err(RepeatError::InUse.into());
@@ -116,11 +115,11 @@ async fn check(
     context: &Context,
     user: &AuthenticatedUser,
     body: &NewTaskRequest,
-) -> Result<Amounts, CreationError> {
+) -> Result<Amounts, TaskError> {
     let task = &body.task;
     if task.notify == Some(true) && context.mailing.keys.is_none() {
         let message = "Must be false or absent, because mail about tasks is not set up.";
-        return Err(TaskError::Unavailable("notify", message).into());
+        return Err(TaskError::Unavailable("notify", message));
     }
     check_deciders(context, task, &user.caller)?;
     let new = body.webhooks.as_deref().unwrap_or_default();
@@ -129,7 +128,7 @@ async fn check(
     let refused = checked.filter_map(|(number, checked)| Some((number, checked.err()?)));
     let refused: Vec<_> = refused.collect();
     if !refused.is_empty() {
-        return Err(CreationError::Webhooks(refused));
+        return Err(TaskError::Webhooks(refused));
     }
     let (title, description) = (task.title.as_str(), task.description.as_str());
     let metadata = task.metadata.as_ref().map(Metadata::as_str);
@@ -180,7 +179,7 @@ fn prepare(
     fields: FieldSelection,
     repeat: Option<Repeatable>,
     meta: RequestMeta,
-) -> Result<(Creation, [Secret; 2]), CreationError> {
+) -> Result<(Creation, [Secret; 2]), TaskError> {
     let id = body.id;
     let keys = repeat.as_ref().map(|_| &context.repeat_keys);
     let (secrets, told) = NewSecrets::generate(id, &body.task, &context.mailing, keys);
@@ -209,12 +208,12 @@ fn registrations(
     user: &AuthenticatedUser,
     is_plugin: bool,
     meta: &RequestMeta,
-) -> Result<Vec<Registration>, CreationError> {
+) -> Result<Vec<Registration>, TaskError> {
     let cause = RequestContext::current_or_fresh();
     let registration = |(number, webhook)| {
         let (user, meta, keys) = (user.clone(), meta.clone(), &context.header_keys);
         Registration::new(user, webhook, keys, is_plugin, cause.clone(), meta)
-            .map_err(|error| CreationError::Webhooks(vec![(number, error)]))
+            .map_err(|error| TaskError::Webhooks(vec![(number, error)]))
     };
     webhooks.into_iter().enumerate().map(registration).collect()
 }

@@ -1,9 +1,8 @@
-//! The answer to a new task, or why it was not created.
+//! The answer to a new task.
 
 use actix_web::body::BoxBody;
 use actix_web::http::header::ETAG;
 use actix_web::{HttpRequest, HttpResponse, Responder};
-use http_kit::{FieldError, Problem};
 use serde::Serialize;
 use serde_json::{Map, Value};
 use utoipa::openapi::schema::{ArrayBuilder, Ref};
@@ -11,10 +10,8 @@ use utoipa::openapi::{RefOr, Schema};
 use utoipa::{PartialSchema, ToSchema};
 use values::Secret;
 
-use crate::idempotency::{IDEMPOTENT_REPLAYED, RepeatError};
-use crate::tasks::TaskError;
+use crate::idempotency::IDEMPOTENT_REPLAYED;
 use crate::tasks::responses::{TaskResponse, changed_schema, etag};
-use crate::webhooks::error::WebhookError;
 use crate::webhooks::responses::WebhookResponse;
 
 /// A new task, with its webhooks if the request had some.
@@ -98,45 +95,4 @@ impl ToSchema for NewTaskResponse {
         ));
         WebhookResponse::schemas(schemas);
     }
-}
-
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum CreationError {
-    /// Webhooks that are refused, by their places in the request.
-    #[error("a webhook is refused")]
-    Webhooks(Vec<(usize, WebhookError)>),
-    #[error(transparent)]
-    Repeat(#[from] RepeatError),
-    #[error(transparent)]
-    Task(#[from] TaskError),
-    #[error(transparent)]
-    Database(#[from] database::Error),
-}
-
-impl From<CreationError> for Problem {
-    fn from(error: CreationError) -> Self {
-        match error {
-            CreationError::Webhooks(refused) => refused_webhooks(refused),
-            CreationError::Repeat(error) => error.into(),
-            CreationError::Task(error) => error.into(),
-            CreationError::Database(error) => error.into(),
-        }
-    }
-}
-
-/// The errors of the fields of all webhooks, or the first problem that is about no field.
-fn refused_webhooks(refused: Vec<(usize, WebhookError)>) -> Problem {
-    let mut all = Vec::new();
-    for (number, error) in refused {
-        let problem = Problem::from(error);
-        let errors = problem.body().errors;
-        if errors.is_empty() {
-            return problem;
-        }
-        all.extend(errors.into_iter().map(|error| FieldError {
-            field: format!("webhooks[{number}].{}", error.field),
-            ..error
-        }));
-    }
-    Problem::validation(all)
 }

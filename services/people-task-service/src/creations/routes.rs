@@ -8,13 +8,12 @@ use http_kit::{JsonBody, Problem, combine_errors};
 use crate::context::Context;
 use crate::creations::create;
 use crate::creations::requests::NewTaskRequest;
-use crate::creations::responses::{CreationAnswer, CreationError, NewTaskResponse};
+use crate::creations::responses::{CreationAnswer, NewTaskResponse};
 use crate::creations::write::Creations;
-use crate::idempotency::{IdempotencyKeyHeader, Operation, Repeated, repeatable};
-use crate::quotas::QuotaExceeded;
+use crate::error::{CreationProblems, InvalidWebhook, TaskError};
+use crate::idempotency::{IdempotencyKeyHeader, Operation, repeatable};
 use crate::tasks::credentials::AuthenticatedUser;
 use crate::tasks::projection::{FieldSelection, TaskField};
-use crate::webhooks::error::InvalidWebhook;
 
 /// Creates a task, with webhooks if the body has some. This response is the only one with both secrets.
 ///
@@ -42,13 +41,8 @@ pub(crate) async fn create_task(
     let (body, (fields, repeat)) = combine_errors(NewTaskRequest::parse(body), headers)?;
     let fields = fields.with(TaskField::Public);
     let created = create::create(&context, &creations, user, body, fields, repeat, meta).await;
-    if let Err(CreationError::Repeat(error)) = &created {
+    if let Err(TaskError::Repeat(error)) = &created {
         error.count(Operation::CreateTask);
     }
     Ok(created?)
-}
-
-http_kit::problem_responses! {
-    /// Problems of a new task.
-    pub(crate) CreationProblems: QuotaExceeded, Repeated {}
 }

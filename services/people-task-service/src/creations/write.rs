@@ -7,14 +7,15 @@ use database::{
 };
 use values::TaskId;
 
-use crate::creations::responses::{CreationError, NewTaskResponse};
+use crate::creations::responses::NewTaskResponse;
+use crate::error::TaskError;
 use crate::idempotency::{Repeatable, StoredAnswer, store as answers};
 use crate::mailing::Mailing;
+use crate::tasks::Task;
 use crate::tasks::access::Actor;
 use crate::tasks::creation_store::{self, NewTask};
 use crate::tasks::projection::FieldSelection;
 use crate::tasks::responses::TaskResponse;
-use crate::tasks::{Task, TaskError};
 use crate::webhooks::register::{Registration, register_for_new};
 use crate::webhooks::responses::WebhookResponse;
 
@@ -39,7 +40,7 @@ pub(crate) enum Created {
 }
 
 /// Creates tasks. Those that wait for the database are created together.
-pub(crate) type Creations = Batches<Creation, Created, CreationError>;
+pub(crate) type Creations = Batches<Creation, Created, TaskError>;
 
 pub(crate) fn creations(database: Database, mailing: &Mailing) -> Creations {
     let reminders = mailing.reminders();
@@ -54,7 +55,7 @@ fn create_together(
     connection: &mut Connection,
     creations: &[Creation],
     reminders: &[f64],
-) -> Result<BatchOutcomes<Created, CreationError>, Error> {
+) -> Result<BatchOutcomes<Created, TaskError>, Error> {
     let is_plain =
         |creation: &Creation| creation.repeat.is_none() && creation.registrations().is_empty();
     if creations.iter().all(is_plain) {
@@ -69,7 +70,7 @@ fn create_all(
     connection: &mut Connection,
     creations: &[Creation],
     reminders: &[f64],
-) -> Result<BatchOutcomes<Created, CreationError>, Error> {
+) -> Result<BatchOutcomes<Created, TaskError>, Error> {
     let repeats = column(creations, |creation| creation.repeat.as_ref());
     let earlier = answers::claim(connection, &repeats)?;
     let both = || creations.iter().zip(&earlier);
@@ -89,7 +90,7 @@ fn create_all(
             Err(error) => Err(error.into()),
             Ok(Some(answer)) => Ok(Created::Earlier(answer)),
             Ok(None) => match (tasks.remove(&id), stored.remove(&id)) {
-                (None, _) => Err(TaskError::CallerErased.into()),
+                (None, _) => Err(TaskError::CallerErased),
                 (_, Some(answer)) => Ok(Created::Stored(answer)),
                 (Some(task), None) => Ok(Created::New(Box::new(creation.response(task)))),
             },

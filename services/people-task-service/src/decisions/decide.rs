@@ -12,10 +12,11 @@ use crate::audit::AuditAction;
 use crate::decisions::requests::DecisionComment;
 use crate::decisions::store::{self, CancelPreview, DecidedRow, NewDecision};
 use crate::deliveries::{Announcer, DueDelivery};
+use crate::error::TaskError;
 use crate::status::TaskStatus;
 use crate::tasks::access::{Actor, DecidedVia, Permission, Relations};
 use crate::tasks::requests::Precondition;
-use crate::tasks::{Task, TaskError, change_in_round, find_permitted, store as task_store};
+use crate::tasks::{Task, change_in_round, find_permitted, store as task_store};
 
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Decision {
@@ -159,7 +160,7 @@ fn decide_together(
 impl DecisionAttempt {
     /// The task, if the actor may decide it now.
     fn judge<'a>(&self, tasks: &'a HashMap<TaskId, Task>) -> Result<&'a Task, TaskError> {
-        let task = tasks.get(&self.task).ok_or(TaskError::NotFound)?;
+        let task = tasks.get(&self.task).ok_or(TaskError::NotFound("task"))?;
         let relations = self.actor.relations_to(task);
         relations.check(self.decision.permission)?;
         task.check_pending(&self.precondition)?;

@@ -9,13 +9,13 @@ use telemetry::RequestContext;
 use values::{DeliveryId, TaskId};
 
 use crate::audit::{AuditAction, AuditIdentity};
-use crate::deliveries::error::DeliveryError;
 use crate::deliveries::requests::Host;
 use crate::deliveries::responses::{CancelledResponse, RedeliveredResponse};
 use crate::deliveries::store::{self, Delivery, FAILED, PENDING};
 use crate::deliveries::{DueDelivery, due_message};
+use crate::error::TaskError;
 use crate::tasks::access::{AccessDenied, Actor, Permission};
-use crate::tasks::{Task, TaskError, store as task_store};
+use crate::tasks::{Task, store as task_store};
 
 /// How many deliveries one transaction changes at most.
 const BATCH: i64 = 250;
@@ -55,20 +55,20 @@ impl Cause {
 /// again.
 ///
 /// # Errors
-/// [`DeliveryError::NotFound`], and [`DeliveryError::Ended`] if it is not pending.
+/// [`TaskError::NotFound`], and [`TaskError::DeliveryEnded`] if it is not pending.
 #[tracing::instrument(skip_all, fields(delivery.id = %id))]
 pub(crate) async fn cancel(
     database: &Database,
     id: DeliveryId,
     cause: Cause,
-) -> Result<Delivery, DeliveryError> {
+) -> Result<Delivery, TaskError> {
     let cancel = move |connection: &mut Connection| {
         let task = lock_task_of(connection, id)?;
         if store::cancel(connection, &[id])?.is_empty() {
-            return Err(DeliveryError::Ended);
+            return Err(TaskError::DeliveryEnded);
         }
         cause.record(connection, AuditAction::DeliveryCancelled, &[(id, task.id)])?;
-        store::find(connection, id)?.ok_or(DeliveryError::NotFound)
+        store::find(connection, id)?.ok_or(TaskError::NotFound("delivery"))
     };
     let delivery = database.transaction(cancel).await?;
     tracing::info!("a delivery was cancelled");
@@ -79,7 +79,7 @@ pub(crate) async fn cancel(
 /// sent a second time.
 ///
 /// # Errors
-/// [`DeliveryError::NotFound`], and those of the task.
+/// [`TaskError::NotFound`], and those of the task.
 #[tracing::instrument(skip_all, fields(delivery.id = %id))]
 pub(crate) async fn redeliver(
     database: &Database,
@@ -87,21 +87,21 @@ pub(crate) async fn redeliver(
     actor: Actor,
     id: DeliveryId,
     meta: RequestMeta,
-) -> Result<Delivery, DeliveryError> {
+) -> Result<Delivery, TaskError> {
     let restart = move |connection: &mut Connection| {
         let task = lock_task_of(connection, id)?;
         let allowed = actor.relations_to(&task).check(Permission::ViewDeliveries);
         allowed.map_err(|denied| match denied {
-            AccessDenied::Hidden => DeliveryError::NotFound,
-            AccessDenied::Forbidden => TaskError::Forbidden.into(),
+            AccessDenied::Hidden => TaskError::NotFound("delivery"),
+            AccessDenied::Forbidden => TaskError::Forbidden,
         })?;
         let restarted = store::restart(connection, &[id])?;
         let identity = actor.audit_identity(&task, Permission::ViewDeliveries);
         let cause = Cause { identity, meta };
         let action = AuditAction::DeliveryRedelivered;
         cause.record(connection, action, &[(id, task.id)])?;
-        let delivery = store::find(connection, id)?.ok_or(DeliveryError::NotFound)?;
-        Ok::<_, DeliveryError>((delivery, restarted))
+        let delivery = store::find(connection, id)?.ok_or(TaskError::NotFound("delivery"))?;
+        Ok::<_, TaskError>((delivery, restarted))
     };
     let (delivery, restarted) = database.transaction(restart).await?;
     tracing::info!("a delivery was restarted");
@@ -110,9 +110,9 @@ pub(crate) async fn redeliver(
 }
 
 /// Locks the task of a delivery, so that its webhook is not deleted meanwhile.
-fn lock_task_of(connection: &mut Connection, id: DeliveryId) -> Result<Task, DeliveryError> {
-    let task = store::find_task(connection, id)?.ok_or(DeliveryError::NotFound)?;
-    task_store::lock(connection, task)?.ok_or(DeliveryError::NotFound)
+fn lock_task_of(connection: &mut Connection, id: DeliveryId) -> Result<Task, TaskError> {
+    let task = store::find_task(connection, id)?.ok_or(TaskError::NotFound("delivery"))?;
+    task_store::lock(connection, task)?.ok_or(TaskError::NotFound("delivery"))
 }
 
 fn publish(publisher: &Publisher, restarted: &[DueDelivery]) {

@@ -2,9 +2,9 @@ use database::{Connection, Error};
 use listing::{Page, PageLimits};
 use values::TaskId;
 
-use crate::deliveries::error::DeliveryError;
 use crate::deliveries::requests::DeliveryQuery;
 use crate::deliveries::store::{self, Delivery};
+use crate::error::TaskError;
 use crate::tasks::access::{Actor, Permission};
 use crate::tasks::find_permitted;
 
@@ -15,7 +15,7 @@ pub(super) fn list(
     actor: &Actor,
     task: TaskId,
     limits: PageLimits,
-) -> Result<Page<Delivery>, DeliveryError> {
+) -> Result<Page<Delivery>, TaskError> {
     find_permitted(connection, actor, task, Permission::ViewDeliveries)?;
     Ok(store::load_of_task(connection, task, limits)?)
 }

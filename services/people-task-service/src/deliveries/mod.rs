@@ -3,7 +3,6 @@
 mod announcer;
 mod backlog_store;
 mod changes;
-mod error;
 pub(crate) mod hosts;
 mod lane_names;
 mod list;

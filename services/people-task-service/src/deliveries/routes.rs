@@ -12,13 +12,12 @@ use messaging::QueueStatus;
 use crate::context::Context;
 use crate::deliveries::backlog_store::load_backlog;
 use crate::deliveries::changes::{self, Cause};
-use crate::deliveries::error::{NoDelivery, NoPendingDelivery};
 use crate::deliveries::list;
 use crate::deliveries::requests::{DeliveryQuery, HostRequest};
 use crate::deliveries::responses::{CancelledResponse, QueuesResponse, RedeliveredResponse};
 use crate::deliveries::store::Delivery;
+use crate::error::{Forbidden, NoDelivery, NoPendingDelivery, NoTask};
 use crate::tasks::credentials::AuthenticatedUser;
-use crate::tasks::error::{Forbidden, NoTask};
 
 /// The deliveries of a task's decision, one for each webhook, and of due dates that have passed. For the task's creator and administrators.
 #[utoipa::path(

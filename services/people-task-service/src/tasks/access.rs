@@ -7,6 +7,7 @@ use utoipa::ToSchema;
 use values::{CredentialId, UserId};
 
 use crate::audit::AuditIdentity;
+use crate::error::TaskError;
 use crate::status::Deciders;
 use crate::tasks::secrets::PresentedSecret;
 use crate::tasks::store::Task;
@@ -71,6 +72,15 @@ pub(crate) enum AccessDenied {
     Hidden,
     /// The actor may read the task, but not do this.
     Forbidden,
+}
+
+impl From<AccessDenied> for TaskError {
+    fn from(denied: AccessDenied) -> Self {
+        match denied {
+            AccessDenied::Hidden => Self::NotFound("task"),
+            AccessDenied::Forbidden => Self::Forbidden,
+        }
+    }
 }
 
 impl Actor {

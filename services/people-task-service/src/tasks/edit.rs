@@ -8,12 +8,12 @@ use values::{EmailAddress, FromText as _, Secret, TaskId};
 
 use crate::audit::AuditAction;
 use crate::context::Context;
+use crate::error::TaskError;
 use crate::mailing::{Mailing, Part, Seed};
 use crate::mails;
 use crate::quotas::{Amounts, QuotaError, Quotas};
 use crate::status::is_restricted;
 use crate::tasks::access::{Actor, Permission, Relations};
-use crate::tasks::error::TaskError;
 use crate::tasks::metadata::Metadata;
 use crate::tasks::requests::{
     DecisionBy, Description, EditTaskRequest, Precondition, TaskTitle, byte_length,
@@ -114,7 +114,7 @@ pub(crate) async fn edit(
     let precondition = precondition.and(edit.version);
     let (mailing, quotas) = (Arc::clone(&context.mailing), Arc::clone(&context.quotas));
     let edit = move |connection: &mut Connection| {
-        let task = store::lock(connection, id)?.ok_or(TaskError::NotFound)?;
+        let task = store::lock(connection, id)?.ok_or(TaskError::NotFound("task"))?;
         if edit.metadata.is_some() {
             // Before it is compared, which would tell whether it is the same.
             let relations = actor.relations_to(&task);
@@ -205,7 +205,7 @@ fn edit_in_transaction(
     let reading = reading.map(|_| secrets::generate(id));
     let changes = changes(edit, [&approver, &requester, &reading]);
     let updated = store::update(connection, id, &changes, &entry)?;
-    let task = updated.ok_or(TaskError::NotFound)?;
+    let task = updated.ok_or(TaskError::NotFound("task"))?;
     if let Some(mailing) = mailing {
         let seeds = [approver_seed.flatten(), requester_seed.flatten()];
         let (has_new_date, reminders) = (edit.decision_by.is_some(), mailing.reminders());

@@ -5,7 +5,6 @@ pub(crate) mod creation_store;
 pub(crate) mod credentials;
 mod edit;
 pub(crate) mod ended;
-pub(crate) mod error;
 mod list_query;
 pub(crate) mod metadata;
 pub(crate) mod projection;
@@ -17,7 +16,6 @@ pub(crate) mod routes;
 pub(crate) mod secrets;
 pub(crate) mod store;
 
-pub(crate) use error::TaskError;
 pub(crate) use read::find_permitted;
 pub(crate) use round::change_in_round;
 pub(crate) use store::{Task, task_columns};

@@ -4,11 +4,15 @@ use database::{BatchLimits, Connection, Database, Lookups};
 use listing::{Page, PageLimits};
 use values::TaskId;
 
+use crate::error::TaskError;
+use crate::status::TaskStatus;
 use crate::tasks::access::{Actor, Permission, Relations};
-use crate::tasks::error::TaskError;
 use crate::tasks::list_query::{
     MAX_SORTED_OFFSET, MAX_SORTED_TASKS, Role, TaskConditions, TaskListQuery, TaskSort,
 };
+use crate::tasks::projection::{FieldSelection, TaskField};
+use crate::tasks::requests::Precondition;
+use crate::tasks::responses::TaskResponse;
 use crate::tasks::store::{self, Task};
 
 /// Finds tasks by their identifiers, without locking them.
@@ -43,10 +47,29 @@ fn permitted(
     actor: &Actor,
     permission: Permission,
 ) -> Result<(Task, Relations), TaskError> {
-    let task = task.ok_or(TaskError::NotFound)?;
+    let task = task.ok_or(TaskError::NotFound("task"))?;
     let relations = actor.relations_to(&task);
     relations.check(permission)?;
     Ok((task, relations))
+}
+
+impl Task {
+    /// Whether the task is undecided, and of a version that the caller means.
+    ///
+    /// # Errors
+    /// [`TaskError::AlreadyResolved`], which comes first, and [`TaskError::Changed`].
+    pub(crate) fn check_pending(&self, precondition: &Precondition) -> Result<(), TaskError> {
+        if self.status != TaskStatus::Pending {
+            Err(TaskError::AlreadyResolved(self.status))
+        } else if !precondition.holds_for(self.content_version) {
+            let selection = FieldSelection::new(false).with(TaskField::Version);
+            let task = TaskResponse::new(self.clone(), Relations::default(), &selection);
+            let task = serde_json::to_value(task).unwrap_or_default();
+            Err(TaskError::Changed(task))
+        } else {
+            Ok(())
+        }
+    }
 }
 
 /// Checks that an actor may list tasks by this role.
@@ -76,7 +99,10 @@ pub(crate) fn list(
         if tasks <= paging.offset {
             return Ok(paging.page(Vec::new(), 0));
         } else if tasks > MAX_SORTED_TASKS {
-            return Err(TaskError::OffsetTooHigh);
+            return Err(TaskError::OffsetTooHigh(
+                MAX_SORTED_OFFSET,
+                MAX_SORTED_TASKS,
+            ));
         }
     }
     let page = store::list::load_page(connection, actor, role, query, limits)?;

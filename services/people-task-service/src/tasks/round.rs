@@ -4,7 +4,7 @@
 use database::{BatchOutcomes, Connection, Error, Round, transaction};
 use values::TaskId;
 
-use crate::tasks::error::TaskError;
+use crate::error::TaskError;
 use crate::tasks::store;
 
 /// Changes tasks by `change`, which waits for no lock and returns `None` for what it did not write because the task has
@@ -12,12 +12,12 @@ use crate::tasks::store;
 ///
 /// A repeat runs under the locks of the tasks, so nothing changes between its judgement and what it writes. What it still
 /// does not write was allowed, but its user was erased.
-pub(crate) fn change_in_round<Response, E: From<TaskError>>(
+pub(crate) fn change_in_round<Response>(
     connection: &mut Connection,
     round: Round,
     tasks: &[TaskId],
-    change: impl FnOnce(&mut Connection) -> Result<BatchOutcomes<Response, E>, Error>,
-) -> Result<BatchOutcomes<Response, E>, Error> {
+    change: impl FnOnce(&mut Connection) -> Result<BatchOutcomes<Response, TaskError>, Error>,
+) -> Result<BatchOutcomes<Response, TaskError>, Error> {
     if round == Round::First {
         return change(connection);
     }
@@ -25,9 +25,7 @@ pub(crate) fn change_in_round<Response, E: From<TaskError>>(
         store::lock_all(connection, tasks)?;
         change(connection)
     })?;
-    let outcomes = outcomes.into_iter().map(|outcome| {
-        let erased = || Err(TaskError::CallerErased.into());
-        Some(outcome.unwrap_or_else(erased))
-    });
+    let outcomes = outcomes.into_iter();
+    let outcomes = outcomes.map(|outcome| outcome.or(Some(Err(TaskError::CallerErased))));
     Ok(outcomes.collect())
 }

@@ -7,13 +7,13 @@ use http_kit::{BodyProblems, JsonBody, Problem, Query, QueryProblems, combine_er
 use listing::CountResponse;
 
 use crate::context::Context;
+use crate::error::{Changed, Forbidden, NoTask, NotAdmin};
 use crate::plugin_paths;
 use crate::quotas::QuotaExceeded;
 use crate::status::TaskStatus;
 use crate::tasks::access::Actor;
 use crate::tasks::credentials::Credentials;
 use crate::tasks::edit;
-use crate::tasks::error::{Changed, Forbidden, NoTask, NotAdmin};
 use crate::tasks::list_query::{Role, TaskConditions, TaskListQuery};
 use crate::tasks::projection::{FieldSelection, Projection};
 use crate::tasks::read::{self, TaskLookups};

@@ -5,10 +5,10 @@ use outbound::AddressPolicy;
 
 use crate::context::Context;
 use crate::deliveries::{group_of, owner_of};
+use crate::error::TaskError;
 use crate::tasks::access::Permission;
 use crate::tasks::credentials::AuthenticatedUser;
 use crate::tasks::find_permitted;
-use crate::webhooks::error::WebhookError;
 use crate::webhooks::requests::RegisterWebhookRequest;
 
 /// Checks a request, and the right of its user.
@@ -16,7 +16,7 @@ pub(super) async fn check_for_user(
     context: &Context,
     user: &AuthenticatedUser,
     new: &RegisterWebhookRequest,
-) -> Result<(), WebhookError> {
+) -> Result<(), TaskError> {
     // Only people who know the task are told that its webhooks may not have an address.
     if new.url.parsed().domain().is_some() {
         check_permission(context, user, new).await?;
@@ -34,7 +34,7 @@ async fn check_permission(
     context: &Context,
     user: &AuthenticatedUser,
     new: &RegisterWebhookRequest,
-) -> Result<(), WebhookError> {
+) -> Result<(), TaskError> {
     let (actor, task) = (user.actor.clone(), new.task);
     let check = move |connection: &mut Connection| {
         find_permitted(connection, &actor, task, Permission::RegisterWebhook)
@@ -47,30 +47,27 @@ async fn check_permission(
 /// accepted: every connection checks its address again.
 ///
 /// # Errors
-/// [`WebhookError::AddressRefused`], [`WebhookError::NotAnEngine`], [`WebhookError::NotHttps`] and
-/// [`WebhookError::NoHeaderKeys`].
+/// [`TaskError::AddressRefused`], [`TaskError::NotAnEngine`], [`TaskError::NotHttps`] and
+/// [`TaskError::NoHeaderKeys`].
 pub(crate) async fn check_request(
     context: &Context,
     user: &AuthenticatedUser,
     new: &RegisterWebhookRequest,
-) -> Result<(), WebhookError> {
+) -> Result<(), TaskError> {
     let owner = owner_of(user.caller.id(), user.caller.group());
     if new.headers.is_some() && context.header_keys.ids().is_empty() {
-        return Err(WebhookError::NoHeaderKeys);
+        return Err(TaskError::NoHeaderKeys);
     }
     let check = check_addresses(context, new);
     outbound::for_owner(group_of(&owner), check).await
 }
 
-async fn check_addresses(
-    context: &Context,
-    new: &RegisterWebhookRequest,
-) -> Result<(), WebhookError> {
+async fn check_addresses(context: &Context, new: &RegisterWebhookRequest) -> Result<(), TaskError> {
     let (url, resolver) = (new.url.parsed(), &context.resolver);
     let allowed = context.address_policy.check_registration(url, resolver);
     allowed.await.map_err(|refusal| {
         tracing::info!(%refusal, "a webhook was refused");
-        WebhookError::AddressRefused
+        TaskError::AddressRefused
     })?;
     let shaping: Vec<_> = new.shaping().collect();
     if shaping.is_empty() || context.engine_origins.contain(url) {
@@ -78,9 +75,9 @@ async fn check_addresses(
     }
     let public = AddressPolicy::default();
     let public = public.check_registration(url, resolver).await;
-    public.map_err(|_| WebhookError::NotAnEngine(shaping))?;
+    public.map_err(|_| TaskError::NotAnEngine(shaping))?;
     if new.headers.is_some() && url.scheme() != "https" {
-        return Err(WebhookError::NotHttps);
+        return Err(TaskError::NotHttps);
     }
     Ok(())
 }

@@ -7,10 +7,10 @@ use values::{TaskId, WebhookId};
 
 use crate::audit::AuditAction;
 use crate::deliveries::{scheme_and_host, store as delivery_store};
+use crate::error::TaskError;
 use crate::tasks::access::{AccessDenied, Actor, Permission};
 use crate::tasks::credentials::AuthenticatedUser;
 use crate::tasks::{Task, find_permitted, store as task_store};
-use crate::webhooks::error::WebhookError;
 use crate::webhooks::store::{self, Webhook};
 
 /// The webhooks of a task, oldest first. Who may not see the URL of one sees its scheme and host.
@@ -18,7 +18,7 @@ pub(crate) async fn list(
     database: &Database,
     actor: Actor,
     task: TaskId,
-) -> Result<Vec<Webhook>, WebhookError> {
+) -> Result<Vec<Webhook>, TaskError> {
     database
         .run(move |connection| {
             let (_, mut relations) = find_permitted(connection, &actor, task, Permission::Read)?;
@@ -38,17 +38,18 @@ pub(crate) async fn list(
 /// Deletes a webhook with its delivery.
 ///
 /// # Errors
-/// [`WebhookError::NotFound`], [`WebhookError::Forbidden`].
+/// [`TaskError::NotFound`], [`TaskError::NotManager`].
 #[tracing::instrument(skip_all, fields(webhook.id = %id))]
 pub(crate) async fn delete(
     database: &Database,
     user: AuthenticatedUser,
     id: WebhookId,
     meta: RequestMeta,
-) -> Result<(), WebhookError> {
+) -> Result<(), TaskError> {
     let delete = move |connection: &mut Connection| {
-        let webhook = store::find(connection, id)?.ok_or(WebhookError::NotFound)?;
-        let task = task_store::lock(connection, webhook.task_id)?.ok_or(WebhookError::NotFound)?;
+        let webhook = store::find(connection, id)?.ok_or(TaskError::NotFound("webhook"))?;
+        let task =
+            task_store::lock(connection, webhook.task_id)?.ok_or(TaskError::NotFound("webhook"))?;
         check_manager(&user, &webhook, &task, "delete")?;
         // The worker locks a delivery before its webhook. Locking in the same order here avoids deadlocks.
         delivery_store::lock_of_webhooks(connection, task.id, &[id])?;
@@ -59,7 +60,7 @@ pub(crate) async fn delete(
             let entry = entry.detail(json!({ "webhookId": id }));
             entry.record(connection)?;
         }
-        Ok::<_, WebhookError>(())
+        Ok::<_, TaskError>(())
     };
     database.transaction(delete).await?;
     tracing::info!("a webhook was deleted");
@@ -69,18 +70,18 @@ pub(crate) async fn delete(
 /// Whether the user may manage a webhook: `what` is to `delete` or to `try` it.
 ///
 /// # Errors
-/// [`WebhookError::NotFound`], or `forbidden` for a user who may read the task.
+/// [`TaskError::NotFound`], or `forbidden` for a user who may read the task.
 pub(super) fn check_manager(
     user: &AuthenticatedUser,
     webhook: &Webhook,
     task: &Task,
     what: &'static str,
-) -> Result<(), WebhookError> {
+) -> Result<(), TaskError> {
     let mut relations = user.actor.relations_to(task);
     relations.registrant = webhook.registered_by == user.caller.id();
     let checked = relations.check(Permission::DeleteWebhook);
     checked.map_err(|denied| match denied {
-        AccessDenied::Hidden => WebhookError::NotFound,
-        AccessDenied::Forbidden => WebhookError::Forbidden(what),
+        AccessDenied::Hidden => TaskError::NotFound("webhook"),
+        AccessDenied::Forbidden => TaskError::NotManager(what),
     })
 }

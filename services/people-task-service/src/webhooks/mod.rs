@@ -1,7 +1,6 @@
 //! Webhooks: registered for a pending task, called once it is decided, and when its due date passes.
 
 pub(crate) mod check;
-pub(crate) mod error;
 mod manage;
 pub(crate) mod register;
 pub(crate) mod requests;

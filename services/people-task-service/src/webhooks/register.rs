@@ -11,6 +11,7 @@ use values::{Fingerprint, TaskId, WebhookId};
 use crate::audit::AuditAction;
 use crate::context::Context;
 use crate::deliveries::{DueDelivery, due_message, host_of, lane_of, owner_of};
+use crate::error::TaskError;
 use crate::header_keys::HeaderKeys;
 use crate::idempotency::{self, Operation, Repeatable, StoredAnswer, store as answers};
 use crate::quotas::Amounts;
@@ -18,11 +19,10 @@ use crate::status::{DeliveryStatus, WebhookEvent};
 use crate::tasks::access::{Actor, Permission, Relations};
 use crate::tasks::credentials::AuthenticatedUser;
 use crate::tasks::requests::Precondition;
-use crate::tasks::{Task, TaskError, change_in_round};
+use crate::tasks::{Task, change_in_round};
 use crate::webhook_options::WebhookOptions;
 use crate::webhook_signature::WebhookSecret;
 use crate::webhooks::check::check_for_user;
-use crate::webhooks::error::WebhookError;
 use crate::webhooks::requests::RegisterWebhookRequest;
 use crate::webhooks::responses::WebhookResponse;
 use crate::webhooks::store::{self, NewWebhook, TaskWithCount, Webhook};
@@ -51,7 +51,7 @@ pub(crate) enum RegisteredWebhook {
 }
 
 /// Registers webhooks. Those that wait for the database are registered together.
-pub(crate) type Registrations = Batches<Registration, RegisteredWebhook, WebhookError>;
+pub(crate) type Registrations = Batches<Registration, RegisteredWebhook, TaskError>;
 
 pub(crate) fn registrations(database: Database) -> Registrations {
     Batches::new(
@@ -83,7 +83,7 @@ pub(crate) fn registrations(database: Database) -> Registrations {
 /// A repeat of a request gets the answer of that request.
 ///
 /// # Errors
-/// [`WebhookError::AddressRefused`], [`WebhookError::Quota`], [`WebhookError::TooMany`], [`WebhookError::Repeat`], and those
+/// [`TaskError::AddressRefused`], [`TaskError::Quota`], [`TaskError::TooManyWebhooks`], [`TaskError::Repeat`], and those
 /// of the task.
 #[tracing::instrument(skip_all, fields(user.id = %user.caller.id(), task.id = %new.task))]
 pub(crate) async fn register(
@@ -93,7 +93,7 @@ pub(crate) async fn register(
     (new, repeat): (RegisterWebhookRequest, Option<Repeatable>),
     is_plugin: bool,
     meta: RequestMeta,
-) -> Result<RegisteredWebhook, WebhookError> {
+) -> Result<RegisteredWebhook, TaskError> {
     if let Some(repeat) = repeat.clone() {
         let find = move |connection: &mut Connection| answers::find(connection, &repeat);
         if let Some(earlier) = context.database.run(find).await?? {
@@ -119,7 +119,7 @@ pub(crate) async fn register(
     // Nothing was written, unless the database failed: then it is not known.
     if !matches!(
         registered,
-        Ok(RegisteredWebhook::New(..)) | Err(WebhookError::Database(_))
+        Ok(RegisteredWebhook::New(..)) | Err(TaskError::Database(_))
     ) {
         context.quotas.give_back(by, demand.bytes);
     }
@@ -159,7 +159,7 @@ fn register_all(
     connection: &mut Connection,
     tasks: &[TaskId],
     registrations: &[Registration],
-) -> Result<BatchOutcomes<RegisteredWebhook, WebhookError>, Error> {
+) -> Result<BatchOutcomes<RegisteredWebhook, TaskError>, Error> {
     let repeats = column(registrations, |registration| registration.repeat.as_ref());
     let earlier = answers::claim(connection, &repeats)?;
     let tasks = store::find_all(connection, tasks)?;
@@ -167,7 +167,7 @@ fn register_all(
     for (registration, earlier) in registrations.iter().zip(earlier) {
         if let Some(found) = earlier.transpose() {
             let found = found.map(RegisteredWebhook::Earlier);
-            outcomes.push(Some(found.map_err(WebhookError::from)));
+            outcomes.push(Some(found.map_err(TaskError::from)));
             continue;
         }
         let judged = registration.judge(&tasks);
@@ -215,7 +215,7 @@ impl Registration {
     /// A registration by a user, whose request was checked.
     ///
     /// # Errors
-    /// [`WebhookError::NoHeaderKeys`].
+    /// [`TaskError::NoHeaderKeys`].
     pub(crate) fn new(
         user: AuthenticatedUser,
         new: RegisterWebhookRequest,
@@ -223,7 +223,7 @@ impl Registration {
         is_plugin: bool,
         cause: RequestContext,
         meta: RequestMeta,
-    ) -> Result<Self, WebhookError> {
+    ) -> Result<Self, TaskError> {
         let id = WebhookId::generate();
         Ok(Self {
             id,
@@ -251,21 +251,22 @@ impl Registration {
     fn judge<'a>(
         &self,
         tasks: &'a HashMap<TaskId, TaskWithCount>,
-    ) -> Result<&'a TaskWithCount, WebhookError> {
-        let found = tasks.get(&self.new.task).ok_or(TaskError::NotFound)?;
+    ) -> Result<&'a TaskWithCount, TaskError> {
+        let found = tasks
+            .get(&self.new.task)
+            .ok_or(TaskError::NotFound("task"))?;
         let relations = self.user.actor.relations_to(&found.task);
-        let allowed = relations.check(Permission::RegisterWebhook);
-        allowed.map_err(TaskError::from)?;
+        relations.check(Permission::RegisterWebhook)?;
         if let Some(field) = self.new.telling_metadata()
             && !relations.allow(Permission::Metadata)
         {
-            return Err(WebhookError::HidesMetadata(field));
+            return Err(TaskError::HidesMetadata(field));
         }
         if !self.is_plugin {
             found.task.check_pending(&Precondition::default())?;
         }
         if found.webhooks >= MAX_PER_TASK {
-            return Err(WebhookError::TooMany);
+            return Err(TaskError::TooManyWebhooks);
         }
         Ok(found)
     }

@@ -8,6 +8,7 @@ use utoipa::ToSchema;
 use utoipa::openapi::schema::{ArrayBuilder, ObjectBuilder, SchemaFormat};
 use values::{FromText, Invalid, Names as _, TaskId, WebhookId, bounded_text};
 
+use crate::error::TaskError;
 use crate::header_keys::HeaderKeys;
 use crate::status::WebhookEvent;
 use crate::tasks::projection::TaskField;
@@ -15,7 +16,6 @@ use crate::webhook_options::{
     self, BodyTemplate, CallMethod, Include, NewHeaders, Success, WebhookOptions, template,
 };
 use crate::webhook_signature::WebhookSecret;
-use crate::webhooks::error::WebhookError;
 
 const MAX_URL: usize = 2_048;
 /// Base64 of 24 to 64 bytes after the prefix.
@@ -116,13 +116,13 @@ impl RegisterWebhookRequest {
         &self,
         keys: &HeaderKeys,
         webhook: WebhookId,
-    ) -> Result<Option<WebhookOptions>, WebhookError> {
+    ) -> Result<Option<WebhookOptions>, TaskError> {
         if self.include.is_none() && self.success.is_none() && self.shaping().next().is_none() {
             return Ok(None);
         }
         let seal = |headers: &NewHeaders| {
             let sealed = keys.seal(webhook, &headers.0);
-            sealed.ok_or(WebhookError::NoHeaderKeys)
+            sealed.ok_or(TaskError::NoHeaderKeys)
         };
         let include = self.include.iter().flat_map(|include| &include.0);
         Ok(Some(WebhookOptions {

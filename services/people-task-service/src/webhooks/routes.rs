@@ -8,11 +8,12 @@ use http_kit::{JsonBody, Problem, combine_errors, path_id};
 use serde_json::json;
 
 use crate::context::Context;
+use crate::error::{
+    Forbidden, InvalidWebhook, NoMoreWebhooks, NoTask, NoTest, NoWebhook, TaskError,
+};
 use crate::idempotency::{self, IDEMPOTENT_REPLAYED, IdempotencyKeyHeader, Operation};
 use crate::plugin_paths;
 use crate::tasks::credentials::AuthenticatedUser;
-use crate::tasks::error::{Forbidden, NoTask};
-use crate::webhooks::error::{InvalidWebhook, NoMoreWebhooks, NoTest, NoWebhook, WebhookError};
 use crate::webhooks::register::{RegisteredWebhook, Registrations};
 use crate::webhooks::requests::RegisterWebhookRequest;
 use crate::webhooks::responses::{WebhookResponse, WebhookTestResponse};
@@ -54,7 +55,7 @@ pub(crate) async fn register_webhook(
     let new = combine_errors(RegisterWebhookRequest::parse(body), repeat)?;
     let registered = register::register(&context, &registrations, user, new, is_plugin, meta);
     let registered = registered.await;
-    if let Err(WebhookError::Repeat(error)) = &registered {
+    if let Err(TaskError::Repeat(error)) = &registered {
         error.count(Operation::RegisterWebhook);
     }
     Ok(match registered? {

@@ -8,10 +8,10 @@ use values::{DeliveryId, WebhookId};
 
 use crate::audit::AuditAction;
 use crate::deliveries::{TestResult, host_of, test_store};
+use crate::error::TaskError;
 use crate::tasks::access::Permission;
 use crate::tasks::credentials::AuthenticatedUser;
 use crate::tasks::store as task_store;
-use crate::webhooks::error::{TESTS_OF_ALL, TESTS_OF_USER, WebhookError};
 use crate::webhooks::manage::check_manager;
 use crate::webhooks::store;
 
@@ -26,15 +26,15 @@ const POLL: Duration = Duration::from_millis(150);
 /// their network.
 ///
 /// # Errors
-/// Those of deleting the webhook, and [`WebhookError::TooManyTests`], [`WebhookError::Paused`] and
-/// [`WebhookError::NoResult`].
+/// Those of deleting the webhook, and [`TaskError::TooManyTests`], [`TaskError::Paused`] and
+/// [`TaskError::NoResult`].
 #[tracing::instrument(skip_all, fields(webhook.id = %webhook))]
 pub(crate) async fn send_test(
     database: &Database,
     user: AuthenticatedUser,
     webhook: WebhookId,
     meta: RequestMeta,
-) -> Result<(DeliveryId, TestResult), WebhookError> {
+) -> Result<(DeliveryId, TestResult), TaskError> {
     let (id, cause) = (DeliveryId::generate(), RequestContext::current_or_fresh());
     let request =
         move |connection: &mut Connection| request(connection, id, &user, webhook, &cause, meta);
@@ -49,7 +49,7 @@ pub(crate) async fn send_test(
     }
     let withdraw = move |connection: &mut Connection| test_store::withdraw(connection, id);
     database.run(withdraw).await?;
-    Err(WebhookError::NoResult)
+    Err(TaskError::NoResult)
 }
 
 /// Requests the call, if the user may manage the webhook and has not tried too many.
@@ -60,23 +60,24 @@ fn request(
     webhook: WebhookId,
     cause: &RequestContext,
     meta: RequestMeta,
-) -> Result<(), WebhookError> {
-    let found = store::find(connection, webhook)?.ok_or(WebhookError::NotFound)?;
-    let task = task_store::find(connection, found.task_id)?.ok_or(WebhookError::NotFound)?;
+) -> Result<(), TaskError> {
+    let found = store::find(connection, webhook)?.ok_or(TaskError::NotFound("webhook"))?;
+    let task =
+        task_store::find(connection, found.task_id)?.ok_or(TaskError::NotFound("webhook"))?;
     check_manager(user, &found, &task, "try")?;
     let caller = user.caller.id();
     let lately = test_store::count_lately(connection, caller, &host_of(&found.url))?;
     if lately.is_paused {
-        return Err(WebhookError::Paused);
+        return Err(TaskError::Paused);
     }
-    for (limit, number, most) in [
-        (TESTS_OF_USER, lately.own, PER_USER),
-        (TESTS_OF_ALL, lately.all, OF_ALL),
+    for (who, number, most) in [
+        ("You", lately.own, PER_USER),
+        ("All users together", lately.all, OF_ALL),
     ] {
         if number >= most {
             let wait = u64::try_from(lately.remaining).unwrap_or_default();
             let wait = Duration::from_millis(wait);
-            return Err(WebhookError::TooManyTests(limit, wait));
+            return Err(TaskError::TooManyTests(who, most, wait));
         }
     }
     test_store::insert(connection, id, webhook, caller, cause)?;

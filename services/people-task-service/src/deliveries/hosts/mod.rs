@@ -12,8 +12,8 @@ use database::{Connection, Database, Error};
 
 use self::store::HostRow;
 use crate::audit::AuditAction;
-use crate::deliveries::error::DeliveryError;
 use crate::deliveries::requests::{Host, HostQuery};
+use crate::error::TaskError;
 
 /// How many hosts may be paused. Workers read all of them several times a second.
 const MAX_PAUSED: i64 = 1_000;
@@ -37,7 +37,7 @@ fn list(connection: &mut Connection, query: &HostQuery) -> Result<(Vec<HostRow>,
 /// change within a second.
 ///
 /// # Errors
-/// [`DeliveryError::TooManyPausedHosts`].
+/// [`TaskError::TooManyPausedHosts`].
 #[tracing::instrument(skip_all)]
 async fn set_paused(
     database: &Database,
@@ -45,13 +45,13 @@ async fn set_paused(
     host: Host,
     meta: RequestMeta,
     is_paused: bool,
-) -> Result<HostRow, DeliveryError> {
+) -> Result<HostRow, TaskError> {
     let identity = (admin.into(), AuthMethod::Token);
     let change = move |connection: &mut Connection| {
         let host = host.as_str();
         let (action, is_changed) = if is_paused {
             if store::count_other_paused(connection, host)? >= MAX_PAUSED {
-                return Err(DeliveryError::TooManyPausedHosts);
+                return Err(TaskError::TooManyPausedHosts);
             }
             let inserted = store::insert_paused(connection, host)?;
             (AuditAction::DeliveriesPaused, inserted)

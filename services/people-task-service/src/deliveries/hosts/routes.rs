@@ -7,11 +7,11 @@ use http_kit::{BodyProblems, Problem, Query, QueryProblems};
 use listing::next_link;
 
 use crate::context::Context;
-use crate::deliveries::error::TooManyPausedHosts;
 use crate::deliveries::hosts::store::HostRow;
 use crate::deliveries::hosts::{list, set_paused};
 use crate::deliveries::requests::{HostQuery, HostRequest};
 use crate::deliveries::routes::HostInput;
+use crate::error::TooManyPausedHosts;
 
 /// The hosts with deliveries that are pending or have failed, and those that are paused, in alphabetical order. For
 /// administrators.
