@@ -52,16 +52,12 @@ app_config::settings! {
         /// How long a caller may take to send a body.
         pub body_timeout: Duration = or_default("GATEWAY_BODY_TIMEOUT", "30s"),
         /// Concurrent requests to each service, of which one client address (of IPv6: one /64 network) may have a quarter; more are refused at once.
-        pub max_in_flight: u64 = in_range("GATEWAY_MAX_IN_FLIGHT", "1024", COUNT, is_count),
+        pub max_in_flight: u64 = between("GATEWAY_MAX_IN_FLIGHT", "1024", "1", "1000000"),
         /// Concurrent requests whose body is still arriving, in addition to `GATEWAY_MAX_IN_FLIGHT`, of which one client address (of IPv6: one /64 network) may have a quarter; more are refused at once.
-        pub max_pending_uploads: u64 = in_range("GATEWAY_MAX_PENDING_UPLOADS", "8192", COUNT, is_count),
+        pub max_pending_uploads: u64 = between("GATEWAY_MAX_PENDING_UPLOADS", "8192", "1", "1000000"),
         /// Bytes of responses that callers have not read yet, of which one client address (of IPv6: one /64 network) may have a quarter; more are refused at once.
-        pub max_buffered_response_bytes: u64 = in_range(
-            "GATEWAY_MAX_BUFFERED_RESPONSE_BYTES",
-            "134217728",
-            "a whole number from 1048576 to 1099511627776",
-            |limit| (1_048_576..=1_099_511_627_776).contains(limit)
-        ),
+        pub max_buffered_response_bytes: u64 =
+            between("GATEWAY_MAX_BUFFERED_RESPONSE_BYTES", "134217728", "1048576", "1099511627776"),
         /// How many callers may wait for the end of a task, and how long.
         pub waiting: WaitingSettings = part(),
         /// When the circuit of a service opens.
@@ -79,14 +75,9 @@ app_config::settings! {
     #[derive(Copy)]
     pub struct CircuitSettings {
         /// Consecutive requests without a response that open the circuit of a service; while it is open, its routes respond with `503` at once.
-        pub failures: u32 = in_range("GATEWAY_CIRCUIT_FAILURES", "5", COUNT, is_count),
+        pub failures: u32 = between("GATEWAY_CIRCUIT_FAILURES", "5", "1", "1000000"),
         /// How long a circuit stays open before it lets a trial request through.
-        pub pause: Duration = in_range(
-            "GATEWAY_CIRCUIT_PAUSE",
-            "1s",
-            "a duration from 100ms to 5m",
-            |pause| (Duration::from_millis(100)..=Duration::from_secs(300)).contains(pause)
-        ),
+        pub pause: Duration = between("GATEWAY_CIRCUIT_PAUSE", "1s", "100ms", "5m"),
     }
 
     /// The web pages, and how they look.
@@ -108,11 +99,11 @@ app_config::settings! {
         /// Whether requests are limited by client address.
         pub mode: Switch = or_default("RATE_LIMIT", "on"),
         /// Requests per second that one client address may send; a burst may have twice as many.
-        pub requests_per_second: u32 = in_range("RATE_LIMIT_PER_SECOND", "5000", COUNT, is_count),
+        pub requests_per_second: u32 = between("RATE_LIMIT_PER_SECOND", "5000", "1", "1000000"),
         /// Sign-ins, sign-ups, password changes, and calls that send or take codes, per minute from one client address.
-        pub credentials_per_minute: u32 = in_range("RATE_LIMIT_CREDENTIALS_PER_MINUTE", "60", COUNT, is_count),
+        pub credentials_per_minute: u32 = between("RATE_LIMIT_CREDENTIALS_PER_MINUTE", "60", "1", "1000000"),
         /// How many of those calls one client address may make at once.
-        pub credentials_burst: u32 = in_range("RATE_LIMIT_CREDENTIALS_BURST", "20", COUNT, is_count),
+        pub credentials_burst: u32 = between("RATE_LIMIT_CREDENTIALS_BURST", "20", "1", "1000000"),
         /// Networks that `RATE_LIMIT_PER_SECOND` does not limit and whose requests do not wait for each other while other clients send
         /// some, such as that of the flow engine.
         pub exempt: Networks = or_default("RATE_LIMIT_EXEMPT", ""),
@@ -123,22 +114,11 @@ app_config::settings! {
     pub struct WaitingSettings {
         /// Callers that wait for the end of a task (`?wait=`). When there are more, a client address with few displaces the
         /// newest caller of the address with the most, which is answered at once.
-        pub max: usize = in_range("GATEWAY_MAX_WAITING", "12000", COUNT, |max| (1..=1_000_000).contains(max)),
+        pub max: usize = between("GATEWAY_MAX_WAITING", "12000", "1", "1000000"),
         /// The longest time for which a caller waits for the end of a task, whatever it asks for: less than the time after
         /// which a proxy in front of the gateway gives up.
-        pub longest: Duration = in_range(
-            "GATEWAY_LONGEST_WAIT",
-            "50s",
-            "a duration from 1s to 50s",
-            |wait| (Duration::from_secs(1)..=Duration::from_secs(50)).contains(wait)
-        ),
+        pub longest: Duration = between("GATEWAY_LONGEST_WAIT", "50s", "1s", "50s"),
     }
-}
-
-const COUNT: &str = "a whole number from 1 to 1000000";
-
-fn is_count<T: Copy + Into<u64>>(count: &T) -> bool {
-    (1..=1_000_000).contains(&(*count).into())
 }
 
 fn read_http(reader: &mut Reader) -> Result<HttpServerSettings, app_config::Error> {
@@ -173,12 +153,11 @@ impl TlsSettings {
             KEY,
             "The file with the private key of `TLS_CERTIFICATE_FILE`, in PEM format.",
         )?;
-        let reload_interval = reader.in_range(
+        let reload_interval = reader.between(
             "TLS_RELOAD_INTERVAL",
             "60s",
-            "a duration from 100ms to 1d",
+            ("100ms", "1d"),
             "How often the two files are read again, so that a renewed certificate needs no restart.",
-            |time| (Duration::from_millis(100)..=Duration::from_secs(86_400)).contains(time),
         )?;
         let missing = |name| app_config::Error::Missing {
             name,

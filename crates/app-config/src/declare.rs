@@ -10,7 +10,7 @@
 ///     /// How passwords are hashed.
 ///     pub struct PasswordSettings {
 ///         /// The cost of hashing.
-///         pub cost: u32 = in_range("COST", "12", "a whole number from 4 to 31", |cost| (4..=31).contains(cost)),
+///         pub cost: u32 = between("COST", "12", "4", "31"),
 ///         /// Another key.
 ///         pub other_key: Option<String> = optional("OTHER_KEY"),
 ///     }
@@ -59,6 +59,9 @@ macro_rules! settings {
     };
     (@read $reader:ident, $type:ty, $purpose:expr, or_default($name:expr, $default:expr)) => {
         $reader.or_default($name, $default, $purpose)
+    };
+    (@read $reader:ident, $type:ty, $purpose:expr, between($name:expr, $default:expr, $low:expr, $high:expr)) => {
+        $reader.between($name, $default, ($low, $high), $purpose)
     };
     (@read $reader:ident, $type:ty, $purpose:expr, in_range($name:expr, $default:expr, $allowed:expr, $accepts:expr)) => {
         $reader.in_range($name, $default, $allowed, $purpose, $accepts)

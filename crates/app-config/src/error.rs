@@ -1,3 +1,5 @@
+use std::borrow::Cow;
+
 use crate::SettingValue;
 
 /// An error in the settings of a process.
@@ -25,7 +27,7 @@ pub enum Error {
         /// What is wrong with it.
         reason: String,
         /// The allowed values.
-        allowed: &'static str,
+        allowed: Cow<'static, str>,
     },
     /// A secret is set both directly and through a file.
     #[error("{name} and {name}_FILE are both set. Set one of them.")]

@@ -17,7 +17,7 @@ pub struct Description {
     /// Whether the process refuses to start without it.
     pub required: bool,
     /// The allowed values, in words.
-    pub allowed: &'static str,
+    pub allowed: Cow<'static, str>,
     /// Whether it is a secret, which may also be read from the file that `<NAME>_FILE` names.
     pub secret: bool,
     /// The purpose of the setting.
@@ -148,6 +148,27 @@ impl Reader {
         self.in_range(name, default, T::ALLOWED, purpose, |_| true)
     }
 
+    /// Like [`Reader::or_default`], for a number or a duration that has bounds. They are written like values.
+    ///
+    /// # Errors
+    /// It is invalid, or out of bounds.
+    pub fn between<T: SettingValue + PartialOrd>(
+        &mut self,
+        name: &'static str,
+        default: impl Into<Cow<'static, str>>,
+        (low, high): (&'static str, &'static str),
+        purpose: &'static str,
+    ) -> Result<T, Error> {
+        let (kind, _) = T::ALLOWED
+            .split_once(" such as ")
+            .unwrap_or((T::ALLOWED, ""));
+        let allowed = format!("{kind} from {low} to {high}");
+        let bounds = T::parse(low).and_then(|low| Ok(low..=T::parse(high)?));
+        self.in_range(name, default, allowed, purpose, |value| {
+            bounds.as_ref().is_ok_and(|bounds| bounds.contains(value))
+        })
+    }
+
     /// Like [`Reader::or_default`], for a setting that allows only some values of its type.
     ///
     /// # Errors
@@ -156,7 +177,7 @@ impl Reader {
         &mut self,
         name: &'static str,
         default: impl Into<Cow<'static, str>>,
-        allowed: &'static str,
+        allowed: impl Into<Cow<'static, str>>,
         purpose: &'static str,
         accepts: impl Fn(&T) -> bool,
     ) -> Result<T, Error> {
@@ -178,7 +199,7 @@ impl Reader {
         name: &'static str,
         default: Option<Cow<'static, str>>,
         required: bool,
-        allowed: &'static str,
+        allowed: impl Into<Cow<'static, str>>,
         purpose: &'static str,
     ) -> Description {
         let description = Description {
@@ -186,7 +207,7 @@ impl Reader {
             old_name: self.old_name.take(),
             default,
             required,
-            allowed,
+            allowed: allowed.into(),
             secret: T::SECRET,
             purpose,
         };
@@ -269,7 +290,7 @@ fn invalid(description: &Description, text: &str, reason: String) -> Error {
             format!("{text:?}")
         },
         reason,
-        allowed: description.allowed,
+        allowed: description.allowed.clone(),
     }
 }
 

@@ -39,7 +39,6 @@ const INTERVAL: Duration = Duration::from_secs(60 * 60);
 const PAUSE_AFTER_FAILURE: Duration = Duration::from_secs(5 * 60);
 /// The pause between two batches, so that deleting does not slow down the service.
 const BATCH_PAUSE: Duration = Duration::from_millis(200);
-const DAY: u64 = 24 * 60 * 60;
 
 /// The bytes of an identifier that was validated when it was parsed, and its pseudonym if the log has it.
 ///
@@ -128,13 +127,12 @@ pub fn pseudonymise(connection: &mut PgConnection, user: UserId) -> QueryResult<
 /// # Errors
 /// The value is not a duration from 30 days to 100 years.
 pub fn read_retention(reader: &mut Reader) -> Result<Duration, app_config::Error> {
-    reader.in_range(
+    reader.between(
         "AUDIT_RETENTION",
         "400d",
-        "a duration from 30d to 36500d",
+        ("30d", "36500d"),
         "How long rows of the audit log are kept at least. They are deleted by the calendar month (UTC), so up to a \
          month later.",
-        |keep: &Duration| (30 * DAY..=36_500 * DAY).contains(&keep.as_secs()),
     )
 }
 

@@ -15,8 +15,7 @@ app_config::settings! {
         pub owner_url: Option<Secret> = optional("DATABASE_OWNER_URL"),
         /// The maximum number of connections to Postgres; the sum over all processes must stay below its `max_connections`.
         /// Services keep a quarter of them, at least one, for lists and counts.
-        pub pool_size: u32 =
-            in_range("DATABASE_POOL_SIZE", "32", "a whole number from 1 to 200", |size| (1..=200).contains(size)),
+        pub pool_size: u32 = between("DATABASE_POOL_SIZE", "32", "1", "200"),
         /// How long a request waits for a connection before it is refused with 503.
         pub timeout: Duration = or_default("DATABASE_TIMEOUT", "3s"),
     }

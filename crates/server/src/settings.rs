@@ -15,12 +15,7 @@ app_config::settings! {
         pub metrics_address: SocketAddr = or_default("METRICS_ADDRESS", "127.0.0.1:0"),
         /// How long a gateway or service takes requests after SIGTERM. Meanwhile it is not ready, and closes each connection
         /// with its next response, so that load balancers and clients move to other replicas. Workers stop at once.
-        pub shutdown_delay: Duration = in_range(
-            "SHUTDOWN_DELAY",
-            "0s",
-            "a duration from 0s to 5m",
-            |delay| *delay <= Duration::from_secs(300)
-        ),
+        pub shutdown_delay: Duration = between("SHUTDOWN_DELAY", "0s", "0s", "5m"),
         /// How long requests and steps in flight may take after SIGTERM and `SHUTDOWN_DELAY`.
         pub shutdown_grace: Duration = or_default("SHUTDOWN_GRACE", "25s"),
     }
@@ -76,40 +71,35 @@ impl HttpServerSettings {
         let default = self;
         let seconds = |time: Duration| format!("{}s", time.as_secs());
         Ok(Self {
-            workers: reader.in_range(
+            workers: reader.between(
                 "HTTP_WORKERS",
                 default.workers.to_string(),
-                "a whole number from 1 to 256",
+                ("1", "256"),
                 "Threads that serve requests.",
-                |workers| (1..=256).contains(workers),
             )?,
-            max_connections: reader.in_range(
+            max_connections: reader.between(
                 "HTTP_MAX_CONNECTIONS",
                 default.max_connections.to_string(),
-                "a whole number from 1 to 1000000",
+                ("1", "1000000"),
                 "Concurrent connections of each thread, each of which may need 150 KB of memory. Beyond that, the gateway closes the newest one of the client address (of IPv6: the /64 network) with the most connections; at a service, more wait in the queue of the operating system. The limit on open files may allow fewer.",
-                |connections| (1..=1_000_000).contains(connections),
             )?,
-            head_timeout: reader.in_range(
+            head_timeout: reader.between(
                 "HTTP_HEAD_TIMEOUT",
                 seconds(default.head_timeout),
-                "a duration from 100ms to 5m",
+                ("100ms", "5m"),
                 "How long the head of a request may take to arrive.",
-                |timeout| (Duration::from_millis(100)..=Duration::from_secs(300)).contains(timeout),
             )?,
-            keep_alive: reader.in_range(
+            keep_alive: reader.between(
                 "HTTP_KEEP_ALIVE",
                 seconds(default.keep_alive),
-                "a duration from 35s to 1h",
+                ("35s", "1h"),
                 "How long a connection may wait for its next request.",
-                |time| (Duration::from_secs(35)..=Duration::from_secs(3600)).contains(time),
             )?,
-            request_timeout: reader.in_range(
+            request_timeout: reader.between(
                 "HTTP_REQUEST_TIMEOUT",
                 seconds(default.request_timeout),
-                "a duration from 1s to 1h",
+                ("1s", "1h"),
                 "How long a request may take, from its head to the end of its response. Then its connection is closed.",
-                |time| (Duration::from_secs(1)..=Duration::from_secs(3600)).contains(time),
             )?,
             ..default
         })

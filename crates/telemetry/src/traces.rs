@@ -39,9 +39,7 @@ app_config::settings! {
         /// Which traces are exported. The ones that begin with `parentbased_` do what the caller's `traceparent` says.
         pub sampler: TraceSampler = or_default("OTEL_TRACES_SAMPLER", "parentbased_always_on"),
         /// The share of traces that a sampler by ratio exports.
-        pub ratio: f64 = in_range("OTEL_TRACES_SAMPLER_ARG", "1.0", "a number from 0 to 1", |ratio| {
-            (0.0..=1.0).contains(ratio)
-        }),
+        pub ratio: f64 = between("OTEL_TRACES_SAMPLER_ARG", "1.0", "0", "1"),
     }
 }
 

@@ -6,8 +6,6 @@ use values::Language;
 
 /// More reminders of one task would be a nuisance.
 const MAX_REMINDERS: usize = 5;
-const MAX_LIMIT: u32 = 1_000_000;
-const LIMITS: &str = "a whole number from 0 to 1000000";
 const MAX_REMINDER: Duration = Duration::from_secs(365 * 24 * 3_600);
 
 app_config::settings! {
@@ -22,16 +20,12 @@ app_config::settings! {
         /// The language of mails, unless a task is created with another one.
         pub language: Language = or_default("MAIL_LANGUAGE", "en"),
         /// Mails about tasks that are sent to one address within an hour; 0 for no limit. Further ones are dropped.
-        pub per_recipient: u32 = in_range("TASK_MAIL_PER_RECIPIENT", "30", LIMITS, is_limit),
+        pub per_recipient: u32 = between("TASK_MAIL_PER_RECIPIENT", "30", "0", "1000000"),
         /// Mails that are sent within an hour about the tasks of one user; 0 for no limit. Further ones are dropped.
-        pub per_creator: u32 = in_range("TASK_MAIL_PER_CREATOR", "300", LIMITS, is_limit),
+        pub per_creator: u32 = between("TASK_MAIL_PER_CREATOR", "300", "0", "1000000"),
         /// The address with which links begin.
         pub public_url: PublicUrl = part(),
     }
-}
-
-fn is_limit(limit: &u32) -> bool {
-    *limit <= MAX_LIMIT
 }
 
 fn read_by_default(reader: &mut Reader) -> Result<bool, Error> {

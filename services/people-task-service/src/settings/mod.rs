@@ -118,7 +118,7 @@ impl DeciderSettings {
             name: "TASK_DECIDERS",
             given: "`approver`".to_owned(),
             reason: reason.to_owned(),
-            allowed: "`any`, or set those as well",
+            allowed: "`any`, or set those as well".into(),
         })
     }
 }
@@ -222,12 +222,7 @@ app_config::settings! {
             |timeout| (100..=60_000).contains(&Duration::as_millis(timeout))
         ),
         /// Concurrent webhook requests to one host, whatever the ports and schemes, over all workers.
-        pub max_in_flight_per_host: u32 = in_range(
-            "WEBHOOK_MAX_IN_FLIGHT_PER_HOST",
-            "16",
-            "a whole number from 1 to 256",
-            |limit| (1..=256).contains(limit)
-        ),
+        pub max_in_flight_per_host: u32 = between("WEBHOOK_MAX_IN_FLIGHT_PER_HOST", "16", "1", "256"),
         /// How long finished deliveries and their attempts are kept.
         pub retention: Duration = or_default("WEBHOOK_RETENTION", "30d"),
         /// The number of concurrent attempts, over all hosts. Operators cannot set it.

@@ -27,12 +27,7 @@ app_config::settings! {
             "The link that sets a new password, by default a page under PUBLIC_URL. {{code}} stands for the code.",
         )),
         /// How long a code for a forgotten password is valid.
-        pub code_lifetime: Duration = in_range(
-            "FORGOT_PASSWORD_TTL",
-            "60m",
-            "a duration from 1s to 30d",
-            |lifetime: &Duration| (1..=30 * 24 * 3600).contains(&lifetime.as_secs())
-        ),
+        pub code_lifetime: Duration = between("FORGOT_PASSWORD_TTL", "60m", "1s", "30d"),
     }
 }
 

@@ -26,21 +26,12 @@ app_config::settings! {
         pub issuer: String = by(auth::read_issuer),
         /// Attempts of one step of a deletion without any progress before the deletion fails. The default is about 30 hours.
         // More than a day: the first nine pauses are 8 minutes together, the others 5 minutes each.
-        pub max_attempts: u32 = in_range(
-            "DELETE_MAX_ATTEMPTS",
-            "360",
-            "a whole number from 1 to 10000",
-            |attempts| (1..=10_000).contains(attempts)
-        ),
+        pub max_attempts: u32 = between("DELETE_MAX_ATTEMPTS", "360", "1", "10000"),
         /// How long a deletion may be in progress. Then it fails unless it makes progress, such as when the flow engine never
         /// finishes a step.
-        pub max_age: Duration = in_range("DELETE_MAX_AGE", "7d", "a duration from 1s to 365d", |age: &Duration| {
-            (1..=365 * 24 * 3_600).contains(&age.as_secs())
-        }),
+        pub max_age: Duration = between("DELETE_MAX_AGE", "7d", "1s", "365d"),
         /// The pause after the first failed attempt of a step. It doubles with every failure, up to 5 minutes.
-        pub retry_pause: Duration = in_range("DELETE_RETRY_PAUSE", "1s", "a duration from 1ms to 5m", |pause| {
-            (Duration::from_millis(1)..=Duration::from_secs(300)).contains(pause)
-        }),
+        pub retry_pause: Duration = between("DELETE_RETRY_PAUSE", "1s", "1ms", "5m"),
         /// The minimum age of a deletion before people tasks are deleted. For about a second the revoked token may still
         /// create tasks.
         pub settle_time: Duration = or_default("DELETE_SETTLE_TIME", "2s"),

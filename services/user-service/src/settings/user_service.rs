@@ -56,11 +56,11 @@ app_config::settings! {
         /// Codes that can be requested within an hour for one e-mail address, for a forgotten password and to confirm the
         /// address each; 0 for no limit. From each network from which the user signed in before, three times as many for a
         /// forgotten password, which do not count for the others.
-        pub per_account: u32 = in_range("FORGOT_PASSWORD_PER_ACCOUNT", "10", CODES, is_number_of_codes),
+        pub per_account: u32 = between("FORGOT_PASSWORD_PER_ACCOUNT", "10", "0", "1000000"),
         /// Codes that can be requested within an hour from one client address; 0 for no limit. A sign-up counts if it causes a
         /// code (`EMAIL_VERIFICATION`); over the limit, the account is created without one. So does an API key about which an
         /// unconfirmed address is mailed; over the limit, it is not made.
-        pub per_client: u32 = in_range("FORGOT_PASSWORD_PER_CLIENT", "100", CODES, is_number_of_codes),
+        pub per_client: u32 = between("FORGOT_PASSWORD_PER_CLIENT", "100", "0", "1000000"),
     }
 
     /// How tokens are signed.
@@ -84,11 +84,9 @@ app_config::settings! {
     pub struct PasswordSettings {
         /// The bcrypt cost. Each increment doubles the time. Values below 10 are for tests. A lower value speeds up sign-in
         /// only once no hash of a higher cost is left.
-        pub cost: u32 =
-            in_range("BCRYPT_COST", "12", "a whole number from 4 to 31", |cost| (4..=31).contains(cost)),
+        pub cost: u32 = between("BCRYPT_COST", "12", "4", "31"),
         /// The minimum number of characters of a new password.
-        pub min_length: usize =
-            in_range("PASSWORD_MIN_LENGTH", "5", "a whole number from 5 to 72", |length| (5..=72).contains(length)),
+        pub min_length: usize = between("PASSWORD_MIN_LENGTH", "5", "5", "72"),
     }
 
     /// The defaults of new accounts, and who can create them.
@@ -109,40 +107,22 @@ app_config::settings! {
     #[derive(Copy)]
     pub struct SessionSettings {
         /// How long a browser stays signed in after its last use, if its user chose to stay signed in.
-        pub unused: Duration = in_range("SESSION_IDLE_TTL", "30d", LIFETIMES, is_lifetime),
+        pub unused: Duration = between("SESSION_IDLE_TTL", "30d", "1m", "365d"),
         /// How long a browser stays signed in after the sign-in, however often it is used.
-        pub longest: Duration = in_range("SESSION_TTL", "180d", LIFETIMES, is_lifetime),
+        pub longest: Duration = between("SESSION_TTL", "180d", "1m", "365d"),
         /// The browsers in which a user can stay signed in. Another one signs out the one that was not used for longest.
-        pub per_user: usize = in_range("SESSIONS_PER_USER", "20", PER_USER, is_number_for_a_user),
+        pub per_user: usize = between("SESSIONS_PER_USER", "20", "1", "1000"),
     }
 
     /// API keys.
     #[derive(Copy)]
     pub struct KeySettings {
         /// The API keys that a user can have.
-        pub per_user: usize = in_range("KEYS_PER_USER", "50", PER_USER, is_number_for_a_user),
+        pub per_user: usize = between("KEYS_PER_USER", "50", "1", "1000"),
         /// How long before an API key expires its user is mailed, but not in the first half of its life, and not about a key
         /// that lives shorter than two days. A user gets at most ten such mails a day.
-        pub notice: Duration = in_range("KEY_EXPIRY_NOTICE", "7d", LIFETIMES, is_lifetime),
+        pub notice: Duration = between("KEY_EXPIRY_NOTICE", "7d", "1m", "365d"),
     }
-}
-
-const CODES: &str = "a whole number from 0 to 1000000";
-
-fn is_number_of_codes(number: &u32) -> bool {
-    *number <= 1_000_000
-}
-
-const LIFETIMES: &str = "a duration from 1m to 365d";
-
-fn is_lifetime(lifetime: &Duration) -> bool {
-    (Duration::from_mins(1)..=Duration::from_hours(365 * 24)).contains(lifetime)
-}
-
-const PER_USER: &str = "a whole number from 1 to 1000";
-
-fn is_number_for_a_user(number: &usize) -> bool {
-    (1..=1_000).contains(number)
 }
 
 values::names! {
