@@ -1,12 +1,10 @@
 use std::ops::Deref;
 use std::sync::Arc;
 
-use actix_web::dev::Payload;
+use actix_web::HttpRequest;
 use actix_web::http::StatusCode;
 use actix_web::http::header::{AUTHORIZATION, WWW_AUTHENTICATE};
 use actix_web::web::Data;
-use actix_web::{FromRequest, HttpRequest};
-use futures_util::future::LocalBoxFuture;
 use http_kit::Problem;
 use values::{CredentialId, Names as _, UserId};
 
@@ -137,58 +135,25 @@ impl Deref for AdminCaller {
 #[derive(Debug, Clone, Copy)]
 pub struct ServiceCaller;
 
-impl FromRequest for MaybeCaller {
-    type Error = Problem;
-    type Future = LocalBoxFuture<'static, Result<Self, Problem>>;
-
-    fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
-        let request = request.clone();
-        Box::pin(async move {
-            let Some(token) = bearer_token(&request)? else {
-                return Ok(Self(None));
-            };
-            let caller = Caller::of_token(&request, token).await?;
-            Ok(Self(Some(caller)))
-        })
-    }
-}
-
-impl FromRequest for Caller {
-    type Error = Problem;
-    type Future = LocalBoxFuture<'static, Result<Self, Problem>>;
-
-    fn from_request(request: &HttpRequest, payload: &mut Payload) -> Self::Future {
-        let caller = MaybeCaller::from_request(request, payload);
-        Box::pin(async move { caller.await?.0.ok_or_else(token_missing) })
-    }
-}
-
-impl FromRequest for AdminCaller {
-    type Error = Problem;
-    type Future = LocalBoxFuture<'static, Result<Self, Problem>>;
-
-    fn from_request(request: &HttpRequest, payload: &mut Payload) -> Self::Future {
-        let caller = Caller::from_request(request, payload);
-        Box::pin(async move {
-            let caller = caller.await?;
-            let admin = caller.is_admin().then_some(Self(caller));
-            admin.ok_or_else(|| insufficient_scope(ADMIN_SCOPE))
-        })
-    }
-}
-
-impl FromRequest for ServiceCaller {
-    type Error = Problem;
-    type Future = LocalBoxFuture<'static, Result<Self, Problem>>;
-
-    fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
-        let request = request.clone();
-        Box::pin(async move {
-            let token = bearer_token(&request)?.ok_or_else(token_missing)?;
-            verify(&request, |verifier| verifier.verify_service(token)).await?;
-            Ok(Self)
-        })
-    }
+http_kit::extractors! {
+    MaybeCaller = |request| match bearer_token(&request)? {
+        Some(token) => Ok(Self(Some(Caller::of_token(&request, token).await?))),
+        None => Ok(Self(None)),
+    };
+    Caller = |request| {
+        let MaybeCaller(caller) = MaybeCaller::extract(&request).await?;
+        caller.ok_or_else(token_missing)
+    };
+    AdminCaller = |request| {
+        let caller = Caller::extract(&request).await?;
+        let admin = caller.is_admin().then_some(Self(caller));
+        admin.ok_or_else(|| insufficient_scope(ADMIN_SCOPE))
+    };
+    ServiceCaller = |request| {
+        let token = bearer_token(&request)?.ok_or_else(token_missing)?;
+        verify(&request, |verifier| verifier.verify_service(token)).await?;
+        Ok(Self)
+    };
 }
 
 /// The token of the `Authorization` header (RFC 6750 section 2.1), if there is one. Without a token, many clients send an

@@ -1,12 +1,7 @@
 //! The key that the people-task service and the notification worker share for mails about tasks.
 
-use std::future::{Ready, ready};
-
-use actix_web::dev::Payload;
 use actix_web::web::Data;
-use actix_web::{FromRequest, HttpRequest};
 use app_config::{Error, Reader, SettingValue};
-use http_kit::Problem;
 use ring::hmac;
 use values::Secret;
 
@@ -130,20 +125,14 @@ impl MailKeys {
 #[derive(Debug, Clone, Copy)]
 pub struct NotificationWorkerCaller;
 
-impl FromRequest for NotificationWorkerCaller {
-    type Error = Problem;
-    type Future = Ready<Result<Self, Problem>>;
-
-    fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
-        let check = || {
-            let token = bearer_token(request)?.ok_or_else(token_missing)?;
-            let keys = request.app_data::<Data<MailKeys>>();
-            let is_worker = keys.is_some_and(|keys| keys.is_worker_token(token));
-            let worker = is_worker.then_some(Self);
-            worker.ok_or_else(|| unauthenticated(Rejection::Invalid))
-        };
-        ready(check())
-    }
+http_kit::extractors! {
+    NotificationWorkerCaller = |request| {
+        let token = bearer_token(&request)?.ok_or_else(token_missing)?;
+        let keys = request.app_data::<Data<MailKeys>>();
+        let is_worker = keys.is_some_and(|keys| keys.is_worker_token(token));
+        let worker = is_worker.then_some(Self);
+        worker.ok_or_else(|| unauthenticated(Rejection::Invalid))
+    };
 }
 
 #[cfg(test)]

@@ -19,6 +19,7 @@
 mod body;
 mod documentation;
 mod exact_json;
+mod extractors;
 mod fields;
 pub mod forwarded_for;
 mod health;

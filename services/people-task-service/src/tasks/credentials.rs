@@ -1,9 +1,7 @@
 //! How a request is authenticated: by a token, a task's secret, or both.
 
-use actix_web::dev::Payload;
-use actix_web::{FromRequest, HttpRequest};
+use actix_web::HttpRequest;
 use auth::{Caller, MaybeCaller, token_missing};
-use futures_util::future::LocalBoxFuture;
 use http_kit::{Problem, Query};
 use values::{Invalid, Secret};
 
@@ -28,8 +26,6 @@ pub(crate) struct AuthenticatedUser {
     /// The same user with the secrets that the request carries.
     pub(crate) actor: Actor,
 }
-
-type Extracting<T> = LocalBoxFuture<'static, Result<T, Problem>>;
 
 /// The secrets in query and header. A malformed secret matches no task, like any wrong one.
 fn secrets(request: &HttpRequest) -> Vec<PresentedSecret> {
@@ -57,46 +53,20 @@ fn overrides(request: &HttpRequest) -> Result<bool, Problem> {
     }
 }
 
-impl FromRequest for PartialCredentials {
-    type Error = Problem;
-    type Future = Extracting<Self>;
-
-    fn from_request(request: &HttpRequest, payload: &mut Payload) -> Self::Future {
-        let caller = MaybeCaller::from_request(request, payload);
-        let (secrets, overrides) = (secrets(request), overrides(request));
-        Box::pin(async move {
-            let MaybeCaller(caller) = caller.await?;
-            Ok(Self(Actor {
-                overrides: overrides?,
-                ..Actor::new(caller, secrets)
-            }))
-        })
-    }
-}
-
-impl FromRequest for Credentials {
-    type Error = Problem;
-    type Future = Extracting<Self>;
-
-    fn from_request(request: &HttpRequest, payload: &mut Payload) -> Self::Future {
-        let partial = PartialCredentials::from_request(request, payload);
-        Box::pin(async move { partial.await?.complete() })
-    }
-}
-
-impl FromRequest for AuthenticatedUser {
-    type Error = Problem;
-    type Future = Extracting<Self>;
-
-    fn from_request(request: &HttpRequest, payload: &mut Payload) -> Self::Future {
-        let caller = Caller::from_request(request, payload);
-        let secrets = secrets(request);
-        Box::pin(async move {
-            let caller = caller.await?;
-            let actor = Actor::new(Some(caller.clone()), secrets);
-            Ok(Self { caller, actor })
-        })
-    }
+http_kit::extractors! {
+    PartialCredentials = |request| {
+        let MaybeCaller(caller) = MaybeCaller::extract(&request).await?;
+        Ok(Self(Actor {
+            overrides: overrides(&request)?,
+            ..Actor::new(caller, secrets(&request))
+        }))
+    };
+    Credentials = |request| PartialCredentials::extract(&request).await?.complete();
+    AuthenticatedUser = |request| {
+        let caller = Caller::extract(&request).await?;
+        let actor = Actor::new(Some(caller.clone()), secrets(&request));
+        Ok(Self { caller, actor })
+    };
 }
 
 impl PartialCredentials {

@@ -7,13 +7,9 @@
 
 mod field_values;
 
-use std::future::Future;
-use std::pin::Pin;
-
-use actix_web::dev::Payload;
+use actix_web::ResponseError as _;
 use actix_web::http::StatusCode;
 use actix_web::web::Data;
-use actix_web::{FromRequest, HttpRequest, ResponseError as _};
 use app_config::Csv;
 use auth::{Caller, MaybeCaller};
 use http_kit::{Fields, Problem};
@@ -254,26 +250,19 @@ impl UpdateUserRequest {
 /// an administrator's token counts, and every other `Authorization` header is ignored.
 pub(super) struct SignUpCaller(pub(super) Option<Caller>);
 
-impl FromRequest for SignUpCaller {
-    type Error = Problem;
-    type Future = Pin<Box<dyn Future<Output = Result<Self, Problem>>>>;
-
-    fn from_request(request: &HttpRequest, payload: &mut Payload) -> Self::Future {
+http_kit::extractors! {
+    SignUpCaller = |request| {
         let context = request.app_data::<Data<Context>>();
-        let Some(Csv(scopes)) = context.and_then(|context| context.sign_up.scopes.clone()) else {
-            let caller = MaybeCaller::from_request(request, payload);
-            return Box::pin(async move { admin_or_key(caller.await).map(Self) });
+        let Some(Csv(scopes)) = context.and_then(|context| context.sign_up.scopes.as_ref()) else {
+            return admin_or_key(MaybeCaller::extract(&request).await).map(Self);
         };
-        let caller = Caller::from_request(request, payload);
-        Box::pin(async move {
-            let caller = caller.await?;
-            if scopes.iter().any(|scope| caller.has_scope(scope)) {
-                Ok(Self(Some(caller)))
-            } else {
-                Err(auth::insufficient_scope(&scopes.join(" ")))
-            }
-        })
-    }
+        let caller = Caller::extract(&request).await?;
+        if scopes.iter().any(|scope| caller.has_scope(scope)) {
+            Ok(Self(Some(caller)))
+        } else {
+            Err(auth::insufficient_scope(&scopes.join(" ")))
+        }
+    };
 }
 
 /// The administrator that a caller is. An API key is never ignored: with one that may not create users, no account is made by
