@@ -3,7 +3,7 @@
 use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
-use values::{Secret, Timestamp, UserId};
+use values::{Secret, UserId};
 
 use super::requests::Vendor;
 use super::store::User;
@@ -105,63 +105,6 @@ impl From<User> for CurrentUserResponse {
             email: user.email.as_str().to_owned(),
             scope: user.scope,
             plan: user.plan,
-        }
-    }
-}
-
-/// A user as shown to administrators.
-#[derive(Debug, Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct UserResponse {
-    #[schema(inline)]
-    id: UserId,
-    #[schema(example = "ada@example.com")]
-    username: String,
-    #[schema(example = "ada@example.com")]
-    email: String,
-    /// An inactive user cannot sign in.
-    is_active: bool,
-    #[schema(example = "free")]
-    plan: String,
-    #[schema(example = json!(["user"]))]
-    scope: Vec<String>,
-    #[schema(value_type = Option<Vendor>, inline)]
-    vendor: Option<Value>,
-    /// The component types that the user can use.
-    allowed_private_components: Vec<String>,
-    #[schema(inline)]
-    created: Timestamp,
-    /// The time of the last change of the account.
-    #[schema(value_type = String, format = DateTime)]
-    mtime: Timestamp,
-    /// Null before the first sign-in.
-    #[schema(inline)]
-    last_sign_in: Option<Timestamp>,
-    /// An object that clients store with the account.
-    #[schema(value_type = Object)]
-    metadata: Value,
-    /// True for a service account, else absent.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    #[schema(required = false)]
-    service: bool,
-}
-
-impl From<User> for UserResponse {
-    fn from(user: User) -> Self {
-        Self {
-            id: user.id,
-            username: user.username.as_str().to_owned(),
-            email: user.email.as_str().to_owned(),
-            is_active: user.is_active,
-            plan: user.plan,
-            scope: user.scope,
-            vendor: user.vendor,
-            allowed_private_components: user.allowed_private_components,
-            created: user.created.into(),
-            mtime: user.mtime.into(),
-            last_sign_in: user.last_sign_in.map(Timestamp::from),
-            metadata: user.metadata,
-            service: user.is_service,
         }
     }
 }

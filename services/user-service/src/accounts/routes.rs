@@ -1,5 +1,7 @@
 //! The HTTP side of accounts.
 
+use std::convert::identity;
+
 use actix_web::web::{Data, Json, Path};
 use actix_web::{HttpRequest, HttpResponse, get, post, put};
 use audit_log::RequestMeta;
@@ -13,9 +15,7 @@ use super::create::create;
 use super::list::list;
 use super::list_query::{UserConditions, UserListQuery, UserSort};
 use super::requests::{CreateUserRequest, SignUpCaller, UpdateUserRequest};
-use super::responses::{
-    CreatedResponse, CreatedUser, CurrentUserResponse, SignInResponse, UserResponse,
-};
+use super::responses::{CreatedResponse, CreatedUser, CurrentUserResponse, SignInResponse};
 use super::store::{self, User};
 use super::update::{revoke_tokens, update};
 use crate::audit::RequestActor;
@@ -75,7 +75,7 @@ pub(crate) async fn current_user(
 /// Get a user by id
 #[utoipa::path(
     responses(
-        (status = 200, description = "The user.", body = UserResponse),
+        (status = 200, description = "The user.", body = User),
         AdminProblems, UserProblems, DatabaseProblems
     )
 )]
@@ -84,9 +84,9 @@ pub(crate) async fn get_user(
     _admin: AdminCaller,
     lookups: Data<UserLookups>,
     id: Path<String>,
-) -> Result<Json<UserResponse>, Problem> {
+) -> Result<Json<User>, Problem> {
     let found = lookups.run(path_id(&id, "user")?).await?;
-    Ok(Json(found.ok_or(UserError::NotFound("user"))?.into()))
+    Ok(Json(found.ok_or(UserError::NotFound("user"))?))
 }
 
 /// Get all users
@@ -99,7 +99,7 @@ pub(crate) async fn get_user(
 #[utoipa::path(
     params(UserListQuery),
     responses(
-        (status = 200, description = "The users of the page.", body = Vec<UserResponse>,
+        (status = 200, description = "The users of the page.", body = Vec<User>,
             headers(("Link" = String, description = "`<…>; rel=\"next\"` if there is a next page."))),
         AdminProblems, QueryProblems, DatabaseProblems
     )
@@ -115,7 +115,7 @@ pub(crate) async fn list_users(
     let paging = query.paging;
     let load = move |connection: &mut Connection, limits| list(connection, &query, limits);
     let lists = &context.lists;
-    let page = lists.page(Some(admin.id()), paging, load, UserResponse::from);
+    let page = lists.page(Some(admin.id()), paging, load, identity::<User>);
     let page = page.await?;
     Ok(page.respond(request.path(), request.query_string()))
 }
@@ -147,7 +147,7 @@ pub(crate) async fn count_users(
 #[utoipa::path(
     request_body = UpdateUserRequest,
     responses(
-        (status = 200, description = "The updated user.", body = UserResponse),
+        (status = 200, description = "The updated user.", body = User),
         AdminProblems, BodyProblems, UserProblems, UpdateProblems, HashProblems
     )
 )]
@@ -158,11 +158,11 @@ pub(crate) async fn update_user(
     meta: RequestMeta,
     id: Path<String>,
     body: JsonBody,
-) -> Result<Json<UserResponse>, Problem> {
+) -> Result<Json<User>, Problem> {
     let request = UpdateUserRequest::parse(body.0, context.rules)?;
     let id = path_id::<UserId>(&id, "user")?;
     let user = update(&context, id, request, RequestActor::new(&admin, meta)).await?;
-    Ok(Json(user.into()))
+    Ok(Json(user))
 }
 
 /// Revoke a user's tokens
@@ -172,7 +172,7 @@ pub(crate) async fn update_user(
 #[utoipa::path(
     operation_id = "revokeTokens",
     responses(
-        (status = 200, description = "The user.", body = UserResponse),
+        (status = 200, description = "The user.", body = User),
         AdminProblems, UserProblems, DatabaseProblems
     )
 )]
@@ -182,10 +182,10 @@ pub(crate) async fn revoke_user_tokens(
     context: Data<Context>,
     meta: RequestMeta,
     id: Path<String>,
-) -> Result<Json<UserResponse>, Problem> {
+) -> Result<Json<User>, Problem> {
     let id = path_id::<UserId>(&id, "user")?;
     let user = revoke_tokens(&context, id, RequestActor::new(&admin, meta)).await?;
-    Ok(Json(user.into()))
+    Ok(Json(user))
 }
 
 http_kit::problem_responses! {

@@ -18,10 +18,13 @@ use diesel::dsl::{not, now, sql};
 use diesel::expression::SqlLiteral;
 use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Binary, Nullable, Timestamptz};
+use serde::Serialize;
 use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
-use values::{EmailAddress, UserId};
+use utoipa::ToSchema;
+use values::{EmailAddress, Timestamp, UserId};
 
+use crate::accounts::requests::Vendor;
 use crate::client_network::ClientNetwork;
 use crate::notifications::store::VALID_REQUESTS;
 use crate::schema::{clock_timestamp, database_incarnation, sign_up_networks, users};
@@ -29,31 +32,54 @@ use crate::schema::{clock_timestamp, database_incarnation, sign_up_networks, use
 /// The time of the last sign-in of a row of `users`. It is in a table of its own.
 const LAST_SIGN_IN: &str = "(SELECT at FROM last_sign_ins WHERE user_id = users.id)";
 
-/// An account, without its password.
-#[derive(Debug, Clone, Queryable, QueryableByName, Selectable)]
+/// An account, without its password, as it is shown to administrators.
+#[derive(Debug, Clone, Queryable, QueryableByName, Selectable, Serialize, ToSchema)]
 #[diesel(table_name = users, check_for_backend(diesel::pg::Pg))]
+#[serde(rename_all = "camelCase")]
+#[schema(as = UserResponse, description = "A user as shown to administrators.")]
 pub(crate) struct User {
+    #[schema(inline)]
     pub(crate) id: UserId,
+    #[schema(value_type = String, example = "ada@example.com")]
     pub(crate) username: EmailAddress,
+    #[schema(value_type = String, example = "ada@example.com")]
     pub(crate) email: EmailAddress,
+    /// An inactive user cannot sign in.
     pub(crate) is_active: bool,
+    #[schema(example = "free")]
     pub(crate) plan: String,
+    #[schema(example = json!(["user"]))]
     pub(crate) scope: Vec<String>,
+    #[schema(value_type = Option<Vendor>, inline)]
     pub(crate) vendor: Option<Value>,
+    /// The component types that the user can use.
     pub(crate) allowed_private_components: Vec<String>,
-    pub(crate) metadata: Value,
-    /// When the present address was confirmed by a code.
-    pub(crate) email_confirmed: Option<DateTime<Utc>>,
-    pub(crate) epoch: i64,
-    pub(crate) created: DateTime<Utc>,
-    pub(crate) mtime: DateTime<Utc>,
+    #[schema(inline)]
+    pub(crate) created: Timestamp,
+    /// The time of the last change of the account.
+    #[schema(value_type = String, format = DateTime)]
+    pub(crate) mtime: Timestamp,
+    /// Null before the first sign-in.
     #[diesel(select_expression = sql::<Nullable<Timestamptz>>(LAST_SIGN_IN))]
     #[diesel(select_expression_type = SqlLiteral<Nullable<Timestamptz>>)]
     #[diesel(sql_type = Nullable<Timestamptz>)]
-    pub(crate) last_sign_in: Option<DateTime<Utc>>,
-    pub(crate) deletion_in_progress: bool,
-    /// Whether it is a service account: it has no password, and acts only with API keys.
+    #[schema(inline)]
+    pub(crate) last_sign_in: Option<Timestamp>,
+    /// An object that clients store with the account.
+    #[schema(value_type = Object)]
+    pub(crate) metadata: Value,
+    /// True for a service account, else absent.
+    // It has no password, and acts only with API keys.
+    #[serde(rename = "service", skip_serializing_if = "std::ops::Not::not")]
+    #[schema(required = false)]
     pub(crate) is_service: bool,
+    /// When the present address was confirmed by a code.
+    #[serde(skip)]
+    pub(crate) email_confirmed: Option<DateTime<Utc>>,
+    #[serde(skip)]
+    pub(crate) epoch: i64,
+    #[serde(skip)]
+    pub(crate) deletion_in_progress: bool,
 }
 
 /// An account for which a token is issued, with the incarnation of the database: both must come from the same

@@ -218,7 +218,7 @@ fn outdates_tokens(user: &User, request: &UpdateUserRequest) -> bool {
 mod tests {
     use chrono::Utc;
     use serde_json::json;
-    use values::{EmailAddress, FromText as _, UserId};
+    use values::{EmailAddress, FromText as _, Timestamp, UserId};
 
     use super::{UpdateUserRequest, UserChange};
     use crate::accounts::requests::{Plan, Scopes, Vendor};
@@ -241,8 +241,8 @@ mod tests {
             metadata: json!({}),
             email_confirmed: None,
             epoch: 0,
-            created: Utc::now(),
-            mtime: Utc::now(),
+            created: Timestamp(Utc::now()),
+            mtime: Timestamp(Utc::now()),
             last_sign_in: None,
             deletion_in_progress: false,
             is_service: false,
