@@ -105,27 +105,24 @@ impl MailSettings {
             "SMTP_EHLO_NAME",
             "The name by which the notification-worker introduces itself to the mail server (EHLO). The default is the host of PUBLIC_URL, or the domain of MAIL_FROM if that is an address or a name without a dot.",
         )?;
-        match (smtp_url, from) {
-            (Some(smtp_url), Some(from)) => {
-                if !is_encrypted_or_local(&smtp_url) {
-                    reader.warn("SMTP_URL does not require TLS: codes and the mail server's password can be read on the network. Use smtps://, or add ?tls=required.");
-                }
-                let ehlo_name = ehlo_name
-                    .or_else(|| EhloName::of_path(&smtp_url))
-                    .or_else(|| EhloName::of_host(&public_url))
-                    .map_or_else(|| from.0.email.domain().to_owned(), |EhloName(name)| name);
-                Ok(Some(Self {
-                    smtp_url,
-                    from,
-                    ehlo_name,
-                }))
-            }
-            (Some(_), None) => {
-                let purpose = "required because SMTP_URL is set.";
-                Err(app_config::Error::missing::<Sender>("MAIL_FROM", purpose))
-            }
-            (None, _) => Ok(None),
+        let Some(smtp_url) = smtp_url else {
+            return Ok(None);
+        };
+        let purpose = "required because SMTP_URL is set.";
+        let missing = || app_config::Error::missing::<Sender>("MAIL_FROM", purpose);
+        let from = from.ok_or_else(missing)?;
+        if !is_encrypted_or_local(&smtp_url) {
+            reader.warn("SMTP_URL does not require TLS: codes and the mail server's password can be read on the network. Use smtps://, or add ?tls=required.");
         }
+        let ehlo_name = ehlo_name
+            .or_else(|| EhloName::of_path(&smtp_url))
+            .or_else(|| EhloName::of_host(&public_url))
+            .map_or_else(|| from.0.email.domain().to_owned(), |EhloName(name)| name);
+        Ok(Some(Self {
+            smtp_url,
+            from,
+            ehlo_name,
+        }))
     }
 }
 

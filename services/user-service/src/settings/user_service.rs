@@ -158,16 +158,12 @@ impl FirstAdmin {
             "ADMIN_PASSWORD",
             "The first administrator's password. Never overwrites an existing one.",
         )?;
-        match (username, password) {
-            (Some(username), Some(password)) => Ok(Some(Self { username, password })),
-            (Some(_), None) => {
-                let purpose = "required because ADMIN_USERNAME is set.";
-                Err(app_config::Error::missing::<Secret>(
-                    "ADMIN_PASSWORD",
-                    purpose,
-                ))
-            }
-            (None, _) => Ok(None),
-        }
+        let Some(username) = username else {
+            return Ok(None);
+        };
+        let purpose = "required because ADMIN_USERNAME is set.";
+        let missing = || app_config::Error::missing::<Secret>("ADMIN_PASSWORD", purpose);
+        let password = password.ok_or_else(missing)?;
+        Ok(Some(Self { username, password }))
     }
 }
