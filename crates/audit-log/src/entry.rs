@@ -1,9 +1,6 @@
-use std::convert::Infallible;
-use std::future::{Ready, ready};
 use std::net::IpAddr;
 
-use actix_web::dev::Payload;
-use actix_web::{FromRequest, HttpRequest};
+use actix_web::HttpRequest;
 use auth::Caller;
 use database::{Connection, Error};
 use diesel::pg::Pg;
@@ -122,13 +119,8 @@ impl RequestMeta {
     }
 }
 
-impl FromRequest for RequestMeta {
-    type Error = Infallible;
-    type Future = Ready<Result<Self, Infallible>>;
-
-    fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
-        ready(Ok(Self::of(request)))
-    }
+http_kit::extractors! {
+    RequestMeta = |request| Ok(Self::of(&request));
 }
 
 /// A row to insert into the audit log.

@@ -1,6 +1,3 @@
-use actix_web::dev::Payload;
-use actix_web::{FromRequest, HttpRequest};
-use std::future::{Ready, ready};
 use values::{FromText, Invalid};
 
 use crate::Problem;
@@ -71,13 +68,8 @@ impl Query {
     }
 }
 
-impl FromRequest for Query {
-    type Error = Problem;
-    type Future = Ready<Result<Self, Problem>>;
-
-    fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
-        ready(Ok(Self::parse(request.query_string())))
-    }
+crate::extractors! {
+    Query = |request| Ok(Self::parse(request.query_string()));
 }
 
 /// Parses an identifier in the path. A malformed identifier counts as unknown.

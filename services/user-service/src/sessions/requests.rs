@@ -1,14 +1,12 @@
 //! What browsers send: a session's cookie, the name of an exchange, and headers that say where a page is from. A request of
 //! another site is refused: browsers say so in headers that pages cannot set.
 
-use std::future::{Ready, ready};
 use std::net::IpAddr;
 use std::time::Duration;
 
-use actix_web::dev::Payload;
+use actix_web::HttpRequest;
 use actix_web::http::StatusCode;
 use actix_web::http::header::{COOKIE, HeaderValue, ORIGIN, USER_AGENT};
-use actix_web::{FromRequest, HttpRequest};
 use audit_log::RequestMeta;
 use http_kit::forwarded_for::{TrustedProxies, forwarded};
 use http_kit::{Fields, Problem};
@@ -68,22 +66,19 @@ pub(super) fn cross_site_request() -> Problem {
     )
 }
 
-impl FromRequest for Browser {
-    type Error = Problem;
-    type Future = Ready<Result<Self, Problem>>;
-
-    fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
-        if !is_same_origin(request) {
-            return ready(Err(cross_site_request()));
+http_kit::extractors! {
+    Browser = |request| {
+        if !is_same_origin(&request) {
+            return Err(cross_site_request());
         }
-        let is_secure = is_secure(request);
-        ready(Ok(Self {
+        let is_secure = is_secure(&request);
+        Ok(Self {
             is_secure,
-            cookie: CookieValues::of(request, is_secure),
-            network: ClientNetwork::of(&RequestMeta::of(request)),
-            program: program(request),
-        }))
-    }
+            cookie: CookieValues::of(&request, is_secure),
+            network: ClientNetwork::of(&RequestMeta::of(&request)),
+            program: program(&request),
+        })
+    };
 }
 
 /// Whether a page of this server sent the request. Browsers before 2023 do not say so, but name the page's origin. A page that
