@@ -18,6 +18,40 @@ const BLANK: [char; 5] = [
     '\u{1d159}',
 ];
 
+/// Declares types of texts that callers write. Each has an expression that checks what was written, and says what is kept.
+///
+/// ```
+/// use values::FromText as _;
+///
+/// values::texts! {
+///     /// A word of at most five characters.
+///     struct Word = |text| values::bounded_text(text.trim(), 1, 5);
+/// }
+///
+/// assert_eq!(Word::from_text(" five ").unwrap().as_str(), "five");
+/// assert_eq!(Word::from_text("hundred").unwrap_err().code, "too-long");
+/// ```
+#[macro_export]
+macro_rules! texts {
+    ($($(#[$attribute:meta])* $visibility:vis struct $name:ident = |$text:ident| $check:expr;)+) => {$(
+        $(#[$attribute])*
+        #[derive(Debug, Clone, PartialEq, Eq)]
+        $visibility struct $name(String);
+
+        impl $name {
+            $visibility fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl $crate::FromText for $name {
+            fn from_text($text: &str) -> Result<Self, $crate::Invalid> {
+                $check.map(|kept| Self(kept.into()))
+            }
+        }
+    )+};
+}
+
 /// Checks that a text has `min` to `max` characters and no NUL character, which Postgres cannot store.
 ///
 /// # Errors

@@ -3,7 +3,7 @@
 use http_kit::{OptionalJsonBody, Problem};
 use utoipa::ToSchema;
 use utoipa::openapi::schema::ObjectBuilder;
-use values::{FromText, Invalid, Secret, bounded_text, is_visible};
+use values::{Secret, bounded_text, is_visible};
 
 use crate::tasks::requests::TaskVersion;
 
@@ -58,20 +58,9 @@ pub(crate) struct CancelRequest {
     pub(crate) version: Option<TaskVersion>,
 }
 
-/// What someone writes about a decision: at most 2,000 characters, without the whitespace around them.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct DecisionComment(String);
-
-impl DecisionComment {
-    pub(crate) fn as_str(&self) -> &str {
-        &self.0
-    }
-}
-
-impl FromText for DecisionComment {
-    fn from_text(text: &str) -> Result<Self, Invalid> {
-        bounded_text(text.trim(), 0, MAX_COMMENT).map(|comment| Self(comment.to_owned()))
-    }
+values::texts! {
+    /// What someone writes about a decision: at most 2,000 characters, without the whitespace around them.
+    pub(crate) struct DecisionComment = |text| bounded_text(text.trim(), 0, MAX_COMMENT);
 }
 
 http_kit::text_fields! {

@@ -5,7 +5,7 @@ use listing::{ANY_TEXT, Conditions, Filter, Paging};
 use utoipa::openapi::path::{Parameter, ParameterIn};
 use utoipa::openapi::schema::ObjectBuilder;
 use utoipa::{IntoParams, ToSchema};
-use values::{FromText, Invalid, bounded_text};
+use values::{FromText as _, Invalid, bounded_text};
 
 use crate::status::DeliveryStatus;
 
@@ -33,24 +33,14 @@ impl Filter for DeliveryFilter {
     }
 }
 
-/// The host of a webhook's URL.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Host(String);
-
-impl Host {
-    /// As [`host_of`](super::host_of) returns it.
-    pub(crate) fn as_str(&self) -> &str {
-        &self.0
-    }
-}
-
-impl FromText for Host {
-    fn from_text(text: &str) -> Result<Self, Invalid> {
+values::texts! {
+    /// The host of a webhook's URL, as [`host_of`](super::host_of) returns it.
+    pub(crate) struct Host = |text| {
         let text = bounded_text(text, 1, 253)?.to_ascii_lowercase();
         let trimmed = text.trim_end_matches('.');
         let host = if trimmed.is_empty() { &text } else { trimmed };
-        Ok(Self(host.to_owned()))
-    }
+        Ok(host.to_owned())
+    };
 }
 
 http_kit::text_fields! {

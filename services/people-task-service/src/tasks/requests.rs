@@ -169,37 +169,14 @@ pub(crate) fn byte_length(title: &str, description: &str, metadata: Option<&str>
     u64::try_from(bytes).unwrap_or(u64::MAX)
 }
 
-/// What the approver decides about: 1 to 500 characters, without the whitespace around them, and at least one that can
-/// be seen.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct TaskTitle(String);
+values::texts! {
+    /// What the approver decides about: 1 to 500 characters, without the whitespace around them, and at least one that can
+    /// be seen.
+    pub(crate) struct TaskTitle = |text| visible_text(text.trim(), 1, MAX_TITLE);
 
-impl TaskTitle {
-    pub(crate) fn as_str(&self) -> &str {
-        &self.0
-    }
-}
-
-impl FromText for TaskTitle {
-    fn from_text(text: &str) -> Result<Self, Invalid> {
-        visible_text(text.trim(), 1, MAX_TITLE).map(|title| Self(title.to_owned()))
-    }
-}
-
-/// The details: at most 20,000 characters.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Description(String);
-
-impl Description {
-    pub(crate) fn as_str(&self) -> &str {
-        &self.0
-    }
-}
-
-impl FromText for Description {
-    fn from_text(text: &str) -> Result<Self, Invalid> {
-        bounded_text(text, 0, MAX_DESCRIPTION).map(|text| Self(text.to_owned()))
-    }
+    /// The details: at most 20,000 characters.
+    #[derive(Default)]
+    pub(crate) struct Description = |text| bounded_text(text, 0, MAX_DESCRIPTION);
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

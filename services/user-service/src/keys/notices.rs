@@ -63,7 +63,7 @@ impl NewKeyMails {
         new: &NewKey,
     ) -> Result<Option<Message>, Error> {
         let (notice, request) = (Notice::KeyCreated, &new.request);
-        let (name, expires) = (&request.name.0, request.expires);
+        let (name, expires) = (request.name.as_str(), request.expires);
         insert_notice(
             connection,
             self.verification,

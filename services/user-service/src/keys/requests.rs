@@ -42,18 +42,15 @@ impl CreateKeyRequest {
     }
 }
 
-#[derive(Debug, Clone)]
-pub(super) struct KeyName(pub(super) String);
-
-impl FromText for KeyName {
-    fn from_text(text: &str) -> Result<Self, Invalid> {
+values::texts! {
+    pub(super) struct KeyName = |text| {
         let name = visible_text(text.trim(), 1, MAX_NAME)?;
         if name.contains(char::is_control) {
             let message = "Must be one line without control characters.";
             return Err(Invalid::new("control-character", message));
         }
-        Ok(Self(name.to_owned()))
-    }
+        Ok(name)
+    };
 }
 
 http_kit::text_fields! {

@@ -109,7 +109,7 @@ pub(super) fn insert(
             // Of sessions only.
             credentials::client_network.eq(""),
             credentials::program.eq(""),
-            credentials::name.eq(&request.name.0),
+            credentials::name.eq(request.name.as_str()),
             credentials::scopes.eq(scopes),
             credentials::created_by.eq(new.created_by),
             credentials::notice_due.eq(new.notice_due),
