@@ -22,7 +22,7 @@ mod retry;
 mod store;
 mod worker;
 
-pub use retry::{RetryPolicy, jitter};
+pub use retry::{RetryPolicy, growing_pause, jitter};
 pub use store::{Backlog, Claim, JobId, JobTable, Lease, RetentionRule, retain};
 pub use worker::{Outcome, Worker, WorkerConfig, health, run};
 

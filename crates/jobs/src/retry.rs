@@ -32,14 +32,17 @@ impl RetryPolicy {
             return None;
         }
         let pause = match self {
-            Self::Exponential { first, max, .. } => {
-                let doublings = failures.saturating_sub(1).min(20);
-                first.saturating_mul(1 << doublings).min(*max)
-            }
+            Self::Exponential { first, max, .. } => growing_pause(*first, *max, failures.into()),
             Self::Schedule(pauses) => *pauses.get(failures.saturating_sub(1) as usize)?,
         };
         Some(jitter(pause))
     }
+}
+
+/// The pause after this number of failures in a row: it doubles with each after the first one.
+pub fn growing_pause(first: Duration, max: Duration, failures: u64) -> Duration {
+    let doublings = failures.saturating_sub(1).min(20);
+    first.saturating_mul(1 << doublings).min(max)
 }
 
 /// The pause, 20 % more or less, so that what failed together is not retried together.

@@ -42,6 +42,11 @@ impl Outage {
         }
     }
 
+    /// How often it has failed in a row.
+    pub fn failures(&self) -> u64 {
+        self.state.lock().failures
+    }
+
     /// Records a failure.
     pub fn fail(&self, error: &dyn Debug) {
         let Some((failures, since)) = self.state.lock().fail(Instant::now()) else {

@@ -10,12 +10,12 @@
 
 mod store;
 
-use std::fmt::Debug;
 use std::time::{Duration, Instant};
 
 use database::{Connection, Database};
 use futures_util::future::join_all;
-use telemetry::{RequestContext, SpanKind};
+use jobs::{growing_pause, jitter};
+use telemetry::{Outage, RequestContext, SpanKind};
 use tokio_util::sync::CancellationToken;
 
 use self::store::UserState;
@@ -50,7 +50,7 @@ impl UserChangeSender {
     }
 
     /// Tells of changes until it is cancelled. Calls under way then are finished.
-    pub(crate) async fn run(mut self, shutdown: CancellationToken) {
+    pub(crate) async fn run(self, shutdown: CancellationToken) {
         let mut measured: Option<Instant> = None;
         while !shutdown.is_cancelled() {
             if measured.is_none_or(|at| at.elapsed() >= MEASURED_EVERY) {
@@ -60,22 +60,28 @@ impl UserChangeSender {
             if self.tell_due().await {
                 continue;
             }
-            let pause = self.database_outage.pause().max(self.call_outage.pause());
             tokio::select! {
-                () = tokio::time::sleep(pause) => {}
+                () = tokio::time::sleep(self.pause()) => {}
                 () = shutdown.cancelled() => {}
             }
         }
     }
 
+    /// The time to wait before the next look, which grows in an outage.
+    fn pause(&self) -> Duration {
+        let (database, calls) = (self.database_outage.failures(), self.call_outage.failures());
+        jitter(growing_pause(PAUSE, MAX_PAUSE, database.max(calls)))
+    }
+
     /// Tells of a batch of changes that are due, in an outage of one. Returns whether there may be more.
-    async fn tell_due(&mut self) -> bool {
-        let (limit, lease) = (if self.call_outage.is_on() { 1 } else { BATCH }, self.lease);
+    async fn tell_due(&self) -> bool {
+        let is_outage = self.call_outage.failures() > 0;
+        let (limit, lease) = (if is_outage { 1 } else { BATCH }, self.lease);
         let claim = move |connection: &mut Connection| store::claim(connection, limit, lease);
         let due = match self.database.transaction(claim).await {
             Ok(due) => due,
             Err(error) => {
-                self.database_outage.go_on(&error);
+                self.database_outage.fail(&error);
                 return false;
             }
         };
@@ -87,7 +93,7 @@ impl UserChangeSender {
         let failed: Vec<_> = failed.map(|(state, _)| state.clone()).collect();
         let error = results.into_iter().find_map(Result::err);
         match error {
-            Some(error) if told == 0 => self.call_outage.go_on(&error),
+            Some(error) if told == 0 => self.call_outage.fail(&error),
             _ if told > 0 => self.call_outage.end(),
             _ => {}
         }
@@ -109,56 +115,21 @@ impl UserChangeSender {
     }
 
     /// Without it, which an outage of the database prevents, they are due when the claim ends.
-    async fn retry_later(&mut self, failed: Vec<UserState>) {
+    async fn retry_later(&self, failed: Vec<UserState>) {
         if failed.is_empty() {
             return;
         }
         let retry = move |connection: &mut Connection| store::retry(connection, &failed);
         if let Err(error) = self.database.run(retry).await {
-            self.database_outage.go_on(&error);
+            self.database_outage.fail(&error);
         }
     }
 
-    async fn measure(&mut self) {
+    async fn measure(&self) {
         match self.database.run(store::oldest_age).await {
             Ok(age) => metrics::gauge!("user_changes_oldest_seconds").set(age.as_secs_f64()),
-            Err(error) => self.database_outage.go_on(&error),
+            Err(error) => self.database_outage.fail(&error),
         }
-    }
-}
-
-/// An outage during which attempts become rarer.
-struct Outage {
-    log: telemetry::Outage,
-    /// Zero while there is no outage.
-    pause: Duration,
-}
-
-impl Outage {
-    fn new(failing: &'static str) -> Self {
-        Self {
-            log: telemetry::Outage::new(failing),
-            pause: Duration::ZERO,
-        }
-    }
-
-    fn end(&mut self) {
-        self.log.end();
-        self.pause = Duration::ZERO;
-    }
-
-    fn go_on(&mut self, error: &dyn Debug) {
-        self.log.fail(error);
-        self.pause = (self.pause * 2).clamp(PAUSE, MAX_PAUSE);
-    }
-
-    fn is_on(&self) -> bool {
-        !self.pause.is_zero()
-    }
-
-    /// The time to wait before the next look.
-    fn pause(&self) -> Duration {
-        jobs::jitter(self.pause.max(PAUSE))
     }
 }
 
@@ -168,13 +139,14 @@ mod tests {
 
     #[test]
     fn pauses_grow_in_an_outage_and_end_with_it() {
-        let mut outage = Outage::new("a test");
+        let outage = Outage::new("a test");
+        let pause = || growing_pause(PAUSE, MAX_PAUSE, outage.failures());
         for expected in [1, 2, 4, 8, 16, 30, 30] {
-            outage.go_on(&"no connection");
-            assert!(outage.is_on());
-            assert_eq!(outage.pause.as_secs(), expected);
+            outage.fail(&"no connection");
+            assert!(outage.failures() > 0);
+            assert_eq!(pause().as_secs(), expected);
         }
         outage.end();
-        assert!(!outage.is_on() && outage.pause() < Duration::from_secs(2));
+        assert!(outage.failures() == 0 && jitter(pause()) < Duration::from_secs(2));
     }
 }

@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use jobs::RetryPolicy;
+use jobs::{RetryPolicy, growing_pause};
 use reqwest::{Client, RequestBuilder, Response};
 use serde::{Deserialize, Serialize};
 use telemetry::{Outage, RequestContext, SpanKind};
@@ -50,7 +50,6 @@ impl TaskMailSender {
     /// Sends mails until it is cancelled. Those that are being sent then are finished.
     pub(super) async fn run(self, shutdown: CancellationToken) {
         let mut sending = Sending::default();
-        let mut pause = PAUSE;
         let outage = Outage::new("mails about tasks cannot be claimed");
         while !shutdown.is_cancelled() {
             let room = sending.room();
@@ -58,17 +57,13 @@ impl TaskMailSender {
             outage.record(&claimed);
             let wait = match claimed {
                 Ok(Claimed { mails, more, .. }) => {
-                    pause = PAUSE;
                     let more = more.unwrap_or(mails.len() >= room.limit);
                     for mail in mails {
                         self.start(&mut sending, mail);
                     }
-                    (!more).then_some(pause)
+                    (!more).then_some(PAUSE)
                 }
-                Err(_) => {
-                    pause = (pause * 2).min(MAX_PAUSE);
-                    Some(pause)
-                }
+                Err(_) => Some(growing_pause(2 * PAUSE, MAX_PAUSE, outage.failures())),
             };
             tokio::select! {
                 () = sending.wait(wait, &room) => {}
