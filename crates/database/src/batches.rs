@@ -16,18 +16,18 @@ use crate::{Connection, Database, Error};
 pub struct BatchLimits {
     /// The largest number of requests in a batch.
     pub requests: usize,
-    /// How many requests must wait for a batch to be processed beside another one. Smaller ones would cost more than the
-    /// time that the processor is idle while the other one commits.
+    /// How many requests must wait for a batch to begin beside another one. Smaller batches cost more than the time in which
+    /// the processor would wait for the other one's commit.
     pub beside: usize,
     /// How many requests may wait before more are refused with [`Error::Busy`].
     pub waiting: usize,
 }
 
 impl BatchLimits {
-    /// The limits of a service.
+    /// The limits of a service, with one batch at a time.
     pub const SERVICE: Self = Self {
         requests: 64,
-        beside: 8,
+        beside: usize::MAX,
         waiting: 1_024,
     };
 }

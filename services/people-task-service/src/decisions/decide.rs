@@ -59,6 +59,12 @@ pub(crate) struct DecisionAttempt {
     pub(super) meta: RequestMeta,
 }
 
+/// With eight, decisions use the time of another batch's commit, and batches are not much smaller than with one at a time.
+const LIMITS: BatchLimits = BatchLimits {
+    beside: 8,
+    ..BatchLimits::SERVICE
+};
+
 /// A decided task, the actor's relations to it, and the deliveries for its webhooks.
 pub(crate) type DecidedTask = (Task, Relations, Vec<DueDelivery>);
 
@@ -81,7 +87,7 @@ pub(crate) fn decisions(database: Database, publisher: Publisher) -> Decisions {
         }
         Ok(outcomes)
     };
-    Batches::new(database, BatchLimits::SERVICE, decide)
+    Batches::new(database, LIMITS, decide)
 }
 
 /// Decides or withdraws a pending task: the only way for a task to leave that state.
