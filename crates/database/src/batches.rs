@@ -173,8 +173,8 @@ where
         Ok(is_started)
     }
 
-    /// Processes batches until there is none for it, on the thread that blocks for the database. A task that waited for that thread
-    /// would cost each batch two more changes of threads.
+    /// Processes batches until there is none for it, on the thread that blocks for the database. A task that waited for that
+    /// thread would cost each batch two more changes of threads.
     fn serve(self: Arc<Self>) {
         let runtime = Handle::current();
         while let Some(batch) = self.next_batch() {
