@@ -301,7 +301,7 @@ ORDER BY next_attempt LIMIT 256";
 
 const END_LOST_TRIAL: &str = "
 UPDATE deliveries SET on_trial = false,
-    next_attempt = now() + least(interval '5 minutes', interval '2 seconds' * power(2, lost_trials)),
+    next_attempt = now() + least(interval '16 seconds', interval '2 seconds' * power(2, lost_trials)),
     attempt_log = CASE WHEN lost_trials < $2 THEN attempt_log
         ELSE attempt_log || jsonb_build_array(jsonb_build_object(
             'at', to_char(now() AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS.MS\"Z\"'), 'durationMs', 0,
