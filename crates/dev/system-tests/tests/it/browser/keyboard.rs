@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use crate::webdriver::Browser;
 use serde_json::json;
+use testkit::eventually;
 
 use super::changes::change;
 use super::{APPROVER, REQUESTER, link, read_change, signed_in, status, task_with};
@@ -126,9 +127,11 @@ async fn a_key_that_is_held_creates_one_task_and_confirms_no_remark() {
         reply.json["count"].clone()
     };
     assert_eq!(count().await, 0);
-    if phone.count("dialog").await == 0 {
-        phone.click("New task").await;
-    }
+    eventually("the dialog to be closed", || async {
+        (phone.count("dialog").await == 0).then_some(())
+    })
+    .await;
+    phone.click("New task").await;
     phone.fill("Approver (e-mail address)", APPROVER).await;
     enter(&phone, CTRL, 10).await;
     phone.sees("Copy link").await;
