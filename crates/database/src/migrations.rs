@@ -2,7 +2,7 @@ use std::time::{Duration, Instant};
 
 use diesel::connection::SimpleConnection as _;
 use diesel::dsl::sql;
-use diesel::migration::{Migration, MigrationSource as _};
+use diesel::migration::{Migration, MigrationSource};
 use diesel::pg::Pg;
 use diesel::sql_types::{Bool, Text};
 use diesel::{Connection as _, ConnectionError, PgConnection, RunQueryDsl as _};
@@ -13,7 +13,7 @@ use values::Secret;
 use telemetry::Outage;
 
 use crate::availability::is_read_only;
-use crate::error::is_pooled;
+use crate::error::{is_connection_loss, is_pooled};
 use crate::{DatabaseSettings, StatementLimits, observer, requirements};
 
 /// The advisory lock that all replicas of all services take before they migrate.
@@ -123,7 +123,7 @@ pub async fn migrate(
 ) -> Result<(), MigrationError> {
     on_connection(owner_url, schema, connect, move |connection| {
         take_lock(connection)?;
-        run_pending(connection, schema, migrations)
+        run_pending(connection, schema, &migrations)
     })
     .await
 }
@@ -149,18 +149,33 @@ pub async fn check_schema(
     .await
 }
 
-/// Runs `work` on a thread for blocking work, with a connection of its own to the schema.
+/// Runs `work` on a thread for blocking work, with a connection of its own to the schema. For a minute, it is run again if
+/// the connection was lost before a migration, as to a server that stops: the process that asks need not end with it.
 async fn on_connection<T: Send + 'static>(
     url: &Secret,
     schema: &'static str,
     connect: fn(&str) -> Result<PgConnection, MigrationError>,
-    work: impl FnOnce(&mut PgConnection) -> Result<T, MigrationError> + Send + 'static,
+    work: impl Fn(&mut PgConnection) -> Result<T, MigrationError> + Send + 'static,
 ) -> Result<T, MigrationError> {
     let url = url.clone();
-    let work = tokio::task::spawn_blocking(move || {
+    let run = move || {
         let mut connection = connect(url.expose())?;
         requirements::check(&mut connection, &mut connect(url.expose())?, schema)?;
         work(&mut connection)
+    };
+    let work = tokio::task::spawn_blocking(move || {
+        let started = Instant::now();
+        loop {
+            match run() {
+                Err(MigrationError::Lock(error))
+                    if is_connection_loss(&error) && started.elapsed() < MAX_WAIT =>
+                {
+                    tracing::warn!(%error, "the connection was lost; connecting again");
+                    std::thread::sleep(PAUSE);
+                }
+                result => return result,
+            }
+        }
     });
     work.await.unwrap_or(Err(MigrationError::Panicked))
 }
@@ -235,13 +250,22 @@ fn first_missing(
     Ok(missing.cloned())
 }
 
+/// Migrations that may be asked for again.
+struct Borrowed<'a>(&'a EmbeddedMigrations);
+
+impl MigrationSource<Pg> for Borrowed<'_> {
+    fn migrations(&self) -> diesel::migration::Result<Vec<Box<dyn Migration<Pg>>>> {
+        self.0.migrations()
+    }
+}
+
 fn run_pending(
     connection: &mut PgConnection,
     schema: &'static str,
-    migrations: EmbeddedMigrations,
+    migrations: &EmbeddedMigrations,
 ) -> Result<(), MigrationError> {
-    first_missing(connection, schema, &needed_versions(&migrations)?)?;
-    let pending = connection.pending_migrations(migrations);
+    first_missing(connection, schema, &needed_versions(migrations)?)?;
+    let pending = connection.pending_migrations(Borrowed(migrations));
     for migration in pending.map_err(MigrationError::Migration)? {
         run_with_retries(connection, &migration)?;
         tracing::info!(schema, version = %migration.name(), "migrated");

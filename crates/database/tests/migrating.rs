@@ -80,6 +80,28 @@ async fn concurrent_replicas_migrate_once() {
 }
 
 #[tokio::test]
+async fn a_process_whose_connection_is_lost_before_it_migrates_connects_again() {
+    let test = TestDatabase::empty();
+    let mut other = test.admin();
+    other
+        .batch_execute("SELECT pg_advisory_lock(x'636f756e74657273'::bigint)")
+        .unwrap();
+    let owner_url = test.users_owner_url();
+    let migrating = tokio::spawn(async move { migrate(&owner_url, "users", MIGRATIONS).await });
+    eventually("the process to wait for the lock", || async {
+        let end = "SELECT count(pg_terminate_backend(pid)) AS count FROM pg_stat_activity
+            WHERE datname = current_database() AND query LIKE 'SELECT pg_try_advisory_lock%'";
+        let ended = count(end)(&mut test.admin()).unwrap();
+        (ended > 0).then_some(())
+    })
+    .await;
+    other
+        .batch_execute("SELECT pg_advisory_unlock_all()")
+        .unwrap();
+    migrating.await.unwrap().unwrap();
+}
+
+#[tokio::test]
 async fn a_role_with_the_wrong_search_path_is_refused_with_a_hint() {
     let test = TestDatabase::users(MIGRATIONS);
     let wrong = migrate(&test.users_owner_url(), "people_task", MIGRATIONS).await;
