@@ -152,19 +152,6 @@ pub(crate) enum Occasion {
     Test,
 }
 
-impl Occasion {
-    fn shown(self, mut task: Task) -> Task {
-        if let Self::Due(date) = self {
-            task.decision_by = Some(date);
-            task.decision_made = None;
-            task.decided_by = None;
-            task.decided_via = None;
-            task.comment = None;
-        }
-        task
-    }
-}
-
 /// The response about one task names its version in `ETag` (RFC 9110 section 8.8.3).
 impl Responder for TaskResponse {
     type Body = BoxBody;
@@ -249,13 +236,19 @@ impl TaskResponse {
     /// `comment` if there is one. If the webhook was registered on an Appmixer plugin path, it also has `taskId` and the
     /// times of the task. `registrant` is how the user who registered the webhook is related to the task.
     pub(crate) fn for_webhook(
-        task: Task,
+        mut task: Task,
         is_plugin: bool,
         occasion: Occasion,
         registrant: Relations,
         included: impl Iterator<Item = TaskField>,
     ) -> Self {
-        let task = occasion.shown(task);
+        if let Occasion::Due(date) = occasion {
+            task.decision_by = Some(date);
+            task.decision_made = None;
+            task.decided_by = None;
+            task.decided_via = None;
+            task.comment = None;
+        }
         let times = [
             TaskField::DecisionMade,
             TaskField::Created,
@@ -264,7 +257,13 @@ impl TaskResponse {
         let added = times.into_iter().filter(|_| is_plugin).chain(included);
         let added = added.chain(task.comment.as_ref().map(|_| TaskField::Comment));
         let selection = added.fold(FieldSelection::new(is_plugin), FieldSelection::with);
-        Self::new(task, registrant, &selection).told_as(occasion)
+        let mut body = Self::new(task, registrant, &selection);
+        match occasion {
+            Occasion::Decision => {}
+            Occasion::Due(_) => body.status = Some(WebhookEvent::Due.name()),
+            Occasion::Test => body.status = Some(TEST_STATUS),
+        }
+        body
     }
 
     /// The values of all fields that the body of a webhook call can have, for a template.
@@ -273,22 +272,13 @@ impl TaskResponse {
         occasion: Occasion,
         registrant: Relations,
     ) -> Map<String, Value> {
-        let all = TaskField::of_webhooks().fold(FieldSelection::new(false), FieldSelection::with);
-        let values = Self::new(occasion.shown(task), registrant, &all).told_as(occasion);
+        let all = TaskField::of_webhooks();
+        let values = Self::for_webhook(task, false, occasion, registrant, all);
         match serde_json::to_value(values) {
             Ok(Value::Object(values)) => values,
             // It is an object of texts and numbers.
             _ => Map::new(),
         }
-    }
-
-    fn told_as(mut self, occasion: Occasion) -> Self {
-        match occasion {
-            Occasion::Decision => {}
-            Occasion::Due(_) => self.status = Some(WebhookEvent::Due.name()),
-            Occasion::Test => self.status = Some(TEST_STATUS),
-        }
-        self
     }
 
     /// Adds new secrets: the approver's and the requester's.
