@@ -14,7 +14,7 @@ use crate::deliveries::responses::{CancelledResponse, RedeliveredResponse};
 use crate::deliveries::store::{self, Delivery, FAILED, PENDING};
 use crate::deliveries::{DueDelivery, due_message};
 use crate::error::TaskError;
-use crate::tasks::access::{AccessDenied, Actor, Permission};
+use crate::tasks::access::{Actor, Permission};
 use crate::tasks::{Task, store as task_store};
 
 /// How many deliveries one transaction changes at most.
@@ -90,11 +90,8 @@ pub(crate) async fn redeliver(
 ) -> Result<Delivery, TaskError> {
     let restart = move |connection: &mut Connection| {
         let task = lock_task_of(connection, id)?;
-        let allowed = actor.relations_to(&task).check(Permission::ViewDeliveries);
-        allowed.map_err(|denied| match denied {
-            AccessDenied::Hidden => TaskError::NotFound("delivery"),
-            AccessDenied::Forbidden => TaskError::Forbidden,
-        })?;
+        let relations = actor.relations_to(&task);
+        relations.check_on("delivery", Permission::ViewDeliveries, TaskError::Forbidden)?;
         let restarted = store::restart(connection, &[id])?;
         let identity = actor.audit_identity(&task, Permission::ViewDeliveries);
         let cause = Cause { identity, meta };

@@ -66,23 +66,6 @@ pub(crate) struct Relations {
     pub(crate) barred: bool,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum AccessDenied {
-    /// The actor may not know that the task exists.
-    Hidden,
-    /// The actor may read the task, but not do this.
-    Forbidden,
-}
-
-impl From<AccessDenied> for TaskError {
-    fn from(denied: AccessDenied) -> Self {
-        match denied {
-            AccessDenied::Hidden => Self::NotFound("task"),
-            AccessDenied::Forbidden => Self::Forbidden,
-        }
-    }
-}
-
 impl Actor {
     pub(crate) fn new(caller: Option<Caller>, secrets: Vec<PresentedSecret>) -> Self {
         Self {
@@ -202,14 +185,27 @@ impl Relations {
     /// Checks a permission.
     ///
     /// # Errors
-    /// [`AccessDenied::Forbidden`] for a reader, [`AccessDenied::Hidden`] for anyone else.
-    pub(crate) fn check(self, permission: Permission) -> Result<(), AccessDenied> {
+    /// [`TaskError::Forbidden`] for a reader, [`TaskError::NotFound`] for anyone else.
+    pub(crate) fn check(self, permission: Permission) -> Result<(), TaskError> {
+        self.check_on("task", permission, TaskError::Forbidden)
+    }
+
+    /// Checks a permission on `what`, which is the task or belongs to it.
+    ///
+    /// # Errors
+    /// `forbidden` for a reader, [`TaskError::NotFound`] for anyone else.
+    pub(crate) fn check_on(
+        self,
+        what: &'static str,
+        permission: Permission,
+        forbidden: TaskError,
+    ) -> Result<(), TaskError> {
         if self.allow(permission) {
             Ok(())
         } else if self.allow(Permission::Read) {
-            Err(AccessDenied::Forbidden)
+            Err(forbidden)
         } else {
-            Err(AccessDenied::Hidden)
+            Err(TaskError::NotFound(what))
         }
     }
 }
@@ -261,7 +257,8 @@ impl DecidedVia {
 
 #[cfg(test)]
 mod tests {
-    use super::{AccessDenied, Permission, Relations};
+    use super::{Permission, Relations};
+    use crate::error::TaskError;
 
     const PERMISSIONS: [Permission; 11] = [
         Permission::Read,
@@ -314,17 +311,15 @@ mod tests {
             reader: true,
             ..stranger()
         };
-        assert_eq!(
+        assert!(matches!(
             reader.check(Permission::Decide),
-            Err(AccessDenied::Forbidden)
-        );
-        assert_eq!(
-            stranger().check(Permission::Decide),
-            Err(AccessDenied::Hidden)
-        );
-        assert_eq!(
-            stranger().check(Permission::Read),
-            Err(AccessDenied::Hidden)
-        );
+            Err(TaskError::Forbidden)
+        ));
+        for permission in [Permission::Decide, Permission::Read] {
+            assert!(matches!(
+                stranger().check(permission),
+                Err(TaskError::NotFound("task"))
+            ));
+        }
     }
 }

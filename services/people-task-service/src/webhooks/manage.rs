@@ -8,7 +8,7 @@ use values::{TaskId, WebhookId};
 use crate::audit::AuditAction;
 use crate::deliveries::{scheme_and_host, store as delivery_store};
 use crate::error::TaskError;
-use crate::tasks::access::{AccessDenied, Actor, Permission};
+use crate::tasks::access::{Actor, Permission};
 use crate::tasks::credentials::AuthenticatedUser;
 use crate::tasks::{Task, find_permitted, store as task_store};
 use crate::webhooks::store::{self, Webhook};
@@ -70,7 +70,7 @@ pub(crate) async fn delete(
 /// Whether the user may manage a webhook: `what` is to `delete` or to `try` it.
 ///
 /// # Errors
-/// [`TaskError::NotFound`], or `forbidden` for a user who may read the task.
+/// [`TaskError::NotFound`], or [`TaskError::NotManager`] for a user who may read the task.
 pub(super) fn check_manager(
     user: &AuthenticatedUser,
     webhook: &Webhook,
@@ -79,9 +79,6 @@ pub(super) fn check_manager(
 ) -> Result<(), TaskError> {
     let mut relations = user.actor.relations_to(task);
     relations.registrant = webhook.registered_by == user.caller.id();
-    let checked = relations.check(Permission::DeleteWebhook);
-    checked.map_err(|denied| match denied {
-        AccessDenied::Hidden => TaskError::NotFound("webhook"),
-        AccessDenied::Forbidden => TaskError::NotManager(what),
-    })
+    let forbidden = TaskError::NotManager(what);
+    relations.check_on("webhook", Permission::DeleteWebhook, forbidden)
 }
