@@ -4,8 +4,7 @@
 pub(crate) mod routes;
 
 use audit_log::{Actor, AuthMethod, Entry, RequestMeta, Subject};
-use serde_json::json;
-use values::{Names as _, TaskId, UserId};
+use values::{Names as _, TaskId};
 
 values::names! {
     pub(crate) enum AuditAction {
@@ -29,33 +28,12 @@ values::names! {
 pub(crate) type AuditIdentity = (Actor, AuthMethod);
 
 impl AuditAction {
-    pub(crate) fn on_task(
-        self,
-        task: TaskId,
-        (actor, method): AuditIdentity,
-        meta: RequestMeta,
-    ) -> Entry {
-        Entry::new(self.name(), actor, meta)
-            .authenticated_by(method)
-            .on(Subject::Task(task))
+    pub(crate) fn by(self, (actor, method): AuditIdentity, meta: RequestMeta) -> Entry {
+        Entry::new(self.name(), actor, meta).authenticated_by(method)
     }
 
-    pub(crate) fn on_host(
-        self,
-        host: &str,
-        (actor, method): AuditIdentity,
-        meta: RequestMeta,
-    ) -> Entry {
-        Entry::new(self.name(), actor, meta)
-            .authenticated_by(method)
-            .detail(json!({ "host": host }))
-    }
-
-    /// The entry that says that one of the system's own processes did this to a user's data.
-    pub(crate) fn on_user(self, user: UserId, meta: RequestMeta) -> Entry {
-        Entry::new(self.name(), Actor::Service, meta)
-            .authenticated_by(AuthMethod::ServiceToken)
-            .on(Subject::User(user))
+    pub(crate) fn on_task(self, task: TaskId, by: AuditIdentity, meta: RequestMeta) -> Entry {
+        self.by(by, meta).on(Subject::Task(task))
     }
 }
 

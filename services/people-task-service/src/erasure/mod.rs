@@ -16,7 +16,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use audit_log::RequestMeta;
+use audit_log::{Actor, AuthMethod, RequestMeta, Subject};
 use chrono::{DateTime, Utc};
 use database::{Connection, Database, Error};
 use jobs::RetentionRule;
@@ -167,7 +167,9 @@ fn record(
     webhooks: usize,
 ) -> Result<(), Error> {
     if tasks + webhooks > 0 {
-        let entry = AuditAction::UserErased.on_user(user.id, meta);
+        let by = (Actor::Service, AuthMethod::ServiceToken);
+        let entry = AuditAction::UserErased.by(by, meta);
+        let entry = entry.on(Subject::User(user.id));
         let detail = json!({"tasks": tasks, "webhooks": webhooks});
         entry.detail(detail).record(connection)?;
     }

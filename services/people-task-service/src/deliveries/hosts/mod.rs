@@ -9,6 +9,7 @@ mod store;
 use audit_log::{AuthMethod, RequestMeta};
 use auth::Caller;
 use database::{Connection, Database, Error};
+use serde_json::json;
 
 use self::store::HostRow;
 use crate::audit::AuditAction;
@@ -60,7 +61,8 @@ async fn set_paused(
             (AuditAction::DeliveriesResumed, deleted)
         };
         if is_changed {
-            action.on_host(host, identity, meta).record(connection)?;
+            let entry = action.by(identity, meta);
+            entry.detail(json!({ "host": host })).record(connection)?;
         }
         Ok(store::load(connection, host)?)
     };
