@@ -1,10 +1,10 @@
 //! Rows that no other transaction has locked.
 
-/// Locks those rows of `$table` of which `$owner` is one of `$owners` and that no other transaction has locked, until the
-/// end of the transaction. Evaluates to the owners that have another one, or returns the error.
+/// Locks those of some rows of `$table` that no other transaction has locked, until the end of the transaction. Evaluates
+/// to the owners that have another one, or returns the error.
 macro_rules! lock_free_rows {
-    ($connection:expr, $table:ident of type $id:ty, $owner:ident in $owners:expr) => {{
-        let rows = $table::table.filter($table::$owner.eq_any($owners));
+    ($connection:expr, $rows:expr, $table:ident of type $id:ty, $owner:ident) => {{
+        let rows = $rows;
         let locked: Vec<$id> = rows
             .clone()
             .for_update()

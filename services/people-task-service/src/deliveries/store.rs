@@ -187,7 +187,8 @@ pub(crate) fn lock_free_of_tasks(
     connection: &mut PgConnection,
     tasks: &[TaskId],
 ) -> Result<Vec<TaskId>, Error> {
-    Ok(lock_free_rows!(connection, deliveries of type DeliveryId, task_id in tasks))
+    let rows = deliveries::table.filter(deliveries::task_id.eq_any(tasks));
+    Ok(lock_free_rows!(connection, rows, deliveries of type DeliveryId, task_id))
 }
 
 /// Locks those waiting deliveries of webhooks that no other transaction has locked, until the end of the transaction.
@@ -196,21 +197,13 @@ pub(crate) fn lock_free_of_webhooks(
     connection: &mut PgConnection,
     webhooks: &[WebhookId],
 ) -> Result<Vec<WebhookId>, Error> {
-    let of_webhooks = || {
-        let tasks = webhooks::table
-            .filter(webhooks::id.eq_any(webhooks))
-            .select(webhooks::task_id);
-        deliveries::table
-            .filter(deliveries::task_id.eq_any(tasks))
-            .filter(deliveries::webhook_id.eq_any(webhooks))
-    };
-    let locked: Vec<DeliveryId> = of_webhooks()
-        .for_update()
-        .skip_locked()
-        .select(deliveries::id)
-        .load(connection)?;
-    let others = of_webhooks().filter(deliveries::id.ne_all(locked));
-    Ok(others.select(deliveries::webhook_id).load(connection)?)
+    let tasks = webhooks::table
+        .filter(webhooks::id.eq_any(webhooks))
+        .select(webhooks::task_id);
+    let rows = deliveries::table
+        .filter(deliveries::task_id.eq_any(tasks))
+        .filter(deliveries::webhook_id.eq_any(webhooks));
+    Ok(lock_free_rows!(connection, rows, deliveries of type DeliveryId, webhook_id))
 }
 
 /// Loads a page of all deliveries, newest first. Those of a host that are pending come in the order of their next

@@ -96,7 +96,8 @@ pub(crate) fn lock_free_of_tasks(
     connection: &mut PgConnection,
     tasks: &[TaskId],
 ) -> Result<Vec<TaskId>, Error> {
-    Ok(lock_free_rows!(connection, webhooks of type WebhookId, task_id in tasks))
+    let rows = webhooks::table.filter(webhooks::task_id.eq_any(tasks));
+    Ok(lock_free_rows!(connection, rows, webhooks of type WebhookId, task_id))
 }
 
 /// Locks those webhooks that no other transaction has locked, until the end of the transaction, and returns them.
