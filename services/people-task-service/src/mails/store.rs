@@ -18,7 +18,7 @@ use values::{EmailAddress, MailId, TaskId, UserId};
 use crate::mailing::Seed;
 use crate::schema::{mail_opt_outs, mailed_tasks, task_mails, task_states};
 use crate::status::{TaskStatus, shown_status};
-use crate::turns::{TurnStatements, turn_statements};
+use crate::turns::TurnTable;
 
 /// A query for the reminders of a task that are still to come. `$reminders` is the parameter with the seconds before
 /// the due date, and `decision_by` the column with that date.
@@ -87,7 +87,10 @@ const INSERT: &str = concat!(
 );
 
 /// Mails whose task is gone have no creator.
-pub(crate) const TURNS: TurnStatements = turn_statements!("task_mails", "next_attempt");
+pub(crate) const TURNS: TurnTable = TurnTable {
+    name: "task_mails",
+    due_at: "next_attempt",
+};
 
 #[derive(QueryableByName)]
 #[diesel(table_name = task_mails)]

@@ -10,7 +10,7 @@ use database::{Connection, Error};
 use parking_lot::Mutex;
 use values::UserId;
 
-pub(crate) use store::{TurnStatements, turn_statements};
+pub(crate) use store::TurnTable;
 
 /// How many of the oldest due rows are looked at. If there are no more, their creators are all that have any.
 const OLDEST: i64 = 256;
@@ -19,7 +19,7 @@ const OLDEST: i64 = 256;
 /// own.
 #[derive(Debug, Clone)]
 pub(crate) struct Turns {
-    statements: TurnStatements,
+    table: TurnTable,
     last: Arc<Mutex<Option<UserId>>>,
 }
 
@@ -31,9 +31,9 @@ pub(crate) struct Turn {
 }
 
 impl Turns {
-    pub(crate) fn new(statements: TurnStatements) -> Self {
+    pub(crate) fn new(table: TurnTable) -> Self {
         Self {
-            statements,
+            table,
             last: Arc::default(),
         }
     }
@@ -41,7 +41,7 @@ impl Turns {
     /// Begins the turn of at most `limit` creators. How many rows one of them has does not matter for what it costs.
     pub(crate) fn begin(&self, connection: &mut Connection, limit: usize) -> Result<Turn, Error> {
         let last = *self.last.lock();
-        let (creators, are_all) = store::creators_of_oldest(connection, self.statements, OLDEST)?;
+        let (creators, are_all) = store::creators_of_oldest(connection, self.table, OLDEST)?;
         let (turn, next) = if are_all {
             let turn = turn_of(creators, last, limit);
             let next = turn.creators.last().copied();
@@ -63,13 +63,12 @@ impl Turns {
         last: Option<UserId>,
         limit: usize,
     ) -> Result<(Turn, Option<UserId>), Error> {
-        let (mut creators, mut end) =
-            store::scan_creators(connection, self.statements, last, limit)?;
+        let (mut creators, mut end) = store::scan_creators(connection, self.table, last, limit)?;
         if let Some(last) = last
             && end.is_none()
         {
             let left = limit - creators.len();
-            let (due, before) = store::scan_creators(connection, self.statements, None, left)?;
+            let (due, before) = store::scan_creators(connection, self.table, None, left)?;
             creators.extend(due.into_iter().take_while(|creator| *creator <= last));
             end = before.filter(|creator| *creator < last);
         }

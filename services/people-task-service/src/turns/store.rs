@@ -1,78 +1,34 @@
 //! The statements that find the creators whose turn it is. They are raw SQL because they must follow an index: each uses the
 //! one that matches its condition, whatever Postgres knew of the table when it was planned.
 
-use database::{Connection, Error, prepared};
+use database::{Connection, Error, composed};
 use diesel::RunQueryDsl as _;
 use diesel::sql_types::{BigInt, Binary, Bool};
 use values::UserId;
 
 const SCANNED: i64 = 1_024;
 
-/// The statements on one table, as [`turn_statements`] makes them.
+/// A table with a column `creator`, which is empty in rows that have no turn, and with a column `due_at` that tells when a
+/// row is due. It needs an index of the latter, and one of both.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct TurnStatements {
-    pub(crate) oldest: &'static str,
-    pub(crate) scan: &'static str,
+pub(crate) struct TurnTable {
+    pub(crate) name: &'static str,
+    pub(crate) due_at: &'static str,
 }
-
-/// The [`TurnStatements`] on a table with a column `creator`, which is empty in rows that have no turn, and with one that
-/// tells when a row is due. It needs an index of the latter, and one of both.
-macro_rules! turn_statements {
-    ($table:literal, $due_at:literal) => {
-        $crate::turns::TurnStatements {
-            oldest: concat!(
-                "SELECT creator, count(*) AS number FROM (
-    SELECT creator FROM ",
-                $table,
-                " WHERE ",
-                $due_at,
-                " <= now() AND creator <> '' ORDER BY ",
-                $due_at,
-                " LIMIT $1
-) AS oldest GROUP BY creator ORDER BY creator"
-            ),
-            scan: concat!(
-                "WITH RECURSIVE step AS (
-    (SELECT creator, ",
-                $due_at,
-                " <= now() AS is_due, (",
-                $due_at,
-                " <= now())::int AS due
-    FROM ",
-                $table,
-                " WHERE creator > $1 ORDER BY creator, ",
-                $due_at,
-                " LIMIT 1)
-    UNION ALL
-    SELECT following.creator, following.at <= now(), due + (following.at <= now())::int
-    FROM step CROSS JOIN LATERAL (
-        SELECT creator, ",
-                $due_at,
-                " AS at FROM ",
-                $table,
-                " AS own WHERE own.creator > step.creator
-        ORDER BY creator, ",
-                $due_at,
-                " LIMIT 1
-    ) AS following
-    WHERE due < $2
-)
-SELECT creator, is_due FROM step LIMIT $3"
-            ),
-        }
-    };
-}
-
-pub(crate) use turn_statements;
 
 /// Finds the creators of the `limit` rows that have been due for longest, in their order. Returns with them whether no row
 /// of another one is due.
 pub(super) fn creators_of_oldest(
     connection: &mut Connection,
-    statements: TurnStatements,
+    TurnTable { name, due_at }: TurnTable,
     limit: i64,
 ) -> Result<(Vec<UserId>, bool), Error> {
-    let oldest = prepared(statements.oldest).bind::<BigInt, _>(limit);
+    let oldest = format!(
+        "SELECT creator, count(*) AS number FROM (
+            SELECT creator FROM {name} WHERE {due_at} <= now() AND creator <> '' ORDER BY {due_at} LIMIT $1
+        ) AS oldest GROUP BY creator ORDER BY creator"
+    );
+    let oldest = composed(oldest, (), true).bind::<BigInt, _>(limit);
     let rows: Vec<(UserId, i64)> = oldest.returning::<(Binary, BigInt)>().load(connection)?;
     let (creators, numbers): (Vec<_>, Vec<_>) = rows.into_iter().unzip();
     Ok((creators, numbers.iter().sum::<i64>() < limit))
@@ -83,14 +39,28 @@ pub(super) fn creators_of_oldest(
 /// at; `None` if no creator comes after it.
 pub(super) fn scan_creators(
     connection: &mut Connection,
-    statements: TurnStatements,
+    TurnTable { name, due_at }: TurnTable,
     after: Option<UserId>,
     limit: usize,
 ) -> Result<(Vec<UserId>, Option<UserId>), Error> {
     let after = after
         .as_ref()
         .map_or(&[] as &[u8], |creator| creator.as_bytes());
-    let rows: Vec<(UserId, bool)> = prepared(statements.scan)
+    let scan = format!(
+        "WITH RECURSIVE step AS (
+            (SELECT creator, {due_at} <= now() AS is_due, ({due_at} <= now())::int AS due
+            FROM {name} WHERE creator > $1 ORDER BY creator, {due_at} LIMIT 1)
+            UNION ALL
+            SELECT following.creator, following.at <= now(), due + (following.at <= now())::int
+            FROM step CROSS JOIN LATERAL (
+                SELECT creator, {due_at} AS at FROM {name} AS own WHERE own.creator > step.creator
+                ORDER BY creator, {due_at} LIMIT 1
+            ) AS following
+            WHERE due < $2
+        )
+        SELECT creator, is_due FROM step LIMIT $3"
+    );
+    let rows: Vec<(UserId, bool)> = composed(scan, (), true)
         .bind::<Binary, _>(after)
         .bind::<BigInt, _>(i64::try_from(limit).unwrap_or(i64::MAX))
         .bind::<BigInt, _>(SCANNED)

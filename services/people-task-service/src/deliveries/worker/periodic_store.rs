@@ -11,7 +11,7 @@ use values::{DeliveryId, UserId, WebhookId};
 
 use super::ownership_store::KNOWS_DUE_DATES;
 use crate::deliveries::DueDelivery;
-use crate::turns::{TurnStatements, turn_statements};
+use crate::turns::TurnTable;
 
 /// Creates the next partitions of finished deliveries. DDL belongs to the owner's functions.
 pub(super) fn create_partitions(connection: &mut PgConnection) -> Result<(), Error> {
@@ -32,7 +32,10 @@ pub(super) fn has_passed(connection: &mut PgConnection) -> Result<bool, Error> {
     Ok(find.returning::<Bool>().get_result(connection)?)
 }
 
-pub(super) const TURNS: TurnStatements = turn_statements!("due_dates", "due_at");
+pub(super) const TURNS: TurnTable = TurnTable {
+    name: "due_dates",
+    due_at: "due_at",
+};
 
 /// Handles those webhooks of each creator whose due date passed first, inside a transaction, the same number of each and at
 /// most one for each context: each gets a delivery of `due` if its task is pending. Returns an element for each webhook,
