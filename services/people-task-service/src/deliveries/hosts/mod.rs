@@ -48,26 +48,23 @@ async fn set_paused(
     is_paused: bool,
 ) -> Result<HostRow, TaskError> {
     let identity = (admin.into(), AuthMethod::Token);
+    let (action, state) = if is_paused {
+        (AuditAction::DeliveriesPaused, "paused")
+    } else {
+        (AuditAction::DeliveriesResumed, "resumed")
+    };
     let change = move |connection: &mut Connection| {
         let host = host.as_str();
-        let (action, is_changed) = if is_paused {
-            if store::count_other_paused(connection, host)? >= MAX_PAUSED {
-                return Err(TaskError::TooManyPausedHosts);
-            }
-            let inserted = store::insert_paused(connection, host)?;
-            (AuditAction::DeliveriesPaused, inserted)
-        } else {
-            let deleted = store::delete_paused(connection, host)?;
-            (AuditAction::DeliveriesResumed, deleted)
-        };
-        if is_changed {
+        if is_paused && store::count_other_paused(connection, host)? >= MAX_PAUSED {
+            return Err(TaskError::TooManyPausedHosts);
+        }
+        if store::set_paused(connection, host, is_paused)? {
             let entry = action.by(identity, meta);
             entry.detail(json!({ "host": host })).record(connection)?;
         }
         Ok(store::load(connection, host)?)
     };
     let changed = database.transaction(change).await?;
-    let state = if is_paused { "paused" } else { "resumed" };
     tracing::info!("the deliveries to a host are {state}");
     Ok(changed)
 }

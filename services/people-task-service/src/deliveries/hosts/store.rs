@@ -118,17 +118,19 @@ pub(crate) fn count_other_paused(connection: &mut PgConnection, host: &str) -> R
     Ok(others.select(count_star()).first(connection)?)
 }
 
-/// Inserts a paused host. Returns whether it was not paused before.
-pub(crate) fn insert_paused(connection: &mut PgConnection, host: &str) -> Result<bool, Error> {
-    let inserted = diesel::insert_into(paused_hosts::table)
-        .values(paused_hosts::host.eq(host))
-        .on_conflict_do_nothing()
-        .execute(connection)?;
-    Ok(inserted > 0)
-}
-
-/// Deletes a paused host. Returns whether there was one.
-pub(crate) fn delete_paused(connection: &mut PgConnection, host: &str) -> Result<bool, Error> {
-    let deleted = diesel::delete(paused_hosts::table.find(host)).execute(connection)?;
-    Ok(deleted > 0)
+/// Records that a host is paused, or that it is not. Returns whether that is a change.
+pub(crate) fn set_paused(
+    connection: &mut PgConnection,
+    host: &str,
+    is_paused: bool,
+) -> Result<bool, Error> {
+    let changed = if is_paused {
+        diesel::insert_into(paused_hosts::table)
+            .values(paused_hosts::host.eq(host))
+            .on_conflict_do_nothing()
+            .execute(connection)?
+    } else {
+        diesel::delete(paused_hosts::table.find(host)).execute(connection)?
+    };
+    Ok(changed > 0)
 }
