@@ -13,7 +13,6 @@
 //!   again for each mail.
 
 mod claim;
-mod page;
 pub(crate) mod routes;
 mod store;
 mod unsubscribe;

@@ -3,17 +3,17 @@ use std::time::Duration;
 use actix_web::http::header::{ACCEPT_LANGUAGE, CACHE_CONTROL, CONTENT_SECURITY_POLICY};
 use actix_web::web::{Data, Json, Path, ServiceConfig};
 use actix_web::{HttpRequest, HttpResponse, get, post};
+use askama::Template;
 use auth::{MailKeys, NotificationWorkerCaller};
 use database::DatabaseProblems;
 use http_kit::{
     FieldValue, Fields, JsonBody, Problem, Query, QueryProblems, path_id, problem_responses,
 };
 use serde_json::Value;
-use values::{Invalid, Language};
+use values::{Invalid, Language, Names as _};
 
 use crate::context::Context;
 use crate::mails::claim::{self, DueMails, Report, Room};
-use crate::mails::page::{self, Step};
 use crate::mails::unsubscribe::{self, UnsubscribeQuery};
 use crate::turns::Turns;
 
@@ -109,6 +109,23 @@ pub(crate) async fn unsubscribe_recipient(
     respond(&request, &context, step, &query.token)
 }
 
+/// The page of an unsubscribe link.
+#[derive(Template)]
+#[template(path = "unsubscribe.html")]
+struct Page<'a> {
+    language: Language,
+    step: Step,
+    token: &'a str,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Step {
+    /// Asks whether reminders are to end. Mail scanners open links, so this must change nothing.
+    Ask,
+    Off,
+    On,
+}
+
 fn respond(
     request: &HttpRequest,
     context: &Context,
@@ -119,7 +136,12 @@ fn respond(
     let accepted = accepted.and_then(|value| value.to_str().ok());
     let language = accepted.and_then(Language::preferred);
     let language = language.unwrap_or(context.mailing.language);
-    let page = page::render(language, step, token).map_err(|error| Problem::internal(&error))?;
+    let page = Page {
+        language,
+        step,
+        token,
+    };
+    let page = page.render().map_err(|error| Problem::internal(&error))?;
     Ok(HttpResponse::Ok()
         .content_type("text/html; charset=utf-8")
         .insert_header((CONTENT_SECURITY_POLICY, POLICY))
@@ -189,5 +211,34 @@ problem_responses! {
     /// Problems of the links in mails.
     pub(crate) InvalidLink {
         invalid_token() => "The link is incomplete, or was made with a key that is no longer known.",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use askama::Template as _;
+    use values::Language;
+
+    use super::{Page, Step};
+
+    #[test]
+    fn every_page_posts_to_its_own_link() {
+        for language in [Language::English, Language::German] {
+            for (step, action) in [
+                (Step::Ask, "action=\"?token=abc\""),
+                (Step::Off, "action=\"?token=abc&#38;reminders=on\""),
+                (Step::On, "action=\"?token=abc\""),
+            ] {
+                let token = "abc";
+                let page = Page {
+                    language,
+                    step,
+                    token,
+                };
+                let page = page.render().unwrap();
+                assert!(page.contains(action), "{page}");
+                assert!(page.contains("method=\"post\""), "{page}");
+            }
+        }
     }
 }
