@@ -17,12 +17,8 @@ use crate::error::TaskError;
 use crate::tasks::access::{Actor, Permission};
 use crate::tasks::{Task, store as task_store};
 
-/// How many deliveries one transaction changes at most.
-const BATCH: i64 = 250;
 /// How many transactions a call has at most.
 const BATCHES: usize = 4;
-/// What remains is counted up to this number.
-const MAX_COUNTED: i64 = 100_000;
 
 #[derive(Debug, Clone)]
 pub(crate) struct Cause {
@@ -160,7 +156,7 @@ pub(crate) async fn redeliver_of_host(
 }
 
 /// Changes deliveries of a host in transactions of their own, until there are none or there were enough. What each has
-/// changed goes to `then`. Returns how many were changed, and how many are `left`, counted up to [`MAX_COUNTED`].
+/// changed goes to `then`. Returns how many were changed, and how many are `left`, as [`store::count`] does.
 async fn in_batches<T: Send + 'static>(
     database: &Database,
     host: Host,
@@ -180,9 +176,7 @@ async fn in_batches<T: Send + 'static>(
         number += changed.len();
         then(changed);
     }
-    let count = move |connection: &mut Connection| {
-        store::count(connection, left, host.as_str(), MAX_COUNTED)
-    };
+    let count = move |connection: &mut Connection| store::count(connection, left, host.as_str());
     Ok((number, database.run(count).await?))
 }
 
@@ -191,7 +185,7 @@ fn cancel_pending(
     host: &Host,
     cause: Cause,
 ) -> Result<Vec<DeliveryId>, Error> {
-    let locked = store::lock_pending(connection, host.as_str(), BATCH)?;
+    let locked = store::lock_pending(connection, host.as_str())?;
     let ids: Vec<_> = locked.iter().map(|(id, _)| *id).collect();
     let cancelled = store::cancel(connection, &ids)?;
     cause.record(connection, AuditAction::DeliveryCancelled, &locked)?;
@@ -203,7 +197,7 @@ fn restart_failed(
     host: &Host,
     cause: Cause,
 ) -> Result<Vec<DueDelivery>, Error> {
-    let mut failed = store::lock_failed(connection, host.as_str(), BATCH)?;
+    let mut failed = store::lock_failed(connection, host.as_str())?;
     let tasks: Vec<_> = failed.iter().map(|(_, task)| *task).collect();
     // Their webhooks are not deleted meanwhile.
     let tasks = task_store::lock_free(connection, &tasks)?;

@@ -283,18 +283,19 @@ WITH cancelled AS (
 )
 SELECT id FROM cancelled";
 
+/// How many deliveries of a host one transaction changes at most.
+const BATCH: i64 = 250;
+/// What remains is counted up to this number.
+const MAX_COUNTED: i64 = 100_000;
+
 pub(crate) type OfTasks = Vec<(DeliveryId, TaskId)>;
 
 /// Locks pending deliveries of a host with their webhooks, those whose next attempt comes first.
-pub(crate) fn lock_pending(
-    connection: &mut PgConnection,
-    host: &str,
-    limit: i64,
-) -> Result<OfTasks, Error> {
+pub(crate) fn lock_pending(connection: &mut PgConnection, host: &str) -> Result<OfTasks, Error> {
     let locked: Vec<(DeliveryId, TaskId, WebhookId)> = deliveries::table
         .filter(deliveries::host.eq(host))
         .order(deliveries::next_attempt)
-        .limit(limit)
+        .limit(BATCH)
         .for_update()
         .skip_locked()
         .select((deliveries::id, deliveries::task_id, deliveries::webhook_id))
@@ -313,17 +314,13 @@ pub(crate) fn lock_pending(
 }
 
 /// Locks failed deliveries of a host, the oldest first.
-pub(crate) fn lock_failed(
-    connection: &mut PgConnection,
-    host: &str,
-    limit: i64,
-) -> Result<OfTasks, Error> {
+pub(crate) fn lock_failed(connection: &mut PgConnection, host: &str) -> Result<OfTasks, Error> {
     let locked = finished_deliveries::table
         // A literal, for which Postgres uses the partial index.
         .filter(sql::<Bool>("status = 'fail'"))
         .filter(finished_deliveries::host.eq(host))
         .order(finished_deliveries::id)
-        .limit(limit)
+        .limit(BATCH)
         .for_update()
         .skip_locked()
         .select((finished_deliveries::id, finished_deliveries::task_id))
@@ -346,15 +343,14 @@ pub(crate) const PENDING: &str =
 pub(crate) const FAILED: &str = "SELECT count(*) FROM (
     SELECT FROM finished_deliveries WHERE status = 'fail' AND host = $1 LIMIT $2) AS counted";
 
-/// Counts deliveries of a host, up to a limit.
+/// Counts deliveries of a host, up to [`MAX_COUNTED`].
 pub(crate) fn count(
     connection: &mut PgConnection,
     deliveries: &'static str,
     host: &str,
-    limit: i64,
 ) -> Result<i64, Error> {
     let count = prepared(deliveries)
         .bind::<Text, _>(host)
-        .bind::<BigInt, _>(limit);
+        .bind::<BigInt, _>(MAX_COUNTED);
     Ok(count.returning::<BigInt>().get_result(connection)?)
 }
