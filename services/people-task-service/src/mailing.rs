@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use app_config::Switch;
 use auth::{MailKey, MailKeys};
 use values::{Language, Names as _, Secret, TaskId};
 
@@ -26,7 +27,7 @@ impl Mailing {
 
     /// The keys for mails about a task whose creator asks for them, or does not say, if they are sent.
     pub(crate) fn keys_for(&self, notify: Option<bool>) -> Option<&MailKeys> {
-        let is_wanted = notify.unwrap_or(self.by_default);
+        let is_wanted = notify.unwrap_or(self.by_default == Switch::On);
         self.keys.as_ref().filter(|_| is_wanted)
     }
 }

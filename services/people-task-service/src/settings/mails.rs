@@ -13,8 +13,9 @@ app_config::settings! {
     pub struct MailSettings checked by check_key {
         /// The keys that the notification worker has, too. Without them there is no mail about tasks.
         pub keys: Option<MailKeys> = by(MailKeys::read),
-        /// Whether mail is sent about tasks whose creator does not say.
-        pub by_default: bool = by(read_by_default),
+        /// Whether mail is sent about every task, or only about those that are created with `notify: true`. It requires
+        /// TASK_MAIL_KEY.
+        pub by_default: Switch = or_default("TASK_MAIL", "off"),
         /// How long before the due date reminders are sent; zero is at the due date.
         pub reminders: Vec<Duration> = by(read_reminders),
         /// The language of mails, unless a task is created with another one.
@@ -28,17 +29,8 @@ app_config::settings! {
     }
 }
 
-fn read_by_default(reader: &mut Reader) -> Result<bool, Error> {
-    let by_default: Switch = reader.or_default(
-        "TASK_MAIL",
-        "off",
-        "Whether mail is sent about every task, or only about those that are created with `notify: true`. It requires TASK_MAIL_KEY.",
-    )?;
-    Ok(by_default == Switch::On)
-}
-
 fn check_key(settings: &MailSettings) -> Result<(), Error> {
-    if settings.by_default && settings.keys.is_none() {
+    if settings.by_default == Switch::On && settings.keys.is_none() {
         let purpose = "required because TASK_MAIL is on.";
         return Err(Error::missing::<MailKey>("TASK_MAIL_KEY", purpose));
     }
@@ -64,7 +56,7 @@ fn read_reminders(reader: &mut Reader) -> Result<Vec<Duration>, Error> {
 mod tests {
     use std::time::Duration;
 
-    use app_config::{Reader, Settings as _};
+    use app_config::{Reader, Settings as _, Switch};
 
     use super::MailSettings;
 
@@ -76,7 +68,7 @@ mod tests {
     #[test]
     fn mail_is_off_by_default_and_cannot_be_on_without_a_key() {
         let settings = read(&[]).unwrap();
-        assert!(settings.keys.is_none() && !settings.by_default);
+        assert!(settings.keys.is_none() && settings.by_default == Switch::Off);
         let error = read(&[("TASK_MAIL", "on")]).unwrap_err();
         assert!(error.to_string().contains("TASK_MAIL_KEY"), "{error}");
     }

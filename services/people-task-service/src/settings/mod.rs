@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use app_config::{Csv, Error, PublicUrl, Reader, Settings as _};
+use app_config::{Csv, Error, PublicUrl, Reader, Settings as _, Switch};
 use auth::{EmailVerification, RemoteSettings};
 use database::DatabaseSettings;
 use messaging::BrokerSettings;
@@ -109,7 +109,7 @@ impl DeciderSettings {
             TaskDeciders::Approver if deciders.email_verification == EmailVerification::Off => {
                 "EMAIL_VERIFICATION is not `required`, so anyone could sign up with an approver's address"
             }
-            TaskDeciders::Approver if !settings.mails.by_default => {
+            TaskDeciders::Approver if settings.mails.by_default == Switch::Off => {
                 "TASK_MAIL is off, so approvers would get no link"
             }
             TaskDeciders::Approver => return Ok(()),
