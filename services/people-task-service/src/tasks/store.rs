@@ -2,7 +2,6 @@ pub(crate) mod erasure;
 pub(crate) mod list;
 
 use std::collections::{HashMap, HashSet};
-use std::fmt;
 
 use audit_log::Entry;
 use chrono::{DateTime, Utc};
@@ -97,13 +96,6 @@ impl Task {
         let title = Sha256::new().chain_update(&self.title);
         let content = title.chain_update([0]).chain_update(&self.description);
         hex::encode(content.finalize())
-    }
-}
-
-/// It has personal data.
-impl fmt::Debug for Task {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Task({})", self.id)
     }
 }
 
