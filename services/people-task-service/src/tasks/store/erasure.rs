@@ -1,7 +1,7 @@
 //! The tasks of a user who is being erased.
 
 use chrono::{DateTime, Utc};
-use database::{Error, prepared};
+use database::{Error, Prepared, composed, prepared};
 use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Binary, Nullable, Text, Timestamptz};
 use values::{EmailAddress, TaskId, UserId};
@@ -18,54 +18,39 @@ pub(crate) struct RequesterAddress {
     pub(crate) until: Option<DateTime<Utc>>,
 }
 
-pub(crate) type OwnTask = (TaskId, DateTime<Utc>);
+const CREATED: &str = "creator = $1";
+const REQUESTED: &str = "requester_key = $3 AND created >= $4 AND created < $5 AND creator <> $1";
 
-/// Raw SQL, because the builder cannot take an array from a subquery. A join would be planned for few rows.
-macro_rules! tasks_of_user {
-    ($condition:literal) => {
-        concat!(
-            "SELECT id, created FROM tasks WHERE ",
-            $condition,
-            " ORDER BY tasks.created, id LIMIT $2"
-        )
-    };
-    (locked $condition:literal) => {
-        concat!(
-            "SELECT task_id AS id, created FROM task_states WHERE task_id = ANY(ARRAY(SELECT id FROM (",
-            tasks_of_user!($condition),
-            ") AS own)) FOR UPDATE SKIP LOCKED"
-        )
-    };
+/// The statement for the tasks that a user created, or for those that the user requested and did not create. Each has the
+/// order of its index. One statement for both would read the whole table when nothing is left.
+fn oldest(condition: &str, locks: bool) -> Prepared<()> {
+    let tasks = format!(
+        "SELECT id, created FROM tasks WHERE {condition} ORDER BY tasks.created, id LIMIT $2"
+    );
+    if !locks {
+        return composed(tasks, (), true);
+    }
+    // Raw SQL, because the builder cannot take an array from a subquery. A join would be planned for few rows.
+    let locked = format!(
+        "SELECT task_id AS id, created FROM task_states WHERE task_id = ANY(ARRAY(SELECT id FROM ({tasks}) AS own)) \
+         FOR UPDATE SKIP LOCKED"
+    );
+    composed(locked, (), true)
 }
 
-/// Statements for the tasks that a user created, and for those that the user requested and did not create. Each has the
-/// order of its index. One statement for both would read the whole table when nothing is left.
-pub(crate) type Statements = [&'static str; 2];
-
-pub(crate) const FIND: Statements = [
-    tasks_of_user!("creator = $1"),
-    tasks_of_user!("requester_key = $3 AND created >= $4 AND created < $5 AND creator <> $1"),
-];
-
-/// They lock the states of the tasks until the end of the transaction, as [`lock`](super::lock) does, and leave out those
-/// that another transaction has locked.
-pub(crate) const LOCK: Statements = [
-    tasks_of_user!(locked "creator = $1"),
-    tasks_of_user!(locked "requester_key = $3 AND created >= $4 AND created < $5 AND creator <> $1"),
-];
-
-/// Loads the oldest tasks that the user created or requested, at most `limit`.
+/// Loads the oldest tasks that the user created or requested, at most `limit`. If it `locks`, their states are locked until
+/// the end of the transaction, as [`lock`](super::lock) does, and those that another transaction has locked are left out.
 pub(crate) fn load_tasks_of_user(
     connection: &mut PgConnection,
-    [created, requested]: Statements,
+    locks: bool,
     user: UserId,
     addresses: &[RequesterAddress],
     limit: usize,
-) -> Result<Vec<OwnTask>, Error> {
+) -> Result<Vec<(TaskId, DateTime<Utc>)>, Error> {
     // Postgres cannot store the latest time of chrono.
     let far_future = DateTime::from_timestamp(253_402_300_799, 0).unwrap_or_default();
     let rows = |found: usize| i64::try_from(limit.saturating_sub(found)).unwrap_or(i64::MAX);
-    let mut tasks: Vec<OwnTask> = prepared(created)
+    let mut tasks: Vec<(TaskId, DateTime<Utc>)> = oldest(CREATED, locks)
         .bind::<Binary, _>(user)
         .bind::<BigInt, _>(rows(0))
         .returning::<(Binary, Timestamptz)>()
@@ -74,7 +59,7 @@ pub(crate) fn load_tasks_of_user(
         if tasks.len() >= limit {
             break;
         }
-        let requested: Vec<OwnTask> = prepared(requested)
+        let requested: Vec<(TaskId, DateTime<Utc>)> = oldest(REQUESTED, locks)
             .bind::<Binary, _>(user)
             .bind::<BigInt, _>(rows(tasks.len()))
             .bind::<Text, _>(address.email.normalized())
@@ -98,7 +83,7 @@ pub(crate) fn has_tasks_of_user(
     user: UserId,
     addresses: &[RequesterAddress],
 ) -> Result<bool, Error> {
-    Ok(!load_tasks_of_user(connection, FIND, user, addresses, 1)?.is_empty())
+    Ok(!load_tasks_of_user(connection, false, user, addresses, 1)?.is_empty())
 }
 
 /// Deletes tasks with their webhooks and deliveries, and returns their number.
