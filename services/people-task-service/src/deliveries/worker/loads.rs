@@ -17,8 +17,8 @@ use crate::deliveries::worker::shards::Shards;
 const BATCH: usize = 512;
 /// The number of loads at a time. With two, one is planned while the other is processed.
 const CONCURRENT: usize = 2;
-/// How many lanes one scan covers. The next one continues after them.
-const SCANNED_LANES: i64 = 1_024;
+/// How many lanes one scan covers, which takes about 15 ms. The next one continues after them.
+const SCANNED_LANES: i64 = 4_096;
 /// How often a worker that knows of no delivery that waits looks for lanes with some, and any worker for suspects.
 const IDLE_INTERVAL: Duration = Duration::from_secs(1);
 /// The pause after a failure.
