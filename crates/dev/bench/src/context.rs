@@ -6,12 +6,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
 use local_stack::{Durability, Layout, client, with_database};
-use rig::client::Person;
-use rig::output::say;
-use rig::plan::Replicas;
-use rig::programs::Source;
-use rig::system::{Options, System};
-use rig::workspace::{Profile, Workspace};
+use rig::{Options, Person, Profile, Replicas, Source, System, Workspace, say};
 
 use crate::http::load::{Pace, send};
 use crate::report::{self, Limit};

@@ -32,11 +32,7 @@ use std::time::Duration;
 use anyhow::Result;
 use clap::{Parser, ValueEnum as _};
 use local_stack::packages::{self, Need};
-use rig::interrupt;
-use rig::output::say;
-use rig::own::{self, with_own_system};
-use rig::workspace::Workspace;
-use rig::{outln, paint};
+use rig::{Workspace, interrupt, outln, paint, say, with_own_system};
 
 use crate::context::Context;
 use crate::report::{Figures, Report, plots, table};
@@ -101,7 +97,7 @@ impl Arguments {
 type Outcome = (Report, Vec<String>);
 
 fn main() -> ExitCode {
-    own::run(|| run(&Arguments::parse()))
+    rig::run(|| run(&Arguments::parse()))
 }
 
 fn run(arguments: &Arguments) -> Result<ExitCode> {

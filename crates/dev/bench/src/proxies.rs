@@ -11,8 +11,7 @@ use local_stack::packages;
 use local_stack::ports;
 use local_stack::process::{Detached, EndOnDrop, tail};
 use rig::instance::{self, MARKER};
-use rig::interrupt;
-use rig::workspace::Workspace;
+use rig::{Workspace, interrupt};
 
 use crate::http::connection::{Connection, request};
 

@@ -1,6 +1,6 @@
 //! The statements that know the tables of the services. All others use the API.
 
-use rig::client::Person;
+use rig::Person;
 
 /// The deliveries that are not finished, without those to webhooks whose arrivals are not recorded, and the bytes of
 /// the write-ahead log.

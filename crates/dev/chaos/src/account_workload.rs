@@ -7,13 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use local_stack::random;
-use rig::client::{Call, Person, Response};
-use rig::interrupt;
-use rig::mail_server::MailServer;
-use rig::process::Process;
-use rig::receiver::{Receiver, Reply};
-use rig::stack_file::Admin;
-use rig::sync::lock;
+use rig::{Admin, Call, MailServer, Person, Process, Receiver, Reply, Response, interrupt, lock};
 use serde_json::{Value, json};
 
 use crate::callers::{OneShotClient, TestUser};

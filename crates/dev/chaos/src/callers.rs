@@ -6,9 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use local_stack::process::wait_until;
-use rig::client::{Call, Client, Person};
-use rig::process::Process;
-use rig::sync::lock;
+use rig::{Call, Client, Person, Process, lock};
 use serde_json::{Value, json};
 
 use crate::databases::Failovers;

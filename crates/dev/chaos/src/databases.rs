@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use local_stack::{Postgres, Servers, Stop, with_database};
-use rig::sync::lock;
+use rig::lock;
 
 use crate::history::{CallOutcome, Decision, Finding, Task, Violation};
 use crate::schedule::FaultKind;

@@ -9,9 +9,7 @@ use anyhow::Context;
 use local_stack::process::Identity;
 use local_stack::{Stop, bootstrap};
 use nix::sys::signal::Signal;
-use rig::process::Process;
-use rig::sync::{join, lock};
-use rig::{interrupt, outln};
+use rig::{Process, interrupt, join, lock, outln};
 
 use crate::receiver::Receiver;
 use crate::schedule::{self, FaultKind, InjectedFault, Parts, Target};

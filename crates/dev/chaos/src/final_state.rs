@@ -5,10 +5,7 @@ use std::sync::Mutex;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use rig::client::{Call, Client};
-use rig::interrupt;
-use rig::receiver::key_of;
-use rig::sync::{join, lock};
+use rig::{Call, Client, interrupt, join, key_of, lock};
 use serde_json::Value;
 
 use crate::callers::TestUser;

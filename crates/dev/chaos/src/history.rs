@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicU64;
 use std::time::{Duration, Instant};
 
 use chrono::{DateTime, Utc};
-use rig::sync::lock;
+use rig::lock;
 use serde_json::Value;
 
 /// The outcome of a call that changes something. Calls are never repeated.

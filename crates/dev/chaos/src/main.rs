@@ -31,10 +31,7 @@ use std::{path::PathBuf, process::ExitCode, time::Duration};
 
 use clap::{Args, Parser, Subcommand};
 use local_stack::random;
-use rig::duration::parse_duration;
-use rig::output::{announce_seed, verdict};
-use rig::own::{self, with_own_system};
-use rig::plan::parse_replicas;
+use rig::{announce_seed, parse_duration, parse_replicas, verdict, with_own_system};
 
 use crate::report::Report;
 
@@ -95,7 +92,7 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    own::run(|| {
+    rig::run(|| {
         let Cli { arguments, command } = Cli::parse();
         match command {
             None => run(&arguments),

@@ -8,8 +8,7 @@ use std::time::{Duration, Instant};
 
 use chrono::Utc;
 use rand::RngExt as _;
-use rig::receiver::{self, Reply, Request};
-use rig::sync::Watch;
+use rig::{Reply, Request, Watch};
 use serde_json::Value;
 
 use crate::history::{Arrival, History, Outcome};
@@ -41,7 +40,7 @@ pub(crate) fn behaviours() -> impl Iterator<Item = Behaviour> {
 pub(crate) struct Receiver {
     pub(crate) name: String,
     pub(crate) handler: Arc<Handler>,
-    receiver: receiver::Receiver,
+    receiver: rig::Receiver,
 }
 
 pub(crate) struct Handler {
@@ -72,7 +71,7 @@ impl Receiver {
         Ok(Self {
             name: format!("receiver {number} ({behaviour_name})"),
             handler,
-            receiver: receiver::Receiver::open(move |request| responding.respond(request))?,
+            receiver: rig::Receiver::open(move |request| responding.respond(request))?,
         })
     }
 

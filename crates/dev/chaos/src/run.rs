@@ -4,10 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use rig::interrupt;
-use rig::output::say;
-use rig::sync::{join, lock};
-use rig::workspace::Workspace;
+use rig::{Workspace, interrupt, join, lock, say};
 
 use crate::account_workload::{AccountWorkload, Recipients};
 use crate::callers::{OneShotClient, TestUser};

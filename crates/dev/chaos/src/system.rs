@@ -2,17 +2,13 @@
 
 use anyhow::Context as _;
 use local_stack::{Layout, Postgres, RabbitMq, Servers};
-use rig::process::Process;
-use rig::programs::Source;
-use rig::system::{self, Options};
-use rig::tcp_proxy::TcpProxy;
-use rig::workspace::Workspace;
+use rig::{Options, Process, Source, TcpProxy, Workspace};
 use url::Url;
 
 use crate::{Arguments, account_workload::Recipients, databases::Databases, settings};
 
 pub(crate) struct System {
-    pub(crate) rig: system::System,
+    pub(crate) rig: rig::System,
     pub(crate) databases: Databases,
     pub(crate) proxies: Vec<TcpProxy>,
     pub(crate) gateways: Vec<String>,
@@ -35,7 +31,7 @@ impl System {
             replicas: arguments.replicas.iter().cloned().collect(),
             ..Options::own(source)
         };
-        let mut rig = system::System::plan(workspace, &options)?;
+        let mut rig = rig::System::plan(workspace, &options)?;
         for process in &mut rig.processes {
             process
                 .variables

@@ -10,9 +10,7 @@ use std::time::{Duration, Instant};
 
 use chrono::{DateTime, SubsecRound as _, Utc};
 use rand::{RngExt as _, rngs::StdRng, seq::IndexedRandom as _};
-use rig::client::{Call, Client};
-use rig::interrupt;
-use rig::sync::lock;
+use rig::{Call, Client, interrupt, lock};
 use serde_json::{Value, json};
 
 use crate::callers::{OneShotClient, TestUser};

@@ -9,11 +9,7 @@ use local_stack::ports;
 use local_stack::process::succeeds;
 
 use super::demo::{self, Target};
-use rig::client::Client;
-use rig::interrupt;
-use rig::output::{say, verdict};
-use rig::stack_file::Admin;
-use rig::workspace::Workspace;
+use rig::{Admin, Client, Workspace, interrupt, say, verdict};
 
 const READY_LIMIT: Duration = Duration::from_secs(300);
 /// Only this test uses volumes and containers of this name.

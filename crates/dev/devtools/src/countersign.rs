@@ -4,9 +4,7 @@ use std::process::{Command, ExitCode};
 
 use anyhow::Context as _;
 
-use rig::output::exit_code;
-use rig::stack_file::Stack;
-use rig::workspace::{Profile, Workspace};
+use rig::{Profile, Stack, Workspace, exit_code};
 
 const PROGRAM: &str = "countersign";
 

@@ -10,13 +10,10 @@ use chrono::{DateTime, Utc};
 use clap::Args;
 use local_stack::process::wait_until;
 use local_stack::random;
-use rig::client::{Call, Client, Person, Response};
-use rig::output::{say, verdict};
-use rig::programs::Source;
-use rig::stack_file::{Admin, Stack};
-use rig::system::{Options, System};
-use rig::workspace::{Profile, Workspace};
-use rig::{interrupt, process, transcript};
+use rig::{
+    Admin, Call, Client, Options, Person, Profile, Response, Source, Stack, System, Workspace,
+    interrupt, say, transcript, verdict,
+};
 use serde_json::{Value, json};
 
 const ARRIVAL_LIMIT: Duration = Duration::from_secs(60);
@@ -41,7 +38,7 @@ fn run_on_new_system(workspace: &Workspace, arguments: &Arguments) -> anyhow::Re
     let target = Target::new(arguments, Some(&system.stack()));
     let shown = target.and_then(|target| tell(&target));
     say("stopping");
-    process::stop(workspace)?;
+    rig::stop_system(workspace)?;
     shown
 }
 

@@ -10,7 +10,6 @@ mod up;
 use std::process::ExitCode;
 
 use clap::Parser;
-use rig::own;
 
 #[derive(Parser)]
 #[command(name = "cargo xtask", about = "The project's commands", version)]
@@ -41,7 +40,7 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    own::run(|| match Command::parse() {
+    rig::run(|| match Command::parse() {
         Command::Up(arguments) => up::run(&arguments),
         Command::Down => up::stop(),
         Command::Demo(arguments) => demo::run(&arguments),

@@ -9,12 +9,7 @@ use anyhow::{Context as _, ensure};
 use clap::Args;
 use local_stack::packages::{self, Need};
 
-use rig::interrupt;
-use rig::output::say;
-use rig::own::with_own_system;
-use rig::programs::Source;
-use rig::system::{Options, System};
-use rig::workspace::{Profile, Workspace};
+use rig::{Options, Profile, Source, System, Workspace, interrupt, say, with_own_system};
 
 /// What to do with the pages.
 #[derive(Args)]

@@ -9,9 +9,7 @@ use local_stack::packages::{self, Need};
 use local_stack::process::succeeds;
 use local_stack::{Layout, Servers, TEST_SERVERS_VARIABLE, bootstrap};
 
-use rig::output::{exit_code, say};
-use rig::workspace::Workspace;
-use rig::{errln, interrupt};
+use rig::{Workspace, errln, exit_code, interrupt, say};
 
 pub(crate) fn run(arguments: &[String]) -> anyhow::Result<ExitCode> {
     let workspace = Workspace::find()?;

@@ -5,14 +5,10 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 use local_stack::process::tail;
-use rig::client::Client;
-use rig::output::say;
-use rig::plan::parse_replicas;
-use rig::programs::Source;
-use rig::stack_file::Stack;
-use rig::system::{Options, System};
-use rig::workspace::{Profile, Workspace};
-use rig::{instance, interrupt, outln, paint, process};
+use rig::{
+    Client, Options, Profile, Source, Stack, System, Workspace, instance, interrupt, outln, paint,
+    parse_replicas, say,
+};
 
 /// What to start and how.
 #[derive(Args)]
@@ -60,7 +56,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     outln!("Stop it with {}.\n", paint::bold("Ctrl-C"));
     let outcome = watch(&system);
     say("stopping");
-    process::stop(&workspace)?;
+    rig::stop_system(&workspace)?;
     // Prints the remaining lines of the logs.
     drop(system);
     say("stopped; the data is in .local");
@@ -78,7 +74,7 @@ fn already_up(workspace: &Workspace) -> anyhow::Result<Option<ExitCode>> {
     let Some(stack) = stack else {
         if !alive.is_empty() {
             say("stopping the processes of an interrupted run");
-            process::stop(workspace)?;
+            rig::stop_system(workspace)?;
         }
         return Ok(None);
     };
@@ -162,7 +158,7 @@ pub(crate) fn stop() -> anyhow::Result<ExitCode> {
     if let Some(advice) = instance::unproven(&workspace) {
         say(&advice);
     }
-    match process::stop(&workspace)? {
+    match rig::stop_system(&workspace)? {
         (0, false) => say("nothing was running"),
         (count, _) => say(&format!(
             "stopped {count} processes and the servers; the data is in .local"

@@ -7,7 +7,6 @@ mod schemathesis;
 use std::process::ExitCode;
 
 use clap::Parser;
-use rig::own;
 
 #[derive(Parser)]
 #[command(name = "cargo xtask", about = "Rehearsals", version)]
@@ -21,7 +20,7 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    own::run(|| match Command::parse() {
+    rig::run(|| match Command::parse() {
         Command::RestoreTest => restore_test::run(),
         Command::AlertsTest(arguments) => alerts_test::run(&arguments),
         Command::Schemathesis(arguments) => schemathesis::run(&arguments),

@@ -1,10 +1,10 @@
 //! Starts, drives and breaks systems: what the commands in `devtools`, `drills`, `chaos` and `bench` share.
 //!
-//! - [`system::System`]: servers and processes, which can be replaced, frozen and killed. [`own::with_own_system`] runs a
+//! - [`System`]: servers and processes, which can be replaced, frozen and killed. [`with_own_system`] runs a
 //!   test on one of its own, and removes it.
-//! - [`client::Client`]: calls a process or the gateway.
-//! - [`receiver::Receiver`] and [`mail_server::MailServer`]: get what the system sends.
-//! - [`process::Process`], [`tcp_proxy::TcpProxy`] and [`held_lock::HeldLock`]: what faults are made of.
+//! - [`Client`]: calls a process or the gateway.
+//! - [`Receiver`] and [`MailServer`]: get what the system sends.
+//! - [`Process`], [`TcpProxy`] and [`HeldLock`]: what faults are made of.
 //!
 //! Invariants: what starts something also stops it, even if it fails, unless it was asked to leave it running. Only
 //! processes that these commands started are signalled.
@@ -12,25 +12,43 @@
 //! Deliberately absent: database and broker clients. This must build on a machine that has only Git, a C compiler and Rust,
 //! because it installs the rest.
 
-pub mod backing;
-pub mod client;
-pub mod duration;
-pub mod held_lock;
+mod backing;
+mod client;
+mod duration;
+mod held_lock;
 pub mod instance;
 pub mod interrupt;
-pub mod mail_server;
-pub mod output;
-pub mod own;
+mod mail_server;
+mod output;
+mod own;
 pub mod paint;
-pub mod plan;
-pub mod process;
+mod plan;
+mod process;
 pub mod programs;
-pub mod receiver;
+mod receiver;
 mod secrets;
-pub mod stack_file;
-pub mod stream;
-pub mod sync;
-pub mod system;
-pub mod tcp_proxy;
+mod stack_file;
+mod stream;
+mod sync;
+mod system;
+mod tcp_proxy;
 pub mod transcript;
-pub mod workspace;
+mod workspace;
+
+pub use backing::Backing;
+pub use client::{Call, Client, Person, Response};
+pub use duration::parse_duration;
+pub use held_lock::HeldLock;
+pub use mail_server::{Mail, MailServer};
+pub use output::{announce_seed, exit_code, say, verdict};
+pub use own::{run, with_own_system};
+pub use plan::{Replicas, parse_replicas};
+pub use process::{Process, stop_system};
+pub use programs::Source;
+pub use receiver::{Receiver, Reply, Request, key_of};
+pub use stack_file::{Admin, Databases, Entry, Stack};
+pub use stream::Stream;
+pub use sync::{ToggleListener, Watch, join, lock, spawn};
+pub use system::{Options, System};
+pub use tcp_proxy::{TcpProxy, connect_to};
+pub use workspace::{Profile, Programs, Workspace};

@@ -65,7 +65,7 @@ impl Process {
         }
     }
 
-    /// Whether it refuses an access token, if it is one of [`crate::system::System::token_verifiers`].
+    /// Whether it refuses an access token, if it is one of [`crate::System::token_verifiers`].
     pub fn refuses(&self, token: &str) -> bool {
         let path = match self.program {
             "user-service" => "/user",
@@ -123,7 +123,7 @@ pub(crate) fn stop_all(workspace: &Workspace) -> anyhow::Result<usize> {
 }
 
 /// Stops all that runs in a workspace. Returns the number of processes, and whether servers ran.
-pub fn stop(workspace: &Workspace) -> anyhow::Result<(usize, bool)> {
+pub fn stop_system(workspace: &Workspace) -> anyhow::Result<(usize, bool)> {
     let stopped = stop_all(workspace);
     let servers = Servers::find(&workspace.servers())?;
     let servers_ran = servers.as_ref().is_some_and(|servers| {

@@ -93,7 +93,7 @@ pub struct System {
 
 impl System {
     /// Builds the programs, starts the servers, and plans the processes of a tool's own system. [`Self::start`] starts them.
-    /// The caller removes all of it: see [`crate::own::with_own_system`].
+    /// The caller removes all of it: see [`crate::with_own_system`].
     pub fn plan(workspace: &Workspace, options: &Options<'_>) -> anyhow::Result<Self> {
         let port = match options.layout {
             Some(_) => ports::free().map(|[port]| port)?,
@@ -133,7 +133,7 @@ impl System {
         let planned = Self::plan(workspace, options);
         let started = planned.and_then(|system| system.start().map(|()| system));
         if started.is_err() {
-            process::stop(workspace)?;
+            process::stop_system(workspace)?;
         }
         started
     }

@@ -1,4 +1,4 @@
-use rig::client::{Call, Client};
+use rig::{Call, Client};
 use serde_json::{Value, json};
 use values::Secret;
 

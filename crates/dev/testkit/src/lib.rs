@@ -41,6 +41,6 @@ pub use forger::{Forger, Forgery, INCARNATION, ed25519_pem, expect_forgeries_ref
 pub use http::{Http, Reply, Request};
 pub use migrations::assert_migrations_can_be_undone;
 pub use name_server::TestNameServer;
-pub use rig::mail_server::{Mail, MailServer};
+pub use rig::{Mail, MailServer};
 pub use schema::{assert_allowed_texts, assert_schema_matches};
 pub use servers::{eventually, mail_server};

@@ -4,7 +4,7 @@ use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use local_stack::Description;
-use rig::mail_server::MailServer;
+use rig::MailServer;
 
 /// Installs the cryptography of the TLS library, as `server::main` does. Can be repeated.
 pub(crate) fn install_cryptography() {

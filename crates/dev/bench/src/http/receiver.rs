@@ -6,8 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
-use rig::receiver::{self, Reply, Request};
-use rig::sync::lock;
+use rig::{Reply, Request, lock};
 
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Behaviour {
@@ -29,7 +28,7 @@ pub(crate) struct Arrivals {
 
 /// Hosts, each with an address of its own. Records when webhooks with `?seq=N` arrive.
 pub(crate) struct Receiver {
-    hosts: Vec<receiver::Receiver>,
+    hosts: Vec<rig::Receiver>,
     arrivals: Arc<Mutex<Arrivals>>,
 }
 
@@ -41,7 +40,7 @@ impl Receiver {
         let hosts = (1..=count).map(|host| {
             let shared = Arc::clone(&arrivals);
             let handle = move |request: &Request<'_>| respond(&shared, behaviour, request);
-            receiver::Receiver::open_at(Ipv4Addr::new(127, 0, network, host), handle)
+            rig::Receiver::open_at(Ipv4Addr::new(127, 0, network, host), handle)
         });
         Ok(Self {
             hosts: hosts.collect::<Result<_>>()?,
@@ -90,7 +89,7 @@ fn respond(arrivals: &Mutex<Arrivals>, behaviour: Behaviour, request: &Request<'
 mod tests {
     use std::sync::Mutex;
 
-    use rig::receiver::{Reply, Request};
+    use rig::{Reply, Request};
 
     use super::{Arrivals, Behaviour, lock, respond};
 

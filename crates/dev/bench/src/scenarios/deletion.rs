@@ -6,8 +6,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
 use futures_util::FutureExt as _;
-use rig::client::Person;
-use rig::output::say;
+use rig::{Person, say};
 use serde_json::Value;
 
 use crate::context::Context;

@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use anyhow::Result;
-use rig::held_lock::HeldLock;
+use rig::HeldLock;
 
 use crate::context::{Context, WORKER, WRITE};
 use crate::decisions::{Decided, approve, burst, finish, measure, prepare, start_afresh};

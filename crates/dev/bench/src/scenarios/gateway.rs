@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use anyhow::Result;
-use rig::client::Person;
+use rig::Person;
 
 use crate::context::{Context, GATEWAY, READ, SECOND_GATEWAY, fitting};
 use crate::decisions::{prepare, start_afresh};

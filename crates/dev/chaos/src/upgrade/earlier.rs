@@ -4,9 +4,7 @@ use std::{fs, path::Path, process::Command, time::Instant};
 
 use anyhow::{Context, ensure};
 use local_stack::process::output_of;
-use rig::output::say;
-use rig::programs;
-use rig::workspace::{Programs, Workspace};
+use rig::{Programs, Workspace, programs, say};
 
 /// What is compiled from the worktree, in `target`.
 const TARGET: &str = "upgrade-test";

@@ -11,15 +11,10 @@ use std::{fs, thread};
 use anyhow::{Context, ensure};
 use local_stack::private;
 use local_stack::process::{output_of, wait_until};
-use rig::client::Client;
-use rig::interrupt;
-use rig::output::say;
-use rig::process::Process;
-use rig::programs::Source;
-use rig::sync::spawn;
-use rig::system::{Options, System};
-use rig::tcp_proxy::{TcpProxy, connect_to};
-use rig::workspace::{Programs, Workspace};
+use rig::{
+    Client, Options, Process, Programs, Source, System, TcpProxy, Workspace, connect_to, interrupt,
+    say, spawn,
+};
 
 use super::earlier::Earlier;
 use crate::settings;

@@ -3,8 +3,7 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
-use rig::client::{Call, Person};
-use rig::interrupt;
+use rig::{Call, Person, interrupt};
 use serde_json::json;
 
 use crate::callers::{OneShotClient, Statistics};

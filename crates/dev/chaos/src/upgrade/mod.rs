@@ -18,11 +18,9 @@ use std::time::{Duration, Instant};
 use anyhow::Context;
 use clap::{Args, ValueEnum};
 use local_stack::random;
-use rig::output::{say, verdict};
-use rig::own::with_own_system;
-use rig::sync::lock;
-use rig::workspace::{Profile, Workspace};
-use rig::{interrupt, outln, paint, programs};
+use rig::{
+    Profile, Workspace, interrupt, lock, outln, paint, programs, say, verdict, with_own_system,
+};
 
 use self::fleet::{Fleet, Version};
 use self::load::Phase;

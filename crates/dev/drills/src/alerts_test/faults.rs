@@ -10,10 +10,7 @@ use anyhow::{Context, Result, ensure};
 use local_stack::process::output_of;
 use local_stack::{Stop, bootstrap, random};
 use nix::sys::signal::Signal;
-use rig::client::{Call, Client};
-use rig::held_lock::HeldLock;
-use rig::receiver::{Receiver, Reply};
-use rig::sync::{join, lock};
+use rig::{Call, Client, HeldLock, Receiver, Reply, join, lock};
 use serde_json::{Value, json};
 
 use super::prometheus::Drill;

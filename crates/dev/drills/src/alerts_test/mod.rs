@@ -16,12 +16,7 @@ use clap::Args;
 use self::faults::{STEPS, Step};
 use self::prometheus::{Drill, Prometheus, RULES, names};
 use self::system::System;
-use rig::output::{say, verdict};
-use rig::own::with_own_system;
-use rig::programs::Source;
-use rig::sync::join;
-use rig::workspace::Workspace;
-use rig::{interrupt, outln, paint};
+use rig::{Source, Workspace, interrupt, join, outln, paint, say, verdict, with_own_system};
 
 /// What to test.
 #[derive(Args)]

@@ -8,10 +8,8 @@ use anyhow::{Context as _, Result, ensure};
 use local_stack::process::{Detached, wait_until};
 use local_stack::{packages, ports, private};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
-use rig::client::{Call, Client};
 use rig::instance::{self, MARKER};
-use rig::outln;
-use rig::workspace::Workspace;
+use rig::{Call, Client, Workspace, outln};
 use serde_json::Value;
 
 use super::system::System;

@@ -9,14 +9,7 @@ use anyhow::{Context as _, Result};
 use local_stack::private;
 use nix::{sys::stat::Mode, unistd};
 use rcgen::generate_simple_self_signed;
-use rig::client::{Call, Client};
-use rig::held_lock::HeldLock;
-use rig::plan::Replicas;
-use rig::programs::Source;
-use rig::receiver::{Receiver, Reply};
-use rig::sync::lock;
-use rig::system::{self, Options};
-use rig::workspace::Workspace;
+use rig::{Call, Client, HeldLock, Options, Receiver, Replicas, Reply, Source, Workspace, lock};
 use serde_json::Value;
 
 /// So that responses that cost nothing do not take the whole processor.
@@ -53,7 +46,7 @@ pub(super) const SECOND_GATEWAY: &str = "gateway-2";
 pub(super) const MAX_CONNECTIONS: usize = 8;
 
 pub(super) struct System {
-    pub(super) rig: system::System,
+    pub(super) rig: rig::System,
     /// The file with the private key of the second gateway.
     pub(super) private_key: PathBuf,
     /// Locks that a later step releases.
@@ -76,7 +69,7 @@ impl System {
             replicas: Replicas::from([("gateway".to_owned(), 2)]),
             ..Options::own(source)
         };
-        let mut rig = system::System::plan(workspace, &options)?;
+        let mut rig = rig::System::plan(workspace, &options)?;
         rig.set_all(&SETTINGS);
         let private_key = workspace.local.join("tls/private-key.pem");
         let tls = tls_settings(&private_key)?;

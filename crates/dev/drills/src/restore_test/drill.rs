@@ -6,9 +6,7 @@ use anyhow::{Context, Result, ensure};
 use local_stack::process::wait_until;
 use serde_json::{Value, json};
 
-use rig::client::{Call, Client, Person};
-use rig::output::say;
-use rig::system::System;
+use rig::{Call, Client, Person, System, say};
 
 pub(super) const PASSWORD: &str = "a password of the backup";
 /// Of every task.

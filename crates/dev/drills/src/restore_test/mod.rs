@@ -20,12 +20,9 @@ use clap::ValueEnum;
 use local_stack::bootstrap::{self, Roles};
 use local_stack::process::output_of;
 use local_stack::{Postgres, Stop, client, database_name, with_database};
-use rig::output::{say, verdict};
-use rig::own::with_own_system;
-use rig::programs::Source;
-use rig::system::{Options, System};
-use rig::workspace::{Profile, Workspace};
-use rig::{instance, interrupt};
+use rig::{
+    Options, Profile, Source, System, Workspace, instance, interrupt, say, verdict, with_own_system,
+};
 
 use self::drill::Drill;
 

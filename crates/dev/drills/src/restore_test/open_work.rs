@@ -10,7 +10,7 @@ use std::{env, fs};
 use anyhow::{Context, Result, bail, ensure};
 use local_stack::process::{output_of, wait_until};
 use local_stack::{Servers, Stop, bootstrap, packages};
-use rig::{client::Call, output::say, system::System};
+use rig::{Call, System, say};
 use serde_json::{Value, json};
 
 use super::drill::{Drill, PASSWORD, WORK_LIMIT};

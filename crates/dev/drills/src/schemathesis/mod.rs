@@ -13,14 +13,10 @@ use clap::Args;
 use local_stack::packages::{self, Need};
 use local_stack::process::{output_of, succeeds};
 use local_stack::random;
-use rig::client::Person;
-use rig::duration::parse_duration;
-use rig::interrupt;
-use rig::output::{announce_seed, say, verdict};
-use rig::own::with_own_system;
-use rig::programs::Source;
-use rig::system::{Options, System};
-use rig::workspace::{Profile, Workspace};
+use rig::{
+    Options, Person, Profile, Source, System, Workspace, announce_seed, interrupt, parse_duration,
+    say, verdict, with_own_system,
+};
 
 /// The version of the tool, a Python program that is installed in `target/tools`.
 const VERSION: &str = "4.32.5";

@@ -9,9 +9,7 @@ mod pictures;
 
 use std::path::PathBuf;
 
-use rig::outln;
-use rig::stack_file::Stack;
-use rig::workspace::Workspace;
+use rig::{Stack, Workspace, outln};
 
 use self::data::Example;
 

@@ -9,7 +9,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use local_stack::packages::on_path;
 use local_stack::process::Identity;
-use rig::client::{Call, Client};
+use rig::{Call, Client};
 use serde_json::{Value, json};
 use testkit::{Http, eventually};
 

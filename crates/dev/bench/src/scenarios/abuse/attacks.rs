@@ -6,10 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use anyhow::Result;
-use rig::client::Person;
-use rig::outln;
-use rig::output::say;
-use rig::sync::lock;
+use rig::{Person, lock, outln, say};
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::runtime::Runtime;

@@ -11,8 +11,7 @@ use std::net::Ipv4Addr;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
-use rig::client::Person;
-use rig::output::say;
+use rig::{Person, say};
 
 use self::attacks::Attackers;
 use self::normal_user::{NormalUser, Observed, SIGN_IN};

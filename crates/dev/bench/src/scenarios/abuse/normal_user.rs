@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
-use rig::client::Person;
+use rig::Person;
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep_until};
 

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use anyhow::{Result, bail};
-use rig::output::say;
+use rig::say;
 
 use self::kinds::{Caller, Kind};
 use crate::context::{Context, READ, fitting};

@@ -1,8 +1,7 @@
 //! The people, tasks and webhooks in the pictures.
 
 use chrono::{TimeDelta, Utc};
-use rig::client::Client;
-use rig::stack_file::Stack;
+use rig::{Client, Stack};
 use serde_json::{Value, json};
 
 const REQUESTER: &str = "ada@example.com";

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use crate::webdriver::{Browser, Screen};
 use anyhow::Context as _;
-use rig::output::say;
+use rig::say;
 use serde_json::json;
 
 use super::data::{APPROVER, Example, PASSWORD};
