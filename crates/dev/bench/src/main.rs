@@ -31,7 +31,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 use clap::{Parser, ValueEnum as _};
-use local_stack::packages::{self, Need};
+use local_stack::{Need, packages};
 use rig::{Workspace, interrupt, outln, paint, say, with_own_system};
 
 use crate::context::Context;

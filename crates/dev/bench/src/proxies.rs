@@ -7,9 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
-use local_stack::packages;
-use local_stack::ports;
-use local_stack::process::{Detached, EndOnDrop, tail};
+use local_stack::{Detached, EndOnDrop, packages, ports, tail};
 use rig::instance::{self, MARKER};
 use rig::{Workspace, interrupt};
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Instant;
 
-use local_stack::process::family;
+use local_stack::family;
 use procfs::process::{Process, Stat, all_processes};
 use procfs::{CurrentSI as _, KernelStats};
 

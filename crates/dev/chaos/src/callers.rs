@@ -5,7 +5,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use local_stack::process::wait_until;
+use local_stack::wait_until;
 use rig::{Call, Client, Person, Process, lock};
 use serde_json::{Value, json};
 

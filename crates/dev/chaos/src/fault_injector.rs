@@ -6,8 +6,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
-use local_stack::process::Identity;
-use local_stack::{Stop, bootstrap};
+use local_stack::{Identity, Stop, bootstrap};
 use nix::sys::signal::Signal;
 use rig::{Process, interrupt, join, lock, outln};
 

@@ -5,8 +5,7 @@ use std::time::Duration;
 use std::{env, fs};
 
 use anyhow::{Context, ensure};
-use local_stack::ports;
-use local_stack::process::succeeds;
+use local_stack::{ports, succeeds};
 
 use super::demo::{self, Target};
 use rig::{Admin, Client, Workspace, interrupt, say, verdict};

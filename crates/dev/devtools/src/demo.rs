@@ -8,8 +8,7 @@ use std::time::Duration;
 use anyhow::{Context, ensure};
 use chrono::{DateTime, Utc};
 use clap::Args;
-use local_stack::process::wait_until;
-use local_stack::random;
+use local_stack::{random, wait_until};
 use rig::{
     Admin, Call, Client, Options, Person, Profile, Response, Source, Stack, System, Workspace,
     interrupt, say, transcript, verdict,

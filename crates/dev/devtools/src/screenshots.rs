@@ -7,7 +7,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context as _, ensure};
 use clap::Args;
-use local_stack::packages::{self, Need};
+use local_stack::{Need, packages};
 
 use rig::{Options, Profile, Source, System, Workspace, interrupt, say, with_own_system};
 

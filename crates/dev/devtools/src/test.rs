@@ -5,9 +5,7 @@ use std::process::{Command, ExitCode, ExitStatus, Stdio};
 use std::time::Instant;
 
 use anyhow::Context;
-use local_stack::packages::{self, Need};
-use local_stack::process::succeeds;
-use local_stack::{Layout, Servers, TEST_SERVERS_VARIABLE, bootstrap};
+use local_stack::{Layout, Need, Servers, TEST_SERVERS_VARIABLE, bootstrap, packages, succeeds};
 
 use rig::{Workspace, errln, exit_code, interrupt, say};
 

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use local_stack::process::tail;
+use local_stack::tail;
 use rig::{
     Client, Options, Profile, Source, Stack, System, Workspace, instance, interrupt, outln, paint,
     parse_replicas, say,

@@ -7,7 +7,7 @@
 //!
 //! Invariants:
 //! - Every process started here is known by a pid file, and only processes that were started here are
-//!   signalled (see [`process`]).
+//!   signalled.
 //! - Servers listen only on loopback addresses.
 //! - Servers outlive the program that started them, until [`Servers::stop`] is called.
 //!
@@ -16,20 +16,26 @@
 
 pub mod bootstrap;
 pub mod client;
-pub mod description;
+mod description;
 pub mod packages;
 mod pid_file;
 pub mod ports;
 mod postgres;
 pub mod private;
-pub mod process;
+mod process;
 mod rabbitmq;
 pub mod random;
 mod servers;
 
 pub use bootstrap::Roles;
 pub use client::{database_name, with_database};
-pub use description::{Description, TEST_SERVERS_VARIABLE};
+pub use description::{
+    Description, PostgresDescription, RabbitMqDescription, TEST_SERVERS_VARIABLE,
+};
+pub use packages::Need;
 pub use postgres::Postgres;
+pub use process::{
+    Detached, EndOnDrop, Identity, family, find_by_variable, output_of, succeeds, tail, wait_until,
+};
 pub use rabbitmq::RabbitMq;
 pub use servers::{Durability, Layout, Servers, Stop};

@@ -3,8 +3,9 @@
 use std::env;
 
 use anyhow::Context as _;
-use local_stack::packages::{self, Need};
-use local_stack::{Durability, Layout, Roles, Servers, bootstrap, database_name, with_database};
+use local_stack::{
+    Durability, Layout, Need, Roles, Servers, bootstrap, database_name, packages, with_database,
+};
 
 use crate::output::say;
 use crate::secrets::Secrets;

@@ -12,8 +12,7 @@ use std::path::Path;
 use std::process::Command;
 
 use anyhow::Context as _;
-use local_stack::process::{Identity, find_by_variable};
-use local_stack::{private, random};
+use local_stack::{Identity, find_by_variable, private, random};
 use serde::{Deserialize, Serialize};
 
 use crate::workspace::Workspace;
@@ -141,7 +140,7 @@ fn not_given<'variables>(
 mod tests {
     use std::process::Command;
 
-    use local_stack::process::{Detached, wait_until};
+    use local_stack::{Detached, wait_until};
 
     use super::*;
 

@@ -7,7 +7,6 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
-use local_stack::process;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -42,7 +41,7 @@ pub fn wait_until<T>(
     limit: Duration,
     mut condition: impl FnMut() -> Option<T>,
 ) -> anyhow::Result<Option<T>> {
-    let found = process::wait_until(limit, || match check() {
+    let found = local_stack::wait_until(limit, || match check() {
         Ok(()) => condition().map(Ok),
         Err(interrupted) => Some(Err(interrupted)),
     });

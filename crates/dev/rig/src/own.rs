@@ -6,8 +6,7 @@ use std::time::Duration;
 use std::{env, thread};
 
 use anyhow::{Context as _, bail};
-use local_stack::process::{Detached, EndOnDrop, Identity};
-use local_stack::{Servers, Stop, private};
+use local_stack::{Detached, EndOnDrop, Identity, Servers, Stop, private};
 
 use crate::output::say;
 use crate::workspace::Workspace;

@@ -4,8 +4,7 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use local_stack::process::{Identity, wait_until};
-use local_stack::{Servers, Stop};
+use local_stack::{Identity, Servers, Stop, wait_until};
 use nix::sys::signal::Signal;
 
 use crate::client::{Call, Client};
@@ -139,7 +138,7 @@ pub fn stop_system(workspace: &Workspace) -> anyhow::Result<(usize, bool)> {
 mod tests {
     use std::path::Path;
 
-    use local_stack::process::Detached;
+    use local_stack::Detached;
 
     use super::*;
     use crate::instance::MARKER;

@@ -168,7 +168,7 @@ fn serve(
 mod tests {
     use std::io::{Read, Write};
 
-    use local_stack::process::wait_until;
+    use local_stack::wait_until;
 
     use super::*;
 

@@ -7,9 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, ensure};
-use local_stack::packages::{self, Need};
-use local_stack::process::{Detached, tail};
-use local_stack::{Layout, Servers, ports, private};
+use local_stack::{Detached, Layout, Need, Servers, packages, ports, private, tail};
 
 use crate::backing::Backing;
 use crate::client::{Client, Person};

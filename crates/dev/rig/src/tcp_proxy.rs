@@ -166,7 +166,7 @@ fn pump(shared: &Shared, direction: Direction, mut from: TcpStream, mut to: TcpS
 mod tests {
     use std::time::Duration;
 
-    use local_stack::{ports, process::wait_until};
+    use local_stack::{ports, wait_until};
 
     use super::*;
 

@@ -3,7 +3,7 @@
 use std::{fs, path::Path, process::Command, time::Instant};
 
 use anyhow::{Context, ensure};
-use local_stack::process::output_of;
+use local_stack::output_of;
 use rig::{Programs, Workspace, programs, say};
 
 /// What is compiled from the worktree, in `target`.

@@ -9,8 +9,7 @@ use std::time::{Duration, Instant};
 use std::{fs, thread};
 
 use anyhow::{Context, ensure};
-use local_stack::private;
-use local_stack::process::{output_of, wait_until};
+use local_stack::{output_of, private, wait_until};
 use rig::{
     Client, Options, Process, Programs, Source, System, TcpProxy, Workspace, connect_to, interrupt,
     say, spawn,

@@ -7,8 +7,7 @@ use std::time::Duration;
 use std::{fs, thread};
 
 use anyhow::{Context, Result, ensure};
-use local_stack::process::output_of;
-use local_stack::{Stop, bootstrap, random};
+use local_stack::{Stop, bootstrap, output_of, random};
 use nix::sys::signal::Signal;
 use rig::{Call, Client, HeldLock, Receiver, Reply, join, lock};
 use serde_json::{Value, json};

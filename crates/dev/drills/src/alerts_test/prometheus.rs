@@ -5,8 +5,7 @@ use std::time::{Duration, Instant};
 use std::{fs, thread};
 
 use anyhow::{Context as _, Result, ensure};
-use local_stack::process::{Detached, wait_until};
-use local_stack::{packages, ports, private};
+use local_stack::{Detached, packages, ports, private, wait_until};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use rig::instance::{self, MARKER};
 use rig::{Call, Client, Workspace, outln};

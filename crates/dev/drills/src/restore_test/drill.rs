@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
-use local_stack::process::wait_until;
+use local_stack::wait_until;
 use serde_json::{Value, json};
 
 use rig::{Call, Client, Person, System, say};

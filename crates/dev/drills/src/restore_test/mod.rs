@@ -17,9 +17,9 @@ use std::time::Instant;
 
 use anyhow::{Context, Result};
 use clap::ValueEnum;
-use local_stack::bootstrap::{self, Roles};
-use local_stack::process::output_of;
-use local_stack::{Postgres, Stop, client, database_name, with_database};
+use local_stack::{
+    Postgres, Roles, Stop, bootstrap, client, database_name, output_of, with_database,
+};
 use rig::{
     Options, Profile, Source, System, Workspace, instance, interrupt, say, verdict, with_own_system,
 };

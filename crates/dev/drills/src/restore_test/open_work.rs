@@ -8,8 +8,7 @@ use std::time::Instant;
 use std::{env, fs};
 
 use anyhow::{Context, Result, bail, ensure};
-use local_stack::process::{output_of, wait_until};
-use local_stack::{Servers, Stop, bootstrap, packages};
+use local_stack::{Servers, Stop, bootstrap, output_of, packages, wait_until};
 use rig::{Call, System, say};
 use serde_json::{Value, json};
 

@@ -10,9 +10,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use clap::Args;
-use local_stack::packages::{self, Need};
-use local_stack::process::{output_of, succeeds};
-use local_stack::random;
+use local_stack::{Need, output_of, packages, random, succeeds};
 use rig::{
     Options, Person, Profile, Source, System, Workspace, announce_seed, interrupt, parse_duration,
     say, verdict, with_own_system,

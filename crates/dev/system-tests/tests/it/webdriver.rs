@@ -7,8 +7,8 @@ use std::thread;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use local_stack::Identity;
 use local_stack::packages::on_path;
-use local_stack::process::Identity;
 use rig::{Call, Client};
 use serde_json::{Value, json};
 use testkit::{Http, eventually};
