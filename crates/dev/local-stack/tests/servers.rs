@@ -12,7 +12,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use local_stack::{Description, Layout, Servers, Stop, bootstrap, packages, wait_until};
+use local_stack::{Description, Layout, Servers, Stop, bootstrap, packages, private, wait_until};
 use procfs::process::all_processes;
 
 const LIMIT: Duration = Duration::from_secs(10);

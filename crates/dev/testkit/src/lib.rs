@@ -5,7 +5,7 @@
 //! - [`TestBroker`]: a private vhost of RabbitMQ.
 //! - [`Forger`]: makes a table of invalid tokens, which [`expect_forgeries_refused`] sends to a service.
 //! - [`TestNameServer`]: a DNS server that answers for some names and is silent for others.
-//! - [`mail_server`]: a mail server that records what it gets.
+//! - [`MailServer`]: a mail server that records what it gets.
 //! - [`PrivateCa`]: a certification authority that only a test trusts. [`tls_in_front_of`] and [`starttls_in_front_of`] let
 //!   a server speak TLS.
 //! - [`Http`]: sends requests to a running service. [`Reply`] has the status, the headers and the JSON.
@@ -43,4 +43,4 @@ pub use migrations::assert_migrations_can_be_undone;
 pub use name_server::TestNameServer;
 pub use rig::{Mail, MailServer};
 pub use schema::{assert_allowed_texts, assert_schema_matches};
-pub use servers::{eventually, mail_server};
+pub use servers::eventually;

@@ -1,10 +1,9 @@
-//! The servers that `cargo xtask test` started, mail servers, and a way to wait for them.
+//! The servers that `cargo xtask test` started, and a way to wait for them.
 
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use local_stack::Description;
-use rig::MailServer;
 
 /// Installs the cryptography of the TLS library, as `server::main` does. Can be repeated.
 pub(crate) fn install_cryptography() {
@@ -39,9 +38,4 @@ pub async fn eventually<T>(what: &str, mut poll: impl AsyncFnMut() -> Option<T>)
         );
         tokio::time::sleep(POLL_INTERVAL).await;
     }
-}
-
-/// Starts a mail server on a free port.
-pub fn mail_server() -> MailServer {
-    MailServer::start().unwrap()
 }

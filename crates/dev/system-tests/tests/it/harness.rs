@@ -251,7 +251,7 @@ impl System {
 
     /// Starts everything with mail about tasks, which a server receives.
     pub(crate) async fn start_with_mail(settings: &[(&str, &str)]) -> (Self, MailServer) {
-        let server = testkit::mail_server();
+        let server = MailServer::start().unwrap();
         let url = server.url();
         let mail = [
             ("SMTP_URL", url.as_str()),

@@ -36,7 +36,7 @@ async fn a_webhook_outside_the_allowed_networks_is_not_called() {
 #[actix_web::test]
 async fn an_email_has_the_link_as_text_and_as_html() {
     let fixture = Fixture::new().await;
-    let server = testkit::mail_server();
+    let server = testkit::MailServer::start().unwrap();
     let url = server.url();
     let changes = [
         ("SMTP_URL", url.as_str()),
@@ -83,7 +83,7 @@ async fn an_email_has_the_link_as_text_and_as_html() {
 #[actix_web::test]
 async fn a_refused_email_is_retried_and_the_error_has_no_address() {
     let fixture = Fixture::new().await;
-    let server = testkit::mail_server();
+    let server = testkit::MailServer::start().unwrap();
     server.refuse(1);
     let url = server.url();
     let changes = [

@@ -56,7 +56,7 @@ async fn send(fixture: &Fixture, changes: &[(&str, &str)]) -> Row {
 }
 
 async fn error(fixture: &Fixture, tls: MailTls, config: ServerConfig) -> String {
-    let server = testkit::mail_server();
+    let server = MailServer::start().unwrap();
     let url = tls.in_front_of(&server, config).await;
     let row = send(fixture, &[("SMTP_URL", &url)]).await;
     assert!(server.mails().is_empty());
@@ -71,7 +71,7 @@ async fn the_trust_store_of_the_system_is_used_and_a_certificates_fault_is_named
         return;
     };
     for tls in [MailTls::Wrapper, MailTls::StartTls] {
-        let (fixture, server) = (Fixture::new().await, testkit::mail_server());
+        let (fixture, server) = (Fixture::new().await, MailServer::start().unwrap());
         let url = tls.in_front_of(&server, ca.server("localhost")).await;
         let sent = send(&fixture, &[("SMTP_URL", &url)]).await;
         assert_eq!((sent.status.as_str(), sent.last_error), ("sent", None));
@@ -92,7 +92,7 @@ async fn the_trust_store_of_the_system_is_used_and_a_certificates_fault_is_named
 
 #[actix_web::test]
 async fn a_server_without_tls_is_not_said_to_be_unreachable() {
-    let server = testkit::mail_server();
+    let server = MailServer::start().unwrap();
     let fixture = Fixture::new().await;
     for (url, expected) in [
         (
@@ -115,7 +115,7 @@ async fn a_server_without_tls_is_not_said_to_be_unreachable() {
 
 #[actix_web::test]
 async fn the_worker_introduces_itself_by_a_full_name() {
-    let server = testkit::mail_server();
+    let server = MailServer::start().unwrap();
     let fixture = Fixture::new().await;
     let (url, port) = (server.url(), server.port());
     let with_path = format!("smtp://127.0.0.1:{port}/path.example.net");
@@ -157,7 +157,7 @@ async fn the_worker_introduces_itself_by_a_full_name() {
 
 #[actix_web::test]
 async fn every_attempt_has_the_same_message_id_at_the_senders_domain() {
-    let server = testkit::mail_server();
+    let server = MailServer::start().unwrap();
     server.refuse_with(".", "451 greylisted", 1);
     let fixture = Fixture::new().await;
     let (url, retry) = (server.url(), ("NOTIFICATION_RETRY_SCHEDULE", "1ms"));
@@ -177,7 +177,7 @@ async fn every_attempt_has_the_same_message_id_at_the_senders_domain() {
 
 #[actix_web::test]
 async fn only_a_refusal_of_the_mail_itself_ends_it() {
-    let server = testkit::mail_server();
+    let server = MailServer::start().unwrap();
     let fixture = Fixture::new().await;
     let url = format!("smtp://u:p@127.0.0.1:{}", server.port());
     for (command, reply, status, error) in [
@@ -249,7 +249,7 @@ async fn only_a_refusal_of_the_mail_itself_ends_it() {
 
 #[actix_web::test]
 async fn a_connection_is_used_again_and_one_that_the_server_closed_is_not() {
-    let server = testkit::mail_server();
+    let server = MailServer::start().unwrap();
     let fixture = Fixture::new().await;
     let url = server.url();
     let worker = fixture.worker(&[("SMTP_URL", &url), FROM]).await;
