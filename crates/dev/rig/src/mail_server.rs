@@ -57,11 +57,6 @@ impl MailServer {
         format!("smtp://{}", self.address())
     }
 
-    /// The port on which it listens.
-    pub fn port(&self) -> u16 {
-        self.address().port()
-    }
-
     /// The messages that it has taken, the oldest first.
     pub fn mails(&self) -> Vec<Mail> {
         lock(&self.state).mails.clone()

@@ -96,11 +96,11 @@ async fn a_server_without_tls_is_not_said_to_be_unreachable() {
     let fixture = Fixture::new().await;
     for (url, expected) in [
         (
-            MailTls::Wrapper.url(server.port()),
+            MailTls::Wrapper.url(server.address().port()),
             "the mail server did not complete the TLS handshake",
         ),
         (
-            MailTls::StartTls.url(server.port()),
+            MailTls::StartTls.url(server.address().port()),
             "the mail server does not support what SMTP_URL needs",
         ),
         (
@@ -117,7 +117,7 @@ async fn a_server_without_tls_is_not_said_to_be_unreachable() {
 async fn the_worker_introduces_itself_by_a_full_name() {
     let server = MailServer::start().unwrap();
     let fixture = Fixture::new().await;
-    let (url, port) = (server.url(), server.port());
+    let (url, port) = (server.url(), server.address().port());
     let with_path = format!("smtp://127.0.0.1:{port}/path.example.net");
     for (changes, expected) in [
         (vec![("SMTP_URL", url.as_str())], "EHLO example.org"),
@@ -179,7 +179,7 @@ async fn every_attempt_has_the_same_message_id_at_the_senders_domain() {
 async fn only_a_refusal_of_the_mail_itself_ends_it() {
     let server = MailServer::start().unwrap();
     let fixture = Fixture::new().await;
-    let url = format!("smtp://u:p@127.0.0.1:{}", server.port());
+    let url = format!("smtp://u:p@127.0.0.1:{}", server.address().port());
     for (command, reply, status, error) in [
         (
             "RCPT",
