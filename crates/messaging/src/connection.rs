@@ -119,7 +119,7 @@ mod tests {
     async fn over_tls(broker: &TestBroker, config: rustls::ServerConfig) -> BrokerSettings {
         let mut url = Url::parse(broker.url().expose()).unwrap();
         let plain: SocketAddr = ([127, 0, 0, 1], url.port().unwrap()).into();
-        let port = tls_in_front_of(plain, config).await;
+        let port = tls_in_front_of(plain, config, false).await;
         url.set_scheme("amqps").unwrap();
         url.set_host(Some("localhost")).unwrap();
         url.set_port(Some(port)).unwrap();

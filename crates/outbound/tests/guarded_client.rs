@@ -252,7 +252,7 @@ async fn every_failure_has_a_plain_reason() {
         "timed out after 0.5 s"
     );
     let untrusted = PrivateCa::new().server("127.0.0.1");
-    let untrusted = testkit::tls_in_front_of(plain, untrusted).await;
+    let untrusted = testkit::tls_in_front_of(plain, untrusted, false).await;
     let refused = why(format!("https://127.0.0.1:{untrusted}/")).await;
     let expected = "the server's certificate was refused: unknown issuer";
     assert!(refused.starts_with(expected), "{refused}");

@@ -94,7 +94,7 @@ mod tests {
     #[tokio::test]
     async fn a_refused_certificate_is_named() {
         let config = PrivateCa::new().server("localhost");
-        let port = tls_in_front_of(([127, 0, 0, 1], 1).into(), config).await;
+        let port = tls_in_front_of(([127, 0, 0, 1], 1).into(), config, false).await;
         let url = format!("https://localhost:{port}/");
         let error = client().unwrap().get(url).send().await.unwrap_err();
         let error = CallError::from(error).to_string();

@@ -93,17 +93,9 @@ pub fn with_private_ca(test: &str) -> Option<PrivateCa> {
     None
 }
 
-/// Starts a port that takes off the TLS of each connection and passes the rest on to `target`. Returns the port.
-pub async fn tls_in_front_of(target: SocketAddr, config: ServerConfig) -> u16 {
-    listen_in_front_of(target, config, false).await
-}
-
-/// The same for a mail server, where TLS begins after the command `STARTTLS`.
-pub async fn starttls_in_front_of(target: SocketAddr, config: ServerConfig) -> u16 {
-    listen_in_front_of(target, config, true).await
-}
-
-async fn listen_in_front_of(target: SocketAddr, config: ServerConfig, starttls: bool) -> u16 {
+/// Starts a port that takes off the TLS of each connection and passes the rest on to `target`. Returns the port. With
+/// `starttls`, the target is a mail server, and TLS begins after the command `STARTTLS`.
+pub async fn tls_in_front_of(target: SocketAddr, config: ServerConfig, starttls: bool) -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = listener.local_addr().unwrap().port();
     let acceptor = TlsAcceptor::from(Arc::new(config));

@@ -6,8 +6,8 @@
 //! - [`Forger`]: makes a table of invalid tokens, which [`expect_forgeries_refused`] sends to a service.
 //! - [`TestNameServer`]: a DNS server that answers for some names and is silent for others.
 //! - [`MailServer`]: a mail server that records what it gets.
-//! - [`PrivateCa`]: a certification authority that only a test trusts. [`tls_in_front_of`] and [`starttls_in_front_of`] let
-//!   a server speak TLS.
+//! - [`PrivateCa`]: a certification authority that only a test trusts. [`tls_in_front_of`] lets a
+//!   server speak TLS.
 //! - [`Http`]: sends requests to a running service. [`Reply`] has the status, the headers and the JSON.
 //! - [`assert_schema_matches`] and [`assert_allowed_texts`]: compare tables and enums with the database.
 //! - [`assert_migrations_can_be_undone`]: runs each migration, undoes it, and compares the schema.
@@ -35,7 +35,7 @@ mod schema;
 mod servers;
 
 pub use broker::TestBroker;
-pub use certificates::{PrivateCa, starttls_in_front_of, tls_in_front_of, with_private_ca};
+pub use certificates::{PrivateCa, tls_in_front_of, with_private_ca};
 pub use database::{TestDatabase, lines};
 pub use forger::{Forger, Forgery, INCARNATION, ed25519_pem, expect_forgeries_refused};
 pub use http::{Http, Reply, Request};

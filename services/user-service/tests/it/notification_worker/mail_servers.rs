@@ -3,9 +3,7 @@
 use std::time::Duration;
 
 use rustls::ServerConfig;
-use testkit::{
-    MailServer, PrivateCa, eventually, starttls_in_front_of, tls_in_front_of, with_private_ca,
-};
+use testkit::{MailServer, PrivateCa, eventually, tls_in_front_of, with_private_ca};
 
 use crate::notification_worker::fixture::{EMAIL, Fixture, Row};
 
@@ -34,10 +32,8 @@ impl MailTls {
     /// Lets a server speak TLS. Returns its URL.
     async fn in_front_of(self, server: &MailServer, config: ServerConfig) -> String {
         let target = server.address();
-        self.url(match self {
-            Self::Wrapper => tls_in_front_of(target, config).await,
-            Self::StartTls => starttls_in_front_of(target, config).await,
-        })
+        let starttls = matches!(self, Self::StartTls);
+        self.url(tls_in_front_of(target, config, starttls).await)
     }
 }
 
