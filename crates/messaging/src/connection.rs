@@ -142,7 +142,7 @@ mod tests {
         for (config, fault) in [
             (PrivateCa::new().server("localhost"), "unknown issuer"),
             (ca.server("other.example"), "host name mismatch"),
-            (ca.expired_server("localhost"), "it has expired"),
+            (ca.server_until("localhost", 2001), "it has expired"),
         ] {
             let settings = over_tls(&broker, config).await;
             let opened = BrokerConnection::open(&settings, queue).await;

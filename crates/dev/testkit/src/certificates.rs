@@ -39,12 +39,8 @@ impl PrivateCa {
         self.server_until(name, 4096)
     }
 
-    /// Like [`PrivateCa::server`], with a certificate that expired long ago.
-    pub fn expired_server(&self, name: &str) -> ServerConfig {
-        self.server_until(name, 2001)
-    }
-
-    fn server_until(&self, name: &str, year: i32) -> ServerConfig {
+    /// Like [`PrivateCa::server`], with a certificate that expires at the beginning of a year.
+    pub fn server_until(&self, name: &str, year: i32) -> ServerConfig {
         let mut parameters = CertificateParams::new(vec![name.to_owned()]).unwrap();
         parameters.not_before = rcgen::date_time_ymd(2000, 1, 1);
         parameters.not_after = rcgen::date_time_ymd(year, 1, 1);

@@ -76,7 +76,7 @@ async fn the_trust_store_of_the_system_is_used_and_a_certificates_fault_is_named
         for (config, fault) in [
             (PrivateCa::new().server("localhost"), "unknown issuer"),
             (ca.server("other.example"), "host name mismatch"),
-            (ca.expired_server("localhost"), "it has expired"),
+            (ca.server_until("localhost", 2001), "it has expired"),
         ] {
             let fixture = Fixture::new().await;
             let error = error(&fixture, tls, config).await;
