@@ -142,7 +142,7 @@ impl Context {
             self.rig.process(worker)?.kill()?;
         }
         self.execute(tables::REMOVE_TASKS).await?;
-        self.rig.start_process(WORKER).map(drop)
+        self.rig.start_process(WORKER, &[]).map(drop)
     }
 
     /// Replaces all tasks by generated ones with descriptions of this length.

@@ -216,13 +216,8 @@ impl System {
         Ok(())
     }
 
-    /// Starts a process, and waits until it is ready. Returns how long that took.
-    pub fn start_process(&self, name: &str) -> anyhow::Result<Duration> {
-        self.start_process_with(name, &[])
-    }
-
-    /// Starts a process with other settings than usual, and waits until it is ready. Returns how long that took.
-    pub fn start_process_with(
+    /// Starts a process, with these settings in place of its usual ones, and waits until it is ready. Returns how long that took.
+    pub fn start_process(
         &self,
         name: &str,
         settings: &[(&'static str, &str)],

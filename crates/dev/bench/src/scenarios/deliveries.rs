@@ -120,7 +120,7 @@ pub(super) async fn backlog(context: &mut Context, figures: &mut Figures) -> Res
     let before = measure(context).await?;
     let calls = approve(context, &tasks, Pace::FULL).await?;
     let started = Instant::now();
-    context.rig.start_process(WORKER)?;
+    context.rig.start_process(WORKER, &[])?;
     let decided = finish(context, &tasks, &receiver, before, calls).await?;
     let limit = [context.limit(WRITE).await?];
     let arrivals = || decided.deliveries.iter().map(|(_, arrival)| *arrival);

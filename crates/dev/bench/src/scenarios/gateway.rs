@@ -68,7 +68,7 @@ async fn measure_proxies(context: &Context, figures: &mut Figures) -> Result<()>
     // It has the system's keys and revocations.
     let rig = &context.rig;
     let service = format!("http://{}", proxies.origin);
-    rig.start_process_with(SECOND_GATEWAY, &[("PEOPLE_TASK_SERVICE_URL", &service)])?;
+    rig.start_process(SECOND_GATEWAY, &[("PEOPLE_TASK_SERVICE_URL", &service)])?;
     let gateway = rig.process(SECOND_GATEWAY)?.address()?.parse()?;
     let mut ways = ways(&proxies, gateway, &context.user);
     let time = Duration::from_millis(context.pick(3_000, 500));

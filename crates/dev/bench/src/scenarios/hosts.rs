@@ -101,7 +101,7 @@ pub(super) async fn two_workers(context: &mut Context, figures: &mut Figures) ->
     start_afresh(context).await?;
     let one = measure_slow(context).await?;
     start_afresh(context).await?;
-    context.rig.start_process(SECOND_WORKER)?;
+    context.rig.start_process(SECOND_WORKER, &[])?;
     warm_up(context).await?;
     let two = measure_slow(context).await?;
     context.stop(SECOND_WORKER)?;
@@ -157,7 +157,7 @@ struct Pauses {
 
 async fn kill_once(context: &mut Context) -> Result<Pauses> {
     start_afresh(context).await?;
-    context.rig.start_process(SECOND_WORKER)?;
+    context.rig.start_process(SECOND_WORKER, &[])?;
     warm_up(context).await?;
     let receiver = Receiver::start(0, 1, Behaviour::RespondAfter(SHORT_PAUSE))?;
     let count = context.pick(4_000, 2_000);

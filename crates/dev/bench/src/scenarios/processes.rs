@@ -90,7 +90,7 @@ async fn measure_starts(context: &mut Context, figures: &mut Figures) -> Result<
             context.stop(name)?;
         }
         for name in PROCESSES {
-            let time = context.rig.start_process(name)?;
+            let time = context.rig.start_process(name, &[])?;
             times.entry(name).or_default().push(time);
         }
     }

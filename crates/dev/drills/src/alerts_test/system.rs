@@ -157,7 +157,7 @@ impl System {
         settings: &[(&'static str, &str)],
     ) -> Result<()> {
         self.rig.process(program)?.kill()?;
-        let started = self.rig.start_process_with(program, settings);
+        let started = self.rig.start_process(program, settings);
         started.map(drop)
     }
 
@@ -170,7 +170,7 @@ impl System {
         // Opened for both, because opening a pipe waits for the other side.
         let pipe = fs::File::options().read(true).write(true).open(&log)?;
         lock(&self.unread).push(pipe);
-        let restarted = self.rig.start_process(program);
+        let restarted = self.rig.start_process(program, &[]);
         // The process keeps it open. Who looks for the log later must not wait for it.
         fs::remove_file(&log)?;
         restarted.map(drop)

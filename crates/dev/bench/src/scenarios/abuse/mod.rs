@@ -34,10 +34,10 @@ pub(super) async fn run(context: &mut Context, figures: &mut Figures) -> Result<
     attacks::prepare(context, &attacker)?;
     context.stop(GATEWAY)?;
     let rig = &context.rig;
-    rig.start_process_with(GATEWAY, &[RATE_LIMIT])?;
+    rig.start_process(GATEWAY, &[RATE_LIMIT])?;
     let measured = measure(context, figures, user, &attacker).await;
     context.stop(GATEWAY)?;
-    rig.start_process(GATEWAY)?;
+    rig.start_process(GATEWAY, &[])?;
     context.reset().await?;
     measured
 }
