@@ -5,7 +5,9 @@ use std::process::{Command, ExitCode, ExitStatus, Stdio};
 use std::time::Instant;
 
 use anyhow::Context;
-use local_stack::{Layout, Need, Servers, TEST_SERVERS_VARIABLE, bootstrap, packages, succeeds};
+use local_stack::{
+    Layout, Need, Servers, TEST_SERVERS_VARIABLE, bootstrap, packages, private, succeeds,
+};
 
 use rig::{Workspace, errln, exit_code, interrupt, say};
 
@@ -53,7 +55,7 @@ fn start_servers(folder: &Path) -> anyhow::Result<PathBuf> {
         &description.postgres.passwords,
     )?;
     let file = folder.join("description.json");
-    description.write(&file)?;
+    private::write_json(&file, &description)?;
     say(&format!(
         "test servers ready in {:.1} s",
         start.elapsed().as_secs_f64()

@@ -1,6 +1,5 @@
 //! Urls and credentials of the servers, in a file that tests read.
 
-use std::env;
 use std::path::Path;
 
 use anyhow::{Context as _, Result};
@@ -74,22 +73,10 @@ impl RabbitMqDescription {
 }
 
 impl Description {
-    /// Reads the file that [`TEST_SERVERS_VARIABLE`] names. `None` when the variable is not set.
-    pub fn from_environment() -> Result<Option<Self>> {
-        env::var_os(TEST_SERVERS_VARIABLE)
-            .map(|path| Self::read(Path::new(&path)))
-            .transpose()
-    }
-
     /// Reads a description from a file.
     pub fn read(path: &Path) -> Result<Self> {
         let description = private::read_json(path)?;
         description.with_context(|| format!("{} is missing", path.display()))
-    }
-
-    /// Writes the description to a file that only its owner can read, because it holds passwords.
-    pub fn write(&self, path: &Path) -> Result<()> {
-        private::write_json(path, self)
     }
 }
 

@@ -136,7 +136,7 @@ fn servers_survive_a_crash_and_leave_nothing_behind_when_discarded() {
 
     // A description can be written and read back.
     let file = base.path().join("description.json");
-    description.write(&file).unwrap();
+    private::write_json(&file, &description).unwrap();
     assert_eq!(Description::read(&file).unwrap(), description);
 
     let start = Instant::now();

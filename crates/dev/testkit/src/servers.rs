@@ -1,9 +1,10 @@
 //! The servers that `cargo xtask test` started, and a way to wait for them.
 
+use std::env;
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
-use local_stack::Description;
+use local_stack::{Description, TEST_SERVERS_VARIABLE};
 
 /// Installs the cryptography of the TLS library, as `server::main` does. Can be repeated.
 pub(crate) fn install_cryptography() {
@@ -15,9 +16,10 @@ pub(crate) fn servers() -> &'static Description {
     static SERVERS: OnceLock<Description> = OnceLock::new();
     SERVERS.get_or_init(|| {
         install_cryptography();
-        Description::from_environment()
+        let file = env::var_os(TEST_SERVERS_VARIABLE)
+            .expect("this test needs its servers: run it with `cargo xtask test -- <filter>`");
+        Description::read(file.as_ref())
             .expect("COUNTERSIGN_TEST_SERVERS must name a readable file")
-            .expect("this test needs its servers: run it with `cargo xtask test -- <filter>`")
     })
 }
 
