@@ -1,7 +1,7 @@
 //! A minimal mail server that records messages.
 
 use std::io::{self, BufRead as _, BufReader, Write as _};
-use std::net::{SocketAddr, TcpStream};
+use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::sync::{Arc, Mutex};
 
 use crate::sync::{ToggleListener, Watch, lock};
@@ -40,7 +40,7 @@ impl MailServer {
     pub fn start() -> anyhow::Result<Self> {
         let state = Arc::<Mutex<State>>::default();
         let shared = Arc::clone(&state);
-        let listener = ToggleListener::open(move |stream| {
+        let listener = ToggleListener::open(Ipv4Addr::LOCALHOST, move |stream| {
             // The client has gone.
             let _ = converse(BufReader::new(stream), &shared);
         })?;

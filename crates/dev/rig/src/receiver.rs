@@ -72,7 +72,7 @@ impl Receiver {
         host: Ipv4Addr,
         handle: impl Fn(&Request<'_>) -> Reply + Send + Sync + 'static,
     ) -> anyhow::Result<Self> {
-        let listener = ToggleListener::open_at(host, move |stream| {
+        let listener = ToggleListener::open(host, move |stream| {
             // Broken connections are reported by the sender.
             let _ = serve(stream, &handle);
         })?;

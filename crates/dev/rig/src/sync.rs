@@ -78,13 +78,8 @@ pub struct ToggleListener {
 }
 
 impl ToggleListener {
-    /// Listens on a free port. Each connection is handled on its own thread.
-    pub fn open(handle: impl Fn(TcpStream) + Send + Sync + 'static) -> anyhow::Result<Self> {
-        Self::open_at(Ipv4Addr::LOCALHOST, handle)
-    }
-
-    /// The same on another loopback address.
-    pub fn open_at(
+    /// Listens on a free port of a loopback address. Each connection is handled on its own thread.
+    pub fn open(
         host: Ipv4Addr,
         handle: impl Fn(TcpStream) + Send + Sync + 'static,
     ) -> anyhow::Result<Self> {
@@ -174,8 +169,10 @@ mod tests {
 
     #[test]
     fn a_closed_listener_refuses_connections_until_it_is_reopened() {
-        let listener =
-            ToggleListener::open(|mut stream| stream.write_all(b"hello").unwrap()).unwrap();
+        let listener = ToggleListener::open(Ipv4Addr::LOCALHOST, |mut stream| {
+            stream.write_all(b"hello").unwrap();
+        })
+        .unwrap();
         let connect = || {
             let mut text = String::new();
             TcpStream::connect(listener.address())?

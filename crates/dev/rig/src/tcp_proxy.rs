@@ -65,7 +65,9 @@ impl TcpProxy {
             next: AtomicU64::new(0),
         });
         let handler_shared = Arc::clone(&shared);
-        let listener = ToggleListener::open(move |stream| forward(&handler_shared, stream))?;
+        let listener = ToggleListener::open(Ipv4Addr::LOCALHOST, move |stream| {
+            forward(&handler_shared, stream);
+        })?;
         Ok(Self {
             name,
             listener,
@@ -173,7 +175,7 @@ mod tests {
     const LIMIT: Duration = Duration::from_secs(5);
 
     fn echo() -> ToggleListener {
-        ToggleListener::open(|mut stream| {
+        ToggleListener::open(Ipv4Addr::LOCALHOST, |mut stream| {
             let mut byte = [0];
             while stream.read_exact(&mut byte).is_ok() {
                 stream.write_all(&byte).unwrap();
