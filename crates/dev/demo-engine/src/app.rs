@@ -9,7 +9,7 @@ use serde_json::json;
 use server::Running;
 
 use crate::engine::Engine;
-use crate::journal::{Filter, Received};
+use crate::journal::{Filter, Journal, Received};
 use crate::{Control, ControlChange, Settings, erasure, receivers};
 
 /// Countersign sends no larger body.
@@ -103,18 +103,18 @@ impl Server {
 
     /// Returns the received calls, newest last.
     pub fn received(&self) -> Vec<Arc<Received>> {
-        self.engine.journal.matching(&Filter::default())
+        self.engine.journal.lock().matching(&Filter::default())
     }
 }
 
 async fn list_received(engine: http::Data<Engine>, filter: http::Query<Filter>) -> HttpResponse {
-    let items = engine.journal.matching(&filter);
+    let items = engine.journal.lock().matching(&filter);
     let items: Vec<&Received> = items.iter().map(AsRef::as_ref).collect();
     HttpResponse::Ok().json(json!({ "items": items }))
 }
 
 async fn clear_received(engine: http::Data<Engine>) -> HttpResponse {
-    engine.journal.clear();
+    *engine.journal.lock() = Journal::default();
     HttpResponse::Ok().json(json!({}))
 }
 

@@ -19,7 +19,7 @@ const MAX_COUNTED_URLS: usize = 10_000;
 #[derive(Default)]
 pub(crate) struct Engine {
     pub(crate) control: Mutex<Control>,
-    pub(crate) journal: Journal,
+    pub(crate) journal: Mutex<Journal>,
     pub(crate) users: Mutex<Users>,
     /// How often each URL with `failFirst` has failed.
     pub(crate) failed_first: Mutex<HashMap<String, u32>>,

@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use actix_web::{HttpRequest, web};
 use chrono::{SecondsFormat, Utc};
-use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -86,37 +85,26 @@ fn headers_of(request: &HttpRequest) -> BTreeMap<String, String> {
 }
 
 #[derive(Default)]
-struct Items {
+pub(crate) struct Journal {
     calls: VecDeque<Arc<Received>>,
     bytes: usize,
 }
 
-#[derive(Default)]
-pub(crate) struct Journal {
-    items: Mutex<Items>,
-}
-
 impl Journal {
-    pub(crate) fn record(&self, item: Received) {
+    pub(crate) fn record(&mut self, item: Received) {
         tracing::info!(kind = ?item.kind, path = item.path, "received");
-        let mut items = self.items.lock();
-        items.bytes += item.bytes();
-        items.calls.push_back(Arc::new(item));
-        while items.calls.len() > MAX_ITEMS || items.bytes > MAX_BYTES {
-            let Some(oldest) = items.calls.pop_front() else {
+        self.bytes += item.bytes();
+        self.calls.push_back(Arc::new(item));
+        while self.calls.len() > MAX_ITEMS || self.bytes > MAX_BYTES {
+            let Some(oldest) = self.calls.pop_front() else {
                 break;
             };
-            items.bytes -= oldest.bytes();
+            self.bytes -= oldest.bytes();
         }
     }
 
-    pub(crate) fn clear(&self) {
-        *self.items.lock() = Items::default();
-    }
-
     pub(crate) fn matching(&self, filter: &Filter) -> Vec<Arc<Received>> {
-        let items = self.items.lock();
-        let matching = items.calls.iter().filter(|item| filter.matches(item));
+        let matching = self.calls.iter().filter(|item| filter.matches(item));
         matching.cloned().collect()
     }
 }
@@ -150,7 +138,7 @@ mod tests {
 
     #[test]
     fn the_oldest_calls_are_dropped_when_there_are_too_many() {
-        let journal = Journal::default();
+        let mut journal = Journal::default();
         for number in 0..=MAX_ITEMS {
             let uri = format!("/webhooks/{number}");
             let request = TestRequest::post().uri(&uri).to_http_request();
@@ -163,17 +151,16 @@ mod tests {
 
     #[test]
     fn the_oldest_calls_are_dropped_when_they_are_too_large() {
-        let journal = Journal::default();
+        let mut journal = Journal::default();
         let body = vec![b'x'; 256 * 1024];
         for _ in 0..600 {
             let request = TestRequest::post().uri("/webhooks/x").to_http_request();
             journal.record(Received::new(Kind::Webhook, &request, &body));
         }
-        let items = journal.items.lock();
-        assert!(items.bytes <= MAX_BYTES && items.calls.len() < 600);
+        assert!(journal.bytes <= MAX_BYTES && journal.calls.len() < 600);
         assert_eq!(
-            items.bytes,
-            items.calls.iter().map(|i| i.bytes()).sum::<usize>()
+            journal.bytes,
+            journal.calls.iter().map(|i| i.bytes()).sum::<usize>()
         );
     }
 }

@@ -106,7 +106,8 @@ async fn forgot_password(
 fn record(engine: &Engine, kind: Kind, request: &HttpRequest, body: &[u8]) -> Option<HttpResponse> {
     let outage = engine.outage();
     if outage.is_none() {
-        engine.journal.record(Received::new(kind, request, body));
+        let received = Received::new(kind, request, body);
+        engine.journal.lock().record(received);
     }
     outage
 }
