@@ -10,7 +10,9 @@ use crate::report;
 ///
 /// Cargo chooses the features of dependencies for all packages that are selected together. No package is named, so the whole
 /// workspace is selected in each build, and no dependency is compiled twice.
-pub(crate) fn run(program: &str, optimised: bool) -> Command {
+pub(crate) fn run(program: &str) -> Command {
+    // It measures.
+    let optimised = program == "bench";
     let mut command = cargo("run");
     command.args(["--bin", program]);
     let profile = if optimised { "release" } else { "debug" };

@@ -23,9 +23,6 @@ fn tasks() -> impl Iterator<Item = (&'static str, &'static str, &'static str)> {
     })
 }
 
-/// The program that measures, and so is optimised.
-const OPTIMISED: &str = "bench";
-
 fn main() -> ExitCode {
     let mut arguments = env::args_os();
     let name = arguments.nth(1).unwrap_or_default();
@@ -52,7 +49,7 @@ fn become_program(words: &str, arguments: env::ArgsOs) -> Result<ExitCode, Strin
     let mut command = if program.contains('/') {
         build::command(&build::root().join(program))
     } else {
-        build::run(program, program == OPTIMISED)
+        build::run(program)
     };
     let error = command.args(words).args(arguments).exec();
     Err(format!(
