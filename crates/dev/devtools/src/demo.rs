@@ -41,7 +41,6 @@ fn run_on_new_system(workspace: &Workspace, arguments: &Arguments) -> anyhow::Re
     shown
 }
 
-/// Which system to use.
 #[derive(Args)]
 pub(crate) struct Arguments {
     /// The gateway's URL. Without it, the running system is used, or one that is started for the demo.

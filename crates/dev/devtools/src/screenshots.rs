@@ -11,7 +11,6 @@ use local_stack::{Need, packages};
 
 use rig::{Options, Profile, Source, System, Workspace, interrupt, say, with_own_system};
 
-/// What to do with the pages.
 #[derive(Args)]
 pub(crate) struct Arguments {
     /// The folder for the pictures.

@@ -10,7 +10,6 @@ use rig::{
     parse_replicas, say,
 };
 
-/// What to start and how.
 #[derive(Args)]
 pub(crate) struct Arguments {
     /// Return once everything is ready. `cargo xtask down` stops it.

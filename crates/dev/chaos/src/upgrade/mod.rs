@@ -64,7 +64,6 @@ enum Part {
     RotateKeys,
 }
 
-/// What to test.
 #[derive(Args)]
 pub(crate) struct Arguments {
     /// The version to upgrade from. By default the last tag, or the commit of the last migration of 0.2.0.

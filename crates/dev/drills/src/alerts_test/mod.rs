@@ -18,7 +18,6 @@ use self::prometheus::{Drill, Prometheus, RULES, names};
 use self::system::System;
 use rig::{Source, Workspace, interrupt, join, outln, paint, say, verdict, with_own_system};
 
-/// What to test.
 #[derive(Args)]
 pub(crate) struct Arguments {
     /// Run the programs in this folder instead of building them.

@@ -29,7 +29,6 @@ const SETTINGS: [(&str, &str); 4] = [
     ("GATEWAY_LONGEST_WAIT", "1s"),
 ];
 
-/// What to test.
 #[derive(Args)]
 pub(crate) struct Arguments {
     /// Repeats the random choices of an earlier run. The default is a new seed.
