@@ -8,7 +8,7 @@ use anyhow::{Context as _, Result, ensure};
 use local_stack::{Durability, Layout, client, with_database};
 use rig::{Options, Person, Profile, Replicas, Source, System, Workspace, say};
 
-use crate::http::load::{Pace, send};
+use crate::http::{Pace, send};
 use crate::report::{self, Limit};
 use crate::tables::{self, Roles};
 use crate::usage::Usage;

@@ -6,9 +6,7 @@ use anyhow::{Context as _, Result, ensure};
 use serde_json::{Value, json};
 
 use crate::context::{Context, DatabaseState};
-use crate::http::connection::request;
-use crate::http::load::{Call, Pace, send};
-use crate::http::receiver::{Behaviour, Receiver};
+use crate::http::{Behaviour, Call, Pace, Receiver, request, send};
 use crate::report::{self, Figures, Spread, per_second};
 use crate::usage::Usage;
 

@@ -15,9 +15,13 @@ mod decisions;
 mod environment;
 /// A small HTTP/1.1 client and receiver that need little of the processor, which they share with the system.
 mod http {
-    pub(crate) mod connection;
-    pub(crate) mod load;
-    pub(crate) mod receiver;
+    mod connection;
+    mod load;
+    mod receiver;
+
+    pub(crate) use connection::{Connection, Response, connect, request};
+    pub(crate) use load::{Call, Pace, send};
+    pub(crate) use receiver::{Behaviour, Receiver};
 }
 mod proxies;
 mod report;

@@ -11,7 +11,7 @@ use local_stack::{Detached, EndOnDrop, packages, ports, tail};
 use rig::instance::{self, MARKER};
 use rig::{Workspace, interrupt};
 
-use crate::http::connection::{Connection, request};
+use crate::http::{Connection, request};
 
 pub(crate) const HAPROXY: &str = "haproxy";
 pub(crate) const NGINX: &str = "nginx";

@@ -150,7 +150,7 @@ mod tests {
     use tokio::net::TcpListener;
 
     use super::{Pace, send};
-    use crate::http::connection::request;
+    use crate::http::request;
 
     /// Handles one connection at a time, each request in `pause`.
     async fn slow_server(pause: Duration) -> SocketAddr {

@@ -11,7 +11,7 @@ use anyhow::{Context as _, Result};
 use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
 
-use crate::http::load::Call;
+use crate::http::Call;
 use crate::usage::Usage;
 
 #[derive(Debug, Clone, Serialize, Deserialize)]

@@ -10,8 +10,7 @@ use rig::{Person, say};
 use serde_json::Value;
 
 use crate::context::Context;
-use crate::http::connection::{Connection, request};
-use crate::http::load::{Call, Pace, send};
+use crate::http::{Call, Connection, Pace, request, send};
 use crate::report::{Figures, Limit, Spread};
 use crate::tables::{self, Roles};
 

@@ -7,8 +7,7 @@ use rig::HeldLock;
 
 use crate::context::{Context, WORKER, WRITE};
 use crate::decisions::{Decided, approve, burst, finish, measure, prepare, start_afresh};
-use crate::http::load::Pace;
-use crate::http::receiver::{Behaviour, Receiver};
+use crate::http::{Behaviour, Pace, Receiver};
 use crate::report::{Figures, Limit, durations, per_second, rate};
 
 /// Decisions a second that the system handles easily.

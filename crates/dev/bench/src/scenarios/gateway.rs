@@ -9,8 +9,7 @@ use rig::Person;
 
 use crate::context::{Context, GATEWAY, READ, SECOND_GATEWAY, fitting};
 use crate::decisions::{prepare, start_afresh};
-use crate::http::connection::request;
-use crate::http::load::{Call, Pace, send};
+use crate::http::{Call, Pace, request, send};
 use crate::proxies::{HAPROXY, NGINX, Proxies, TOKEN};
 use crate::report::{Figures, Limit, Spread, durations, rate};
 use crate::usage::CLIENT;

@@ -9,8 +9,7 @@ use crate::context::{Context, SECOND_WORKER, WORKER};
 use crate::decisions::{
     Decided, approve, burst, decide, finish, measure, prepare, start_afresh, warm_up,
 };
-use crate::http::load::Pace;
-use crate::http::receiver::{Behaviour, Receiver};
+use crate::http::{Behaviour, Pace, Receiver};
 use crate::report::{Figures, Limit};
 use crate::scenarios::deliveries::{RATE, measure_steady};
 

@@ -8,8 +8,7 @@ use serde_json::json;
 
 use crate::context::{Context, ENGINE, PROCESSES, REST};
 use crate::decisions::{burst, start_afresh};
-use crate::http::connection::request;
-use crate::http::load::{Pace, send};
+use crate::http::{Pace, request, send};
 use crate::report::{Figures, Plot, Spread};
 use crate::tables::Roles;
 use crate::usage::{CLIENT, MEBIBYTE, Memory, memory_of, memory_sum};

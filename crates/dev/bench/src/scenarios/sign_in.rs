@@ -6,8 +6,7 @@ use anyhow::{Context as _, Result, bail};
 use serde_json::json;
 
 use crate::context::Context;
-use crate::http::connection::request;
-use crate::http::load::{Pace, send};
+use crate::http::{Pace, request, send};
 use crate::report::{Figures, Limit, Spread, durations, rate};
 
 /// Users who sign in at the same time, each over a connection.

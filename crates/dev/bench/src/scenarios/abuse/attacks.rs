@@ -14,7 +14,7 @@ use tokio::time::{Instant, interval_at, timeout_at};
 
 use super::{ANONYMOUS, SIGNED_IN};
 use crate::context::Context;
-use crate::http::connection::{Connection, Response, connect, request};
+use crate::http::{Connection, Response, connect, request};
 
 /// Usually attackers have a machine of their own, and here their work must not take the cores from the system.
 const NICENESS: i32 = 15;

@@ -8,7 +8,7 @@ use rig::Person;
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep_until};
 
-use crate::http::connection::{Connection, request};
+use crate::http::{Connection, request};
 
 /// 20 calls a second, one after the other.
 const CALL_INTERVAL: Duration = Duration::from_millis(50);

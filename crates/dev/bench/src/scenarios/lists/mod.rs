@@ -10,8 +10,7 @@ use rig::say;
 
 use self::kinds::{Caller, Kind};
 use crate::context::{Context, READ, fitting};
-use crate::http::connection::request;
-use crate::http::load::{Call, Pace, send};
+use crate::http::{Call, Pace, request, send};
 use crate::report::{Figures, Limit, durations, rate};
 use crate::tables::{self, Roles};
 
