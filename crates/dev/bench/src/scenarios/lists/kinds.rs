@@ -6,15 +6,10 @@ use crate::report::Plot;
 pub(super) struct Kind {
     pub(super) name: String,
     pub(super) path: String,
-    pub(super) caller: Caller,
+    /// Whether an administrator asks for it.
+    pub(super) by_admin: bool,
     /// Where it is drawn, if people open it all the time.
     pub(super) plot: Option<Plot>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Caller {
-    User,
-    Admin,
 }
 
 const ROLES: [(&str, &str); 4] = [
@@ -35,24 +30,24 @@ fn queries(text: &str) -> impl Iterator<Item = (&str, &str)> {
 struct Rows {
     page: &'static str,
     count: &'static str,
-    caller: Caller,
+    by_admin: bool,
     plots: [Plot; 2],
 }
 
 const TASKS: Rows = Rows {
     page: "/people-task/tasks",
     count: "/people-task/tasks-count",
-    caller: Caller::User,
+    by_admin: false,
     plots: [Plot::TaskPages, Plot::TaskCounts],
 };
 const EVERYONES_TASKS: Rows = Rows {
-    caller: Caller::Admin,
+    by_admin: true,
     ..TASKS
 };
 const USERS: Rows = Rows {
     page: "/users",
     count: "/users/count",
-    caller: Caller::Admin,
+    by_admin: true,
     plots: [Plot::Users; 2],
 };
 
@@ -66,7 +61,7 @@ impl Rows {
             Kind {
                 name: format!("{what}{name}"),
                 path: format!("{base}?{}", query.trim_start_matches('&')),
-                caller: self.caller,
+                by_admin: self.by_admin,
                 plot: is_drawn.then_some(plot),
             }
         };

@@ -8,7 +8,7 @@ use std::time::Duration;
 use anyhow::{Result, bail};
 use rig::say;
 
-use self::kinds::{Caller, Kind};
+use self::kinds::Kind;
 use crate::context::{Context, READ, fitting};
 use crate::http::{Call, Pace, request, send};
 use crate::report::{Figures, Limit, durations, rate};
@@ -108,9 +108,9 @@ impl Lists<'_> {
     }
 
     async fn measure(&self, kind: &Kind) -> Result<Vec<Call>> {
-        let token = match kind.caller {
-            Caller::User => &self.context.user.token,
-            Caller::Admin => &self.admin,
+        let token = match kind.by_admin {
+            true => &self.admin,
+            false => &self.context.user.token,
         };
         let bytes = request("GET", &kind.path, Some(token), None);
         let gateway = self.context.gateway;
