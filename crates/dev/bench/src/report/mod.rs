@@ -124,22 +124,13 @@ impl Figures {
         self.add(format!("{name}: idle processor"), idle, unit);
     }
 
-    pub(crate) fn add_spread(&mut self, name: &str, spread: Spread) {
-        self.add(format!("{name}, p50"), spread.p50, "ms");
-        self.add(format!("{name}, p99"), spread.p99, "ms");
-    }
-
-    pub(crate) fn add_spread_beside(
-        &mut self,
-        name: &str,
-        spread: Spread,
-        limit: &str,
-        of: Spread,
-    ) {
-        let p50 = Limit::new(limit, of.p50);
-        self.add_beside(format!("{name}, p50"), spread.p50, "ms", &[p50]);
-        let p99 = Limit::new(limit, of.p99);
-        self.add_beside(format!("{name}, p99"), spread.p99, "ms", &[p99]);
+    /// Adds the median and the 99th percentile, each beside that of `others`.
+    pub(crate) fn add_spread(&mut self, name: &str, spread: Spread, others: &[(&str, Spread)]) {
+        let p50 = others.iter().map(|(name, of)| Limit::new(name, of.p50));
+        let p99 = others.iter().map(|(name, of)| Limit::new(name, of.p99));
+        let [p50, p99] = [p50.collect::<Vec<_>>(), p99.collect()];
+        self.add_beside(format!("{name}, p50"), spread.p50, "ms", &p50);
+        self.add_beside(format!("{name}, p99"), spread.p99, "ms", &p99);
     }
 }
 

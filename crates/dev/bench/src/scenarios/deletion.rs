@@ -39,7 +39,7 @@ pub(crate) async fn run(context: &mut Context, figures: &mut Figures) -> Result<
     figures.add_beside(name, seconds, "s", &by_hand);
     figures.add("different statuses meanwhile", statuses, "");
     let name = "GET /user, 50 a second beside it: duration";
-    figures.add_spread_beside(name, beside, "without a deletion", alone);
+    figures.add_spread(name, beside, &[("without a deletion", alone)]);
     context.reset().await
 }
 

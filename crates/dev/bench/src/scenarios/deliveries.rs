@@ -29,8 +29,8 @@ pub(super) async fn decisions(context: &mut Context, figures: &mut Figures) -> R
     let limit = [context.limit(WRITE).await?];
     figures.add_beside("decisions accepted", decided.accepted(), "/s", &limit);
     figures.add_beside("webhooks, end to end", decided.delivered(), "/s", &limit);
-    figures.add_spread("duration of a call", durations(&decided.calls));
-    figures.add_spread("decision to receiver", decided.latencies());
+    figures.add_spread("duration of a call", durations(&decided.calls), &[]);
+    figures.add_spread("decision to receiver", decided.latencies(), &[]);
     figures.add_shares(DECISIONS, &decided.before.0, &decided.after.0);
     decided.add_repeated(figures);
     let wal = (prepared.wal - before.wal) / count as f64;
@@ -105,7 +105,7 @@ pub(super) async fn writes(
     figures.add_shares(shares, &before, &context.usage());
     let limit = [context.limit(WRITE).await?];
     figures.add_beside(name, rate(&calls), "/s", &limit);
-    figures.add_spread("duration of a call", durations(&calls));
+    figures.add_spread("duration of a call", durations(&calls), &[]);
     Ok(())
 }
 
@@ -151,7 +151,7 @@ pub(super) async fn open_snapshot(context: &mut Context, figures: &mut Figures) 
     let name = "decisions accepted with an open snapshot";
     figures.add_beside(name, with.accepted(), "/s", &limit);
     let (times, before) = (with.latencies(), without.latencies());
-    figures.add_spread_beside("decision to receiver", times, of, before);
+    figures.add_spread("decision to receiver", times, &[(of, before)]);
     with.add_repeated(figures);
     Ok(())
 }

@@ -128,7 +128,7 @@ fn report(ways: &[Way], figures: &mut Figures) {
         let limits = if is_alone { limits.as_slice() } else { &[] };
         figures.add_beside(name, way.rate(), "/s", limits);
         let durations = Spread::of(way.latencies.iter().copied());
-        figures.add_spread(&format!("{name}, duration"), durations);
+        figures.add_spread(&format!("{name}, duration"), durations, &[]);
         let each = way.proxy / way.latencies.len() as f64 * 1e6;
         figures.add(format!("{name}, processor of the proxy"), each, "µs");
         let share = way.client / way.seconds * 100.0;
@@ -150,7 +150,7 @@ async fn measure_reads(context: &mut Context, figures: &mut Figures) -> Result<(
         let calls = send(context.gateway, &requests, Pace::FULL).await?;
         let after = context.usage();
         figures.add_beside(name, rate(&calls), "/s", &limits);
-        figures.add_spread(&format!("{name}, duration"), durations(&calls));
+        figures.add_spread(&format!("{name}, duration"), durations(&calls), &[]);
         let each = after.cpu_of(GATEWAY, &before) / calls.len() as f64 * 1e6;
         figures.add(format!("{name}, processor of the gateway"), each, "µs");
         figures.add_shares(name, &before, &after);

@@ -44,7 +44,7 @@ pub(super) async fn slow_receivers(context: &mut Context, figures: &mut Figures)
     let name = format!("webhooks of a healthy host beside {HANGING} that hang");
     figures.add_beside(name, beside.delivered(), "/s", &limit);
     let (times, before) = (beside.latencies(), alone.latencies());
-    figures.add_spread_beside("decision to receiver", times, "without them", before);
+    figures.add_spread("decision to receiver", times, &[("without them", before)]);
     beside.add_repeated(figures);
     warm_up(context).await
 }
@@ -68,7 +68,7 @@ pub(super) async fn dead_host(context: &mut Context, figures: &mut Figures) -> R
     let when = format!("beside {deliveries} deliveries to a dead host");
     let name = format!("call to receiver {when}");
     let (times, before) = (beside.latencies(), steady.latencies());
-    figures.add_spread_beside(&name, times, "without them", before);
+    figures.add_spread(&name, times, &[("without them", before)]);
     let unit = "% of a core";
     let limit = [Limit::new("idle", idle)];
     figures.add_beside("Postgres at 20 a second", postgres(&steady), unit, &limit);

@@ -26,7 +26,7 @@ pub(crate) async fn run(context: &mut Context, figures: &mut Figures) -> Result<
     let name = format!("bcrypt of cost {COST} on {THREADS} threads");
     let limit = [Limit::new(&name, hashes)];
     figures.add_beside("sign-ins", rate(&calls), "/s", &limit);
-    figures.add_spread("duration of a call", durations(&calls));
+    figures.add_spread("duration of a call", durations(&calls), &[]);
     measure_reads(context, figures, &requests).await
 }
 
@@ -55,7 +55,7 @@ async fn measure_reads(
         }
     };
     let name = "GET /user, 200 a second beside sign-ins: duration";
-    figures.add_spread_beside(name, beside, "without sign-ins", alone);
+    figures.add_spread(name, beside, &[("without sign-ins", alone)]);
     Ok(())
 }
 

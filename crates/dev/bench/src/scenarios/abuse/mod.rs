@@ -64,11 +64,11 @@ async fn measure(
     for call in [None, Some(SIGN_IN)] {
         let name = call.unwrap_or("other calls");
         let [before, under, after] = [&before, &under, &after].map(|phase| phase.spread(call));
-        figures.add_spread(&format!("{name}, alone"), before);
+        figures.add_spread(&format!("{name}, alone"), before, &[]);
         figures.add(format!("{name}, alone, longest"), before.longest, "ms");
         for (phase, spread) in [("under attack", under), ("after it", after)] {
             let name = format!("{name}, {phase}");
-            figures.add_spread_beside(&name, spread, "alone", before);
+            figures.add_spread(&name, spread, &[("alone", before)]);
             figures.add(format!("{name}, longest"), spread.longest, "ms");
         }
     }
