@@ -10,12 +10,10 @@ type Graph = BTreeMap<Segments, BTreeSet<Segments>>;
 
 /// Returns a message for each import of the package in `folder` that is part of a circle, or between two.
 pub(super) fn check(folder: &str, package: &Package) -> Vec<String> {
-    let at_the_top = circular(imports(package, 1));
-    let circular = if at_the_top.is_empty() {
-        circular(imports(package, usize::MAX))
-    } else {
-        at_the_top
-    };
+    let depths = [1, usize::MAX].into_iter();
+    let mut circles = depths.map(|depth| circular(imports(package, depth)));
+    let circular = circles.find(|circles| !circles.is_empty());
+    let circular = circular.unwrap_or_default();
     let name = |module: &Segments| module.join("/");
     let edges = circular
         .iter()
