@@ -1,10 +1,10 @@
 //! Checks signatures by the Standard Webhooks specification, with independent implementations.
 
 use std::sync::{Arc, Mutex};
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::ensure;
 use base64::{Engine as _, engine::general_purpose::STANDARD};
+use chrono::Utc;
 use rand::RngExt as _;
 use rig::{Call, Client, Request, lock};
 use ring::signature::{ED25519, UnparsedPublicKey};
@@ -100,10 +100,8 @@ fn headers_of(request: &Request<'_>) -> HeaderMap {
 }
 
 fn is_recent(seconds: &str) -> bool {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH);
-    let now = now.map(|since| since.as_secs()).unwrap_or_default();
-    let then = seconds.parse::<u64>();
-    then.is_ok_and(|then| now.abs_diff(then) <= TOLERANCE_SECONDS)
+    let then = seconds.parse::<i64>();
+    then.is_ok_and(|then| Utc::now().timestamp().abs_diff(then) <= TOLERANCE_SECONDS)
 }
 
 /// The secret of a webhook. Every second webhook has none.
@@ -118,6 +116,8 @@ pub(crate) fn secret_of(seed: u64, key: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use std::time::{SystemTime, UNIX_EPOCH};
+
     use ring::signature::{Ed25519KeyPair, KeyPair as _};
 
     use super::*;
