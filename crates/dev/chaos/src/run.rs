@@ -15,7 +15,7 @@ use crate::history::{Finding, Task, Violation};
 use crate::receiver;
 use crate::report::Report;
 use crate::system::System;
-use crate::task_workload::{self, Load, LoadProfile, TaskWorkload};
+use crate::task_workload::{self, Load, TaskWorkload};
 use crate::{Arguments, final_state, schedule, settings};
 
 const SUPERVISION_INTERVAL: Duration = Duration::from_millis(250);
@@ -35,17 +35,13 @@ pub(crate) fn run(
         .map(|(name, value)| format!("{name}={value:.30}"))
         .collect();
     say(&changed.join(" "));
-    let profile = LoadProfile {
-        seed,
-        rate: task_workload::limit_rate(arguments.rate, arguments.duration),
-        with_due: true,
-    };
+    let rate = task_workload::limit_rate(arguments.rate, arguments.duration);
     let client = OneShotClient::new(&system.gateways, Some(&system.databases.failovers));
     let run = Run {
         duration: arguments.duration,
         system: &system,
         recipients: &recipients,
-        load: Load::open(profile, client, receiver::behaviours())?,
+        load: Load::open(seed, rate, true, client, receiver::behaviours())?,
     };
     let finished = AtomicBool::new(false);
     thread::scope(|scope| {
@@ -76,12 +72,12 @@ impl Run<'_> {
     fn execute(&self) -> anyhow::Result<Report> {
         let (system, load, duration) = (self.system, &self.load, self.duration);
         let tasks = TaskWorkload::new(load)?;
-        let faults = FaultInjector::plan(system, &load.receivers, load.profile.seed, duration)?;
+        let faults = FaultInjector::plan(system, &load.receivers, load.seed, duration)?;
         let admin = &system.rig.admin;
         let accounts = AccountWorkload::new(&load.client, admin, self.recipients)?;
         say(&format!(
             "{} tasks per second and {} faults for {} s",
-            load.profile.rate,
+            load.rate,
             faults.faults.len(),
             duration.as_secs()
         ));

@@ -48,21 +48,16 @@ pub(crate) struct TaskWorkload<'run> {
 
 /// The client of the callers, the receivers of their webhooks, and what both record.
 pub(crate) struct Load<'run> {
-    pub(crate) profile: LoadProfile,
-    pub(crate) client: OneShotClient<'run>,
-    /// Receivers verify webhooks by them.
-    pub(crate) keys: Keys,
-    pub(crate) receivers: Vec<Receiver>,
-    pub(crate) history: Arc<History>,
-}
-
-#[derive(Clone, Copy)]
-pub(crate) struct LoadProfile {
     pub(crate) seed: u64,
     /// Tasks per second.
     pub(crate) rate: u32,
     /// Whether some tasks are left undecided, so that they are due.
     pub(crate) with_due: bool,
+    pub(crate) client: OneShotClient<'run>,
+    /// Receivers verify webhooks by them.
+    pub(crate) keys: Keys,
+    pub(crate) receivers: Vec<Receiver>,
+    pub(crate) history: Arc<History>,
 }
 
 /// Limits the tasks per second so that a run of this duration has at most `MAX_TASKS`.
@@ -75,18 +70,21 @@ pub(crate) fn limit_rate(requested: u32, duration: Duration) -> u32 {
 
 impl<'run> Load<'run> {
     pub(crate) fn open(
-        profile: LoadProfile,
+        seed: u64,
+        rate: u32,
+        with_due: bool,
         client: OneShotClient<'run>,
         behaviours: impl IntoIterator<Item = Behaviour>,
     ) -> anyhow::Result<Self> {
         let (keys, history) = (Keys::default(), Arc::default());
         keys.load(&client.repeating)?;
-        let seed = profile.seed;
         let open = |(number, behaviour)| Receiver::open(number, behaviour, seed, &keys, &history);
         let receivers = (1..).zip(behaviours).map(open);
         Ok(Self {
             receivers: receivers.collect::<anyhow::Result<_>>()?,
-            profile,
+            seed,
+            rate,
+            with_due,
             client,
             keys,
             history,
@@ -129,13 +127,13 @@ impl<'run> TaskWorkload<'run> {
         if !self.has_ended() {
             thread::sleep(start - now);
         }
-        *next = start + Duration::from_secs(1) / self.load.profile.rate;
+        *next = start + Duration::from_secs(1) / self.load.rate;
         !self.has_ended()
     }
 
     fn run_task(&self, number: u64) {
-        let mut rng = rng::for_subject(self.load.profile.seed, &format!("task {number}"));
-        let is_due = rng.random_ratio(DUE_PERCENT, 100) && self.load.profile.with_due;
+        let mut rng = rng::for_subject(self.load.seed, &format!("task {number}"));
+        let is_due = rng.random_ratio(DUE_PERCENT, 100) && self.load.with_due;
         let due = is_due.then(|| {
             // `decisionBy` has whole seconds.
             let due = Utc::now() + rng.random_range(MIN_DUE..=MAX_DUE);
@@ -147,7 +145,7 @@ impl<'run> TaskWorkload<'run> {
             "approver": self.approver.email,
             "decisionBy": due.map(|due| due.to_rfc3339()),
         }));
-        let key = format!("{}-{number}", self.load.profile.seed);
+        let key = format!("{}-{number}", self.load.seed);
         let (id, creation) = match self.create(key, request) {
             Ok(created) => created,
             Err(outcome) => return lock(&self.load.history.uncreated).push(outcome),
@@ -212,7 +210,7 @@ impl<'run> TaskWorkload<'run> {
         let body = json!({
             "taskId": task,
             "url": url,
-            "secret": secret_of(self.load.profile.seed, &key),
+            "secret": secret_of(self.load.seed, &key),
             "events": due.map(|_| ["due"]),
         });
         let call = Call::new("POST", "/people-task/webhooks").body(without_null(body));

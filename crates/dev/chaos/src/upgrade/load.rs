@@ -37,7 +37,7 @@ impl Load<'_> {
             for _ in 0..CALLERS {
                 scope.spawn(|| tasks.run_caller());
             }
-            scope.spawn(|| read(&tasks, client, &reads, self.profile.rate * 2));
+            scope.spawn(|| read(&tasks, client, &reads, self.rate * 2));
             thread::sleep(MARGIN);
             let start = Instant::now();
             let done = work().map(|()| start.elapsed());

@@ -28,7 +28,7 @@ use crate::callers::{OneShotClient, TestUser};
 use crate::checker::{self, CheckResult, Times};
 use crate::history::{Finding, Violation};
 use crate::receiver::Behaviour;
-use crate::task_workload::{Load, LoadProfile};
+use crate::task_workload::Load;
 use crate::{final_state, settings};
 
 /// How long the system serves in the earlier version before anything changes.
@@ -95,15 +95,17 @@ fn run_phases(workspace: &Workspace, arguments: &Arguments) -> anyhow::Result<Su
     let new = programs::copy(workspace, programs::build(workspace, Profile::Dev)?)?;
     interrupt::check()?;
     let fleet = Fleet::start(workspace, earlier, new)?;
-    let profile = LoadProfile {
-        seed: random::seed(),
-        rate: arguments.rate,
-        with_due,
-    };
+    let seed = random::seed();
     let gateway = std::slice::from_ref(&fleet.system.gateway);
     let client = OneShotClient::new(gateway, None);
     let mut test = Test {
-        load: Load::open(profile, client, [Behaviour::Fast; RECEIVERS])?,
+        load: Load::open(
+            seed,
+            arguments.rate,
+            with_due,
+            client,
+            [Behaviour::Fast; RECEIVERS],
+        )?,
         fleet,
         phases: Vec::new(),
     };
