@@ -182,13 +182,4 @@ impl Finding {
             what: what.into(),
         }
     }
-
-    /// Violations that concern no task.
-    pub(crate) fn of_run(
-        violation: Violation,
-        all: impl IntoIterator<Item = String>,
-    ) -> impl Iterator<Item = Self> {
-        let all = all.into_iter();
-        all.map(move |what| Self::new(violation, "-", what))
-    }
 }

@@ -126,7 +126,8 @@ impl Run<'_> {
         findings.extend(workload.check_creations()?);
         findings.append(&mut accounts.findings);
         findings.append(&mut failovers.findings);
-        findings.extend(Finding::of_run(Violation::Panic, self.system.rig.panics()?));
+        let panics = self.system.rig.panics()?.into_iter();
+        findings.extend(panics.map(|what| Finding::new(Violation::Panic, "-", what)));
         Ok(Report {
             result,
             faults: faults.counts(),

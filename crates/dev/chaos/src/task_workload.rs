@@ -273,9 +273,11 @@ impl<'run> TaskWorkload<'run> {
         let token = self.creator.token();
         let uncreated = lock(&self.load.history.uncreated);
         let unexpected = uncreated.iter().filter_map(CallOutcome::unexpected);
-        let unexpected = unexpected.map(|response| format!("creating a task: {response}"));
-        let findings = Finding::of_run(Violation::UnexpectedResponse, unexpected);
-        let mut findings: Vec<_> = findings.collect();
+        let finding = |response| {
+            let what = format!("creating a task: {response}");
+            Finding::new(Violation::UnexpectedResponse, "-", what)
+        };
+        let mut findings: Vec<_> = unexpected.map(finding).collect();
         for task in lock(&self.load.history.tasks).iter().rev().take(REPEATED) {
             let creation = &task.creation;
             let again = creation_call(&creation.key, &creation.request).token(&token);

@@ -193,7 +193,8 @@ impl Test {
             healed,
         };
         let mut result = checker::check(&tasks, &states, &lock(&history.arrivals), times);
-        let panics = Finding::of_run(Violation::Panic, self.fleet.system.panics()?);
+        let panics = self.fleet.system.panics()?.into_iter();
+        let panics = panics.map(|what| Finding::new(Violation::Panic, "-", what));
         result.findings.extend(panics);
         Ok(Summary {
             result,
