@@ -141,26 +141,23 @@ impl Forger {
             invalid(format!("no claim {name}"), token)
         });
         let restored = Forgery {
-            what: "another incarnation of the database".to_owned(),
-            token: self.with_claim("incarnation", json!("another")),
             code: "token-revoked",
+            ..self.wrong_claim("incarnation", json!("another"))
         };
-        let wrong = wrong_claims().into_iter().map(|(name, value)| {
-            let what = format!("the claim {name}: {value}");
-            invalid(what, self.with_claim(name, value))
-        });
+        let wrong = wrong_claims().into_iter();
+        let wrong = wrong.map(|(name, value)| self.wrong_claim(name, value));
         let expired = Forgery {
-            what: "an expired token".to_owned(),
-            token: self.with_claim("exp", json!(now() - 31)),
             code: "token-expired",
+            ..self.wrong_claim("exp", json!(now() - 31))
         };
         missing.chain(wrong).chain([restored, expired]).collect()
     }
 
-    fn with_claim(&self, name: &str, value: Value) -> String {
+    fn wrong_claim(&self, name: &str, value: Value) -> Forgery {
+        let what = format!("the claim {name}: {value}");
         let mut claims = self.claims();
         claims[name] = value;
-        forge(&self.key, &header(&self.key), &claims)
+        invalid(what, forge(&self.key, &header(&self.key), &claims))
     }
 
     fn forged_bytes(&self) -> Vec<Forgery> {
