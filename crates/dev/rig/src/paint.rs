@@ -20,34 +20,29 @@ fn coloured(code: &str, text: &str) -> String {
     }
 }
 
-/// Red, for errors.
-pub fn red(text: &str) -> String {
-    coloured("1;31", text)
+/// Functions that colour a text, each with the code of its colour.
+macro_rules! colours {
+    ($($(#[$doc:meta])* $name:ident $code:literal;)*) => {$(
+        $(#[$doc])*
+        pub fn $name(text: &str) -> String {
+            coloured($code, text)
+        }
+    )*};
 }
 
-/// Green, for success.
-pub fn green(text: &str) -> String {
-    coloured("32", text)
-}
-
-/// Yellow, for what a person should notice.
-pub fn yellow(text: &str) -> String {
-    coloured("33", text)
-}
-
-/// Cyan, for addresses and values.
-pub fn cyan(text: &str) -> String {
-    coloured("36", text)
-}
-
-/// Bold, for headings.
-pub fn bold(text: &str) -> String {
-    coloured("1", text)
-}
-
-/// Dimmed, for what can be skipped.
-pub fn dim(text: &str) -> String {
-    coloured("2", text)
+colours! {
+    /// Red, for errors.
+    red "1;31";
+    /// Green, for success.
+    green "32";
+    /// Yellow, for what a person should notice.
+    yellow "33";
+    /// Cyan, for addresses and values.
+    cyan "36";
+    /// Bold, for headings.
+    bold "1";
+    /// Dimmed, for what can be skipped.
+    dim "2";
 }
 
 /// Colours the prefix of the process at this position in the list.
