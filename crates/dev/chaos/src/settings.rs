@@ -10,12 +10,6 @@ pub(crate) const LONGEST_UPGRADE: Duration = Duration::from_secs(20 * 60);
 /// The pauses after the first attempts, in seconds. All later ones are `LAST_PAUSE`.
 const FIRST_PAUSES: [u64; 6] = [1, 1, 2, 2, 3, 3];
 const LAST_PAUSE: u64 = 5;
-/// Also bounds the lease that a killed worker leaves behind.
-const WEBHOOK_TIMEOUT: &str = "5s";
-
-/// Doubles with every attempt. Small, because a deletion fails after ten attempts.
-const DELETE_RETRY_PAUSE: &str = "250ms";
-
 /// The longest pause, with 20 % of jitter.
 pub(crate) const LONGEST_PAUSE: Duration = Duration::from_secs(LAST_PAUSE + LAST_PAUSE / 5);
 
@@ -36,10 +30,12 @@ pub(crate) fn changed(duration: Duration) -> Variables {
     owned(&[
         ("RATE_LIMIT", "off"),
         ("BCRYPT_COST", "4"),
-        ("DELETE_RETRY_PAUSE", DELETE_RETRY_PAUSE),
+        // Doubles with every attempt. Small, because a deletion fails after ten attempts.
+        ("DELETE_RETRY_PAUSE", "250ms"),
         ("NOTIFICATION_RETRY_SCHEDULE", &schedule),
         ("WEBHOOK_RETRY_SCHEDULE", &schedule),
-        ("WEBHOOK_TIMEOUT", WEBHOOK_TIMEOUT),
+        // Also bounds the lease that a killed worker leaves behind.
+        ("WEBHOOK_TIMEOUT", "5s"),
     ])
 }
 
