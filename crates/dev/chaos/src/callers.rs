@@ -5,7 +5,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use local_stack::wait_until;
+use local_stack::holds_within;
 use rig::{Call, Client, Person, Process, lock};
 use serde_json::{Value, json};
 
@@ -218,8 +218,7 @@ impl TestUser {
         let earlier = || tokens.iter().filter(|(_, requested)| *requested < revoked);
         for process in processes {
             for (token, _) in earlier() {
-                let refuses = || process.refuses(token).then_some(());
-                if wait_until(NOTICE_LIMIT, refuses).is_none() {
+                if !holds_within(NOTICE_LIMIT, || process.refuses(token)) {
                     let name = &process.name;
                     let what = format!("a token from before a promotion is accepted by {name}");
                     findings.push(Finding::new(Violation::EarlierToken, "-", what));

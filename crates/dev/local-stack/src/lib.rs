@@ -35,7 +35,8 @@ pub use description::{
 pub use packages::Need;
 pub use postgres::Postgres;
 pub use process::{
-    Detached, EndOnDrop, Identity, family, find_by_variable, output_of, succeeds, tail, wait_until,
+    Detached, EndOnDrop, Identity, family, find_by_variable, holds_within, output_of, succeeds,
+    tail, wait_until,
 };
 pub use rabbitmq::RabbitMq;
 pub use servers::{Durability, Layout, Servers, Stop};

@@ -15,7 +15,7 @@ use nix::unistd::{User, chown, geteuid};
 
 use crate::pid_file::PidFile;
 use crate::private::{self, failed};
-use crate::process::{Detached, Identity, output_of, succeeds, wait_until};
+use crate::process::{Detached, Identity, holds_within, output_of, succeeds};
 use crate::{Durability, Stop, bootstrap, client, packages, random};
 
 const READY_LIMIT: Duration = Duration::from_secs(60);
@@ -208,11 +208,10 @@ impl Postgres {
 
     /// Waits until a standby of this server streams.
     pub fn wait_streaming(&self) -> Result<()> {
-        let is_streaming = || {
-            matches!(client::query(&self.admin_url(), IS_STREAMING), Ok(rows) if rows == "t")
-                .then_some(())
-        };
-        wait_until(STREAMING_LIMIT, is_streaming).context("no standby streams")
+        let rows = || client::query(&self.admin_url(), IS_STREAMING);
+        let streams = holds_within(STREAMING_LIMIT, || rows().is_ok_and(|rows| rows == "t"));
+        ensure!(streams, "no standby streams");
+        Ok(())
     }
 
     /// Makes this standby the primary. Returns when it accepts writes. Its former primary must have been stopped.

@@ -65,8 +65,7 @@ impl Identity {
     pub fn stop(&self, first: Signal, limit: Duration) -> Result<()> {
         let family = self.family();
         self.signal(first);
-        let ended = wait_until(limit, || (!self.is_alive()).then_some(()));
-        if ended.is_none() {
+        if !holds_within(limit, || !self.is_alive()) {
             self.signal(Signal::SIGKILL);
         }
         kill_all(&family)
@@ -135,7 +134,7 @@ fn processes() -> impl Iterator<Item = Process> {
 fn kill_all(family: &[Identity]) -> Result<()> {
     const LIMIT: Duration = Duration::from_secs(10);
     let alive = || family.iter().find(|member| member.is_alive());
-    let have_ended = |limit| wait_until(limit, || alive().is_none().then_some(())).is_some();
+    let have_ended = |limit| holds_within(limit, || alive().is_none());
     // Most children end on their own when their parent is gone, and then log no error.
     if have_ended(Duration::from_millis(500)) {
         return Ok(());
@@ -224,6 +223,11 @@ pub fn wait_until<T>(limit: Duration, mut condition: impl FnMut() -> Option<T>) 
         }
         thread::sleep(POLL_INTERVAL);
     }
+}
+
+/// Polls `condition` until it holds. Returns whether it does within `limit`.
+pub fn holds_within(limit: Duration, mut condition: impl FnMut() -> bool) -> bool {
+    wait_until(limit, || condition().then_some(())).is_some()
 }
 
 /// Returns the last `lines` lines of a file, at most 16 KiB of them. Empty when the file does not exist.

@@ -4,7 +4,7 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use local_stack::{Identity, Servers, Stop, wait_until};
+use local_stack::{Identity, Servers, Stop, holds_within};
 use nix::sys::signal::Signal;
 
 use crate::client::{Call, Client};
@@ -95,11 +95,9 @@ impl Process {
             return Ok(true);
         };
         identity.signal(Signal::SIGTERM);
-        let end = wait_until(STOP_LIMIT, || {
-            (interrupt::came() || !identity.is_alive()).then_some(())
-        });
+        let ended = holds_within(STOP_LIMIT, || interrupt::came() || !identity.is_alive());
         identity.kill()?;
-        Ok(end.is_some())
+        Ok(ended)
     }
 }
 
@@ -110,7 +108,7 @@ pub(crate) fn stop_all(workspace: &Workspace) -> anyhow::Result<usize> {
         identity.signal(Signal::SIGTERM);
     }
     let any_alive = || all.iter().any(|(_, identity)| identity.is_alive());
-    wait_until(STOP_LIMIT, || (!any_alive()).then_some(()));
+    holds_within(STOP_LIMIT, || !any_alive());
     for (program, identity) in all.iter().filter(|(_, identity)| identity.is_alive()) {
         let limit = STOP_LIMIT.as_secs();
         say(&format!(
@@ -138,7 +136,7 @@ pub fn stop_system(workspace: &Workspace) -> anyhow::Result<(usize, bool)> {
 mod tests {
     use std::path::Path;
 
-    use local_stack::Detached;
+    use local_stack::{Detached, wait_until};
 
     use super::*;
     use crate::instance::MARKER;

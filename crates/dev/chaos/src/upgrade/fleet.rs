@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use std::{fs, thread};
 
 use anyhow::{Context, ensure};
-use local_stack::{output_of, private, wait_until};
+use local_stack::{holds_within, output_of, private};
 use rig::{
     Client, Options, Process, Programs, Source, System, TcpProxy, Workspace, connect_to, interrupt,
     say, spawn,
@@ -184,9 +184,8 @@ impl Fleet {
     fn wait_balanced(&self, process: &Process) -> anyhow::Result<()> {
         if let Some(replica) = self.replicas.get(&process.name) {
             replica.is_removed.store(false, Ordering::Relaxed);
-            let ready = || replica.takes_connections().then_some(());
-            let ready = wait_until(BALANCED_LIMIT, ready);
-            ready.with_context(|| format!("{} gets no connections", process.name))?;
+            let ready = holds_within(BALANCED_LIMIT, || replica.takes_connections());
+            ensure!(ready, "{} gets no connections", process.name);
         }
         Ok(())
     }

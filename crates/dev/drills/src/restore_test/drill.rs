@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
-use local_stack::wait_until;
+use local_stack::{holds_within, wait_until};
 use serde_json::{Value, json};
 
 use rig::{Call, Client, Person, System, say};
@@ -103,8 +103,8 @@ impl<'run> Drill<'run> {
         for verifier in self.system.token_verifiers() {
             let name = &verifier.name;
             for (owner, token) in &self.tokens {
-                let refused = wait_until(NOTICE_LIMIT, || verifier.refuses(token).then_some(()));
-                refused.with_context(|| format!("{name} accepts the token of {owner}"))?;
+                let refused = holds_within(NOTICE_LIMIT, || verifier.refuses(token));
+                ensure!(refused, "{name} accepts the token of {owner}");
             }
         }
         let (tokens, elapsed) = (self.tokens.len(), restored.elapsed().as_secs_f64());
@@ -135,9 +135,9 @@ impl<'run> Drill<'run> {
         let (bob, carol) = (sign_in(&self.bob)?, sign_in(&self.carol)?);
         // A service accepts the new tokens as soon as it has noticed the new incarnation.
         let mut created = Err(anyhow::anyhow!("it was not tried"));
-        wait_until(NOTICE_LIMIT, || {
+        holds_within(NOTICE_LIMIT, || {
             created = self.create_task(&carol.token);
-            created.is_ok().then_some(())
+            created.is_ok()
         });
         created.context("a user whose deletion was undone cannot create a task")?;
         let list = Call::new("GET", "/users");
@@ -159,9 +159,8 @@ impl<'run> Drill<'run> {
         self.update(bob, &admin.token, json!({"isActive": false}))?;
         for verifier in self.system.token_verifiers() {
             let name = &verifier.name;
-            let refuses = || verifier.refuses(&bob.token).then_some(());
-            let refused = wait_until(REVOCATION_LIMIT, refuses);
-            refused.with_context(|| format!("{name} accepts a token that was revoked"))?;
+            let refused = holds_within(REVOCATION_LIMIT, || verifier.refuses(&bob.token));
+            ensure!(refused, "{name} accepts a token that was revoked");
         }
         say("  a token is revoked");
         Ok(())
