@@ -129,7 +129,6 @@ impl Context {
         running.collect()
     }
 
-    /// Asks a process to stop, and waits until it has.
     pub(crate) fn stop(&self, name: &str) -> Result<()> {
         let stopped = self.rig.process(name)?.stop()?;
         ensure!(stopped, "{name} did not stop in time");

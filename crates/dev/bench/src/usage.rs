@@ -22,7 +22,6 @@ pub(crate) struct Used {
 }
 
 pub(crate) struct Usage {
-    /// By name.
     pub(crate) processes: BTreeMap<String, Used>,
     at: Instant,
     /// Seconds that processors of the machine had nothing to do, over all of them.

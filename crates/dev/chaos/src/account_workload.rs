@@ -250,7 +250,6 @@ fn left(end: Instant) -> Duration {
     end.saturating_duration_since(Instant::now())
 }
 
-/// Whether something is so before the end.
 fn wait_until(end: Instant, is_so: impl Fn() -> bool) -> anyhow::Result<bool> {
     let found = interrupt::wait_until(left(end), || is_so().then_some(()))?;
     Ok(found.is_some())

@@ -36,7 +36,6 @@ pub(crate) struct Statistics {
     pub(crate) calls: usize,
     /// Calls with an unexpected outcome.
     pub(crate) failed: usize,
-    /// Calls whose outcome is unknown.
     pub(crate) unknown: usize,
     /// What the first of both were.
     pub(crate) examples: Vec<String>,
