@@ -120,7 +120,7 @@ async fn a_task_secret_reaches_the_service_in_the_header_and_in_the_query() {
 #[tokio::test]
 async fn forged_tokens_reach_no_service() {
     let fixture = Fixture::start().await;
-    let forger = Forger::new(&fixture.key, UserId::generate());
+    let forger = Forger::new(&fixture.key, UserId::generate(), testkit::INCARNATION);
     let good = fixture
         .http
         .get("/user")

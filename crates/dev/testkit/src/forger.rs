@@ -35,22 +35,13 @@ pub struct Forgery {
 }
 
 impl Forger {
-    /// Creates a forger of tokens for `subject`. `key` is the PEM text of the key that the service under test
-    /// trusts.
-    pub fn new(key: &Secret, subject: UserId) -> Self {
+    /// Creates a forger of tokens for `subject`. `key` is the PEM text of the key that the service under test trusts,
+    /// `incarnation` that of its database.
+    pub fn new(key: &Secret, subject: UserId, incarnation: &str) -> Self {
         Self {
             key: SigningKey::from_pem(key).unwrap(),
             subject,
-            incarnation: INCARNATION.to_owned(),
-        }
-    }
-
-    /// The same for a service that knows another incarnation of the database than [`INCARNATION`].
-    #[must_use]
-    pub fn with_incarnation(self, incarnation: &str) -> Self {
-        Self {
             incarnation: incarnation.to_owned(),
-            ..self
         }
     }
 

@@ -34,7 +34,7 @@ async fn every_forged_token_is_rejected_and_the_valid_one_accepted() {
     verifier.set_keys(signer.published());
     let mut reader = FeedReader::new(Arc::clone(&verifier));
     reader.poll(&Feed).await.unwrap();
-    let forger = Forger::new(&pem, UserId::generate());
+    let forger = Forger::new(&pem, UserId::generate(), INCARNATION);
     assert!(verifier.verify(&forger.good()).is_ok());
     for forgery in forger.forgeries() {
         let verified = verifier.verify(&forgery.token);

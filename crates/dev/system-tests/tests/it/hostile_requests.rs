@@ -71,7 +71,7 @@ async fn forged_tokens_are_refused_at_the_gateway_and_at_each_service() {
     let feed = Http::to(address(&system.setting("USER_SERVICE_URL")));
     let feed = feed.get("/internal/revocations").send().await;
     let incarnation = feed.json["incarnation"].as_str().unwrap();
-    let forger = Forger::new(&key, admin).with_incarnation(incarnation);
+    let forger = Forger::new(&key, admin, incarnation);
     for endpoint in Endpoint::all(&system) {
         endpoint.assert_still_serves(&forger.good()).await;
         // Webhooks always need a token; a list of tasks also accepts a secret.
