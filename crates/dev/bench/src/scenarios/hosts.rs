@@ -14,6 +14,8 @@ use crate::report::{Figures, Limit};
 use crate::scenarios::deliveries::{RATE, measure_steady};
 
 const WEBHOOKS: usize = 10;
+/// Decisions for the healthy host, and how many in a quick run.
+const HEALTHY: (usize, usize) = (2_000, 1_000);
 const HANGING: u8 = 60;
 /// Twice as many as a host may have in flight at once.
 const FOR_EACH: usize = 32;
@@ -30,14 +32,14 @@ const SHORT_PAUSE: Duration = Duration::from_millis(10);
 /// A healthy host alone, and beside others that hang.
 pub(super) async fn slow_receivers(context: &mut Context, figures: &mut Figures) -> Result<()> {
     start_afresh(context).await?;
-    let alone = measure_healthy(context).await?;
+    let alone = burst(context, HEALTHY, 1, Pace::FULL).await?;
     start_afresh(context).await?;
     let receiver = Receiver::start(1, HANGING, Behaviour::Hang)?;
     let count = usize::from(HANGING) * FOR_EACH / WEBHOOKS;
     let url = |seq| receiver.unrecorded_url(seq);
     let tasks = prepare(context, count, WEBHOOKS, url).await?;
     approve(context, &tasks, Pace::FULL).await?;
-    let beside = measure_healthy(context).await?;
+    let beside = burst(context, HEALTHY, 1, Pace::FULL).await?;
     // Nothing waits any more for the hosts that are about to disappear.
     context.reset().await?;
     let limit = [Limit::new("without them", alone.delivered())];
@@ -47,10 +49,6 @@ pub(super) async fn slow_receivers(context: &mut Context, figures: &mut Figures)
     figures.add_spread("decision to receiver", times, &[("without them", before)]);
     beside.add_repeated(figures);
     warm_up(context).await
-}
-
-async fn measure_healthy(context: &mut Context) -> Result<Decided> {
-    burst(context, (2_000, 1_000), 1, Pace::FULL).await
 }
 
 /// 20 decisions a second alone, then beside many deliveries to a host at which nothing listens.
