@@ -9,7 +9,7 @@ use local_stack::{
     Layout, Need, Servers, TEST_SERVERS_VARIABLE, bootstrap, packages, private, succeeds,
 };
 
-use rig::{Workspace, errln, exit_code, interrupt, say};
+use rig::{Workspace, complain, exit_code, interrupt, say};
 
 pub(crate) fn run(arguments: &[String]) -> anyhow::Result<ExitCode> {
     let workspace = Workspace::find()?;
@@ -32,7 +32,7 @@ pub(crate) fn run(arguments: &[String]) -> anyhow::Result<ExitCode> {
     Servers::discard(&folder)?;
     let status = run_on_servers(&folder, &mut command);
     if let Err(error) = Servers::discard(&folder) {
-        errln!("stopping the test servers: {error}");
+        complain(&format!("stopping the test servers: {error}"));
     }
     Ok(exit_code(status?))
 }

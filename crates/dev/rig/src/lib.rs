@@ -40,7 +40,7 @@ pub use client::{Call, Client, Person, Response};
 pub use duration::parse_duration;
 pub use held_lock::HeldLock;
 pub use mail_server::{Mail, MailServer};
-pub use output::{announce_seed, exit_code, say, verdict};
+pub use output::{announce_seed, complain, exit_code, say, verdict};
 pub use own::{run, with_own_system};
 pub use plan::{Replicas, parse_replicas};
 pub use process::{Process, stop_system};

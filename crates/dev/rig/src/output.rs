@@ -1,5 +1,6 @@
 //! The output of the commands, and how they end.
 
+use std::io::{self, Write as _};
 use std::process::{ExitCode, ExitStatus};
 
 use crate::paint;
@@ -14,18 +15,14 @@ macro_rules! outln {
     }};
 }
 
-/// Prints a line to standard error, without panicking when it is closed.
-#[macro_export]
-macro_rules! errln {
-    ($($argument:tt)*) => {{
-        use std::io::Write as _;
-        let _ = writeln!(std::io::stderr(), $($argument)*);
-    }};
-}
-
 /// Prints what the command is doing.
 pub fn say(text: &str) {
     outln!("{} {text}", paint::dim("==>"));
+}
+
+/// Prints a line to standard error, without panicking when it is closed.
+pub fn complain(text: &str) {
+    let _ = writeln!(io::stderr(), "{text}");
 }
 
 /// Prints how to repeat a run with the same random choices: by its arguments and the seed.

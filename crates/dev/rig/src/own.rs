@@ -8,9 +8,9 @@ use std::{env, thread};
 use anyhow::{Context as _, bail};
 use local_stack::{Detached, EndOnDrop, Identity, Servers, Stop, private};
 
-use crate::output::say;
+use crate::output::{complain, say};
 use crate::workspace::Workspace;
-use crate::{errln, instance, interrupt, paint};
+use crate::{instance, interrupt, paint};
 
 const POLL: Duration = Duration::from_millis(200);
 
@@ -25,7 +25,7 @@ pub fn run(main: impl FnOnce() -> anyhow::Result<ExitCode>) -> ExitCode {
         _ => main(),
     };
     outcome.unwrap_or_else(|error| {
-        errln!("{} {error:#}", paint::red("error:"));
+        complain(&format!("{} {error:#}", paint::red("error:")));
         ExitCode::FAILURE
     })
 }
