@@ -114,6 +114,9 @@ fn converse(mut stream: BufReader<TcpStream>, state: &Mutex<State>) -> io::Resul
             silent_for.wait_while(|part| part.is_some_and(|part| line.contains(part)));
         }
         if let Some(refusal) = refused(&command, &mail, state) {
+            if command == "RCPT" {
+                mail.to.pop();
+            }
             response = refusal;
             continue;
         }
@@ -121,6 +124,10 @@ fn converse(mut stream: BufReader<TcpStream>, state: &Mutex<State>) -> io::Resul
             "MAIL" => {
                 mail = Mail::default();
                 mail.from = address(&line);
+                "250 ok".to_owned()
+            }
+            "RSET" => {
+                mail = Mail::default();
                 "250 ok".to_owned()
             }
             "DATA" => {
@@ -138,7 +145,7 @@ fn reply(command: &str) -> &'static str {
     match command {
         "EHLO" => "250-test\r\n250-AUTH PLAIN LOGIN\r\n250 8BITMIME",
         "AUTH" => "235 ok",
-        "RCPT" | "NOOP" | "RSET" => "250 ok",
+        "RCPT" | "NOOP" => "250 ok",
         _ => "502 unknown",
     }
 }

@@ -68,7 +68,6 @@ impl<'run> Drill<'run> {
 
     /// Makes the changes that the backup does not have.
     pub(super) fn lose_time(mut self) -> Result<Self> {
-        // The server may have been stopped for the backup.
         let body = json!({"oldPassword": PASSWORD, "newPassword": "a password of the lost time"});
         let path = "/user/change-password";
         let changed = self.gateway.post(path, &self.ada.token, body)?;
