@@ -15,7 +15,7 @@ const MAX_NAME: usize = 40;
 
 values::names! {
     /// Whose requests count together towards `RATE_LIMIT_PER_SECOND`.
-    pub enum LimitBy {
+    pub(crate) enum LimitBy {
         /// Those of a client address.
         Address = "address",
         /// Those of an API key; without one, those of a client address.
@@ -31,93 +31,86 @@ app_config::settings! {
     /// The gateway's settings.
     pub struct GatewaySettings {
         /// The address to listen on. Port 0 picks a free port.
-        pub listen_address: SocketAddr = or_default("LISTEN_ADDRESS", "127.0.0.1:8080"),
+        pub(crate) listen_address: SocketAddr = or_default("LISTEN_ADDRESS", "127.0.0.1:8080"),
         /// The user service, and the tokens that it signs.
-        pub authority: RemoteSettings = part(),
-        /// The people-task service.
-        pub people_task_service_url: Url =
+        pub(crate) authority: RemoteSettings = part(),
+        pub(crate) people_task_service_url: Url =
             required("PEOPLE_TASK_SERVICE_URL", "the URL of the people-task service."),
         /// Proxies in front of the gateway whose `X-Forwarded-For`, `-Proto` and `-Host` headers are trusted.
-        pub trusted_proxies: Networks = or_default("TRUSTED_PROXIES", ""),
-        /// The certificate, if the gateway serves TLS itself.
-        pub tls: Option<TlsSettings> = by(TlsSettings::read),
+        pub(crate) trusted_proxies: Networks = or_default("TRUSTED_PROXIES", ""),
+        pub(crate) tls: Option<TlsSettings> = by(TlsSettings::read),
         /// How long browsers that have connected over TLS must keep using it (`Strict-Transport-Security`); `0s` disables the header.
-        pub hsts_max_age: Duration = or_default("HSTS_MAX_AGE", "365d"),
+        pub(crate) hsts_max_age: Duration = or_default("HSTS_MAX_AGE", "365d"),
         /// Origins whose pages may call the API from a browser; none by default.
-        pub cors_allowed_origins: AllowedOrigins = or_default("CORS_ALLOWED_ORIGINS", ""),
-        /// The web pages.
-        pub pages: PagesSettings = part(),
+        pub(crate) cors_allowed_origins: AllowedOrigins = or_default("CORS_ALLOWED_ORIGINS", ""),
+        pub(crate) pages: PagesSettings = part(),
         /// How long a service may take to start its response, and between two parts of it.
-        pub upstream_timeout: Duration = or_default("GATEWAY_UPSTREAM_TIMEOUT", "30s"),
+        pub(crate) upstream_timeout: Duration = or_default("GATEWAY_UPSTREAM_TIMEOUT", "30s"),
         /// How long a caller may take to send a body.
-        pub body_timeout: Duration = or_default("GATEWAY_BODY_TIMEOUT", "30s"),
+        pub(crate) body_timeout: Duration = or_default("GATEWAY_BODY_TIMEOUT", "30s"),
         /// Concurrent requests to each service, of which one client address (of IPv6: one /64 network) may have a quarter; more are refused at once.
-        pub max_in_flight: u64 = between("GATEWAY_MAX_IN_FLIGHT", "1024", "1", "1000000"),
+        pub(crate) max_in_flight: u64 = between("GATEWAY_MAX_IN_FLIGHT", "1024", "1", "1000000"),
         /// Concurrent requests whose body is still arriving, in addition to `GATEWAY_MAX_IN_FLIGHT`, of which one client address (of IPv6: one /64 network) may have a quarter; more are refused at once.
-        pub max_pending_uploads: u64 = between("GATEWAY_MAX_PENDING_UPLOADS", "8192", "1", "1000000"),
+        pub(crate) max_pending_uploads: u64 = between("GATEWAY_MAX_PENDING_UPLOADS", "8192", "1", "1000000"),
         /// Bytes of responses that callers have not read yet, of which one client address (of IPv6: one /64 network) may have a quarter; more are refused at once.
-        pub max_buffered_response_bytes: u64 =
+        pub(crate) max_buffered_response_bytes: u64 =
             between("GATEWAY_MAX_BUFFERED_RESPONSE_BYTES", "134217728", "1048576", "1099511627776"),
-        /// How many callers may wait for the end of a task, and how long.
-        pub waiting: WaitingSettings = part(),
-        /// When the circuit of a service opens.
-        pub circuit: CircuitSettings = part(),
-        /// Requests that one client address may send.
-        pub rate_limit: RateLimitSettings = part(),
+        pub(crate) waiting: WaitingSettings = part(),
+        pub(crate) circuit: CircuitSettings = part(),
+        pub(crate) rate_limit: RateLimitSettings = part(),
         /// Whose requests `RATE_LIMIT_PER_SECOND` counts together: those of a client address, or with `key` those of an API key, such as
         /// where many flows of one engine have keys of their own. Requests without a key always count by address.
-        pub limit_by: LimitBy = or_default("RATE_LIMIT_BY", "address"),
-        /// How it serves HTTP.
-        pub http: HttpServerSettings = by(read_http),
+        pub(crate) limit_by: LimitBy = or_default("RATE_LIMIT_BY", "address"),
+        pub(crate) http: HttpServerSettings = by(read_http),
     }
 
     /// When the circuit of a service opens, and for how long.
     #[derive(Copy)]
-    pub struct CircuitSettings {
+    pub(crate) struct CircuitSettings {
         /// Consecutive requests without a response that open the circuit of a service; while it is open, its routes respond with `503` at once.
-        pub failures: u32 = between("GATEWAY_CIRCUIT_FAILURES", "5", "1", "1000000"),
+        pub(crate) failures: u32 = between("GATEWAY_CIRCUIT_FAILURES", "5", "1", "1000000"),
         /// How long a circuit stays open before it lets a trial request through.
-        pub pause: Duration = between("GATEWAY_CIRCUIT_PAUSE", "1s", "100ms", "5m"),
+        pub(crate) pause: Duration = between("GATEWAY_CIRCUIT_PAUSE", "1s", "100ms", "5m"),
     }
 
     /// The web pages, and how they look.
-    pub struct PagesSettings {
+    pub(crate) struct PagesSettings {
         /// Whether the gateway serves web pages. With `off` their paths are unknown; `/openapi.json` stays. Links in messages then need
         /// pages of your own: `PEOPLE_TASKS_DASHBOARD_URL`, `FORGOT_PASSWORD_URL` and `VERIFY_EMAIL_URL`.
-        pub mode: Switch = or_default("PAGES", "on"),
+        pub(crate) mode: Switch = or_default("PAGES", "on"),
         /// The name in the header and in the titles of the web pages.
-        pub name: PagesName = or_default("PAGES_NAME", "Countersign"),
+        pub(crate) name: PagesName = or_default("PAGES_NAME", "Countersign"),
         /// The file with the logo of the web pages: SVG or PNG, at most 64 KiB. It is shown 26 pixels high, and is the icon of their tabs,
         /// too.
-        pub logo: Option<String> = optional("PAGES_LOGO"),
+        pub(crate) logo: Option<String> = optional("PAGES_LOGO"),
         /// The colour of buttons. The text on them is black or white, and links are darker or lighter, so that both are readable.
-        pub color: HexColor = or_default("PAGES_COLOR", "#1f5fd1"),
+        pub(crate) color: HexColor = or_default("PAGES_COLOR", "#1f5fd1"),
     }
 
     /// How many requests one client address may send.
-    pub struct RateLimitSettings {
+    pub(crate) struct RateLimitSettings {
         /// Whether requests are limited by client address.
-        pub mode: Switch = or_default("RATE_LIMIT", "on"),
+        pub(crate) mode: Switch = or_default("RATE_LIMIT", "on"),
         /// Requests per second that one client address may send; a burst may have twice as many.
-        pub requests_per_second: u32 = between("RATE_LIMIT_PER_SECOND", "5000", "1", "1000000"),
+        pub(crate) requests_per_second: u32 = between("RATE_LIMIT_PER_SECOND", "5000", "1", "1000000"),
         /// Sign-ins, sign-ups, password changes, and calls that send or take codes, per minute from one client address.
-        pub credentials_per_minute: u32 = between("RATE_LIMIT_CREDENTIALS_PER_MINUTE", "60", "1", "1000000"),
+        pub(crate) credentials_per_minute: u32 = between("RATE_LIMIT_CREDENTIALS_PER_MINUTE", "60", "1", "1000000"),
         /// How many of those calls one client address may make at once.
-        pub credentials_burst: u32 = between("RATE_LIMIT_CREDENTIALS_BURST", "20", "1", "1000000"),
+        pub(crate) credentials_burst: u32 = between("RATE_LIMIT_CREDENTIALS_BURST", "20", "1", "1000000"),
         /// Networks that `RATE_LIMIT_PER_SECOND` does not limit and whose requests do not wait for each other while other clients send
         /// some, such as that of the flow engine.
-        pub exempt: Networks = or_default("RATE_LIMIT_EXEMPT", ""),
+        pub(crate) exempt: Networks = or_default("RATE_LIMIT_EXEMPT", ""),
     }
 
     /// How many callers may wait for the end of a task, and how long.
     #[derive(Copy)]
-    pub struct WaitingSettings {
+    pub(crate) struct WaitingSettings {
         /// Callers that wait for the end of a task (`?wait=`). When there are more, a client address with few displaces the
         /// newest caller of the address with the most, which is answered at once.
-        pub max: usize = between("GATEWAY_MAX_WAITING", "12000", "1", "1000000"),
+        pub(crate) max: usize = between("GATEWAY_MAX_WAITING", "12000", "1", "1000000"),
         /// The longest time for which a caller waits for the end of a task, whatever it asks for: less than the time after
         /// which a proxy in front of the gateway gives up.
-        pub longest: Duration = between("GATEWAY_LONGEST_WAIT", "50s", "1s", "50s"),
+        pub(crate) longest: Duration = between("GATEWAY_LONGEST_WAIT", "50s", "1s", "50s"),
     }
 }
 
@@ -131,13 +124,13 @@ fn read_http(reader: &mut Reader) -> Result<HttpServerSettings, app_config::Erro
 
 /// The files of a certificate.
 #[derive(Debug, Clone)]
-pub struct TlsSettings {
+pub(crate) struct TlsSettings {
     /// The certificate, then the intermediate certificates of its authority, in PEM format.
-    pub certificate_file: String,
+    pub(crate) certificate_file: String,
     /// The certificate's private key, in PEM format.
-    pub private_key_file: String,
+    pub(crate) private_key_file: String,
     /// How often both are read again.
-    pub reload_interval: Duration,
+    pub(crate) reload_interval: Duration,
 }
 
 impl TlsSettings {
@@ -180,7 +173,7 @@ impl TlsSettings {
 
 /// Origins (RFC 6454) as browsers write them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct AllowedOrigins(pub(crate) Vec<String>);
+pub(crate) struct AllowedOrigins(pub(crate) Vec<String>);
 
 impl SettingValue for AllowedOrigins {
     const ALLOWED: &'static str =
@@ -214,7 +207,7 @@ fn parse_origin(text: &str) -> Result<String, String> {
 
 /// The name in the header and in the titles of the pages.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PagesName(pub(crate) String);
+pub(crate) struct PagesName(pub(crate) String);
 
 impl SettingValue for PagesName {
     const ALLOWED: &'static str = "a text of 1 to 40 characters in one line";
@@ -236,7 +229,7 @@ impl SettingValue for PagesName {
 
 /// A colour as red, green and blue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct HexColor(pub(crate) [u8; 3]);
+pub(crate) struct HexColor(pub(crate) [u8; 3]);
 
 impl SettingValue for HexColor {
     const ALLOWED: &'static str = "a colour such as `#1f5fd1` or `#06c`";

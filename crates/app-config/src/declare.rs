@@ -1,5 +1,6 @@
 /// Declares types of settings, and implements [`Settings`](crate::Settings) for them. The documentation of a field is the
-/// purpose of its setting, except for `required` ones, whose purpose completes a sentence.
+/// purpose of its setting, except for `required` ones, whose purpose completes a sentence, and for those with settings of
+/// their own.
 ///
 /// Each field says which method of the [`Reader`](crate::Reader) reads it, with the arguments of that method. `part` reads a
 /// field that has settings of its own, and `by` calls a function that takes the reader. `checked by` names a function that
@@ -23,19 +24,19 @@
 macro_rules! settings {
     ($(
         $(#[$attribute:meta])*
-        pub struct $name:ident $(checked by $check:path)? {
+        $visibility:vis struct $name:ident $(checked by $check:path)? {
             $(
-                $(#[doc = $purpose:literal])+
-                pub $field:ident: $type:ty = $how:ident($($argument:expr),*),
+                $(#[doc = $purpose:literal])*
+                $field_visibility:vis $field:ident: $type:ty = $how:ident($($argument:expr),*),
             )+
         }
     )+) => {$(
         $(#[$attribute])*
         #[derive(Debug, Clone)]
-        pub struct $name {
+        $visibility struct $name {
             $(
-                $(#[doc = $purpose])+
-                pub $field: $type,
+                $(#[doc = $purpose])*
+                $field_visibility $field: $type,
             )+
         }
 
@@ -43,7 +44,7 @@ macro_rules! settings {
             fn read(reader: &mut $crate::Reader) -> Result<Self, $crate::Error> {
                 let settings = Self {
                     $($field: $crate::settings!(
-                        @read reader, $type, concat!($($purpose),+).trim_start(), $how($($argument),*)
+                        @read reader, $type, concat!($($purpose),*).trim_start(), $how($($argument),*)
                     )?,)+
                 };
                 $($check(&settings)?;)?

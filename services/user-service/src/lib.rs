@@ -40,7 +40,7 @@ mod schema;
 #[cfg(test)]
 mod schema_tests;
 mod sessions;
-pub mod settings;
+mod settings;
 mod sign_in;
 mod user_changes;
 mod verification;

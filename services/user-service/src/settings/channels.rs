@@ -10,24 +10,21 @@ const CODE: &str = "{{code}}";
 
 app_config::settings! {
     /// The channels that send codes to users, and the link that contains the code.
-    pub struct ChannelSettings {
+    pub(crate) struct ChannelSettings {
         /// The URL that receives the codes for forgotten passwords as JSON.
-        pub webhook: Option<TargetUrl> = optional("WEBHOOK_USER_FORGOT_PASSWORD"),
-        /// A mail server.
-        pub mail: Option<MailSettings> = by(MailSettings::read),
+        pub(crate) webhook: Option<TargetUrl> = optional("WEBHOOK_USER_FORGOT_PASSWORD"),
+        pub(crate) mail: Option<MailSettings> = by(MailSettings::read),
         /// For development only: logs the links with codes.
-        pub log: bool = or_default("FORGOT_PASSWORD_LOG", "false"),
-        /// The address with which links begin.
-        pub public_url: PublicUrl = part(),
-        /// The link, with `{{code}}` as the placeholder.
-        pub link: String = by(|reader: &mut Reader| read_link(
+        pub(crate) log: bool = or_default("FORGOT_PASSWORD_LOG", "false"),
+        pub(crate) public_url: PublicUrl = part(),
+        pub(crate) link: String = by(|reader: &mut Reader| read_link(
             reader,
             "FORGOT_PASSWORD_URL",
             "reset-password",
             "The link that sets a new password, by default a page under PUBLIC_URL. {{code}} stands for the code.",
         )),
         /// How long a code for a forgotten password is valid.
-        pub code_lifetime: Duration = between("FORGOT_PASSWORD_TTL", "60m", "1s", "30d"),
+        pub(crate) code_lifetime: Duration = between("FORGOT_PASSWORD_TTL", "60m", "1s", "30d"),
     }
 }
 

@@ -9,51 +9,46 @@ use values::Secret;
 app_config::settings! {
     /// Settings of the deletion worker.
     pub struct DeletionWorkerSettings {
-        /// The database with the schema `users`.
-        pub database: DatabaseSettings = part(),
-        /// The broker of the queue `user.deletions`.
-        pub broker: BrokerSettings = part(),
-        /// The flow engine, if there is one.
-        pub engine: Option<EngineSettings> = by(EngineSettings::read),
-        /// The URL of the people-task service.
-        pub people_task_service: Url = required("PEOPLE_TASK_SERVICE_URL", "the URL of the people-task service."),
+        pub(crate) database: DatabaseSettings = part(),
+        pub(crate) broker: BrokerSettings = part(),
+        pub(crate) engine: Option<EngineSettings> = by(EngineSettings::read),
+        pub(crate) people_task_service: Url = required("PEOPLE_TASK_SERVICE_URL", "the URL of the people-task service."),
         /// The key of access tokens in PEM form, with which the worker authenticates at the people-task service.
-        pub signing_key: Secret = required(
+        pub(crate) signing_key: Secret = required(
             "TOKEN_SIGNING_KEY",
             "the key that signs tokens: an Ed25519 private key in PKCS#8 PEM form."
         ),
-        /// The `iss` of tokens.
-        pub issuer: String = by(auth::read_issuer),
+        pub(crate) issuer: String = by(auth::read_issuer),
         /// Attempts of one step of a deletion without any progress before the deletion fails. The default is about 30 hours.
         // More than a day: the first nine pauses are 8 minutes together, the others 5 minutes each.
-        pub max_attempts: u32 = between("DELETE_MAX_ATTEMPTS", "360", "1", "10000"),
+        pub(crate) max_attempts: u32 = between("DELETE_MAX_ATTEMPTS", "360", "1", "10000"),
         /// How long a deletion may be in progress. Then it fails unless it makes progress, such as when the flow engine never
         /// finishes a step.
-        pub max_age: Duration = between("DELETE_MAX_AGE", "7d", "1s", "365d"),
+        pub(crate) max_age: Duration = between("DELETE_MAX_AGE", "7d", "1s", "365d"),
         /// The pause after the first failed attempt of a step. It doubles with every failure, up to 5 minutes.
-        pub retry_pause: Duration = between("DELETE_RETRY_PAUSE", "1s", "1ms", "5m"),
+        pub(crate) retry_pause: Duration = between("DELETE_RETRY_PAUSE", "1s", "1ms", "5m"),
         /// The minimum age of a deletion before people tasks are deleted. For about a second the revoked token may still
         /// create tasks.
-        pub settle_time: Duration = or_default("DELETE_SETTLE_TIME", "2s"),
+        pub(crate) settle_time: Duration = or_default("DELETE_SETTLE_TIME", "2s"),
         /// How long a claim on a deletion lasts unless the worker renews it. Then another worker may claim the deletion.
-        pub lease: Duration = in_range(
+        pub(crate) lease: Duration = in_range(
             "DELETE_LEASE",
             "15s",
             "a duration from 1s to 1h; below 15s two workers may run the same step at once",
             |lease| (Duration::from_secs(1)..=Duration::from_secs(3_600)).contains(lease)
         ),
         /// How long the ticket of a deletion is valid after the deletion has ended.
-        pub ticket_retention: Duration = or_default("DELETE_TICKET_RETENTION", "30d"),
+        pub(crate) ticket_retention: Duration = or_default("DELETE_TICKET_RETENTION", "30d"),
     }
 }
 
 /// The address of the flow engine.
 #[derive(Debug, Clone)]
-pub struct EngineSettings {
+pub(crate) struct EngineSettings {
     /// The base URL.
-    pub url: Url,
+    pub(crate) url: Url,
     /// The bearer token that the engine requires.
-    pub token: Option<Secret>,
+    pub(crate) token: Option<Secret>,
 }
 
 impl EngineSettings {

@@ -11,18 +11,18 @@ const MAX_EHLO_LENGTH: usize = 255;
 
 /// A mail server and the sender's address.
 #[derive(Debug, Clone)]
-pub struct MailSettings {
+pub(crate) struct MailSettings {
     /// An `smtp://` or `smtps://` URL, with credentials if the server requires them.
-    pub smtp_url: Secret,
+    pub(crate) smtp_url: Secret,
     /// The `From` of e-mails.
-    pub from: Sender,
+    pub(crate) from: Sender,
     /// The name by which the worker introduces itself to the mail server (`EHLO`).
-    pub ehlo_name: String,
+    pub(crate) ehlo_name: String,
 }
 
 /// The sender of e-mails: an address, or a name with an address in angle brackets.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Sender(pub Mailbox);
+pub(crate) struct Sender(pub Mailbox);
 
 impl SettingValue for Sender {
     const ALLOWED: &'static str =

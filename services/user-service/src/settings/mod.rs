@@ -6,12 +6,13 @@ mod mail;
 mod notification_worker;
 mod user_service;
 
-pub use auth::EmailVerification;
-pub use channels::ChannelSettings;
-pub use deletion_worker::{DeletionWorkerSettings, EngineSettings};
-pub use mail::{MailSettings, Sender};
+pub(crate) use auth::EmailVerification;
+pub(crate) use channels::ChannelSettings;
+pub use deletion_worker::DeletionWorkerSettings;
+pub(crate) use mail::MailSettings;
 pub use notification_worker::NotificationWorkerSettings;
-pub use user_service::{
-    CodeRequestSettings, FirstAdmin, KeySettings, PasswordSettings, SessionSettings,
-    SignUpSettings, SignUpUsernames, TokenSettings, UserServiceSettings,
+pub use user_service::UserServiceSettings;
+pub(crate) use user_service::{
+    CodeRequestSettings, FirstAdmin, KeySettings, SessionSettings, SignUpSettings, SignUpUsernames,
+    TokenSettings,
 };

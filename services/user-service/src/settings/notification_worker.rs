@@ -14,29 +14,24 @@ use crate::settings::ChannelSettings;
 app_config::settings! {
     /// Settings of the notification worker.
     pub struct NotificationWorkerSettings checked by check_task_mail {
-        /// The database with the schema `users`.
-        pub database: DatabaseSettings = part(),
-        /// The broker of the queue `user.notifications`.
-        pub broker: BrokerSettings = part(),
-        /// The channels through which notifications are sent.
-        pub channels: ChannelSettings = part(),
-        /// The addresses that the webhook may have.
-        pub addresses: AddressPolicy = part(),
-        /// The link that confirms an e-mail address, with `{{code}}` as the placeholder.
-        pub verify_email_link: String = by(|reader: &mut Reader| read_link(
+        pub(crate) database: DatabaseSettings = part(),
+        pub(crate) broker: BrokerSettings = part(),
+        pub(crate) channels: ChannelSettings = part(),
+        pub(crate) addresses: AddressPolicy = part(),
+        pub(crate) verify_email_link: String = by(|reader: &mut Reader| read_link(
             reader,
             "VERIFY_EMAIL_URL",
             "verify-email",
             "The link that confirms an e-mail address, by default a page under PUBLIC_URL. {{code}} stands for the code.",
         )),
         /// The language of mails, unless a task is created with another one.
-        pub language: Language = or_default("MAIL_LANGUAGE", "en"),
+        pub(crate) language: Language = or_default("MAIL_LANGUAGE", "en"),
         /// The keys that the people-task service has, too. Without them or a mail server no mail about tasks is sent.
-        pub task_mail_keys: Option<MailKeys> = by(MailKeys::read),
+        pub(crate) task_mail_keys: Option<MailKeys> = by(MailKeys::read),
         /// The URL of the people-task service. TASK_MAIL_KEY requires it.
-        pub people_task_service: Option<Url> = optional("PEOPLE_TASK_SERVICE_URL"),
+        pub(crate) people_task_service: Option<Url> = optional("PEOPLE_TASK_SERVICE_URL"),
         /// The pauses between the attempts to send a notification to a user, each ±20 %.
-        pub retry_schedule: Csv<Duration> = or_default("NOTIFICATION_RETRY_SCHEDULE", "1s,5s,30s,2m,10m"),
+        pub(crate) retry_schedule: Csv<Duration> = or_default("NOTIFICATION_RETRY_SCHEDULE", "1s,5s,30s,2m,10m"),
     }
 }
 

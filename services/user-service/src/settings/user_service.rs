@@ -16,118 +16,103 @@ app_config::settings! {
     /// Settings of the HTTP service.
     pub struct UserServiceSettings {
         /// The address to listen on. The service is internal: callers use the gateway.
-        pub listen_address: SocketAddr = or_default("LISTEN_ADDRESS", "127.0.0.1:8081"),
-        /// Limits of the HTTP server.
-        pub http: HttpServerSettings = part(),
-        /// The database.
-        pub database: DatabaseSettings = part(),
-        /// The broker.
-        pub broker: BrokerSettings = part(),
-        /// How tokens are signed.
-        pub tokens: TokenSettings = part(),
-        /// How passwords are checked and hashed.
-        pub passwords: PasswordSettings = part(),
-        /// The defaults of new accounts, and who can create them.
-        pub sign_up: SignUpSettings = part(),
-        /// The administrator to create if there is none.
-        pub first_admin: Option<FirstAdmin> = by(FirstAdmin::read),
+        pub(crate) listen_address: SocketAddr = or_default("LISTEN_ADDRESS", "127.0.0.1:8081"),
+        pub(crate) http: HttpServerSettings = part(),
+        pub(crate) database: DatabaseSettings = part(),
+        pub(crate) broker: BrokerSettings = part(),
+        pub(crate) tokens: TokenSettings = part(),
+        pub(crate) passwords: PasswordSettings = part(),
+        pub(crate) sign_up: SignUpSettings = part(),
+        pub(crate) first_admin: Option<FirstAdmin> = by(FirstAdmin::read),
         /// The status of a failed sign-in; clients of Appmixer expect 403.
-        pub sign_in_failure_status: u16 =
+        pub(crate) sign_in_failure_status: u16 =
             in_range("SIGN_IN_FAILURE_STATUS", "401", "401 or 403", |status| [401, 403].contains(status)),
         /// The flow engine. If not set, deletions skip its steps.
-        pub flow_engine: Option<Url> = optional("FLOW_ENGINE_URL"),
-        /// The channels that send codes to users.
-        pub channels: ChannelSettings = part(),
-        /// Limits on requests for codes for forgotten passwords.
-        pub code_requests: CodeRequestSettings = part(),
-        /// Browsers that stay signed in.
-        pub sessions: SessionSettings = part(),
-        /// API keys.
-        pub keys: KeySettings = part(),
+        pub(crate) flow_engine: Option<Url> = optional("FLOW_ENGINE_URL"),
+        pub(crate) channels: ChannelSettings = part(),
+        pub(crate) code_requests: CodeRequestSettings = part(),
+        pub(crate) sessions: SessionSettings = part(),
+        pub(crate) keys: KeySettings = part(),
         /// Whether an e-mail address gives access to tasks only after it was confirmed with a code.
-        pub email_verification: EmailVerification = or_default("EMAIL_VERIFICATION", "off"),
-        /// How long entries of the audit log are kept.
-        pub audit_retention: Duration = by(audit_log::read_retention),
+        pub(crate) email_verification: EmailVerification = or_default("EMAIL_VERIFICATION", "off"),
+        pub(crate) audit_retention: Duration = by(audit_log::read_retention),
     }
 
     /// How many codes for forgotten passwords can be requested within an hour; 0 for no limit.
     #[derive(Copy)]
-    pub struct CodeRequestSettings {
+    pub(crate) struct CodeRequestSettings {
         /// Codes that can be requested within an hour for one e-mail address, for a forgotten password and to confirm the
         /// address each; 0 for no limit. From each network from which the user signed in before, three times as many for a
         /// forgotten password, which do not count for the others.
-        pub per_account: u32 = between("FORGOT_PASSWORD_PER_ACCOUNT", "10", "0", "1000000"),
+        pub(crate) per_account: u32 = between("FORGOT_PASSWORD_PER_ACCOUNT", "10", "0", "1000000"),
         /// Codes that can be requested within an hour from one client address; 0 for no limit. A sign-up counts if it causes a
         /// code (`EMAIL_VERIFICATION`); over the limit, the account is created without one. So does an API key about which an
         /// unconfirmed address is mailed; over the limit, it is not made.
-        pub per_client: u32 = between("FORGOT_PASSWORD_PER_CLIENT", "100", "0", "1000000"),
+        pub(crate) per_client: u32 = between("FORGOT_PASSWORD_PER_CLIENT", "100", "0", "1000000"),
     }
 
     /// How tokens are signed.
-    pub struct TokenSettings {
-        /// The current key, PEM.
-        pub key: Secret = required("TOKEN_SIGNING_KEY", "the Ed25519 key that signs tokens (PEM, PKCS#8)."),
+    pub(crate) struct TokenSettings {
+        pub(crate) key: Secret = required("TOKEN_SIGNING_KEY", "the Ed25519 key that signs tokens (PEM, PKCS#8)."),
         /// Another Ed25519 key whose tokens are accepted, for rotation.
-        pub previous_key: Option<Secret> = optional("TOKEN_PREVIOUS_KEY"),
-        /// `iss`.
-        pub issuer: String = by(auth::read_issuer),
-        /// `aud`.
-        pub audience: String = by(auth::read_audience),
+        pub(crate) previous_key: Option<Secret> = optional("TOKEN_PREVIOUS_KEY"),
+        pub(crate) issuer: String = by(auth::read_issuer),
+        pub(crate) audience: String = by(auth::read_audience),
         /// How long an access token is valid.
-        pub lifetime: Duration = in_range("TOKEN_TTL", "24h", "a duration from 1s to 365d", |lifetime| {
+        pub(crate) lifetime: Duration = in_range("TOKEN_TTL", "24h", "a duration from 1s to 365d", |lifetime| {
             (Duration::from_secs(1)..=auth::MAX_TOKEN_LIFETIME).contains(lifetime)
         }),
     }
 
     /// How passwords are checked and hashed.
     #[derive(Copy)]
-    pub struct PasswordSettings {
+    pub(crate) struct PasswordSettings {
         /// The bcrypt cost. Each increment doubles the time. Values below 10 are for tests. A lower value speeds up sign-in
         /// only once no hash of a higher cost is left.
-        pub cost: u32 = between("BCRYPT_COST", "12", "4", "31"),
+        pub(crate) cost: u32 = between("BCRYPT_COST", "12", "4", "31"),
         /// The minimum number of characters of a new password.
-        pub min_length: usize = between("PASSWORD_MIN_LENGTH", "5", "5", "72"),
+        pub(crate) min_length: usize = between("PASSWORD_MIN_LENGTH", "5", "5", "72"),
     }
 
     /// The defaults of new accounts, and who can create them.
-    pub struct SignUpSettings {
+    pub(crate) struct SignUpSettings {
         /// The plan of new users.
-        pub plan: String = or_default("DEFAULT_USER_PLAN", "free"),
+        pub(crate) plan: String = or_default("DEFAULT_USER_PLAN", "free"),
         /// The vendor of new users.
-        pub vendor: Option<String> = optional("DEFAULT_USER_VENDOR"),
+        pub(crate) vendor: Option<String> = optional("DEFAULT_USER_VENDOR"),
         /// A token must have one of these scopes to create a user. If not set, anyone can sign up.
-        pub scopes: Option<Csv<String>> = optional("API_USER_CREATE_SCOPE"),
+        pub(crate) scopes: Option<Csv<String>> = optional("API_USER_CREATE_SCOPE"),
         /// With `email`, while EMAIL_VERIFICATION is `required`, a new user's username must be the e-mail address, unless an
         /// administrator creates the user: no one confirms usernames. With `any`, it may be any address that no other user
         /// has.
-        pub usernames: SignUpUsernames = or_default("SIGN_UP_USERNAMES", "email"),
+        pub(crate) usernames: SignUpUsernames = or_default("SIGN_UP_USERNAMES", "email"),
     }
 
     /// How long browsers stay signed in, and how many of one user.
     #[derive(Copy)]
-    pub struct SessionSettings {
+    pub(crate) struct SessionSettings {
         /// How long a browser stays signed in after its last use, if its user chose to stay signed in.
-        pub unused: Duration = between("SESSION_IDLE_TTL", "30d", "1m", "365d"),
+        pub(crate) unused: Duration = between("SESSION_IDLE_TTL", "30d", "1m", "365d"),
         /// How long a browser stays signed in after the sign-in, however often it is used.
-        pub longest: Duration = between("SESSION_TTL", "180d", "1m", "365d"),
+        pub(crate) longest: Duration = between("SESSION_TTL", "180d", "1m", "365d"),
         /// The browsers in which a user can stay signed in. Another one signs out the one that was not used for longest.
-        pub per_user: usize = between("SESSIONS_PER_USER", "20", "1", "1000"),
+        pub(crate) per_user: usize = between("SESSIONS_PER_USER", "20", "1", "1000"),
     }
 
     /// API keys.
     #[derive(Copy)]
-    pub struct KeySettings {
+    pub(crate) struct KeySettings {
         /// The API keys that a user can have.
-        pub per_user: usize = between("KEYS_PER_USER", "50", "1", "1000"),
+        pub(crate) per_user: usize = between("KEYS_PER_USER", "50", "1", "1000"),
         /// How long before an API key expires its user is mailed, but not in the first half of its life, and not about a key
         /// that lives shorter than two days. A user gets at most ten such mails a day.
-        pub notice: Duration = between("KEY_EXPIRY_NOTICE", "7d", "1m", "365d"),
+        pub(crate) notice: Duration = between("KEY_EXPIRY_NOTICE", "7d", "1m", "365d"),
     }
 }
 
 values::names! {
     /// Which usernames a sign-up may choose.
-    pub enum SignUpUsernames {
+    pub(crate) enum SignUpUsernames {
         /// The e-mail address only, while addresses must be confirmed.
         Email = "email",
         /// Any that is free.
@@ -141,11 +126,11 @@ app_config::named_settings! {
 
 /// The administrator to create at start if there is none.
 #[derive(Debug, Clone)]
-pub struct FirstAdmin {
+pub(crate) struct FirstAdmin {
     /// The username and e-mail address.
-    pub username: EmailAddress,
+    pub(crate) username: EmailAddress,
     /// The password, not yet checked against the rules.
-    pub password: Secret,
+    pub(crate) password: Secret,
 }
 
 impl FirstAdmin {
