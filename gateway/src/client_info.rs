@@ -12,7 +12,6 @@ pub(crate) struct ClientInfo {
     pub(crate) address: IpAddr,
     /// `http` or `https`, as the client sees it.
     pub(crate) scheme: &'static str,
-    /// The host that the client asked for.
     pub(crate) host: Option<String>,
 }
 

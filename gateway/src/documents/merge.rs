@@ -58,7 +58,6 @@ fn http_method(method: &Method) -> Option<HttpMethod> {
     }
 }
 
-/// Adds the gateway's responses.
 fn complete(
     mut operation: Operation,
     route: &Route,

@@ -1,5 +1,3 @@
-//! The HTTP side of accounts.
-
 use std::convert::identity;
 
 use actix_web::web::{Data, Json, Path};

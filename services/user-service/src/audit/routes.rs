@@ -1,5 +1,3 @@
-//! The administrators' view of the audit log.
-
 use actix_web::web::Data;
 use actix_web::{HttpRequest, HttpResponse, get};
 use audit_log::{AuditEntry, AuditQuery};

@@ -15,7 +15,6 @@ impl ClientNetwork {
         Self::from("internal")
     }
 
-    /// The network that a request came from.
     pub(crate) fn of(meta: &RequestMeta) -> Self {
         match meta.client_network() {
             Some(network) => Self::from(network.to_string().as_str()),

@@ -1,5 +1,3 @@
-//! The counters of requested codes in the database.
-
 use std::time::Duration;
 
 use database::{Connection, Error, prepared};

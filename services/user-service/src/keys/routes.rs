@@ -1,5 +1,3 @@
-//! The HTTP side of API keys.
-
 use actix_web::web::{Data, Json, Path};
 use actix_web::{delete, get, post};
 use audit_log::RequestMeta;

@@ -200,7 +200,6 @@ pub(super) fn find_valid(
         .optional()?)
 }
 
-/// Records that a key is used in this minute.
 pub(super) fn record_use(connection: &mut Connection, id: CredentialId) -> Result<(), Error> {
     diesel::update(credentials::table.find(id))
         .set(credentials::used.eq(sql::<Nullable<Timestamptz>>("date_trunc('minute', now())")))

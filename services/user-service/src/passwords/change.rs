@@ -84,7 +84,6 @@ pub(crate) async fn count_attempt(
     context.database.transaction(count).await
 }
 
-/// Records a refused change and returns its error.
 async fn refuse(context: &Context, caller: &Caller, actor: RequestActor) -> UserError {
     let id = caller.id();
     let entry = actor.entry(AuditAction::PasswordChangeRefused, id);

@@ -1,5 +1,3 @@
-//! The HTTP side of passwords.
-
 use std::time::Duration;
 
 use actix_web::post;

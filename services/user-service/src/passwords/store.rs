@@ -1,5 +1,3 @@
-//! Passwords in the database.
-
 use audit_log::Entry;
 use database::{Connection, Error};
 use diesel::dsl::now;

@@ -82,7 +82,6 @@ impl Poller {
     }
 }
 
-/// The feed in this service's own database.
 #[derive(Debug)]
 struct Source {
     database: Database,

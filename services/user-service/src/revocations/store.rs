@@ -143,7 +143,6 @@ pub(super) fn load_page(
     })
 }
 
-/// Records that tokens of this lifetime are being issued.
 pub(super) fn record_lifetime(
     connection: &mut Connection,
     lifetime: Duration,

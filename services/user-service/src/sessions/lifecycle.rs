@@ -21,7 +21,6 @@ pub(super) struct Granted {
     pub(super) user: User,
     pub(super) token: Secret,
     pub(super) cookie: CookieValues,
-    /// How long the cookie is valid.
     pub(super) lifetime: Duration,
 }
 
@@ -102,9 +101,7 @@ fn grant(
 enum Outcome {
     /// It was exchanged, and is valid for this many seconds.
     Exchanged(Box<TokenSubject>, CredentialId, i64),
-    /// Another exchange was under way.
     Busy,
-    /// There is none.
     Unknown,
     /// A value that was replaced came back, and ended it.
     Replayed(CredentialId),
@@ -237,7 +234,6 @@ fn record_event(event: &'static str) {
     metrics::counter!("session_events_total", "event" => event).increment(1);
 }
 
-/// An audit entry about a user's own session.
 fn entry(action: AuditAction, user: UserId, session: CredentialId, meta: &RequestMeta) -> Entry {
     let entry = action.entry(Actor::User(user), user, meta.clone());
     entry.detail(json!({"session": session}))

@@ -43,21 +43,17 @@ impl ExchangeRequest {
     }
 }
 
-/// The characters of a program's name that are kept.
 const MAX_PROGRAM: usize = 200;
 
 /// A browser whose page asks for its own session.
 #[derive(Debug, Clone)]
 pub(super) struct Browser {
-    /// Whether the cookie is for connections with TLS only.
     pub(super) is_secure: bool,
     pub(super) cookie: Option<CookieValues>,
     pub(super) network: ClientNetwork,
-    /// What the browser calls itself.
     pub(super) program: String,
 }
 
-/// `403 cross-site-request`.
 pub(super) fn cross_site_request() -> Problem {
     Problem::new(
         StatusCode::FORBIDDEN,
@@ -95,7 +91,6 @@ fn is_same_origin(request: &HttpRequest) -> bool {
     })
 }
 
-/// The host that the browser asked for, as the gateway reports it.
 fn host(request: &HttpRequest) -> Option<&str> {
     forwarded(request, "x-forwarded-host", TrustedProxies::Peer)
 }
@@ -110,7 +105,6 @@ fn is_secure(request: &HttpRequest) -> bool {
     is_over_tls(request) || !host(request).is_some_and(is_local)
 }
 
-/// Whether a host with its port is this machine.
 fn is_local(host: &str) -> bool {
     let name = match host.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
         Some((address, _)) => address,
@@ -159,12 +153,10 @@ impl CookieValues {
         }
     }
 
-    /// The hash of the value that finds the session.
     pub(super) fn fingerprint(&self) -> Fingerprint {
         self.finder.fingerprint()
     }
 
-    /// The hash of the value that every exchange replaces.
     pub(super) fn secret(&self) -> Fingerprint {
         self.secret.fingerprint()
     }

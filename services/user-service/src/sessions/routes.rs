@@ -1,5 +1,3 @@
-//! The HTTP side of sessions.
-
 use actix_web::http::header::SET_COOKIE;
 use actix_web::web::{Data, Json, Path};
 use actix_web::{HttpResponse, delete, get, post};

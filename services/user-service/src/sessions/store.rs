@@ -1,5 +1,3 @@
-//! Sessions in the database.
-
 use std::time::Duration;
 
 use audit_log::Entry;

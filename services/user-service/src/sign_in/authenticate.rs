@@ -123,7 +123,6 @@ fn record_outcome(outcome: &'static str) {
     metrics::counter!("sign_ins_total", "outcome" => outcome).increment(1);
 }
 
-/// Records a refused attempt and returns its error.
 async fn refuse(
     context: &Context,
     user: Option<UserId>,

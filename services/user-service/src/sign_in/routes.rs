@@ -1,5 +1,3 @@
-//! The HTTP side of sign-in.
-
 use actix_web::http::StatusCode;
 use actix_web::post;
 use actix_web::web::{Data, Json};

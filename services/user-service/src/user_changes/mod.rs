@@ -101,7 +101,6 @@ impl UserChangeSender {
         told > 0
     }
 
-    /// Tells of one user, and deletes the change.
     async fn tell(&self, state: &UserState) -> Result<(), PeopleTasksError> {
         let call = self.people_tasks.tell(state.user, state);
         let told = RequestContext::fresh().scope(SpanKind::Client, "user-change.tell", call);

@@ -79,7 +79,6 @@ pub(super) fn claim(
         .load(connection)?)
 }
 
-/// Deletes the changes that a state contains.
 pub(super) fn delete(connection: &mut Connection, told: &UserState) -> Result<(), Error> {
     let change = user_changes::table
         .find(told.user)
@@ -108,7 +107,6 @@ pub(super) fn retry(connection: &mut Connection, states: &[UserState]) -> Result
     Ok(())
 }
 
-/// How long the oldest change has waited.
 pub(super) fn oldest_age(connection: &mut Connection) -> Result<Duration, Error> {
     let (oldest, clock): (Option<DateTime<Utc>>, DateTime<Utc>) = user_changes::table
         .select((min(user_changes::changed), now.into_sql::<Timestamptz>()))

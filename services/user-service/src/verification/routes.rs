@@ -1,5 +1,3 @@
-//! The HTTP side of confirming e-mail addresses.
-
 use std::time::Duration;
 
 use actix_web::web::{Data, Json};
