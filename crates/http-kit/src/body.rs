@@ -1,12 +1,11 @@
+use actix_web::HttpRequest;
 use actix_web::dev::Payload;
 use actix_web::http::StatusCode;
 use actix_web::http::header::{
     ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HeaderMap, HeaderValue,
 };
-use actix_web::{FromRequest, HttpRequest};
 use bytes::BytesMut;
 use futures_util::StreamExt as _;
-use futures_util::future::LocalBoxFuture;
 use serde_json::{Map, Value};
 use values::Invalid;
 
@@ -26,37 +25,21 @@ pub struct JsonBody(pub Fields);
 #[derive(Debug)]
 pub struct OptionalJsonBody(pub Fields);
 
-impl FromRequest for JsonBody {
-    type Error = Problem;
-    type Future = LocalBoxFuture<'static, Result<Self, Problem>>;
-
-    fn from_request(request: &HttpRequest, payload: &mut Payload) -> Self::Future {
-        let (request, payload) = (request.clone(), payload.take());
-        Box::pin(async move {
+crate::extractors! {
+    JsonBody = |request, payload| {
+        check_headers(&request)?;
+        parse_object(read(&request, payload).await?).map(Self)
+    };
+    OptionalJsonBody = |request, payload| {
+        let bytes = read(&request, payload).await?;
+        if !bytes.is_empty() {
             check_headers(&request)?;
-            let bytes = read(&request, payload).await?;
-            parse_object(bytes).map(Self)
-        })
-    }
-}
-
-impl FromRequest for OptionalJsonBody {
-    type Error = Problem;
-    type Future = LocalBoxFuture<'static, Result<Self, Problem>>;
-
-    fn from_request(request: &HttpRequest, payload: &mut Payload) -> Self::Future {
-        let (request, payload) = (request.clone(), payload.take());
-        Box::pin(async move {
-            let bytes = read(&request, payload).await?;
-            if !bytes.is_empty() {
-                check_headers(&request)?;
-            }
-            if bytes.is_empty() || bytes.trim_ascii() == b"null" {
-                return Ok(Self(Fields::new(Map::new())));
-            }
-            parse_object(bytes).map(Self)
-        })
-    }
+        }
+        if bytes.is_empty() || bytes.trim_ascii() == b"null" {
+            return Ok(Self(Fields::new(Map::new())));
+        }
+        parse_object(bytes).map(Self)
+    };
 }
 
 /// `413 body-too-large`, for a body longer than [`BODY_LIMIT`].
