@@ -139,9 +139,7 @@ impl Revocations {
 
     /// Replaces the epochs that were known when the full read started by its result.
     pub(crate) fn replace(&self, complete: FullRead) {
-        let FullRead {
-            epochs: mut listed, ..
-        } = complete;
+        let mut listed = complete.epochs;
         listed.sort_unstable_by_key(|(id, epoch)| (*id, Reverse(*epoch)));
         listed.dedup_by_key(|(id, _)| *id);
         listed.shrink_to_fit();
