@@ -4,7 +4,7 @@ use audit_log::RequestMeta;
 use auth::MailKeys;
 use database::Connection;
 use serde_json::json;
-use values::{EmailAddress, FromText as _, Secret, TaskId};
+use values::{EmailAddress, FromText as _, Secret, TaskId, UserId};
 
 use crate::audit::AuditAction;
 use crate::context::Context;
@@ -122,14 +122,17 @@ pub(crate) async fn edit(
         }
         let edit = edit.diff(&task);
         judge(&actor, &task, &edit, &precondition)?;
-        count_bytes(&quotas, &task, &edit)?;
-        edit_in_transaction(connection, &mailing, &actor, task, &edit, meta)
+        let (creator, lengths) = (task.creator, byte_lengths(&task, &edit));
+        let edited = edit_in_transaction(connection, &mailing, &actor, task, &edit, meta)?;
+        // The last step: what is counted stays counted if the transaction is rolled back.
+        count_bytes(&quotas, creator, lengths)?;
+        Ok(edited)
     };
     context.database.transaction(edit).await
 }
 
-/// Counts the bytes by which the edit makes the task's texts longer or shorter for its creator.
-fn count_bytes(quotas: &Quotas, task: &Task, edit: &EditTaskRequest) -> Result<(), QuotaError> {
+/// The bytes of the task's texts before and after the edit.
+fn byte_lengths(task: &Task, edit: &EditTaskRequest) -> [u64; 2] {
     let (title, description) = (edit.title.as_ref(), edit.description.as_ref());
     let before = task.metadata.as_deref();
     let metadata = edit.metadata.as_ref();
@@ -138,15 +141,23 @@ fn count_bytes(quotas: &Quotas, task: &Task, edit: &EditTaskRequest) -> Result<(
         description.map_or(&task.description, Description::as_str),
         metadata.map_or(before, |new| new.as_ref().map(Metadata::as_str)),
     );
-    let before = byte_length(&task.title, &task.description, before);
+    [byte_length(&task.title, &task.description, before), after]
+}
+
+/// Counts the bytes by which an edit makes the texts of a task longer or shorter for its creator.
+fn count_bytes(
+    quotas: &Quotas,
+    creator: UserId,
+    [before, after]: [u64; 2],
+) -> Result<(), QuotaError> {
     if after > before {
         let demand = Amounts {
             bytes: after - before,
             ..Amounts::default()
         };
-        quotas.take(task.creator, demand)?;
+        quotas.take(creator, demand)?;
     } else if after < before {
-        quotas.give_back(task.creator, before - after);
+        quotas.give_back(creator, before - after);
     }
     Ok(())
 }

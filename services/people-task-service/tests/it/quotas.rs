@@ -101,6 +101,24 @@ async fn the_bytes_of_titles_and_descriptions_are_counted_with_edits_across_rest
 }
 
 #[tokio::test]
+async fn the_bytes_of_an_edit_that_is_rolled_back_are_not_counted() {
+    let app = Fixture::start().await;
+    let me = app.user("me@example.com");
+    let text = |length: usize| json!({"title": "t", "description": "x".repeat(length)});
+    let task = app.create(&me, text(4_999)).await;
+    app.execute(
+        "CREATE FUNCTION people_task.refuse() RETURNS trigger LANGUAGE plpgsql AS
+        $$ BEGIN RAISE EXCEPTION 'refused'; END $$",
+    );
+    app.execute("CREATE TRIGGER refuse BEFORE UPDATE ON people_task.tasks EXECUTE FUNCTION people_task.refuse()");
+    for length in [1_999, 6_999] {
+        let _ = app.put(&me, &task.path, &text(length)).await.expect(500);
+    }
+    assert!(app.stop().await);
+    assert_eq!(app.count("stored_bytes WHERE bytes = 5000"), 1);
+}
+
+#[tokio::test]
 async fn rates_are_429_with_the_time_to_wait() {
     let app = Fixture::start_with(&[
         ("QUOTA_USER_TASKS_PER_MINUTE", "2"),
