@@ -258,7 +258,7 @@ fn delete_full_batch(connection: &mut Connection, user: &EraseRequest) -> Result
     if !own_tasks::is_being_erased(connection, id, &user.incarnation)? {
         return Ok(0);
     }
-    let tasks = own_tasks::load_tasks_of_user(connection, false, id, addresses, TASKS)?;
+    let tasks = own_tasks::load_tasks_of_user(connection, own_tasks::find, id, addresses, TASKS)?;
     let (ids, created): (Vec<_>, Vec<_>) = tasks.into_iter().unzip();
     let Some(oldest) = created.into_iter().min() else {
         return Ok(0);
@@ -278,7 +278,8 @@ fn delete_full_batch(connection: &mut Connection, user: &EraseRequest) -> Result
 /// The worker locks a delivery before its webhook. Locking in the same order here avoids deadlocks.
 fn delete_free_tasks(connection: &mut Connection, user: &EraseRequest) -> Result<Batch, Error> {
     let (id, addresses) = (user.id, &user.addresses);
-    let locked = own_tasks::load_tasks_of_user(connection, true, id, addresses, TASKS)?;
+    let locked =
+        own_tasks::load_tasks_of_user(connection, own_tasks::find_free, id, addresses, TASKS)?;
     let (mut ids, created): (Vec<_>, Vec<_>) = locked.into_iter().unzip();
     if webhooks::store::are_more_than(connection, WEBHOOKS_OF_TASKS, &ids)? {
         ids.truncate(TASKS_WITH_WEBHOOKS);

@@ -1,7 +1,7 @@
 //! The tasks of a user who is being erased.
 
 use chrono::{DateTime, Utc};
-use database::{Error, Prepared, composed, prepared};
+use database::{Error, composed, prepared};
 use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Binary, Nullable, Text, Timestamptz};
 use values::{EmailAddress, TaskId, UserId};
@@ -21,28 +21,28 @@ pub(crate) struct RequesterAddress {
 const CREATED: &str = "creator = $1";
 const REQUESTED: &str = "requester_key = $3 AND created >= $4 AND created < $5 AND creator <> $1";
 
-/// The statement for the tasks that a user created, or for those that the user requested and did not create. Each has the
+/// The statement that finds the tasks that a user created, or those that the user requested and did not create. Each has the
 /// order of its index. One statement for both would read the whole table when nothing is left.
-fn oldest(condition: &str, locks: bool) -> Prepared<()> {
-    let tasks = format!(
-        "SELECT id, created FROM tasks WHERE {condition} ORDER BY tasks.created, id LIMIT $2"
-    );
-    if !locks {
-        return composed(tasks, (), true);
-    }
-    // Raw SQL, because the builder cannot take an array from a subquery. A join would be planned for few rows.
-    let locked = format!(
-        "SELECT task_id AS id, created FROM task_states WHERE task_id = ANY(ARRAY(SELECT id FROM ({tasks}) AS own)) \
-         FOR UPDATE SKIP LOCKED"
-    );
-    composed(locked, (), true)
+pub(crate) fn find(condition: &str) -> String {
+    format!("SELECT id, created FROM tasks WHERE {condition} ORDER BY tasks.created, id LIMIT $2")
 }
 
-/// Loads the oldest tasks that the user created or requested, at most `limit`. If it `locks`, their states are locked until
-/// the end of the transaction, as [`lock`](super::lock) does, and those that another transaction has locked are left out.
+/// The same, which locks the states of the tasks until the end of the transaction, as [`lock`](super::lock) does, and leaves
+/// out those that another transaction has locked.
+pub(crate) fn find_free(condition: &str) -> String {
+    // Raw SQL, because the builder cannot take an array from a subquery. A join would be planned for few rows.
+    format!(
+        "SELECT task_id AS id, created FROM task_states WHERE task_id = ANY(ARRAY(SELECT id FROM ({}) AS own)) \
+         FOR UPDATE SKIP LOCKED",
+        find(condition)
+    )
+}
+
+/// Loads the oldest tasks that the user created or requested, at most `limit`, with the statements of [`find`] or
+/// [`find_free`].
 pub(crate) fn load_tasks_of_user(
     connection: &mut PgConnection,
-    locks: bool,
+    statement: fn(&str) -> String,
     user: UserId,
     addresses: &[RequesterAddress],
     limit: usize,
@@ -50,7 +50,7 @@ pub(crate) fn load_tasks_of_user(
     // Postgres cannot store the latest time of chrono.
     let far_future = DateTime::from_timestamp(253_402_300_799, 0).unwrap_or_default();
     let rows = |found: usize| i64::try_from(limit.saturating_sub(found)).unwrap_or(i64::MAX);
-    let mut tasks: Vec<(TaskId, DateTime<Utc>)> = oldest(CREATED, locks)
+    let mut tasks: Vec<(TaskId, DateTime<Utc>)> = composed(statement(CREATED), (), true)
         .bind::<Binary, _>(user)
         .bind::<BigInt, _>(rows(0))
         .returning::<(Binary, Timestamptz)>()
@@ -59,7 +59,7 @@ pub(crate) fn load_tasks_of_user(
         if tasks.len() >= limit {
             break;
         }
-        let requested: Vec<(TaskId, DateTime<Utc>)> = oldest(REQUESTED, locks)
+        let requested: Vec<(TaskId, DateTime<Utc>)> = composed(statement(REQUESTED), (), true)
             .bind::<Binary, _>(user)
             .bind::<BigInt, _>(rows(tasks.len()))
             .bind::<Text, _>(address.email.normalized())
@@ -83,7 +83,7 @@ pub(crate) fn has_tasks_of_user(
     user: UserId,
     addresses: &[RequesterAddress],
 ) -> Result<bool, Error> {
-    Ok(!load_tasks_of_user(connection, false, user, addresses, 1)?.is_empty())
+    Ok(!load_tasks_of_user(connection, find, user, addresses, 1)?.is_empty())
 }
 
 /// Deletes tasks with their webhooks and deliveries, and returns their number.
