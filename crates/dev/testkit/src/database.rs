@@ -1,7 +1,11 @@
+use std::sync::OnceLock;
+use std::thread;
 use std::time::{Duration, UNIX_EPOCH};
 
+use diesel::connection::SimpleConnection as _;
+use diesel::r2d2::{ManageConnection, Pool, PooledConnection};
 use diesel::sql_types::Text;
-use diesel::{Connection as _, PgConnection, QueryableByName, RunQueryDsl as _};
+use diesel::{Connection as _, ConnectionError, PgConnection, QueryableByName, RunQueryDsl as _};
 use diesel_migrations::{EmbeddedMigrations, MigrationHarness as _};
 use local_stack::{Roles, bootstrap, client};
 use values::Secret;
@@ -11,10 +15,52 @@ use crate::servers::servers;
 /// The lock for creating a template, so that concurrent tests create it once.
 const TEMPLATE_LOCK: i64 = 0x7465_6d70_6c61_7465;
 
+/// A connection as superuser. Dropped, it holds no lock and is used again, so that a test that asks until a condition holds
+/// does not start a process of Postgres each time.
+pub type Superuser = PooledConnection<Superusers>;
+
+/// Opens connections as superuser to one database.
+#[derive(Debug)]
+pub struct Superusers {
+    url: String,
+}
+
+impl Superusers {
+    fn pool(url: String) -> Pool<Self> {
+        let connections = Pool::builder().max_size(20).min_idle(Some(0));
+        connections.build_unchecked(Self { url })
+    }
+}
+
+impl ManageConnection for Superusers {
+    type Connection = PgConnection;
+    type Error = ConnectionError;
+
+    fn connect(&self) -> Result<PgConnection, ConnectionError> {
+        PgConnection::establish(&self.url)
+    }
+
+    /// Only the server knows, and r2d2 asks before each use.
+    fn is_valid(&self, connection: &mut PgConnection) -> Result<(), ConnectionError> {
+        let answer = connection.batch_execute("SELECT 1");
+        answer.map_err(ConnectionError::CouldntSetupConfiguration)
+    }
+
+    /// Asked of each connection that is dropped: ends what the test left.
+    fn has_broken(&self, connection: &mut PgConnection) -> bool {
+        let left = ["ROLLBACK", "RESET ALL; SELECT pg_advisory_unlock_all()"];
+        thread::panicking()
+            || left
+                .into_iter()
+                .any(|end| connection.batch_execute(end).is_err())
+    }
+}
+
 /// A private database with both schemas, dropped at the end of the test.
 #[derive(Debug)]
 pub struct TestDatabase {
     name: String,
+    superusers: Pool<Superusers>,
     /// The URLs of the four roles.
     pub urls: Roles,
 }
@@ -52,8 +98,11 @@ impl TestDatabase {
         let name = format!("test_{}", hex::encode(rand::random::<[u8; 8]>()));
         let create = format!("CREATE DATABASE {name} TEMPLATE {template}");
         execute(&mut server, &create);
-        let urls = servers().postgres.roles_of(&name).unwrap();
-        Self { name, urls }
+        Self {
+            superusers: Superusers::pool(servers().postgres.admin_url_of(&name).unwrap()),
+            urls: servers().postgres.roles_of(&name).unwrap(),
+            name,
+        }
     }
 
     /// Returns `DATABASE_URL` of the user service and its workers.
@@ -76,9 +125,9 @@ impl TestDatabase {
         Secret::new(&*self.urls.people_task_owner)
     }
 
-    /// Opens a connection as superuser, to inspect and damage rows.
-    pub fn admin(&self) -> PgConnection {
-        connect(&self.admin_url())
+    /// Returns a connection as superuser, to inspect and damage rows.
+    pub fn admin(&self) -> Superuser {
+        take(&self.superusers)
     }
 
     /// Makes the database unavailable, by closing all connections and refusing new ones, or available again.
@@ -171,20 +220,25 @@ impl TestDatabase {
 impl Drop for TestDatabase {
     fn drop(&mut self) {
         // A failing test must show its own failure, so a failure here is ignored. The server is temporary.
-        if let Ok(mut admin) = PgConnection::establish(&servers().postgres.admin_url) {
-            let drop = format!("DROP DATABASE IF EXISTS {} WITH (FORCE)", self.name);
-            let _ = diesel::sql_query(drop).execute(&mut admin);
+        let drop = format!("DROP DATABASE IF EXISTS {} WITH (FORCE)", self.name);
+        if let Ok(mut server) = server_pool().get() {
+            let _ = diesel::sql_query(drop).execute(&mut server);
         }
     }
 }
 
-fn connect(url: &str) -> PgConnection {
-    PgConnection::establish(url).expect("the test server must be reachable")
+fn take(pool: &Pool<Superusers>) -> Superuser {
+    pool.get().expect("the test server must be reachable")
 }
 
-/// A connection as superuser to the database that every server has.
-fn server() -> PgConnection {
-    connect(&servers().postgres.admin_url)
+/// The connections to the database that every server has.
+fn server_pool() -> &'static Pool<Superusers> {
+    static POOL: OnceLock<Pool<Superusers>> = OnceLock::new();
+    POOL.get_or_init(|| Superusers::pool(servers().postgres.admin_url.clone()))
+}
+
+fn server() -> Superuser {
+    take(server_pool())
 }
 
 fn execute(connection: &mut PgConnection, sql: &str) {
@@ -192,7 +246,8 @@ fn execute(connection: &mut PgConnection, sql: &str) {
 }
 
 fn migrate(owner: &str, migrations: EmbeddedMigrations) {
-    connect(owner).run_pending_migrations(migrations).unwrap();
+    let mut connection = PgConnection::establish(owner).unwrap();
+    connection.run_pending_migrations(migrations).unwrap();
 }
 
 /// Returns the template of this kind and of this build of the test program. The first test creates it.

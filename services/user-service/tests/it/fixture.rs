@@ -3,10 +3,9 @@
 use std::time::Duration;
 
 use app_config::{Reader, Settings as _};
-use diesel::PgConnection;
 use serde_json::{Value, json};
 use server::Running;
-use testkit::{Http, Reply, TestBroker, TestDatabase, ed25519_pem};
+use testkit::{Http, Reply, Superuser, TestBroker, TestDatabase, ed25519_pem};
 use user_service::{MIGRATIONS, UserServiceSettings, run};
 
 /// The first administrator of every service of these tests.
@@ -77,7 +76,7 @@ impl Fixture {
     }
 
     /// The superuser's connection.
-    pub(crate) fn admin_connection(&self) -> PgConnection {
+    pub(crate) fn admin_connection(&self) -> Superuser {
         self.database.admin()
     }
 
