@@ -15,24 +15,24 @@ use crate::servers::servers;
 /// The lock for creating a template, so that concurrent tests create it once.
 const TEMPLATE_LOCK: i64 = 0x7465_6d70_6c61_7465;
 
-/// A connection as superuser. Dropped, it holds no lock and is used again, so that a test that asks until a condition holds
+/// A connection of a test. Dropped, it holds no lock and is used again, so that a test that asks until a condition holds
 /// does not start a process of Postgres each time.
-pub type Superuser = PooledConnection<Superusers>;
+pub type TestConnection = PooledConnection<Connections>;
 
-/// Opens connections as superuser to one database.
+/// Opens connections of one role to one database.
 #[derive(Debug)]
-pub struct Superusers {
+pub struct Connections {
     url: String,
 }
 
-impl Superusers {
+impl Connections {
     fn pool(url: String) -> Pool<Self> {
         let connections = Pool::builder().max_size(20).min_idle(Some(0));
         connections.build_unchecked(Self { url })
     }
 }
 
-impl ManageConnection for Superusers {
+impl ManageConnection for Connections {
     type Connection = PgConnection;
     type Error = ConnectionError;
 
@@ -60,7 +60,8 @@ impl ManageConnection for Superusers {
 #[derive(Debug)]
 pub struct TestDatabase {
     name: String,
-    superusers: Pool<Superusers>,
+    superusers: Pool<Connections>,
+    people_task: Pool<Connections>,
     /// The URLs of the four roles.
     pub urls: Roles,
 }
@@ -98,10 +99,12 @@ impl TestDatabase {
         let name = format!("test_{}", hex::encode(rand::random::<[u8; 8]>()));
         let create = format!("CREATE DATABASE {name} TEMPLATE {template}");
         execute(&mut server, &create);
+        let urls = servers().postgres.roles_of(&name).unwrap();
         Self {
-            superusers: Superusers::pool(servers().postgres.admin_url_of(&name).unwrap()),
-            urls: servers().postgres.roles_of(&name).unwrap(),
+            superusers: Connections::pool(servers().postgres.admin_url_of(&name).unwrap()),
+            people_task: Connections::pool(urls.people_task_service.clone()),
             name,
+            urls,
         }
     }
 
@@ -126,8 +129,13 @@ impl TestDatabase {
     }
 
     /// Returns a connection as superuser, to inspect and damage rows.
-    pub fn admin(&self) -> Superuser {
+    pub fn admin(&self) -> TestConnection {
         take(&self.superusers)
+    }
+
+    /// Returns a connection as the people-task service has them.
+    pub fn people_task_connection(&self) -> TestConnection {
+        take(&self.people_task)
     }
 
     /// Makes the database unavailable, by closing all connections and refusing new ones, or available again.
@@ -227,17 +235,17 @@ impl Drop for TestDatabase {
     }
 }
 
-fn take(pool: &Pool<Superusers>) -> Superuser {
+fn take(pool: &Pool<Connections>) -> TestConnection {
     pool.get().expect("the test server must be reachable")
 }
 
 /// The connections to the database that every server has.
-fn server_pool() -> &'static Pool<Superusers> {
-    static POOL: OnceLock<Pool<Superusers>> = OnceLock::new();
-    POOL.get_or_init(|| Superusers::pool(servers().postgres.admin_url.clone()))
+fn server_pool() -> &'static Pool<Connections> {
+    static POOL: OnceLock<Pool<Connections>> = OnceLock::new();
+    POOL.get_or_init(|| Connections::pool(servers().postgres.admin_url.clone()))
 }
 
-fn server() -> Superuser {
+fn server() -> TestConnection {
     take(server_pool())
 }
 

@@ -36,7 +36,7 @@ mod servers;
 
 pub use broker::TestBroker;
 pub use certificates::{PrivateCa, tls_in_front_of, with_private_ca};
-pub use database::{Superuser, Superusers, TestDatabase, lines};
+pub use database::{Connections, TestConnection, TestDatabase, lines};
 pub use forger::{Forger, Forgery, INCARNATION, ed25519_pem, expect_forgeries_refused};
 pub use http::{Http, Reply, Request};
 pub use migrations::assert_migrations_can_be_undone;

@@ -194,7 +194,7 @@ pub(super) fn start_generation(connection: &mut Connection) -> Result<(), Error>
 mod tests {
     use database::Connection;
     use diesel::connection::SimpleConnection as _;
-    use testkit::{Superuser, TestDatabase, lines};
+    use testkit::{TestConnection, TestDatabase, lines};
 
     use super::{FeedCursor, Page, load_page};
 
@@ -213,7 +213,7 @@ mod tests {
         FROM generate_series(1, {old} + 100) AS n;
         ANALYZE users;";
 
-    fn prepared(old: i64) -> (TestDatabase, Superuser) {
+    fn prepared(old: i64) -> (TestDatabase, TestConnection) {
         let database = TestDatabase::users(crate::MIGRATIONS);
         let mut connection = database.admin();
         connection

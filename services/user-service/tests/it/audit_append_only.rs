@@ -3,7 +3,7 @@
 use diesel::connection::SimpleConnection as _;
 use diesel::sql_types::BigInt;
 use diesel::{Connection as _, PgConnection, QueryableByName, RunQueryDsl as _};
-use testkit::{Superuser, TestDatabase};
+use testkit::{TestConnection, TestDatabase};
 use user_service::MIGRATIONS;
 
 const INSERT: &str = "INSERT INTO audit_log (action, actor_kind, client_address, request_id)
@@ -32,7 +32,7 @@ pub(crate) fn number(connection: &mut PgConnection, sql: &str) -> i64 {
 }
 
 /// The service's own connection, and the superuser's.
-pub(crate) fn connections(database: &TestDatabase) -> (PgConnection, Superuser) {
+pub(crate) fn connections(database: &TestDatabase) -> (PgConnection, TestConnection) {
     let service = PgConnection::establish(database.users_url().expose()).unwrap();
     let mut admin = database.admin();
     admin.batch_execute("SET search_path = users").unwrap();

@@ -5,7 +5,7 @@ use std::time::Duration;
 use app_config::{Reader, Settings as _};
 use serde_json::{Value, json};
 use server::Running;
-use testkit::{Http, Reply, Superuser, TestBroker, TestDatabase, ed25519_pem};
+use testkit::{Http, Reply, TestBroker, TestConnection, TestDatabase, ed25519_pem};
 use user_service::{MIGRATIONS, UserServiceSettings, run};
 
 /// The first administrator of every service of these tests.
@@ -76,7 +76,7 @@ impl Fixture {
     }
 
     /// The superuser's connection.
-    pub(crate) fn admin_connection(&self) -> Superuser {
+    pub(crate) fn admin_connection(&self) -> TestConnection {
         self.database.admin()
     }
 

@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use app_config::{Reader, Settings as _};
 use diesel::sql_types::{Array, BigInt, Binary, Bool, Integer, Nullable, Text};
-use diesel::{Connection as _, PgConnection, QueryableByName, RunQueryDsl as _, sql_query};
+use diesel::{PgConnection, QueryableByName, RunQueryDsl as _, sql_query};
 use messaging::{BrokerSettings, Message, Publisher};
 use people_task_service::{MIGRATIONS, WebhookWorkerSettings, run_webhook_worker};
 use server::Running;
 use telemetry::RequestContext;
-use testkit::{TestBroker, TestDatabase, ed25519_pem, eventually};
+use testkit::{TestBroker, TestConnection, TestDatabase, ed25519_pem, eventually};
 use tokio_util::sync::CancellationToken;
 use values::Secret;
 
@@ -110,8 +110,8 @@ impl Fixture {
         }
     }
 
-    pub(crate) fn connection(&self) -> PgConnection {
-        PgConnection::establish(self.database.people_task_url().expose()).unwrap()
+    pub(crate) fn connection(&self) -> TestConnection {
+        self.database.people_task_connection()
     }
 
     /// Settings that allow loopback addresses and have a short schedule, with some settings replaced.

@@ -6,7 +6,7 @@ use diesel::prelude::*;
 use diesel::sql_types::BigInt;
 use http_kit::Query;
 use listing::{PageLimits, Sort};
-use testkit::{Superuser, TestDatabase};
+use testkit::{TestConnection, TestDatabase};
 
 use crate::accounts::list_query::{UserConditions, UserListQuery, UserSort};
 use crate::accounts::store::{count, list};
@@ -69,11 +69,11 @@ const SORTS: [&str; 7] = [
     "lastSignIn",
 ];
 
-fn prepared() -> (TestDatabase, Superuser) {
+fn prepared() -> (TestDatabase, TestConnection) {
     prepared_with(USERS)
 }
 
-fn prepared_with(users: i64) -> (TestDatabase, Superuser) {
+fn prepared_with(users: i64) -> (TestDatabase, TestConnection) {
     let database = TestDatabase::users(crate::MIGRATIONS);
     let mut connection = database.admin();
     let insert = INSERT.replace("{users}", &users.to_string());

@@ -9,7 +9,7 @@ use diesel::connection::SimpleConnection as _;
 use http_kit::Query;
 use listing::PageLimits;
 use serde_json::json;
-use testkit::{Superuser, TestDatabase, lines};
+use testkit::{TestConnection, TestDatabase, lines};
 
 use crate::tasks::access::Actor;
 use crate::tasks::list_query::TaskConditions;
@@ -76,7 +76,7 @@ fn rows_read(connection: &mut PgConnection) -> i64 {
 
 struct Lists {
     tasks: i64,
-    connection: Superuser,
+    connection: TestConnection,
     _database: TestDatabase,
 }
 
