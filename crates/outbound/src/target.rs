@@ -10,6 +10,10 @@ use url::{Position, Url};
 const NOT_IN_PATH: &AsciiSet = &CONTROLS.add(b' ').add(b'<').add(b'>').add(b'`');
 const NOT_IN_QUERY: &AsciiSet = &CONTROLS.add(b' ').add(b'<').add(b'>').add(b'"');
 
+/// The longest host in bytes, with international names as they are looked up: RFC 1035, section 2.3.4, without the bytes of the
+/// lengths.
+const MAX_HOST: usize = 253;
+
 /// Why a text is not a URL that can be called.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidUrl {
@@ -50,7 +54,8 @@ impl TargetUrl {
     }
 
     /// Parses a URL of a caller. It refuses every URL that two parsers might read differently: whitespace and control
-    /// characters, which some drop, other separators than slashes, and an encoded host.
+    /// characters, which some drop, other separators than slashes, and an encoded host. It refuses a host that is too long for
+    /// name servers, too.
     ///
     /// # Errors
     /// Like [`TargetUrl::parse`], or the URL contains a user name or a password.
@@ -63,7 +68,12 @@ impl TargetUrl {
         if authority.contains('@') {
             return Err(InvalidUrl::Credentials);
         }
-        Self::parse(text)
+        let target = Self::parse(text)?;
+        let host = target.parsed.host_str().unwrap_or_default();
+        if host.len() > MAX_HOST {
+            return Err(InvalidUrl::Malformed);
+        }
+        Ok(target)
     }
 
     /// The URL as it was parsed, for its scheme, host and port.
@@ -253,6 +263,17 @@ mod tests {
             let refused = TargetUrl::parse_new(url).unwrap_err();
             assert_eq!(refused, InvalidUrl::Credentials, "{url:?}");
         }
+    }
+
+    #[test]
+    fn a_new_url_has_a_host_that_name_servers_can_know() {
+        let refused = |host: String| TargetUrl::parse_new(&format!("http://{host}/")).err();
+        assert_eq!(refused("a.".repeat(126) + "a"), None);
+        let too_long = Some(InvalidUrl::Malformed);
+        assert_eq!(refused("a.".repeat(127)), too_long);
+        // It is longer as it is looked up.
+        let international = (0x4e00..).step_by(97).filter_map(char::from_u32);
+        assert_eq!(refused(international.take(100).collect()), too_long);
     }
 
     #[test]

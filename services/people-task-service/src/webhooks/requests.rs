@@ -161,7 +161,7 @@ impl FromText for WebhookUrl {
         let target = TargetUrl::parse_new(text).map_err(|invalid| match invalid {
             InvalidUrl::Malformed => Invalid::new(
                 "invalid-url",
-                "Must be a URL that begins with http:// or https:// and a host.",
+                "Must be a URL that begins with http:// or https:// and a host of at most 253 characters.",
             ),
             InvalidUrl::Credentials => Invalid::new(
                 "credentials-in-url",

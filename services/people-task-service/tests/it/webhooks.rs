@@ -69,6 +69,11 @@ async fn a_url_with_credentials_or_two_readings_is_refused() {
         ("http:///127.0.0.1:8090/", "invalid-url"),
         ("http://127.0.0.1%3a8090/", "invalid-url"),
         ("http://127.0.0.1:8090/a\tb", "invalid-url"),
+        // No index can hold the host, so the decision could not be stored with its deliveries.
+        (
+            &format!("http://{}/", "\u{4e2d}\u{56fd}".repeat(500)),
+            "invalid-url",
+        ),
     ] {
         let reply = app
             .try_register(&ada, &json!({"url": url, "taskId": task.id}))
@@ -81,6 +86,23 @@ async fn a_url_with_credentials_or_two_readings_is_refused() {
     let body = json!({"url": url, "taskId": task.id});
     let reply = app.try_register(&ada, &body).await.expect(200);
     assert_eq!(reply.json["url"], url);
+}
+
+#[tokio::test]
+async fn webhooks_of_earlier_versions_whose_hosts_are_too_long_are_removed() {
+    let app = Fixture::start().await;
+    let ada = app.user("ada@example.com");
+    let task = app.create(&ada, json!({})).await;
+    for path in ["long", "short"] {
+        let body = json!({"url": format!("{URL}{path}"), "taskId": task.id});
+        let _ = app.try_register(&ada, &body).await.expect(200);
+    }
+    app.execute("UPDATE webhooks SET host = repeat('a', 254) WHERE url LIKE '%long'");
+    app.execute(include_str!(
+        "../../migrations/00000000000067_webhooks_of_long_hosts/up.sql"
+    ));
+    assert_eq!(app.count("webhooks WHERE url LIKE '%short'"), 1);
+    assert_eq!(app.count("webhooks"), 1);
 }
 
 #[tokio::test]
