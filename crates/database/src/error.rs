@@ -70,6 +70,11 @@ impl Error {
         matches!(self, Self::Busy | Self::Unavailable(_))
     }
 
+    /// Whether nothing was written. Otherwise it is not known.
+    pub fn wrote_nothing(&self) -> bool {
+        !matches!(self, Self::Unavailable(_) | Self::Panicked)
+    }
+
     /// Logs a failure of background work, unless it is one of many of an outage.
     pub fn warn(&self, message: &str) {
         if self.is_outage() {

@@ -109,6 +109,13 @@ pub(crate) enum TaskError {
     Database(#[from] database::Error),
 }
 
+impl TaskError {
+    /// Whether nothing was written. Otherwise it is not known.
+    pub(crate) fn wrote_nothing(&self) -> bool {
+        !matches!(self, Self::Database(error) if !error.wrote_nothing())
+    }
+}
+
 impl From<TaskError> for Problem {
     fn from(error: TaskError) -> Self {
         let detail = error.to_string();

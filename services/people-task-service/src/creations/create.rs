@@ -58,12 +58,12 @@ pub(super) async fn create(
     let (with_options, repeat) = (creation.with_options(), creation.repeat.clone());
     context.quotas.take(by, amounts)?;
     let created = creations.run(creation).await;
-    // Nothing was written, unless the database failed: then it is not known.
-    if !matches!(
-        created,
-        Ok(Created::New(_) | Created::Stored(_)) | Err(TaskError::Database(_))
-    ) {
-        context.quotas.give_back(by, amounts.bytes);
+    let is_refused = match &created {
+        Ok(created) => matches!(created, Created::Earlier(_)),
+        Err(error) => error.wrote_nothing(),
+    };
+    if is_refused {
+        context.quotas.give_back(by, amounts);
     }
     let answer = match created? {
         Created::New(response) => response.answer(&secrets),

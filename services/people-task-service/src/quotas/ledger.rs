@@ -72,10 +72,12 @@ impl Quotas {
         self.with(|ledger| ledger.users.entry(user).or_default().unwritten_bytes += bytes);
     }
 
-    /// A user's texts have become shorter, or what was taken for them was not added.
-    pub(crate) fn give_back(&self, user: UserId, bytes: u64) {
-        let bytes = i64::try_from(bytes).unwrap_or_default();
-        self.with(|ledger| ledger.users.entry(user).or_default().unwritten_bytes -= bytes);
+    /// A user's texts have become shorter, or what was taken was not added.
+    pub(crate) fn give_back(&self, user: UserId, amounts: Amounts) {
+        self.with(|ledger| {
+            ledger.users.entry(user).or_default().remove(amounts);
+            ledger.all.remove(amounts);
+        });
     }
 
     fn with<T>(&self, change: impl FnOnce(&mut Ledger) -> T) -> T {

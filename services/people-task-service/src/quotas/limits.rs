@@ -159,6 +159,14 @@ impl Usage {
         self.unwritten_bytes += i64::try_from(demand.bytes).unwrap_or_default();
     }
 
+    /// What was added has gone again, or was not added after all.
+    pub(super) fn remove(&mut self, amounts: Amounts) {
+        self.minute.added = self.minute.added.minus(amounts);
+        self.hour.added = self.hour.added.minus(amounts);
+        self.added = self.added.minus(amounts);
+        self.unwritten_bytes -= i64::try_from(amounts.bytes).unwrap_or_default();
+    }
+
     /// Whether something was asked for since the last count, and it may be counted again.
     pub(super) fn awaits_count(&self, now: Instant) -> bool {
         self.last_asked > self.last_counted && self.may_be_counted(now)

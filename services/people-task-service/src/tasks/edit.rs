@@ -150,14 +150,14 @@ fn count_bytes(
     creator: UserId,
     [before, after]: [u64; 2],
 ) -> Result<(), QuotaError> {
+    let difference = Amounts {
+        bytes: after.abs_diff(before),
+        ..Amounts::default()
+    };
     if after > before {
-        let demand = Amounts {
-            bytes: after - before,
-            ..Amounts::default()
-        };
-        quotas.take(creator, demand)?;
-    } else if after < before {
-        quotas.give_back(creator, before - after);
+        quotas.take(creator, difference)?;
+    } else {
+        quotas.give_back(creator, difference);
     }
     Ok(())
 }

@@ -116,12 +116,12 @@ pub(crate) async fn register(
     let answer = registration.answer();
     let kept = answer.map(|(repeat, answer)| answer.bytes(repeat));
     let registered = registrations.run(registration).await;
-    // Nothing was written, unless the database failed: then it is not known.
-    if !matches!(
-        registered,
-        Ok(RegisteredWebhook::New(..)) | Err(TaskError::Database(_))
-    ) {
-        context.quotas.give_back(by, demand.bytes);
+    let is_refused = match &registered {
+        Ok(registered) => matches!(registered, RegisteredWebhook::Earlier(_)),
+        Err(error) => error.wrote_nothing(),
+    };
+    if is_refused {
+        context.quotas.give_back(by, demand);
     }
     let registered = registered?;
     if let RegisteredWebhook::New(webhook, due) = &registered {

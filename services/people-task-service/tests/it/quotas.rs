@@ -119,6 +119,22 @@ async fn the_bytes_of_an_edit_that_is_rolled_back_are_not_counted() {
 }
 
 #[tokio::test]
+async fn a_task_that_could_not_be_stored_does_not_count() {
+    let app = Fixture::start_with(&[("QUOTA_USER_TASKS_PER_MINUTE", "1")]).await;
+    let me = app.user("me@example.com");
+    let text = |title: &str| json!({"title": title, "description": ""});
+    app.execute("ALTER TABLE tasks ADD CONSTRAINT refused CHECK (title <> 'refused')");
+    for _ in 0..2 {
+        let _ = app.try_create(&me, text("refused")).await.expect(503);
+    }
+    let _ = app.try_create(&me, text("stored")).await.expect(200);
+    let refused = app.try_create(&me, text("stored")).await;
+    refused.expect_problem(429, "rate-limited");
+    assert!(app.stop().await);
+    assert_eq!(app.count("stored_bytes WHERE bytes = 6"), 1);
+}
+
+#[tokio::test]
 async fn rates_are_429_with_the_time_to_wait() {
     let app = Fixture::start_with(&[
         ("QUOTA_USER_TASKS_PER_MINUTE", "2"),
