@@ -45,6 +45,11 @@ impl<O: Owner, T> FairQueue<O, T> {
         self.lines.get(owner).map_or(0, |line| line.items.len())
     }
 
+    /// The items of all owners.
+    pub fn items(&self) -> impl Iterator<Item = &T> {
+        self.lines.values().flat_map(|line| line.items.values())
+    }
+
     /// Adds an item. Returns its number, by which it can be removed, and the item whose place it took, if the queue was
     /// full: the newest one of the owner with the most.
     ///

@@ -121,7 +121,7 @@ impl Sender {
         &self,
         row: Box<DueRow>,
         occasion: Occasion,
-        recall: Option<CancellationToken>,
+        recall: CancellationToken,
     ) -> AttemptResult {
         let lease = Lease::of(&row);
         let Some(registrant) = row.registrant.relations(&row.task) else {
@@ -132,10 +132,7 @@ impl Sender {
         let options = options.unwrap_or_else(|| Ok(WebhookOptions::default()));
         let (at, started) = (Utc::now(), Instant::now());
         let sending = self.send(row, &options, occasion, registrant, &lease.context);
-        let response = match recall {
-            Some(recall) => recall.run_until_cancelled(sending).await,
-            None => Some(sending.await),
-        };
+        let response = recall.run_until_cancelled(sending).await;
         let response = response.unwrap_or_else(|| Err(not_sent(RECALLED)));
         let duration = started.elapsed();
         let (age, jitter) = (lease.age(at), jitter());

@@ -19,8 +19,8 @@ use crate::deliveries::worker::lane::{Circuit, Health, Lane, SLOW};
 const SHARED: Duration = Duration::from_mins(10);
 /// How long another owner counts after its last delivery.
 const RECENT: Duration = Duration::from_secs(10);
-/// The largest number of concurrent first requests to an origin that does not respond.
-const MAX_TRIALS: u32 = 4;
+/// The largest number of concurrent first requests to an origin that does not respond, and of groups that try again.
+const MAX_TRIALS: usize = 4;
 /// The largest number of lanes that wait for a host.
 const MAX_WAITING: usize = 100_000;
 
@@ -59,6 +59,16 @@ impl WaitingLanes {
         self.groups.total() > self.groups.total_of(group)
     }
 
+    /// Whether a lane of a group that is none of these waits and may start.
+    fn has_startable(
+        &self,
+        others: &HashMap<Arc<str>, u32>,
+        may_start: impl Fn(&Arc<str>) -> bool,
+    ) -> bool {
+        let mut lanes = self.lanes.iter();
+        lanes.any(|(group, lanes)| !others.contains_key(group) && lanes.items().any(&may_start))
+    }
+
     pub(super) fn pop(&mut self) -> Option<Arc<str>> {
         let group = self.groups.pop()?;
         let lanes = self.lanes.get_mut(&group)?;
@@ -82,19 +92,20 @@ fn group_key<T>(known: &HashMap<Arc<str>, T>, owner: &Arc<str>) -> Arc<str> {
 
 /// The concurrent requests to a host, and the lanes that wait for a place.
 ///
-/// A group has at most three quarters of the places, and more only on loan: a request on loan that is slow is ended when
-/// another group waits for its place.
+/// A group has at most three quarters of the places, and more only on loan. While other groups wait, slow requests are ended:
+/// those on loan, and one by one those of the group with the most until each group that waits has a place.
 pub(super) struct Host {
     pub(super) in_flight: u32,
+    /// How many requests groups have.
     groups: HashMap<Arc<str>, u32>,
-    loans: Vec<Loan>,
+    /// In the order in which they began.
+    requests: Vec<HostRequest>,
     /// Which owners had requests lately.
     recent: Recent<Arc<str>>,
     pub(super) waiting: WaitingLanes,
 }
 
-/// A request that has a place on loan.
-struct Loan {
+struct HostRequest {
     delivery: DeliveryId,
     group: Arc<str>,
     since: Instant,
@@ -106,7 +117,7 @@ impl Default for Host {
         Self {
             in_flight: 0,
             groups: HashMap::new(),
-            loans: Vec::new(),
+            requests: Vec::new(),
             recent: Recent::new(SHARED),
             waiting: WaitingLanes::new(),
         }
@@ -136,60 +147,71 @@ impl Host {
         own < allowed
     }
 
-    /// Counts a request. If its place is on loan, returns what is cancelled when it must end.
+    /// Whether a group has a request.
+    pub(super) fn has_request_of(&self, group: &str) -> bool {
+        self.groups.contains_key(group)
+    }
+
+    /// Counts a request. Returns what is cancelled when it must end.
     pub(super) fn started(
         &mut self,
         owner: &Arc<str>,
         delivery: DeliveryId,
-        limit: u32,
         now: Instant,
-    ) -> Option<CancellationToken> {
+    ) -> CancellationToken {
         self.in_flight += 1;
         self.recent.record(Arc::clone(owner), now.into());
         let group = group_key(&self.groups, owner);
-        let own = self.groups.entry(Arc::clone(&group)).or_default();
-        *own += 1;
-        (*own > without_loans(limit)).then(|| {
-            let recall = CancellationToken::new();
-            self.loans.push(Loan {
-                delivery,
-                group,
-                since: now,
-                recall: recall.clone(),
-            });
-            recall
-        })
+        *self.groups.entry(Arc::clone(&group)).or_default() += 1;
+        let recall = CancellationToken::new();
+        self.requests.push(HostRequest {
+            delivery,
+            group,
+            since: now,
+            recall: recall.clone(),
+        });
+        recall
     }
 
-    /// A request ended. If its place was not on loan, the oldest loan of the group is none any more.
-    pub(super) fn ended(&mut self, owner: &Arc<str>, delivery: DeliveryId, limit: u32) {
+    pub(super) fn ended(&mut self, owner: &Arc<str>, delivery: DeliveryId) {
         self.in_flight = self.in_flight.saturating_sub(1);
+        self.requests.retain(|request| request.delivery != delivery);
         let group = group_of(owner);
-        let Some(own) = self.groups.get_mut(group) else {
-            return;
-        };
-        *own = own.saturating_sub(1);
-        let most = own.saturating_sub(without_loans(limit)) as usize;
-        if *own == 0 {
-            self.groups.remove(group);
-        }
-        self.loans.retain(|loan| loan.delivery != delivery);
-        let is_own = |loan: &Loan| *loan.group == *group;
-        if self.loans.iter().filter(|loan| is_own(loan)).count() > most
-            && let Some(oldest) = self.loans.iter().position(is_own)
-        {
-            self.loans.remove(oldest);
+        if let Some(own) = self.groups.get_mut(group) {
+            *own = own.saturating_sub(1);
+            if *own == 0 {
+                self.groups.remove(group);
+            }
         }
     }
 
-    /// Ends slow requests on loan, if another group waits for a place of this host with this limit.
-    pub(super) fn recall(&self, limit: u32, now: Instant) {
-        if self.in_flight < limit {
+    /// Ends slow requests, if all places of this host with this limit are taken and other groups wait. For a group that has no
+    /// request and a lane that may start, one request of the group with the most ends at a time.
+    pub(super) fn recall(&self, limit: u32, now: Instant, may_start: impl Fn(&Arc<str>) -> bool) {
+        let is_slow = |request: &&HostRequest| now - request.since >= SLOW;
+        if self.in_flight < limit || !self.requests.first().as_ref().is_some_and(is_slow) {
             return;
         }
-        for loan in &self.loans {
-            if now - loan.since >= SLOW && self.waiting.has_other_than(&loan.group) {
-                loan.recall.cancel();
+        for (group, own) in &self.groups {
+            let on_loan = own.saturating_sub(without_loans(limit)) as usize;
+            if on_loan > 0 && self.waiting.has_other_than(group) {
+                let own = self.requests.iter().rev();
+                let newest = own.filter(|request| request.group == *group).take(on_loan);
+                newest
+                    .filter(is_slow)
+                    .for_each(|request| request.recall.cancel());
+            }
+        }
+        let is_ending = |request: &HostRequest| request.recall.is_cancelled();
+        if !self.requests.iter().any(is_ending)
+            && self.waiting.has_startable(&self.groups, may_start)
+        {
+            let of_group = |request: &HostRequest| self.groups.get(&request.group).copied();
+            // The last one of several that are equal is returned, so the oldest.
+            let slow = self.requests.iter().rev().filter(is_slow);
+            let most = slow.max_by_key(|request| of_group(request));
+            if let Some(most) = most.filter(|request| of_group(request) > Some(1)) {
+                most.recall.cancel();
             }
         }
     }
@@ -205,34 +227,40 @@ fn without_loans(limit: u32) -> u32 {
 pub(super) struct Origin {
     pub(super) in_flight: u32,
     pub(super) circuit: Circuit,
-    /// The lane that has failed and tries now whether the origin responds again.
-    trying: Option<Arc<str>>,
+    /// The groups whose lanes have failed and try now whether the origin responds again, and the lane of each.
+    trying: HashMap<Arc<str>, Arc<str>>,
 }
 
 impl Origin {
     /// Whether a lane may have another request. While the origin does not respond, a lane has one at a time: at once if its
-    /// last request was successful or it has made none, so that no failures of others keep it from trying. Of the lanes that
-    /// have failed, one tries after each pause, whatever requests the others have.
-    pub(super) fn permits(&self, lane: &Lane, now: Instant) -> bool {
+    /// last request was successful, or if it has made none and few are under way or none of its group, so that no failures of
+    /// others keep it from trying. Of the lanes that have failed, one of each group tries after each pause, whatever requests
+    /// the others have.
+    pub(super) fn permits(&self, lane: &Lane, is_first_of_group: bool, now: Instant) -> bool {
         if !self.circuit.is_open() {
             return true;
         }
         if lane.circuit.has_failed() {
-            return lane.in_flight == 0 && self.trying.is_none() && self.circuit.permits(now);
+            return lane.in_flight == 0
+                && self.trying.len() < MAX_TRIALS
+                && !self.trying.contains_key(group_of(&lane.owner))
+                && self.circuit.permits(now);
         }
-        lane.in_flight == 0 && (lane.responses > 0 || self.in_flight < MAX_TRIALS)
+        let is_new = is_first_of_group || (self.in_flight as usize) < MAX_TRIALS;
+        lane.in_flight == 0 && (lane.responses > 0 || is_new)
     }
 
     pub(super) fn started(&mut self, name: &Arc<str>, lane: &Lane) {
         self.in_flight += 1;
         if self.circuit.is_open() && lane.circuit.has_failed() {
-            self.trying.get_or_insert_with(|| Arc::clone(name));
+            let group = group_key(&self.trying, &lane.owner);
+            self.trying.entry(group).or_insert_with(|| Arc::clone(name));
         }
     }
 
     pub(super) fn ended(&mut self, name: &Arc<str>, health: Health, now: Instant) {
         self.in_flight = self.in_flight.saturating_sub(1);
-        self.trying.take_if(|trying| trying == name);
+        self.trying.retain(|_, trying| trying != name);
         match health {
             Health::Responds | Health::Fails => self.circuit.succeeded(),
             Health::Unreachable => drop(self.circuit.failed(now)),

@@ -225,6 +225,32 @@ async fn sixteen_hanging_requests_of_a_user_who_was_answered_at_once_do_not_hold
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn hanging_requests_of_two_users_who_were_answered_at_once_do_not_hold_the_host() {
+    let react = |before, path: &str| match path {
+        "/healthy" => CannedResponse::status(200),
+        _ if before < 32 => CannedResponse::status(200),
+        _ => never(),
+    };
+    let (fixture, receiver) = (
+        Fixture::new(),
+        Receiver::start_by_path([127, 0, 0, 1], react),
+    );
+    let publisher = fixture.publisher().await;
+    let _worker = fixture.worker(&[]).await;
+    for _ in 0..2 {
+        fixture.decide(&vec![receiver.url("/"); 60]);
+    }
+    eventually("every place to be held", async || {
+        (receiver.calls().len() >= 48).then_some(())
+    })
+    .await;
+    for _ in 0..5 {
+        let time = time_of_healthy(&fixture, &publisher, &receiver).await;
+        assert!(time < Duration::from_secs(1), "{time:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn many_silent_ports_of_a_host_do_not_hold_it() {
     let (fixture, healthy) = (
         Fixture::new(),

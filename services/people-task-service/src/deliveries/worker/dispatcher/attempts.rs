@@ -6,9 +6,11 @@ use std::time::{Duration, Instant};
 use tokio::task::JoinError;
 
 use super::Dispatcher;
+use crate::deliveries::group_of;
 use crate::deliveries::worker::attempt::Lease;
 use crate::deliveries::worker::due_store::DueRow;
 use crate::deliveries::worker::pass_on_panic;
+use crate::deliveries::worker::places::Host;
 use crate::deliveries::worker::results_store::End;
 use crate::tasks::responses::Occasion;
 
@@ -52,7 +54,7 @@ impl Dispatcher {
             return;
         }
         if let Some(host) = self.hosts.get(name) {
-            host.recall(limit, now);
+            host.recall(limit, now, |lane| self.may_start(host, lane, now));
         }
         while let Some(host) = self.hosts.get_mut(name)
             && host.in_flight < limit
@@ -62,20 +64,31 @@ impl Dispatcher {
         }
     }
 
+    /// Whether a lane and its origin allow another request.
+    fn may_start(&self, host: &Host, name: &Arc<str>, now: Instant) -> bool {
+        self.lanes.get(name).is_some_and(|lane| {
+            let is_first = !host.has_request_of(group_of(&lane.owner));
+            let origin = self.origins.get(&lane.origin);
+            lane.in_flight < lane.limit(self.max_in_flight_per_host, now)
+                && origin.is_none_or(|origin| origin.permits(lane, is_first, now))
+        })
+    }
+
     /// Starts a delivery of a lane, if the lane, its origin and its owner may have another request. Otherwise the lane
     /// waits until one of its requests ends, or for the next tick.
     fn start_one(&mut self, name: &Arc<str>, host_name: &Arc<str>, now: Instant) {
         let limit = self.max_in_flight_per_host;
+        let host = self.hosts.get(host_name);
+        let may_start = host.is_some_and(|host| self.may_start(host, name, now));
         let Some(lane) = self.lanes.get_mut(name) else {
             return;
         };
         lane.is_waiting = false;
-        let host = self.hosts.entry(Arc::clone(host_name)).or_default();
-        let origin = self.origins.entry(Arc::clone(&lane.origin)).or_default();
-        let is_allowed = lane.in_flight < lane.limit(limit, now)
-            && origin.permits(lane, now)
-            && host.has_place(&lane.owner, lane.is_fast(now), limit, now);
-        if is_allowed && let Some((loaded, row)) = lane.ready.pop_front() {
+        let has_place = |host: &Host| host.has_place(&lane.owner, lane.is_fast(now), limit, now);
+        if may_start
+            && host.is_some_and(has_place)
+            && let Some((loaded, row)) = lane.ready.pop_front()
+        {
             self.start(Box::new(row), loaded, now);
             self.enqueue_ready(name);
         }
@@ -91,8 +104,7 @@ impl Dispatcher {
         origin.started(&name, lane);
         lane.in_flight += 1;
         let host = self.hosts.entry(Arc::clone(&lane.host)).or_default();
-        let limit = self.max_in_flight_per_host;
-        let recall = host.started(&lane.owner, row.delivery_id, limit, now);
+        let recall = host.started(&lane.owner, row.delivery_id, now);
         let sender = Arc::clone(&self.sender);
         let reload = (now - loaded >= FRESH).then(|| self.loads.reload(&row));
         self.attempts.spawn(async move {
@@ -147,8 +159,7 @@ impl Dispatcher {
             let (host, owner) = (Arc::clone(&lane.host), Arc::clone(&lane.owner));
             let origin = self.origins.entry(Arc::clone(&lane.origin)).or_default();
             origin.ended(&name, health, now);
-            let (host, limit) = (self.hosts.entry(host), self.max_in_flight_per_host);
-            host.or_default().ended(&owner, delivery, limit);
+            self.hosts.entry(host).or_default().ended(&owner, delivery);
             self.make_room(&owner, 1);
             self.give_back(surplus);
         }

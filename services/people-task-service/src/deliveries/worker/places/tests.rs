@@ -22,16 +22,25 @@ fn fill(host: &mut Host, owner: &Arc<str>, is_fast: bool, now: Instant) -> u32 {
     host.in_flight - before
 }
 
-/// Starts a request of an owner. Returns what recalls its place, if it is on loan.
-fn start(host: &mut Host, owner: &Arc<str>, now: Instant) -> Option<CancellationToken> {
-    host.started(owner, DeliveryId::generate(), LIMIT, now)
+/// Starts a request of an owner. Returns what recalls its place.
+fn start(host: &mut Host, owner: &Arc<str>, now: Instant) -> CancellationToken {
+    host.started(owner, DeliveryId::generate(), now)
+}
+
+/// How many requests end when slow ones are recalled and lanes that wait may start.
+fn recalled(host: &Host, at: Instant) -> usize {
+    host.recall(LIMIT, at, |_| true);
+    let requests = host.requests.iter();
+    requests
+        .filter(|request| request.recall.is_cancelled())
+        .count()
 }
 
 /// A host that an owner has called.
 fn called_by(owner: &Arc<str>, now: Instant) -> Host {
     let (mut host, delivery) = (Host::default(), DeliveryId::generate());
-    host.started(owner, delivery, LIMIT, now);
-    host.ended(owner, delivery, LIMIT);
+    host.started(owner, delivery, now);
+    host.ended(owner, delivery);
     host
 }
 
@@ -63,66 +72,119 @@ fn slow_owners_leave_places_of_a_shared_host_to_others() {
 }
 
 #[test]
-fn a_slow_request_on_loan_is_recalled_when_another_group_waits() {
+fn slow_requests_on_loan_are_recalled_when_another_group_waits() {
     let (now, a) = (Instant::now(), owner("g/a"));
     let mut host = Host::default();
     assert_eq!(fill(&mut host, &a, true, now), LIMIT);
-    let delivery = host.loans[0].delivery;
-    let recalled = |host: &Host, at: Instant| {
-        host.recall(LIMIT, at);
-        let recalled = host.loans.iter().filter(|loan| loan.recall.is_cancelled());
-        (host.loans.len(), recalled.count())
-    };
+    let (first, last) = (host.requests[0].delivery, host.requests[15].delivery);
     let later = now + SLOW;
     assert!(host.waiting.push(&owner("g/b"), "of the same group".into()));
-    assert_eq!(recalled(&host, later), (4, 0));
+    assert_eq!(recalled(&host, later), 0);
     assert!(host.waiting.push(&owner("b"), "of another".into()));
-    assert_eq!(recalled(&host, now), (4, 0));
+    assert_eq!(recalled(&host, now), 0);
     // While a place is free, none is recalled.
-    host.ended(&a, delivery, LIMIT);
-    assert_eq!(recalled(&host, later), (3, 0));
-    assert!(start(&mut host, &a, later).is_some());
-    assert_eq!(recalled(&host, later), (4, 3));
-    // A group has no more loans than it has places beyond its own.
-    host.ended(&a, DeliveryId::generate(), LIMIT);
-    assert_eq!(recalled(&host, later), (3, 2));
+    host.ended(&a, first);
+    assert_eq!(recalled(&host, later), 0);
+    let newest = start(&mut host, &a, later);
+    // The newest of the four on loan is not slow yet.
+    assert_eq!(recalled(&host, later), 3);
+    assert!(!newest.is_cancelled());
+    host.ended(&a, last);
+    assert_eq!(recalled(&host, later), 2);
 }
 
-fn failed(times: usize, now: Instant) -> Lane {
-    let mut lane = Lane::new("http://a.example:80 5f0c3a7e1b2d4c5e6f708192");
+#[test]
+fn a_group_without_a_place_gets_one_of_the_group_with_the_most() {
+    let (now, a, b) = (Instant::now(), owner("a"), owner("b"));
+    let mut host = Host::default();
+    for _ in 0..9 {
+        start(&mut host, &a, now);
+    }
+    for _ in 0..7 {
+        start(&mut host, &b, now);
+    }
+    let later = now + SLOW;
+    assert!(host.waiting.push(&b, "has places".into()));
+    assert_eq!(recalled(&host, later), 0);
+    assert!(host.waiting.push(&owner("c"), "has none".into()));
+    host.recall(LIMIT, later, |lane| &**lane != "has none");
+    assert_eq!(recalled(&host, later - Duration::from_millis(1)), 0);
+    for _ in 0..2 {
+        // One at a time.
+        assert_eq!(recalled(&host, later), 1);
+        assert!(host.requests[0].recall.is_cancelled());
+    }
+    let oldest = host.requests[0].delivery;
+    host.ended(&a, oldest);
+    start(&mut host, &owner("c"), later);
+    assert_eq!(recalled(&host, later), 0);
+    // Every group keeps one.
+    let mut host = Host::default();
+    for number in 0..LIMIT {
+        start(&mut host, &owner(&number.to_string()), now);
+    }
+    assert!(host.waiting.push(&owner("c"), "has none".into()));
+    assert_eq!(recalled(&host, later), 0);
+}
+
+const ORIGIN: &str = "http://a.example:80";
+
+fn failed(times: usize, owner: &str, now: Instant) -> Lane {
+    let mut lane = Lane::new(&format!("{ORIGIN} {owner}"));
     for _ in 0..times {
         lane.request_ended(Health::Unreachable, Duration::ZERO, now);
     }
     lane
 }
 
-#[test]
-fn failures_of_others_keep_no_lane_from_trying() {
-    let now = Instant::now();
+fn unreachable(now: Instant) -> Origin {
     let mut origin = Origin::default();
     for _ in 0..5 {
         origin.circuit.failed(now);
     }
-    let (new, failing, mut trusted) = (failed(0, now), failed(1, now), failed(0, now));
+    origin
+}
+
+#[test]
+fn failures_of_others_keep_no_lane_from_trying() {
+    let now = Instant::now();
+    let mut origin = unreachable(now);
+    let (new, mut trusted) = (failed(0, "new", now), failed(0, "trusted", now));
     trusted.request_ended(Health::Responds, Duration::ZERO, now);
-    assert!(origin.permits(&new, now) && origin.permits(&trusted, now));
-    // One that has failed itself waits for the pause.
-    assert!(!origin.permits(&failing, now));
-    let later = now + Duration::from_millis(250);
-    let name = owner("http://a.example:80 5f0c3a7e1b2d4c5e6f708192");
-    assert!(origin.permits(&failing, later));
+    let permits = |origin: &Origin, lane: &Lane| origin.permits(lane, false, now);
+    assert!(permits(&origin, &new) && permits(&origin, &trusted));
     origin.in_flight = 4;
-    assert!(!origin.permits(&new, later) && origin.permits(&trusted, later));
-    // Of those that have failed, one tries at a time, whatever hangs beside it.
-    assert!(origin.permits(&failing, later));
-    origin.started(&name, &failing);
-    assert!(!origin.permits(&failing, later));
-    origin.ended(&name, Health::Unknown, later);
-    assert!(origin.permits(&failing, later));
+    assert!(!permits(&origin, &new) && permits(&origin, &trusted));
+    // Other requests of a group count, those of other groups do not.
+    assert!(origin.permits(&new, true, now));
     trusted.in_flight = 1;
-    assert!(!origin.permits(&trusted, later));
+    assert!(!permits(&origin, &trusted));
     origin.circuit.succeeded();
-    assert!(origin.permits(&failing, later));
+    assert!(permits(&origin, &trusted) && permits(&origin, &new));
+}
+
+#[test]
+fn of_the_lanes_that_have_failed_one_of_each_group_tries_after_the_pause() {
+    let now = Instant::now();
+    let mut origin = unreachable(now);
+    let lanes: Vec<_> = ["g/a", "g/b", "c", "d", "e", "f"]
+        .into_iter()
+        .map(|owner| failed(1, owner, now))
+        .collect();
+    assert!(!origin.permits(&lanes[0], true, now));
+    let later = now + Duration::from_millis(250);
+    // Whatever hangs beside it.
+    origin.in_flight = 9;
+    let mut tried = Vec::new();
+    for lane in &lanes {
+        if origin.permits(lane, false, later) {
+            origin.started(&lane.owner, lane);
+            tried.push(&*lane.owner);
+        }
+    }
+    assert_eq!(tried, ["g/a", "c", "d", "e"]);
+    origin.ended(&owner("g/a"), Health::Unknown, later);
+    assert!(origin.permits(&lanes[1], false, later));
 }
 
 #[test]
