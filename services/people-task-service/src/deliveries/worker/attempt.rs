@@ -26,7 +26,7 @@ use crate::webhook_options::WebhookOptions;
 const ADMINISTRATOR: &str = "administrator";
 
 /// Why a request was ended that had a place on loan.
-const RECALLED: &str = "ended early, because it was slow and others waited for the host";
+const RECALLED: &str = "ended early, because it was slow and others waited";
 
 /// A finished attempt that is not recorded yet.
 #[derive(Debug)]

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use database::Database;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
-use tokio::time::MissedTickBehavior;
+use tokio::time::{MissedTickBehavior, sleep};
 use tokio_util::sync::CancellationToken;
 use values::DeliveryId;
 
@@ -36,6 +36,8 @@ const RETRIED_LANES: usize = 64;
 const TRIAL: Duration = Duration::from_secs(1);
 /// How long nothing is started for a shard that another worker should have and that is busy.
 const DRAINING: Duration = Duration::from_secs(1);
+/// How long a worker that stops waits for slow receivers: no longer than the others would if it were killed.
+const STOPPING: Duration = Duration::from_secs(2);
 
 pub(super) type Incoming = mpsc::Receiver<Vec<DueDelivery>>;
 
@@ -146,8 +148,8 @@ impl Dispatcher {
         self.stop().await;
     }
 
-    /// Gives back what is not started, and waits for the rest. Other workers take a shard as soon as nothing of it is under
-    /// way.
+    /// Gives back what is not started, and waits for the rest, but not for receivers that are slow. Other workers take a shard as
+    /// soon as nothing of it is under way.
     async fn stop(mut self) {
         while self.loads.are_under_way()
             && let Some(ended) = self.loads.next().await
@@ -165,6 +167,8 @@ impl Dispatcher {
         }
         self.giving_up.stop();
         self.give_up_shards();
+        let end_slow = sleep(STOPPING);
+        tokio::pin!(end_slow);
         loop {
             tokio::select! {
                 ended = self.attempts.join_next() => match ended {
@@ -172,8 +176,17 @@ impl Dispatcher {
                     None => break,
                 },
                 Some(settled) = self.settled.recv() => self.settle(settled),
+                () = &mut end_slow, if !end_slow.is_elapsed() => self.end_slow(Shards::ALL),
             }
         }
+    }
+
+    /// Ends slow requests to hosts of these shards, so that other workers can take them.
+    fn end_slow(&self, shards: Shards) {
+        let now = Instant::now();
+        let hosts = self.hosts.iter();
+        let own = hosts.filter(|(name, _)| shards.contain(name));
+        own.for_each(|(_, host)| host.end_slow(now));
     }
 
     /// The shards that this worker serves now. None, if others may take it for dead.
@@ -331,7 +344,7 @@ impl Dispatcher {
     }
 
     /// Gives shards up that others should have and of which nothing is under way. If there are too few, nothing is started
-    /// for some of the others for a moment.
+    /// for some of the others for a moment, and their slow requests are ended.
     fn give_up_shards(&mut self) {
         let Some(member) = self.member.filter(|member| member.surplus > 0) else {
             self.draining = None;
@@ -355,6 +368,9 @@ impl Dispatcher {
             self.draining = Some((shards, now + DRAINING));
             self.next_drain = now + DRAINING * 10;
             self.drop_lanes(shards);
+        }
+        if let Some((shards, _)) = self.draining {
+            self.end_slow(shards);
         }
     }
 }

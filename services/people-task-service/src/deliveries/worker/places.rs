@@ -185,6 +185,13 @@ impl Host {
         }
     }
 
+    /// Ends every slow request.
+    pub(super) fn end_slow(&self, now: Instant) {
+        let requests = self.requests.iter();
+        let slow = requests.filter(|request| now - request.since >= SLOW);
+        slow.for_each(|request| request.recall.cancel());
+    }
+
     /// Ends slow requests, if all places of this host with this limit are taken and other groups wait. For a group that has no
     /// request and a lane that may start, one request of the group with the most ends at a time.
     pub(super) fn recall(&self, limit: u32, now: Instant, may_start: impl Fn(&Arc<str>) -> bool) {

@@ -5,6 +5,8 @@ pub(super) const SHARDS: u32 = u64::BITS;
 pub(super) struct Shards(pub(super) u64);
 
 impl Shards {
+    pub(super) const ALL: Self = Self(u64::MAX);
+
     /// Whether a host is in one of these shards.
     pub(super) fn contain(self, host: &str) -> bool {
         self.0 & Self::of_host(host).0 != 0

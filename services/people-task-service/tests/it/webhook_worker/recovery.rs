@@ -92,27 +92,51 @@ async fn a_stopping_worker_finishes_its_attempts_and_starts_no_others() {
     assert_eq!(receiver.calls().len(), 50);
 }
 
+fn silent(hosts: u8) -> Vec<Receiver> {
+    let hang = |_| CannedResponse::after(Duration::from_secs(3_600));
+    let receivers = (1..=hosts).map(|host| Receiver::start_at([127, 0, 2, host], hang));
+    receivers.collect()
+}
+
+fn urls(receivers: &[Receiver]) -> Vec<String> {
+    receivers.iter().map(|receiver| receiver.url("/")).collect()
+}
+
 #[tokio::test]
-async fn another_worker_takes_over_while_a_stopping_one_waits_for_a_response() {
-    let (fixture, silent) = (
-        Fixture::new(),
-        Receiver::start(|_| CannedResponse::after(Duration::from_secs(3_600))),
-    );
+async fn another_worker_takes_over_from_a_stopping_one_whatever_hangs() {
+    let (fixture, silent) = (Fixture::new(), silent(1));
     let stopping = fixture.worker(&[("WEBHOOK_TIMEOUT", "60s")]).await;
-    fixture.decide(&[silent.url("/")]);
-    silent.wait_for_calls(1).await;
+    fixture.decide(&urls(&silent));
+    silent[0].wait_for_calls(1).await;
     let _other = fixture.worker(&[]).await;
     let stopping = tokio::spawn(async move { stopping.stop(STOP_TIMEOUT).await });
     // They are of as many shards as possible, so the stopping worker had some of them.
     let others: Vec<_> = (1..=16)
         .map(|host| Receiver::start_at([127, 0, 3, host], |_| CannedResponse::status(200)))
         .collect();
-    let urls: Vec<_> = others.iter().map(|receiver| receiver.url("/")).collect();
-    fixture.decide(&urls);
+    fixture.decide(&urls(&others));
     fixture.wait_for_count(16, "status = 'sent'").await;
-    assert!(!stopping.is_finished());
-    assert_eq!(silent.calls().len(), 1);
-    stopping.abort();
+    assert!(stopping.await.unwrap());
+    assert_eq!(fixture.count("attempt_log::text LIKE '%ended early%'"), 1);
+    silent[0].wait_for_calls(2).await;
+}
+
+#[tokio::test]
+async fn a_worker_that_joins_gets_its_shards_whatever_hangs() {
+    let (fixture, silent) = (Fixture::new(), silent(250));
+    let _first = fixture.worker(&[("WEBHOOK_TIMEOUT", "60s")]).await;
+    fixture.decide(&urls(&silent));
+    eventually("every host to hang", async || {
+        let called = silent.iter().filter(|host| !host.calls().is_empty());
+        (called.count() == silent.len()).then_some(())
+    })
+    .await;
+    let _second = fixture.worker(&[]).await;
+    let of_newest = "delivery_shards WHERE worker_id = (SELECT max(id) FROM delivery_workers)";
+    eventually("the second worker to have half of the shards", async || {
+        (fixture.count_rows(of_newest) == 32).then_some(())
+    })
+    .await;
 }
 
 #[tokio::test]
