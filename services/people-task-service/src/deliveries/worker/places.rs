@@ -1,10 +1,9 @@
-//! What lanes share: the concurrent requests of a host and of an origin, whether a host is paused, and what one worker can
-//! have under way.
+//! What lanes share: the concurrent requests of a host and of an origin, and what one worker can have under way.
 //!
 //! Owners are of groups: accounts that strangers made from one network are of one, and every other account is of its own. A
 //! group has one share and one turn, however many owners it has, and they take turns within it.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -367,35 +366,6 @@ impl Owners {
                 self.held.remove(&name);
             }
         }
-    }
-}
-
-/// The hosts to which deliveries are paused, as the last scan found them.
-///
-/// No load takes deliveries to a paused host, whatever the worker knows. What it has loaded before, it gives back when it
-/// learns of the pause.
-#[derive(Default)]
-pub(super) struct PausedHosts(HashSet<Arc<str>>);
-
-#[derive(Debug, PartialEq, Eq)]
-pub(super) struct ChangedPauses {
-    pub(super) paused: Vec<Arc<str>>,
-    pub(super) resumed: Vec<Arc<str>>,
-}
-
-impl PausedHosts {
-    pub(super) fn contains(&self, host: &str) -> bool {
-        self.0.contains(host)
-    }
-
-    pub(super) fn replace(&mut self, found: Vec<String>) -> ChangedPauses {
-        let found: HashSet<Arc<str>> = found.into_iter().map(Into::into).collect();
-        let changed = ChangedPauses {
-            paused: found.difference(&self.0).cloned().collect(),
-            resumed: self.0.difference(&found).cloned().collect(),
-        };
-        self.0 = found;
-        changed
     }
 }
 

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 use tokio_util::sync::CancellationToken;
 use values::DeliveryId;
 
-use super::{ChangedPauses, Host, Lane, Origin, Owners, PausedHosts, SLOW, WaitingLanes};
+use super::{Host, Lane, Origin, Owners, SLOW, WaitingLanes};
 use crate::deliveries::worker::lane::Health;
 
 const LIMIT: u32 = 16;
@@ -249,23 +249,4 @@ fn an_owner_has_a_share_of_the_lanes() {
     owners.remove_lane(&owner("a"));
     owners.remove_lane(&owner("a"));
     assert!(owners.add_lane(&owner("a")));
-}
-
-#[test]
-fn a_scan_tells_which_hosts_were_paused_and_resumed_since_the_last_one() {
-    let mut hosts = PausedHosts::default();
-    for (found, paused, resumed) in [
-        (vec!["a.example"], vec!["a.example"], vec![]),
-        (vec!["a.example", "b.example"], vec!["b.example"], vec![]),
-        (vec!["b.example"], vec![], vec!["a.example"]),
-    ] {
-        let changed = hosts.replace(found.iter().map(ToString::to_string).collect());
-        let names = |names: Vec<&str>| names.into_iter().map(Into::into).collect();
-        let expected = ChangedPauses {
-            paused: names(paused),
-            resumed: names(resumed),
-        };
-        assert_eq!(changed, expected);
-    }
-    assert!(hosts.contains("b.example") && !hosts.contains("a.example"));
 }
