@@ -88,6 +88,8 @@ async fn the_flow_engine_of_the_page_waits_continues_and_deletes() {
         .send()
         .await
         .expect(401);
+    receives_a_test(&system, &task, &token).await;
+    assert_eq!(engine.get(&flow).send().await.json["state"], "waiting");
 
     let path = format!("{task}/approve");
     let _ = system.put(&path, &token, &json!({})).await;
@@ -104,6 +106,14 @@ async fn the_flow_engine_of_the_page_waits_continues_and_deletes() {
     let refused = engine.post(&format!("/users/{id}/flows/stop")).send().await;
     assert_eq!(refused.status, 401);
     system.stop().await;
+}
+
+async fn receives_a_test(system: &System, task: &str, token: &str) {
+    let webhooks = system.get(&format!("{task}/webhooks"), token).await.json;
+    let id = webhooks[0]["id"].as_str().unwrap();
+    let path = format!("/people-task/webhooks/{id}/test");
+    let tested = system.post(&path, token, &json!({})).await.json;
+    assert_eq!(tested["success"], true, "{tested}");
 }
 
 async fn receives_the_delivery_again(system: &System, task: &str, token: &str) {
