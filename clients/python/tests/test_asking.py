@@ -15,6 +15,7 @@ from countersign_client import (
     ConnectionFailed,
     IdempotencyKeyReused,
     Overdue,
+    RateLimited,
     Rejected,
     Unauthorized,
     ValidationFailed,
@@ -90,6 +91,36 @@ def test_a_timeout_withdraws_the_task_if_that_is_wanted(fake: Fake, client: Any)
     with pytest.raises(WaitTimeout) as caught:
         client.ask("Slow?", "grace@example.com", timeout=0, withdraw_on_timeout=True)
     assert fake.tasks[caught.value.task.id]["status"] == "cancelled"
+
+
+def busy(fake: Fake, where: Callable[[Any], bool] = lambda seen: True) -> None:
+    """Lets the reading of tasks fail, with a time to wait that is longer than those of the tests."""
+    status, headers, body = problem(429, "rate-limited")
+    refused = (status, {**headers, "Retry-After": "600"}, body)
+    is_read = lambda seen: seen.method == "GET" and seen.path.startswith("/people-task/tasks/")  # noqa: E731
+    fake.fail("answer", times=1000, where=lambda seen: is_read(seen) and where(seen), answer=refused)
+
+
+def test_a_timeout_in_an_outage_withdraws_the_task_too(fake: Fake, client: Any) -> None:
+    busy(fake)
+    begun = time.monotonic()
+    with pytest.raises(WaitTimeout) as caught:
+        client.ask("Slow?", "grace@example.com", timeout=0.5, withdraw_on_timeout=True)
+    assert 0.4 <= time.monotonic() - begun < 4
+    assert isinstance(caught.value.__cause__, RateLimited)
+    assert caught.value.task.approver_secret is None
+    assert fake.tasks[caught.value.task.id]["status"] == "cancelled"
+
+
+def test_the_end_of_a_wait_in_an_outage_is_a_timeout_once_the_task_was_seen(fake: Fake, client: Any) -> None:
+    task = client.create("Slow?", "grace@example.com")
+    fake.longest_wait = 0
+    busy(fake, lambda seen: len([seen for seen in fake.seen if seen.method == "GET" and task.id in seen.path]) > 1)
+    with pytest.raises(WaitTimeout) as caught:
+        client.wait(task.id, timeout=1)
+    assert (caught.value.task.id, caught.value.task.is_pending) == (task.id, True)
+    with pytest.raises(RateLimited):
+        client.wait(task.id, timeout=0)
 
 
 def test_a_decision_before_the_late_withdrawal_counts(fake: Fake, client: Any) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import datetime, timezone
 
 from ._calls import FIRST_PAUSE, log_failure, once, passes, pause_after
@@ -22,8 +23,15 @@ from .models import Decision, Task
 from .options import TaskOptions
 
 
-def wait_for_end(settings: Settings, task_id: str, secret: str | None, timeout: float | None, until_due: bool) -> Op[Task]:
-    """Waits until a task is no longer pending.
+def wait_for_end(
+    settings: Settings,
+    task_id: str,
+    secret: str | None,
+    timeout: float | None,
+    until_due: bool,
+    seen: Task | None = None,
+) -> Op[Task]:
+    """Waits until a task is no longer pending. `seen` is the task as it is known before.
 
     Each request waits on the server. After a failure the next ones wait for a short time, so that a proxy that cuts long
     requests does not keep the task from being seen.
@@ -46,20 +54,26 @@ def wait_for_end(settings: Settings, task_id: str, secret: str | None, timeout: 
                 raise
             failures += 1
             pause = pause_after(failures, error)
-            if clock() - last_answer + pause > settings.outage or (left is not None and pause >= left):
+            rest = pause if end is None else min(pause, max(end - clock(), 0))
+            is_over = rest < pause
+            # Without any answer, it is not known whether the task is pending.
+            if clock() - last_answer + rest > settings.outage or (is_over and seen is None):
                 raise
+            if is_over:
+                yield Pause(rest)
+                raise late(timeout, seen) from error
             log_failure(failures, error, settings.outage - (clock() - last_answer))
             poll = 1
             yield Pause(pause)
             continue
-        last_answer, failures = clock(), 0
+        last_answer, failures, seen = clock(), 0, task
         if not task.is_pending:
             return task
         overdue = seconds_until(task.decision_by) if until_due else None
         if overdue is not None and overdue <= 0:
             raise Overdue("The date by which a decision was needed has passed.", task=task)
         if left is not None and left <= 0:
-            raise WaitTimeout(f"There was no decision within {timeout:g} seconds.", task=task)
+            raise late(timeout, task)
         poll = min(max(poll, 1) * 2, settings.longest_poll)
         if overdue is not None:
             poll = min(poll, max(overdue, 1))
@@ -72,6 +86,11 @@ def wait_for_end(settings: Settings, task_id: str, secret: str | None, timeout: 
             yield Pause(min(rest))
         else:
             early = 0
+
+
+def late(timeout: float | None, task: Task | None) -> WaitTimeout:
+    """The error at the end of the time to wait."""
+    return WaitTimeout(f"There was no decision within {timeout:g} seconds.", task=task)
 
 
 def seconds_until(moment: datetime | None) -> float | None:
@@ -119,7 +138,9 @@ def ask(
         yield Call(on_created, task)
     left = None if timeout is None else max(timeout - (settings.clock() - begun), 0)
     try:
-        ended = yield from wait_for_end(settings, task.id, None, left, until_due)
+        # An error has no secrets.
+        seen = replace(task, approver_secret=None, requester_secret=None)
+        ended = yield from wait_for_end(settings, task.id, None, left, until_due, seen)
     except WaitTimeout:
         if not withdraw_on_timeout:
             raise
