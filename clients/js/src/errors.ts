@@ -115,11 +115,13 @@ export class VerificationError extends CountersignError {
   }
 }
 
-/** Whether the same call may succeed later: after lost connections, and answers such as `429` and `503`. */
+/** Whether the same call may succeed later: after lost connections, answers such as `429` and `503`, and pages of proxies. */
 export function isTransient(error: unknown): boolean {
   if (error instanceof ConnectionError) return true;
   if (error instanceof ProblemError) return isTransientStatus(error.status) || error.code === "idempotency-key-in-use";
-  return error instanceof UnexpectedAnswerError && isTransientStatus(error.status);
+  if (!(error instanceof UnexpectedAnswerError)) return false;
+  // Proxies answer with a page and 200 while the server starts.
+  return isTransientStatus(error.status) || (error.status >= 200 && error.status < 300);
 }
 
 function isTransientStatus(status: number): boolean {
