@@ -127,6 +127,22 @@ def test_no_decision_in_time(fake: Fake, withdraw: bool) -> None:
     assert task["status"] == ("cancelled" if withdraw else "pending")
 
 
+@pytest.mark.parametrize("deferrable", [True, False])
+def test_a_decision_before_the_late_withdrawal_counts(fake: Fake, deferrable: bool) -> None:
+    original = fake.handle
+
+    def handle(seen: Any) -> Any:
+        if seen.path.endswith("/cancel"):
+            fake.decide(next(iter(fake.tasks)), "approved", "Just in time.")
+        return original(seen)
+
+    fake.handle = handle  # type: ignore[method-assign]
+    options: dict[str, Any] = {"response_timeout": "timedelta(0)", "withdraw_on_timeout": True, "deferrable": deferrable}
+    states, run = run_dag(f"late_{deferrable}", **options)
+    assert states == {"ask": "success", "ship": "success"}
+    assert result_of(run, "ship") == "approved by grace@example.com: Just in time."
+
+
 def test_cut_connections_and_lost_answers(fake: Fake) -> None:
     fake.fail("lose", where=lambda seen: seen.method == "POST")
     fake.fail("cut", times=2, where=lambda seen: "wait" in seen.query)

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from typing import Any, Literal
 
 from airflow.sdk import BaseOperator
-from countersign_client import NewWebhook, TaskOptions, WaitTimeout
+from countersign_client import AlreadyResolved, NewWebhook, TaskOptions, WaitTimeout
 
 from .hooks import CountersignHook
 from .triggers import CountersignTrigger, event_of
@@ -126,7 +126,11 @@ class CountersignApprovalOperator(BaseOperator):
             return event_of(client.wait_for_end(task_id, timeout=self._seconds()))
         except WaitTimeout:
             if self.withdraw_on_timeout:
-                client.cancel(task_id, reason="There was no decision in time.")
+                try:
+                    client.cancel(task_id, reason="There was no decision in time.")
+                except AlreadyResolved:
+                    # It was decided in the last moment.
+                    return event_of(client.get(task_id))
             return {"status": "timeout", "task_id": task_id}
 
     def _seconds(self) -> float | None:
