@@ -136,7 +136,11 @@ export class Transport {
 
 /** Whether the server says that it has not carried the call out. */
 function isRefusal(error: unknown): boolean {
-  if (error instanceof ProblemError) return error.status < 500 || (error.status === 503 && error.retryAfter !== undefined);
+  if (error instanceof ProblemError) {
+    // The database may have been lost while it committed.
+    const mayBeCommitted = error.code === "database-unavailable";
+    return error.status < 500 || (error.status === 503 && error.retryAfter !== undefined && !mayBeCommitted);
+  }
   return error instanceof UnexpectedAnswerError && error.status === 429;
 }
 

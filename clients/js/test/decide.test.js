@@ -51,6 +51,15 @@ test("a decision whose answer was lost is not taken for another one's", async ()
   assert.equal((await client.cancel(third.id, { reason: "Late." })).status, "cancelled");
 });
 
+test("a decision that was committed when the database was lost is not taken for another one's", async () => {
+  const { status, body, headers } = answer(503, "database-unavailable", { "retry-after": "0" });
+  server.plan(/approve/, (_, response) => {
+    server.end(id, "approved", "Fine.");
+    response.writeHead(status, headers).end(body);
+  });
+  assert.equal((await client.approve(id, { comment: "Fine." })).status, "approved");
+});
+
 test("another one's decision is an error, also after a lost attempt", async () => {
   server.plan(/approve/, (request) => {
     server.end(id, "rejected", "No.");
@@ -86,6 +95,9 @@ test("a test call is not repeated if it may have been made", async () => {
   server.plan(/\/test/, "lose");
   await assert.rejects(client.webhooks.test("b1"), { code: "connection-failed" });
   assert.equal(server.calls(/\/test/).length, 1);
+  server.plan(/\/test/, answer(503, "database-unavailable", { "retry-after": "0" }));
+  await assert.rejects(client.webhooks.test("b1"), { code: "database-unavailable" });
+  assert.equal(server.calls(/\/test/).length, 2);
   server.plan(/\/test/, answer(429, "rate-limited", { "retry-after": "0" }));
   assert.equal((await client.webhooks.test("b1")).success, true);
 });

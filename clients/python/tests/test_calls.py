@@ -101,6 +101,21 @@ def test_another_version_is_not_decided(fake: Fake, client: Any) -> None:
         client.decide(task.id, "yes")
 
 
+def test_an_edit_that_may_be_committed_is_not_repeated_for_its_version(fake: Fake, client: Any) -> None:
+    task = client.create("Decide?", "grace@example.com")
+    original = fake.handle
+
+    def handle(seen: Any) -> Any:
+        result = original(seen)
+        return problem(503, "database-unavailable") if seen.method == "PUT" else result
+
+    fake.handle = handle  # type: ignore[method-assign]
+    with pytest.raises(ServerError) as caught:
+        client.edit(task.id, title="Decide something else?", version=task.version)
+    assert caught.value.code == "database-unavailable"
+    assert len(fake.paths("PUT")) == 1
+
+
 def test_a_list_pages_by_itself(fake: Fake, client: Any) -> None:
     created = [client.create(f"Task {number}", "grace@example.com").id for number in range(7)]
     fake.seen.clear()

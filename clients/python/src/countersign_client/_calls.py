@@ -83,7 +83,8 @@ def arrived(error: CountersignError) -> bool:
     if isinstance(error, ConnectionFailed):
         return error.may_have_arrived
     if isinstance(error, ApiError):
-        return error.status in (500, 502, 504) or error.code == "no-test-result"
+        # The database may have been lost while it committed.
+        return error.status in (500, 502, 504) or error.code in ("database-unavailable", "no-test-result")
     return True
 
 
