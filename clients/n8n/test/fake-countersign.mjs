@@ -15,6 +15,8 @@ export class FakeCountersign {
 	/** What happens to the next requests: `unavailable`, `page`, `lose-response` or `lose-request`. */
 	faults = [];
 	revoked = false;
+	/** Is called after a page of a list was read. */
+	afterList = undefined;
 	key = KEY;
 	#pair = generateKeyPairSync('ed25519');
 	#replays = new Map();
@@ -108,7 +110,9 @@ export class FakeCountersign {
 	#list(url) {
 		const [limit, offset] = ['limit', 'offset'].map((name) => Number(url.searchParams.get(name)));
 		const tasks = [...this.tasks.values()].sort((one, other) => (one.mtime < other.mtime ? 1 : -1));
-		return [200, tasks.slice(offset, offset + limit)];
+		const page = tasks.slice(offset, offset + limit);
+		this.afterList?.();
+		return [200, page];
 	}
 }
 

@@ -58,7 +58,8 @@ async function load(context: IPollFunctions, after?: number, events?: string[]):
 	const role = context.getNodeParameter('role', '') as string;
 	const query: IDataObject = { sort: 'mtime:-1', limit: PAGE, include: FIELDS };
 	if (role !== '') query.role = role;
-	const changes: Change[] = [];
+	// A task that changes between two pages moves the others, so one may be on both.
+	const changes = new Map<string, Change>();
 	for (let page = 0; page < MAX_PAGES; page++) {
 		query.offset = page * PAGE;
 		const tasks = (await call(context, 'GET', '/people-task/tasks', {
@@ -66,10 +67,10 @@ async function load(context: IPollFunctions, after?: number, events?: string[]):
 			repeatTime: REPEAT_TIME,
 		})) as IDataObject[];
 		const newer = tasks.filter(({ mtime }) => after === undefined || time(mtime) > after);
-		changes.push(...newer.flatMap(changesOf));
+		for (const change of newer.flatMap(changesOf)) changes.set(change.key, change);
 		if (after === undefined || newer.length < PAGE) break;
 	}
-	const wanted = changes.filter(
+	const wanted = [...changes.values()].filter(
 		({ at, event }) => (after === undefined || at > after) && (events?.includes(event) ?? true),
 	);
 	return wanted.sort((one, other) => one.at - other.at);

@@ -58,6 +58,20 @@ test('more changes than a page has are all reported', async () => {
 	assert.equal(await poll(context), null);
 });
 
+test('a change that moves to the next page while they are read is reported once', async () => {
+	const context = trigger(['created']);
+	await poll(context);
+	for (let number = 0; number < 150; number++) add(`task ${number}`, number / 10);
+	countersign.afterList = () => {
+		countersign.afterList = undefined;
+		add('new');
+	};
+	const reported = found(await poll(context));
+	assert.equal(new Set(reported).size, 150);
+	assert.equal(reported.length, 150);
+	assert.deepEqual(found(await poll(context)), ['new created']);
+});
+
 test('a test in the editor gets the newest changes, and moves nothing on', async () => {
 	const context = trigger();
 	countersign.end(add('chair', 300), 'approved');
