@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from datetime import timedelta
 from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
@@ -175,6 +176,38 @@ def test_retries_keep_the_question_and_clearing_asks_again() -> None:
     assert key_of(SimpleNamespace(**{**instance, "try_number": 2})) == key
     for name, value in [("max_tries", 5), ("map_index", 0), ("run_id", "s"), ("dag_id", "e"), ("task_id", "u")]:
         assert key_of(SimpleNamespace(**{**instance, name: value})) != key
+
+
+def test_a_retry_after_a_day_finds_the_question(fake: Fake) -> None:
+    from types import SimpleNamespace
+
+    from countersign_airflow.operators import AirflowFailException, CountersignApprovalOperator
+
+    def run(**differences: int) -> None:
+        instance = {"dag_id": "d", "run_id": "r", "task_id": "t", "map_index": -1, "max_tries": 2, "try_number": 1}
+        ti = SimpleNamespace(**{**instance, **differences}, xcom_push=lambda **_: None)
+        # Countersign forgets keys after a day.
+        fake.keys.clear()
+        with pytest.raises(AirflowFailException, match="in time"):
+            question.execute({"ti": ti, "dag_run": SimpleNamespace(start_date=None)})
+
+    question = CountersignApprovalOperator(
+        task_id="t",
+        title=" Ship 1, 2? ",
+        approver="grace@example.com",
+        metadata={"order": 1},
+        deferrable=False,
+        response_timeout=timedelta(0),
+    )
+    run()
+    run(try_number=2)
+    assert len(fake.tasks) == 1
+    (listed,) = [seen for seen in fake.seen if seen.method == "GET" and seen.path == "/people-task/tasks"]
+    assert (listed.query["filter"], listed.query["role"]) == ([r"title:Ship 1\, 2?"], ["creator"])
+    # Another one of a mapped task, and one that was cleared, ask for themselves.
+    run(try_number=2, map_index=0)
+    run(try_number=3, max_tries=5)
+    assert len(fake.tasks) == 3
 
 
 def test_the_trigger_has_no_secrets(fake: Fake) -> None:

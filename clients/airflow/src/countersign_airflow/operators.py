@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from typing import Any, Literal
 
 from airflow.sdk import BaseOperator
-from countersign_client import AlreadyResolved, NewWebhook, TaskOptions, WaitTimeout
+from countersign_client import AlreadyResolved, Client, NewWebhook, Task, TaskOptions, WaitTimeout
 
 from .hooks import CountersignHook
 from .triggers import CountersignTrigger, event_of
@@ -22,6 +22,9 @@ except ImportError:  # before Airflow 3.2
         AirflowFailException,
         AirflowSkipException,
     )
+
+KEY = "airflow_key"
+"""The name of the idempotency key in the metadata of a question."""
 
 
 class CountersignApprovalOperator(BaseOperator):
@@ -88,7 +91,9 @@ class CountersignApprovalOperator(BaseOperator):
         """Asks, and waits in the triggerer."""
         instance = context["ti"]
         with CountersignHook(self.countersign_conn_id).get_conn() as client:
-            task = client.create(self.title, self.approver, idempotency_key=key_of(instance), **self._options(context))
+            task = self._asked(client, instance)
+            if task is None:
+                task = client.create(self.title, self.approver, idempotency_key=key_of(instance), **self._options(context))
             instance.xcom_push(key="countersign_task_id", value=task.id)
             self.log.info("Asked %s: %s", self.approver, client.link(task, secret=False))
             if not self.deferrable:
@@ -121,6 +126,15 @@ class CountersignApprovalOperator(BaseOperator):
         # The next try goes on with the same question.
         raise AirflowException(f"The decision could not be waited for: {event.get('error', status)}")
 
+    def _asked(self, client: Client, instance: Any) -> Task | None:
+        """The question of an earlier try. Countersign knows the idempotency key of its creation for a day only."""
+        if instance.try_number == 1:
+            return None
+        # The list has no filter for metadata.
+        filters = ["title:" + self.title.strip().replace(",", r"\,")]
+        tasks, key = client.tasks(role="creator", filters=filters), key_of(instance)
+        return next((task for task in tasks if (task.metadata or {}).get(KEY) == key), None)
+
     def _wait(self, client: Any, task_id: str) -> dict[str, Any]:
         try:
             return event_of(client.wait_for_end(task_id, timeout=self._seconds()))
@@ -142,6 +156,7 @@ class CountersignApprovalOperator(BaseOperator):
         if isinstance(decision_by, timedelta):
             decision_by = run.start_date + decision_by
         found = {"dag_id": instance.dag_id, "run_id": instance.run_id, "airflow_task": instance.task_id}
+        found[KEY] = key_of(instance)
         options: dict[str, Any] = {
             "description": self.description,
             "requester": self.requester,

@@ -12,7 +12,7 @@ from countersign_client import AlreadyResolved, CountersignError, Task, WaitTime
 from .hooks import CountersignHook
 
 OUTAGE = 20 * 3600
-"""How long Countersign may be away, in seconds. Within a day the next try of the task still finds the question."""
+"""How long Countersign may be away, in seconds."""
 
 
 def event_of(task: Task) -> dict[str, Any]:
