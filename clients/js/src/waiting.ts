@@ -9,6 +9,9 @@ const WEEK = 7 * 24 * 3600;
 const POLL = 30;
 const SHORTEST_POLL = 4;
 
+/** What a task is after its end. Anything else, such as the JSON of a proxy, is no decision. */
+const ENDS: readonly unknown[] = ["approved", "rejected", "cancelled"];
+
 /** What a decision always has. */
 const FIELDS: readonly TaskField[] = ["comment", "decidedBy", "decisionMade", "decidedVia", "version"];
 
@@ -33,6 +36,7 @@ export async function waitForDecision(
     try {
       const task = await get(wait >= 1 ? { ...shared, wait } : shared);
       if (isDecision(task)) return task;
+      if (task?.status !== "pending") throw new UnexpectedAnswerError("The answer is no task.", 200);
       [failures, cause] = [0, undefined];
       // It was answered at once, although the task is pending: by a server that stops or has too many callers.
       early = now() - begun < 1 ? early + 1 : 0;
@@ -52,7 +56,7 @@ export async function waitForDecision(
 
 /** Whether a task that was read with the fields of a decision has ended. */
 export function isDecision(task: Task): task is Decision {
-  return task.status !== "pending";
+  return ENDS.includes(task?.status);
 }
 
 function retryAfter(error: unknown): number {

@@ -127,6 +127,15 @@ test("a page in place of an answer is no decision, and ends no wait", async () =
   assert.equal(server.calls(/\/test/).length, 1, "it may have been made");
 });
 
+test("JSON that is no task is no decision either", async () => {
+  const json = (body) => ({ status: 200, body, headers: { "content-type": "application/json" } });
+  server.plan(/wait=/, json('{"status":"ok"}'), json("null"));
+  const asked = client.ask(question);
+  await server.until(() => server.calls(/wait=/).length === 3);
+  server.end([...server.tasks.keys()][0], "rejected");
+  await assert.rejects(asked, { code: "rejected" });
+});
+
 test("a server that answers at once is not asked without pause", async () => {
   const pending = (_, response) => {
     response.writeHead(200, { "content-type": "application/json" });
