@@ -31,6 +31,9 @@ use crate::upstream::{self, BaseAddress, UpstreamClient};
 /// flight, so that they take nothing from them, and must not flood the service when all callers come or end together.
 const QUESTIONS: u64 = 256;
 
+/// How many callers have an answer that they have not read to its end.
+const ANSWERS: u64 = 1_024;
+
 /// The longest pause between two lines of the feed, of which the service sends one each second.
 const SILENCE: Duration = Duration::from_secs(5);
 
@@ -51,6 +54,7 @@ pub(crate) struct Waiting {
     /// The first caller has come.
     begun: Notify,
     questions: Arc<Shares<IpAddr>>,
+    answers: Arc<Shares<IpAddr>>,
     /// The process stops, and answers everyone.
     stopping: CancellationToken,
 }
@@ -74,6 +78,7 @@ impl Waiting {
             begun: Notify::new(),
             // Only those wait for a turn who have a place.
             questions: Shares::with_waiting(Remainder(QUESTIONS), u64::MAX),
+            answers: Shares::with_waiting(Remainder(ANSWERS), u64::MAX),
             stopping,
         })
     }
@@ -152,6 +157,11 @@ impl Place {
     /// Waits until the service may be asked for this caller, after earlier questions of its network.
     pub(crate) async fn turn(&self) -> Result<Share<IpAddr>, Refused> {
         self.waiting.questions.acquire(self.network, 1).await
+    }
+
+    /// Waits until there is room for the answer of this caller, after earlier ones of its network that are not read yet.
+    pub(crate) async fn room(&self) -> Result<Share<IpAddr>, Refused> {
+        self.waiting.answers.acquire(self.network, 1).await
     }
 
     /// Waits until the task may have ended, or the wait is over.

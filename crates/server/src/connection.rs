@@ -6,7 +6,8 @@
 //!
 //! The gateway limits the time for a body as well, in its `forward/request_body.rs`.
 
-use std::cell::Cell;
+use std::any::Any;
+use std::cell::{Cell, RefCell};
 use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll};
@@ -38,6 +39,8 @@ pub(crate) struct Connection {
     deadline: Cell<Instant>,
     /// Whether the connection no longer counts, so that its response must close it.
     is_aside: Cell<bool>,
+    /// Dropped when the connection closes.
+    kept: RefCell<Option<Box<dyn Any>>>,
 }
 
 impl Connection {
@@ -46,7 +49,13 @@ impl Connection {
     }
 
     pub(crate) fn await_head(&self) {
-        let time = self.settings.keep_alive + self.settings.head_timeout;
+        let settings = self.settings;
+        let time = if self.is_aside.get() {
+            // No other request follows. The client only has to read what is left of its response.
+            settings.head_timeout
+        } else {
+            settings.keep_alive + settings.head_timeout
+        };
         self.deadline.set(Instant::now() + time);
     }
 
@@ -87,6 +96,7 @@ pub(crate) async fn serve<E>(
         intake: Rc::default(),
         deadline: Cell::new(Instant::now()),
         is_aside: Cell::new(false),
+        kept: RefCell::default(),
     });
     let serving = CURRENT.scope(Rc::clone(&connection), connection.serve(serving));
     let served = connection.permit.closed.run_until_cancelled(serving).await;
@@ -99,12 +109,21 @@ pub fn is_tls() -> bool {
 }
 
 /// Sets the connection of the request that this code handles aside: it no longer counts among those that client networks
-/// share, and its response closes it. For requests that wait long, of which there must be a limit of their own.
+/// share, and its response closes it. For requests that wait long, of which there must be a limit of their own: see
+/// [`keep_until_closed`].
 pub fn set_aside() {
     if let Some(connection) = Connection::current()
         && connection.permit.entry.take().is_some()
     {
         connection.is_aside.set(true);
+    }
+}
+
+/// Keeps a value until the connection of the request that this code handles is closed, such as what limits connections that are
+/// set aside: a client that does not read its response still uses memory.
+pub fn keep_until_closed(value: impl Any) {
+    if let Some(connection) = Connection::current() {
+        connection.kept.replace(Some(Box::new(value)));
     }
 }
 

@@ -17,7 +17,7 @@ mod running;
 mod settings;
 mod upgrade_offers;
 
-pub use connection::{is_tls, set_aside};
+pub use connection::{is_tls, keep_until_closed, set_aside};
 pub use http_server::{Listener, bind, serve};
 pub use metrics_server::serve_metrics;
 pub use open_files::limit_aside;

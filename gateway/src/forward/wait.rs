@@ -45,18 +45,24 @@ impl Forwarding<'_> {
         let Some(wait) = may_wait(&response) else {
             return Ok(response);
         };
+        let (asked, until) = (Instant::now(), place.end(wait));
+        if place.is_over(until) {
+            return Ok(response);
+        }
         server::set_aside();
-        let asked = Instant::now();
-        let until = place.end(wait);
-        while may_wait(&response).is_some() && !place.is_over(until) {
+        loop {
             // The connection to the service is free for others meanwhile.
             drop(response);
             place.until_ended(until).await;
+            let room = place.room().await.map_err(refusal)?;
             response = self.answer(&place, until).await?;
+            if may_wait(&response).is_none() || place.is_over(until) {
+                let waited = Waited(asked.elapsed());
+                self.request.extensions_mut().insert(waited);
+                server::keep_until_closed((place, room));
+                return Ok(response);
+            }
         }
-        let waited = Waited(asked.elapsed());
-        self.request.extensions_mut().insert(waited);
-        Ok(response)
     }
 
     /// Asks for the first time. The caller already has a place, so it waits for its turn when many come in the same moment.

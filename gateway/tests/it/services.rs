@@ -191,7 +191,8 @@ async fn document(state: Shared) -> HttpResponse {
 async fn record(request: HttpRequest, payload: Payload, state: Shared) -> HttpResponse {
     let response = request
         .query_string()
-        .strip_prefix("response=")
+        .split('&')
+        .find_map(|parameter| parameter.strip_prefix("response="))
         .unwrap_or_default()
         .to_owned();
     state.lock().unwrap().started += 1;
@@ -203,13 +204,19 @@ async fn record(request: HttpRequest, payload: Payload, state: Shared) -> HttpRe
             String::from_utf8_lossy(value.as_bytes()).into_owned(),
         )
     });
-    state.lock().unwrap().received.push(ReceivedRequest {
+    let received = ReceivedRequest {
         target: request.uri().to_string(),
         headers: headers.collect(),
         body,
-    });
+    };
     let task = request.path().rsplit('/').next().unwrap_or_default();
-    if state.lock().unwrap().pending.contains(task) {
+    // A test that has seen the request may end its task.
+    let is_pending = {
+        let mut state = state.lock().unwrap();
+        state.received.push(received);
+        state.pending.contains(task)
+    };
+    if is_pending {
         let pending = json!({"status": "pending"});
         return HttpResponse::Ok()
             .insert_header(("x-may-wait", "30"))

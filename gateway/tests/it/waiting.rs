@@ -3,6 +3,8 @@
 use std::time::{Duration, Instant};
 
 use testkit::{Reply, eventually};
+use tokio::io::AsyncWriteExt as _;
+use tokio::net::TcpStream;
 use tokio::task::JoinHandle;
 use values::UserId;
 
@@ -142,6 +144,35 @@ async fn one_network_cannot_take_all_places() {
     for waiting in waiting.into_iter().chain([other]) {
         assert_eq!(soon(waiting).await.expect(200).json["ok"], true);
     }
+}
+
+#[tokio::test]
+async fn a_caller_that_does_not_read_its_answer_keeps_its_place() {
+    let fixture = Fixture::with(&[("GATEWAY_MAX_WAITING", "1")]).await;
+    let path = fixture.tasks.pending_task();
+    let head = format!(
+        "GET {path}&response=long HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {}\r\n\r\n",
+        fixture.token()
+    );
+    let mut unread = TcpStream::connect(fixture.address()).await.unwrap();
+    unread.write_all(head.as_bytes()).await.unwrap();
+    eventually("the service to be asked", || async {
+        (fixture.tasks.count() > 0).then_some(())
+    })
+    .await;
+    fixture.tasks.end(&path);
+    unread.readable().await.unwrap();
+    let other = format!("/people-task/tasks/{}?wait=30", "0".repeat(24));
+    let status = async || {
+        let other = fixture.http.get(&other).bearer(&fixture.token());
+        other.send().await.status
+    };
+    assert_eq!(status().await, 429);
+    drop(unread);
+    eventually("the place to be free", async || {
+        (status().await == 200).then_some(())
+    })
+    .await;
 }
 
 #[tokio::test]
