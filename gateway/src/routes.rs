@@ -26,8 +26,12 @@ pub struct Route {
 impl Route {
     /// The methods that callers may use: its own, and `HEAD` if it only reads (RFC 9110 section 9.1).
     pub(crate) fn methods(&self) -> impl Iterator<Item = Method> {
-        let reads = self.method == Method::GET && self.path != DELETING_GET;
-        std::iter::once(self.method.clone()).chain(reads.then_some(Method::HEAD))
+        std::iter::once(self.method.clone()).chain(self.reads().then_some(Method::HEAD))
+    }
+
+    /// Whether it changes nothing.
+    pub(crate) fn reads(&self) -> bool {
+        self.method == Method::GET && self.path != DELETING_GET
     }
 }
 

@@ -5,13 +5,15 @@ use std::io;
 use std::iter::successors;
 use std::time::Duration;
 
-use actix_web::http::StatusCode;
-use http::{Method, Response};
+use actix_web::http::{Method, StatusCode};
+use http::Response;
 use http_kit::Problem;
 use hyper::body::Incoming;
 use hyper_util::client::legacy::{Error, ResponseFuture};
 use telemetry::CertificateFault;
 use tokio::time::{sleep, timeout};
+
+use crate::routes::Route;
 
 /// The pause before the one retry of a request that could not reach its service.
 const RETRY_PAUSE: Duration = Duration::from_millis(50);
@@ -22,7 +24,7 @@ const RETRY_PAUSE: Duration = Duration::from_millis(50);
 /// it. A request that changes nothing is also sent once more if its connection was closed without a response, as a service
 /// does that stops or is killed.
 pub(super) async fn exchange(
-    method: &Method,
+    route: &Route,
     send: impl Fn() -> ResponseFuture,
     time_limit: Duration,
 ) -> Result<Response<Incoming>, Problem> {
@@ -33,8 +35,8 @@ pub(super) async fn exchange(
     };
     let response = match attempt().await? {
         Err(error)
-            if *method != Method::POST && was_refused(&error)
-                || method.is_safe() && was_closed(&error) =>
+            if route.method != Method::POST && was_refused(&error)
+                || route.reads() && was_closed(&error) =>
         {
             sleep(RETRY_PAUSE).await;
             attempt().await?

@@ -168,7 +168,7 @@ impl Forwarding<'_> {
             bearer.apply(request.headers_mut());
             asking.http_client.request(request)
         };
-        let exchange = exchange(&method, send, asking.state.upstream_timeout);
+        let exchange = exchange(route, send, asking.state.upstream_timeout);
         let outcome =
             |result: &Result<_, _>| CallOutcome::of(result, |r: &Response<_>| r.status().as_u16());
         telemetry::outgoing(route.service.name(), exchange, outcome).await

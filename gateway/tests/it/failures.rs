@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
+use tokio::task::JoinSet;
 
 use crate::fixture::Fixture;
 use crate::services::{FakeService, LONG, medium};
@@ -212,9 +213,13 @@ async fn closing_service(listener: TcpListener, count: Arc<AtomicUsize>) {
             assert_ne!(connection.read_buf(&mut received).await.unwrap(), 0);
         }
         // The gateway also asks for keys and revocations.
-        if [&b"GET /user "[..], b"POST /user "]
-            .iter()
-            .any(|head| received.starts_with(head))
+        if [
+            &b"GET /user "[..],
+            b"POST /user ",
+            b"GET /people-task/webhooks/",
+        ]
+        .iter()
+        .any(|head| received.starts_with(head))
         {
             count.fetch_add(1, Ordering::Relaxed);
         }
@@ -226,16 +231,23 @@ async fn only_a_request_that_changes_nothing_is_sent_again_when_its_service_clos
 {
     let fixture = Fixture::start().await;
     let token = fixture.token();
-    let address = fixture.users.running.address.unwrap();
-    fixture.users.stop().await;
     let count = Arc::<AtomicUsize>::default();
-    let listener = TcpListener::bind(address).await.unwrap();
-    let service = tokio::spawn(closing_service(listener, Arc::clone(&count)));
-    let reply = fixture.http.get("/user").bearer(&token).send().await;
-    reply.expect_problem(502, "bad-gateway");
-    assert_eq!(count.swap(0, Ordering::Relaxed), 2);
-    let reply = fixture.http.post("/user").send().await;
-    reply.expect_problem(502, "bad-gateway");
-    assert_eq!(count.load(Ordering::Relaxed), 1);
-    service.abort();
+    let mut closing = JoinSet::new();
+    for service in [&fixture.users, &fixture.tasks] {
+        let address = service.running.address.unwrap();
+        service.stop().await;
+        let listener = TcpListener::bind(address).await.unwrap();
+        closing.spawn(closing_service(listener, Arc::clone(&count)));
+    }
+    // A GET of a webhook deletes it.
+    let deletes = format!("/people-task/webhooks/{}", "0".repeat(24));
+    for (request, times) in [
+        (fixture.http.get("/user"), 2),
+        (fixture.http.post("/user"), 1),
+        (fixture.http.get(&deletes), 1),
+    ] {
+        let reply = request.bearer(&token).send().await;
+        reply.expect_problem(502, "bad-gateway");
+        assert_eq!(count.swap(0, Ordering::Relaxed), times);
+    }
 }
