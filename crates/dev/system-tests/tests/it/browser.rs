@@ -108,6 +108,27 @@ async fn poll(phone: &Browser) {
     phone.run("dispatchEvent(new Event('online'))").await;
 }
 
+/// The answer to a request that arrives, but whose response is lost.
+const LOST: &str = "async (send) => { await send(); throw new TypeError('lost'); }";
+
+/// Changes what the page learns of its requests that begin with this method and path. Each of `answers` is for one of them, and a
+/// function of what sends it.
+async fn answer(phone: &Browser, requests: &str, answers: &[&str]) {
+    let script = format!(
+        "const real = window.fetch; const answers = [{}]; window.sent = 0;
+         window.fetch = async (url, options) => {{
+           const send = () => real(url, options);
+           if (!`${{options.method}} ${{url}}`.startsWith({})) return send();
+           window.sent += 1;
+           const answer = answers.shift();
+           return answer ? answer(send) : send();
+         }};",
+        answers.join(", "),
+        json!(requests)
+    );
+    phone.run(&script).await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn an_approver_approves_with_one_click() {
     let system = System::start().await;

@@ -2,8 +2,9 @@
 // a change, the form asks again.
 
 import { $, element, foreign, labelled, markInvalid, notify, SECOND_PRESS, sendByKeyboard } from "./dom.js";
-import { draftOf, dropDraft, keepDraft } from "./session.js";
+import { unreachable } from "./http.js";
 import { withRetries } from "./retry.js";
+import { draftOf, dropDraft, keepDraft } from "./session.js";
 import { loadTask, sendDecision } from "./task-api.js";
 import { t, tWith } from "./texts.js";
 
@@ -206,7 +207,8 @@ async function decide(task, verb, comment) {
   let mayHaveArrived = false;
   return withRetries(async () => {
     try {
-      await sendDecision(task, verb, comment);
+      const answer = await sendDecision(task, verb, comment);
+      if (answer?.status !== OUTCOMES[verb]) throw unreachable();
       return { first: true };
     } catch (error) {
       if (mayHaveArrived && error.code === "task-already-resolved" && error.problem.taskStatus === OUTCOMES[verb]) {

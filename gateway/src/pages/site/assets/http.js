@@ -24,6 +24,9 @@ export class Failure extends Error {
   }
 }
 
+/** That there is no answer of the server. */
+export const unreachable = () => new Failure(t("noConnection"), { temporary: true });
+
 /** A signal that ends a request which takes too long. Browsers before 2022 have no short way to it. */
 function timeout() {
   if (AbortSignal.timeout) return AbortSignal.timeout(TIMEOUT);
@@ -50,19 +53,22 @@ export async function request(method, path, { token, secret, body, version, sess
     });
     text = await response.text();
   } catch {
-    throw new Failure(t("noConnection"), { temporary: true });
+    throw unreachable();
   }
   setServerTime(response.headers.get("Date"));
   const data = parsed(text);
-  if (!response.ok) throw failure(response, data);
+  if (!response.ok) throw failure(response, data ?? {});
+  // What stands before the server may answer in its place, with a page that says nothing about the request.
+  if (data === undefined) throw unreachable();
   return { data, next: nextPage(response.headers.get("Link")) };
 }
 
+/** What a body says, or `undefined` if it is not JSON. */
 function parsed(text) {
   try {
-    return JSON.parse(text);
+    return text === "" ? {} : JSON.parse(text);
   } catch {
-    return {};
+    return undefined;
   }
 }
 

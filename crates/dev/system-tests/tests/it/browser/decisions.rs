@@ -4,7 +4,7 @@ use crate::webdriver::Browser;
 use serde_json::json;
 use testkit::eventually;
 
-use super::{APPROVER, REQUESTER, link, status, task_with, wait_for_another_press};
+use super::{APPROVER, LOST, REQUESTER, answer, link, status, task_with, wait_for_another_press};
 use crate::harness::System;
 
 // Code points of keys in the WebDriver protocol.
@@ -130,21 +130,10 @@ async fn a_decision_whose_response_is_lost_counts_once() {
     phone.open(&link(&system, &task)).await;
     phone.sees("Approve").await;
     // The first decision arrives, but the page does not learn it.
-    phone
-        .run(
-            "const real = window.fetch; window.decisions = 0;
-             window.fetch = async (url, options) => {
-               const response = await real(url, options);
-               if (options.method !== 'PUT') return response;
-               window.decisions += 1;
-               if (window.decisions === 1) throw new TypeError('lost');
-               return response;
-             };",
-        )
-        .await;
+    answer(&phone, "PUT", &[LOST]).await;
     phone.click("Approve").await;
     phone.sees("You approved this.").await;
-    assert_eq!(phone.run("return window.decisions").await, 2);
+    assert_eq!(phone.run("return window.sent").await, 2);
     system.wait_for_webhook("lost").await;
     assert_eq!(
         system
@@ -153,6 +142,28 @@ async fn a_decision_whose_response_is_lost_counts_once() {
             .len(),
         1
     );
+    phone.assert_no_errors().await;
+    system.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_answers_in_place_of_the_server_decides_nothing() {
+    let system = System::start().await;
+    let token = system.sign_up(REQUESTER).await;
+    let task = task_with(&system, &token, "Buy a chair", "").await;
+    let phone = Browser::phone().await;
+    phone.open(&link(&system, &task)).await;
+    phone.sees("Approve").await;
+    let answers = [
+        "() => new Response('<h1>Maintenance</h1>')",
+        "() => new Response('')",
+        r#"() => new Response('{"status": "pending"}')"#,
+    ];
+    answer(&phone, "PUT", &answers).await;
+    phone.click("Approve").await;
+    phone.sees("You approved this.").await;
+    assert_eq!(phone.run("return window.sent").await, 4);
+    assert_eq!(status(&system, &token, &task).await, "approved");
     phone.assert_no_errors().await;
     system.stop().await;
 }
