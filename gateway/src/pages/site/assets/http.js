@@ -36,14 +36,16 @@ function timeout() {
 }
 
 /**
- * Sends a request. Returns the body and the URL of the next page, if there is one. `session` says that the request is about the
- * browser's session: only then the browser sends and takes its cookie, also if the page is left meanwhile.
+ * Sends a request. Returns the body and the URL of the next page, if there is one. `key` is what only this request and its repeats
+ * have. `session` says that the request is about the browser's session: only then the browser sends and takes its cookie, also if
+ * the page is left meanwhile.
  */
-export async function request(method, path, { token, secret, body, version, session = false } = {}) {
+export async function request(method, path, { token, secret, body, version, key, session = false } = {}) {
   const headers = { Accept: "application/json" };
   if (token) headers.Authorization = `Bearer ${token}`;
   if (secret) headers["X-Task-Secret"] = secret;
   if (version) headers["If-Match"] = `"${version}"`;
+  if (key) headers["Idempotency-Key"] = key;
   if (body !== undefined) headers["Content-Type"] = "application/json";
   let response, text;
   try {

@@ -82,11 +82,13 @@ export const fetchedToken = () => fetched;
 export const leaveSession = () => shared.set(STAY_KEY, JSON.stringify({ leaving: true }));
 export const isLeaving = () => !isStaying() && shared.get(STAY_KEY) !== null;
 export const forgetSession = () => shared.remove(STAY_KEY);
+/** A name that nothing else has. */
+export const randomName = () => [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, "0")).join("");
 /** The name of an exchange. The same one is returned until a response to it has arrived. */
 export function attemptName() {
   const known = shared.get(ATTEMPT_KEY);
   if (known) return known;
-  const name = [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, "0")).join("");
+  const name = randomName();
   shared.set(ATTEMPT_KEY, name);
   return name;
 }

@@ -1,7 +1,7 @@
 // Calls about one task.
 
 import { call } from "./api.js";
-import { secretOf, token } from "./session.js";
+import { randomName, secretOf, token } from "./session.js";
 
 /** The fields that every version of the service can add. */
 const KNOWN = ["isApprover", "decisionMade", "created", "public"];
@@ -45,7 +45,21 @@ export async function nextTask(id) {
 /** Changes a task, if it still is as it was shown. */
 export const editTask = ({ id, version }, body) => call("PUT", path(id), { ...accessTo(id), version, body });
 
-export const createTask = (body) => call("POST", "/people-task/tasks", { token: token(), body });
+/**
+ * What a form creates with. A person whose browser got no response sends the form again: the same body has the same key then, and
+ * the service creates nothing twice.
+ */
+function creation(path) {
+  let [sent, key] = [];
+  return (body) => {
+    const text = JSON.stringify(body);
+    if (text !== sent) [sent, key] = [text, randomName()];
+    return call("POST", path, { token: token(), body, key });
+  };
+}
+
+export const taskCreation = () => creation("/people-task/tasks");
+export const webhookCreation = () => creation("/people-task/webhooks");
 
 /** Approves or rejects a task, if it still is as it was shown. */
 export const sendDecision = ({ id, version }, verb, comment) =>

@@ -1,14 +1,17 @@
-//! The dialogs that change a task: a change by another user meanwhile stops none of them, and Escape loses nothing.
+//! The forms that create and change: a change by another user meanwhile stops none of them, Escape loses nothing, and without a
+//! response nothing is created twice.
 
 use crate::webdriver::Browser;
 use serde_json::json;
 
+use super::accessibility::open_webhooks;
 use super::changes::change;
 use super::drafts::{ESCAPE, value_of};
 use super::ended_sessions::send;
-use super::{APPROVER, REQUESTER, dialog_closes, signed_in, task_with};
+use super::{APPROVER, LOST, REQUESTER, answer, dialog_closes, signed_in, task_with, write_task};
 use crate::harness::{System, Task};
 
+const UNREACHABLE: &str = "The server cannot be reached.";
 const MEANWHILE: &str = "Somebody else changed this task meanwhile.";
 
 /// Opens a task as a person with an account.
@@ -76,6 +79,59 @@ async fn an_approver_reassigns_a_task_that_changes_meanwhile() {
     let path = format!("/people-task/tasks/{}", task.id);
     let saved = system.get(&path, &token).await.json;
     assert_eq!(saved["approver"], "third@example.com");
+    phone.assert_no_errors().await;
+    system.stop().await;
+}
+
+/// The number of entries of a list.
+async fn length(system: &System, path: &str, token: &str) -> usize {
+    system.get(path, token).await.json.as_array().unwrap().len()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_task_whose_creation_got_no_response_is_created_once() {
+    let system = System::start().await;
+    let token = system.sign_up(REQUESTER).await;
+    let phone = signed_in(&system, "/", REQUESTER).await;
+    write_task(&phone).await;
+    answer(&phone, "POST /people-task/tasks", &[LOST]).await;
+    phone.click("Create").await;
+    phone.sees(UNREACHABLE).await;
+    phone.click("Create").await;
+    phone.sees("Copy link").await;
+    let tasks = "/people-task/tasks?role=requester";
+    assert_eq!(length(&system, tasks, &token).await, 1);
+    phone.click("Done").await;
+
+    // What is written differently is another task.
+    write_task(&phone).await;
+    answer(&phone, "POST /people-task/tasks", &[LOST]).await;
+    phone.click("Create").await;
+    phone.sees(UNREACHABLE).await;
+    phone.fill("Title", "Buy two chairs").await;
+    phone.click("Create").await;
+    phone.sees("Copy link").await;
+    assert_eq!(length(&system, tasks, &token).await, 3);
+    phone.assert_no_errors().await;
+    system.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_webhook_whose_registration_got_no_response_is_registered_once() {
+    let system = System::start().await;
+    let token = system.sign_up(REQUESTER).await;
+    let task = task_with(&system, &token, "Buy a chair", "").await;
+    let phone = open(&system, REQUESTER, &task).await;
+    open_webhooks(&phone).await;
+    let url = format!("{}?correlationId=once", system.webhook_url());
+    phone.fill("URL", &url).await;
+    answer(&phone, "POST /people-task/webhooks", &[LOST]).await;
+    phone.click("Add").await;
+    phone.sees(UNREACHABLE).await;
+    phone.click("Add").await;
+    phone.sees("correlationId=once").await;
+    let webhooks = format!("/people-task/tasks/{}/webhooks", task.id);
+    assert_eq!(length(&system, &webhooks, &token).await, 1);
     phone.assert_no_errors().await;
     system.stop().await;
 }

@@ -46,6 +46,7 @@ export const texts = {
   "problem not-found": "Das gibt es nicht, oder Sie dürfen es nicht sehen.",
   "problem task-already-resolved": "Diese Aufgabe ist schon entschieden.",
   "problem task-changed": "Diese Aufgabe wurde inzwischen geändert.",
+  "problem idempotency-key-in-use": "Das ist schon gesendet, und der Server arbeitet noch daran. Versuchen Sie es gleich noch einmal.",
   "problem body-too-large": "Das ist zu lang, um es zu senden.",
   "problem last-admin": "Das ist das letzte Konto der Administration. Bestimmen Sie vorher ein anderes.",
   "problem upstream-unavailable": "Ein Teil dieses Servers antwortet nicht. Versuchen Sie es gleich noch einmal.",

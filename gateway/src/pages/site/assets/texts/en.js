@@ -46,6 +46,7 @@ export const texts = {
   "problem not-found": "This does not exist, or you may not see it.",
   "problem task-already-resolved": "This task was already decided.",
   "problem task-changed": "This task was changed meanwhile.",
+  "problem idempotency-key-in-use": "This was already sent, and the server is still working on it. Try again in a moment.",
   "problem body-too-large": "This is too long to be sent.",
   "problem last-admin": "This is the last administrator. Make another account one first.",
   "problem upstream-unavailable": "A part of this server does not respond. Try again in a moment.",
