@@ -200,14 +200,14 @@ export function createDialog(created) {
   });
 }
 
-/** Changes a task. `edited` is called afterwards. */
+/** Changes a task. `edited` is called with the changed task afterwards. */
 export function editDialog(task, edited) {
   openForm({
     title: t("edit"), name: `edit-${task.id}`, task, fields: fieldsOf(task), action: t("save"),
     async send(changes, base) {
       if (Object.keys(changes).length === 0) return null;
       const changed = await editTask(base, changes);
-      edited();
+      edited(changed);
       return changed.approverSecret ? linkOf(changed) : null;
     },
   });
@@ -220,9 +220,9 @@ export function handOverDialog(task, edited) {
     title: t("handOver"), name: `hand-over-${task.id}`, task, action: t("handOver"),
     fields: [labelled(t("approverField"), approver, t("handOverHelp"))],
     async send(changes, base) {
-      await editTask(base, { approver: approver.value.trim() });
+      const changed = await editTask(base, { approver: approver.value.trim() });
       notify("");
-      edited();
+      edited(changed);
     },
   });
 }
@@ -234,7 +234,7 @@ export function newLinkDialog(task, edited) {
     fields: [element("p", {}, t("newApproverLinkHelp"))],
     async send(changes, base) {
       const changed = await editTask(base, { renewApproverSecret: true });
-      edited();
+      edited(changed);
       return linkOf(changed);
     },
   });
@@ -260,9 +260,9 @@ export async function withdrawDialog(task, edited) {
       labelled(t("withdrawReason"), reason),
     ],
     async send(changes, base) {
-      await cancelTask(base, reason.value.trim());
+      const cancelled = await cancelTask(base, reason.value.trim());
       notify("");
-      edited();
+      edited(cancelled);
     },
   });
 }

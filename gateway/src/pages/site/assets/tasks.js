@@ -145,23 +145,21 @@ async function changed(task) {
   const compare = await comparison();
   const { fields, list } = compare(read, task);
   await show(task, { changed: fields, earlier: $("description") });
+  // Who may choose to decide reads it then.
+  if (!list || !task.canDecide) read = task;
   if (form?.form.isConnected) {
     form.update(task, list);
     if (list) $("change").scrollIntoView({ block: "nearest" });
-    return;
-  }
-  if (list) notify(t("changed"));
-  // Who may choose to decide reads it then.
-  if (!task.canDecide) read = task;
+  } else if (list) notify(t("changed"));
 }
 
-/** Shows the task after this person has changed it. */
-async function edited() {
+/** Shows the task after this person has changed it to `own`. Who decides must still read what was not read before, or is not own. */
+async function edited(own) {
   try {
+    if (read === shown) read = own;
     const task = await load();
-    read = task;
-    await show(task);
-    form?.update(task, null);
+    if (task.status === "pending") await changed(task);
+    else await show(task);
   } catch (error) {
     // Who handed a task over may not see it any more.
     showError(error);

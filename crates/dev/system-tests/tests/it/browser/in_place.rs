@@ -1,9 +1,13 @@
 //! Who is not the approver must choose to decide in their place.
 
 use serde_json::json;
+use testkit::eventually;
 
 use super::changes::change;
-use super::{APPROVER, REQUESTER, poll, read_change, signed_in, status, task_with};
+use super::ended_sessions::send;
+use super::{
+    APPROVER, REQUESTER, answer, dialog_closes, poll, read_change, signed_in, status, task_with,
+};
 use crate::harness::System;
 
 #[tokio::test(flavor = "multi_thread")]
@@ -61,6 +65,58 @@ async fn who_chooses_to_decide_reads_first_what_is_new() {
         .sees(&format!("You approved this in place of {third}."))
         .await;
     assert_eq!(status(&system, &token, &task).await, "approved");
+    phone.assert_no_errors().await;
+    system.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_own_change_leaves_those_of_others_to_be_read() {
+    let system = System::start().await;
+    let token = system.sign_up(REQUESTER).await;
+    let task = task_with(&system, &token, "Buy a chair", "").await;
+    let phone = signed_in(&system, &format!("/tasks?taskId={}", task.id), REQUESTER).await;
+    phone.click("Decide yourself …").await;
+    let long = |text: &str| json!({"description": text.repeat(50)});
+    let dear = long("It costs a million.\n\n");
+    change(&system, &token, &task, &dear).await;
+    poll(&phone).await;
+    phone.sees("Read the change").await;
+    phone.click("New link for the approver").await;
+    phone.sees("the old one stops working").await;
+    send(&phone, "dialog form").await;
+    phone.click("Done").await;
+    // The button for it is there once the page shows the task again.
+    phone.sees("Link for the approver").await;
+    assert_eq!(phone.count("#decide[hidden]").await, 1);
+    read_change(&phone).await;
+
+    let late = "async (send) => {
+        const response = await send();
+        return new Promise((done) => { window.release = () => done(response); });
+    }";
+    answer(&phone, "PUT", &["(send) => send()", late]).await;
+    // What the person wrote needs no reading.
+    phone.click("Edit").await;
+    phone.fill("Title", "Buy two chairs").await;
+    phone.click("Save").await;
+    dialog_closes(&phone).await;
+    phone.sees("Buy two chairs").await;
+    assert_eq!(phone.count("#decide:not([hidden])").await, 1);
+    // What another person wrote before the page loaded the task again does.
+    phone.click("Edit").await;
+    phone.fill("Title", "Buy three chairs").await;
+    phone.click("Save").await;
+    eventually("the edit to be saved", || async {
+        let path = format!("/people-task/tasks/{}", task.id);
+        let saved = system.get(&path, &token).await.json;
+        (saved["title"] == "Buy three chairs").then_some(())
+    })
+    .await;
+    let dearer = long("It costs a billion.\n\n");
+    change(&system, &token, &task, &dearer).await;
+    phone.run("window.release()").await;
+    phone.sees("It costs a billion.").await;
+    assert_eq!(phone.count("#decide[hidden]").await, 1);
     phone.assert_no_errors().await;
     system.stop().await;
 }
