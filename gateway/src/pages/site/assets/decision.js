@@ -6,6 +6,7 @@ import { unreachable } from "./http.js";
 import { withRetries } from "./retry.js";
 import { draftOf, dropDraft, keepDraft } from "./session.js";
 import { loadTask, sendDecision } from "./task-api.js";
+import { isInPlace } from "./task-view.js";
 import { t, tWith } from "./texts.js";
 
 const MAX_COMMENT = 2_000;
@@ -23,7 +24,7 @@ const otherVerb = { approve: "reject", reject: "approve" };
  */
 export function decisionForm(task, proposed, handlers) {
   const draft = draftOf(`comment-${task.id}`);
-  const state = { task, verb: proposed, asked: null, handlers };
+  const state = { task, verb: proposed, asked: null, sent: [], handlers };
   const comment = element("textarea", { id: "comment", maxlength: MAX_COMMENT, rows: 2, dir: "auto" });
   comment.value = draft?.text ?? "";
   const button = (verb) => element("button", {
@@ -140,18 +141,14 @@ async function submit(form, state, verb) {
   }
   if (task.confirmationRequired && !isSecondPress(form, state, verb)) return;
   const stop = showProgress(form, verb);
-  const decided = async (first, status) => {
-    dropDraft(`comment-${task.id}`);
-    handlers.decided(await loadTask(task.id).catch(() => ({ ...task, status })), first);
-  };
   try {
-    const { first } = await decide(task, verb, text);
-    await decided(first, OUTCOMES[verb]);
+    const { decided, first } = await decide(state, verb, text);
+    dropDraft(`comment-${task.id}`);
+    handlers.decided(decided, first);
   } catch (error) {
     stop();
     forgetFirstPress(form, state);
-    if (error.code === "task-already-resolved") await decided(false, error.problem.taskStatus ?? task.status);
-    else if (error.code === "task-changed") await handlers.changed({ ...task, ...error.problem.task });
+    if (error.code === "task-changed") await handlers.changed({ ...task, ...error.problem.task });
     else if (error.about("comment")) {
       showComment(form);
       markInvalid(comment, error.about("comment").code === "required" ? t("commentMissing") : error.message);
@@ -200,22 +197,29 @@ function showProgress(form, verb) {
 }
 
 /**
- * Sends a decision until there is a response. An earlier request may have arrived although its response was lost, so
- * “already decided” with the same outcome is then a success.
+ * Sends a decision until there is a response. Returns the decided task, and whether this person decided it: an earlier request, also
+ * one of an earlier press, may have arrived although its response was lost.
  */
-async function decide(task, verb, comment) {
-  let mayHaveArrived = false;
+async function decide({ task, sent }, verb, comment) {
   return withRetries(async () => {
     try {
       const answer = await sendDecision(task, verb, comment);
       if (answer?.status !== OUTCOMES[verb]) throw unreachable();
-      return { first: true };
     } catch (error) {
-      if (mayHaveArrived && error.code === "task-already-resolved" && error.problem.taskStatus === OUTCOMES[verb]) {
-        return { first: true };
+      if (error.code === "task-already-resolved") {
+        const decided = await loadTask(task.id);
+        return { decided, first: sent.some((one) => isResult(decided, one)) };
       }
-      mayHaveArrived ||= error.temporary;
+      // What the server refuses, it has not done.
+      if (!error.status || error.status >= 500) sent.push({ verb, comment });
       throw error;
     }
+    return { decided: await loadTask(task.id).catch(() => ({ ...task, status: OUTCOMES[verb] })), first: true };
   }, (error, isLong) => notify(t(isLong ? "sentWhenOnline" : error.status ? "serverBusy" : "tryingAgain"), "bad"));
+}
+
+/** Whether a task was decided as it was sent, and by the approver or in their place as this person would. */
+function isResult(task, { verb, comment }) {
+  const isByOther = task.decidedBy && Boolean(isInPlace(task)) === task.isApprover;
+  return task.status === OUTCOMES[verb] && (task.comment ?? "") === comment && !isByOther;
 }

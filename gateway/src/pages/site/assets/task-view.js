@@ -45,7 +45,7 @@ async function formatted(text, attributes) {
 }
 
 /** Whether somebody else decided than the approver. Who withdraws a task does not decide it. */
-const isInPlace = ({ status, decidedBy, approver }) => status !== "cancelled" && decidedBy && decidedBy.toLowerCase() !== approver.toLowerCase();
+export const isInPlace = ({ status, decidedBy, approver }) => status !== "cancelled" && decidedBy && decidedBy.toLowerCase() !== approver.toLowerCase();
 
 function verdict(task, isOwn) {
   const inPlace = isInPlace(task);

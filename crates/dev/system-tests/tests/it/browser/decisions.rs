@@ -147,6 +147,66 @@ async fn a_decision_whose_response_is_lost_counts_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_second_press_knows_the_decision_of_the_first_one() {
+    let system = System::start().await;
+    let token = system.sign_up(REQUESTER).await;
+    let task = task_with(&system, &token, "Buy a chair", "").await;
+    let phone = Browser::phone().await;
+    phone.open(&link(&system, &task)).await;
+    phone.click("Add a comment").await;
+    phone.fill("Comment (optional)", "Fine with me.").await;
+    let failed = "() => new Response('{}', { status: 500 })";
+    answer(&phone, "PUT", &[LOST, failed]).await;
+    phone.click("Approve").await;
+    phone.sees("The server responded with status 500.").await;
+    phone.click("Approve").await;
+    phone.sees("You approved this.").await;
+    phone.sees("Fine with me.").await;
+    assert_eq!(phone.run("return window.sent").await, 3);
+    phone.assert_no_errors().await;
+    system.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_decision_of_another_person_is_not_taken_for_the_own_one() {
+    let system = System::start().await;
+    let token = system.sign_up(REQUESTER).await;
+    let refused = "new Response('{}', { status: 429 })";
+    let lost = "Promise.reject(new TypeError('lost'))";
+    let in_place = format!("Approved by {REQUESTER} in place of {APPROVER}");
+    let by_link = format!("Approved by {APPROVER}");
+    for (answered, comment, decided) in [
+        (refused, "", &in_place),
+        (lost, "", &in_place),
+        (lost, "Mine.", &by_link),
+    ] {
+        let task = task_with(&system, &token, "Buy a chair", "").await;
+        let phone = Browser::phone().await;
+        phone.open(&link(&system, &task)).await;
+        phone.click("Add a comment").await;
+        phone.fill("Comment (optional)", comment).await;
+        let until = format!("(send) => (window.isOver ? send() : {answered})");
+        answer(&phone, "PUT", &[until.as_str(); 7]).await;
+        phone.click("Approve").await;
+        phone.sees("trying again …").await;
+        let mut request = system
+            .http
+            .put(&format!("/people-task/tasks/{}/approve", task.id));
+        request = if decided == &in_place {
+            request.bearer(&token)
+        } else {
+            request.json(&json!({"secret": task.approver_secret, "comment": "Theirs."}))
+        };
+        let _ = request.send().await.expect(200);
+        phone.run("window.isOver = true").await;
+        phone.sees("Someone else was faster").await;
+        phone.sees(decided).await;
+        phone.assert_no_errors().await;
+    }
+    system.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn what_answers_in_place_of_the_server_decides_nothing() {
     let system = System::start().await;
     let token = system.sign_up(REQUESTER).await;
