@@ -2,7 +2,7 @@
 // a change, the form asks again.
 
 import { $, element, foreign, labelled, markInvalid, notify, SECOND_PRESS, sendByKeyboard } from "./dom.js";
-import { unreachable } from "./http.js";
+import { isUncertain, unreachable } from "./http.js";
 import { withRetries } from "./retry.js";
 import { draftOf, dropDraft, keepDraft } from "./session.js";
 import { loadTask, sendDecision } from "./task-api.js";
@@ -210,8 +210,7 @@ async function decide({ task, sent }, verb, comment) {
         const decided = await loadTask(task.id);
         return { decided, first: sent.some((one) => isResult(decided, one)) };
       }
-      // What the server refuses, it has not done.
-      if (!error.status || error.status >= 500) sent.push({ verb, comment });
+      if (isUncertain(error)) sent.push({ verb, comment });
       throw error;
     }
     return { decided: await loadTask(task.id).catch(() => ({ ...task, status: OUTCOMES[verb] })), first: true };

@@ -27,6 +27,9 @@ export class Failure extends Error {
 /** That there is no answer of the server. */
 export const unreachable = () => new Failure(t("noConnection"), { temporary: true });
 
+/** Whether a request that failed may have been carried out all the same: the server does nothing that it refuses. */
+export const isUncertain = ({ status }) => status === 0 || status >= 500;
+
 /** A signal that ends a request which takes too long. Browsers before 2022 have no short way to it. */
 function timeout() {
   if (AbortSignal.timeout) return AbortSignal.timeout(TIMEOUT);

@@ -2,7 +2,8 @@
 
 import { closeDialog, element, labelled, markErrors, notify, openDialog, remark, SECOND_PRESS, sendByKeyboard, unmark, withButtonsDisabled } from "./dom.js";
 import { signInAgain } from "./frame.js";
-import { claims, draftOf, dropDraft, keepDraft, rememberApproverLink } from "./session.js";
+import { isUncertain } from "./http.js";
+import { claims, draftOf, dropDraft, forgetApproverLink, keepDraft, rememberApproverLink } from "./session.js";
 import { linkPanel } from "./share.js";
 import { cancelPreview, cancelTask, editTask, loadTask, taskCreation } from "./task-api.js";
 import { comparison } from "./task-view.js";
@@ -98,13 +99,19 @@ function remarks(form, changes) {
   return found;
 }
 
+/** Whether a task is as it was written. */
+const isAsWritten = (task, written) => Object.keys(differing(written, valuesOf(task))).length === 0;
+
 /**
  * A dialog with a form. `send(changes, base)` gets what differs from the task, and returns what is shown instead of the form
- * afterwards, or nothing: then it closes. What is written is kept until it is sent, whatever closes the dialog.
+ * afterwards, or nothing: then it closes. Where the service refuses to make a change twice, `edited` is called if the task shows,
+ * as `isDone` says, that an earlier request without a response made it. What is written is kept until it is sent, however the
+ * dialog is closed.
  */
-function openForm({ title, name, task, fields, action, send }) {
+function openForm({ title, name, task, fields, action, send, edited, isDone = isAsWritten }) {
   let base = { task, values: {} };
   let remarked = {};
+  let mayHaveArrived = false;
   const changes = () => differing(writtenIn(form), base.values);
   const close = () => closeDialog(dialog);
   const submit = (event) => {
@@ -135,9 +142,21 @@ function openForm({ title, name, task, fields, action, send }) {
   }
   async function failed(error, written) {
     const say = (text) => { failure.textContent = text; };
+    if (edited && mayHaveArrived && await hasArrived(written)) return close();
+    mayHaveArrived ||= isUncertain(error);
     if (error.status === 401) await signInAgain(say);
     else if (error.code === "task-changed") await showChange(written).catch(({ message }) => say(message));
     else if (!markErrors(form, error, { description: "description-field" })) say(error.message);
+  }
+  async function hasArrived(written) {
+    const newer = await loadTask(task.id).catch(() => null);
+    if (!newer || !isDone(newer, written)) return false;
+    dropDraft(name);
+    // The new approver's link was in the response.
+    if (written.approver) forgetApproverLink(task.id);
+    const own = Object.keys(bodyOf(written)).map((field) => [field, newer[field]]);
+    edited({ ...base.task, ...Object.fromEntries(own) });
+    return true;
   }
   /** Somebody else changed the task: shows how, and takes their values where this person has none. */
   async function showChange(written) {
@@ -203,7 +222,7 @@ export function createDialog(created) {
 /** Changes a task. `edited` is called with the changed task afterwards. */
 export function editDialog(task, edited) {
   openForm({
-    title: t("edit"), name: `edit-${task.id}`, task, fields: fieldsOf(task), action: t("save"),
+    title: t("edit"), name: `edit-${task.id}`, task, fields: fieldsOf(task), action: t("save"), edited,
     async send(changes, base) {
       if (Object.keys(changes).length === 0) return null;
       const changed = await editTask(base, changes);
@@ -217,7 +236,7 @@ export function editDialog(task, edited) {
 export function handOverDialog(task, edited) {
   const approver = element("input", { id: "approver", type: "email", required: true, autocomplete: "off" });
   openForm({
-    title: t("handOver"), name: `hand-over-${task.id}`, task, action: t("handOver"),
+    title: t("handOver"), name: `hand-over-${task.id}`, task, action: t("handOver"), edited,
     fields: [labelled(t("approverField"), approver, t("handOverHelp"))],
     async send(changes, base) {
       const changed = await editTask(base, { approver: approver.value.trim() });
@@ -253,7 +272,8 @@ export async function withdrawDialog(task, edited) {
   const count = preview.webhooksNotTold;
   const reason = element("textarea", { id: "reason", maxlength: MAX_REASON, rows: 2, dir: "auto" });
   openForm({
-    title: t("withdrawTitle"), name: `withdraw-${task.id}`, task, action: t("withdrawNow"),
+    title: t("withdrawTitle"), name: `withdraw-${task.id}`, task, action: t("withdrawNow"), edited,
+    isDone: ({ status, comment }) => status === "cancelled" && (comment ?? "") === reason.value.trim(),
     fields: [
       element("p", {}, t("withdrawHelp")),
       count > 0 ? element("p", { id: "not-told" }, element("strong", {}, t("withdrawNotTold", { count }))) : null,

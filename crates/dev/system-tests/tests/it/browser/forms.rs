@@ -135,3 +135,30 @@ async fn a_webhook_whose_registration_got_no_response_is_registered_once() {
     phone.assert_no_errors().await;
     system.stop().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_change_that_got_no_response_is_not_called_that_of_another_person() {
+    let system = System::start().await;
+    let token = system.sign_up(REQUESTER).await;
+    let task = task_with(&system, &token, "Buy a chair", "").await;
+    let phone = open(&system, REQUESTER, &task).await;
+    phone.click("Edit").await;
+    phone.fill("Title", "Buy two chairs").await;
+    answer(&phone, "PUT", &[LOST]).await;
+    phone.click("Save").await;
+    phone.sees(UNREACHABLE).await;
+    phone.click("Save").await;
+    dialog_closes(&phone).await;
+    phone.sees("Buy two chairs").await;
+
+    phone.click("Withdraw").await;
+    phone.fill("Reason (optional)", "We found one.").await;
+    answer(&phone, "POST /people-task/tasks", &[LOST]).await;
+    phone.click("Yes, withdraw").await;
+    phone.sees(UNREACHABLE).await;
+    phone.click("Yes, withdraw").await;
+    dialog_closes(&phone).await;
+    phone.sees(&format!("Withdrawn by {REQUESTER}")).await;
+    phone.assert_no_errors().await;
+    system.stop().await;
+}
