@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use actix_web::body::SizedStream;
 use actix_web::http::StatusCode;
+use actix_web::http::header::HeaderValue;
 use actix_web::web::{Bytes, Data, Json, Payload, get, post, to};
 use actix_web::{App, HttpRequest, HttpResponse};
 use auth::{JwkSet, RevocationFeed};
@@ -197,13 +198,9 @@ async fn record(request: HttpRequest, payload: Payload, state: Shared) -> HttpRe
         .to_owned();
     state.lock().unwrap().started += 1;
     let body = drain(payload).await;
+    let text = |value: &HeaderValue| String::from_utf8_lossy(value.as_bytes()).into_owned();
     let headers = request.headers().iter();
-    let headers = headers.map(|(name, value)| {
-        (
-            name.as_str().to_owned(),
-            String::from_utf8_lossy(value.as_bytes()).into_owned(),
-        )
-    });
+    let headers = headers.map(|(name, value)| (name.as_str().to_owned(), text(value)));
     let received = ReceivedRequest {
         target: request.uri().to_string(),
         headers: headers.collect(),
