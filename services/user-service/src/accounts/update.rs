@@ -95,7 +95,9 @@ fn check_change(user: &User, change: &UserChange, by_key: bool) -> Result<(), Us
         return Err(UserError::InvalidField("password", service_password()));
     }
     let has_admin = |scopes: &Vec<String>| scopes.iter().any(|scope| scope == auth::ADMIN_SCOPE);
-    let makes_admin = columns.scope.as_ref().is_some_and(has_admin) && !has_admin(&user.scope);
+    let will_be_admin = has_admin(columns.scope.as_ref().unwrap_or(&user.scope));
+    // An inactive administrator who is activated can sign in again with a password from before.
+    let makes_admin = will_be_admin && (!has_admin(&user.scope) || columns.is_active == Some(true));
     let is_beyond_keys = columns.username.is_some() || columns.email.is_some() || makes_admin;
     if by_key && is_beyond_keys {
         return Err(UserError::KeyNotAccepted);

@@ -256,6 +256,28 @@ async fn a_key_creates_users_but_signs_none_in_and_makes_no_administrators() {
 }
 
 #[tokio::test]
+async fn a_key_activates_users_but_no_administrators() {
+    let app = Fixture::start().await;
+    let (admin, ada) = (app.admin().await, app.sign_up(ADA).await);
+    let other = app.make_admin("eve@example.com").await;
+    let key = json!({"name": "a", "scopes": ["users:write", "admin"]});
+    let token = token_of(&app, &Key::own(&app, &admin, &key).await).await;
+    for (person, status) in [(&ada, 200), (&other, 403)] {
+        let inactive = json!({"isActive": false});
+        let _ = app.update(&admin, &person.id, &inactive).await.expect(200);
+        let (path, active) = (format!("/users/{}", person.id), json!({"isActive": true}));
+        let reply = call(&app, &token, "PUT", &path, &active).await;
+        assert_eq!(reply.status, status, "{}", reply.text);
+    }
+    let refused = app.sign_in("eve@example.com", PASSWORD).await;
+    assert_eq!(refused.status, 403);
+    let as_user = json!({"isActive": true, "scope": ["user"]});
+    let path = format!("/users/{}", other.id);
+    let activated = call(&app, &token, "PUT", &path, &as_user).await;
+    let _ = activated.expect(200);
+}
+
+#[tokio::test]
 async fn an_administrators_key_for_a_person_decides_nothing() {
     let app = Fixture::start().await;
     let (admin, ada) = (app.admin().await, app.sign_up(ADA).await);
