@@ -77,6 +77,9 @@ fn apply(
         store::former_emails::insert_present(connection, id)?;
     }
     let confirmation = confirmation.filter(|_| change.moves_email && !user.is_service);
+    if confirmation.is_some() {
+        store::former_emails::distrust_new(connection, id)?;
+    }
     let entry = actor.entry(AuditAction::UserUpdated, id);
     let entry = entry.fields(&change.field_names());
     let user = store::update(connection, id, &change, user.is_service, entry)?;

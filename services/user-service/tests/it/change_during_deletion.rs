@@ -71,6 +71,33 @@ async fn a_user_can_be_reactivated_after_the_deletion_was_cancelled_or_has_faile
 }
 
 #[tokio::test]
+async fn a_deletion_that_is_started_again_erases_no_tasks_of_an_address_that_is_not_confirmed() {
+    let required = [("EMAIL_VERIFICATION", "required")];
+    let app = Fixture::start_with(&[&LOG[..], &required].concat()).await;
+    let admin = app.admin().await;
+    let ada = app.sign_up("ada@example.com").await;
+    let confirm = "UPDATE users.users SET email_confirmed = now()";
+    app.admin_connection().batch_execute(confirm).unwrap();
+    let reply = app.delete(&admin, &format!("/users/{}", ada.id)).await;
+    let _ = reply.expect(200);
+    let fail = "UPDATE users.deletions SET status = 'failed', finished = now(), failure = '{}'";
+    app.admin_connection().batch_execute(fail).unwrap();
+    let trusted = "SELECT status || ' ' || email_trusted || ' ' || (SELECT count(*) FROM users.former_emails) \
+        AS line FROM users.deletions";
+    let trusted = || testkit::lines(&mut app.admin_connection(), trusted);
+    for (change, expected) in [
+        (json!({"email": "ADA@example.com"}), "failed true 0"),
+        (json!({"email": "bob@example.com"}), "failed false 1"),
+    ] {
+        let _ = app.update(&admin, &ada.id, &change).await.expect(200);
+        assert_eq!(trusted(), [expected]);
+    }
+    let retried = app.post(&admin, "/users/deletions/retry", &json!({})).await;
+    assert_eq!(retried.expect(200).json["retried"], 1);
+    assert_eq!(trusted(), ["in-progress false 1"]);
+}
+
+#[tokio::test]
 async fn codes_do_not_work_during_a_deletion_and_none_are_sent() {
     let app = Fixture::start_with(&LOG).await;
     let admin = app.admin().await;

@@ -5,7 +5,7 @@ use diesel::prelude::*;
 use serde::Serialize;
 use values::{EmailAddress, Timestamp, UserId};
 
-use crate::schema::{former_emails, users};
+use crate::schema::{deletions, former_emails, users};
 
 /// An address that was a user's. Tasks that were created before or after that time may be of another person.
 #[derive(Debug, Queryable, Selectable, Serialize)]
@@ -32,6 +32,16 @@ pub(crate) fn insert_present(connection: &mut Connection, user: UserId) -> Resul
             former_emails::email_key,
             former_emails::since,
         ))
+        .execute(connection)?;
+    Ok(())
+}
+
+/// Keeps failed deletions from erasing tasks that were requested under the user's new address, which no one has confirmed: they
+/// may be started again, and were to erase those of the former one. The caller has locked the user, of whom no deletion is in
+/// progress.
+pub(crate) fn distrust_new(connection: &mut Connection, user: UserId) -> Result<(), Error> {
+    diesel::update(deletions::table.filter(deletions::user_id.eq(user)))
+        .set(deletions::email_trusted.eq(false))
         .execute(connection)?;
     Ok(())
 }
