@@ -90,7 +90,7 @@ impl MailServer {
     }
 
     /// Refuses the next `times` commands that begin with `command`, where `.` is the end of a message. In the
-    /// reply, `{to}` stands for the recipient.
+    /// reply, `{to}` stands for the recipient. An empty one is not sent.
     pub fn refuse_with(&self, command: &'static str, reply: &str, times: u32) {
         lock(&self.state).refusal = Some((command, reply.to_owned(), times));
     }
@@ -151,6 +151,9 @@ fn reply(command: &str) -> &'static str {
 }
 
 fn send(stream: &mut BufReader<TcpStream>, response: &str) -> io::Result<()> {
+    if response.is_empty() {
+        return Ok(());
+    }
     let stream = stream.get_mut();
     stream.write_all(format!("{response}\r\n").as_bytes())
 }

@@ -9,6 +9,9 @@ pub(super) enum SendError {
     #[error("the mail server {0}")]
     Mail(String),
     #[error("the mail server's certificate was refused: {0}")]
+    /// The mail server may have taken the mail.
+    #[error("the mail server {0}")]
+    MailUncertain(String),
     MailCertificate(CertificateFault),
     /// The mail server refused the recipient or the mail for good.
     #[error("the mail server refused the {0} with {1}")]

@@ -268,3 +268,20 @@ async fn a_connection_is_used_again_and_one_that_the_server_closed_is_not() {
     assert_eq!((count("EHLO"), server.mails().len()), (2, 3));
     worker.stop(STOP_TIMEOUT).await;
 }
+
+#[actix_web::test]
+async fn a_connection_that_is_silently_dead_costs_no_attempt() {
+    let server = MailServer::start().unwrap();
+    let fixture = Fixture::new().await;
+    let url = server.url();
+    let worker = fixture.worker(&[("SMTP_URL", &url), FROM, LATER]).await;
+    let user = fixture.user();
+    for number in 1..=2 {
+        let id = fixture.forgot_password(user, "mail");
+        let row = fixture.closed(id).await;
+        assert_eq!((row.status.as_str(), row.attempts), ("sent", 1));
+        assert_eq!(server.mails().len(), number);
+        server.refuse_with("NOOP", "", 1);
+    }
+    worker.stop(STOP_TIMEOUT).await;
+}

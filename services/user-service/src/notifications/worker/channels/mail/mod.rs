@@ -2,7 +2,6 @@ mod smtp;
 
 use std::fmt;
 use std::sync::Arc;
-use std::time::Duration;
 
 use anyhow::Context as _;
 use email_encoding::headers::rfc2047;
@@ -18,10 +17,8 @@ use crate::notifications::worker::error::SendError;
 use crate::notifications::worker::notification::{Content, Notification};
 use crate::notifications::worker::task_mail::TaskMail;
 use crate::settings::MailSettings;
-use smtp::{MailServer, NO_RESPONSE};
+use smtp::MailServer;
 
-/// The timeout for the whole conversation.
-const SEND_TIMEOUT: Duration = Duration::from_secs(20);
 /// The length limit of a line (RFC 5322 section 2.1.1).
 const MAX_LINE_LENGTH: usize = 998;
 const SUBJECT: &str = "Subject";
@@ -81,13 +78,11 @@ impl Mail {
         email: askama::Result<Email>,
     ) -> Result<(), SendError> {
         let message = compose(message, email.map_err(|_| SendError::Template)?)?;
-        let sent = tokio::time::timeout(SEND_TIMEOUT, self.server.send(&message));
-        let outcome = |sent: &Result<Result<_, _>, _>| match sent {
-            Ok(Ok(_)) => CallOutcome::Success,
-            _ => CallOutcome::Failure,
+        let outcome = |sent: &Result<_, _>| match sent {
+            Ok(_) => CallOutcome::Success,
+            Err(_) => CallOutcome::Failure,
         };
-        let sent = telemetry::outgoing("smtp", sent, outcome).await;
-        sent.unwrap_or_else(|_| Err(SendError::Mail(NO_RESPONSE.to_owned())))
+        telemetry::outgoing("smtp", self.server.send(&message), outcome).await
     }
 
     /// The head of a message, without its subject. Each attempt has the same `Message-ID`, so that mail programs recognise

@@ -4,10 +4,11 @@
 //! a refused password, sender or connection is for the operator to repair, so the mail is tried again.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::Context as _;
 use lettre::Message;
+use lettre::address::Envelope;
 use lettre::transport::smtp::authentication::{Credentials, DEFAULT_MECHANISMS};
 use lettre::transport::smtp::client::{AsyncSmtpConnection, Tls, TlsParameters};
 use lettre::transport::smtp::commands::{Data, Mail, Rcpt};
@@ -16,18 +17,23 @@ use lettre::transport::smtp::{Error, SMTP_PORT, SUBMISSION_PORT, SUBMISSIONS_POR
 use parking_lot::Mutex;
 use percent_encoding::percent_decode_str;
 use telemetry::CertificateFault;
+use tokio::time::{Instant, timeout, timeout_at};
 use url::{Host, Url};
 
 use crate::notifications::worker::error::SendError;
 use crate::settings::MailSettings;
 
+/// The timeout for the whole conversation.
+const SEND_TIMEOUT: Duration = Duration::from_secs(20);
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+/// How long a server may take to say that a connection still works, or to say goodbye.
+const IDLE_ANSWER_TIMEOUT: Duration = Duration::from_secs(2);
 /// How long a connection stays open for the next mail, and how many do.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(60);
 const MAX_IDLE: usize = 10;
 /// Servers that require a password may say so only at the recipient (RFC 4954 section 6).
 const AUTHENTICATION_REQUIRED: &str = "530";
-pub(super) const NO_RESPONSE: &str = "did not respond in time";
+const NO_RESPONSE: &str = "did not respond in time";
 
 /// A mail server, with the connections that are open to it.
 #[derive(Clone)]
@@ -63,22 +69,48 @@ impl MailServer {
         })
     }
 
-    /// After an error it may be unknown whether the server took the mail.
     pub(super) async fn send(&self, message: &Message) -> Result<(), SendError> {
-        let mut connection = self.connection().await.map_err(|error| failure(&error))?;
-        let sent = converse(&mut connection, message).await;
-        if sent.is_ok() {
-            self.keep(connection);
-        } else {
-            connection.abort().await;
+        let (envelope, text) = (message.envelope(), message.formatted());
+        let no_response = || NO_RESPONSE.to_owned();
+        let deadline = Instant::now() + SEND_TIMEOUT;
+        let begun = timeout_at(deadline, self.begin(envelope, text.is_ascii())).await;
+        let mut connection = begun.unwrap_or_else(|_| Err(SendError::Mail(no_response())))?;
+        let sent = timeout_at(deadline, connection.message(&text)).await;
+        match sent.map_err(|_| SendError::MailUncertain(no_response()))? {
+            Ok(_) => {
+                self.keep(connection);
+                Ok(())
+            }
+            Err(error) => {
+                close(connection).await;
+                Err(text_failure(&error))
+            }
         }
-        sent
+    }
+
+    /// A connection on which the text of a mail can follow.
+    async fn begin(
+        &self,
+        envelope: &Envelope,
+        is_ascii: bool,
+    ) -> Result<AsyncSmtpConnection, SendError> {
+        let mut connection = self.connection().await.map_err(|error| failure(&error))?;
+        match begin_mail(&mut connection, envelope, is_ascii).await {
+            Ok(()) => Ok(connection),
+            Err(error) => {
+                close(connection).await;
+                Err(error)
+            }
+        }
     }
 
     async fn connection(&self) -> Result<AsyncSmtpConnection, Error> {
         while let Some(mut connection) = self.take_idle() {
-            if connection.test_connected().await {
-                return Ok(connection);
+            match timeout(IDLE_ANSWER_TIMEOUT, connection.test_connected()).await {
+                Ok(true) => return Ok(connection),
+                Ok(false) => {}
+                // The others are probably dead, too, and each would take as long.
+                Err(_) => self.idle.lock().connections.clear(),
             }
         }
         self.address.connect().await
@@ -108,8 +140,8 @@ impl MailServer {
                 let is_expired = |(since, _): &mut (Instant, _)| since.elapsed() >= IDLE_TIMEOUT;
                 connections.extract_if(.., is_expired).collect()
             };
-            for (_, mut connection) in expired {
-                connection.abort().await;
+            for (_, connection) in expired {
+                close(connection).await;
             }
             let mut idle = self.idle.lock();
             idle.is_watched = !idle.connections.is_empty();
@@ -188,12 +220,16 @@ fn credentials(url: &Url) -> anyhow::Result<Option<Credentials>> {
     Ok(Some(credentials))
 }
 
-async fn converse(
+async fn close(mut connection: AsyncSmtpConnection) {
+    let _ = timeout(IDLE_ANSWER_TIMEOUT, connection.abort()).await;
+}
+
+async fn begin_mail(
     connection: &mut AsyncSmtpConnection,
-    message: &Message,
+    envelope: &Envelope,
+    is_ascii: bool,
 ) -> Result<(), SendError> {
-    let (envelope, text) = (message.envelope(), message.formatted());
-    let parameters = match text.is_ascii() {
+    let parameters = match is_ascii {
         true => Vec::new(),
         false => vec![MailParameter::Body(MailBodyParameter::EightBitMime)],
     };
@@ -206,9 +242,15 @@ async fn converse(
     }
     let sent = connection.command(Data).await;
     sent.map_err(|error| refusal("mail", &error))?;
-    let sent = connection.message(&text).await;
-    sent.map_err(|error| refusal("mail", &error))?;
     Ok(())
+}
+
+/// The error of a text. Without a reply it is unknown whether the server took the mail.
+fn text_failure(error: &Error) -> SendError {
+    match refusal("mail", error) {
+        SendError::Mail(what) if error.status().is_none() => SendError::MailUncertain(what),
+        other => other,
+    }
 }
 
 /// The error of a command about the mail itself: a permanent one ends it.
