@@ -49,6 +49,8 @@ pub(super) struct Report {
     pub(super) attempt: i64,
     /// The pause before the next attempt. `None` if there is none: the mail was sent or is given up.
     pub(super) pause: Option<Duration>,
+    /// Whether the attempt does not count, because the mail server failed.
+    pub(super) is_outage: bool,
 }
 
 /// Mails that were claimed, for the notification worker.
@@ -337,7 +339,7 @@ fn counted(mail: &DueMail, mailing: &Mailing) -> Vec<([u8; 32], u32)> {
 /// Records what became of a mail that was claimed: it is deleted, or becomes due again.
 pub(super) async fn record(database: &Database, id: MailId, report: Report) -> Result<(), Error> {
     let record = move |connection: &mut Connection| match report.pause {
-        Some(pause) => store::postpone(connection, id, report.attempt, pause),
+        Some(pause) => store::postpone(connection, id, report.attempt, pause, report.is_outage),
         None => store::delete(connection, &[id]),
     };
     database.run(record).await

@@ -162,13 +162,16 @@ fn parse_room(mut fields: Fields) -> Result<Room, Problem> {
     }))
 }
 
-/// Parses the body of a report: `attempt`, and `retryAfterMs` if the mail is to be tried again.
+/// Parses the body of a report: `attempt`, `retryAfterMs` if the mail is to be tried again, and `outage` if the attempt does not
+/// count.
 fn parse_report(mut fields: Fields) -> Result<Report, Problem> {
     let attempt = fields.required::<Whole<MAX_ATTEMPT>>("attempt");
     let pause = fields.optional::<Whole<MAX_PAUSE>>("retryAfterMs");
+    let is_outage = fields.optional("outage").unwrap_or_default();
     fields.finish_with(attempt.map(|attempt| Report {
         attempt: i64::try_from(attempt.0).unwrap_or(i64::MAX),
         pause: pause.map(|pause| Duration::from_millis(pause.0)),
+        is_outage,
     }))
 }
 

@@ -255,18 +255,25 @@ const OLDEST_DUE: &str =
     "SELECT coalesce(greatest(extract(epoch FROM now() - next_attempt), 0), 0)::float8 AS seconds
     FROM (SELECT min(next_attempt) AS next_attempt FROM task_mails) AS oldest";
 
-/// Lets a mail be claimed again after a pause. Nothing is written if the claim was lost.
+/// Lets a mail be claimed again after a pause, with the same number if it was an outage: only the attempts of workers that end
+/// without a report are to be counted then. Nothing is written if the claim was lost.
 pub(crate) fn postpone(
     connection: &mut Connection,
     id: MailId,
     lease: i64,
     pause: Duration,
+    is_outage: bool,
 ) -> Result<(), Error> {
     let claimed = task_mails::table
         .find(id)
         .filter(task_mails::lease.eq(lease));
+    // A first claim would count for the limits again.
+    let same = is_outage.then(|| task_mails::lease.eq((lease - 1).max(1)));
     diesel::update(claimed)
-        .set(task_mails::next_attempt.eq(now.into_sql::<Timestamptz>() + interval(pause)))
+        .set((
+            task_mails::next_attempt.eq(now.into_sql::<Timestamptz>() + interval(pause)),
+            same,
+        ))
         .execute(connection)?;
     Ok(())
 }

@@ -163,6 +163,15 @@ async fn a_mail_has_the_secret_of_its_recipient_and_is_claimed_once() {
     // The report of a lost claim changes nothing.
     report(&app, mail, json!({"retryAfterMs": 1})).await;
     assert!(claim(&app).await.is_empty());
+    // An attempt at which the mail server failed does not count, also if it is reported twice.
+    for _ in 0..2 {
+        report(&app, &again[0], json!({"retryAfterMs": 1, "outage": true})).await;
+    }
+    let again = eventually("the second pause to end", || async {
+        Some(claim(&app).await).filter(|mails| !mails.is_empty())
+    })
+    .await;
+    assert_eq!(again[0]["attempt"], 2);
     report(&app, &again[0], json!({})).await;
     assert_eq!(app.count("task_mails"), 0);
 

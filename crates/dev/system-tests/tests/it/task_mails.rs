@@ -246,11 +246,27 @@ async fn a_mail_that_is_refused_or_whose_worker_stops_is_sent_later() {
     let _ = wait_for(&server, "Please decide: Second").await;
     wait_until_sent(&system).await;
     assert_eq!(server.mails().len(), 2);
-    // After the last pause it is given up.
-    server.refuse(u32::MAX);
+    system.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_mail_waits_for_a_mail_server_that_is_away_for_longer_than_the_schedule() {
+    let settings = [("NOTIFICATION_RETRY_SCHEDULE", "10ms,10ms")];
+    let (system, server) = System::start_with_mail(&settings).await;
+    let token = system.sign_up(ADA).await;
+    server.refuse_with("220", "421 closed for today", 8);
+    let _ = create(&system, &token, json!({"title": "First"})).await;
+    let _ = wait_for(&server, "Please decide: First").await;
+    wait_until_sent(&system).await;
+    // It may have been sent each time.
+    server.refuse_with(".", "no SMTP", u32::MAX);
+    let _ = create(&system, &token, json!({"title": "Second"})).await;
+    wait_until_sent(&system).await;
+    assert_eq!(server.texts().len(), 1 + 3);
+    server.refuse_with("RCPT", "550 no such user", u32::MAX);
     let _ = create(&system, &token, json!({"title": "Third"})).await;
     wait_until_sent(&system).await;
-    assert_eq!(server.mails().len(), 2);
+    assert_eq!(server.mails().len(), 1);
     system.stop().await;
 }
 

@@ -92,10 +92,7 @@ impl TaskMailSender {
         } else {
             self.mail.send_about_task(mail).await
         };
-        let pause = match &sent {
-            Err(error) if !error.is_permanent() => self.retry.pause_after(attempt),
-            _ => None,
-        };
+        let (pause, is_outage) = self.pause_after(attempt, &sent);
         let outcome = match (&sent, pause) {
             (Ok(()), _) => {
                 tracing::info!(attempt, "a mail about a task was sent");
@@ -119,8 +116,23 @@ impl TaskMailSender {
         let report = Report {
             attempt,
             retry_after_ms,
+            is_outage,
         };
         self.report(mail, report).await;
+    }
+
+    /// The pause before the next attempt, if there is one, and whether this one does not count: after the last pause, a mail
+    /// waits as long for a mail server that fails, because a request of which no one is told would wait for ever. The
+    /// people-task service drops it when it is too late.
+    fn pause_after(&self, attempt: u32, sent: &Result<(), SendError>) -> (Option<Duration>, bool) {
+        let (retry, last) = (&self.retry, self.retry.max_attempts());
+        match sent {
+            Err(error) if error.is_of_mail_server() && attempt >= last => {
+                (retry.pause_after(last - 1), true)
+            }
+            Err(error) if !error.is_permanent() => (retry.pause_after(attempt), false),
+            _ => (None, false),
+        }
     }
 
     async fn report(&self, mail: &TaskMail, report: Report) {
@@ -232,6 +244,9 @@ struct Report {
     attempt: u32,
     #[serde(skip_serializing_if = "Option::is_none")]
     retry_after_ms: Option<u64>,
+    /// Whether the next attempt has the same number. The version before takes no notice, and the mail is given up then.
+    #[serde(rename = "outage", skip_serializing_if = "std::ops::Not::not")]
+    is_outage: bool,
 }
 
 #[derive(Deserialize)]
