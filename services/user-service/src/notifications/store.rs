@@ -118,12 +118,16 @@ pub(crate) fn insert_notice(
     Ok(Some(Message::new(id, context)))
 }
 
-/// Deletes the pending notifications with a code of a user who no longer needs a code.
-pub(crate) fn delete_pending(connection: &mut Connection, user: UserId) -> Result<(), Error> {
+/// Deletes the pending notifications of these kinds of a user who no longer needs their codes.
+pub(crate) fn delete_pending(
+    connection: &mut Connection,
+    user: UserId,
+    kinds: &[Kind],
+) -> Result<(), Error> {
     diesel::delete(notifications::table)
         .filter(notifications::user_id.eq(user))
         .filter(notifications::finished.is_null())
-        .filter(notifications::key_name.is_null())
+        .filter(notifications::kind.eq_any(kinds.iter().map(|kind| kind.name())))
         .execute(connection)?;
     Ok(())
 }
