@@ -74,7 +74,7 @@ pub(crate) fn insert(
 }
 
 /// Inserts a mail about an API key, which ends at `expires`, if ever. The caller sends the message after its commit. `None` for a
-/// user whose address may be a stranger's, and for one who has had [`NOTICES_PER_DAY`] of the kind within a day: the user
+/// user who is inactive or whose address may be a stranger's, and for one who has had [`NOTICES_PER_DAY`] of the kind within a day: the user
 /// chooses the keys and their names.
 pub(crate) fn insert_notice(
     connection: &mut Connection,
@@ -88,13 +88,14 @@ pub(crate) fn insert_notice(
     // The user may have been deleted since the key was made.
     let recipients = users::table
         .find(user)
+        .filter(users::is_active)
         .filter(users::email_confirmed.is_not_null().or(all_are_trusted));
     let recent = notifications::table
         .filter(notifications::user_id.eq(user))
         .filter(notifications::kind.eq(notice.name()))
         .filter(notifications::created.gt(now.into_sql::<Timestamptz>() - interval(DAY)));
-    let is_trusted: bool = diesel::select(exists(recipients)).get_result(connection)?;
-    if !is_trusted || recent.count().get_result::<i64>(connection)? >= NOTICES_PER_DAY {
+    let is_recipient: bool = diesel::select(exists(recipients)).get_result(connection)?;
+    if !is_recipient || recent.count().get_result::<i64>(connection)? >= NOTICES_PER_DAY {
         return Ok(None);
     }
     let (id, context) = (

@@ -578,3 +578,28 @@ async fn keys_that_mail_to_unconfirmed_addresses_are_limited_for_each_client() {
     let _ = Key::own(&app, &ada, &body).await;
     assert_eq!(notices(&app, "key-created", &eve), "1");
 }
+
+#[tokio::test]
+async fn an_administrator_who_was_deactivated_is_not_mailed_about_a_key_that_expires() {
+    let app = Fixture::start_with(&MAIL).await;
+    let (admin, maker) = (app.admin().await, app.make_admin("eve@example.com").await);
+    let flows = json!({"email": "flows@example.com", "service": true});
+    let flows = app.post(&admin, "/user", &flows).await.expect(200);
+    let path = format!("/users/{}/keys", flows.json["user"]["id"].as_str().unwrap());
+    let end = chrono::Utc::now() + chrono::Duration::hours(72);
+    let body = json!({"name": "a", "expires": end.to_rfc3339()});
+    let _ = Key::of(app.post(&maker, &path, &body).await);
+    let inactive = json!({"isActive": false});
+    let _ = app.update(&admin, &maker.id, &inactive).await.expect(200);
+    let due = "UPDATE users.credentials SET notice_due = now() WHERE notice_due IS NOT NULL \
+        RETURNING name AS line";
+    assert_eq!(testkit::lines(&mut app.admin_connection(), due), ["a"]);
+    let pending =
+        "SELECT (notice_due > now())::text AS line FROM users.credentials WHERE name = 'a'";
+    eventually("that the notice is not due", async || {
+        let pending = testkit::lines(&mut app.admin_connection(), pending);
+        (pending == ["true"]).then_some(())
+    })
+    .await;
+    assert_eq!(notices(&app, "key-expires", &maker), "0");
+}
