@@ -1,6 +1,6 @@
 use std::collections::BTreeSet;
 
-use database::Connection;
+use database::{Connection, Error};
 use messaging::Message;
 use serde_json::Value;
 use values::{EmailAddress, UserId};
@@ -10,7 +10,7 @@ use super::requests::{Scopes, UpdateUserRequest};
 use super::store::{self, ChangedColumns, User, UserChange};
 use super::token::revoke_earlier_tokens;
 use crate::audit::{AuditAction, RequestActor};
-use crate::back_off::end_back_off;
+use crate::back_off::{delete_all_failures, end_back_off, name_hash};
 use crate::context::Context;
 use crate::credentials::store as credentials;
 use crate::error::UserError;
@@ -82,13 +82,31 @@ fn apply(
     }
     let entry = actor.entry(AuditAction::UserUpdated, id);
     let entry = entry.fields(&change.field_names());
-    let user = store::update(connection, id, &change, user.is_service, entry)?;
+    let before = user;
+    let user = store::update(connection, id, &change, before.is_service, entry)?;
+    forget_given_up_names(connection, &before, &user)?;
     if change.columns.password_hash.is_some() {
         credentials::end_keys(connection, id)?;
         end_back_off(connection, id, [&user.username, &user.email], None)?;
     }
     let queued = confirmation.map(|confirmation| confirmation.queue(connection, id));
     Ok((user, queued.transpose()?.unwrap_or_default()))
+}
+
+/// Deletes the failed sign-ins by names that a user gives up: a later deletion of the user finds those of the present names only.
+fn forget_given_up_names(
+    connection: &mut Connection,
+    before: &User,
+    after: &User,
+) -> Result<(), Error> {
+    let kept = [&after.username, &after.email];
+    let given_up = [&before.username, &before.email].into_iter();
+    let given_up = given_up.filter(|name| !kept.contains(name));
+    let hashes: Vec<_> = given_up.map(|name| name_hash(name.normalized())).collect();
+    if hashes.is_empty() {
+        return Ok(());
+    }
+    delete_all_failures(connection, &hashes)
 }
 
 /// Refuses a password for a service account, and what no API key may change: names, and who is an administrator.

@@ -260,3 +260,20 @@ async fn one_network_cannot_fill_the_audit_log_with_refused_sign_ins() {
         json!({"reason": "invalid-credentials"})
     );
 }
+
+#[tokio::test]
+async fn failures_of_a_name_are_deleted_when_its_user_gives_it_up() {
+    let app = Fixture::start().await;
+    let (admin, ada) = (app.admin().await, app.sign_up("ada@example.com").await);
+    fail(&app, ELSEWHERE, "ada@example.com", 1).await;
+    for (change, expected) in [
+        (json!({"email": "new@example.com"}), "2"),
+        (json!({"username": "Ada@Example.com"}), "2"),
+        (json!({"username": "new@example.com"}), "0"),
+    ] {
+        let _ = app.update(&admin, &ada.id, &change).await.expect(200);
+        let failures = "SELECT count(*)::text AS line FROM users.sign_in_failures";
+        let failures = testkit::lines(&mut app.admin_connection(), failures);
+        assert_eq!(failures, [expected], "{change}");
+    }
+}
