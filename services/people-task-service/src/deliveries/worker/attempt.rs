@@ -25,7 +25,7 @@ use crate::webhook_options::WebhookOptions;
 /// The value of `webhooks.registered_as` for administrators.
 const ADMINISTRATOR: &str = "administrator";
 
-/// Why a request was ended that had a place on loan.
+/// Why a slow request was ended before its timeout.
 const RECALLED: &str = "ended early, because it was slow and others waited";
 
 /// A finished attempt that is not recorded yet.

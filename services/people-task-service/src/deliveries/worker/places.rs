@@ -94,7 +94,6 @@ fn group_key<T>(known: &HashMap<Arc<str>, T>, owner: &Arc<str>) -> Arc<str> {
 /// A group has at most three quarters of the places, and more only on loan. While other groups wait, slow requests are ended:
 /// those on loan, and one by one those of the group with the most until each group that waits has a place.
 pub(super) struct Host {
-    pub(super) in_flight: u32,
     /// How many requests groups have.
     groups: HashMap<Arc<str>, u32>,
     /// In the order in which they began.
@@ -111,10 +110,15 @@ struct HostRequest {
     recall: CancellationToken,
 }
 
+impl HostRequest {
+    fn is_slow(&self, now: Instant) -> bool {
+        now - self.since >= SLOW
+    }
+}
+
 impl Default for Host {
     fn default() -> Self {
         Self {
-            in_flight: 0,
             groups: HashMap::new(),
             requests: Vec::new(),
             recent: Recent::new(SHARED),
@@ -124,6 +128,10 @@ impl Default for Host {
 }
 
 impl Host {
+    pub(super) fn in_flight(&self) -> u32 {
+        u32::try_from(self.requests.len()).unwrap_or(u32::MAX)
+    }
+
     /// Whether an owner may have another request, of a host with this limit. What is not known to be fast gets no place on
     /// loan, and leaves half of what others leave it, if there are other owners.
     pub(super) fn has_place(
@@ -135,7 +143,7 @@ impl Host {
     ) -> bool {
         let own = self.groups.get(group_of(owner));
         let own = own.copied().unwrap_or_default();
-        let left = limit.saturating_sub(self.in_flight - own);
+        let left = limit.saturating_sub(self.in_flight() - own);
         let allowed = if is_fast {
             left
         } else if self.recent.has_other_than(owner, now.into()) {
@@ -158,7 +166,6 @@ impl Host {
         delivery: DeliveryId,
         now: Instant,
     ) -> CancellationToken {
-        self.in_flight += 1;
         self.recent.record(Arc::clone(owner), now.into());
         let group = group_key(&self.groups, owner);
         *self.groups.entry(Arc::clone(&group)).or_default() += 1;
@@ -173,7 +180,6 @@ impl Host {
     }
 
     pub(super) fn ended(&mut self, owner: &Arc<str>, delivery: DeliveryId) {
-        self.in_flight = self.in_flight.saturating_sub(1);
         self.requests.retain(|request| request.delivery != delivery);
         let group = group_of(owner);
         if let Some(own) = self.groups.get_mut(group) {
@@ -187,15 +193,15 @@ impl Host {
     /// Ends every slow request.
     pub(super) fn end_slow(&self, now: Instant) {
         let requests = self.requests.iter();
-        let slow = requests.filter(|request| now - request.since >= SLOW);
+        let slow = requests.filter(|request| request.is_slow(now));
         slow.for_each(|request| request.recall.cancel());
     }
 
     /// Ends slow requests, if all places of this host with this limit are taken and other groups wait. For a group that has no
     /// request and a lane that may start, one request of the group with the most ends at a time.
     pub(super) fn recall(&self, limit: u32, now: Instant, may_start: impl Fn(&Arc<str>) -> bool) {
-        let is_slow = |request: &&HostRequest| now - request.since >= SLOW;
-        if self.in_flight < limit || !self.requests.first().as_ref().is_some_and(is_slow) {
+        let is_slow = |request: &&HostRequest| request.is_slow(now);
+        if self.in_flight() < limit || !self.requests.first().as_ref().is_some_and(is_slow) {
             return;
         }
         for (group, own) in &self.groups {

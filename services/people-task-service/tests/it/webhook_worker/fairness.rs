@@ -196,17 +196,18 @@ async fn what_an_origin_answers_to_one_user_delays_no_other_user() {
     }
 }
 
+/// A receiver that answers as many requests at once, and afterwards only those to `/healthy`.
+fn hangs_after(answered: usize) -> Receiver {
+    Receiver::start_by_path([127, 0, 0, 1], move |before, path| match path {
+        "/healthy" => CannedResponse::status(200),
+        _ if before < answered => CannedResponse::status(200),
+        _ => never(),
+    })
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn sixteen_hanging_requests_of_a_user_who_was_answered_at_once_do_not_hold_the_host() {
-    let react = |before, path: &str| match path {
-        "/healthy" => CannedResponse::status(200),
-        _ if before < 16 => CannedResponse::status(200),
-        _ => never(),
-    };
-    let (fixture, receiver) = (
-        Fixture::new(),
-        Receiver::start_by_path([127, 0, 0, 1], react),
-    );
+    let (fixture, receiver) = (Fixture::new(), hangs_after(16));
     let publisher = fixture.publisher().await;
     let _worker = fixture.worker(&[]).await;
     fixture.decide(&vec![receiver.url("/"); 60]);
@@ -226,15 +227,7 @@ async fn sixteen_hanging_requests_of_a_user_who_was_answered_at_once_do_not_hold
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn hanging_requests_of_two_users_who_were_answered_at_once_do_not_hold_the_host() {
-    let react = |before, path: &str| match path {
-        "/healthy" => CannedResponse::status(200),
-        _ if before < 32 => CannedResponse::status(200),
-        _ => never(),
-    };
-    let (fixture, receiver) = (
-        Fixture::new(),
-        Receiver::start_by_path([127, 0, 0, 1], react),
-    );
+    let (fixture, receiver) = (Fixture::new(), hangs_after(32));
     let publisher = fixture.publisher().await;
     let _worker = fixture.worker(&[]).await;
     for _ in 0..2 {

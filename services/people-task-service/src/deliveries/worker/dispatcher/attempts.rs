@@ -57,7 +57,7 @@ impl Dispatcher {
             host.recall(limit, now, |lane| self.may_start(host, lane, now));
         }
         while let Some(host) = self.hosts.get_mut(name)
-            && host.in_flight < limit
+            && host.in_flight() < limit
             && let Some(lane) = host.waiting.pop()
         {
             self.start_one(&lane, name, now);

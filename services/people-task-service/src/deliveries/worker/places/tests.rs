@@ -15,11 +15,11 @@ fn owner(name: &str) -> Arc<str> {
 
 /// How many requests an owner can start.
 fn fill(host: &mut Host, owner: &Arc<str>, is_fast: bool, now: Instant) -> u32 {
-    let before = host.in_flight;
-    while host.in_flight < LIMIT && host.has_place(owner, is_fast, LIMIT, now) {
+    let before = host.in_flight();
+    while host.in_flight() < LIMIT && host.has_place(owner, is_fast, LIMIT, now) {
         start(host, owner, now);
     }
-    host.in_flight - before
+    host.in_flight() - before
 }
 
 /// Starts a request of an owner. Returns what recalls its place.
