@@ -159,8 +159,8 @@ impl Place {
         self.waiting.questions.acquire(self.network, 1).await
     }
 
-    /// Waits until there is room for the answer of this caller, after earlier ones of its network that are not read yet.
-    pub(crate) async fn room(&self) -> Result<Share<IpAddr>, Refused> {
+    /// Waits until this caller may be answered, after earlier answers to its network that are not read yet.
+    pub(crate) async fn answer_share(&self) -> Result<Share<IpAddr>, Refused> {
         self.waiting.answers.acquire(self.network, 1).await
     }
 

@@ -12,7 +12,7 @@ const NOT_IN_QUERY: &AsciiSet = &CONTROLS.add(b' ').add(b'<').add(b'>').add(b'"'
 
 /// The longest host in bytes, with international names as they are looked up: RFC 1035, section 2.3.4, without the bytes of the
 /// lengths.
-const MAX_HOST: usize = 253;
+pub const MAX_HOST: usize = 253;
 
 /// Why a text is not a URL that can be called.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]

@@ -54,12 +54,12 @@ impl Forwarding<'_> {
             // The connection to the service is free for others meanwhile.
             drop(response);
             place.until_ended(until).await;
-            let room = place.room().await.map_err(refusal)?;
+            let share = place.answer_share().await.map_err(refusal)?;
             response = self.answer(&place, until).await?;
             if may_wait(&response).is_none() || place.is_over(until) {
                 let waited = Waited(asked.elapsed());
                 self.request.extensions_mut().insert(waited);
-                server::keep_until_closed((place, room));
+                server::keep_until_closed((place, share));
                 return Ok(response);
             }
         }

@@ -58,11 +58,11 @@ pub(super) async fn create(
     let (with_options, repeat) = (creation.with_options(), creation.repeat.clone());
     context.quotas.take(by, amounts)?;
     let created = creations.run(creation).await;
-    let is_refused = match &created {
-        Ok(created) => matches!(created, Created::Earlier(_)),
-        Err(error) => error.wrote_nothing(),
-    };
-    if is_refused {
+    let is_earlier = |created: &_| matches!(created, Created::Earlier(_));
+    if created
+        .as_ref()
+        .map_or_else(TaskError::wrote_nothing, is_earlier)
+    {
         context.quotas.give_back(by, amounts);
     }
     let answer = match created? {

@@ -2,6 +2,7 @@
 
 use http_kit::{Fields, Problem, Query, combine_errors};
 use listing::{ANY_TEXT, Conditions, Filter, Paging};
+use outbound::MAX_HOST;
 use utoipa::openapi::path::{Parameter, ParameterIn};
 use utoipa::openapi::schema::ObjectBuilder;
 use utoipa::{IntoParams, ToSchema};
@@ -36,7 +37,7 @@ impl Filter for DeliveryFilter {
 values::texts! {
     /// The host of a webhook's URL, as [`host_of`](super::host_of) returns it.
     pub(crate) struct Host = |text| {
-        let text = bounded_text(text, 1, 253)?.to_ascii_lowercase();
+        let text = bounded_text(text, 1, MAX_HOST)?.to_ascii_lowercase();
         let trimmed = text.trim_end_matches('.');
         let host = if trimmed.is_empty() { &text } else { trimmed };
         Ok(host.to_owned())
@@ -44,7 +45,7 @@ values::texts! {
 }
 
 http_kit::text_fields! {
-    Host = ObjectBuilder::new().min_length(Some(1)).max_length(Some(253));
+    Host = ObjectBuilder::new().min_length(Some(1)).max_length(Some(MAX_HOST));
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]

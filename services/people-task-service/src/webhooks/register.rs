@@ -116,11 +116,11 @@ pub(crate) async fn register(
     let answer = registration.answer();
     let kept = answer.map(|(repeat, answer)| answer.bytes(repeat));
     let registered = registrations.run(registration).await;
-    let is_refused = match &registered {
-        Ok(registered) => matches!(registered, RegisteredWebhook::Earlier(_)),
-        Err(error) => error.wrote_nothing(),
-    };
-    if is_refused {
+    let is_earlier = |registered: &_| matches!(registered, RegisteredWebhook::Earlier(_));
+    if registered
+        .as_ref()
+        .map_or_else(TaskError::wrote_nothing, is_earlier)
+    {
         context.quotas.give_back(by, demand);
     }
     let registered = registered?;

@@ -2,7 +2,7 @@
 
 use diesel::connection::SimpleConnection as _;
 use diesel::sql_types::BigInt;
-use diesel::{Connection as _, PgConnection, QueryableByName, RunQueryDsl as _};
+use diesel::{PgConnection, QueryableByName, RunQueryDsl as _};
 use people_task_service::MIGRATIONS;
 use serde_json::json;
 use testkit::TestDatabase;
@@ -88,7 +88,7 @@ async fn only_administrators_may_read_the_log() {
 #[test]
 fn the_services_role_may_only_insert_and_read() {
     let database = TestDatabase::people_task(MIGRATIONS);
-    let mut service = PgConnection::establish(database.people_task_url().expose()).unwrap();
+    let mut service = database.people_task_connection();
     let insert = "INSERT INTO audit_log (action, actor_kind, client_address, request_id)
         VALUES ('task-created', 'service', '203.0.113.7', 'r')";
     service.batch_execute(insert).unwrap();

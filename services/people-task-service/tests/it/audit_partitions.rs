@@ -14,7 +14,7 @@ const INSERT: &str = "INSERT INTO audit_log (action, actor_kind, request_id)
 #[test]
 fn the_service_adds_entries_with_known_values_and_changes_none() {
     let database = TestDatabase::people_task(MIGRATIONS);
-    let mut service = PgConnection::establish(database.people_task_url().expose()).unwrap();
+    let mut service = database.people_task_connection();
     service.batch_execute(INSERT).unwrap();
     let partition = "SELECT to_char(now() AT TIME ZONE 'UTC', '\"audit_log_\"YYYYMM') AS line";
     let partition = lines(&mut service, partition).remove(0);
