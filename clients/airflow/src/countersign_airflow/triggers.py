@@ -12,7 +12,7 @@ from countersign_client import AlreadyResolved, CountersignError, Task, WaitTime
 from .hooks import CountersignHook
 
 OUTAGE = 20 * 3600
-"""How long Countersign may be away, in seconds."""
+"""How long Countersign may be unavailable, in seconds."""
 
 
 def event_of(task: Task) -> dict[str, Any]:
