@@ -1,12 +1,22 @@
-api() { curl --silent --show-error --fail --max-time 70 --retry 20 --retry-all-errors --header "Authorization: Bearer $COUNTERSIGN_KEY" "$@"; }
+# Prints the answer. It tries again while the server is unreachable, and not if the server refuses the call.
+api() {
+  local attempt answer
+  for attempt in {1..100}; do
+    answer=$(curl --silent --show-error --fail --max-time 70 --retry 20 --header "Authorization: Bearer $COUNTERSIGN_KEY" "$@") && break
+    [ $? != 22 ] && [ "$attempt" != 100 ] || return 1
+    sleep 5
+  done
+  printf '%s' "$answer"
+}
 
 task=$(api "$COUNTERSIGN_URL/people-task/tasks" --header 'Content-Type: application/json' \
   --header "Idempotency-Key: $(cat /proc/sys/kernel/random/uuid)" \
-  --data "{\"title\": \"Ship order 4711?\", \"requester\": \"$COUNTERSIGN_REQUESTER\", \"approver\": \"grace@example.com\"}")
+  --data "{\"title\": \"Ship order 4711?\", \"requester\": \"$COUNTERSIGN_REQUESTER\", \"approver\": \"grace@example.com\"}") || exit 1
 id=$(jq --raw-output .id <<<"$task")
 status=pending
 while [ "$status" = pending ]; do
-  task=$(api "$COUNTERSIGN_URL/people-task/tasks/$id?wait=50&include=comment") && status=$(jq --raw-output .status <<<"$task")
+  task=$(api "$COUNTERSIGN_URL/people-task/tasks/$id?wait=50&include=comment") || exit 1
+  status=$(jq --raw-output .status <<<"$task")
 done
 echo "$status: $(jq --raw-output .comment <<<"$task")"
 [ "$status" = approved ]

@@ -1,5 +1,5 @@
 import { checkId, checkIdempotencyKey, limits, pick } from "./checks.js";
-import { CancelledError, CountersignError, DecisionTimeoutError, ProblemError, RejectedError } from "./errors.js";
+import { CancelledError, CountersignError, DecisionTimeoutError, ProblemError, RejectedError, UnexpectedAnswerError } from "./errors.js";
 import { WebhookKeys } from "./keys.js";
 import { filterQuery, listTasks } from "./lists.js";
 import { hideSecrets } from "./secrets.js";
@@ -11,6 +11,7 @@ import { waitForDecision } from "./waiting.js";
 import { Webhooks } from "./webhooks.js";
 
 const TASKS = "/people-task/tasks";
+const STATUSES: readonly unknown[] = ["pending", "approved", "rejected", "cancelled"];
 
 /** A client of one Countersign server. It holds no connection, and its key is never shown. */
 export class Countersign {
@@ -62,7 +63,7 @@ export class Countersign {
     const body = { ...fields, requester, ...dateField(decisionBy ?? undefined) };
     const headers = { "idempotency-key": checkIdempotencyKey(options.idempotencyKey ?? randomKey()) };
     const task = await this.#call<types.CreatedTask>({ method: "POST", path: TASKS, body, headers }, options);
-    return hideSecrets(task);
+    return hideSecrets(checkTask(task));
   }
 
   /**
@@ -76,19 +77,24 @@ export class Countersign {
   }
 
   /** Reads a task. With `wait`, the answer comes when the task ends or that time is over. */
-  get(id: string, options: types.GetOptions = {}): Promise<types.Task> {
+  async get(id: string, options: types.GetOptions = {}): Promise<types.Task> {
     const query = new URLSearchParams();
     if (options.include?.length) query.set("include", options.include.join(","));
     if (options.wait !== undefined) query.set("wait", String(options.wait));
     const timeout = (options.timeout ?? this.#transport.timeout) + (options.wait ?? 0);
-    return this.#call({ method: "GET", path: taskPath(id), query, headers: secretHeader(options) }, { ...options, timeout });
+    return checkTask(await this.#call({ method: "GET", path: taskPath(id), query, headers: secretHeader(options) }, { ...options, timeout }));
   }
 
   /** Changes a pending task. */
   async edit(id: string, changes: types.TaskChanges, options: types.CallOptions = {}): Promise<types.Task> {
     const { decisionBy, ...fields } = changes;
     const date = decisionBy === null ? { decisionBy } : dateField(decisionBy);
-    return hideSecrets(await this.#call<types.Task>({ method: "PUT", path: taskPath(id), body: { ...fields, ...date } }, options));
+    const call: Call = { method: "PUT", path: taskPath(id), body: { ...fields, ...date } };
+    // A repeat would be refused, because the version is another one.
+    if (changes.version !== undefined) call.repeatable = false;
+    // The secret of the approver may have been in an answer that was lost.
+    if (changes.approver !== undefined) call.repeatBody = { ...call.body, renewApproverSecret: true };
+    return hideSecrets(checkTask(await this.#call<types.Task>(call, options)));
   }
 
   /** Approves a task. Throws the problem `task-already-resolved` if it has ended. */
@@ -174,7 +180,7 @@ export class Countersign {
     options: types.CallOptions & { secret?: string },
     comment = "",
   ): Promise<types.Task> {
-    if (!(outcome instanceof Failure)) return outcome.body;
+    if (!(outcome instanceof Failure)) return checkTask(outcome.body);
     if (outcome.wasRepeated && isResolved(outcome.error) && outcome.error.problem["taskStatus"] === status) {
       const task = await this.get(id, { ...options, include: ["comment"] });
       if ((task.comment ?? "") === comment.trim()) return task;
@@ -205,6 +211,12 @@ export class Countersign {
 
 function taskPath(id: string): string {
   return `${TASKS}/${checkId(id)}`;
+}
+
+/** What is no task, such as the JSON of a proxy, is no answer. */
+function checkTask<T extends types.Task>(task: T): T {
+  if (typeof task?.id === "string" && STATUSES.includes(task.status)) return task;
+  throw new UnexpectedAnswerError("The answer is no task.", 200);
 }
 
 function isResolved(error: unknown): error is ProblemError {

@@ -9,9 +9,6 @@ const WEEK = 7 * 24 * 3600;
 const POLL = 30;
 const SHORTEST_POLL = 4;
 
-/** What a task is after its end. Anything else, such as the JSON of a proxy, is no decision. */
-const ENDS: readonly unknown[] = ["approved", "rejected", "cancelled"];
-
 /** What a decision always has. */
 const FIELDS: readonly TaskField[] = ["comment", "decidedBy", "decisionMade", "decidedVia", "version"];
 
@@ -36,13 +33,12 @@ export async function waitForDecision(
     try {
       const task = await get(wait >= 1 ? { ...shared, wait } : shared);
       if (isDecision(task)) return task;
-      if (task?.status !== "pending") throw new UnexpectedAnswerError("The answer is no task.", 200);
       [failures, cause] = [0, undefined];
       // It was answered at once, although the task is pending: by a server that stops or has too many callers.
       early = now() - begun < 1 ? early + 1 : 0;
       pause = early > 0 ? backOff(early) : 0;
     } catch (error) {
-      if (options.signal?.aborted || !isTransient(error)) throw error;
+      if (options.signal?.aborted || !mayPass(error)) throw error;
       cause = error;
       failures += 1;
       pause = Math.max(backOff(failures), retryAfter(error));
@@ -56,7 +52,13 @@ export async function waitForDecision(
 
 /** Whether a task that was read with the fields of a decision has ended. */
 export function isDecision(task: Task): task is Decision {
-  return ENDS.includes(task?.status);
+  return task.status !== "pending";
+}
+
+/** Also the page of a proxy that knows no server now, whatever its status. A redirect stays. */
+function mayPass(error: unknown): boolean {
+  const isPage = error instanceof UnexpectedAnswerError && !(error.status >= 300 && error.status < 400);
+  return isPage || isTransient(error);
 }
 
 function retryAfter(error: unknown): number {

@@ -127,8 +127,31 @@ test("a page in place of an answer is no decision, and ends no wait", async () =
   assert.equal(server.calls(/\/test/).length, 1, "it may have been made");
 });
 
-test("JSON that is no task is no decision either", async () => {
+test("a wait goes on after the page of a proxy that knows no server", async () => {
+  server.plan(/wait=/, { status: 404, body: "404 page not found", headers: { "content-type": "text/plain" } });
+  const asked = client.ask(question);
+  await server.until(() => server.calls(/wait=/).length === 2);
+  server.end([...server.tasks.keys()][0], "approved");
+  assert.equal((await asked).status, "approved");
+});
+
+test("an edit whose answer is lost makes another secret for its approver, and none is repeated for a version", async () => {
+  const task = await client.create(question);
+  server.plan(/PUT/, "lose");
+  await client.edit(task.id, { approver: "linus@example.com" });
+  const renewed = server.calls(/PUT/).map((call) => call.body.renewApproverSecret);
+  assert.deepEqual(renewed, [undefined, true]);
+  server.plan(/PUT/, "lose");
+  await assert.rejects(client.edit(task.id, { title: "Another", version: 2 }), { code: "connection-failed" });
+  assert.equal(server.calls(/PUT/).length, 3);
+});
+
+test("JSON that is no task is no answer either", async () => {
   const json = (body) => ({ status: 200, body, headers: { "content-type": "application/json" } });
+  const task = await client.create(question);
+  server.plan(/PUT/, json("{}"));
+  await assert.rejects(client.approve(task.id), { code: "unexpected-answer" });
+  server.tasks.clear();
   server.plan(/wait=/, json('{"status":"ok"}'), json("null"));
   const asked = client.ask(question);
   await server.until(() => server.calls(/wait=/).length === 3);
@@ -172,8 +195,8 @@ test("a redirect is not followed", async () => {
 });
 
 test("what is no answer of Countersign is an error, and no decision", async () => {
-  server.plan(/wait=/, { status: 404, body: "{}", headers: { "content-type": "application/json" } });
-  const error = await client.wait("a1").catch((error) => error);
+  server.plan(/GET/, { status: 404, body: "{}", headers: { "content-type": "application/json" } });
+  const error = await client.get("a1").catch((error) => error);
   assert.ok(error instanceof UnexpectedAnswerError, inspect(error));
   server.plan(/GET/, (_, response) => {
     response.writeHead(200, { "content-type": "application/json" });

@@ -67,6 +67,7 @@ export class FakeCountersign {
 		const fault = this.faults.shift();
 		if (fault === 'lose-request') return request.socket.destroy();
 		if (fault === 'unavailable') return send(response, 503, { code: 'unavailable', detail: 'Unavailable.' });
+		if (fault === 'json') return send(response, 200, { status: 'ok' });
 		if (fault === 'page') return response.end('<html>n8n is not here</html>');
 		const body = chunks.length > 0 ? JSON.parse(Buffer.concat(chunks)) : {};
 		const [status, content] = this.#process(request, url, body);

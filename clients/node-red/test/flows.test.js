@@ -111,8 +111,9 @@ test("the server may restart, be unavailable and answer with pages meanwhile", a
   const page = { status: 502, body: "<html>", headers: { "content-type": "text/html" } };
   server.plan(/POST \/people-task\/tasks$/, "cut", answer(503, "database-unavailable"), "lose");
   const task = await ask("Through failures", { order: 6 });
-  server.plan(/wait=/, page, answer(429, "rate-limited", { "retry-after": "1" }));
-  await until(() => server.calls(/wait=/).length >= 3, "the third wait");
+  const json = { status: 200, body: '{"status":"ok"}', headers: { "content-type": "application/json" } };
+  server.plan(/wait=/, page, answer(429, "rate-limited", { "retry-after": "1" }), json);
+  await until(() => server.calls(/wait=/).length >= 4, "the fourth wait");
   await server.stop();
   server.end(task.id, "approved");
   await server.start();

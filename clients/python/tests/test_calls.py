@@ -116,6 +116,17 @@ def test_an_edit_that_may_be_committed_is_not_repeated_for_its_version(fake: Fak
     assert len(fake.paths("PUT")) == 1
 
 
+def test_an_edit_whose_answer_is_lost_makes_another_secret_for_its_approver(fake: Fake, client: Any) -> None:
+    task = client.create("Decide?", "grace@example.com")
+    fake.fail("answer", where=lambda seen: seen.method == "PUT", answer=problem(503, "overloaded"))
+    fake.fail("lose", where=lambda seen: seen.method == "PUT")
+    client.edit(task.id, approver="linus@example.com")
+    edits = [seen.body for seen in fake.seen if seen.method == "PUT"]
+    plain = {"approver": "linus@example.com"}
+    # The first attempt has had no effect.
+    assert edits == [plain, plain, {**plain, "renewApproverSecret": True}]
+
+
 def test_a_list_pages_by_itself(fake: Fake, client: Any) -> None:
     created = [client.create(f"Task {number}", "grace@example.com").id for number in range(7)]
     fake.seen.clear()

@@ -130,6 +130,7 @@ export class FakeServer {
     const task = this.tasks.get(id);
     if (!task) throw problem(404, "not-found");
     if (action === undefined && request.method === "GET") return this.#get(task, url, request);
+    if (action === undefined && request.method === "PUT") return { body: shown(Object.assign(task, body, { version: task.version + 1 })) };
     if (action === "approve" || action === "reject") {
       need("tasks:decide");
       return this.#decide(task, action === "approve" ? "approved" : "rejected", body?.comment ?? null);

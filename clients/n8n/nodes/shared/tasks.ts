@@ -1,4 +1,5 @@
 import type { IDataObject } from 'n8n-workflow';
+import { NodeApiError } from 'n8n-workflow';
 
 import type { Context } from './api';
 import { call } from './api';
@@ -8,6 +9,8 @@ export const DETAILS = ['created', 'comment', 'decidedBy', 'decisionMade', 'meta
 
 /** Why a task was withdrawn whose date had passed. */
 export const DUE_REASON = 'Not decided in time.';
+
+const STATUSES: unknown[] = ['pending', 'approved', 'rejected', 'cancelled'];
 
 /** What a request about a task may say in addition. */
 export interface Options {
@@ -24,7 +27,15 @@ export async function getTask(
 	options: Options = {},
 ): Promise<IDataObject> {
 	const query = { include: DETAILS.join(',') };
-	return (await call(context, 'GET', path(id), { ...options, query })) as IDataObject;
+	const task = (await call(context, 'GET', path(id), { ...options, query })) as IDataObject;
+	if (task.id !== id || !STATUSES.includes(task.status)) {
+		// Such as the JSON of a proxy. It is no decision.
+		const code = 'unexpected-response';
+		const message = 'The response is no task of Countersign';
+		const { itemIndex } = options;
+		throw new NodeApiError(context.getNode(), { message, code }, { message, description: code, itemIndex });
+	}
+	return task;
 }
 
 /** Withdraws a task. One that has ended before stays as it is. */

@@ -187,3 +187,12 @@ test('while Countersign is unavailable, the call is to be repeated and the execu
 	assert.equal(result.workflowData, undefined);
 	assert.equal(run.context.response.code, 503);
 });
+
+test('JSON that is no task is no decision of another item', async () => {
+	const run = await asked({ title: (item) => `Buy chair ${item}` }, [{}, {}]);
+	await tell(run, { ...run.tasks[0], status: 'test' });
+	countersign.faults.push('json');
+	const result = await tell(run, { ...run.tasks[0], status: 'approved' });
+	assert.equal(result.workflowData, undefined);
+	assert.equal(run.context.response.code, 503);
+});

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import uuid
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 from typing import Any, Literal, cast
 from urllib.parse import parse_qsl, quote
@@ -121,10 +122,11 @@ def get_request(task_id: str, secret: str | None, wait: int = 0) -> Request:
 def edit(settings: Settings, task_id: str, secret: str | None, changes: TaskChanges) -> Op[Task]:
     """Changes fields of a pending task."""
     body = json_of(cast("Mapping[str, Any]", changes))
-    # Each repeat would make another secret, so the one of a lost answer is replaced, and the last one counts.
     request = Request("PUT", path_of("tasks", task_id), (("include", FIELDS),), body, secret_header(secret))
+    # The secret of the approver may have been in an answer that was lost.
+    repeated = replace(request, body={**body, "renewApproverSecret": True}) if "approver" in body else request
     repeat = Repeat.NOT_ARRIVED if "version" in body else Repeat.ALWAYS
-    answer = yield from call(settings, request, repeat)
+    answer = yield from call(settings, request, repeat, repeated=repeated)
     return answer.read(Task.from_json)
 
 
