@@ -32,13 +32,16 @@ export const listUsers = (state) =>
 export const countUsers = async (state) =>
   (await call("GET", listUrl("/users/count", userFilters(state), { pattern: state.search }), authorized())).count;
 export const signUp = (username, password) => send("POST", "/user", { username, password });
-export const loadUser = (id) => send("GET", `/users/${encodeURIComponent(id)}`);
-export const updateUser = (id, changes) => send("PUT", `/users/${id}`, changes);
-export const revokeTokens = (id) => send("POST", `/users/${id}/revoke-tokens`);
+/** Identifiers of the page's URL are what anyone wrote there. */
+const userPath = (id) => `/users/${encodeURIComponent(id)}`;
+const deletionPath = (id, ticket) => `${userPath(id)}/delete-status/${encodeURIComponent(ticket)}`;
+export const loadUser = (id) => send("GET", userPath(id));
+export const updateUser = (id, changes) => send("PUT", userPath(id), changes);
+export const revokeTokens = (id) => send("POST", `${userPath(id)}/revoke-tokens`);
 
-export const startDeletion = async (id) => (await send("DELETE", `/users/${id}`)).ticket;
-export const loadDeletion = (id, ticket) => send("GET", `/users/${id}/delete-status/${ticket}`);
-export const cancelDeletion = (id, ticket) => send("DELETE", `/users/${id}/delete-status/${ticket}`);
+export const startDeletion = async (id) => (await send("DELETE", userPath(id))).ticket;
+export const loadDeletion = (id, ticket) => send("GET", deletionPath(id, ticket));
+export const cancelDeletion = (id, ticket) => send("DELETE", deletionPath(id, ticket));
 export const listDeletions = ({ offset }) => page("/users/deletions", {}, { offset });
 export const retryDeletions = () => send("POST", "/users/deletions/retry");
 

@@ -2,7 +2,7 @@
 // only in memory.
 
 import { Failure, request } from "./http.js";
-import { attemptName, claims, claimsOf, fetchedToken, forgetAttempt, forgetSession, isLeaving, isStaying, leaveSession, signOut, stay } from "./session.js";
+import { attemptName, claims, claimsOf, fetchedToken, forgetAttempt, forgetSession, isLeaving, isStaying, leaveSession, ownToken, signOut, stay } from "./session.js";
 import { t } from "./texts.js";
 
 /** A token is replaced before it expires. */
@@ -53,6 +53,8 @@ async function fetchToken() {
 }
 
 function take(token) {
+  // A person may have signed in since the page was loaded.
+  user ??= claimsOf(ownToken()).id;
   fetchedAt = performance.now();
   stay(token);
   if (user === undefined || claimsOf(token).id === user) return token;

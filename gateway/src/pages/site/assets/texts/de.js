@@ -187,7 +187,7 @@ export const texts = {
   thisBrowser: "Dieser Browser",
   lastUse: "Zuletzt benutzt:",
   signedInSince: "Angemeldet:",
-  sessionEndedThere: "Dieser Browser ist abgemeldet.",
+  sessionEndedThere: "Der andere Browser ist abgemeldet.",
   sessionEnded: "Ihre Sitzung ist beendet. Melden Sie sich noch einmal an.",
   welcome: "Hier beantworten Menschen, was andere sie fragen: Sie lesen eine Aufgabe und genehmigen sie oder lehnen sie ab.",
   welcomeMore: "Haben Sie einen Link in einer Nachricht bekommen? Öffnen Sie ihn: Zum Entscheiden brauchen Sie kein Konto.",

@@ -18,4 +18,6 @@ export const texts = {
   keyEndHelp: "At the end of that day. You get a message before.",
   newKey: "The new key",
   newKeyHelp: "Copy it now: it is not shown again.",
+  "problem too-many-keys": "You have as many keys as a user can have. End one that is no longer needed.",
+  "problem user-inactive": "This account is inactive or is being deleted.",
 };
