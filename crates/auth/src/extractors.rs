@@ -6,7 +6,7 @@ use actix_web::http::StatusCode;
 use actix_web::http::header::{AUTHORIZATION, WWW_AUTHENTICATE};
 use actix_web::web::Data;
 use http_kit::Problem;
-use values::{CredentialId, Names as _, UserId};
+use values::{CredentialId, FromText as _, Names as _, UserId};
 
 use crate::{
     ADMIN_SCOPE, ApiKey, Claims, KeyScope, Rejection, RemoteAuthority, Verifier, key_not_accepted,
@@ -45,6 +45,11 @@ impl Caller {
     /// the account.
     pub fn group(&self) -> Option<&str> {
         self.0.group.as_deref()
+    }
+
+    /// The same as an identifier, as tables have it.
+    pub fn group_id(&self) -> Option<UserId> {
+        UserId::from_text(self.group()?).ok()
     }
 
     /// Whether the token has a scope of its user. That of administrators counts for a key only if the key has it, too.

@@ -1,5 +1,6 @@
 //! Calls that try webhooks, in raw SQL because of its arithmetic with times.
 
+use auth::Caller;
 use database::{Error, prepared};
 use diesel::sql_types::{BigInt, Binary, Bool, Jsonb, Nullable, Text};
 use diesel::{OptionalExtension as _, PgConnection, Queryable, RunQueryDsl as _};
@@ -14,7 +15,7 @@ use crate::deliveries::TestResult;
 pub(crate) struct Lately {
     /// By everyone.
     pub(crate) all: i64,
-    /// By the user.
+    /// By the user, or the group of accounts that counts as one with it.
     pub(crate) own: i64,
     /// How long the oldest of these counts, in milliseconds.
     pub(crate) remaining: i64,
@@ -24,18 +25,19 @@ pub(crate) struct Lately {
 /// Counts what was requested, in a transaction that inserts another one: no other counts before it has ended.
 pub(crate) fn count_lately(
     connection: &mut PgConnection,
-    user: UserId,
+    caller: &Caller,
     host: &str,
 ) -> Result<Lately, Error> {
     prepared("SELECT pg_advisory_xact_lock(hashtextextended('webhook_tests', 0))")
         .execute(connection)?;
     let count = prepared(
-        "SELECT count(*) AS all, count(*) FILTER (WHERE requested_by = $1) AS own,
+        "SELECT count(*) AS all, count(*) FILTER (WHERE coalesce(account_group, requested_by) = $1) AS own,
             coalesce(extract(epoch FROM interval '1 minute' - (now() - min(requested))) * 1000, 0)::bigint AS remaining,
             EXISTS (SELECT FROM paused_hosts WHERE host = $2) AS is_paused
         FROM webhook_tests WHERE requested > now() - interval '1 minute'",
     );
-    let count = count.bind::<Binary, _>(user).bind::<Text, _>(host);
+    let own = caller.group_id().unwrap_or(caller.id());
+    let count = count.bind::<Binary, _>(own).bind::<Text, _>(host);
     let count = count.returning::<(BigInt, BigInt, BigInt, Bool)>();
     Ok(count.get_result(connection)?)
 }
@@ -44,15 +46,17 @@ pub(crate) fn insert(
     connection: &mut PgConnection,
     id: DeliveryId,
     webhook: WebhookId,
-    user: UserId,
+    caller: &Caller,
     cause: &RequestContext,
 ) -> Result<(), Error> {
     prepared(
-        "INSERT INTO webhook_tests (id, webhook_id, requested_by, request_id, traceparent) VALUES ($1, $2, $3, $4, $5)",
+        "INSERT INTO webhook_tests (id, webhook_id, requested_by, account_group, request_id, traceparent)
+        VALUES ($1, $2, $3, $4, $5, $6)",
     )
     .bind::<Binary, _>(id)
     .bind::<Binary, _>(webhook)
-    .bind::<Binary, _>(user)
+    .bind::<Binary, _>(caller.id())
+    .bind::<Nullable<Binary>, _>(caller.group_id())
     .bind::<Text, _>(cause.request_id.as_str())
     .bind::<Text, _>(cause.trace.to_string())
     .execute(connection)?;

@@ -9,7 +9,7 @@ use chrono::{DateTime, Utc};
 use database::{Error, column, prepared};
 use diesel::sql_types::{Array, Binary, Bool, Double, Jsonb, Nullable, Text, Timestamptz};
 use diesel::{PgConnection, RunQueryDsl as _};
-use values::{FromText as _, Names as _, TaskId, UserId};
+use values::{Names as _, TaskId};
 
 use crate::mails::planned_reminders;
 use crate::schema::allowed_users;
@@ -36,11 +36,6 @@ impl NewTask {
     fn requester_seed(&self) -> Option<&[u8]> {
         let mail = self.secrets.mail.as_ref();
         mail.map(|mail| mail.requester_seed.as_bytes())
-    }
-
-    fn creator_group(&self) -> Option<UserId> {
-        let group = self.creator.group()?;
-        UserId::from_text(group).ok()
     }
 
     pub(crate) fn task(&self, created: DateTime<Utc>) -> Task {
@@ -125,7 +120,7 @@ pub(crate) fn insert(
         .bind::<Array<Nullable<Binary>>, _>(column(tasks, |task| {
             task.secrets.reading_hash.map(|hash| *hash.as_bytes())
         }))
-        .bind::<Array<Nullable<Binary>>, _>(column(tasks, |task| task.creator_group()));
+        .bind::<Array<Nullable<Binary>>, _>(column(tasks, |task| task.creator.group_id()));
     let insert = insert.returning::<(Binary, Timestamptz)>();
     let inserted: Vec<(TaskId, DateTime<Utc>)> = insert.load(connection)?;
     Ok(inserted.into_iter().collect())

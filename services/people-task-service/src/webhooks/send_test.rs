@@ -15,7 +15,7 @@ use crate::tasks::store as task_store;
 use crate::webhooks::manage::check_manager;
 use crate::webhooks::store;
 
-/// How many webhooks may be tried within a minute.
+/// How many webhooks may be tried within a minute. The accounts of a group count as one user.
 const PER_USER: i64 = 10;
 const OF_ALL: i64 = 60;
 /// How long to wait for the result, and how often to look.
@@ -65,8 +65,7 @@ fn request(
     let task =
         task_store::find(connection, found.task_id)?.ok_or(TaskError::NotFound("webhook"))?;
     check_manager(user, &found, &task, "try")?;
-    let caller = user.caller.id();
-    let lately = test_store::count_lately(connection, caller, &host_of(&found.url))?;
+    let lately = test_store::count_lately(connection, &user.caller, &host_of(&found.url))?;
     if lately.is_paused {
         return Err(TaskError::Paused);
     }
@@ -80,7 +79,7 @@ fn request(
             return Err(TaskError::TooManyTests(who, most, wait));
         }
     }
-    test_store::insert(connection, id, webhook, caller, cause)?;
+    test_store::insert(connection, id, webhook, &user.caller, cause)?;
     let identity = user.actor.audit_identity(&task, Permission::DeleteWebhook);
     let entry = AuditAction::WebhookTested.on_task(task.id, identity, meta);
     let entry = entry.detail(json!({ "webhookId": webhook }));

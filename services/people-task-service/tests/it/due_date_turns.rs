@@ -59,6 +59,27 @@ async fn beside_thousands_of_due_dates_of_one_creator_another_ones_is_in_the_fir
 }
 
 #[tokio::test]
+async fn a_due_date_that_cannot_be_handled_keeps_only_its_creator_waiting() {
+    let app = Fixture::start().await;
+    let eve = app.user("eve@example.com");
+    let _ = create_due(&app, &eve).await;
+    // No index of deliveries can have this host.
+    app.execute(
+        "UPDATE webhooks SET host = (SELECT string_agg(md5(number::text), '') FROM generate_series(1, 500) AS number)",
+    );
+    for name in ["ada", "bob", "carol"] {
+        let user = app.user(&format!("{name}@example.com"));
+        let _ = create_due(&app, &user).await;
+    }
+    let _worker = worker(&app).await;
+    eventually("due dates of others to be handled", async || {
+        (app.count("webhooks WHERE last_due IS NOT NULL") == 3).then_some(())
+    })
+    .await;
+    assert_eq!((waiting(&app), app.count(&of(eve.id))), (1, 1));
+}
+
+#[tokio::test]
 async fn thousands_of_creators_whose_due_dates_are_to_come_are_passed_over() {
     let app = Fixture::start().await;
     app.execute("INSERT INTO paused_hosts (host) VALUES ('127.0.0.9')");

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 use testkit::Reply;
+use values::UserId;
 
 use crate::due_dates::{accepting, worker_with};
 use crate::fixture::{Fixture, User};
@@ -182,6 +183,31 @@ async fn tests_are_limited_for_each_user_and_for_all() {
         .expect_problem(429, "rate-limited");
     app.execute("UPDATE webhook_tests SET requested = requested - interval '1 minute'");
     let _ = test(&app, &ada, &webhook).await.expect(200);
+}
+
+#[tokio::test]
+async fn accounts_of_one_group_share_how_many_tests_they_may_make() {
+    let (app, receiver) = (Fixture::start().await, accepting());
+    let _worker = worker_with(&app, &[]).await;
+    let group = UserId::generate();
+    let (eve, mallory, ada) = (
+        app.member("eve@example.com", group),
+        app.member("mallory@example.com", group),
+        app.user("ada@example.com"),
+    );
+    let try_own = async |by: &User| {
+        let task = app.create(by, json!({})).await;
+        let webhook = app.register(by, &task, &receiver.url("/")).await;
+        test(&app, by, &webhook).await
+    };
+    let _ = try_own(&eve).await.expect(200);
+    app.execute(
+        "INSERT INTO webhook_tests (id, webhook_id, requested_by, account_group, request_id, traceparent, taken)
+        SELECT new_id(), webhook_id, requested_by, account_group, '', '', now()
+        FROM webhook_tests CROSS JOIN generate_series(1, 9)",
+    );
+    try_own(&mallory).await.expect_problem(429, "rate-limited");
+    let _ = try_own(&ada).await.expect(200);
 }
 
 #[tokio::test]

@@ -333,7 +333,7 @@ impl Dispatcher {
             self.drop_lanes(lost);
         }
         if owned.without(before) != Shards::default() {
-            self.loads.scan(false);
+            self.loads.scan_all();
         }
     }
 

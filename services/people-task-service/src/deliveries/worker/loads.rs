@@ -100,6 +100,8 @@ pub(super) struct Loads {
     next_trial: Instant,
     /// Whether the last scan found a lane, be its deliveries due or not.
     found_lanes: bool,
+    /// How often the end of all lanes is to be reached without a pause between scans.
+    hurried_rounds: u8,
 }
 
 impl Loads {
@@ -115,6 +117,7 @@ impl Loads {
             next_idle_scan: Instant::now(),
             next_trial: Instant::now(),
             found_lanes: false,
+            hurried_rounds: 0,
         }
     }
 
@@ -182,6 +185,19 @@ impl Loads {
         self.spawn(scan, |found| Ended::Scan(found.unwrap_or_default()));
     }
 
+    /// Looks at all lanes as soon as possible: at those after the cursor, and then at all.
+    pub(super) fn scan_all(&mut self) {
+        self.hurried_rounds = 2;
+        self.scan_on();
+    }
+
+    /// Scans on without a pause, if it has to.
+    pub(super) fn scan_on(&mut self) {
+        if self.hurried_rounds > 0 {
+            self.scan(false);
+        }
+    }
+
     /// Loads a delivery again; `None` if that fails, or its row is of another version than before or deleted.
     pub(super) fn reload(&self, row: &DueRow) -> impl Future<Output = Option<DueRow>> + use<> {
         let (database, id, version) = (self.database.clone(), row.delivery_id, row.lease);
@@ -214,6 +230,9 @@ impl Loads {
             }
             Ended::Scan(found) => {
                 self.scanning = false;
+                if found.last.is_empty() {
+                    self.hurried_rounds = self.hurried_rounds.saturating_sub(1);
+                }
                 self.cursor.clone_from(&found.last);
                 self.found_lanes = found.found;
             }

@@ -42,6 +42,9 @@ pub(super) struct Workers {
 }
 
 /// Says that a worker is alive, and whether it stops.
+///
+/// The last beat of another is later than now only if the clock was set back. It counts from now, so one that is dead is
+/// silent after a while.
 pub(super) fn beat(
     connection: &mut PgConnection,
     worker: i32,
@@ -51,6 +54,9 @@ pub(super) fn beat(
     let beat = prepared(
         "WITH own AS (
             UPDATE delivery_workers SET beat = now(), is_stopping = $4 WHERE id = $1 RETURNING id
+        ), ahead AS (
+            UPDATE delivery_workers SET beat = now() WHERE id = ANY(ARRAY(
+                SELECT id FROM delivery_workers WHERE id <> $1 AND beat > now() + $2 FOR UPDATE SKIP LOCKED))
         ), workers AS (
             SELECT id, protocol, is_stopping, id <> $1 AND beat < now() - $2 AS is_silent FROM delivery_workers
         )

@@ -96,19 +96,27 @@ pub(super) async fn watch_due_dates(
     shutdown: CancellationToken,
 ) {
     let turns = Turns::new(store::TURNS);
+    let mut creators = DUE_DATES;
     while !shutdown.is_cancelled() {
-        let more = handle_due_dates(&database, &turns, &due).await;
+        let more = handle_due_dates(&database, &turns, creators, &due).await;
         let more = more.inspect_err(|error| error.warn("due dates could not be looked at"));
+        // If one creator's rows made it fail, those of the others are handled apart from them.
+        creators = if more.is_ok() {
+            DUE_DATES.min(creators * 2)
+        } else {
+            1
+        };
         if !more.unwrap_or_default() {
             shutdown.run_until_cancelled(sleep(DUE_DATES_PAUSE)).await;
         }
     }
 }
 
-/// Handles a batch of webhooks whose due date has passed, and returns whether there may be more.
+/// Handles a batch of webhooks of at most that many creators whose due date has passed, and returns whether there may be more.
 async fn handle_due_dates(
     database: &Database,
     turns: &Turns,
+    creators: usize,
     due: &mpsc::Sender<Vec<DueDelivery>>,
 ) -> Result<bool, Error> {
     if !database.run(store::has_passed).await? {
@@ -117,7 +125,7 @@ async fn handle_due_dates(
     let contexts: Vec<_> = (0..DUE_DATES).map(|_| RequestContext::fresh()).collect();
     let turns = turns.clone();
     let handle = move |connection: &mut Connection| {
-        let turn = turns.begin(connection, DUE_DATES)?;
+        let turn = turns.begin(connection, creators)?;
         // It may have passed over many creators whose due dates are still to come.
         let searches_on = turn.others && turn.creators.is_empty();
         let handled = store::handle_passed(connection, &turn.creators, &contexts)?;

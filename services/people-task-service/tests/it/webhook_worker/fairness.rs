@@ -106,6 +106,24 @@ async fn many_dead_hosts_do_not_delay_a_healthy_one() {
     assert!(time < Duration::from_secs(1), "{time:?}");
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn deliveries_that_may_end_workers_are_tried_in_turn_by_their_owners() {
+    let (fixture, healthy) = (
+        Fixture::new(),
+        Receiver::start(|_| CannedResponse::status(200)),
+    );
+    let (_dead, urls) = silent(10, 30);
+    fixture.decide(&urls);
+    fixture.execute("UPDATE deliveries SET next_attempt = now() - interval '1 minute'");
+    fixture.decide(&[healthy.url("/"), healthy.url("/"), healthy.url("/")]);
+    fixture.execute("UPDATE deliveries SET lost_claims = 2");
+    let mut settings = fixture.settings(&[]);
+    settings.suspects_after = Duration::ZERO;
+    let _worker = run_webhook_worker(settings).await.unwrap();
+    // Each of the others takes a second, and is as often the next one.
+    healthy.wait_for_calls(3).await;
+}
+
 /// An answer that never comes.
 fn never() -> CannedResponse {
     CannedResponse::after(Duration::from_secs(3_600))

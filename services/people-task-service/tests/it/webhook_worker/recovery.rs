@@ -56,6 +56,24 @@ async fn another_worker_takes_over_after_a_crash() {
 }
 
 #[tokio::test]
+async fn another_worker_takes_over_although_the_clock_of_the_database_was_set_back() {
+    let (fixture, receiver) = (
+        Fixture::new(),
+        Receiver::start(|_| CannedResponse::status(200)),
+    );
+    let crashing = worker_that_can_crash(&fixture).await;
+    eventually("the worker to own shards", async || {
+        (fixture.count_rows("delivery_shards WHERE worker_id IS NOT NULL") == 64).then_some(())
+    })
+    .await;
+    crashing.shutdown_background();
+    fixture.execute("UPDATE delivery_workers SET beat = beat + interval '1 hour'");
+    fixture.decide(&[receiver.url("/")]);
+    let _other = fixture.worker(&[]).await;
+    receiver.wait_for_calls(1).await;
+}
+
+#[tokio::test]
 async fn what_a_crashed_worker_has_loaded_in_advance_is_sent() {
     let slow = |_| CannedResponse::after(Duration::from_millis(20));
     let (fixture, receiver) = (Fixture::new(), Receiver::start(slow));

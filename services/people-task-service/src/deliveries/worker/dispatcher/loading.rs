@@ -87,6 +87,7 @@ impl Dispatcher {
                     self.adopt_pauses(paused);
                 }
                 self.add_scanned(found.due.into_iter().map(Into::into));
+                self.loads.scan_on();
             }
         }
     }

@@ -1,0 +1,1 @@
+ALTER TABLE webhook_tests DROP COLUMN account_group;
