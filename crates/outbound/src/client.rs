@@ -21,6 +21,7 @@ use rustls::crypto::ring;
 use tokio::net::TcpStream;
 use tower_service::Service;
 
+use crate::connection::{ClosableStream, RequestConnection};
 use crate::resolver::{current_owner, scoped};
 use crate::{AddressPolicy, BuildError, Resolve, SendError, TargetUrl, Unresolved};
 
@@ -147,13 +148,16 @@ impl GuardedClient {
         // The resolver is not asked for a literal address.
         self.policy.check_url(url.parsed())?;
         let body_bytes = call.body_bytes;
-        let sent = self.client.request(request(url, call));
+        let mut request = request(url, call);
+        let mut connection = RequestConnection::of(&mut request);
+        let sent = self.client.request(request);
         let response = match tokio::time::timeout(self.timeout, sent).await {
             Ok(Ok(response)) => response,
             // Only connecting has a limit of its own.
             Ok(Err(error)) => return Err(SendError::of(&error, CONNECT_TIMEOUT.min(self.timeout))),
             Err(_) => return Err(SendError::TimedOut(self.timeout)),
         };
+        connection.respond();
         Ok(read_beginning(response, body_bytes).await)
     }
 }
@@ -260,7 +264,7 @@ impl Connector {
 }
 
 impl Service<Uri> for Connector {
-    type Response = MaybeHttpsStream<TokioIo<TcpStream>>;
+    type Response = ClosableStream<MaybeHttpsStream<TokioIo<TcpStream>>>;
     type Error = BoxError;
     type Future = Connecting<Self::Response>;
 
@@ -272,9 +276,9 @@ impl Service<Uri> for Connector {
         let connecting = scoped(current_owner(), self.0.call(uri));
         let connected = tokio::time::timeout(CONNECT_TIMEOUT, connecting);
         Box::pin(async move {
-            connected
-                .await
-                .unwrap_or_else(|_| Err(io::Error::from(io::ErrorKind::TimedOut).into()))
+            let timed_out = |_| Err(io::Error::from(io::ErrorKind::TimedOut).into());
+            let stream = connected.await.unwrap_or_else(timed_out)?;
+            Ok(ClosableStream::new(stream))
         })
     }
 }

@@ -19,6 +19,7 @@
 
 mod address_policy;
 mod client;
+mod connection;
 mod engine_origins;
 mod error;
 mod resolver;

@@ -296,3 +296,30 @@ async fn an_endless_body_is_truncated_and_the_response_returned() {
     );
     assert!(started.elapsed() < Duration::from_secs(3));
 }
+
+#[tokio::test]
+async fn a_receiver_that_does_not_read_leaves_no_connection_behind() {
+    const BODY: usize = 64 * 1024 * 1024;
+    for response in [CLOSING, OK, ""] {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}/", listener.local_addr().unwrap());
+        let client = client("127.0.0.0/8", SystemResolver::from_system().unwrap());
+        let body = vec![b'x'; BODY];
+        let calling = async {
+            let url = TargetUrl::parse(&url).unwrap();
+            client.post(&url, HeaderMap::new(), body).await
+        };
+        let answering = async {
+            let (mut stream, _) = listener.accept().await.unwrap();
+            let _ = stream.read_u8().await.unwrap();
+            stream.write_all(response.as_bytes()).await.unwrap();
+            stream
+        };
+        let (called, mut stream) = tokio::join!(calling, answering);
+        assert_eq!(called.is_ok(), !response.is_empty(), "{called:?}");
+        // What the kernel had taken by the end of the call can be read, and nothing more.
+        let mut read = Vec::new();
+        let _ = stream.read_to_end(&mut read).await;
+        assert!(read.len() < BODY, "{response:?}");
+    }
+}

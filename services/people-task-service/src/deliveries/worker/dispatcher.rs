@@ -167,6 +167,7 @@ impl Dispatcher {
             member.surplus = u32::MAX;
         }
         self.giving_up.stop();
+        self.next_drain = Instant::now() + STOPPING;
         self.give_up_shards();
         let end_slow = sleep(STOPPING);
         tokio::pin!(end_slow);
@@ -263,9 +264,14 @@ impl Dispatcher {
 
     fn tick(&mut self) {
         let now = Instant::now();
-        let names: Vec<_> = self.lanes.keys().map(Arc::clone).collect();
+        let lanes = self.lanes.iter();
+        let mut names: Vec<_> = lanes
+            .map(|(name, lane)| (lane.last_start, Arc::clone(name)))
+            .collect();
+        // Lanes that could not start lost their place. Those that started longest ago are the first.
+        names.sort_unstable();
         let mut is_idle = true;
-        for name in names {
+        for (_, name) in names {
             if let Some(lane) = self.lanes.get_mut(&name) {
                 lane.tick(now);
                 is_idle &= lane.is_idle();
@@ -295,14 +301,18 @@ impl Dispatcher {
         if self.lanes.len() <= MAX_IDLE_LANES {
             return;
         }
-        let owners = &mut self.owners;
-        self.lanes.retain(|_, lane| {
-            let is_kept = !lane.is_idle() || lane.is_queued || lane.is_waiting;
-            if !is_kept {
-                owners.remove_lane(&lane.owner);
+        let is_idle = |lane: &Lane| lane.is_idle() && !lane.is_queued && !lane.is_waiting;
+        let idle = self.lanes.iter().filter(|(_, lane)| is_idle(lane));
+        let mut idle: Vec<_> = idle
+            .map(|(name, lane)| (lane.last_start, Arc::clone(name)))
+            .collect();
+        idle.sort_unstable();
+        idle.truncate(idle.len().saturating_sub(MAX_IDLE_LANES));
+        for (_, name) in idle {
+            if let Some(lane) = self.lanes.remove(&name) {
+                self.owners.remove_lane(&lane.owner);
             }
-            is_kept
-        });
+        }
         let known: HashSet<_> = self.lanes.values().map(|lane| &lane.host).collect();
         self.hosts.retain(|name, _| known.contains(name));
         let known: HashSet<_> = self.lanes.values().map(|lane| &lane.origin).collect();
@@ -326,6 +336,7 @@ impl Dispatcher {
         let shards = |member: Option<Member>| member.map(|member| member.shards);
         let before = shards(before).unwrap_or_default();
         let owned = shards(self.member).unwrap_or_default();
+        self.giving_up.adopt(owned);
         self.given_up = Shards(self.given_up.0 & owned.0);
         let kept = if is_same { owned } else { Shards::default() };
         let lost = before.without(kept);

@@ -8,6 +8,7 @@
 //! every older delivery before it is sent. If that owner dies as well, the marked ones are suspected, and are tried one
 //! after the other. A delivery whose trials ended five workers is parked: it waits until it is redelivered.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
@@ -148,7 +149,6 @@ const LOAD_OF_LANES: &str = load!(
     ) AS next"
 );
 
-#[derive(Default)]
 pub(super) struct ScannedLanes {
     /// Lanes with deliveries that may be due.
     pub(super) due: Vec<String>,
@@ -156,8 +156,8 @@ pub(super) struct ScannedLanes {
     pub(super) last: String,
     /// Whether it found any lane, be its deliveries due or not.
     pub(super) found: bool,
-    /// All hosts that are paused; `None` if they could not be read.
-    pub(super) paused: Option<Vec<String>>,
+    /// All hosts that are paused.
+    pub(super) paused: Vec<String>,
 }
 
 /// Finds lanes with deliveries that may be due and whose host is not paused, among the next `limit` lanes after `after`
@@ -183,7 +183,7 @@ pub(super) fn scan_lanes(
         found,
         due: due.map(|(lane, _)| lane).collect(),
         last,
-        paused: Some(paused),
+        paused,
     })
 }
 
@@ -213,14 +213,14 @@ pub(super) const TESTS: &str = load!(
 /// in which processes were killed 75 times.
 const MAX_TRIALS: i32 = 5;
 
-/// Marks those deliveries that were created before the time.
+/// Marks those deliveries that were created before the time, and forgets those that another transaction holds.
 pub(super) fn mark(
     connection: &mut PgConnection,
-    rows: &mut [DueRow],
+    rows: &mut Vec<DueRow>,
     created_before: DateTime<Utc>,
 ) -> QueryResult<()> {
     let mut ids = Vec::new();
-    for row in rows {
+    for row in rows.iter_mut() {
         if row.delivery_created < created_before {
             row.is_marked = true;
             ids.push(row.delivery_id);
@@ -230,9 +230,12 @@ pub(super) fn mark(
         return Ok(());
     }
     // Two: the worker that has died may have sent it, and this one will.
-    prepared("UPDATE deliveries SET lost_claims = 2 WHERE id = ANY($1)")
-        .bind::<Array<Binary>, _>(ids)
-        .execute(connection)?;
+    let mark = "UPDATE deliveries SET lost_claims = 2 WHERE id = ANY(ARRAY(
+        SELECT id FROM deliveries WHERE id = ANY($1) FOR NO KEY UPDATE SKIP LOCKED)) RETURNING id";
+    let mark = prepared(mark).bind::<Array<Binary>, _>(ids);
+    let marked: Vec<DeliveryId> = mark.returning::<Binary>().load(connection)?;
+    let marked: HashSet<_> = marked.into_iter().collect();
+    rows.retain(|row| row.delivery_created >= created_before || marked.contains(&row.delivery_id));
     Ok(())
 }
 
@@ -289,12 +292,12 @@ pub(super) fn begin_trial(
 const SUSPECTS: &str = "
 SELECT id, host, on_trial FROM (
     (SELECT id, host, on_trial, lane, next_attempt FROM deliveries
-    WHERE lost_claims >= 2 AND next_attempt <= now() AND (lost_trials < $2 OR on_trial) AND id <> ALL($1)
+    WHERE lost_claims >= 2 AND next_attempt <= now() AND (lost_trials < $2 OR on_trial) AND id NOT IN (SELECT unnest($1))
         AND host NOT IN (SELECT host FROM paused_hosts)
     ORDER BY next_attempt LIMIT 4096)
     UNION ALL
     (SELECT id, host, on_trial, lane, next_attempt FROM deliveries
-    WHERE option_claims >= 2 AND next_attempt <= now() AND (lost_trials < $2 OR on_trial) AND id <> ALL($1)
+    WHERE option_claims >= 2 AND next_attempt <= now() AND (lost_trials < $2 OR on_trial) AND id NOT IN (SELECT unnest($1))
         AND host NOT IN (SELECT host FROM paused_hosts)
     ORDER BY next_attempt LIMIT 4096)
 ) AS suspects

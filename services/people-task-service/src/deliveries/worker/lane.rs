@@ -52,6 +52,8 @@ pub(super) struct Lane {
     /// The average time of its responses.
     response_time: Duration,
     slow_until: Option<Instant>,
+    /// When it last started a request.
+    pub(super) last_start: Option<Instant>,
     /// Whether it waits to be loaded, and for a place of its host.
     pub(super) is_queued: bool,
     pub(super) is_waiting: bool,

@@ -82,8 +82,8 @@ pub(super) enum Ended {
     Load(Loaded),
     /// The search for a delivery to be tried apart from others.
     Trial(Trial),
-    /// A scan for lanes that may have due deliveries.
-    Scan(ScannedLanes),
+    /// A scan for lanes that may have due deliveries; `None` if it failed.
+    Scan(Option<ScannedLanes>),
 }
 
 /// Runs loads and scans, and returns what they found.
@@ -182,7 +182,7 @@ impl Loads {
         let after = self.cursor.clone();
         let scan =
             move |connection: &mut Connection| store::scan_lanes(connection, &after, SCANNED_LANES);
-        self.spawn(scan, |found| Ended::Scan(found.unwrap_or_default()));
+        self.spawn(scan, |found| Ended::Scan(found.ok()));
     }
 
     /// Looks at all lanes as soon as possible: at those after the cursor, and then at all.
@@ -228,7 +228,8 @@ impl Loads {
                     self.next_trial = Instant::now();
                 }
             }
-            Ended::Scan(found) => {
+            Ended::Scan(None) => self.scanning = false,
+            Ended::Scan(Some(found)) => {
                 self.scanning = false;
                 if found.last.is_empty() {
                     self.hurried_rounds = self.hurried_rounds.saturating_sub(1);

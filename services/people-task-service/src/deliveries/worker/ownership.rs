@@ -39,6 +39,8 @@ pub(super) struct Member {
 #[derive(Debug, Default)]
 pub(super) struct GivenUp {
     shards: AtomicU64,
+    /// Those that the dispatcher knows as its own.
+    adopted: AtomicU64,
     is_stopping: AtomicBool,
     changed: Notify,
 }
@@ -53,6 +55,15 @@ impl GivenUp {
     pub(super) fn stop(&self) {
         self.is_stopping.store(true, Ordering::Release);
         self.changed.notify_one();
+    }
+
+    /// The dispatcher was told that these are its own.
+    pub(super) fn adopt(&self, shards: Shards) {
+        self.adopted.store(shards.0, Ordering::Release);
+    }
+
+    fn adopted(&self) -> Shards {
+        Shards(self.adopted.load(Ordering::Acquire))
     }
 
     fn take(&self) -> Shards {
@@ -137,13 +148,12 @@ impl Ownership {
         }
         let share = if is_stopping { 0 } else { share(&workers) };
         let mut shards: Shards = workers.owned.iter().copied().collect();
-        let told = *self.member.borrow();
-        let knows_losses = told.is_none_or(|told| told.shards.without(shards) == Shards::default());
+        let knows_losses = self.given_up.adopted().without(shards) == Shards::default();
         if workers.claiming > 0 {
             // Workers that claim single deliveries would claim those that this one sends.
             shards = Shards::default();
         } else if knows_losses && shards.number() < share {
-            // The dispatcher serves a shard that was given up and taken again only if it was told that it was gone.
+            // The dispatcher serves a shard that was given up and taken again only if it knows that it was gone.
             shards.0 |= self.take(id, share - shards.number()).await?.0;
         }
         self.member.send_replace(Some(Member {
@@ -282,12 +292,16 @@ mod tests {
         let (mut ownership, member, given_up) = Ownership::new(database, Duration::from_mins(1));
         let beat = async |ownership: &mut Ownership| {
             ownership.beat(Instant::now()).await.unwrap();
-            member.borrow().unwrap().shards
+            let shards = member.borrow().unwrap().shards;
+            given_up.adopt(shards);
+            shards
         };
         let all = Shards(u64::MAX);
         assert_eq!(beat(&mut ownership).await, all);
         let some = Shards(0b1010);
         given_up.add(some);
+        // Before the dispatcher knows of it.
+        ownership.beat(Instant::now()).await.unwrap();
         assert_eq!(beat(&mut ownership).await, all.without(some));
         assert_eq!(beat(&mut ownership).await, all);
         // As when the rest of a beat fails.

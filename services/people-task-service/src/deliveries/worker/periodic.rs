@@ -96,15 +96,17 @@ pub(super) async fn watch_due_dates(
     shutdown: CancellationToken,
 ) {
     let turns = Turns::new(store::TURNS);
-    let mut creators = DUE_DATES;
+    let mut apart = 0;
     while !shutdown.is_cancelled() {
+        let creators = if apart > 0 { 1 } else { DUE_DATES };
         let more = handle_due_dates(&database, &turns, creators, &due).await;
         let more = more.inspect_err(|error| error.warn("due dates could not be looked at"));
         // If one creator's rows made it fail, those of the others are handled apart from them.
-        creators = if more.is_ok() {
-            DUE_DATES.min(creators * 2)
+        let has_failed = more.is_err() && creators > 1;
+        apart = if has_failed {
+            DUE_DATES
         } else {
-            1
+            apart.saturating_sub(1)
         };
         if !more.unwrap_or_default() {
             shutdown.run_until_cancelled(sleep(DUE_DATES_PAUSE)).await;

@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use messaging::Publisher;
@@ -124,6 +125,23 @@ async fn deliveries_that_may_end_workers_are_tried_in_turn_by_their_owners() {
     healthy.wait_for_calls(3).await;
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn deliveries_that_may_end_workers_are_tried_one_at_once_after_the_other() {
+    let (fixture, receiver) = (
+        Fixture::new(),
+        Receiver::start(|_| CannedResponse::status(200)),
+    );
+    fixture.decide(&vec![receiver.url("/"); 150]);
+    fixture.execute("UPDATE deliveries SET lost_claims = 2");
+    let mut settings = fixture.settings(&[]);
+    settings.suspects_after = Duration::ZERO;
+    let started = Instant::now();
+    let _worker = run_webhook_worker(settings).await.unwrap();
+    receiver.wait_for_calls(150).await;
+    assert!(started.elapsed() < Duration::from_secs(15));
+    assert_eq!(receiver.max_concurrent(), 1);
+}
+
 /// An answer that never comes.
 fn never() -> CannedResponse {
     CannedResponse::after(Duration::from_secs(3_600))
@@ -212,6 +230,25 @@ async fn what_an_origin_answers_to_one_user_delays_no_other_user() {
         let time = time_beside(&fixture, &receiver, &urls).await;
         assert!(time < Duration::from_secs(1), "{bad}: {time:?}");
     }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn owners_whose_requests_failed_try_an_origin_in_turn() {
+    let was_called = AtomicBool::new(false);
+    let react = move |_, path: &str| match path {
+        "/restarts" if was_called.swap(true, Ordering::Relaxed) => CannedResponse::status(200),
+        _ => never(),
+    };
+    let (fixture, receiver) = (
+        Fixture::new(),
+        Receiver::start_by_path([127, 0, 0, 1], react),
+    );
+    let ids = fixture.decide(&[receiver.url("/restarts")]);
+    for _ in 0..12 {
+        fixture.decide(&vec![receiver.url("/hangs"); 30]);
+    }
+    let _worker = fixture.worker(&[("WEBHOOK_TIMEOUT", "300ms")]).await;
+    fixture.wait_for_status(&ids[0], "sent").await;
 }
 
 /// A receiver that answers as many requests at once, and afterwards only those to `/healthy`.

@@ -89,7 +89,7 @@ async fn what_a_crashed_worker_has_loaded_in_advance_is_sent() {
 
 #[tokio::test]
 async fn a_stopping_worker_finishes_its_attempts_and_starts_no_others() {
-    let slow = |_| CannedResponse::after(Duration::from_millis(500));
+    let slow = |_| CannedResponse::after(Duration::from_millis(1_500));
     let (fixture, receiver) = (Fixture::new(), Receiver::start(slow));
     fixture.decide(&vec![receiver.url("/"); 50]);
     let worker = fixture.worker(&[]).await;

@@ -103,6 +103,7 @@ impl Dispatcher {
         let origin = self.origins.entry(Arc::clone(&lane.origin)).or_default();
         origin.started(&name, lane);
         lane.in_flight += 1;
+        lane.last_start = Some(now);
         let host = self.hosts.entry(Arc::clone(&lane.host)).or_default();
         let recall = host.started(&lane.owner, row.delivery_id, now);
         let sender = Arc::clone(&self.sender);
@@ -145,7 +146,9 @@ impl Dispatcher {
         };
         let now = Instant::now();
         let (name, delivery) = (Arc::clone(&end.lease().lane), end.lease().delivery);
-        self.trial.take_if(|(id, _)| *id == delivery);
+        if self.trial.take_if(|(id, _)| *id == delivery).is_some() {
+            self.begin_trial(self.shards(), now);
+        }
         let (health, duration) = end.says();
         if let Some(lane) = self.lanes.get_mut(&name) {
             if lane.request_ended(health, duration, now) {

@@ -82,10 +82,9 @@ impl Dispatcher {
                     self.start_trial(row);
                 }
             }
-            Ended::Scan(found) => {
-                if let Some(paused) = found.paused {
-                    self.adopt_pauses(paused);
-                }
+            Ended::Scan(None) => {}
+            Ended::Scan(Some(found)) => {
+                self.adopt_pauses(found.paused);
                 self.add_scanned(found.due.into_iter().map(Into::into));
                 self.loads.scan_on();
             }

@@ -1,0 +1,147 @@
+//! Connections that end with their request, unless it was written and its response was read.
+
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll};
+
+use futures_util::task::AtomicWaker;
+use http::{Extensions, Request};
+use hyper::rt::{Read, ReadBufCursor, Write};
+use hyper_util::client::legacy::connect::{
+    CaptureConnection, Connected, Connection, capture_connection,
+};
+
+/// What a connection and its current request share.
+#[derive(Debug, Default)]
+struct State {
+    /// Whether something is not written yet.
+    is_writing: AtomicBool,
+    is_closed: AtomicBool,
+    writer: AtomicWaker,
+}
+
+/// A stream that its request can close.
+///
+/// Without that, hyper writes a request to its end though nothing waits for the response any more, or although it has come. A
+/// receiver that reads nothing would leave a connection and a body behind with each call.
+#[derive(Debug)]
+pub(crate) struct ClosableStream<S> {
+    stream: S,
+    state: Arc<State>,
+}
+
+impl<S> ClosableStream<S> {
+    pub(crate) fn new(stream: S) -> Self {
+        let state = Arc::default();
+        Self { stream, state }
+    }
+
+    /// Registers the task that writes before it looks whether to go on, so that it misses no end of its request.
+    fn check(&self, context: &Context<'_>) -> io::Result<()> {
+        self.state.writer.register(context.waker());
+        if self.state.is_closed.load(Ordering::SeqCst) {
+            return Err(io::ErrorKind::ConnectionAborted.into());
+        }
+        Ok(())
+    }
+}
+
+impl<S: Read + Unpin> Read for ClosableStream<S> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: ReadBufCursor<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_read(context, buffer)
+    }
+}
+
+impl<S: Write + Unpin> Write for ClosableStream<S> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        self.state.is_writing.store(true, Ordering::SeqCst);
+        self.check(context)?;
+        Pin::new(&mut self.stream).poll_write(context, bytes)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffers: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        self.state.is_writing.store(true, Ordering::SeqCst);
+        self.check(context)?;
+        Pin::new(&mut self.stream).poll_write_vectored(context, buffers)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.check(context)?;
+        // It is called when all has been passed to `poll_write`.
+        let flushed = Pin::new(&mut self.stream).poll_flush(context);
+        self.state
+            .is_writing
+            .store(flushed.is_pending(), Ordering::SeqCst);
+        flushed
+    }
+
+    /// Waits for nothing: what is closed may be dropped.
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match Pin::new(&mut self.stream).poll_shutdown(context) {
+            Poll::Pending => Poll::Ready(Ok(())),
+            closed => closed,
+        }
+    }
+}
+
+impl<S: Connection> Connection for ClosableStream<S> {
+    fn connected(&self) -> Connected {
+        self.stream.connected().extra(Arc::clone(&self.state))
+    }
+}
+
+/// The connection of a request, which is closed when this is dropped, unless it can have another request.
+#[derive(Debug)]
+pub(crate) struct RequestConnection {
+    captured: CaptureConnection,
+    has_response: bool,
+}
+
+impl RequestConnection {
+    /// Of a request that is sent afterwards.
+    pub(crate) fn of<B>(request: &mut Request<B>) -> Self {
+        Self {
+            captured: capture_connection(request),
+            has_response: false,
+        }
+    }
+
+    /// The response has come.
+    pub(crate) fn respond(&mut self) {
+        self.has_response = true;
+    }
+}
+
+impl Drop for RequestConnection {
+    fn drop(&mut self) {
+        let mut extras = Extensions::new();
+        if let Some(connected) = self.captured.connection_metadata().as_ref() {
+            connected.get_extras(&mut extras);
+        }
+        let Some(state) = extras.get::<Arc<State>>() else {
+            return;
+        };
+        if !self.has_response || state.is_writing.load(Ordering::SeqCst) {
+            state.is_closed.store(true, Ordering::SeqCst);
+            state.writer.wake();
+        }
+    }
+}
