@@ -88,6 +88,8 @@ pub(crate) async fn redeliver(
         let task = lock_task_of(connection, id)?;
         let relations = actor.relations_to(&task);
         relations.check_on("delivery", Permission::ViewDeliveries, TaskError::Forbidden)?;
+        // A worker may be ending it: the statement that restarts it would find it neither waiting nor finished.
+        store::lock_waiting(connection, id)?;
         let restarted = store::restart(connection, &[id])?;
         let identity = actor.audit_identity(&task, Permission::ViewDeliveries);
         let cause = Cause { identity, meta };

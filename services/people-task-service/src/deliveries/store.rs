@@ -130,6 +130,13 @@ pub(crate) struct DueDelivery {
     pub(crate) lane: String,
 }
 
+/// Waits until no other transaction holds a delivery that waits, such as one that records its end.
+pub(crate) fn lock_waiting(connection: &mut PgConnection, id: DeliveryId) -> Result<(), Error> {
+    let row = deliveries::table.find(id).for_update();
+    let _locked: Option<DeliveryId> = row.select(deliveries::id).first(connection).optional()?;
+    Ok(())
+}
+
 /// Makes deliveries due now and their webhooks pending if the deliveries are of their newest events, inside a transaction
 /// that has locked their tasks.
 pub(crate) fn restart(

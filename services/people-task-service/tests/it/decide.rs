@@ -86,7 +86,7 @@ async fn one_of_several_concurrent_decisions_succeeds_and_each_webhook_gets_one_
 }
 
 /// Waits until a statement waits for a lock.
-async fn wait_for_lock(app: &Fixture) {
+pub(crate) async fn wait_for_lock(app: &Fixture) {
     eventually("a statement to wait", async || {
         let waiting = "SELECT count(*)::text AS value FROM pg_stat_activity
             WHERE datname = current_database() AND wait_event_type = 'Lock'";

@@ -1,9 +1,11 @@
 use std::time::Duration;
 
+use diesel::connection::SimpleConnection as _;
 use serde_json::{Value, json};
 use testkit::eventually;
 
-use crate::due_dates::{PLUGIN, register, worker};
+use crate::decide::wait_for_lock;
+use crate::due_dates::{PLUGIN, register, worker, worker_with};
 use crate::fixture::{Fixture, Task, User, next_page};
 use crate::webhook_worker::fixture::{CannedResponse, Receiver, STOP_TIMEOUT};
 
@@ -22,14 +24,18 @@ async fn list(app: &Fixture, by: &User, task: &Task) -> Value {
     app.get(by, &path).await.expect(200).json
 }
 
-/// Finishes all deliveries, as a worker does.
-fn finish(app: &Fixture, status: &str) {
-    app.execute(&format!(
-        "WITH finished AS (DELETE FROM deliveries RETURNING *)
-         INSERT INTO finished_deliveries
+fn finish_sql(status: &str) -> String {
+    format!(
+        "WITH finished AS (DELETE FROM people_task.deliveries RETURNING *)
+         INSERT INTO people_task.finished_deliveries
             (id, webhook_id, task_id, status, request_id, traceparent, created, attempt_log)
          SELECT id, webhook_id, task_id, '{status}', request_id, traceparent, created, attempt_log FROM finished"
-    ));
+    )
+}
+
+/// Finishes all deliveries, as a worker does.
+fn finish(app: &Fixture, status: &str) {
+    app.execute(&finish_sql(status));
     app.execute(&format!("UPDATE webhooks SET status = '{status}'"));
 }
 
@@ -168,6 +174,66 @@ async fn a_delivery_that_is_being_sent_is_not_sent_a_second_time() {
     .await;
     assert!(worker.stop(STOP_TIMEOUT).await);
     assert_eq!(receiver.calls().len(), 1);
+}
+
+#[tokio::test]
+async fn a_failed_attempt_that_was_under_way_neither_ends_nor_delays_a_redelivery() {
+    let after_repair = |before| match before {
+        0 | 1 => CannedResponse {
+            status: 404,
+            ..CannedResponse::after(Duration::from_secs(2))
+        },
+        _ => CannedResponse::status(200),
+    };
+    let (app, receiver) = (Fixture::start().await, Receiver::start(after_repair));
+    let ada = app.user("ada@example.com");
+    let mut paths = Vec::new();
+    // One would wait for an hour after the attempt, and the other one would have failed.
+    for attempts in [1, 2] {
+        let task = app.create(&ada, json!({})).await;
+        let _ = app.register(&ada, &task, &receiver.url("/")).await;
+        let _ = app.approve(&ada, &task).await.expect(200);
+        app.execute(&format!(
+            "UPDATE deliveries SET attempts = {attempts} WHERE encode(task_id, 'hex') = '{}'",
+            task.id
+        ));
+        let id = list(&app, &ada, &task).await[0]["id"].clone();
+        let id = id.as_str().unwrap();
+        paths.push(format!("/people-task/deliveries/{id}/redeliver"));
+    }
+    let worker = worker_with(&app, &[("WEBHOOK_RETRY_SCHEDULE", "1h,1h")]).await;
+    receiver.wait_for_calls(2).await;
+    for path in paths {
+        let reply = app.http.post(&path).bearer(&ada.token).send().await;
+        assert_eq!(reply.expect(200).json["status"], "pending");
+    }
+    eventually("both to be sent", async || {
+        (app.count("finished_deliveries WHERE status = 'sent'") == 2).then_some(())
+    })
+    .await;
+    assert!(worker.stop(STOP_TIMEOUT).await);
+    assert_eq!(receiver.calls().len(), 4);
+    let logged = "finished_deliveries WHERE jsonb_array_length(attempt_log) = 2";
+    assert_eq!(app.count(logged), 2);
+}
+
+#[tokio::test]
+async fn a_delivery_that_ends_in_the_moment_of_its_redelivery_is_restarted() {
+    let app = Fixture::start().await;
+    let ada = app.user("ada@example.com");
+    let task = decided(&app, &ada, 1).await;
+    let id = list(&app, &ada, &task).await[0]["id"].clone();
+    let mut ending = app.database.admin();
+    ending.batch_execute("BEGIN").unwrap();
+    ending.batch_execute(&finish_sql("fail")).unwrap();
+    let path = format!("/people-task/deliveries/{}/redeliver", id.as_str().unwrap());
+    let redelivery = app.http.post(&path).bearer(&ada.token).send();
+    let end = async {
+        wait_for_lock(&app).await;
+        ending.batch_execute("COMMIT").unwrap();
+    };
+    let (reply, ()) = futures_util::future::join(redelivery, end).await;
+    assert_eq!(reply.expect(200).json["status"], "pending");
 }
 
 #[tokio::test]

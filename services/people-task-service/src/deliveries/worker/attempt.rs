@@ -47,6 +47,8 @@ pub(super) struct Lease {
     pub(super) registrant: UserId,
     /// The version of the row that was loaded.
     pub(super) version: i32,
+    /// How many attempts it had. A redelivery begins to count again, and leaves the version.
+    pub(super) attempts: i32,
     pub(super) lane: Arc<str>,
     pub(super) created: DateTime<Utc>,
     pub(super) context: RequestContext,
@@ -59,6 +61,7 @@ impl Lease {
             webhook: row.webhook_id,
             registrant: row.registrant.registered_by,
             version: row.lease,
+            attempts: row.attempts,
             lane: row.lane.as_str().into(),
             created: row.delivery_created,
             context: RequestContext::continued(Some(&row.request_id), Some(&row.traceparent)),

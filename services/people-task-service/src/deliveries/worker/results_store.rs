@@ -82,21 +82,26 @@ pub(super) fn record_ends(
         .bind::<Array<BigInt>, _>(column(&outcomes, |(_, pause, ..)| *pause))
         .bind::<Array<Jsonb>, _>(column(&outcomes, |(_, _, log, _)| log))
         .bind::<Array<Nullable<Binary>>, _>(column(&outcomes, |(.., registrant)| *registrant))
+        .bind::<Array<Integer>, _>(column(ends, |end| end.lease().attempts))
         .returning::<(Binary, Bool)>()
         .load(connection)?;
     Ok(found.into_iter().collect())
 }
 
-// The API shows the newest 100 attempts, and the status of a webhook is about its newest event. No two of the named queries are joined, which would take quadratic time.
+// The API shows the newest 100 attempts, and the status of a webhook is about its newest event. A delivery that was
+// redelivered during a failed attempt, which was judged by the schedule before, stays due. No two of the named queries are
+// joined, which would take quadratic time.
 const RECORD_ENDS: &str = "
 WITH given AS (
-    SELECT * FROM unnest($1, $2, $3, $4, $5, $6, $7) AS given (
-        id, lease, webhook_id, status, pause, log, suspended_for)
+    SELECT * FROM unnest($1, $2, $3, $4, $5, $6, $7, $8) AS given (
+        id, lease, webhook_id, status, pause, log, suspended_for, attempts)
 ), webhook AS (
     SELECT id FROM webhooks WHERE id = ANY($3) FOR NO KEY UPDATE SKIP LOCKED
 ), accepted AS (
-    SELECT given.* FROM given JOIN deliveries ON deliveries.id = ANY(ARRAY[given.id])
-        AND deliveries.lease = given.lease
+    SELECT given.id, log, given.suspended_for,
+        CASE WHEN is_restarted THEN 'pending' ELSE status END AS status, CASE WHEN is_restarted THEN 0 ELSE pause END AS pause
+    FROM given JOIN deliveries ON deliveries.id = ANY(ARRAY[given.id]) AND deliveries.lease = given.lease
+        CROSS JOIN LATERAL (SELECT deliveries.attempts < given.attempts AND status <> 'sent' AND pause >= 0) AS judged (is_restarted)
     WHERE given.status = 'pending' OR given.webhook_id IN (SELECT id FROM webhook)
     FOR UPDATE OF deliveries SKIP LOCKED
 ), finished AS (
