@@ -164,6 +164,7 @@ diesel::table! {
         traceparent -> Text,
         taken -> Nullable<Timestamptz>,
         result -> Nullable<Jsonb>,
+        account_group -> Nullable<Binary>,
     }
 }
 
@@ -226,6 +227,7 @@ diesel::table! {
         due_at -> Timestamptz,
         next_attempt -> Timestamptz,
         lease -> BigInt,
+        is_of_another -> Bool,
     }
 }
 

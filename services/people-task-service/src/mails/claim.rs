@@ -74,6 +74,8 @@ pub(super) struct DueMail {
     pub(super) language: &'static str,
     #[serde(skip)]
     pub(super) recipient: RecipientHash,
+    #[serde(skip)]
+    pub(super) is_of_another: bool,
     pub(super) to: String,
     pub(super) decision_by: Option<Timestamp>,
     #[serde(flatten)]
@@ -92,6 +94,8 @@ const CREATORS_PER_RECIPIENT: u32 = 3;
 /// How many mails of one kind about one task are sent within an hour, which is as many as there are reminders at most. Others
 /// than its creator, for whom they count, may edit its approver or its due date, and each edit makes new ones.
 const MAILS_OF_KIND: u32 = 5;
+/// The part of what a creator may send that others can use up by such edits.
+const EDITORS_PER_CREATOR: u32 = 3;
 
 /// Claims mails that are due and for which a worker has room, in turn by the creators of their tasks, and deletes those that
 /// must not be sent.
@@ -253,6 +257,7 @@ fn due_mail(
         kind,
         language: language.name(),
         recipient,
+        is_of_another: row.is_of_another,
         to: row.address,
         decision_by: row.decision_by.map(Timestamp),
         task_link: link(if is_decided { "&role=requester" } else { "" }),
@@ -322,7 +327,13 @@ fn counted(mail: &DueMail, mailing: &Mailing) -> Vec<([u8; 32], u32)> {
     let of = |creator: UserId| -> [u8; 32] { hash(&[b"creator ", creator.as_bytes()]) };
     let recipient = mail.recipient.0;
     let shared = mailing.per_recipient.div_ceil(CREATORS_PER_RECIPIENT);
+    let of_others = mailing.per_creator.div_ceil(EDITORS_PER_CREATOR);
+    let of_others = if mail.is_of_another { of_others } else { 0 };
     let all = [
+        (
+            hash(&[b"edits of others ", task.account.as_bytes()]),
+            of_others,
+        ),
         // Without a limit for the creator there is none to use up.
         (
             hash(&[kind, task.task_id.as_bytes()]),

@@ -47,7 +47,7 @@ pub(crate) fn replan(
     connection: &mut Connection,
     task: TaskId,
     [approver_seed, requester_seed]: [Option<Seed>; 2],
-    has_new_due_date: bool,
+    (has_new_due_date, by_creator): (bool, bool),
     reminders: &[f64],
 ) -> Result<(), Error> {
     let asks = approver_seed.is_some();
@@ -67,6 +67,7 @@ pub(crate) fn replan(
             .bind::<Binary, _>(task)
             .bind::<Bool, _>(asks)
             .bind::<Array<Double>, _>(reminders)
+            .bind::<Bool, _>(!by_creator)
             .execute(connection)?;
     }
     Ok(())
@@ -77,8 +78,8 @@ const UPDATE_SEEDS: &str = "UPDATE mailed_tasks
 const DELETE_PLANNED: &str =
     "DELETE FROM task_mails WHERE task_id = $1 AND (kind IN ('reminder', 'due') OR $2)";
 const INSERT: &str = concat!(
-    "INSERT INTO task_mails (id, task_id, creator, kind, recipient, due_at, next_attempt)
-    SELECT new_id(), id, coalesce(account_group, creator), kind, mail_recipient(approver_key), due_at, due_at
+    "INSERT INTO task_mails (id, task_id, creator, kind, recipient, due_at, next_attempt, is_of_another)
+    SELECT new_id(), id, coalesce(account_group, creator), kind, mail_recipient(approver_key), due_at, due_at, $4
     FROM tasks JOIN mailed_tasks ON mailed_tasks.task_id = ANY(ARRAY[tasks.id]) CROSS JOIN LATERAL (
         SELECT 'asked' AS kind, now() AS due_at WHERE $2 UNION ALL ",
     planned_reminders!("$3"),
@@ -99,6 +100,8 @@ pub(super) struct ClaimedMail {
     pub(super) lease: i64,
     pub(super) kind: String,
     pub(super) recipient: Vec<u8>,
+    /// Whether an edit of another user than the task's creator made it.
+    pub(super) is_of_another: bool,
     /// Whether its time is longer ago than mails are sent late.
     #[diesel(sql_type = Bool)]
     pub(super) is_late: bool,
@@ -180,9 +183,9 @@ WITH due AS (
 ), claimed AS (
     UPDATE task_mails SET lease = lease + 1, next_attempt = now() + $3
     WHERE id = ANY(ARRAY(SELECT id FROM due))
-    RETURNING id, lease, kind, recipient, due_at, task_id, creator, kind = 'decided' AS is_decision
+    RETURNING id, lease, kind, recipient, is_of_another, due_at, task_id, creator, kind = 'decided' AS is_decision
 )
-SELECT claimed.id, lease, kind, recipient, due_at + $4 < now() AS is_late,
+SELECT claimed.id, lease, kind, recipient, is_of_another, due_at + $4 < now() AS is_late,
     coalesce(tasks.decision_by <= now(), false) AS is_due,
     EXISTS (SELECT FROM mail_opt_outs WHERE mail_opt_outs.recipient = claimed.recipient) AS is_opted_out,
     recipient = mail_recipient(CASE WHEN is_decision THEN tasks.requester_key ELSE tasks.approver_key END) AS is_current,

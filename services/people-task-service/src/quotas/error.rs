@@ -11,6 +11,8 @@ use super::limits::{Excess, Refusal, Resource};
 pub(crate) struct QuotaError {
     refusal: Refusal,
     whose: Whose,
+    /// Another user asked than the one whose limit it is.
+    is_of_another: bool,
 }
 
 values::names! {
@@ -30,26 +32,56 @@ impl QuotaError {
         let (resource, of) = (resource.name(), whose.name());
         metrics::counter!("quota_refusals_total", "kind" => kind, "resource" => resource, "of" => of)
             .increment(1);
-        Self { refusal, whose }
+        Self {
+            refusal,
+            whose,
+            is_of_another: false,
+        }
     }
-}
 
-impl From<QuotaError> for Problem {
-    fn from(QuotaError { refusal, whose }: QuotaError) -> Self {
-        match refusal {
-            Refusal::Stock(excess) => stock(excess, whose),
-            Refusal::Rate(resource, wait) => rate(resource, wait, whose),
+    /// The same for a request of another user, who does not learn what the creator has.
+    pub(crate) fn of_creator(self) -> Self {
+        Self {
+            is_of_another: true,
+            ..self
         }
     }
 }
 
-fn stock(excess: Excess, whose: Whose) -> Problem {
-    let what = match excess.resource {
+impl From<QuotaError> for Problem {
+    fn from(error: QuotaError) -> Self {
+        match (error.refusal, error.whose) {
+            (Refusal::Stock(excess), Whose::User) if error.is_of_another => {
+                stock_of_creator(excess.resource)
+            }
+            (Refusal::Stock(excess), whose) => stock(excess, whose),
+            (Refusal::Rate(resource, wait), whose) => rate(resource, wait, whose),
+        }
+    }
+}
+
+/// What there is too much of.
+fn what(resource: Resource) -> &'static str {
+    match resource {
         Resource::Tasks => "pending tasks",
         Resource::Webhooks => "webhooks",
         Resource::Bytes => "bytes of titles, descriptions, metadata and options of webhooks",
         Resource::Mails => "mails",
-    };
+    }
+}
+
+fn stock_of_creator(resource: Resource) -> Problem {
+    let what = what(resource);
+    let message = format!("The task's creator has no room for more {what}.");
+    exceeded(resource, message)
+}
+
+fn exceeded(resource: Resource, message: String) -> Problem {
+    Problem::new(StatusCode::CONFLICT, "quota-exceeded", message).with("resource", resource.name())
+}
+
+fn stock(excess: Excess, whose: Whose) -> Problem {
+    let what = what(excess.resource);
     let message = match whose {
         Whose::User => format!(
             "You have {} {what}, and may have {}. Try again when you have fewer, or ask an administrator for more.",
@@ -59,8 +91,7 @@ fn stock(excess: Excess, whose: Whose) -> Problem {
             "All users together have as many {what} as this system allows. Ask an administrator."
         ),
     };
-    Problem::new(StatusCode::CONFLICT, "quota-exceeded", message)
-        .with("resource", excess.resource.name())
+    exceeded(excess.resource, message)
         .with("limit", excess.limit)
         .with("used", excess.used)
 }

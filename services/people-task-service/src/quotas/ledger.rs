@@ -108,18 +108,24 @@ impl Quotas {
         result
     }
 
-    /// Counts what those users have who asked for something since they were last counted, and what all have. After a failure,
-    /// the others are counted the next time.
+    /// Counts what those users have who asked for something since they were last counted, and what all have. One whose count
+    /// fails keeps no other waiting, unless no count would succeed.
     async fn count(&self, database: &Database) -> Result<(), Error> {
         let limits = self.of_user.stock;
         for user in self.users_to_count() {
             let count = move |connection: &mut Connection| store::count(connection, user, limits);
-            self.count_one(
+            let counted = self.count_one(
                 database,
                 |ledger| ledger.users.entry(user).or_default(),
                 count,
-            )
-            .await?;
+            );
+            match counted.await {
+                Err(error) if error.is_outage() => return Err(error),
+                Err(error) => {
+                    error.warn("what a user has could not be counted; it is counted later")
+                }
+                Ok(_) => {}
+            }
         }
         if !self.with(|ledger| ledger.all.is_uncounted(Instant::now(), IDLE_INTERVAL)) {
             return Ok(());

@@ -186,12 +186,14 @@ impl Usage {
         self.added_before = self.added;
     }
 
-    /// What was counted includes what had been added when the count began; `None` if it failed.
+    /// What was counted includes what had been added when the count began; `None` if it failed. What was added before is
+    /// forgotten then, too: some of it has gone again, and without a count it would add up until all is refused. The rates
+    /// still hold, and the next count sees all.
     pub(super) fn end_count(&mut self, counted: Option<Amounts>, began: Instant, now: Instant) {
         self.next_count = Some(now + (now - began) * PART);
+        self.added = self.added.minus(self.added_before);
         let Some(counted) = counted else { return };
         self.counted = counted;
-        self.added = self.added.minus(self.added_before);
         self.last_counted = Some(now);
     }
 }
@@ -254,6 +256,23 @@ mod tests {
             assert!(!usage.awaits_count(later));
             assert!(!usage.is_uncounted(later, Duration::ZERO));
             assert!(usage.awaits_count(later + Duration::from_secs(1)));
+        }
+    }
+
+    #[test]
+    fn what_was_added_before_counts_that_fail_does_not_add_up() {
+        let now = Instant::now();
+        let mut usage = Usage::default();
+        usage.add(tasks(6));
+        usage.begin_count();
+        usage.end_count(Some(tasks(5)), now, now);
+        for _ in 0..3 {
+            usage.add(tasks(3));
+            usage.begin_count();
+            usage.add(tasks(1));
+            usage.end_count(None, now, now);
+            assert_eq!(usage.stock(), tasks(6));
+            usage.remove(tasks(1));
         }
     }
 

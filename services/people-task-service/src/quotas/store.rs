@@ -34,6 +34,8 @@ pub(super) fn count(
     Ok(amounts(count.get_result(connection)?))
 }
 
+// Webhooks count for who registered them. The states of tasks are read only of the user's pending ones and of those of
+// others: a million webhooks for decided tasks of one's own take 0.3 seconds.
 const COUNT: &str = "
 SELECT
     (SELECT count(*) FROM (
@@ -41,7 +43,12 @@ SELECT
     ) AS pending) AS tasks,
     (SELECT count(*) FROM (
         SELECT FROM task_states JOIN webhooks ON webhooks.task_id = ANY(ARRAY[task_states.task_id])
-        WHERE creator = $1 AND task_states.status = 'pending' LIMIT $3
+        WHERE creator = $1 AND task_states.status = 'pending' AND registered_by = $1
+        UNION ALL
+        SELECT FROM webhooks JOIN task_states ON task_states.task_id = ANY(ARRAY[webhooks.task_id])
+        WHERE registered_by = $1 AND registered_as IS DISTINCT FROM 'creator'
+            AND task_states.status = 'pending' AND creator <> $1
+        LIMIT $3
     ) AS awaiting) AS webhooks,
     greatest(0, (SELECT bytes FROM stored_bytes WHERE user_id = $1)) AS bytes";
 

@@ -123,9 +123,17 @@ pub(crate) async fn edit(
         let edit = edit.diff(&task);
         judge(&actor, &task, &edit, &precondition)?;
         let (creator, lengths) = (task.creator, byte_lengths(&task, &edit));
+        let is_creator = actor.relations_to(&task).creator;
         let edited = edit_in_transaction(connection, &mailing, &actor, task, &edit, meta)?;
         // The last step: what is counted stays counted if the transaction is rolled back.
-        count_bytes(&quotas, creator, lengths)?;
+        let counted = count_bytes(&quotas, creator, lengths);
+        counted.map_err(|error| {
+            if is_creator {
+                error
+            } else {
+                error.of_creator()
+            }
+        })?;
         Ok(edited)
     };
     context.database.transaction(edit).await
@@ -219,8 +227,8 @@ fn edit_in_transaction(
     let task = updated.ok_or(TaskError::NotFound("task"))?;
     if let Some(mailing) = mailing {
         let seeds = [approver_seed.flatten(), requester_seed.flatten()];
-        let (has_new_date, reminders) = (edit.decision_by.is_some(), mailing.reminders());
-        mails::replan(connection, id, seeds, has_new_date, &reminders)?;
+        let made = (edit.decision_by.is_some(), before.creator);
+        mails::replan(connection, id, seeds, made, &mailing.reminders())?;
     }
     let may_see = before.allow(Permission::SeeNewSecrets);
     let relations = actor.relations_to(&task);

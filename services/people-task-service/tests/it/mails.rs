@@ -355,7 +355,7 @@ async fn a_flood_of_tasks_is_no_flood_of_mails() {
 
 #[tokio::test]
 async fn edits_of_one_task_use_up_no_mails_of_its_creator() {
-    let (app, ada) = start(&[("TASK_MAIL_PER_CREATOR", "12")]).await;
+    let (app, ada) = start(&[("TASK_MAIL_PER_CREATOR", "30")]).await;
     let requester = app.user("requester@example.com");
     let task = create(&app, &ada, json!({"requester": requester.email})).await;
     let mut kinds = Vec::new();
@@ -374,11 +374,33 @@ async fn edits_of_one_task_use_up_no_mails_of_its_creator() {
         WHERE lease = 0 AND recipient = people_task.mail_recipient('approver-19@example.com')";
     assert_eq!(lines(&mut app.database.admin(), waiting), ["asked"]);
 
-    for number in 0..2 {
+    for number in 0..20 {
         let approver = format!("other-{number}@example.com");
         let _ = create(&app, &ada, json!({"approver": approver})).await;
     }
-    assert_eq!(claimed_kinds(&app).await, ["asked", "asked"]);
+    assert_eq!(claimed_kinds(&app).await, ["asked"; 20]);
+}
+
+#[tokio::test]
+async fn by_edits_others_than_the_creator_use_up_a_third_of_the_creators_mails() {
+    let (app, ada) = start(&[("TASK_MAIL_PER_CREATOR", "12")]).await;
+    let requester = app.user("requester@example.com");
+    let (mut tasks, mut sent) = (Vec::new(), Vec::new());
+    for number in 0..6 {
+        let approver = format!("approver-{number}@example.com");
+        let changes = json!({"requester": requester.email, "approver": approver});
+        tasks.push(create(&app, &ada, changes).await);
+    }
+    sent.push(claim(&app).await.len());
+    for editor in [&requester, &ada] {
+        for (number, task) in tasks.iter().enumerate() {
+            let approver = format!("{number}-of-{}", editor.email);
+            let edit = json!({"approver": approver});
+            let _ = app.put(editor, &task.path, &edit).await.expect(200);
+        }
+        sent.push(claim(&app).await.len());
+    }
+    assert_eq!(sent, [6, 4, 2]);
 }
 
 #[tokio::test]

@@ -68,6 +68,81 @@ async fn a_user_has_a_stock_of_webhooks() {
 }
 
 #[tokio::test]
+async fn webhooks_count_for_who_registered_them() {
+    let settings = [("QUOTA_USER_WEBHOOKS", "20")];
+    let mut app = Fixture::start_with(&settings).await;
+    let (creator, me) = (app.user("creator@example.com"), app.user("me@example.com"));
+    let to_me = json!({"requester": "me@example.com"});
+    let task = app.create(&creator, to_me).await;
+    for _ in 0..20 {
+        app.register(&me, &task, "http://127.0.0.1:9/").await;
+    }
+    app.restart_with(&settings).await;
+    // A webhook too many for the task asks for a count and adds nothing.
+    let body = json!({"taskId": task.id, "url": "http://127.0.0.1:9/"});
+    let refused = app.try_register(&creator, &body).await;
+    refused.expect_problem(409, "too-many-webhooks");
+    let refused = eventually("the webhooks to be counted", async || {
+        let reply = app.try_register(&me, &body).await;
+        (reply.json["code"] == "quota-exceeded").then_some(reply)
+    })
+    .await;
+    let expected = (409, "quota-exceeded", "webhooks", Some(20), Some(20));
+    assert_eq!(details(&refused), expected);
+    let own = app.create(&creator, json!({})).await;
+    app.register(&creator, &own, "http://127.0.0.1:9/").await;
+}
+
+#[tokio::test]
+async fn a_user_whose_count_fails_does_not_keep_others_from_being_counted() {
+    let app = Fixture::start_with(&[("QUOTA_USER_PENDING_TASKS", "1")]).await;
+    let (me, other) = (app.user("me@example.com"), app.user("other@example.com"));
+    let until_accepted = async || {
+        let reply = eventually("a task to be accepted", async || {
+            let reply = app.try_create(&me, json!({})).await;
+            (reply.status == 200).then_some(reply)
+        });
+        format!("/people-task/tasks/{}/approve", reply.await.text_of("id"))
+    };
+    let approve = async |path: String| {
+        let reply = app.http.put(&path).bearer(&me.token).send().await;
+        let _ = reply.expect(200);
+    };
+    approve(until_accepted().await).await;
+    // It was counted, so the other user's turn is before the next count.
+    let path = until_accepted().await;
+    let id = format!("decode('{}', 'hex')", other.id);
+    app.execute(&format!("INSERT INTO stored_bytes VALUES ({id}, 0)"));
+    app.execute(&format!(
+        "CREATE POLICY readable ON stored_bytes USING (1 / (user_id <> {id})::integer = 1)"
+    ));
+    app.execute("ALTER TABLE stored_bytes ENABLE ROW LEVEL SECURITY");
+    app.create(&other, json!({})).await;
+    approve(path).await;
+    until_accepted().await;
+}
+
+#[tokio::test]
+async fn an_edit_of_another_user_does_not_tell_what_the_creator_has() {
+    let app = Fixture::start_with(&[("QUOTA_USER_BYTES", "1000")]).await;
+    let (creator, requester) = (app.user("creator@example.com"), app.user("me@example.com"));
+    let task = json!({"title": "t", "description": "", "requester": "me@example.com"});
+    let task = app.create(&creator, task).await;
+    let longer = json!({"description": "x".repeat(2_000)});
+    let refused = app.put(&requester, &task.path, &longer).await;
+    let expected = (409, "quota-exceeded", "bytes", None, None);
+    assert_eq!(details(&refused), expected);
+    let detail = refused.text_of("detail");
+    assert!(
+        detail.starts_with("The task's creator has no room"),
+        "{detail}"
+    );
+    let refused = app.put(&creator, &task.path, &longer).await;
+    let expected = (409, "quota-exceeded", "bytes", Some(1_000), Some(1));
+    assert_eq!(details(&refused), expected);
+}
+
+#[tokio::test]
 async fn the_bytes_of_titles_and_descriptions_are_counted_with_edits_across_restarts_and_until_erasure()
  {
     let settings = [("QUOTA_USER_BYTES", "10000")];

@@ -1,0 +1,1 @@
+ALTER TABLE task_mails DROP COLUMN is_of_another;
