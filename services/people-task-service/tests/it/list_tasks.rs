@@ -143,6 +143,7 @@ async fn the_filter_text_finds_titles_and_people_without_regard_to_accents() {
     for (title, approver) in [
         ("Les émigrés", "grace@example.com"),
         ("Ein Büro, groß", "Zoe@example.com"),
+        ("Prilis\u{30c} [new] \\ Чай ^", "žluť@example.com"),
     ] {
         let _ = app
             .create(&ada, json!({"title": title, "approver": approver}))
@@ -156,8 +157,19 @@ async fn the_filter_text_finds_titles_and_people_without_regard_to_accents() {
         ("buro\\,", &["Ein Büro, groß"]),
         ("GRACE@", &["Les émigrés"]),
         ("ZOË", &["Ein Büro, groß"]),
-        ("ada@example", &["Ein Büro, groß", "Les émigrés"]),
+        (
+            "ada@example",
+            &[
+                "Ein Büro, groß",
+                "Les émigrés",
+                "Prilis\u{30c} [new] \\ Чай ^",
+            ],
+        ),
         ("bureau", &[]),
+        ("příliš [N", &["Prilis\u{30c} [new] \\ Чай ^"]),
+        ("\\\\ чаи ^", &["Prilis\u{30c} [new] \\ Чай ^"]),
+        ("ZLUT@", &["Prilis\u{30c} [new] \\ Чай ^"]),
+        ("priles", &[]),
     ] {
         let query = format!("sort=title:1&filter=text:{text}");
         assert_eq!(app.titles(&ada, &query).await, expected, "{text}");

@@ -171,6 +171,18 @@ fn unaccented(text: &str) -> String {
     format!(r"regexp_replace(normalize(lower({text}), NFD), '[\u0300-\u036f]', '', 'g')")
 }
 
+/// A regular expression that texts match of which the unaccented text is a part once their accents are removed, and some
+/// others. Matching it takes a tenth of the time that removing the accents takes.
+fn like_with_accents(unaccented: &str) -> String {
+    // A letter that is not ASCII may stand for an ASCII one with an accent.
+    const OTHER: &str = r"\u0080-\U0010ffff";
+    let signs = format!("regexp_replace(left({unaccented}, 50), '[^a-z0-9{OTHER}]+', '.*', 'g')");
+    let letters =
+        format!(r"regexp_replace({signs}, '([a-z0-9])', '[\1{OTHER}][\u0300-\u036f]*', 'g')");
+    // As a subquery, it is made once and not for each task.
+    format!("(SELECT regexp_replace({letters}, '[{OTHER}]+', '[{OTHER}]+', 'g'))")
+}
+
 /// Tasks that an index has in this order.
 fn indexed(condition: String, order: &'static str) -> Indexed {
     Indexed {
@@ -319,8 +331,14 @@ impl Selection {
             TaskFilter::Status => format!("status = {}", self.binds.text(value)),
             TaskFilter::Public => format!("public = {}", value == "true"),
             TaskFilter::Text => {
-                let text = self.binds.text(substring_pattern(value));
-                format!("{} LIKE {}", unaccented(SEARCHED), unaccented(&text))
+                let pattern = self.binds.text(substring_pattern(value));
+                let text = unaccented(&self.binds.text(value));
+                format!(
+                    "{SEARCHED} ~ {} AND {} LIKE {}",
+                    like_with_accents(&text),
+                    unaccented(SEARCHED),
+                    unaccented(&pattern)
+                )
             }
             TaskFilter::Approver => self.address("approver_key", value),
             TaskFilter::Requester => self.address("requester_key", value),
