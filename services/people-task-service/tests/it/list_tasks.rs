@@ -143,7 +143,7 @@ async fn the_filter_text_finds_titles_and_people_without_regard_to_accents() {
     for (title, approver) in [
         ("Les émigrés", "grace@example.com"),
         ("Ein Büro, groß", "Zoe@example.com"),
-        ("Prilis\u{30c} [new] \\ Чай ^", "žluť@example.com"),
+        ("Prilis\u{30c} [new] \\ Чай ^", "zlut@example.com"),
     ] {
         let _ = app
             .create(&ada, json!({"title": title, "approver": approver}))
@@ -167,8 +167,8 @@ async fn the_filter_text_finds_titles_and_people_without_regard_to_accents() {
         ),
         ("bureau", &[]),
         ("příliš [N", &["Prilis\u{30c} [new] \\ Чай ^"]),
-        ("\\\\ чаи ^", &["Prilis\u{30c} [new] \\ Чай ^"]),
-        ("ZLUT@", &["Prilis\u{30c} [new] \\ Чай ^"]),
+        ("\\ чаи ^", &["Prilis\u{30c} [new] \\ Чай ^"]),
+        ("ŽLUŤ@", &["Prilis\u{30c} [new] \\ Чай ^"]),
         ("priles", &[]),
     ] {
         let query = format!("sort=title:1&filter=text:{text}");

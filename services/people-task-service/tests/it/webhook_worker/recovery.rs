@@ -247,7 +247,7 @@ async fn results_whose_commit_gets_no_reply_are_recorded_once() {
     admin.batch_execute(lock).unwrap();
     fixture.decide(&vec![receiver.url("/"); 3]);
     eventually("a result to wait", async || {
-        (fixture.waiting_statements("%), archived AS (%") > 0).then_some(())
+        (fixture.waiting_statements("%), accepted AS (%") > 0).then_some(())
     })
     .await;
     proxy.cut().await;
