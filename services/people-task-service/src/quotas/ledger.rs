@@ -119,12 +119,11 @@ impl Quotas {
                 |ledger| ledger.users.entry(user).or_default(),
                 count,
             );
-            match counted.await {
-                Err(error) if error.is_outage() => return Err(error),
-                Err(error) => {
-                    error.warn("what a user has could not be counted; it is counted later")
+            if let Err(error) = counted.await {
+                if error.is_outage() {
+                    return Err(error);
                 }
-                Ok(_) => {}
+                error.warn("what a user has could not be counted; it is counted later");
             }
         }
         if !self.with(|ledger| ledger.all.is_uncounted(Instant::now(), IDLE_INTERVAL)) {
