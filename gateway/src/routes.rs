@@ -87,8 +87,9 @@ pub enum Access {
 pub enum RateClass {
     /// The limit of most routes.
     Normal,
-    /// The stricter limit of routes with which a caller could guess passwords or flood mailboxes. Administrators'
-    /// routes that set a password reveal nothing, and the user service shares its hashing between addresses.
+    /// The stricter limit of routes with which a caller could guess passwords, flood mailboxes, or make and end keys without
+    /// end: every process holds those that have ended. Administrators' routes that set a password reveal nothing, and the
+    /// user service shares its hashing between addresses.
     Credentials,
 }
 
@@ -122,8 +123,7 @@ const fn user(method: Method, path: &'static str, access: Access) -> Route {
 }
 
 const fn credentials(path: &'static str, access: Access) -> Route {
-    let mut route = user(Method::POST, path, access);
-    route.rate = RateClass::Credentials;
+    let mut route = rare(user(Method::POST, path, access));
     // The user service shares its hashing between networks itself.
     route.work = None;
     route
@@ -131,6 +131,11 @@ const fn credentials(path: &'static str, access: Access) -> Route {
 
 const fn task(method: Method, path: &'static str, access: Access) -> Route {
     of(Service::PeopleTask, method, path, access)
+}
+
+const fn rare(mut route: Route) -> Route {
+    route.rate = RateClass::Credentials;
+    route
 }
 
 /// A route that lists or counts.
@@ -162,7 +167,7 @@ pub static ROUTES: &[Route] = &[
     user(Method::GET, "/user/sessions", Token),
     user(Method::DELETE, "/user/sessions/{sessionId}", Token),
     user(Method::GET, "/user/keys", Token),
-    user(Method::POST, "/user/keys", Token),
+    rare(user(Method::POST, "/user/keys", Token)),
     user(Method::DELETE, "/user/keys/{keyId}", Token),
     credentials("/user", Public),
     credentials("/user/change-password", Token),

@@ -42,6 +42,25 @@ async fn sign_ins_are_limited_by_client_address() {
 }
 
 #[tokio::test]
+async fn keys_that_users_make_are_limited_as_sign_ins_are() {
+    let settings = [
+        ("RATE_LIMIT_CREDENTIALS_BURST", "3"),
+        ("RATE_LIMIT_CREDENTIALS_PER_MINUTE", "1"),
+    ];
+    let fixture = Fixture::with(&settings).await;
+    let token = fixture.token();
+    let send = |method, path| fixture.http.request(method, path).bearer(&token).send();
+    for _ in 0..3 {
+        let _ = send(Method::POST, "/user/keys").await.expect(200);
+    }
+    let refused = send(Method::POST, "/user/keys").await;
+    refused.expect_problem(429, "rate-limited");
+    // Who has made too many can still end them.
+    let ended = send(Method::DELETE, "/user/keys/65b8f0a2c3d4e5f601234567").await;
+    assert_eq!(ended.status, 200);
+}
+
+#[tokio::test]
 async fn what_the_gateway_responds_itself_counts_too_except_for_the_liveness_probe() {
     let settings = [
         ("RATE_LIMIT_PER_SECOND", "1"),
