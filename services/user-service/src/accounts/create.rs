@@ -1,4 +1,5 @@
 use anyhow::Context as _;
+use app_config::Csv;
 use audit_log::{Actor, Entry, RequestMeta};
 use auth::{ADMIN_SCOPE, Caller};
 use database::{Connection, Database};
@@ -45,8 +46,8 @@ pub(super) async fn create(
     let limits = context.code_requests;
     let fields = request.by_admin.names();
     let new = new_user(context, request, password_hash);
-    // Someone else's token creates an account for another person.
-    let own_client = caller.is_none().then_some(client);
+    // Whom an administrator trusts creates accounts for others.
+    let own_client = (!is_trusted(context, caller.as_ref())).then_some(client);
     let entry = match caller {
         Some(caller) => RequestActor::new(&caller, meta).entry(AuditAction::UserCreated, new.id),
         None => AuditAction::UserCreated.entry(Actor::Anonymous, new.id, meta),
@@ -69,6 +70,16 @@ pub(super) async fn create(
     revoke_earlier_tokens(context, &user);
     metrics::counter!("sign_ups_total").increment(1);
     Ok((user, token))
+}
+
+/// Whether an administrator gave the caller the right to create accounts. By the scope that every user has, a stranger has it who
+/// has signed up once.
+fn is_trusted(context: &Context, caller: Option<&Caller>) -> bool {
+    let scopes = context.sign_up.scopes.iter();
+    let mut given = scopes
+        .flat_map(|Csv(scopes)| scopes)
+        .filter(|scope| *scope != USER_SCOPE);
+    caller.is_some_and(|caller| caller.is_admin() || given.any(|scope| caller.has_scope(scope)))
 }
 
 /// Inserts an account. Returns the subject of its token and the account, whose epoch is higher if it is inactive. A stranger's

@@ -80,7 +80,8 @@ app_config::settings! {
         pub(crate) plan: String = or_default("DEFAULT_USER_PLAN", "free"),
         /// The vendor of new users.
         pub(crate) vendor: Option<String> = optional("DEFAULT_USER_VENDOR"),
-        /// A token must have one of these scopes to create a user. If not set, anyone can sign up.
+        /// A token must have one of these scopes to create a user. If not set, anyone can sign up. Those who create users by the
+        /// scope `user`, which every user has, count as strangers do who sign up.
         pub(crate) scopes: Option<Csv<String>> = optional("API_USER_CREATE_SCOPE"),
         /// With `email`, while EMAIL_VERIFICATION is `required`, a new user's username must be the e-mail address, unless an
         /// administrator creates the user: no one confirms usernames. With `any`, it may be any address that no other user

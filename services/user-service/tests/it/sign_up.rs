@@ -46,6 +46,26 @@ async fn accounts_that_strangers_make_from_one_network_have_one_group() {
 }
 
 #[tokio::test]
+async fn who_creates_accounts_by_the_scope_of_every_user_is_a_stranger() {
+    let app = Fixture::start_with(&[("API_USER_CREATE_SCOPE", "user, creator")]).await;
+    let admin = app.admin().await;
+    let create = async |creator: &str, name: &str| {
+        let body = json!({"email": name, "password": PASSWORD});
+        let request = app.http.post("/user").bearer(creator).json(&body);
+        request.send().await.expect(200).text_of("token")
+    };
+    let ada = create(&admin.token, "ada@example.com").await;
+    let by_ada = create(&ada, "bob@example.com").await;
+    assert!(claims(&by_ada)["group"].is_string());
+    let id = claims(&ada)["sub"].as_str().unwrap().to_owned();
+    let scope = json!({"scope": ["user", "creator"]});
+    let _ = app.update(&admin, &id, &scope).await.expect(200);
+    let ada = Person::of(&app.sign_in("ada@example.com", PASSWORD).await.expect(200));
+    let trusted = create(&ada.token, "eve@example.com").await;
+    assert!(claims(&trusted)["group"].is_null());
+}
+
+#[tokio::test]
 async fn an_absent_name_defaults_to_the_other() {
     let app = Fixture::start().await;
     for field in ["username", "email"] {
