@@ -4,6 +4,8 @@
 //!   sent: its hash is stored first. So no readable code is ever stored, and every code that a user
 //!   receives is known to the database.
 //! - Each attempt makes its own code, because the previous attempt may or may not have arrived.
+//! - A code is given up after the last attempt, and so is a mail about a key, unless the mail server itself fails: that waits for
+//!   a day.
 //! - A notification without a user (a request for an unknown address) is closed without being sent.
 //!
 //! It also sends mails about tasks (`task_mail_sender`), whose rows the people-task service has.
@@ -33,7 +35,7 @@ use crate::schema::{MIGRATIONS, SCHEMA};
 use crate::settings::NotificationWorkerSettings;
 use channels::Channels;
 use error::SendError;
-use notification::{AboutKey, CodeSettings, Content, Notification};
+use notification::{AboutKey, CodeSettings, Content, Notification, is_recent};
 use store::{ClaimedRow, Recipient};
 use task_mail_sender::TaskMailSender;
 
@@ -176,10 +178,12 @@ impl NotificationWorker {
         row: &ClaimedRow,
         recipient: &Recipient,
     ) -> Result<Notification, SendError> {
-        if lease.number > i64::from(self.retry.max_attempts()) {
+        let notice = Notice::from_name(&row.kind);
+        let may_wait = notice.is_some() && is_recent(row.created);
+        if lease.number > i64::from(self.retry.max_attempts()) && !may_wait {
             return Err(SendError::TooManyAttempts);
         }
-        let (channel, content) = if let Some(notice) = Notice::from_name(&row.kind) {
+        let (channel, content) = if let Some(notice) = notice {
             let about_key = AboutKey {
                 notice,
                 name: row.key_name.clone().unwrap_or_default(),
@@ -221,14 +225,29 @@ impl NotificationWorker {
         tracing::warn!(attempt, error = %error, "notification not sent");
         let reason = error.to_string();
         let failures = u32::try_from(attempt).unwrap_or(u32::MAX);
-        let pause = self.retry.pause_after(failures);
-        match pause.filter(|_| !error.is_permanent()) {
+        match self.pause_after(failures, notification, &error) {
             Some(pause) => {
                 let retry =
                     move |connection: &mut _| store::retry(connection, lease, &reason, pause);
                 self.database.transaction(retry).await
             }
             None => self.give_up(lease, reason).await,
+        }
+    }
+
+    /// The pause before the next attempt, if there is one.
+    fn pause_after(
+        &self,
+        attempt: u32,
+        notification: &Notification,
+        error: &SendError,
+    ) -> Option<Duration> {
+        let last = self.retry.max_attempts();
+        let is_outage = error.is_of_mail_server() && notification.waits_for_mail_server();
+        match error {
+            error if error.is_permanent() => None,
+            _ if is_outage && attempt >= last => self.retry.pause_after(last - 1),
+            _ => self.retry.pause_after(attempt),
         }
     }
 

@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, TimeDelta, Utc};
 use values::{NotificationId, Secret, UserId};
 
 use crate::notifications::{Channel, Kind, Notice};
@@ -41,6 +41,19 @@ pub(super) struct Notification {
     pub(super) email: String,
     pub(super) created: DateTime<Utc>,
     pub(super) content: Content,
+}
+
+impl Notification {
+    /// Whether it waits for a mail server that fails. A code is worthless by then, and its user asks for another one; about a key,
+    /// nothing else tells its owner.
+    pub(super) fn waits_for_mail_server(&self) -> bool {
+        matches!(self.content, Content::Key(_)) && is_recent(self.created)
+    }
+}
+
+/// Whether a mail about a key is worth waiting for.
+pub(super) fn is_recent(created: DateTime<Utc>) -> bool {
+    Utc::now() - created < TimeDelta::days(1)
 }
 
 pub(super) enum Content {

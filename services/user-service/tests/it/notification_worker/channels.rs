@@ -107,6 +107,38 @@ async fn a_refused_email_is_retried_and_the_error_has_no_address() {
 }
 
 #[actix_web::test]
+async fn a_mail_about_a_key_waits_for_a_mail_server_that_fails_and_a_code_does_not() {
+    let fixture = Fixture::new().await;
+    let server = testkit::MailServer::start().unwrap();
+    server.refuse(u32::MAX);
+    let url = server.url();
+    let changes = [
+        ("SMTP_URL", url.as_str()),
+        ("MAIL_FROM", "no-reply@example.org"),
+        ("NOTIFICATION_RETRY_SCHEDULE", "1ms,1ms"),
+    ];
+    let ada = fixture.user();
+    let code = fixture.forgot_password(ada, "mail");
+    let [key, old] =
+        ["key-created", "key-expires"].map(|kind| fixture.notification(Some(ada), kind, "mail"));
+    fixture.sql(&format!(
+        "UPDATE users.notifications SET created = now() - interval '25 hours' WHERE id = decode('{old}', 'hex')"
+    ));
+    let worker = fixture.worker(&changes).await;
+    for given_up in [code, old] {
+        let row = fixture.closed(given_up).await;
+        assert_eq!((row.status.as_str(), row.attempts), ("fail", 3));
+    }
+    eventually("an attempt after the last one", || async {
+        (fixture.row(key).attempts > 3).then_some(())
+    })
+    .await;
+    server.refuse(0);
+    assert_eq!(fixture.closed(key).await.status, "sent");
+    worker.stop(STOP_TIMEOUT).await;
+}
+
+#[actix_web::test]
 async fn the_log_channel_must_be_turned_on() {
     let fixture = Fixture::new().await;
     let ada = fixture.user();
