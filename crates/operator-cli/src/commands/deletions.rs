@@ -1,9 +1,9 @@
 use clap::{Args, Subcommand};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::api::{Api, Global};
 use crate::commands::users;
-use crate::output::{Column, Output, member};
+use crate::output::{Column, Output};
 use crate::{Failure, Outcome};
 
 const EXAMPLES: &str = "\
@@ -21,6 +21,9 @@ const COLUMNS: [Column; 6] = [
     ("of", "/stepsTotal"),
     ("created", "/created"),
 ];
+
+/// Calls of one `retry`. Each repeats 1,000 deletions.
+const MOST_CALLS: usize = 1_000;
 
 #[derive(Subcommand)]
 #[command(after_help = EXAMPLES)]
@@ -63,11 +66,7 @@ pub(crate) fn run(command: &Command, global: &Global, output: Output) -> Outcome
             let path = ["users", &user, "delete-status", &ticket.ticket];
             output.one(&api.get(&path, &[])?)
         }
-        Command::Retry => {
-            let retried = api.post(&["users", "deletions", "retry"], None)?;
-            let sentence = format!("{} deletions are repeated.", member(&retried, "retried"));
-            output.done(&sentence, &retried)
-        }
+        Command::Retry => retry(&api, output),
         Command::Cancel(ticket) => {
             let user = user_id(&ticket.user, |name| {
                 users::find_to_change(&api, name, output)
@@ -77,6 +76,27 @@ pub(crate) fn run(command: &Command, global: &Global, output: Output) -> Outcome
             output.done("The deletion is cancelled.", &cancelled)
         }
     }
+}
+
+/// Repeats those that failed until there are no more, or only some that something else holds.
+fn retry(api: &Api, output: Output) -> Outcome {
+    let (mut total, mut more) = (0, true);
+    for _ in 0..MOST_CALLS {
+        let reply = api.post(&["users", "deletions", "retry"], None)?;
+        let retried = reply["retried"].as_u64().unwrap_or_default();
+        total += retried;
+        more = reply["more"] == true;
+        if !more || retried == 0 {
+            break;
+        }
+    }
+    let rest = if more {
+        " There are more: try again."
+    } else {
+        ""
+    };
+    let sentence = format!("{total} deletions are repeated.{rest}");
+    output.done(&sentence, &json!({"retried": total, "more": more}))
 }
 
 /// The identifier of a user, who may not exist any more.

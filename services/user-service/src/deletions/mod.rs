@@ -1,5 +1,6 @@
 //! Deletion of users: a job of several steps, and the ticket that shows its progress.
 
+mod requests;
 pub(crate) mod routes;
 mod steps;
 pub(crate) mod store;

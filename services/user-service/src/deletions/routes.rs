@@ -10,12 +10,12 @@ use auth::{AdminCaller, AdminProblems};
 use database::{Connection, DatabaseProblems, Error};
 use http_kit::{Problem, Query, QueryProblems, path_id};
 use jobs::Backlog;
-use listing::Paging;
 use messaging::QueueStatus;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use values::{Secret, UserId};
 
+use super::requests::DeletionQuery;
 use super::store::{self, Deletion, DeletionProgress};
 use super::{JOBS, tickets};
 use crate::audit::RequestActor;
@@ -170,9 +170,9 @@ pub(crate) async fn retry_deletions(
 
 /// Get all deletions
 ///
-/// Newest first.
+/// Newest first, all or those of one status.
 #[utoipa::path(
-    params(Paging),
+    params(DeletionQuery),
     responses(
         (status = 200, description = "The deletions of the page.", body = Vec<Deletion>,
             headers(("Link" = String, description = "`<…>; rel=\"next\"` when there are more."))),
@@ -186,8 +186,10 @@ pub(crate) async fn list_deletions(
     query: Query,
     request: HttpRequest,
 ) -> Result<HttpResponse, Problem> {
-    let paging = Paging::parse(&query)?;
-    let (lists, load) = (&context.lists, store::load_page);
+    let DeletionQuery { status, paging } = DeletionQuery::parse(&query)?;
+    let load =
+        move |connection: &mut Connection, limits| store::load_page(connection, status, limits);
+    let lists = &context.lists;
     let page = lists.page(Some(admin.id()), paging, load, convert::identity);
     let page = page.await?;
     Ok(page.respond(request.path(), request.query_string()))

@@ -264,17 +264,21 @@ pub(super) fn find_with_engine(connection: &mut Connection) -> Result<Option<boo
     Ok(found.first(connection).optional()?)
 }
 
-/// Loads the deletions of a page, newest first.
+/// Loads the deletions of a page, newest first, all or those of a status.
 pub(super) fn load_page(
     connection: &mut Connection,
+    status: Option<DeletionStatus>,
     limits: PageLimits,
 ) -> Result<Page<Deletion>, Error> {
     let mut binds = Binds::default();
     let page = binds.page(limits.paging);
+    // Not bound, so that the index of those that failed serves.
+    let status = status.map(|status| format!("WHERE status = '{}'", status.name()));
+    let status = status.unwrap_or_default();
     let statement = Statement {
         query: format!(
             "SELECT ticket, user_id, status, steps_done, steps_total, failure, {DELETED_TASKS} AS deleted_tasks, \
-                created, finished FROM deletions ORDER BY created DESC, id DESC {page}"
+                created, finished FROM deletions {status} ORDER BY created DESC, id DESC {page}"
         ),
         binds,
         size: "coalesce(octet_length(failure::text), 0) + 512",

@@ -259,6 +259,40 @@ async fn the_list_of_deletions_is_newest_first_and_paged() {
     reply.expect_problem(400, "validation-failed");
 }
 
+#[tokio::test]
+async fn the_list_of_deletions_can_be_filtered_by_one_status() {
+    let app = Fixture::start().await;
+    let admin = app.admin().await;
+    let mut tickets = Vec::new();
+    for number in 0..2 {
+        let person = app.sign_up(&format!("user{number}@example.com")).await;
+        tickets.push((start(&app, &admin, &person.id).await, person.id));
+    }
+    let (cancelled, user) = &tickets[1];
+    let path = format!("/users/{user}/delete-status/{cancelled}");
+    let _ = app.delete(&admin, &path).await.expect(200);
+    for (status, ticket) in [
+        ("in-progress", Some(&tickets[0].0)),
+        ("cancelled", Some(cancelled)),
+        ("failed", None),
+    ] {
+        let path = format!("/users/deletions?filter=status:{status}");
+        let rows = app.get(&admin, &path).await.expect(200).json;
+        let listed: Vec<_> = rows.as_array().unwrap().iter().collect();
+        let listed = listed.iter().map(|row| row["ticket"].as_str().unwrap());
+        assert!(listed.eq(ticket.map(String::as_str)), "{status}: {rows}");
+    }
+    for query in [
+        "filter=status:lost",
+        "filter=user:1",
+        "filter=status:failed,status:cancelled",
+        "pattern=a",
+    ] {
+        let refused = app.get(&admin, &format!("/users/deletions?{query}")).await;
+        refused.expect_problem(400, "validation-failed");
+    }
+}
+
 async fn retry(app: &Fixture, admin: &Person) -> Value {
     let request = app.http.post("/users/deletions/retry").bearer(&admin.token);
     request.send().await.expect(200).json
