@@ -6,6 +6,7 @@ use actix_web::http::StatusCode;
 use actix_web::http::header::{AUTHORIZATION, WWW_AUTHENTICATE};
 use actix_web::web::Data;
 use http_kit::Problem;
+use jsonwebtoken::dangerous::insecure_decode_claims;
 use values::{CredentialId, FromText as _, Names as _, UserId};
 
 use crate::{
@@ -224,6 +225,14 @@ pub fn presented_key(request: &HttpRequest) -> Result<Option<ApiKey>, Problem> {
         }
         _ => Ok(None),
     }
+}
+
+/// Whether a request came with a token that was issued for an API key, valid or not. Nothing is checked, so that is only a reason
+/// to refuse the request.
+pub fn has_key_token(request: &HttpRequest) -> bool {
+    let token = bearer_token(request).ok().flatten();
+    let claims = token.and_then(|token| insecure_decode_claims::<Claims>(token).ok());
+    claims.is_some_and(|claims| claims.key_scopes.is_some())
 }
 
 /// `401 invalid-key`: there is no such API key, or it has ended.

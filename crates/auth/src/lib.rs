@@ -32,7 +32,7 @@ pub use api_key::{ApiKey, ExchangedKey};
 pub use claims::{ADMIN_SCOPE, Claims, EmailVerification, Rejection, ServiceClaims, Subject};
 pub use extractors::{
     AdminCaller, AdminProblems, Caller, MaybeCaller, ServiceCaller, TokenProblems, challenge,
-    insufficient_scope, invalid_key, presented_key, token_missing, token_revoked,
+    has_key_token, insufficient_scope, invalid_key, presented_key, token_missing, token_revoked,
 };
 pub use key_routes::{KEY_ROUTES, KeyRoute, KeyScope, key_not_accepted, key_route};
 pub use keys::{Jwk, JwkSet, KeyError, PublicKey, SigningKey};

@@ -11,7 +11,7 @@ use actix_web::ResponseError as _;
 use actix_web::http::StatusCode;
 use actix_web::web::Data;
 use app_config::Csv;
-use auth::{Caller, MaybeCaller};
+use auth::{Caller, MaybeCaller, has_key_token};
 use http_kit::{Fields, Problem};
 use utoipa::ToSchema;
 use utoipa::openapi::schema::{AnyOfBuilder, ObjectBuilder, OneOfBuilder, SchemaType, Type};
@@ -254,7 +254,8 @@ http_kit::extractors! {
     SignUpCaller = |request| {
         let context = request.app_data::<Data<Context>>();
         let Some(Csv(scopes)) = context.and_then(|context| context.sign_up.scopes.as_ref()) else {
-            return admin_or_key(MaybeCaller::extract(&request).await).map(Self);
+            let caller = MaybeCaller::extract(&request).await;
+            return admin_or_key(caller, has_key_token(&request)).map(Self);
         };
         let caller = Caller::extract(&request).await?;
         if scopes.iter().any(|scope| caller.has_scope(scope)) {
@@ -265,16 +266,20 @@ http_kit::extractors! {
     };
 }
 
-/// The administrator that a caller is. An API key is never ignored: with one that may not create users, no account is made by
-/// mistake as if by a stranger.
-fn admin_or_key(caller: Result<MaybeCaller, Problem>) -> Result<Option<Caller>, Problem> {
+/// The administrator that a caller is. An API key is never ignored: with one that may not create users, or whose token was just
+/// revoked, no account is made by mistake as if by a stranger.
+fn admin_or_key(
+    caller: Result<MaybeCaller, Problem>,
+    is_key: bool,
+) -> Result<Option<Caller>, Problem> {
     match caller {
         Ok(MaybeCaller(Some(caller))) if caller.is_admin() => Ok(Some(caller)),
         Ok(MaybeCaller(Some(caller))) if caller.key().is_some() => {
             Err(auth::insufficient_scope(auth::ADMIN_SCOPE))
         }
         Ok(_) => Ok(None),
-        Err(problem) if problem.status_code() == StatusCode::UNAUTHORIZED => Ok(None),
+        // The gateway gets another token for the key.
+        Err(problem) if problem.status_code() == StatusCode::UNAUTHORIZED && !is_key => Ok(None),
         // Only a key lacks the scope of a call, and a token that was not checked may be an administrator's.
         Err(problem) => Err(problem),
     }
@@ -288,12 +293,14 @@ mod tests {
 
     #[test]
     fn only_a_token_that_was_checked_is_ignored() {
-        for (status, is_ignored) in [
-            (StatusCode::UNAUTHORIZED, true),
-            (StatusCode::FORBIDDEN, false),
-            (StatusCode::SERVICE_UNAVAILABLE, false),
+        for (status, is_key, is_ignored) in [
+            (StatusCode::UNAUTHORIZED, false, true),
+            (StatusCode::UNAUTHORIZED, true, false),
+            (StatusCode::FORBIDDEN, false, false),
+            (StatusCode::SERVICE_UNAVAILABLE, false, false),
         ] {
-            let caller = admin_or_key(Err(Problem::new(status, "code", "Detail.")));
+            let problem = Problem::new(status, "code", "Detail.");
+            let caller = admin_or_key(Err(problem), is_key);
             assert_eq!(caller.is_ok_and(|caller| caller.is_none()), is_ignored);
         }
     }

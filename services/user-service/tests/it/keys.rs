@@ -256,6 +256,20 @@ async fn a_key_creates_users_but_signs_none_in_and_makes_no_administrators() {
 }
 
 #[tokio::test]
+async fn open_sign_up_takes_no_revoked_token_of_a_key_for_a_stranger() {
+    let app = Fixture::start().await;
+    let admin = app.admin().await;
+    let key = json!({"name": "a", "scopes": ["users:write", "admin"]});
+    let key = Key::own(&app, &admin, &key).await;
+    let token = token_of(&app, &key).await;
+    let path = format!("/user/keys/{}", key.id);
+    let _ = app.delete(&admin, &path).await.expect(200);
+    let new = json!({"email": ADA, "password": PASSWORD});
+    let refused = call(&app, &token, "POST", "/user", &new).await;
+    refused.expect_problem(401, "token-revoked");
+}
+
+#[tokio::test]
 async fn a_key_activates_users_but_no_administrators() {
     let app = Fixture::start().await;
     let (admin, ada) = (app.admin().await, app.sign_up(ADA).await);
