@@ -64,27 +64,34 @@ impl Asking {
     }
 
     /// Asks the user service, unless another request has just done so.
-    async fn first_token(&self, entry: &Entry, key: &ApiKey) -> Result<Arc<KeyToken>, Problem> {
+    async fn first_token(
+        &self,
+        entry: &Arc<Entry>,
+        key: &ApiKey,
+    ) -> Result<Arc<KeyToken>, Problem> {
         let _alone = entry.asking.lock().await;
         if let Some(answer) = entry.current() {
             return Ok(answer?);
         }
-        let network = client_network(self.client.address);
-        if let Some(until) = self.state.keys.failing.get(&network)
-            && let Some(wait) = until.checked_duration_since(Instant::now())
-        {
-            return Err(Refusal::TooManyAttempts(wait).into());
-        }
-        let _turn = self.turn().await?;
-        let answer = self.exchange(key).await;
-        entry.note(&answer);
-        if matches!(answer, Err(Refusal::Invalid)) {
-            record("refused");
-            if entry.is_new_guess() {
-                self.count_guess();
+        let answer = match self.wait_of_network() {
+            Some(wait) => Err(Refusal::TooManyAttempts(wait)),
+            None => {
+                let _turn = self.turn().await?;
+                self.exchange(key).await
             }
+        };
+        let answer = self.state.keys.note(key.fingerprint(), entry, answer);
+        if matches!(answer, Err(Refusal::Invalid)) && entry.is_new_guess() {
+            self.count_guess();
         }
         Ok(answer?)
+    }
+
+    /// How long the network must wait because of texts that were no keys.
+    fn wait_of_network(&self) -> Option<Duration> {
+        let network = client_network(self.client.address);
+        let until = self.state.keys.failing.get(&network)?;
+        until.checked_duration_since(Instant::now())
     }
 
     /// Exchanges a key once more, behind the request that uses its present token.
@@ -94,8 +101,9 @@ impl Asking {
         };
         rt::spawn(async move {
             let answer = self.exchange(&key).await;
-            entry.note(&answer);
-            if matches!(answer, Err(Refusal::Unavailable)) {
+            let is_unavailable = matches!(answer, Err(Refusal::Unavailable));
+            let _ = self.state.keys.note(key.fingerprint(), &entry, answer);
+            if is_unavailable {
                 // The next request would ask again at once.
                 sleep(UNAVAILABLE_FOR).await;
             }
@@ -141,20 +149,23 @@ impl Asking {
         let (Ok(_in_flight), Ok(circuit)) = (in_flight, circuit.acquire()) else {
             return Err(Refusal::Unavailable);
         };
-        let Some(answer) = ask(key, self).await else {
-            circuit.record_failure();
-            record("unavailable");
-            return Err(Refusal::Unavailable);
-        };
-        circuit.record_response();
-        if answer.is_ok() {
-            record("exchanged");
+        let answer = ask(key, self).await;
+        match answer {
+            Some(_) => circuit.record_response(),
+            None => circuit.record_failure(),
+        }
+        let answer = answer.unwrap_or(Err(Refusal::Unavailable));
+        match answer {
+            Ok(_) => record("exchanged"),
+            Err(Refusal::Invalid | Refusal::Off(_)) => record("refused"),
+            Err(Refusal::Unavailable) => record("unavailable"),
+            Err(Refusal::TooManyAttempts(_)) => {}
         }
         answer
     }
 }
 
-/// The answer of the user service; `None` if it gives none.
+/// The answer of the user service; `None` if it does not respond.
 async fn ask(key: &ApiKey, asking: &Asking) -> Option<Answer> {
     let body = Bytes::from(serde_json::json!({"key": key.expose()}).to_string());
     let service = asking.state.upstreams.of(Service::User);
@@ -177,20 +188,25 @@ async fn ask(key: &ApiKey, asking: &Asking) -> Option<Answer> {
 }
 
 async fn read(response: Response<Incoming>) -> Option<Answer> {
-    match response.status() {
-        StatusCode::OK => {}
-        StatusCode::UNAUTHORIZED => return Some(Err(Refusal::Invalid)),
+    let wait = response.headers().get(RETRY_AFTER);
+    let seconds = wait.and_then(|wait| wait.to_str().ok()?.parse().ok());
+    let wait = seconds.map(Duration::from_secs);
+    let refusal = match response.status() {
+        StatusCode::OK => None,
+        StatusCode::UNAUTHORIZED => Some(wait.map_or(Refusal::Invalid, Refusal::Off)),
         StatusCode::TOO_MANY_REQUESTS => {
-            let wait = response.headers().get(RETRY_AFTER);
-            let seconds = wait.and_then(|wait| wait.to_str().ok()?.parse().ok());
-            let wait = seconds.map_or(DEFAULT_WAIT, Duration::from_secs);
-            return Some(Err(Refusal::TooManyAttempts(wait)));
+            Some(Refusal::TooManyAttempts(wait.unwrap_or(DEFAULT_WAIT)))
         }
-        _ => return None,
+        _ => Some(Refusal::Unavailable),
+    };
+    if let Some(refusal) = refusal {
+        return Some(Err(refusal));
     }
     let body = Limited::new(response.into_body(), MAX_ANSWER).collect();
     let body = timeout(TIME_LIMIT, body).await.ok()?.ok()?.to_bytes();
-    let ExchangedKey { token, seconds } = serde_json::from_slice(&body).ok()?;
+    let Ok(ExchangedKey { token, seconds }) = serde_json::from_slice(&body) else {
+        return Some(Err(Refusal::Unavailable));
+    };
     let lifetime = Duration::from_secs(seconds);
     Some(Ok(Arc::new(KeyToken::new(Secret::new(token), lifetime))))
 }

@@ -1,7 +1,10 @@
 use std::time::{Duration, Instant};
 
+use actix_web::http::StatusCode;
+use auth::ApiKey;
 use reqwest::Method;
 use testkit::eventually;
+use values::CredentialId;
 
 use crate::fixture::Fixture;
 use crate::services::FakeService;
@@ -69,6 +72,13 @@ async fn error_responses_and_slow_callers_do_not_open_the_circuit() {
     let fixture = Fixture::with(&settings).await;
     let reply = fixture.http.post("/user?response=panic").send().await;
     reply.expect_problem(502, "bad-gateway");
+    let overloaded = (StatusCode::SERVICE_UNAVAILABLE, 1);
+    fixture
+        .users
+        .with(|state| state.key_refusal = Some(overloaded));
+    let key = ApiKey::generate(CredentialId::generate());
+    let by_key = fixture.http.get("/people-task/tasks").bearer(key.expose());
+    by_key.send().await.expect_problem(503, "keys-unavailable");
     let trickle = "POST /user HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\n{";
     let response = fixture.raw(trickle).await;
     assert!(response.starts_with("HTTP/1.1 408"), "{response}");

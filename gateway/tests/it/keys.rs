@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
+use actix_web::http::StatusCode;
 use auth::{ApiKey, KeyScope, Subject};
 use futures_util::future::join_all;
 use serde_json::json;
-use testkit::Reply;
+use testkit::{Reply, eventually};
 use values::{CredentialId, EmailAddress, FromText as _, UserId};
 
 use crate::fixture::Fixture;
@@ -121,6 +122,23 @@ async fn a_text_that_is_no_key_is_refused_and_remembered() {
         "a wrong checksum needs no user service"
     );
     assert_eq!(fixture.tasks.count(), 0);
+}
+
+#[tokio::test]
+async fn a_key_that_is_off_is_asked_about_again_soon() {
+    let fixture = Fixture::start().await;
+    let key = ApiKey::generate(CredentialId::generate());
+    let off = (StatusCode::UNAUTHORIZED, 1);
+    fixture.users.with(|state| state.key_refusal = Some(off));
+    get(&fixture, key.expose(), TASKS)
+        .await
+        .expect_problem(401, "invalid-key");
+    give_token(&fixture, &key, &[KeyScope::TasksRead]);
+    eventually("the key that was confirmed", || async {
+        let reply = get(&fixture, key.expose(), TASKS).await;
+        (reply.status == 200).then_some(())
+    })
+    .await;
 }
 
 #[tokio::test]

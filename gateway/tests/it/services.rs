@@ -48,6 +48,8 @@ pub(crate) struct State {
     pub(crate) document: Value,
     /// The token of every API key, and for how many seconds; without one, all are refused.
     pub(crate) key_token: Option<(String, u64)>,
+    /// The status with which they are refused in place of 401, and `Retry-After`.
+    pub(crate) key_refusal: Option<(StatusCode, u64)>,
     /// Exchanges of keys.
     pub(crate) exchanges: usize,
     /// How many of the next requests are refused as if their token was revoked.
@@ -181,7 +183,12 @@ async fn exchange(state: Shared, body: Json<Value>) -> HttpResponse {
         Some((token, seconds)) => {
             HttpResponse::Ok().json(json!({"token": token, "seconds": seconds}))
         }
-        None => HttpResponse::Unauthorized().finish(),
+        None => match state.key_refusal {
+            Some((status, wait)) => HttpResponse::build(status)
+                .insert_header(("retry-after", wait.to_string()))
+                .finish(),
+            None => HttpResponse::Unauthorized().finish(),
+        },
     }
 }
 

@@ -8,6 +8,9 @@ use values::Invalid;
 
 use crate::hashing::HashError;
 
+/// When the gateway asks again about a key that is off: an administrator may have confirmed it by then.
+const KEY_OFF_FOR: Duration = Duration::from_secs(5);
+
 /// Why a request was refused or failed. The text of a refusal is the `detail` of its problem.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum UserError {
@@ -20,6 +23,9 @@ pub(crate) enum UserError {
     KeyNotAccepted,
     #[error("The API key is unknown or has ended.")]
     InvalidKey,
+    /// It is off since a restore, until an administrator confirms it.
+    #[error("The API key is unknown or has ended.")]
+    KeyOff,
     /// A field is valid by itself, but not for this user or list.
     #[error("The field `{0}` is invalid.")]
     InvalidField(&'static str, Invalid),
@@ -123,6 +129,7 @@ impl From<UserError> for Problem {
             UserError::CallerGone => auth::token_revoked(),
             UserError::KeyNotAccepted => auth::key_not_accepted(),
             UserError::InvalidKey => auth::invalid_key(),
+            UserError::KeyOff => auth::invalid_key().retry_after(KEY_OFF_FOR),
             UserError::InvalidField(field, invalid) => Self::invalid_field(field, invalid),
             UserError::UsernameTaken => conflict("username-taken"),
             UserError::EmailTaken => conflict("email-taken"),

@@ -191,19 +191,7 @@ pub(super) async fn exchange(
         Ok::<_, Error>(found)
     };
     let Some(found) = context.database.run(find).await? else {
-        record_event("refused");
-        let network = ClientNetwork::of(&meta);
-        let count = move |connection: &mut Connection| {
-            // A key that has ended guesses nothing, and does not count.
-            if !store::has_ended(connection, id)? {
-                let key = AttemptKey::of_network(name_hash(FAILURES), &network);
-                back_off::count(connection, key)?;
-            }
-            Ok::<_, UserError>(store::find_user(connection, id)?)
-        };
-        let user = context.database.transaction(count).await?;
-        record_refusal(context, user, meta, "invalid-key").await?;
-        return Err(UserError::InvalidKey);
+        return Err(refuse(context, key, meta).await?);
     };
     record_event("exchanged");
     let lifetime = found.lifetime(TOKEN_LIFETIME);
@@ -217,6 +205,27 @@ pub(super) async fn exchange(
     Ok(ExchangedKey {
         token: token.expose().to_owned(),
         seconds: signer.lifetime().min(lifetime).as_secs(),
+    })
+}
+
+/// Records that a text is refused, and says why. A key that has ended, or is off, guesses nothing and does not count.
+async fn refuse(context: &Context, key: ApiKey, meta: RequestMeta) -> Result<UserError, UserError> {
+    record_event("refused");
+    let (id, network) = (key.id(), ClientNetwork::of(&meta));
+    let count = move |connection: &mut Connection| {
+        let is_off = store::is_off(connection, &key)?;
+        if !is_off && !store::has_ended(connection, id)? {
+            let key = AttemptKey::of_network(name_hash(FAILURES), &network);
+            back_off::count(connection, key)?;
+        }
+        Ok::<_, UserError>((is_off, store::find_user(connection, id)?))
+    };
+    let (is_off, user) = context.database.transaction(count).await?;
+    record_refusal(context, user, meta, "invalid-key").await?;
+    Ok(if is_off {
+        UserError::KeyOff
+    } else {
+        UserError::InvalidKey
     })
 }
 

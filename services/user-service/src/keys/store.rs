@@ -220,6 +220,15 @@ pub(super) fn find_user(
         .optional()?)
 }
 
+/// Whether a key waits to be confirmed.
+pub(super) fn is_off(connection: &mut Connection, key: &ApiKey) -> Result<bool, Error> {
+    let fingerprint = key.fingerprint();
+    let waiting = unexpired!()
+        .filter(credentials::fingerprint.eq(fingerprint.as_bytes().as_slice()))
+        .filter(credentials::incarnation.ne(database_incarnation()));
+    Ok(diesel::select(exists(waiting)).get_result(connection)?)
+}
+
 /// Whether a key has ended within the last two hours.
 pub(super) fn has_ended(connection: &mut Connection, id: CredentialId) -> Result<bool, Error> {
     let ended = ended_credentials::table.find(id);
