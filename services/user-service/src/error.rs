@@ -116,8 +116,7 @@ impl From<database::Error> for UserError {
 
 impl From<UserError> for Problem {
     fn from(error: UserError) -> Self {
-        let detail = error.to_string();
-        let refused = |status, code| Self::new(status, code, detail.clone());
+        let refused = |status, code| Self::new(status, code, error.to_string());
         let bad_request = |code| refused(StatusCode::BAD_REQUEST, code);
         let unauthorized = |code| auth::challenge(refused(StatusCode::UNAUTHORIZED, code), "");
         let forbidden = |code| refused(StatusCode::FORBIDDEN, code);

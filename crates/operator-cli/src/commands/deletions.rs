@@ -83,19 +83,18 @@ fn retry(api: &Api, output: Output) -> Outcome {
     let (mut total, mut more) = (0, true);
     for _ in 0..MOST_CALLS {
         let reply = api.post(&["users", "deletions", "retry"], None)?;
-        let retried = reply["retried"].as_u64().unwrap_or_default();
+        let retried = reply.get("retried").and_then(Value::as_u64);
+        let retried = retried.unwrap_or_default();
         total += retried;
-        more = reply["more"] == true;
+        more = reply.get("more") == Some(&Value::Bool(true));
         if !more || retried == 0 {
             break;
         }
     }
-    let rest = if more {
-        " There are more: try again."
-    } else {
-        ""
-    };
-    let sentence = format!("{total} deletions are repeated.{rest}");
+    let mut sentence = format!("{total} deletions are repeated.");
+    if more {
+        sentence += " There are more: try again.";
+    }
     output.done(&sentence, &json!({"retried": total, "more": more}))
 }
 
