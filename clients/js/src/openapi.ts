@@ -1072,7 +1072,7 @@ export type paths = {
         };
         /**
          * Get all deletions
-         * @description Newest first.
+         * @description Newest first, all or those of one status.
          */
         get: operations["listDeletions"];
         put?: never;
@@ -7255,6 +7255,8 @@ export interface operations {
     listDeletions: {
         parameters: {
             query?: {
+                /** @description `<field>:<value>`. Repeat the parameter or separate by commas to combine filters, at most 20: all must match. Write a comma inside a value as `\,`. */
+                filter?: string;
                 /** @description The maximum number of rows of a page. A page of large rows has fewer: at most 4 MiB. If there are more rows, the `Link` header leads to the next page. */
                 limit?: number;
                 /** @description How many rows to skip. */
