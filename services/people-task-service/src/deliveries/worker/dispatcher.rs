@@ -69,7 +69,7 @@ pub(super) struct Dispatcher {
     attempts: JoinSet<End>,
     /// How many ends are not recorded yet. It is limited by the number of deliveries under way.
     unrecorded: usize,
-    /// A delivery that is tried apart from others.
+    /// A delivery that is tried apart from others, until its end is recorded.
     trial: Option<(DeliveryId, Instant)>,
     /// This worker, as the ownership was last told.
     member: Option<Member>,
@@ -156,8 +156,8 @@ impl Dispatcher {
             && let Some(ended) = self.loads.next().await
         {
             match ended {
-                Ended::Load(loaded) => self.give_back_marks(loaded.rows),
-                Ended::Trial(trial) => self.give_back_marks(trial.row.map(|row| *row)),
+                Ended::Load(loaded) => self.refuse(loaded.rows),
+                Ended::Trial(trial) => self.refuse(trial.row.map(|row| *row)),
                 Ended::Scan(_) => {}
             }
         }
@@ -264,20 +264,22 @@ impl Dispatcher {
 
     fn tick(&mut self) {
         let now = Instant::now();
-        let lanes = self.lanes.iter();
-        let mut names: Vec<_> = lanes
-            .map(|(name, lane)| (lane.last_start, Arc::clone(name)))
-            .collect();
-        // Lanes that could not start lost their place. Those that started longest ago are the first.
-        names.sort_unstable();
-        let mut is_idle = true;
-        for (_, name) in names {
+        let names: Vec<_> = self.lanes.keys().map(Arc::clone).collect();
+        let (mut is_idle, mut without_place) = (true, Vec::new());
+        for name in names {
             if let Some(lane) = self.lanes.get_mut(&name) {
                 lane.tick(now);
                 is_idle &= lane.is_idle();
-                self.enqueue_ready(&name);
+                if !lane.ready.is_empty() && !lane.is_waiting {
+                    without_place.push((lane.last_start, Arc::clone(&name)));
+                }
                 self.queue(&name);
             }
+        }
+        // They could not start when it was their turn. Those that started longest ago are the first.
+        without_place.sort_unstable();
+        for (_, name) in &without_place {
+            self.enqueue_ready(name);
         }
         let owners: Vec<_> = self.without_room.keys().map(Arc::clone).collect();
         for owner in owners {

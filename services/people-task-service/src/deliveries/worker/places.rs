@@ -180,7 +180,10 @@ impl Host {
     }
 
     pub(super) fn ended(&mut self, owner: &Arc<str>, delivery: DeliveryId) {
-        self.requests.retain(|request| request.delivery != delivery);
+        let mut requests = self.requests.iter();
+        if let Some(ended) = requests.position(|request| request.delivery == delivery) {
+            self.requests.remove(ended);
+        }
         let group = group_of(owner);
         if let Some(own) = self.groups.get_mut(group) {
             *own = own.saturating_sub(1);

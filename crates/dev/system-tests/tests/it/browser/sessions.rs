@@ -95,6 +95,36 @@ async fn without_the_choice_a_new_tab_asks_to_sign_in() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_tab_does_not_decide_as_a_person_who_signed_in_to_another_tab() {
+    let system = System::start().await;
+    let token = system.sign_up(REQUESTER).await;
+    system.sign_up(APPROVER).await;
+    let task = task_with(&system, &token, "Buy a chair", "").await;
+    let phone = Browser::phone().await;
+    let url = format!("{}/tasks?taskId={}", system.http.base(), task.id);
+    phone.open(&url).await;
+    sign_in(&phone, APPROVER, System::PASSWORD).await;
+    phone.sees("Approve").await;
+    phone.run("window.isOfApprover = true").await;
+    let first = phone.open_tab().await;
+    phone.open(system.http.base()).await;
+    stay(&phone, REQUESTER).await;
+    phone.sees(NOTHING).await;
+    phone.go_to_tab(&first).await;
+    phone.click("Approve").await;
+    eventually("the page to be loaded again", || async {
+        let left = phone.run("return window.isOfApprover ?? false").await;
+        (left == false).then_some(())
+    })
+    .await;
+    let path = format!("/people-task/tasks/{}", task.id);
+    let found = system.http.get(&path).bearer(&token).send().await;
+    assert_eq!(found.expect(200).json["status"], "pending");
+    phone.assert_no_errors().await;
+    system.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_browser_that_cannot_stay_signed_in_is_not_offered_to() {
     let system = System::start().await;
     system.sign_up(APPROVER).await;

@@ -129,7 +129,7 @@ impl Dispatcher {
         let now = Instant::now();
         let lane = self.lane(&name);
         let Some(lane) = lane.filter(|lane| !lane.under_way.contains(&id)) else {
-            return self.give_back_marks([*row]);
+            return self.refuse([*row]);
         };
         lane.under_way.insert(id);
         let owner = Arc::clone(&lane.owner);
@@ -146,9 +146,6 @@ impl Dispatcher {
         };
         let now = Instant::now();
         let (name, delivery) = (Arc::clone(&end.lease().lane), end.lease().delivery);
-        if self.trial.take_if(|(id, _)| *id == delivery).is_some() {
-            self.begin_trial(self.shards(), now);
-        }
         let (health, duration) = end.says();
         if let Some(lane) = self.lanes.get_mut(&name) {
             if lane.request_ended(health, duration, now) {
@@ -184,6 +181,16 @@ impl Dispatcher {
                 self.make_room(&owner, 1);
             }
             self.give_back_marks([row]);
+        }
+    }
+
+    /// Gives deliveries back that were loaded and are not wanted. What is under way is recorded at its end, and not before.
+    pub(super) fn refuse(&mut self, rows: impl IntoIterator<Item = DueRow>) {
+        for row in rows {
+            let lane = self.lanes.get(row.lane.as_str());
+            if lane.is_none_or(|lane| !lane.under_way.contains(&row.delivery_id)) {
+                self.give_back_marks([row]);
+            }
         }
     }
 

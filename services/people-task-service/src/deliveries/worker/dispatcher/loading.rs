@@ -102,7 +102,7 @@ impl Dispatcher {
                 None => refused.push(row),
             }
         }
-        self.give_back_marks(refused);
+        self.refuse(refused);
         for name in loaded.without_more {
             if let Some(lane) = self.lanes.get_mut(&name) {
                 lane.backlog = false;
@@ -123,10 +123,16 @@ impl Dispatcher {
     /// The ends of these deliveries are recorded.
     pub(super) fn settle(&mut self, settled: Settled) {
         self.unrecorded = self.unrecorded.saturating_sub(settled.len());
+        let mut trial_is_over = false;
         for (name, id) in settled {
+            trial_is_over |= self.trial.take_if(|(trial, _)| *trial == id).is_some();
             if let Some(lane) = self.lanes.get_mut(&name) {
                 lane.under_way.remove(&id);
             }
+        }
+        // Not before its end is recorded: if the next one ends this worker, it would be blamed for it.
+        if trial_is_over {
+            self.begin_trial(self.shards(), Instant::now());
         }
         self.give_up_shards();
     }

@@ -250,3 +250,18 @@ fn an_owner_has_a_share_of_the_lanes() {
     owners.remove_lane(&owner("a"));
     assert!(owners.add_lane(&owner("a")));
 }
+
+#[test]
+fn each_end_is_that_of_one_request() {
+    let (now, owner, delivery) = (Instant::now(), owner("a"), DeliveryId::generate());
+    let mut host = Host::default();
+    for _ in 0..2 {
+        host.started(&owner, delivery, now);
+    }
+    host.ended(&owner, delivery);
+    assert_eq!(host.in_flight(), 1);
+    assert!(host.has_request_of(&owner));
+    host.ended(&owner, delivery);
+    assert_eq!(host.in_flight(), 0);
+    assert!(!host.has_request_of(&owner));
+}
