@@ -87,10 +87,11 @@ pub enum Access {
 pub enum RateClass {
     /// The limit of most routes.
     Normal,
-    /// The stricter limit of routes with which a caller could guess passwords, flood mailboxes, or make and end keys without
-    /// end: every process holds those that have ended. Administrators' routes that set a password reveal nothing, and the
-    /// user service shares its hashing between addresses.
+    /// The stricter limit of routes with which a caller could guess passwords or flood mailboxes. Administrators'
+    /// routes that set a password reveal nothing, and the user service shares its hashing between addresses.
     Credentials,
+    /// That of the route with which users make API keys: every process holds those that have ended.
+    Keys,
 }
 
 /// What a request makes its service do. Requests of one client network wait only for others with the same work.
@@ -123,7 +124,8 @@ const fn user(method: Method, path: &'static str, access: Access) -> Route {
 }
 
 const fn credentials(path: &'static str, access: Access) -> Route {
-    let mut route = rare(user(Method::POST, path, access));
+    let mut route = user(Method::POST, path, access);
+    route.rate = RateClass::Credentials;
     // The user service shares its hashing between networks itself.
     route.work = None;
     route
@@ -133,8 +135,8 @@ const fn task(method: Method, path: &'static str, access: Access) -> Route {
     of(Service::PeopleTask, method, path, access)
 }
 
-const fn rare(mut route: Route) -> Route {
-    route.rate = RateClass::Credentials;
+const fn making_keys(mut route: Route) -> Route {
+    route.rate = RateClass::Keys;
     route
 }
 
@@ -167,7 +169,7 @@ pub static ROUTES: &[Route] = &[
     user(Method::GET, "/user/sessions", Token),
     user(Method::DELETE, "/user/sessions/{sessionId}", Token),
     user(Method::GET, "/user/keys", Token),
-    rare(user(Method::POST, "/user/keys", Token)),
+    making_keys(user(Method::POST, "/user/keys", Token)),
     user(Method::DELETE, "/user/keys/{keyId}", Token),
     credentials("/user", Public),
     credentials("/user/change-password", Token),

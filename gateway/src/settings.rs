@@ -93,8 +93,7 @@ app_config::settings! {
         pub(crate) mode: Switch = or_default("RATE_LIMIT", "on"),
         /// Requests per second that one client address may send; a burst may have twice as many.
         pub(crate) requests_per_second: u32 = between("RATE_LIMIT_PER_SECOND", "5000", "1", "1000000"),
-        /// Sign-ins, sign-ups, password changes, calls that send or take codes, and API keys that users make, per minute from one
-        /// client address.
+        /// Sign-ins, sign-ups, password changes, and calls that send or take codes, per minute from one client address.
         pub(crate) credentials_per_minute: u32 = between("RATE_LIMIT_CREDENTIALS_PER_MINUTE", "60", "1", "1000000"),
         /// How many of those calls one client address may make at once.
         pub(crate) credentials_burst: u32 = between("RATE_LIMIT_CREDENTIALS_BURST", "20", "1", "1000000"),

@@ -76,8 +76,6 @@ def use() -> Countersign:
         admin = os.environ.get("ADMIN_USER"), os.environ.get("ADMIN_PASSWORD")
         _wait_until_ready(given)
         return Countersign(given, (admin[0], admin[1]) if admin[0] and admin[1] else None, is_ours=False)
-    # All users of the tests sign up and make their keys at one address.
-    os.environ.setdefault("RATE_LIMIT_CREDENTIALS_BURST", "10000")
     printed = _xtask("up", START_SECONDS, "--detach")
     stack = json.loads(STACK.read_text(encoding="utf-8"))
     admin = stack["admin"]["username"], stack["admin"]["password"]

@@ -32,6 +32,10 @@ const REFUSAL_PAUSE: Duration = Duration::from_millis(500);
 /// Refused requests that wait at the same time: few beside the connections that they hold.
 const MAX_PAUSING: u64 = 256;
 
+/// How many API keys the users of one address may make: in a minute, and at once.
+const KEYS_PER_MINUTE: u32 = 300;
+const KEYS_BURST: u32 = 100;
+
 pub(crate) struct RateLimits(Option<Limits>);
 
 struct Limits {
@@ -39,6 +43,7 @@ struct Limits {
     pausing: Arc<Shares<IpAddr>>,
     normal: Limit,
     credentials: Limit,
+    keys: Limit,
     exempt: Networks,
 }
 
@@ -82,10 +87,12 @@ impl RateLimits {
         let per_second = settings.requests_per_second;
         let normal = Quota::per_second(positive(per_second));
         let credentials = Quota::per_minute(positive(settings.credentials_per_minute));
+        let keys = Quota::per_minute(positive(KEYS_PER_MINUTE));
         Self(Some(Limits {
             pausing: Shares::new(Remainder(MAX_PAUSING)),
             normal: Limit::new("requests", normal, per_second.saturating_mul(2)),
             credentials: Limit::new("credentials", credentials, settings.credentials_burst),
+            keys: Limit::new("keys", keys, KEYS_BURST),
             exempt: settings.exempt.clone(),
         }))
     }
@@ -129,6 +136,7 @@ impl RateLimits {
     ) -> Result<Option<RateLimitStatus>, Problem> {
         let limit = match (&self.0, rate) {
             (Some(limits), RateClass::Credentials) => &limits.credentials,
+            (Some(limits), RateClass::Keys) => &limits.keys,
             (Some(limits), RateClass::Normal) if self.apply_to(client) => &limits.normal,
             _ => return Ok(None),
         };
@@ -141,7 +149,7 @@ impl RateLimits {
     /// Removes the addresses whose limit is fully replenished.
     pub(crate) fn remove_idle(&self) {
         if let Some(limits) = &self.0 {
-            for limit in [&limits.normal, &limits.credentials] {
+            for limit in [&limits.normal, &limits.credentials, &limits.keys] {
                 limit.limiter.retain_recent();
                 limit.limiter.shrink_to_fit();
             }
