@@ -38,6 +38,11 @@ impl<S> ClosableStream<S> {
         Self { stream, state }
     }
 
+    fn begin_write(&self, context: &Context<'_>) -> io::Result<()> {
+        self.state.is_writing.store(true, Ordering::SeqCst);
+        self.check(context)
+    }
+
     /// Registers the task that writes before it looks whether to go on, so that it misses no end of its request.
     fn check(&self, context: &Context<'_>) -> io::Result<()> {
         self.state.writer.register(context.waker());
@@ -64,8 +69,7 @@ impl<S: Write + Unpin> Write for ClosableStream<S> {
         context: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
-        self.state.is_writing.store(true, Ordering::SeqCst);
-        self.check(context)?;
+        self.begin_write(context)?;
         Pin::new(&mut self.stream).poll_write(context, bytes)
     }
 
@@ -78,8 +82,7 @@ impl<S: Write + Unpin> Write for ClosableStream<S> {
         context: &mut Context<'_>,
         buffers: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        self.state.is_writing.store(true, Ordering::SeqCst);
-        self.check(context)?;
+        self.begin_write(context)?;
         Pin::new(&mut self.stream).poll_write_vectored(context, buffers)
     }
 

@@ -308,8 +308,11 @@ impl Dispatcher {
         let mut idle: Vec<_> = idle
             .map(|(name, lane)| (lane.last_start, Arc::clone(name)))
             .collect();
+        if idle.len() <= MAX_IDLE_LANES {
+            return;
+        }
         idle.sort_unstable();
-        idle.truncate(idle.len().saturating_sub(MAX_IDLE_LANES));
+        idle.truncate(idle.len() - MAX_IDLE_LANES);
         for (_, name) in idle {
             if let Some(lane) = self.lanes.remove(&name) {
                 self.owners.remove_lane(&lane.owner);
