@@ -97,9 +97,14 @@ impl Request {
         Self(self.0.body(body))
     }
 
+    /// Sends the request and returns the response when its headers have come, to read its body piece by piece.
+    pub async fn open(self) -> reqwest::Response {
+        self.0.send().await.expect("the service must respond")
+    }
+
     /// Sends the request and reads the whole response.
     pub async fn send(self) -> Reply {
-        let response = self.0.send().await.expect("the service must respond");
+        let response = self.open().await;
         let (status, headers) = (response.status().as_u16(), response.headers().clone());
         let text = response.text().await;
         let text = text.expect("the response must be complete");

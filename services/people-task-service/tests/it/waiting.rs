@@ -1,9 +1,7 @@
 //! What the gateway needs of the service so that callers can wait for the end of a task.
 
-use std::collections::HashSet;
-
 use serde_json::{Value, json};
-use testkit::{Reply, eventually};
+use testkit::Reply;
 
 use crate::fixture::{Fixture, Task, User, WithSecret as _};
 
@@ -11,28 +9,47 @@ async fn get(app: &Fixture, by: &User, task: &Task, query: &str) -> Reply {
     app.get(by, &format!("{}?{query}", task.path)).await
 }
 
-/// What a listener is told until the service stops.
-async fn feed(app: &Fixture, query: &str, act: impl AsyncFn()) -> Vec<Value> {
-    let listening = tokio::spawn(
-        app.http
-            .get(&format!("/internal/tasks/ended{query}"))
-            .send(),
-    );
-    // It begins before anything happens.
-    eventually("the feed to begin", || async {
-        let reads = "SELECT count(*)::text AS value FROM pg_stat_activity
-            WHERE datname = current_database() AND query LIKE '%array_agg(subject_id)%' AND pid <> pg_backend_pid()";
-        (app.value(reads)? != "0").then_some(())
-    })
-    .await;
-    act().await;
-    assert!(app.stop().await);
-    let reply = listening.await.unwrap();
-    let lines = reply
-        .text
-        .lines()
-        .map(|line| serde_json::from_str(line).unwrap());
-    lines.collect()
+/// A response of the feed.
+struct Feed {
+    response: reqwest::Response,
+    unread: String,
+}
+
+impl Feed {
+    async fn open(app: &Fixture, query: &str) -> Self {
+        let path = format!("/internal/tasks/ended{query}");
+        Self {
+            response: app.http.get(&path).open().await,
+            unread: String::new(),
+        }
+    }
+
+    /// The next line; `None` when the response is over.
+    async fn line(&mut self) -> Option<Value> {
+        loop {
+            if let Some((line, rest)) = self.unread.split_once('\n') {
+                let line = serde_json::from_str(line).unwrap();
+                self.unread = rest.to_owned();
+                return Some(line);
+            }
+            let piece = self.response.chunk().await.unwrap()?;
+            self.unread.push_str(str::from_utf8(&piece).unwrap());
+        }
+    }
+
+    /// Reads until a number of tasks were told and one more line came. Returns them and the last cursor.
+    async fn tasks(&mut self, number: usize) -> (Vec<String>, String) {
+        let mut all = Vec::new();
+        loop {
+            let was_complete = all.len() >= number;
+            let line = self.line().await.expect("the response is over");
+            let tasks = line["tasks"].as_array().unwrap().iter();
+            all.extend(tasks.map(|id| id.as_str().unwrap().to_owned()));
+            if was_complete {
+                return (all, line["cursor"].as_str().unwrap().to_owned());
+            }
+        }
+    }
 }
 
 #[tokio::test]
@@ -77,35 +94,28 @@ async fn the_feed_tells_each_task_that_ends_once_and_goes_on_at_a_cursor() {
     for _ in 0..4 {
         tasks.push(app.create(&ada, json!({})).await);
     }
-    let told = |lines: &[Value]| -> Vec<String> {
-        let told = lines
-            .iter()
-            .flat_map(|line| line["tasks"].as_array().unwrap());
-        told.map(|id| id.as_str().unwrap().to_owned()).collect()
-    };
-    let lines = feed(&app, "", async || {
-        let _ = app.approve(&ada, &tasks[0]).await.expect(200);
-        let reject = app.http.put(&format!("{}/reject", tasks[1].path));
-        let _ = reject
-            .secret(&tasks[1].approver_secret)
-            .send()
-            .await
-            .expect(200);
-        let edit = json!({"title": "Buy a chair"});
-        let _ = app.put(&ada, &tasks[2].path, &edit).await.expect(200);
-    })
-    .await;
-    let mut all = told(&lines);
-    let ids: HashSet<_> = all.iter().collect();
-    assert_eq!(ids.len(), all.len(), "a task was told twice");
+    let mut feed = Feed::open(&app, "").await;
+    let begun = feed.line().await.unwrap();
+    assert_eq!(begun["tasks"], json!([]));
+    let _ = app.approve(&ada, &tasks[0]).await.expect(200);
+    let reject = app.http.put(&format!("{}/reject", tasks[1].path));
+    let reject = reject.secret(&tasks[1].approver_secret);
+    let _ = reject.send().await.expect(200);
+    let edit = json!({"title": "Buy a chair"});
+    let _ = app.put(&ada, &tasks[2].path, &edit).await.expect(200);
+    let (mut told, cursor) = feed.tasks(2).await;
+    told.sort();
+    let mut ended = [tasks[0].id.clone(), tasks[1].id.clone()];
+    ended.sort();
+    assert_eq!(told, ended, "each once");
 
     app.restart_with(&[]).await;
+    while feed.line().await.is_some() {}
     let _ = app.approve(&ada, &tasks[3]).await.expect(200);
-    let cursor = lines.last().unwrap()["cursor"].as_str().unwrap();
-    all.extend(told(
-        &feed(&app, &format!("?cursor={cursor}"), async || ()).await,
-    ));
-    let ended = |task: &Task| all.contains(&task.id);
-    let ended: Vec<_> = tasks.iter().map(ended).collect();
-    assert_eq!(ended, [true, true, false, true]);
+    let mut feed = Feed::open(&app, &format!("?cursor={cursor}")).await;
+    let (told, _) = feed.tasks(1).await;
+    assert!(told.contains(&tasks[3].id), "{told:?}");
+    assert!(!told.contains(&tasks[2].id), "{told:?}");
+    assert!(app.stop().await);
+    while feed.line().await.is_some() {}
 }
