@@ -43,7 +43,7 @@ async fn timeouts_open_the_circuit() {
     let settings = [
         ("GATEWAY_CIRCUIT_FAILURES", "2"),
         ("GATEWAY_CIRCUIT_PAUSE", "5m"),
-        ("GATEWAY_UPSTREAM_TIMEOUT", "300ms"),
+        ("GATEWAY_UPSTREAM_TIMEOUT", "1s"),
     ];
     let fixture = Fixture::with(&settings).await;
     for _ in 0..2 {
@@ -60,7 +60,7 @@ async fn timeouts_open_the_circuit() {
         reply.expect_problem(503, "upstream-unavailable");
         assert_eq!(reply.header("retry-after"), Some("300"));
     }
-    assert!(started.elapsed() < Duration::from_millis(300));
+    assert!(started.elapsed() < Duration::from_secs(1));
 }
 
 #[tokio::test]
