@@ -9,9 +9,9 @@ use http_kit::Problem;
 use jsonwebtoken::dangerous::insecure_decode_claims;
 use values::{CredentialId, FromText as _, Names as _, UserId};
 
+use crate::routes::key_scopes;
 use crate::{
     ADMIN_SCOPE, ApiKey, Claims, KeyScope, Rejection, RemoteAuthority, Verifier, key_not_accepted,
-    key_route,
 };
 
 /// The user whose valid token authenticates the request; `401` without one.
@@ -105,12 +105,11 @@ impl Caller {
             return Ok(caller);
         }
         let path = request.match_pattern().unwrap_or_default();
-        let open = key_route(request.method(), &path).filter(|route| !route.scopes.is_empty());
-        let route = open.ok_or_else(key_not_accepted)?;
-        if route.scopes.iter().all(|scope| caller.may(*scope)) {
+        let scopes = key_scopes(request.method(), &path).ok_or_else(key_not_accepted)?;
+        if scopes.iter().all(|scope| caller.may(*scope)) {
             return Ok(caller);
         }
-        let needed: Vec<_> = route.scopes.iter().map(|scope| scope.name()).collect();
+        let needed: Vec<_> = scopes.iter().map(|scope| scope.name()).collect();
         Err(insufficient_scope(&needed.join(" ")))
     }
 }

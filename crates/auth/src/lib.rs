@@ -9,7 +9,7 @@
 //!   service's keys, too.
 //! - [`Caller`], [`MaybeCaller`], [`AdminCaller`]: extractors, so that the signature of a handler shows who may call it.
 //! - [`ApiKey`]: a key in the form in which programs send it; [`ExchangedKey`], the token that the gateway gets for it.
-//! - [`KEY_ROUTES`]: what API keys may do. The extractors check it.
+//! - [`routes`]: every call, and the scopes that an API key needs for it. The extractors check them.
 //! - [`MailKeys`]: the key by which the notification worker fetches mails about tasks.
 //!
 //! Invariant: every process that polls the feed rejects a token whose epoch is below its user's, within one second
@@ -19,12 +19,13 @@ mod api_key;
 mod claims;
 mod ed25519;
 mod extractors;
-mod key_routes;
+mod key_scopes;
 mod keys;
 mod mail_keys;
 mod remote_authority;
 mod revocation;
 mod revocation_feed;
+pub mod routes;
 mod signer;
 mod verifier;
 
@@ -34,7 +35,7 @@ pub use extractors::{
     AdminCaller, AdminProblems, Caller, MaybeCaller, ServiceCaller, TokenProblems, challenge,
     has_key_token, insufficient_scope, invalid_key, presented_key, token_missing, token_revoked,
 };
-pub use key_routes::{KEY_ROUTES, KeyRoute, KeyScope, key_not_accepted, key_route};
+pub use key_scopes::{KeyScope, key_not_accepted};
 pub use keys::{Jwk, JwkSet, KeyError, PublicKey, SigningKey};
 pub use mail_keys::{MailKey, MailKeys, NotificationWorkerCaller};
 pub use remote_authority::{RemoteAuthority, RemoteSettings, read_audience, read_issuer};

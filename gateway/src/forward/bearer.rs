@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use actix_web::http::StatusCode;
 use actix_web::{FromRequest as _, ResponseError as _};
-use auth::{ApiKey, Caller, MaybeCaller, key_route, presented_key};
+use auth::{ApiKey, Caller, MaybeCaller, presented_key};
 use http::header::{AUTHORIZATION, WWW_AUTHENTICATE};
 use http::{HeaderMap, HeaderValue, Response};
 use http_kit::Problem;
@@ -26,10 +26,10 @@ impl Forwarding<'_> {
     /// Checks the token or the key of the request as its route requires: `401` with the reason, `403` for a key that may not make
     /// the request, `429` after too many texts that are none, and `503` while no keys are known.
     pub(super) async fn bearer(self) -> Result<Bearer, Problem> {
-        let takes_keys = || key_route(&self.route.method, self.route.path).is_some();
+        let takes_keys = self.route.takes_token();
         let presented = match presented_key(self.request) {
             Err(problem) if problem.code() == INVALID_KEY => {
-                if takes_keys() {
+                if takes_keys {
                     let header = self.request.headers().get(AUTHORIZATION.as_str());
                     let text = header.and_then(|header| header.to_str().ok());
                     self.asking.refuse_text(text.unwrap_or_default());
@@ -41,7 +41,7 @@ impl Forwarding<'_> {
             presented => presented.unwrap_or_default(),
         };
         match presented {
-            Some(key) if takes_keys() => return self.exchanged(key, None).await,
+            Some(key) if takes_keys => return self.exchanged(key, None).await,
             Some(_) => return Ok(Bearer::Removed),
             None => {}
         }

@@ -2,7 +2,7 @@
 //!
 //! The same handlers serve both. [`rewrite`] changes the path before routing and keeps the original one, so
 //! that responses add `taskId` or `webhookId`, and links point to where the request came from. Only the
-//! routes in [`ROUTES`] exist under the prefix, and one that only Appmixer has: where people see their tasks.
+//! routes in [`auth::routes::ROUTES`] exist under the prefix. One is only Appmixer's: where people see their tasks.
 
 use std::sync::LazyLock;
 
@@ -24,23 +24,18 @@ use crate::context::Context;
 const PREFIX: &str = "/plugins/appmixer/utils/tasks/";
 const TARGET_PREFIX: &str = "/people-task/";
 
-/// The routes under the prefix. The handler of the same path under `/people-task/` serves it.
-const ROUTES: [(Method, &str); 10] = [
-    (Method::GET, "tasks"),
-    (Method::POST, "tasks"),
-    (Method::GET, "tasks-count"),
-    (Method::GET, "tasks/{id}"),
-    (Method::PUT, "tasks/{id}"),
-    (Method::PUT, "tasks/{id}/approve"),
-    (Method::PUT, "tasks/{id}/reject"),
-    (Method::POST, "tasks/{id}/cancel"),
-    (Method::POST, "webhooks"),
-    (Method::DELETE, "webhooks/{id}"),
-];
+/// The routes under the prefix that the handler of the same path under `/people-task/` serves.
+fn routes() -> impl Iterator<Item = (&'static Method, &'static str)> {
+    let routes = auth::routes::ROUTES.iter();
+    let routes = routes.filter_map(|route| Some((&route.method, route.path.strip_prefix(PREFIX)?)));
+    routes.filter(|(_, path)| *path != "dashboard-url")
+}
 
 static PLUGIN_ROUTES: LazyLock<Routes> = LazyLock::new(|| {
-    let add = |routes: Routes, (method, path)| routes.and(&format!("{PREFIX}{path}"), method);
-    ROUTES.into_iter().fold(Routes::default(), add)
+    let add = |routes: Routes, (method, path)| {
+        routes.and(&format!("{PREFIX}{path}"), Method::clone(method))
+    };
+    routes().fold(Routes::default(), add)
 });
 
 /// The path of a rewritten request before it was rewritten.
@@ -83,9 +78,9 @@ fn rewritten(request: &ServiceRequest) -> Option<Uri> {
 }
 
 pub(crate) fn document(document: &mut OpenApi) {
-    for (method, path) in ROUTES {
+    for (method, path) in routes() {
         let target = document.paths.paths.get(&format!("{TARGET_PREFIX}{path}"));
-        let Some((method, operation)) = target.and_then(|item| operation(item, &method)) else {
+        let Some((method, operation)) = target.and_then(|item| operation(item, method)) else {
             continue;
         };
         let mut operation = operation.clone();

@@ -3,7 +3,7 @@
 //! A key is a [credential](crate::credentials): a row with the hash of a text that is told once. No service takes it: the
 //! gateway exchanges it for an access token of five minutes, which names the key and what it may do, and ends with it.
 //!
-//! - A key may do what both its scopes and its user may do: `auth::KEY_ROUTES` says what each call needs. One that an
+//! - A key may do what both its scopes and its user may do: `auth::routes` says what each call needs. One that an
 //!   administrator makes for a person decides nothing.
 //! - A person is mailed about each new key, whose maker may have a stolen token, and before one expires.
 //! - The row names the incarnation of the database. After a restore keys are off, because some that were ended may be back,

@@ -218,15 +218,14 @@ fn scopes_in_words(route: &gateway::routes::Route) -> String {
     use gateway::routes::Access;
     use values::Names as _;
 
-    match auth::key_route(&route.method, route.path) {
-        Some(needed) if needed.scopes.is_empty() => "no key".to_owned(),
-        Some(needed) => {
-            let scopes = needed.scopes.iter();
+    match route.keys {
+        [] if route.access == Access::Public => "none needed".to_owned(),
+        [] => "no key".to_owned(),
+        scopes => {
+            let scopes = scopes.iter();
             let scopes: Vec<_> = scopes.map(|scope| format!("`{}`", scope.name())).collect();
             scopes.join(" and ")
         }
-        None if route.access == Access::Public => "none needed".to_owned(),
-        None => "no key".to_owned(),
     }
 }
 
