@@ -1,8 +1,9 @@
-use std::fmt;
 use std::ops::Not;
 
 use serde::{Deserialize, Serialize};
-use values::{CredentialId, EmailAddress, UserId};
+use values::{CredentialId, EmailAddress, Names as _, UserId};
+
+use crate::KeyScope;
 
 /// The scope of administrators.
 pub const ADMIN_SCOPE: &str = "admin";
@@ -27,7 +28,7 @@ pub enum Rejection {
 }
 
 /// The claims of an access token. All are required, except where noted.
-#[derive(Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Claims {
     /// The issuer.
@@ -42,18 +43,27 @@ pub struct Claims {
     pub iat: u64,
     /// When it expires, in seconds since 1970.
     pub exp: u64,
-    /// The same as `sub`.
+    /// What it says of its user.
+    #[serde(flatten)]
+    pub subject: Subject,
+}
+
+/// What a token says of the user that it is issued for.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Subject {
+    /// The user, as in `sub`.
     pub id: UserId,
     /// The user's e-mail address.
-    pub email: String,
+    pub email: EmailAddress,
     /// The user's username.
-    pub username: String,
+    pub username: EmailAddress,
     /// The user's scopes.
     pub scope: Vec<String>,
     /// The user's epoch when the token was issued. Raising the epoch revokes the token.
     pub epoch: i64,
-    /// The incarnation of the database that the epoch was read from. Restoring a backup starts a new incarnation, in
-    /// which epochs may have other values; so all tokens of earlier ones are refused.
+    /// The incarnation of the database, read by the same statement as the epoch. Restoring a backup starts a new incarnation,
+    /// in which epochs may have other values; so all tokens of earlier ones are refused.
     pub incarnation: String,
     /// `false` while the e-mail address is unconfirmed. It then gives no access to tasks.
     #[serde(default = "default_email_verified")]
@@ -75,18 +85,23 @@ pub struct Claims {
     pub service: bool,
 }
 
-fn default_email_verified() -> bool {
-    true
+impl Subject {
+    /// The same user for the token of an API key, which may do what both the user and the key may do, and ends with the key.
+    #[must_use]
+    pub fn of_key(mut self, key: CredentialId, scopes: &[KeyScope]) -> Self {
+        if !scopes.contains(&KeyScope::Admin) {
+            // Versions that know no keys do not read their scopes.
+            self.scope.retain(|scope| scope != ADMIN_SCOPE);
+        }
+        let scopes = scopes.iter().map(|scope| scope.name().to_owned());
+        self.key_scopes = Some(scopes.collect());
+        self.credential = Some(key);
+        self
+    }
 }
 
-impl fmt::Debug for Claims {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Claims")
-            .field("sub", &self.sub)
-            .field("scope", &self.scope)
-            .field("epoch", &self.epoch)
-            .finish_non_exhaustive()
-    }
+fn default_email_verified() -> bool {
+    true
 }
 
 values::names! {
@@ -101,29 +116,6 @@ values::names! {
 
 app_config::named_settings! {
     EmailVerification, "`off` or `required`", "off";
-}
-
-/// The user that a token is issued for.
-#[derive(Debug, Clone)]
-pub struct Subject {
-    /// The user.
-    pub id: UserId,
-    /// The user's e-mail address.
-    pub email: EmailAddress,
-    /// The user's username.
-    pub username: EmailAddress,
-    /// The user's scopes.
-    pub scope: Vec<String>,
-    /// The user's epoch.
-    pub epoch: i64,
-    /// The incarnation of the database, read by the same statement as the epoch.
-    pub incarnation: String,
-    /// Whether the e-mail address is confirmed.
-    pub email_verified: bool,
-    /// The group of the user's account, if a stranger made it.
-    pub group: Option<String>,
-    /// Whether the user is a service account.
-    pub service: bool,
 }
 
 /// The claims of a token for calls between processes of the system.

@@ -24,28 +24,28 @@ pub struct Caller(Arc<Claims>);
 impl Caller {
     /// The user.
     pub fn id(&self) -> UserId {
-        self.0.id
+        self.0.subject.id
     }
 
     /// The user's epoch when the token was issued.
     pub fn epoch(&self) -> i64 {
-        self.0.epoch
+        self.0.subject.epoch
     }
 
     /// The credential that the token was issued for, if it can be revoked alone.
     pub fn credential(&self) -> Option<CredentialId> {
-        self.0.credential
+        self.0.subject.credential
     }
 
     /// The incarnation of the database that issued the token.
     pub fn incarnation(&self) -> &str {
-        &self.0.incarnation
+        &self.0.subject.incarnation
     }
 
     /// The group of the user's account, which counts as one wherever users share something; `None` unless a stranger made
     /// the account.
     pub fn group(&self) -> Option<&str> {
-        self.0.group.as_deref()
+        self.0.subject.group.as_deref()
     }
 
     /// The same as an identifier, as tables have it.
@@ -56,25 +56,29 @@ impl Caller {
     /// Whether the token has a scope of its user. That of administrators counts for a key only if the key has it, too.
     #[must_use]
     pub fn has_scope(&self, scope: &str) -> bool {
-        self.0.scope.iter().any(|held| held == scope)
+        self.0.subject.scope.iter().any(|held| held == scope)
             && (scope != ADMIN_SCOPE || self.may(KeyScope::Admin))
     }
 
     /// The API key that acts for the user; `None` if the user acts.
     pub fn key(&self) -> Option<CredentialId> {
-        self.0.key_scopes.as_ref().and(self.0.credential)
+        self.0
+            .subject
+            .key_scopes
+            .as_ref()
+            .and(self.0.subject.credential)
     }
 
     /// Whether the key that acts has a scope. A user who acts needs none.
     #[must_use]
     pub fn may(&self, scope: KeyScope) -> bool {
-        let held = self.0.key_scopes.as_ref();
+        let held = self.0.subject.key_scopes.as_ref();
         held.is_none_or(|held| held.iter().any(|held| held == scope.name()))
     }
 
     /// Whether the user is a service account, and so no person.
     pub fn is_service(&self) -> bool {
-        self.0.service
+        self.0.subject.service
     }
 
     /// Whether the token has the scope `admin`, and the key that acts has it, too.
@@ -85,7 +89,10 @@ impl Caller {
 
     /// The e-mail address as the user wrote it; `None` while it is unconfirmed.
     pub fn email(&self) -> Option<&str> {
-        self.0.email_verified.then_some(self.0.email.as_str())
+        self.0
+            .subject
+            .email_verified
+            .then_some(self.0.subject.email.as_str())
     }
 
     /// The normalized e-mail address, by which tasks belong to users; `None` while it is unconfirmed.
@@ -231,7 +238,7 @@ pub fn presented_key(request: &HttpRequest) -> Result<Option<ApiKey>, Problem> {
 pub fn has_key_token(request: &HttpRequest) -> bool {
     let token = bearer_token(request).ok().flatten();
     let claims = token.and_then(|token| insecure_decode_claims::<Claims>(token).ok());
-    claims.is_some_and(|claims| claims.key_scopes.is_some())
+    claims.is_some_and(|claims| claims.subject.key_scopes.is_some())
 }
 
 /// `401 invalid-key`: there is no such API key, or it has ended.

@@ -41,5 +41,5 @@ pub use mail_keys::{MailKey, MailKeys, NotificationWorkerCaller};
 pub use remote_authority::{RemoteAuthority, RemoteSettings, read_audience, read_issuer};
 pub use revocation::{RevocationFeed, Revocations};
 pub use revocation_feed::{FeedReader, FeedSource};
-pub use signer::{SignError, Signer};
+pub use signer::Signer;
 pub use verifier::{MAX_TOKEN_LIFETIME, Verifier};

@@ -22,7 +22,7 @@ pub struct RevocationFeed {
     pub next: String,
     /// Whether the next page is to be read at once.
     pub more: bool,
-    /// The incarnation of the database that the page was read from. See [`Claims::incarnation`].
+    /// The incarnation of the database that the page was read from. See [`crate::Subject::incarnation`].
     pub incarnation: String,
     /// The longest lifetime of any token that may be valid, in seconds. The feed omits epochs that were raised
     /// earlier.
@@ -74,8 +74,9 @@ impl Revocations {
         {
             return Err(Rejection::Expired);
         }
+        let subject = &claims.subject;
         if let Some(current) = &known.incarnation
-            && claims.incarnation != *current
+            && subject.incarnation != *current
         {
             return Err(Rejection::Revoked);
         }
@@ -83,8 +84,8 @@ impl Revocations {
             return Err(Rejection::NotReady);
         }
         let has_ended = |id: RevocableId| known.raised(id) > 0;
-        if claims.epoch < i64::from(known.raised(claims.id.into()))
-            || claims.credential.is_some_and(|id| has_ended(id.into()))
+        if subject.epoch < i64::from(known.raised(subject.id.into()))
+            || subject.credential.is_some_and(|id| has_ended(id.into()))
         {
             return Err(Rejection::Revoked);
         }

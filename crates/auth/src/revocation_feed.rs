@@ -145,10 +145,10 @@ mod tests {
     use std::collections::VecDeque;
     use std::sync::Mutex;
 
-    use values::UserId;
+    use values::{EmailAddress, FromText as _, UserId};
 
     use super::*;
-    use crate::{Claims, Rejection};
+    use crate::{Claims, Rejection, Subject};
 
     /// Responds with prepared pages, and records the cursors that were asked for.
     #[derive(Default)]
@@ -202,6 +202,7 @@ mod tests {
 
     /// The claims of a token that was issued at the moment 1,000.
     fn claims(id: UserId, epoch: i64, incarnation: &str) -> Claims {
+        let email = EmailAddress::from_text("ada@example.com").unwrap();
         Claims {
             iss: String::new(),
             aud: String::new(),
@@ -209,17 +210,19 @@ mod tests {
             jti: String::new(),
             iat: 1_000,
             exp: 9_000,
-            id,
-            email: String::new(),
-            username: String::new(),
-            scope: Vec::new(),
-            epoch,
-            incarnation: incarnation.to_owned(),
-            email_verified: true,
-            group: None,
-            credential: None,
-            key_scopes: None,
-            service: false,
+            subject: Subject {
+                id,
+                email: email.clone(),
+                username: email,
+                scope: Vec::new(),
+                epoch,
+                incarnation: incarnation.to_owned(),
+                email_verified: true,
+                group: None,
+                credential: None,
+                key_scopes: None,
+                service: false,
+            },
         }
     }
 

@@ -5,14 +5,9 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use jsonwebtoken::{Algorithm, Header, get_current_timestamp};
 use serde::Serialize;
-use values::{CredentialId, Names as _, Secret};
+use values::Secret;
 
-use crate::{ADMIN_SCOPE, Claims, JwkSet, KeyScope, ServiceClaims, SigningKey, Subject};
-
-/// A token could not be signed, because its claims are no JSON, which they always are.
-#[derive(Debug, thiserror::Error)]
-#[error("the token could not be signed")]
-pub struct SignError(#[from] serde_json::Error);
+use crate::{Claims, JwkSet, ServiceClaims, SigningKey, Subject};
 
 /// Signs tokens with the current key, and publishes it together with the keys that also verify tokens.
 pub struct Signer {
@@ -63,55 +58,12 @@ impl Signer {
     }
 
     /// Issues an access token for a user.
-    ///
-    /// # Errors
-    /// None in practice: see [`SignError`].
-    pub fn sign(&self, subject: Subject) -> Result<Secret, SignError> {
-        self.sign_claims(subject, None, None, self.lifetime)
+    pub fn sign(&self, subject: Subject) -> Secret {
+        self.sign_for(subject, self.lifetime)
     }
 
-    /// Issues an access token that ends with a credential of its user, and is valid for `lifetime` at most.
-    ///
-    /// # Errors
-    /// None in practice: see [`SignError`].
-    pub fn sign_for_credential(
-        &self,
-        subject: Subject,
-        credential: CredentialId,
-        lifetime: Duration,
-    ) -> Result<Secret, SignError> {
-        let lifetime = self.lifetime.min(lifetime);
-        self.sign_claims(subject, Some(credential), None, lifetime)
-    }
-
-    /// Issues an access token for an API key of a user, which ends with the key and is valid for `lifetime` at most. It may
-    /// do what both the user and the key may do.
-    ///
-    /// # Errors
-    /// None in practice: see [`SignError`].
-    pub fn sign_for_key(
-        &self,
-        mut subject: Subject,
-        key: CredentialId,
-        scopes: &[KeyScope],
-        lifetime: Duration,
-    ) -> Result<Secret, SignError> {
-        if !scopes.contains(&KeyScope::Admin) {
-            // Versions that know no keys do not read their scopes.
-            subject.scope.retain(|scope| scope != ADMIN_SCOPE);
-        }
-        let scopes = scopes.iter().map(|scope| scope.name().to_owned());
-        let lifetime = self.lifetime.min(lifetime);
-        self.sign_claims(subject, Some(key), Some(scopes.collect()), lifetime)
-    }
-
-    fn sign_claims(
-        &self,
-        subject: Subject,
-        credential: Option<CredentialId>,
-        key_scopes: Option<Vec<String>>,
-        lifetime: Duration,
-    ) -> Result<Secret, SignError> {
+    /// Issues an access token for a user that is valid for `longest` at most.
+    pub fn sign_for(&self, subject: Subject, longest: Duration) -> Secret {
         let now = get_current_timestamp();
         self.encode(&Claims {
             iss: self.issuer.clone(),
@@ -119,26 +71,13 @@ impl Signer {
             sub: subject.id,
             jti: hex::encode(rand::random::<[u8; 16]>()),
             iat: now,
-            exp: now + lifetime.as_secs(),
-            id: subject.id,
-            email: subject.email.as_str().to_owned(),
-            username: subject.username.as_str().to_owned(),
-            scope: subject.scope,
-            epoch: subject.epoch,
-            incarnation: subject.incarnation,
-            email_verified: subject.email_verified,
-            group: subject.group,
-            credential,
-            key_scopes,
-            service: subject.service,
+            exp: now + self.lifetime.min(longest).as_secs(),
+            subject,
         })
     }
 
     /// Issues a token for calls between processes of the system. It is valid for 60 seconds.
-    ///
-    /// # Errors
-    /// None in practice: see [`SignError`].
-    pub fn sign_for_service(&self, process: &str) -> Result<Secret, SignError> {
+    pub fn sign_for_service(&self, process: &str) -> Secret {
         let now = get_current_timestamp();
         self.encode(&ServiceClaims {
             iss: self.issuer.clone(),
@@ -149,13 +88,15 @@ impl Signer {
         })
     }
 
-    fn encode(&self, claims: &impl Serialize) -> Result<Secret, SignError> {
+    fn encode(&self, claims: &impl Serialize) -> Secret {
         let mut header = Header::new(Algorithm::EdDSA);
         header.kid = Some(self.key_id.clone());
-        let parts = [serde_json::to_vec(&header)?, serde_json::to_vec(claims)?];
-        let signed = parts.map(|part| URL_SAFE_NO_PAD.encode(part)).join(".");
+        // Texts and integers always become JSON. Without a part, the token would be refused.
+        let parts = [serde_json::to_vec(&header), serde_json::to_vec(claims)];
+        let parts = parts.map(|part| URL_SAFE_NO_PAD.encode(part.unwrap_or_default()));
+        let signed = parts.join(".");
         let signature = URL_SAFE_NO_PAD.encode(self.key.sign(signed.as_bytes()));
-        Ok(Secret::new(format!("{signed}.{signature}")))
+        Secret::new(format!("{signed}.{signature}"))
     }
 }
 

@@ -94,7 +94,7 @@ impl Verifier {
     fn verify_new(&self, token: &str, hash: [u8; 32]) -> Result<VerifiedToken, Rejection> {
         let (kid, claims) = self.check::<Claims>(token, &self.validation)?;
         check_times(claims.iat, claims.exp, MAX_TOKEN_LIFETIME)?;
-        if claims.id != claims.sub {
+        if claims.subject.id != claims.sub {
             return Err(Rejection::Invalid);
         }
         let verified = (Arc::new(claims), Arc::from(kid));

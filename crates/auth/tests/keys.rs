@@ -34,8 +34,8 @@ impl Issuer {
     }
 
     fn of_key(&self, key: CredentialId, scopes: &[KeyScope]) -> String {
-        let token = self.signer.sign_for_key(admin(), key, scopes, MINUTE);
-        token.unwrap().expose().to_owned()
+        let token = self.signer.sign_for(admin().of_key(key, scopes), MINUTE);
+        token.expose().to_owned()
     }
 }
 
@@ -50,6 +50,8 @@ fn admin() -> Subject {
         incarnation: "test".to_owned(),
         email_verified: true,
         group: None,
+        credential: None,
+        key_scopes: None,
         service: false,
     }
 }
@@ -131,16 +133,17 @@ fn a_version_that_knows_no_keys_sees_no_administrator_in_a_key_without_that_scop
     let issuer = Issuer::new();
     let token = issuer.of_key(CredentialId::generate(), &[KeyScope::UsersRead]);
     let claims = issuer.verifier.verify(&token).unwrap();
-    assert_eq!(claims.scope, ["user"]);
+    assert_eq!(claims.subject.scope, ["user"]);
 }
 
 #[test]
 fn a_token_of_a_person_needs_no_scope_of_keys() {
     let issuer = Issuer::new();
-    let token = issuer.signer.sign(admin()).unwrap();
-    let session = CredentialId::generate();
-    let of_session = issuer.signer.sign_for_credential(admin(), session, MINUTE);
-    for token in [token.expose(), of_session.unwrap().expose()] {
+    let token = issuer.signer.sign(admin());
+    let mut of_session = admin();
+    of_session.credential = Some(CredentialId::generate());
+    let of_session = issuer.signer.sign_for(of_session, MINUTE);
+    for token in [token.expose(), of_session.expose()] {
         for (method, path) in [
             (Method::PUT, "/people-task/tasks/1/approve"),
             (Method::GET, "/people-task/forgotten"),

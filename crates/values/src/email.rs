@@ -1,6 +1,6 @@
 use std::fmt;
 
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::{FromText, Invalid};
 
@@ -92,6 +92,13 @@ impl fmt::Debug for EmailAddress {
 impl Serialize for EmailAddress {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(&self.given)
+    }
+}
+
+impl<'de> Deserialize<'de> for EmailAddress {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        Self::from_text(&text).map_err(serde::de::Error::custom)
     }
 }
 

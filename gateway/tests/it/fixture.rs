@@ -150,9 +150,11 @@ pub(crate) fn token(signer: &Signer, id: UserId) -> String {
         incarnation: testkit::INCARNATION.to_owned(),
         email_verified: true,
         group: None,
+        credential: None,
+        key_scopes: None,
         service: false,
     };
-    signer.sign(subject).unwrap().expose().to_owned()
+    signer.sign(subject).expose().to_owned()
 }
 
 /// The keys of all these signers.

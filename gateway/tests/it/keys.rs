@@ -32,13 +32,15 @@ fn give_token(fixture: &Fixture, key: &ApiKey, scopes: &[KeyScope]) -> String {
         incarnation: testkit::INCARNATION.to_owned(),
         email_verified: true,
         group: None,
+        credential: None,
+        key_scopes: None,
         service: false,
     };
     let lifetime = Duration::from_secs(300);
     let token = fixture
         .signer
-        .sign_for_key(subject, key.id(), scopes, lifetime);
-    let token = token.unwrap().expose().to_owned();
+        .sign_for(subject.of_key(key.id(), scopes), lifetime);
+    let token = token.expose().to_owned();
     fixture
         .users
         .with(|state| state.key_token = Some((token.clone(), 300)));

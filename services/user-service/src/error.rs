@@ -98,8 +98,6 @@ pub(crate) enum UserError {
     #[error(transparent)]
     Hash(#[from] HashError),
     #[error(transparent)]
-    Sign(#[from] auth::SignError),
-    #[error(transparent)]
     Database(database::Error),
 }
 
@@ -153,7 +151,6 @@ impl From<UserError> for Problem {
             UserError::SessionEnded => unauthorized("session-ended"),
             UserError::SessionBusy => conflict("session-busy"),
             UserError::Hash(error) => error.into(),
-            UserError::Sign(_) => Self::internal(&error),
             UserError::Database(error) => error.into(),
         }
     }

@@ -27,8 +27,6 @@ pub(crate) struct PeopleTasks {
 pub(crate) enum PeopleTasksError {
     #[error("the people-task service {0}")]
     Call(#[from] CallError),
-    #[error("the token for the people-task service could not be signed")]
-    Token(#[from] auth::SignError),
     #[error("the database failed")]
     Database(#[from] database::Error),
 }
@@ -92,7 +90,7 @@ impl PeopleTasks {
         operation: &[&str],
         body: &impl Serialize,
     ) -> Result<Response, PeopleTasksError> {
-        let token = self.signer.sign_for_service(SUBJECT)?;
+        let token = self.signer.sign_for_service(SUBJECT);
         let path = ["internal", "users", &user.to_string()];
         let url = append_path(&self.base, &path, operation);
         let request = self.client.request(method, url);

@@ -237,7 +237,7 @@ async fn unchanged_tasks_are_not_logged_and_concurrent_decisions_are_logged_once
 /// Erases a user as the deletion-worker does, in a request with the id `erasure`.
 async fn erase(app: &Fixture, user: &User) {
     let signer = app.authority.signer();
-    let token = signer.sign_for_service("deletion-worker").unwrap();
+    let token = signer.sign_for_service("deletion-worker");
     let erase = app.http.post(&format!("/internal/users/{}/erase", user.id));
     let erase = erase.bearer(token.expose());
     let request = erase.header("X-Request-Id", "erasure");

@@ -33,9 +33,11 @@ fn unconfirmed(app: &Fixture, user: &User) -> String {
         incarnation: testkit::INCARNATION.to_owned(),
         email_verified: false,
         group: None,
+        credential: None,
+        key_scopes: None,
         service: false,
     };
-    let token = app.authority.signer().sign(subject).unwrap();
+    let token = app.authority.signer().sign(subject);
     token.expose().to_owned()
 }
 

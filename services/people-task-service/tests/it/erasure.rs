@@ -7,7 +7,7 @@ use crate::fixture::{Fixture, User};
 
 pub(crate) fn service_token(app: &Fixture) -> String {
     let token = app.authority.signer().sign_for_service("deletion-worker");
-    token.unwrap().expose().to_owned()
+    token.expose().to_owned()
 }
 
 #[tokio::test]

@@ -83,10 +83,12 @@ async fn an_unconfirmed_email_address_gives_no_access() {
         incarnation: testkit::INCARNATION.to_owned(),
         email_verified: false,
         group: None,
+        credential: None,
+        key_scopes: None,
         service: false,
     };
     let sign = |subject: auth::Subject| {
-        let token = app.authority.signer().sign(subject).unwrap();
+        let token = app.authority.signer().sign(subject);
         token.expose().to_owned()
     };
     let unconfirmed = sign(subject.clone());

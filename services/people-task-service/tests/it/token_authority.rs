@@ -99,8 +99,8 @@ impl TokenAuthority {
     ) -> String {
         let (subject, key) = (self.subject(id, email, scope), CredentialId::generate());
         let lifetime = Duration::from_secs(300);
-        let token = self.signer.sign_for_key(subject, key, scopes, lifetime);
-        token.unwrap().expose().to_owned()
+        let token = self.signer.sign_for(subject.of_key(key, scopes), lifetime);
+        token.expose().to_owned()
     }
 
     /// Creates a user of a group of accounts that count as one. Returns the identifier and a token.
@@ -112,7 +112,7 @@ impl TokenAuthority {
     }
 
     fn sign(&self, subject: Subject) -> String {
-        self.signer.sign(subject).unwrap().expose().to_owned()
+        self.signer.sign(subject).expose().to_owned()
     }
 
     fn subject(&self, id: UserId, email: &str, scope: &[&str]) -> Subject {
@@ -126,6 +126,8 @@ impl TokenAuthority {
             incarnation: self.feed.lock().unwrap().incarnation.clone(),
             email_verified: true,
             group: None,
+            credential: None,
+            key_scopes: None,
             service: false,
         }
     }

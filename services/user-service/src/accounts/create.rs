@@ -64,9 +64,7 @@ pub(super) async fn create(
     let (subject, user, messages) = context.database.transaction(insert).await?;
     context.notifications.send(messages);
     let signs_in = !is_service && !by_key;
-    let token = signs_in
-        .then(|| sign_token(context, &subject))
-        .transpose()?;
+    let token = signs_in.then(|| sign_token(context, &subject));
     revoke_earlier_tokens(context, &user);
     metrics::counter!("sign_ups_total").increment(1);
     Ok((user, token))

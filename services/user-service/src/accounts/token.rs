@@ -1,11 +1,11 @@
-use auth::{SignError, Subject};
+use auth::Subject;
 use values::Secret;
 
 use super::confirmation;
 use super::store::{TokenSubject, User};
 use crate::context::Context;
 
-pub(crate) fn sign_token(context: &Context, subject: &TokenSubject) -> Result<Secret, SignError> {
+pub(crate) fn sign_token(context: &Context, subject: &TokenSubject) -> Secret {
     context.signer.sign(signed_subject(context, subject))
 }
 
@@ -24,6 +24,8 @@ pub(crate) fn signed_subject(context: &Context, subject: &TokenSubject) -> Subje
         epoch: user.epoch,
         incarnation: incarnation.clone(),
         group: account_group.as_ref().map(hex::encode),
+        credential: None,
+        key_scopes: None,
         service: user.is_service,
         email_verified: confirmation::is_trusted(context.email_verification, user),
     }

@@ -200,8 +200,9 @@ pub(super) async fn exchange(
     let scopes: Vec<_> = scopes
         .filter_map(|name| KeyScope::from_name(name))
         .collect();
-    let (signer, subject) = (&context.signer, signed_subject(context, &found.subject));
-    let token = signer.sign_for_key(subject, key.id(), &scopes, lifetime)?;
+    let subject = signed_subject(context, &found.subject).of_key(key.id(), &scopes);
+    let signer = &context.signer;
+    let token = signer.sign_for(subject, lifetime);
     Ok(ExchangedKey {
         token: token.expose().to_owned(),
         seconds: signer.lifetime().min(lifetime).as_secs(),

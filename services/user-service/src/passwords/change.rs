@@ -64,7 +64,7 @@ pub(super) async fn change(
     };
     let subject = context.database.transaction(update).await?;
     revoke_earlier_tokens(context, &subject.user);
-    Ok(sign_token(context, &subject)?)
+    Ok(sign_token(context, &subject))
 }
 
 /// Finds the credentials of a user who claims to have the password, and counts the attempt by the username, unless the user

@@ -49,7 +49,7 @@ pub(super) async fn start(
     let (subject, ended) = context.database.transaction(begin).await?;
     note_ended(context, ended);
     record_event("started");
-    Ok(grant(context, subject, id, cookie, lifetime)?)
+    Ok(grant(context, subject, id, cookie, lifetime))
 }
 
 /// Inserts a session of a user whose password was checked. Returns the user, and the sessions that ended in its place.
@@ -86,15 +86,18 @@ fn grant(
     id: CredentialId,
     cookie: CookieValues,
     lifetime: Duration,
-) -> Result<Granted, auth::SignError> {
-    let (signer, signed) = (&context.signer, signed_subject(context, &subject));
-    let token = signer.sign_for_credential(signed, id, TOKEN_LIFETIME.min(lifetime))?;
-    Ok(Granted {
+) -> Granted {
+    let mut signed = signed_subject(context, &subject);
+    signed.credential = Some(id);
+    let token = context
+        .signer
+        .sign_for(signed, TOKEN_LIFETIME.min(lifetime));
+    Granted {
         user: subject.user,
         token,
         cookie,
         lifetime,
-    })
+    }
 }
 
 /// What became of the session of a cookie.
@@ -137,7 +140,7 @@ pub(super) async fn exchange(
         Outcome::Exchanged(subject, id, seconds) => {
             record_event("exchanged");
             let lifetime = Duration::from_secs(seconds.try_into().unwrap_or_default());
-            return Ok(grant(context, *subject, id, next, lifetime)?);
+            return Ok(grant(context, *subject, id, next, lifetime));
         }
         Outcome::Busy => ("busy", UserError::SessionBusy),
         Outcome::Unknown => ("refused", UserError::SessionEnded),

@@ -33,7 +33,7 @@ pub(crate) async fn sign_in(
 ) -> Result<Json<SignInResponse>, Problem> {
     let request = SignInRequest::parse(body.0)?;
     let subject = authenticate(&context, request, meta).await?;
-    let token = sign_token(&context, &subject).map_err(UserError::from)?;
+    let token = sign_token(&context, &subject);
     Ok(Json(SignInResponse::new(subject.user, &token)))
 }
 

@@ -33,11 +33,13 @@ fn sign(app: &Fixture, id: &str, epoch: i64, incarnation: &str) -> Person {
         incarnation: incarnation.to_owned(),
         email_verified: true,
         group: None,
+        credential: None,
+        key_scopes: None,
         service: false,
     });
     Person {
         id: id.to_owned(),
-        token: token.unwrap().expose().to_owned(),
+        token: token.expose().to_owned(),
     }
 }
 
