@@ -143,23 +143,22 @@ pub(super) async fn confirm(
 
 /// Confirms the keys of all users, and returns their number. If it fails on the way, some are confirmed.
 pub(super) async fn confirm_all(context: &Context, actor: RequestActor) -> Result<usize, Error> {
-    let (mut total, mut after) = (0, None);
+    let mut total = 0;
     loop {
         let actor = actor.clone();
         let confirm = move |connection: &mut Connection| {
-            let keys = store::unconfirmed(connection, after, CONFIRMED)?;
+            let keys = store::unconfirmed(connection, CONFIRMED)?;
             for (id, user) in &keys {
                 confirm_one(connection, *user, *id, actor.clone())?;
             }
-            Ok::<_, Error>(keys)
+            Ok::<_, Error>(keys.len())
         };
         let confirmed = context.database.transaction(confirm).await?;
-        let Some((last, _)) = confirmed.last() else {
+        if confirmed == 0 {
             return Ok(total);
-        };
-        after = Some(*last);
-        total += confirmed.len();
-        confirmed.iter().for_each(|_| record_event("confirmed"));
+        }
+        total += confirmed;
+        (0..confirmed).for_each(|_| record_event("confirmed"));
     }
 }
 
@@ -212,18 +211,18 @@ pub(super) async fn exchange(
 /// Records that a text is refused, and says why. A key that has ended, or is off, guesses nothing and does not count.
 async fn refuse(context: &Context, key: ApiKey, meta: RequestMeta) -> Result<UserError, UserError> {
     record_event("refused");
-    let (id, network) = (key.id(), ClientNetwork::of(&meta));
+    let network = ClientNetwork::of(&meta);
     let count = move |connection: &mut Connection| {
-        let is_off = store::is_off(connection, &key)?;
-        if !is_off && !store::has_ended(connection, id)? {
+        let refused = store::find_refused(connection, &key)?;
+        if !refused.is_off && !refused.has_ended {
             let key = AttemptKey::of_network(name_hash(FAILURES), &network);
             back_off::count(connection, key)?;
         }
-        Ok::<_, UserError>((is_off, store::find_user(connection, id)?))
+        Ok::<_, UserError>(refused)
     };
-    let (is_off, user) = context.database.transaction(count).await?;
-    record_refusal(context, user, meta, "invalid-key").await?;
-    Ok(if is_off {
+    let refused = context.database.transaction(count).await?;
+    record_refusal(context, refused.user, meta, "invalid-key").await?;
+    Ok(if refused.is_off {
         UserError::KeyOff
     } else {
         UserError::InvalidKey

@@ -10,7 +10,7 @@ use values::{Secret, UserId};
 
 use super::lifecycle::{confirm, confirm_all, create, end, exchange};
 use super::requests::{CreateKeyRequest, confirmed};
-use super::store::{self, Key};
+use super::store::{self, Key, UserKey};
 use crate::accounts::{self, EmptyResponse};
 use crate::audit::RequestActor;
 use crate::context::Context;
@@ -25,19 +25,6 @@ struct NewKeyResponse {
     /// The key itself. Send it as `Authorization: Bearer csk_…`.
     #[schema(example = "csk_65b8f0a2c3d4e5f601234567…")]
     key: String,
-}
-
-/// A key among those of all users.
-#[derive(Debug, Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-#[schema(as = UserKey)]
-struct UserKeyResponse {
-    #[serde(flatten)]
-    shown: Key,
-    #[schema(inline)]
-    user_id: UserId,
-    #[schema(example = "ada@example.com")]
-    username: String,
 }
 
 /// How many keys were confirmed.
@@ -114,26 +101,20 @@ pub(crate) async fn end_key(
         ("offset" = Option<i64>, Query, description = "The number of keys before the page.", minimum = 0, maximum = 1_000_000),
         ("confirmed" = Option<bool>, Query, description = "Only keys that are confirmed, or only those that are not."),
     ),
-    responses((status = 200, description = "The keys.", body = Vec<UserKeyResponse>), AllKeysProblems)
+    responses((status = 200, description = "The keys.", body = Vec<UserKey>), AllKeysProblems)
 )]
 #[get("/users/keys")]
 pub(crate) async fn list_all_keys(
     _admin: AdminCaller,
     context: Data<Context>,
     query: Query,
-) -> Result<Json<Vec<UserKeyResponse>>, Problem> {
+) -> Result<Json<Vec<UserKey>>, Problem> {
     let limit = query.number("limit", 1..=1_000, 100)?;
     let offset = query.number("offset", 0..=1_000_000, 0)?;
     let confirmed = confirmed(&query)?;
     let load =
         move |connection: &mut Connection| store::of_all(connection, limit, offset, confirmed);
-    let keys = context.database.run(load).await?.into_iter();
-    let shown = keys.map(|(shown, username)| UserKeyResponse {
-        user_id: shown.user,
-        username,
-        shown,
-    });
-    Ok(Json(shown.collect()))
+    Ok(Json(context.database.run(load).await?))
 }
 
 /// Confirm all API keys

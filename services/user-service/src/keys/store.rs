@@ -27,9 +27,6 @@ use crate::schema::{credentials, database_incarnation, ended_credentials, users}
 pub(super) struct Key {
     #[schema(inline)]
     pub(super) id: CredentialId,
-    #[serde(skip)]
-    #[diesel(column_name = user_id)]
-    pub(super) user: UserId,
     #[schema(example = "Invoices in n8n")]
     #[diesel(select_expression = credentials::name.assume_not_null())]
     #[diesel(select_expression_type = AssumeNotNull<credentials::name>)]
@@ -55,6 +52,21 @@ pub(super) struct Key {
     #[diesel(select_expression = sql::<Bool>(IS_CONFIRMED))]
     #[diesel(select_expression_type = SqlLiteral<Bool>)]
     confirmed: bool,
+}
+
+/// A key among those of all users.
+#[derive(Debug, Queryable, Selectable, Serialize, ToSchema)]
+#[diesel(table_name = credentials, check_for_backend(diesel::pg::Pg))]
+#[serde(rename_all = "camelCase")]
+pub(super) struct UserKey {
+    #[serde(flatten)]
+    #[diesel(embed)]
+    key: Key,
+    #[schema(inline)]
+    user_id: UserId,
+    #[schema(example = "ada@example.com")]
+    #[diesel(select_expression = users::username)]
+    username: String,
 }
 
 /// Whether a key is confirmed, as all are but after a restore, so that its response does not say it.
@@ -134,19 +146,19 @@ pub(super) fn of_user(connection: &mut Connection, user: UserId) -> Result<Vec<K
         .load(connection)?)
 }
 
-/// A page of the keys of all users, the newest first, with the usernames.
+/// A page of the keys of all users, the newest first.
 pub(super) fn of_all(
     connection: &mut Connection,
     limit: i64,
     offset: i64,
     confirmed: Option<bool>,
-) -> Result<Vec<(Key, String)>, Error> {
+) -> Result<Vec<UserKey>, Error> {
     let mut keys = unexpired!()
         .inner_join(users::table)
         .order((credentials::created.desc(), credentials::id.desc()))
         .limit(limit)
         .offset(offset)
-        .select((Key::as_select(), users::username))
+        .select(UserKey::as_select())
         .into_boxed();
     if let Some(confirmed) = confirmed {
         let is_confirmed = credentials::incarnation.eq(database_incarnation());
@@ -207,32 +219,29 @@ pub(super) fn record_use(connection: &mut Connection, id: CredentialId) -> Resul
     Ok(())
 }
 
-/// The user of a key that exists, valid or not.
-pub(super) fn find_user(
-    connection: &mut Connection,
-    id: CredentialId,
-) -> Result<Option<UserId>, Error> {
-    Ok(credentials::table
-        .find(id)
-        .filter(credentials::kind.eq(CredentialKind::Key.name()))
-        .select(credentials::user_id)
-        .first(connection)
-        .optional()?)
+/// What is known of a text that is refused.
+#[derive(Debug, Queryable)]
+pub(super) struct Refused {
+    /// The user of the key with this identifier, valid or not.
+    pub(super) user: Option<UserId>,
+    /// Whether it is a key that waits to be confirmed.
+    pub(super) is_off: bool,
+    /// Whether a key with this identifier has ended within the last two hours.
+    pub(super) has_ended: bool,
 }
 
-/// Whether a key waits to be confirmed.
-pub(super) fn is_off(connection: &mut Connection, key: &ApiKey) -> Result<bool, Error> {
+pub(super) fn find_refused(connection: &mut Connection, key: &ApiKey) -> Result<Refused, Error> {
     let fingerprint = key.fingerprint();
+    let user = credentials::table
+        .find(key.id())
+        .filter(credentials::kind.eq(CredentialKind::Key.name()))
+        .select(credentials::user_id);
     let waiting = unexpired!()
         .filter(credentials::fingerprint.eq(fingerprint.as_bytes().as_slice()))
         .filter(credentials::incarnation.ne(database_incarnation()));
-    Ok(diesel::select(exists(waiting)).get_result(connection)?)
-}
-
-/// Whether a key has ended within the last two hours.
-pub(super) fn has_ended(connection: &mut Connection, id: CredentialId) -> Result<bool, Error> {
-    let ended = ended_credentials::table.find(id);
-    Ok(diesel::select(exists(ended)).get_result(connection)?)
+    let ended = ended_credentials::table.find(key.id());
+    let refused = (user.single_value(), exists(waiting), exists(ended));
+    Ok(diesel::select(refused).get_result(connection)?)
 }
 
 /// Confirms a key after a restore. `false` if it does not exist, or is another user's. One that is confirmed stays as it is.
@@ -261,22 +270,17 @@ pub(super) fn confirm(
     Ok(exists.is_some())
 }
 
-/// Keys that wait to be confirmed, after `after` in the order of their identifiers.
+/// Keys that wait to be confirmed, in the order of their identifiers.
 pub(super) fn unconfirmed(
     connection: &mut Connection,
-    after: Option<CredentialId>,
     limit: i64,
 ) -> Result<Vec<(CredentialId, UserId)>, Error> {
-    let mut keys = unexpired!()
+    Ok(unexpired!()
         .filter(credentials::incarnation.ne(database_incarnation()))
         .order(credentials::id)
         .limit(limit)
         .select((credentials::id, credentials::user_id))
-        .into_boxed();
-    if let Some(after) = after {
-        keys = keys.filter(credentials::id.gt(after));
-    }
-    Ok(keys.load(connection)?)
+        .load(connection)?)
 }
 
 /// A key of which a mail is due, whom that goes to, and the name and the end of the key.
