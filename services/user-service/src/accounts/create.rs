@@ -7,7 +7,6 @@ use messaging::Message;
 use serde_json::{Map, Value};
 use values::{Secret, UserId};
 
-use super::confirmation::Confirmation;
 use super::requests::CreateUserRequest;
 use super::store::{self, NewUser, TokenSubject, User};
 use super::token::{revoke_earlier_tokens, sign_token};
@@ -18,6 +17,7 @@ use crate::code_limits::count_mail;
 use crate::context::Context;
 use crate::error::UserError;
 use crate::hashing::Hasher;
+use crate::notifications::CodeRequest;
 use crate::password_rules::{NewPassword, PasswordRules};
 use crate::settings::{CodeRequestSettings, FirstAdmin, SignUpSettings};
 
@@ -42,7 +42,7 @@ pub(super) async fn create(
     let password_hash = context.hasher.hash(&client, request.password.clone());
     let password_hash = password_hash.await?;
     let is_service = request.by_admin.service == Some(true);
-    let confirmation = Confirmation::required(context).filter(|_| !is_service);
+    let confirmation = CodeRequest::for_new_address(context).filter(|_| !is_service);
     let limits = context.code_requests;
     let fields = request.by_admin.names();
     let new = new_user(context, request, password_hash);
@@ -87,7 +87,7 @@ fn insert(
     new: &NewUser,
     own_client: Option<&ClientNetwork>,
     limits: CodeRequestSettings,
-    mut confirmation: Option<Confirmation>,
+    mut confirmation: Option<CodeRequest>,
     entry: Entry,
 ) -> Result<(TokenSubject, User, Vec<Message>), UserError> {
     let group = own_client.map(|client| store::group_of_network(connection, client));
@@ -99,13 +99,14 @@ fn insert(
             confirmation = None;
         }
     }
-    let queued = confirmation.map(|confirmation| confirmation.queue(connection, new.id));
+    let queued = confirmation.map(|code| code.queue(connection, Some(new.id), None));
+    let (_, messages) = queued.transpose()?.unwrap_or_default();
     let user = if new.is_active {
         subject.user.clone()
     } else {
         store::raise_epoch(connection, new.id)?
     };
-    Ok((subject, user, queued.transpose()?.unwrap_or_default()))
+    Ok((subject, user, messages))
 }
 
 fn new_user(context: &Context, request: CreateUserRequest, password_hash: String) -> NewUser {

@@ -4,7 +4,6 @@
 //! the violated constraint to an error. Every change that invalidates earlier tokens raises the epoch in
 //! the same transaction.
 
-pub(crate) mod confirmation;
 mod create;
 mod list;
 mod list_query;
@@ -18,5 +17,5 @@ mod update;
 pub(crate) use create::create_first_admin;
 pub(crate) use responses::{EmptyResponse, SignInResponse};
 pub(crate) use store::{TokenSubject, User};
-pub(crate) use token::{revoke_earlier_tokens, sign_token, signed_subject};
+pub(crate) use token::{is_trusted, revoke_earlier_tokens, sign_token, signed_subject};
 pub(crate) use update::check_not_last_admin;

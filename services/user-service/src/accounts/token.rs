@@ -1,9 +1,9 @@
 use auth::Subject;
 use values::Secret;
 
-use super::confirmation;
 use super::store::{TokenSubject, User};
 use crate::context::Context;
+use crate::settings::EmailVerification;
 
 pub(crate) fn sign_token(context: &Context, subject: &TokenSubject) -> Secret {
     context.signer.sign(signed_subject(context, subject))
@@ -27,8 +27,13 @@ pub(crate) fn signed_subject(context: &Context, subject: &TokenSubject) -> Subje
         credential: None,
         key_scopes: None,
         service: user.is_service,
-        email_verified: confirmation::is_trusted(context.email_verification, user),
+        email_verified: is_trusted(context.email_verification, user),
     }
+}
+
+/// Whether the user's e-mail address gives access to tasks: it was confirmed, or need not be.
+pub(crate) fn is_trusted(verification: EmailVerification, user: &User) -> bool {
+    user.email_confirmed.is_some() || verification == EmailVerification::Off
 }
 
 /// Makes this process refuse tokens of earlier epochs at once. Other processes read the feed.

@@ -5,7 +5,6 @@ use messaging::Message;
 use serde_json::Value;
 use values::{EmailAddress, UserId};
 
-use super::confirmation::Confirmation;
 use super::requests::{Scopes, UpdateUserRequest};
 use super::store::{self, ChangedColumns, User, UserChange};
 use super::token::revoke_earlier_tokens;
@@ -14,6 +13,7 @@ use crate::back_off::{delete_all_failures, end_back_off, name_hash};
 use crate::context::Context;
 use crate::credentials::store as credentials;
 use crate::error::UserError;
+use crate::notifications::CodeRequest;
 use crate::password_rules::{Password, service_password};
 
 /// Changes an account. Revokes the user's tokens if a value that they contain or depend on changes.
@@ -39,7 +39,7 @@ pub(super) async fn update(
             password_hash = Some(context.hasher.hash(&client, password).await?);
         }
     }
-    let confirmation = Confirmation::required(context);
+    let confirmation = CodeRequest::for_new_address(context);
     let apply = move |connection: &mut Connection| {
         apply(connection, id, request, password_hash, confirmation, actor)
     };
@@ -54,7 +54,7 @@ fn apply(
     id: UserId,
     request: UpdateUserRequest,
     password_hash: Option<String>,
-    confirmation: Option<Confirmation>,
+    confirmation: Option<CodeRequest>,
     actor: RequestActor,
 ) -> Result<(User, Vec<Message>), UserError> {
     let can_demote = request.can_demote();
@@ -89,8 +89,9 @@ fn apply(
         credentials::end_keys(connection, id)?;
         end_back_off(connection, id, [&user.username, &user.email], None)?;
     }
-    let queued = confirmation.map(|confirmation| confirmation.queue(connection, id));
-    Ok((user, queued.transpose()?.unwrap_or_default()))
+    let queued = confirmation.map(|code| code.queue(connection, Some(id), None));
+    let (_, messages) = queued.transpose()?.unwrap_or_default();
+    Ok((user, messages))
 }
 
 /// Deletes the failed sign-ins by names that a user gives up: a later deletion of the user finds those of the present names only.

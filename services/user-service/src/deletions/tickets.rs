@@ -7,8 +7,7 @@ use values::{Secret, UserId};
 
 use super::steps::Step;
 use super::store::{self, DeletionProgress};
-use crate::accounts::confirmation::is_trusted;
-use crate::accounts::{self, check_not_last_admin, revoke_earlier_tokens};
+use crate::accounts::{self, check_not_last_admin, is_trusted, revoke_earlier_tokens};
 use crate::audit::{AuditAction, RequestActor};
 use crate::context::Context;
 use crate::error::UserError;

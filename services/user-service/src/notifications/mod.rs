@@ -4,6 +4,7 @@
 //! A request inserts one row for each channel. The worker makes the code when it sends it, so that no
 //! readable code is ever stored.
 
+mod code_request;
 pub(crate) mod store;
 pub mod worker;
 
@@ -11,6 +12,7 @@ use jobs::JobTable;
 use messaging::Queue;
 use values::{Names as _, NotificationId};
 
+pub(crate) use self::code_request::CodeRequest;
 use crate::settings::ChannelSettings;
 
 pub(crate) const JOBS: JobTable<NotificationId> = JobTable::new("notifications");

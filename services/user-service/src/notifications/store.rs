@@ -36,41 +36,39 @@ pub(crate) struct QueuedNotification {
     pub(crate) created: DateTime<Utc>,
 }
 
-/// Inserts one notification for each channel. Without a user the rows are the same, but the worker sends
-/// nothing. `generation` is the `code_generation` at which the code is valid; `None` if the code does not depend on it.
-pub(crate) fn insert(
+/// Inserts a notification. `key` is the name and the end of the API key that it is about, if it is about one.
+pub(super) fn insert(
     connection: &mut Connection,
-    kind: Kind,
+    context: &RequestContext,
+    kind: &str,
+    channel: Channel,
     user: Option<UserId>,
     generation: Option<i64>,
-    channels: &[Channel],
-    context: &RequestContext,
-) -> Result<Vec<QueuedNotification>, Error> {
-    channels
-        .iter()
-        .map(|channel| {
-            let id = NotificationId::generate();
-            let created = diesel::insert_into(notifications::table)
-                .values((
-                    notifications::id.eq(id),
-                    notifications::user_id.eq(user),
-                    notifications::code_generation.eq(generation),
-                    notifications::kind.eq(kind.name()),
-                    notifications::channel.eq(channel.name()),
-                    notifications::request_id.eq(&context.request_id),
-                    notifications::traceparent.eq(context.trace.to_string()),
-                    notifications::republish_at
-                        .eq(now.into_sql::<Timestamptz>() + interval(REPUBLISH_GRACE)),
-                ))
-                .returning(notifications::created)
-                .get_result(connection)?;
-            Ok(QueuedNotification {
-                id,
-                channel: *channel,
-                created,
-            })
-        })
-        .collect()
+    key: Option<(&str, Option<DateTime<Utc>>)>,
+) -> Result<QueuedNotification, Error> {
+    let id = NotificationId::generate();
+    let (key_name, key_expires) = key.unzip();
+    let created = diesel::insert_into(notifications::table)
+        .values((
+            notifications::id.eq(id),
+            notifications::user_id.eq(user),
+            notifications::code_generation.eq(generation),
+            notifications::kind.eq(kind),
+            notifications::channel.eq(channel.name()),
+            notifications::key_name.eq(key_name),
+            notifications::key_expires.eq(key_expires.flatten()),
+            notifications::request_id.eq(&context.request_id),
+            notifications::traceparent.eq(context.trace.to_string()),
+            notifications::republish_at
+                .eq(now.into_sql::<Timestamptz>() + interval(REPUBLISH_GRACE)),
+        ))
+        .returning(notifications::created)
+        .get_result(connection)?;
+    Ok(QueuedNotification {
+        id,
+        channel,
+        created,
+    })
 }
 
 /// Inserts a mail about an API key, which ends at `expires`, if ever. The caller sends the message after its commit. `None` for a
@@ -98,25 +96,10 @@ pub(crate) fn insert_notice(
     if !is_recipient || recent.count().get_result::<i64>(connection)? >= NOTICES_PER_DAY {
         return Ok(None);
     }
-    let (id, context) = (
-        NotificationId::generate(),
-        RequestContext::current_or_fresh(),
-    );
-    diesel::insert_into(notifications::table)
-        .values((
-            notifications::id.eq(id),
-            notifications::user_id.eq(user),
-            notifications::kind.eq(notice.name()),
-            notifications::channel.eq(Channel::Mail.name()),
-            notifications::key_name.eq(name),
-            notifications::key_expires.eq(expires),
-            notifications::request_id.eq(&context.request_id),
-            notifications::traceparent.eq(context.trace.to_string()),
-            notifications::republish_at
-                .eq(now.into_sql::<Timestamptz>() + interval(REPUBLISH_GRACE)),
-        ))
-        .execute(connection)?;
-    Ok(Some(Message::new(id, context)))
+    let (context, kind) = (RequestContext::current_or_fresh(), notice.name());
+    let (user, key) = (Some(user), Some((name, expires)));
+    let queued = insert(connection, &context, kind, Channel::Mail, user, None, key)?;
+    Ok(Some(Message::new(queued.id, context)))
 }
 
 /// Deletes the pending notifications of these kinds of a user who no longer needs their codes.

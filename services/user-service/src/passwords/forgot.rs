@@ -1,7 +1,5 @@
 use audit_log::{Actor, RequestMeta};
 use database::Connection;
-use messaging::Message;
-use telemetry::RequestContext;
 use values::EmailAddress;
 
 use super::store;
@@ -12,7 +10,7 @@ use crate::code_limits::count_code_request;
 use crate::context::Context;
 use crate::error::UserError;
 use crate::notifications::store::QueuedNotification;
-use crate::notifications::{self, Channel, Kind};
+use crate::notifications::{CodeRequest, Kind};
 use crate::settings::EmailVerification;
 
 const KIND: Kind = Kind::ForgotPassword;
@@ -27,8 +25,8 @@ pub(super) async fn forgot(
     email: EmailAddress,
     meta: RequestMeta,
 ) -> Result<Vec<QueuedNotification>, UserError> {
-    let channels = Channel::configured(&context.channels);
-    if channels.is_empty() {
+    let code = CodeRequest::new(context, KIND);
+    if !code.can_be_sent() {
         return Err(UserError::CannotSendResetCodes);
     }
     let (limits, counted) = (context.code_requests, email.clone());
@@ -45,19 +43,13 @@ pub(super) async fn forgot(
     };
     // A separate transaction, because a deletion locks the user before the counts.
     context.database.transaction(count).await?;
-    let request = RequestContext::current_or_fresh();
-    let row_request = request.clone();
     let insert = move |connection: &mut Connection| {
         let (user, generation) = store::begin_code_request(connection, &email)?.unzip();
         let entry = AuditAction::PasswordResetRequested.entry(Actor::Anonymous, user, meta);
         entry.record(connection)?;
-        let request = &row_request;
-        notifications::store::insert(connection, KIND, user, generation, &channels, request)
+        code.queue(connection, user, generation)
     };
-    let queued = context.database.transaction(insert).await?;
-    let messages = queued
-        .iter()
-        .map(|message| Message::new(message.id, request.clone()));
+    let (queued, messages) = context.database.transaction(insert).await?;
     context.notifications.send(messages);
     Ok(queued)
 }

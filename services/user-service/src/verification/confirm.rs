@@ -3,7 +3,6 @@ use database::Connection;
 use values::{Fingerprint, Secret, UserId};
 
 use super::requests::{Proof, VerifyEmailRequest};
-use crate::accounts::confirmation::Confirmation;
 use crate::accounts::{self, User};
 use crate::audit::{AuditAction, RequestActor};
 use crate::back_off;
@@ -11,7 +10,7 @@ use crate::client_network::ClientNetwork;
 use crate::code_limits::count_code_request;
 use crate::context::Context;
 use crate::error::UserError;
-use crate::notifications::{Channel, Kind, store as notifications};
+use crate::notifications::{CodeRequest, Kind, store as notifications};
 use crate::password_rules::Password;
 use crate::passwords::store;
 use crate::passwords::{count_attempt, reset_by_code};
@@ -121,8 +120,8 @@ pub(super) async fn resend(
     id: UserId,
     actor: RequestActor,
 ) -> Result<(), UserError> {
-    let (confirmation, limits) = (Confirmation::requested(context), context.code_requests);
-    if Channel::configured(&context.channels).is_empty() {
+    let (code, limits) = (CodeRequest::new(context, KIND), context.code_requests);
+    if !code.can_be_sent() {
         return Err(UserError::CannotSendCodes);
     }
     let client = actor.client();
@@ -142,7 +141,7 @@ pub(super) async fn resend(
         if let Some(wait) = wait {
             return Err(UserError::TooManyCodes(wait));
         }
-        let messages = confirmation.queue(connection, id)?;
+        let (_, messages) = code.queue(connection, Some(id), None)?;
         entry.record(connection)?;
         Ok(messages)
     };
