@@ -42,7 +42,7 @@ impl Feed {
         let mut all = Vec::new();
         loop {
             let was_complete = all.len() >= number;
-            let line = self.line().await.expect("the response is over");
+            let line = self.line().await.unwrap();
             let tasks = line["tasks"].as_array().unwrap().iter();
             all.extend(tasks.map(|id| id.as_str().unwrap().to_owned()));
             if was_complete {
