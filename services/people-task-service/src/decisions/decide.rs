@@ -6,12 +6,13 @@ use database::{BatchLimits, BatchOutcomes, Batches, Connection, Database, Error,
 use messaging::Publisher;
 use serde_json::{Map, json};
 use telemetry::RequestContext;
+use tokio::sync::mpsc;
 use values::{Names as _, TaskId};
 
 use crate::audit::AuditAction;
 use crate::decisions::requests::DecisionComment;
 use crate::decisions::store::{self, CancelPreview, DecidedRow, NewDecision};
-use crate::deliveries::{Announcer, DueDelivery};
+use crate::deliveries::{DueDelivery, GATHERING, announce};
 use crate::error::TaskError;
 use crate::status::TaskStatus;
 use crate::tasks::access::{Actor, DecidedVia, Permission, Relations};
@@ -73,17 +74,21 @@ pub(crate) type Decisions = Batches<DecisionAttempt, DecidedTask, TaskError>;
 
 /// Starts [`Decisions`]. Their deliveries are announced when they are committed.
 pub(crate) fn decisions(database: Database, publisher: Publisher) -> Decisions {
-    let announcer = Announcer::new(move |message| publisher.send([message]));
+    let (committing, committed) = mpsc::unbounded_channel();
+    let publish = move |message| publisher.send([message]);
+    tokio::spawn(announce(committed, GATHERING, publish));
     let decide = move |connection: &mut _, attempts: &[DecisionAttempt], round| {
         let tasks = column(attempts, |attempt| attempt.task);
         let outcomes = change_in_round(connection, round, &tasks, |connection| {
             decide_together(connection, &tasks, attempts)
         })?;
         let decided = outcomes.iter().flatten().flatten();
-        let due = decided.flat_map(|(.., due)| due).cloned();
-        // One message tells the workers about all deliveries, on behalf of the first request.
-        if let Some(first) = attempts.first() {
-            announcer.announce(due, &first.cause);
+        let due: Vec<_> = decided.flat_map(|(.., due)| due).cloned().collect();
+        if let Some(first) = attempts.first()
+            && !due.is_empty()
+        {
+            // Without a receiver, the runtime is ending.
+            let _ = committing.send((due, first.cause.clone()));
         }
         Ok(outcomes)
     };

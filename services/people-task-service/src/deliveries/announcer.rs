@@ -1,82 +1,41 @@
-use std::mem::take;
-use std::sync::Arc;
 use std::time::Duration;
 
 use messaging::Message;
-use parking_lot::Mutex;
 use telemetry::RequestContext;
-use tokio::runtime::Handle;
-use tokio::time::{Instant, sleep_until};
+use tokio::sync::mpsc;
+use tokio::time::sleep;
 
 use crate::deliveries::{DueDelivery, due_message};
 
 /// After a message about at least so many deliveries, others are gathered for a moment.
 const BUSY: usize = 8;
 /// How long they are gathered. A message, and the load of what it names, cost as much as several deliveries.
-const GATHERING: Duration = Duration::from_millis(10);
+pub(crate) const GATHERING: Duration = Duration::from_millis(10);
+/// The largest number of commits that a message is about.
+const COMMITS: usize = 1_024;
 
-/// Tells the workers about deliveries that were committed: at once, or under load together with those of the next moment.
+/// Deliveries that were committed together, and the request that caused them.
+pub(crate) type Committed = (Vec<DueDelivery>, RequestContext);
+
+/// Tells the workers about deliveries that were committed, on behalf of the first request: at once, or under load
+/// together with those of the next moment, which is as long as `gathering`. It ends once every sender of them is gone.
 ///
 /// What is gathered when the process ends is lost like a message, and costs a second: workers also look for deliveries.
-#[derive(Clone)]
-pub(crate) struct Announcer {
-    publish: Arc<dyn Fn(Message) + Send + Sync>,
+pub(crate) async fn announce(
+    mut committed: mpsc::UnboundedReceiver<Committed>,
     gathering: Duration,
-    gathered: Arc<Mutex<Gathered>>,
-}
-
-#[derive(Default)]
-struct Gathered {
-    due: Vec<DueDelivery>,
-    /// The request that caused the first of them.
-    cause: Option<RequestContext>,
-    /// Until when others are gathered.
-    until: Option<Instant>,
-    /// Whether a task publishes them at that time.
-    is_awaited: bool,
-}
-
-impl Announcer {
-    pub(crate) fn new(publish: impl Fn(Message) + Send + Sync + 'static) -> Self {
-        Self {
-            publish: Arc::new(publish),
-            gathering: GATHERING,
-            gathered: Arc::default(),
+    publish: impl Fn(Message),
+) {
+    let mut gathered = Vec::new();
+    while committed.recv_many(&mut gathered, COMMITS).await > 0 {
+        let (due, causes): (Vec<_>, Vec<_>) = gathered.drain(..).unzip();
+        let due = due.concat();
+        let cause = causes.into_iter().next();
+        if let Some(message) = cause.and_then(|cause| due_message(&due, cause)) {
+            publish(message);
         }
-    }
-
-    /// Announces deliveries that a request caused. Must be called on a thread of a runtime.
-    pub(crate) fn announce(
-        &self,
-        due: impl IntoIterator<Item = DueDelivery>,
-        cause: &RequestContext,
-    ) {
-        let mut gathered = self.gathered.lock();
-        gathered.due.extend(due);
-        if gathered.due.is_empty() || gathered.is_awaited {
-            return;
-        }
-        gathered.cause = Some(cause.clone());
-        let now = Instant::now();
-        let Some(until) = gathered.until.filter(|until| *until > now) else {
-            return self.publish(&mut gathered, now);
-        };
-        gathered.is_awaited = true;
-        let announcer = self.clone();
-        Handle::current().spawn(async move {
-            sleep_until(until).await;
-            let mut gathered = announcer.gathered.lock();
-            gathered.is_awaited = false;
-            announcer.publish(&mut gathered, Instant::now());
-        });
-    }
-
-    fn publish(&self, gathered: &mut Gathered, now: Instant) {
-        let due = take(&mut gathered.due);
-        gathered.until = (due.len() >= BUSY).then(|| now + self.gathering);
-        let message = |cause| due_message(&due, cause);
-        if let Some(message) = gathered.cause.take().and_then(message) {
-            (self.publish)(message);
+        if due.len() >= BUSY {
+            sleep(gathering).await;
         }
     }
 }
@@ -89,46 +48,54 @@ mod tests {
     use parking_lot::Mutex;
     use telemetry::RequestContext;
     use testkit::eventually;
+    use tokio::sync::mpsc;
+    use tokio::task::yield_now;
     use values::DeliveryId;
 
-    use super::{Announcer, BUSY};
+    use super::{BUSY, Committed, announce};
     use crate::deliveries::DueDelivery;
     use crate::deliveries::lane_names::parse_due_message;
 
+    type Committing = mpsc::UnboundedSender<Committed>;
+
     /// An announcer that gathers for a second, and how many deliveries each of its messages names.
-    fn announcer() -> (Announcer, Arc<Mutex<Vec<usize>>>) {
+    fn announcer() -> (Committing, Arc<Mutex<Vec<usize>>>) {
         let published = Arc::<Mutex<Vec<usize>>>::default();
         let messages = Arc::clone(&published);
-        let mut announcer = Announcer::new(move |message| {
+        let (committing, committed) = mpsc::unbounded_channel();
+        let gathering = Duration::from_secs(1);
+        tokio::spawn(announce(committed, gathering, move |message| {
             let due = parse_due_message(&message.body).unwrap();
             messages.lock().push(due.len());
-        });
-        announcer.gathering = Duration::from_secs(1);
-        (announcer, published)
+        }));
+        (committing, published)
     }
 
-    fn announce(announcer: &Announcer, number: usize) {
+    /// Commits deliveries, and lets the announcer run until it waits.
+    async fn commit(committing: &Committing, number: usize) {
         let due = std::iter::repeat_with(|| DueDelivery {
             id: DeliveryId::generate(),
             lane: "https://engine.example:443 000000000000000000000001".to_owned(),
         });
-        announcer.announce(due.take(number), &RequestContext::fresh());
+        let due = due.take(number).collect();
+        committing.send((due, RequestContext::fresh())).unwrap();
+        yield_now().await;
     }
 
     #[tokio::test]
     async fn deliveries_are_announced_at_once_while_there_are_few() {
-        let (announcer, published) = announcer();
+        let (committing, published) = announcer();
         for number in [1, 0, BUSY - 1, 1] {
-            announce(&announcer, number);
+            commit(&committing, number).await;
         }
         assert_eq!(*published.lock(), [1, BUSY - 1, 1]);
     }
 
     #[tokio::test]
     async fn what_follows_many_deliveries_is_announced_together_after_a_moment() {
-        let (announcer, published) = announcer();
+        let (committing, published) = announcer();
         for number in [BUSY, 2, 3] {
-            announce(&announcer, number);
+            commit(&committing, number).await;
         }
         assert_eq!(*published.lock(), [BUSY]);
         eventually("the next message", async || {
@@ -136,7 +103,7 @@ mod tests {
         })
         .await;
         // They were few, so nothing is gathered any more.
-        announce(&announcer, 1);
+        commit(&committing, 1).await;
         assert_eq!(*published.lock(), [BUSY, 5, 1]);
     }
 }

@@ -18,7 +18,7 @@ use std::time::Duration;
 use jobs::RetentionRule;
 use messaging::Queue;
 
-pub(crate) use self::announcer::Announcer;
+pub(crate) use self::announcer::{GATHERING, announce};
 pub(crate) use self::lane_names::{
     LaneParts, due_message, group_of, host_of, lane_of, owner_of, scheme_and_host,
 };
