@@ -17,7 +17,6 @@ use crate::deliveries::worker::call::Sender;
 use crate::deliveries::worker::lane::Lane;
 use crate::deliveries::worker::loads::{Ended, Loads};
 use crate::deliveries::worker::ownership::{GivenUp, Member, Ownership};
-use crate::deliveries::worker::paused_hosts::PausedHosts;
 use crate::deliveries::worker::places::{Host, Origin, Owners, WaitingLanes};
 use crate::deliveries::worker::recorder::Settled;
 use crate::deliveries::worker::results_store::End;
@@ -65,7 +64,8 @@ pub(super) struct Dispatcher {
     to_load: WaitingLanes,
     /// Lanes whose owner has its share of what may be loaded.
     without_room: HashMap<Arc<str>, VecDeque<Arc<str>>>,
-    paused: PausedHosts,
+    /// The hosts to which deliveries are paused, as the last scan found them. No load takes deliveries to them.
+    paused: HashSet<String>,
     attempts: JoinSet<End>,
     /// How many ends are not recorded yet. It is limited by the number of deliveries under way.
     unrecorded: usize,
@@ -108,7 +108,7 @@ impl Dispatcher {
             owners: Owners::new(settings.max_in_flight, MAX_LANES),
             to_load: WaitingLanes::new(),
             without_room: HashMap::new(),
-            paused: PausedHosts::default(),
+            paused: HashSet::new(),
             attempts: JoinSet::new(),
             unrecorded: 0,
             trial: None,
@@ -230,7 +230,7 @@ impl Dispatcher {
         }
         let shards = self.shards();
         let lane = self.lanes.get_mut(name)?;
-        (shards.contain(&lane.host) && !self.paused.contains(&lane.host)).then_some(lane)
+        (shards.contain(&lane.host) && !self.paused.contains(&*lane.host)).then_some(lane)
     }
 
     /// Lets a lane be loaded in turn, if it wants something.
@@ -244,22 +244,18 @@ impl Dispatcher {
         }
     }
 
+    /// Gives back what was loaded for paused hosts, and looks for what waits for those that were resumed.
     fn adopt_pauses(&mut self, found: Vec<String>) {
-        let changed = self.paused.replace(found);
-        if changed.paused.is_empty() && changed.resumed.is_empty() {
+        let found = HashSet::from_iter(found);
+        if found == self.paused {
             return;
         }
-        let mut unstarted = Vec::new();
-        let mut resumed = Vec::new();
-        for (name, lane) in &mut self.lanes {
-            if changed.paused.contains(&lane.host) {
-                unstarted.extend(lane.hold());
-            } else if changed.resumed.contains(&lane.host) {
-                resumed.push(Arc::clone(name));
-            }
-        }
+        self.paused = found;
+        let lanes = self.lanes.values_mut();
+        let held = lanes.filter(|lane| self.paused.contains(&*lane.host));
+        let unstarted: Vec<_> = held.flat_map(Lane::hold).collect();
         self.give_back(unstarted);
-        self.add_scanned(resumed);
+        self.loads.scan_all();
     }
 
     fn tick(&mut self) {

@@ -30,7 +30,6 @@ mod lane;
 mod loads;
 mod ownership;
 mod ownership_store;
-mod paused_hosts;
 mod periodic;
 mod periodic_store;
 mod places;

@@ -50,7 +50,7 @@ impl Dispatcher {
     fn start_at_host(&mut self, name: &Arc<str>) {
         let limit = self.max_in_flight_per_host;
         let now = Instant::now();
-        if !self.shards().contain(name) || self.paused.contains(name) {
+        if !self.shards().contain(name) || self.paused.contains(&**name) {
             return;
         }
         if let Some(host) = self.hosts.get(name) {
