@@ -67,23 +67,11 @@ async fn record(database: &Database, settled: &Sender, batch: Vec<End>) -> Vec<E
     if let Err(error) = database.run(create_partitions).await {
         error.warn("the partitions of deliveries could not be created");
     }
-    let (mut left, mut refused) = (Vec::new(), Vec::new());
-    let number = batch.len();
+    let mut left = Vec::new();
     for end in batch {
-        match record_together(database, settled, vec![end]).await {
-            Ok(locked) => left.extend(locked),
-            Err((mut ends, error)) => refused.extend(ends.pop().map(|end| (end, error))),
-        }
+        let alone = record_together(database, settled, vec![end]).await;
+        left.extend(alone.unwrap_or_else(|(refused, _)| refused));
     }
-    // If others were accepted, the reason is in the end itself.
-    let is_own_fault = refused.len() < number;
-    left.extend(refused.into_iter().map(|(end, error)| {
-        if !is_own_fault {
-            return end;
-        }
-        report_refused(&end, &error);
-        end.without_texts()
-    }));
     left
 }
 
@@ -174,15 +162,5 @@ fn report_lost(result: &AttemptResult) {
         request_id = %result.lease.context.request_id,
         delivery.id = %result.lease.delivery,
         "a webhook was called, but its delivery was deleted or taken over meanwhile"
-    );
-}
-
-fn report_refused(end: &End, error: &Error) {
-    let lease = end.lease();
-    tracing::error!(
-        request_id = %lease.context.request_id,
-        delivery.id = %lease.delivery,
-        error = ?error,
-        "the database refused a result; it is recorded again without its texts"
     );
 }

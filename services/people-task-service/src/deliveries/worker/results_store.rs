@@ -54,15 +54,6 @@ impl End {
             RetryDecision::Suspend(pause) => (pending, milliseconds(pause), no_attempt, registrant),
         }
     }
-
-    /// The same end without the texts of the receiver, which the database may refuse.
-    pub(super) fn without_texts(mut self) -> Self {
-        if let Self::Attempted(result) = &mut self {
-            result.attempt.response = None;
-            result.attempt.error = Some("the response could not be recorded".to_owned());
-        }
-        self
-    }
 }
 
 /// Records the ends of deliveries: finished ones move to `finished_deliveries`, the others wait again. An end changes
