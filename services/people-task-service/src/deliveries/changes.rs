@@ -10,7 +10,6 @@ use values::{DeliveryId, TaskId};
 
 use crate::audit::{AuditAction, AuditIdentity};
 use crate::deliveries::requests::Host;
-use crate::deliveries::responses::{CancelledResponse, RedeliveredResponse};
 use crate::deliveries::store::{self, Delivery, FAILED, PENDING};
 use crate::deliveries::{DueDelivery, due_message};
 use crate::error::TaskError;
@@ -115,46 +114,26 @@ fn publish(publisher: &Publisher, restarted: &[DueDelivery]) {
     publisher.send(due_message(restarted, cause));
 }
 
-/// Ends pending deliveries of a host as failed.
+/// Ends pending deliveries of a host as failed. Returns how many, and how many are left, as [`store::count`] does.
 #[tracing::instrument(name = "cancel", skip_all)]
 pub(crate) async fn cancel_of_host(
     database: &Database,
     host: Host,
     cause: Cause,
-) -> Result<CancelledResponse, Error> {
-    let changed = in_batches(database, host, cause, cancel_pending, drop, PENDING).await?;
-    let (cancelled, remaining) = changed;
-    tracing::info!(
-        changed = cancelled,
-        remaining,
-        "deliveries of a host were cancelled"
-    );
-    Ok(CancelledResponse {
-        cancelled,
-        remaining,
-    })
+) -> Result<(usize, i64), Error> {
+    in_batches(database, host, cause, cancel_pending, drop, PENDING).await
 }
 
-/// Sends failed deliveries of a host again.
+/// Sends failed deliveries of a host again. Returns how many, and how many are left, as [`store::count`] does.
 #[tracing::instrument(name = "redeliver", skip_all)]
 pub(crate) async fn redeliver_of_host(
     database: &Database,
     publisher: &Publisher,
     host: Host,
     cause: Cause,
-) -> Result<RedeliveredResponse, Error> {
+) -> Result<(usize, i64), Error> {
     let publish = |restarted: Vec<DueDelivery>| publish(publisher, &restarted);
-    let changed = in_batches(database, host, cause, restart_failed, publish, FAILED).await?;
-    let (redelivered, remaining) = changed;
-    tracing::info!(
-        changed = redelivered,
-        remaining,
-        "deliveries of a host were restarted"
-    );
-    Ok(RedeliveredResponse {
-        redelivered,
-        remaining,
-    })
+    in_batches(database, host, cause, restart_failed, publish, FAILED).await
 }
 
 /// Changes deliveries of a host in transactions of their own, until there are none or there were enough. What each has
@@ -167,19 +146,21 @@ async fn in_batches<T: Send + 'static>(
     then: impl Fn(Vec<T>),
     left: &'static str,
 ) -> Result<(usize, i64), Error> {
-    let mut number = 0;
+    let mut changed = 0;
     for _ in 0..BATCHES {
         let (host, cause) = (host.clone(), cause.clone());
         let change = move |connection: &mut Connection| change(connection, &host, cause);
-        let changed = database.transaction(change).await?;
-        if changed.is_empty() {
+        let batch = database.transaction(change).await?;
+        if batch.is_empty() {
             break;
         }
-        number += changed.len();
-        then(changed);
+        changed += batch.len();
+        then(batch);
     }
     let count = move |connection: &mut Connection| store::count(connection, left, host.as_str());
-    Ok((number, database.run(count).await?))
+    let remaining = database.run(count).await?;
+    tracing::info!(changed, remaining, "deliveries of a host were changed");
+    Ok((changed, remaining))
 }
 
 fn cancel_pending(

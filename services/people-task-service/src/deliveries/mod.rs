@@ -5,7 +5,6 @@ mod backlog_store;
 mod changes;
 pub(crate) mod hosts;
 mod lane_names;
-mod list;
 mod requests;
 mod responses;
 pub(crate) mod routes;

@@ -12,12 +12,13 @@ use messaging::QueueStatus;
 use crate::context::Context;
 use crate::deliveries::backlog_store::load_backlog;
 use crate::deliveries::changes::{self, Cause};
-use crate::deliveries::list;
 use crate::deliveries::requests::{DeliveryQuery, HostRequest};
 use crate::deliveries::responses::{CancelledResponse, QueuesResponse, RedeliveredResponse};
-use crate::deliveries::store::Delivery;
-use crate::error::{Forbidden, NoDelivery, NoPendingDelivery, NoTask};
+use crate::deliveries::store::{self, Delivery};
+use crate::error::{Forbidden, NoDelivery, NoPendingDelivery, NoTask, TaskError};
+use crate::tasks::access::Permission;
 use crate::tasks::credentials::AuthenticatedUser;
+use crate::tasks::find_permitted;
 
 /// The deliveries of a task's decision, one for each webhook, and of due dates that have passed. For the task's creator and administrators.
 #[utoipa::path(
@@ -38,8 +39,10 @@ pub(crate) async fn list_task_deliveries(
     let paging = Paging::parse(&query)?;
     let id = path_id(&id, "task")?;
     let (caller, actor) = (user.caller.id(), user.actor);
-    let load =
-        move |connection: &mut Connection, limits| list::list(connection, &actor, id, limits);
+    let load = move |connection: &mut Connection, limits| {
+        find_permitted(connection, &actor, id, Permission::ViewDeliveries)?;
+        Ok::<_, TaskError>(store::load_of_task(connection, id, limits)?)
+    };
     let lists = &context.lists;
     let page = lists.page(Some(caller), paging, load, identity::<Delivery>);
     let page = page.await?;
@@ -91,7 +94,7 @@ pub(crate) async fn list_deliveries(
     let query = DeliveryQuery::parse(&query)?;
     let paging = query.paging;
     let load =
-        move |connection: &mut Connection, limits| list::list_all(connection, &query, limits);
+        move |connection: &mut Connection, limits| store::load_page(connection, &query, limits);
     let lists = &context.lists;
     let page = lists.page(Some(admin.id()), paging, load, identity::<Delivery>);
     let page = page.await?;
@@ -136,8 +139,12 @@ pub(crate) async fn cancel_deliveries(
     (admin, meta, body, context): HostInput,
 ) -> Result<Json<CancelledResponse>, Problem> {
     let host = HostRequest::parse(body.0)?.host;
-    let cancelled = changes::cancel_of_host(&context.database, host, Cause::new(&admin, meta));
-    Ok(Json(cancelled.await?))
+    let changed = changes::cancel_of_host(&context.database, host, Cause::new(&admin, meta));
+    let (cancelled, remaining) = changed.await?;
+    Ok(Json(CancelledResponse {
+        cancelled,
+        remaining,
+    }))
 }
 
 /// Sends failed deliveries of a host again, at most 1,000 in one call, the oldest first. For administrators.
@@ -154,9 +161,12 @@ pub(crate) async fn redeliver_deliveries(
 ) -> Result<Json<RedeliveredResponse>, Problem> {
     let host = HostRequest::parse(body.0)?.host;
     let (database, publisher) = (&context.database, &context.deliveries);
-    let redelivered =
-        changes::redeliver_of_host(database, publisher, host, Cause::new(&admin, meta));
-    Ok(Json(redelivered.await?))
+    let changed = changes::redeliver_of_host(database, publisher, host, Cause::new(&admin, meta));
+    let (redelivered, remaining) = changed.await?;
+    Ok(Json(RedeliveredResponse {
+        redelivered,
+        remaining,
+    }))
 }
 
 /// What waits to be delivered: the queue of messages, and the deliveries that have not ended. For administrators.
