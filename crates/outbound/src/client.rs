@@ -1,9 +1,6 @@
-use std::future::Future;
 use std::io;
 use std::net::SocketAddr;
-use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
 use std::time::Duration;
 use std::vec::IntoIter;
 
@@ -12,18 +9,19 @@ use http::header::{ACCEPT, AUTHORIZATION, USER_AGENT};
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Uri};
 use http_body_util::{BodyExt as _, Full};
 use hyper::body::Incoming;
-use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder, MaybeHttpsStream};
+use hyper_rustls::{HttpsConnectorBuilder, MaybeHttpsStream};
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::client::legacy::connect::dns::Name;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use rustls::crypto::ring;
 use tokio::net::TcpStream;
-use tower_service::Service;
+use tower::timeout::Timeout;
+use tower::util::{BoxCloneSyncService, ServiceExt as _, service_fn};
 
 use crate::connection::{ClosableStream, RequestConnection};
 use crate::resolver::{current_owner, scoped};
-use crate::{AddressPolicy, BuildError, Resolve, SendError, TargetUrl, Unresolved};
+use crate::{AddressPolicy, BuildError, Resolve, Resolved, SendError, TargetUrl, Unresolved};
 
 /// The part of a request's time for connecting: the lookup, the connection and TLS.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
@@ -102,11 +100,7 @@ impl GuardedClient {
         resolver: Arc<dyn Resolve>,
         limits: Limits,
     ) -> Result<Self, BuildError> {
-        let guarded = GuardedResolver {
-            policy: policy.clone(),
-            resolver,
-        };
-        let connector = Connector::new(guarded).map_err(BuildError::Client)?;
+        let connector = connector(policy.clone(), resolver).map_err(BuildError::Client)?;
         let client = Client::builder(TokioExecutor::new())
             .timer(TokioTimer::new())
             .pool_timer(TokioTimer::new())
@@ -200,85 +194,48 @@ fn request(url: &TargetUrl, call: Call) -> Request<Full<Bytes>> {
 }
 
 type BoxError = Box<dyn std::error::Error + Send + Sync>;
-type Connecting<T> = Pin<Box<dyn Future<Output = Result<T, BoxError>> + Send>>;
-
-/// Resolves hosts for the HTTP client, to permitted addresses only.
-#[derive(Clone)]
-struct GuardedResolver {
-    policy: AddressPolicy,
-    resolver: Arc<dyn Resolve>,
-}
-
-impl Service<Name> for GuardedResolver {
-    type Response = IntoIter<SocketAddr>;
-    type Error = BoxError;
-    type Future = Connecting<Self::Response>;
-
-    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
-        Poll::Ready(Ok(()))
-    }
-
-    fn call(&mut self, name: Name) -> Self::Future {
-        let policy = self.policy.clone();
-        let resolved = self.resolver.resolve(name.as_str());
-        Box::pin(async move {
-            let mut refusal = None;
-            let mut permitted = Vec::new();
-            for address in resolved.await? {
-                match policy.check_address(address) {
-                    Ok(address) => permitted.push(SocketAddr::new(address, 0)),
-                    Err(refused) => refusal = Some(refused),
-                }
-            }
-            match refusal {
-                Some(refusal) if permitted.is_empty() => Err(refusal.into()),
-                _ if permitted.is_empty() => Err(Unresolved::NoAddress.into()),
-                _ => Ok(permitted.into_iter()),
-            }
-        })
-    }
-}
+type Connection = ClosableStream<MaybeHttpsStream<TokioIo<TcpStream>>>;
+type Connector = BoxCloneSyncService<Uri, Connection, BoxError>;
 
 /// Opens connections to permitted addresses, within a limit that covers the lookup, the connection and TLS.
-#[derive(Clone)]
-struct Connector(HttpsConnector<HttpConnector<GuardedResolver>>);
-
-impl Connector {
-    fn new(resolver: GuardedResolver) -> io::Result<Self> {
-        let mut http = HttpConnector::new_with_resolver(resolver);
-        http.enforce_http(false);
-        http.set_nodelay(true);
-        // A name may have several addresses; each gets a part of the time.
-        http.set_connect_timeout(Some(CONNECT_TIMEOUT));
-        http.set_keepalive(Some(KEEPALIVE));
-        http.set_keepalive_interval(Some(KEEPALIVE));
-        http.set_keepalive_retries(Some(KEEPALIVE_PROBES));
-        http.set_tcp_user_timeout(Some(TCP_TIMEOUT));
-        let connector = HttpsConnectorBuilder::new()
-            .with_provider_and_platform_verifier(Arc::new(ring::default_provider()))?
-            .https_or_http()
-            .enable_http1()
-            .wrap_connector(http);
-        Ok(Self(connector))
-    }
+fn connector(policy: AddressPolicy, resolver: Arc<dyn Resolve>) -> io::Result<Connector> {
+    let resolve = move |name: Name| permitted(policy.clone(), resolver.resolve(name.as_str()));
+    let mut http = HttpConnector::new_with_resolver(service_fn(resolve));
+    http.enforce_http(false);
+    http.set_nodelay(true);
+    // A name may have several addresses; each gets a part of the time.
+    http.set_connect_timeout(Some(CONNECT_TIMEOUT));
+    http.set_keepalive(Some(KEEPALIVE));
+    http.set_keepalive_interval(Some(KEEPALIVE));
+    http.set_keepalive_retries(Some(KEEPALIVE_PROBES));
+    http.set_tcp_user_timeout(Some(TCP_TIMEOUT));
+    let https = HttpsConnectorBuilder::new()
+        .with_provider_and_platform_verifier(Arc::new(ring::default_provider()))?
+        .https_or_http()
+        .enable_http1()
+        .wrap_connector(http);
+    let for_owner = https.map_future(|connecting| scoped(current_owner(), connecting));
+    let limited = Timeout::new(for_owner, CONNECT_TIMEOUT);
+    let closable = limited.map_response(ClosableStream::new);
+    Ok(BoxCloneSyncService::new(closable))
 }
 
-impl Service<Uri> for Connector {
-    type Response = ClosableStream<MaybeHttpsStream<TokioIo<TcpStream>>>;
-    type Error = BoxError;
-    type Future = Connecting<Self::Response>;
-
-    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
-        self.0.poll_ready(context)
+/// The addresses of a host that may be called.
+async fn permitted(
+    policy: AddressPolicy,
+    resolved: Resolved,
+) -> Result<IntoIter<SocketAddr>, BoxError> {
+    let mut refusal = None;
+    let mut permitted = Vec::new();
+    for address in resolved.await? {
+        match policy.check_address(address) {
+            Ok(address) => permitted.push(SocketAddr::new(address, 0)),
+            Err(refused) => refusal = Some(refused),
+        }
     }
-
-    fn call(&mut self, uri: Uri) -> Self::Future {
-        let connecting = scoped(current_owner(), self.0.call(uri));
-        let connected = tokio::time::timeout(CONNECT_TIMEOUT, connecting);
-        Box::pin(async move {
-            let timed_out = |_| Err(io::Error::from(io::ErrorKind::TimedOut).into());
-            let stream = connected.await.unwrap_or_else(timed_out)?;
-            Ok(ClosableStream::new(stream))
-        })
+    match refusal {
+        Some(refusal) if permitted.is_empty() => Err(refusal.into()),
+        _ if permitted.is_empty() => Err(Unresolved::NoAddress.into()),
+        _ => Ok(permitted.into_iter()),
     }
 }

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use hyper_util::client::legacy::Error;
 use telemetry::CertificateFault;
+use tower::timeout::error::Elapsed;
 
 use crate::{Refusal, Unresolved};
 
@@ -62,9 +63,9 @@ impl SendError {
             if let Some(reason) = known(error) {
                 return reason;
             }
-            if let Some(io) = error.downcast_ref::<io::Error>() {
-                timed_out |= io.kind() == io::ErrorKind::TimedOut;
-            }
+            let io = error.downcast_ref::<io::Error>();
+            timed_out |= io.is_some_and(|io| io.kind() == io::ErrorKind::TimedOut);
+            timed_out |= error.is::<Elapsed>();
             innermost = error.to_string();
             cause = error.source();
         }
