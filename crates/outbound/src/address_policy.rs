@@ -34,12 +34,6 @@ app_config::settings! {
 }
 
 impl AddressPolicy {
-    /// Permits public addresses and these networks.
-    #[must_use]
-    pub fn new(allowed: Networks) -> Self {
-        Self { allowed }
-    }
-
     /// Whether the address may be called.
     #[must_use]
     pub fn permits(&self, address: IpAddr) -> bool {
@@ -194,7 +188,9 @@ mod tests {
         2002:a00:1:: 3fff::1 5f00::1 fc00::1 fd00:ec2::254 fe80::1 febf::1 fec0::1 ff02::1";
 
     fn allowing(networks: &str) -> AddressPolicy {
-        AddressPolicy::new(Networks::parse(networks).unwrap())
+        AddressPolicy {
+            allowed: Networks::parse(networks).unwrap(),
+        }
     }
 
     fn permits(policy: &AddressPolicy, address: &str) -> bool {

@@ -94,7 +94,9 @@ fn client(allowed: &str, resolver: impl Resolve) -> GuardedClient {
         timeout: Duration::from_millis(500),
         ..Limits::default()
     };
-    let policy = AddressPolicy::new(Networks::parse(allowed).unwrap());
+    let policy = AddressPolicy {
+        allowed: Networks::parse(allowed).unwrap(),
+    };
     GuardedClient::new(policy, Arc::new(resolver), limits).unwrap()
 }
 

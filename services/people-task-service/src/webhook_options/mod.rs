@@ -54,25 +54,11 @@ pub(crate) struct WebhookOptions {
     pub(crate) success: Option<Success>,
 }
 
-/// Why the options of a webhook cannot be applied, in words for its owner.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum OptionsError {
-    /// It is of a later version.
-    #[error("the webhook needs a webhook-worker of a later version")]
-    Unknown,
-    /// The key that sealed the headers is not among the keys.
-    #[error(
-        "the headers cannot be opened: WEBHOOK_HEADER_KEYS of the webhook-worker lacks their key"
-    )]
-    Sealed,
-}
-
 impl WebhookOptions {
-    /// The document of a row.
-    pub(crate) fn parse(text: &str) -> Result<Self, OptionsError> {
+    /// The document of a row; `None` if it is of a later version.
+    pub(crate) fn parse(text: &str) -> Option<Self> {
         let parsed: Result<Self, _> = serde_json::from_str(text);
-        let known = parsed.ok().filter(|options| options.version == VERSION);
-        known.ok_or(OptionsError::Unknown)
+        parsed.ok().filter(|options| options.version == VERSION)
     }
 
     /// The identifier of the key that sealed its headers.

@@ -56,9 +56,9 @@ pub(crate) struct WebhookResponse {
 
 impl WebhookResponse {
     pub(crate) fn new(webhook: Webhook, with_webhook_id: bool) -> Self {
-        let options = webhook.options.as_deref().map(WebhookOptions::parse);
+        let options = webhook.options.as_deref();
         // What a later version wrote is not shown.
-        let options = options.and_then(Result::ok).unwrap_or_default();
+        let options = options.and_then(WebhookOptions::parse).unwrap_or_default();
         let headers = options.headers.map(|headers| headers.names);
         Self {
             id: webhook.id,

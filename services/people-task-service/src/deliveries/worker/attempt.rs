@@ -12,7 +12,7 @@ use tracing::Span;
 use values::{DeliveryId, Timestamp, UserId, WebhookId};
 
 use crate::deliveries::responses::Attempt;
-use crate::deliveries::worker::call::{KEPT_BYTES, Options, Sender, judge, not_sent};
+use crate::deliveries::worker::call::{KEPT_BYTES, Options, Sender, judge, not_sent, options_of};
 use crate::deliveries::worker::due_store::{DueRow, Registrant};
 use crate::deliveries::worker::lane::Health;
 use crate::deliveries::worker::schedule::{RetryDecision, RetrySchedule, jitter};
@@ -20,7 +20,6 @@ use crate::deliveries::{LaneParts, group_of};
 use crate::tasks::Task;
 use crate::tasks::access::{Permission, Relations};
 use crate::tasks::responses::Occasion;
-use crate::webhook_options::WebhookOptions;
 
 /// The value of `webhooks.registered_as` for administrators.
 const ADMINISTRATOR: &str = "administrator";
@@ -131,8 +130,7 @@ impl Sender {
             return suspended(&row, lease);
         };
         let earlier = usize::try_from(row.attempts).unwrap_or_default();
-        let options = row.options.as_deref().map(WebhookOptions::parse);
-        let options = options.unwrap_or_else(|| Ok(WebhookOptions::default()));
+        let options = options_of(&row);
         let (at, started) = (Utc::now(), Instant::now());
         let sending = self.send(row, &options, occasion, registrant, &lease.context);
         let response = recall.run_until_cancelled(sending).await;

@@ -12,7 +12,7 @@ use crate::deliveries::worker::schedule::RetrySchedule;
 use crate::header_keys::HeaderKeys;
 use crate::tasks::access::Relations;
 use crate::tasks::responses::{Occasion, TaskResponse};
-use crate::webhook_options::{CallMethod, OptionsError, Success, WebhookOptions, template};
+use crate::webhook_options::{CallMethod, Success, WebhookOptions, template};
 use crate::webhook_signature::WebhookSigner;
 
 /// How much of an answer is kept for the list of attempts.
@@ -22,8 +22,17 @@ const MAX_BODY: usize = 512 * 1024;
 /// The number of headers of a call without headers of its registration, with those that the client adds.
 const USUAL_HEADERS: usize = 10;
 
-/// The options of a webhook; the default ones if it has none.
-pub(super) type Options = Result<WebhookOptions, OptionsError>;
+/// The options of a webhook, or why nothing can be sent with them.
+pub(super) type Options = Result<WebhookOptions, SendError>;
+
+/// The options of a delivery's webhook; the default ones if it has none.
+pub(super) fn options_of(row: &DueRow) -> Options {
+    let Some(text) = &row.options else {
+        return Ok(WebhookOptions::default());
+    };
+    let reason = "the webhook needs a webhook-worker of a later version";
+    WebhookOptions::parse(text).ok_or_else(|| not_sent(reason))
+}
 
 #[derive(Debug)]
 pub(super) struct Sender {
@@ -40,10 +49,6 @@ pub(super) fn not_sent(reason: impl Into<String>) -> SendError {
     SendError::NotSent(reason.into())
 }
 
-fn in_words(error: &OptionsError) -> SendError {
-    not_sent(error.to_string())
-}
-
 impl Sender {
     /// Makes the call of a delivery. Returns it with its client and its URL.
     pub(super) fn prepare(
@@ -54,7 +59,7 @@ impl Sender {
         registrant: Relations,
     ) -> Result<(&GuardedClient, TargetUrl, Call), SendError> {
         let url = TargetUrl::parse(&row.url).map_err(|_| not_sent("the URL is invalid"))?;
-        let options = options.as_ref().map_err(in_words)?;
+        let options = options.as_ref().map_err(SendError::clone)?;
         let mut headers = self.own_headers(&row, &url, options)?;
         let (id, timestamp) = (row.delivery_id, Utc::now().timestamp());
         let secret = row.secret.take();
@@ -111,8 +116,9 @@ impl Sender {
             let reason = "headers go over https only, or to an origin in WEBHOOK_ENGINE_ORIGINS";
             return Err(not_sent(reason));
         }
+        let reason = "the headers cannot be opened: WEBHOOK_HEADER_KEYS of the webhook-worker lacks their key";
         let opened = self.header_keys.open(row.webhook_id, sealed);
-        for (name, value) in opened.ok_or_else(|| in_words(&OptionsError::Sealed))? {
+        for (name, value) in opened.ok_or_else(|| not_sent(reason))? {
             let name = HeaderName::try_from(name).map_err(|_| not_sent("a header is invalid"))?;
             let value = HeaderValue::try_from(value.expose());
             let mut value = value.map_err(|_| not_sent("a header is invalid"))?;

@@ -193,7 +193,7 @@ async fn reseal_round(database: &Database, keys: &HeaderKeys) -> Result<usize, E
 
 fn reseal(connection: &mut Connection, keys: &HeaderKeys, row: &SealedRow) -> Result<bool, Error> {
     let reseal = || {
-        let mut options = WebhookOptions::parse(&row.options).ok()?;
+        let mut options = WebhookOptions::parse(&row.options)?;
         let opened = keys.open(row.id, options.headers.as_ref()?)?;
         options.headers = Some(keys.seal(row.id, &opened)?);
         Some(options)
