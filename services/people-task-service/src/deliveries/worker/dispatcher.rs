@@ -16,7 +16,7 @@ use crate::deliveries::DueDelivery;
 use crate::deliveries::worker::call::Sender;
 use crate::deliveries::worker::lane::Lane;
 use crate::deliveries::worker::loads::{Ended, Loads};
-use crate::deliveries::worker::ownership::{GivenUp, Member, Ownership};
+use crate::deliveries::worker::ownership::{Member, Ownership, Wishes};
 use crate::deliveries::worker::places::{Host, Origin, Owners, WaitingLanes};
 use crate::deliveries::worker::recorder::Settled;
 use crate::deliveries::worker::results_store::End;
@@ -52,7 +52,7 @@ pub(super) struct Dispatcher {
     settled: mpsc::UnboundedReceiver<Settled>,
     incoming: Incoming,
     membership: watch::Receiver<Option<Member>>,
-    giving_up: Arc<GivenUp>,
+    wishes: watch::Sender<Wishes>,
     max_in_flight_per_host: u32,
     /// How long a worker must run before it tries deliveries that may end workers.
     suspects_after: Duration,
@@ -73,8 +73,6 @@ pub(super) struct Dispatcher {
     trial: Option<(DeliveryId, Instant)>,
     /// This worker, as the ownership was last told.
     member: Option<Member>,
-    /// Shards that are given up, until the ownership has done so.
-    given_up: Shards,
     /// Shards that are to be given up, and until when nothing is started for them.
     draining: Option<(Shards, Instant)>,
     next_drain: Instant,
@@ -91,7 +89,7 @@ impl Dispatcher {
         incoming: Incoming,
         (ends, settled): (mpsc::UnboundedSender<End>, mpsc::UnboundedReceiver<Settled>),
     ) -> (Self, Ownership) {
-        let (ownership, membership, giving_up) = Ownership::new(beats, settings.silence);
+        let (ownership, membership, wishes) = Ownership::new(beats, settings.silence);
         let dispatcher = Self {
             sender,
             loads: Loads::new(database.clone()),
@@ -99,7 +97,7 @@ impl Dispatcher {
             settled,
             incoming,
             membership,
-            giving_up,
+            wishes,
             max_in_flight_per_host: settings.max_in_flight_per_host,
             suspects_after: settings.suspects_after,
             lanes: HashMap::new(),
@@ -113,7 +111,6 @@ impl Dispatcher {
             unrecorded: 0,
             trial: None,
             member: None,
-            given_up: Shards::default(),
             draining: None,
             next_drain: Instant::now(),
             started: Instant::now(),
@@ -166,7 +163,7 @@ impl Dispatcher {
         if let Some(member) = &mut self.member {
             member.surplus = u32::MAX;
         }
-        self.giving_up.stop();
+        self.wishes.send_modify(|wishes| wishes.is_stopping = true);
         self.next_drain = Instant::now() + STOPPING;
         self.give_up_shards();
         let end_slow = sleep(STOPPING);
@@ -198,7 +195,12 @@ impl Dispatcher {
             return Shards::default();
         };
         let draining = self.draining.unzip().0.unwrap_or_default();
-        member.shards.without(self.given_up).without(draining)
+        member.shards.without(self.given_up()).without(draining)
+    }
+
+    /// Shards that are given up, until the ownership has done so.
+    fn given_up(&self) -> Shards {
+        self.wishes.borrow().given_up
     }
 
     fn add(&mut self, due: impl Iterator<Item = DueDelivery>) {
@@ -337,8 +339,12 @@ impl Dispatcher {
         let shards = |member: Option<Member>| member.map(|member| member.shards);
         let before = shards(before).unwrap_or_default();
         let owned = shards(self.member).unwrap_or_default();
-        self.giving_up.adopt(owned);
-        self.given_up = Shards(self.given_up.0 & owned.0);
+        // Each beat of the ownership tells of a member, and it beats as soon as the wishes change.
+        self.wishes.send_if_modified(|wishes| {
+            let before = *wishes;
+            wishes.adopt(owned);
+            *wishes != before
+        });
         let kept = if is_same { owned } else { Shards::default() };
         let lost = before.without(kept);
         if lost != Shards::default() {
@@ -365,19 +371,19 @@ impl Dispatcher {
         };
         let lanes = self.lanes.values().filter(|lane| lane.is_busy());
         let busy = lanes.fold(0, |busy, lane| busy | Shards::of_host(&lane.host).0);
-        let idle = member.shards.without(self.given_up).without(Shards(busy));
-        let surplus = member.surplus.saturating_sub(self.given_up.number());
-        let given_up = idle.first(surplus);
+        let kept = member.shards.without(self.given_up());
+        let surplus = member.surplus.saturating_sub(self.given_up().number());
+        let given_up = kept.without(Shards(busy)).first(surplus);
         if given_up != Shards::default() {
-            self.given_up.0 |= given_up.0;
+            let give_up = |wishes: &mut Wishes| wishes.given_up.0 |= given_up.0;
+            self.wishes.send_modify(give_up);
             self.drop_lanes(given_up);
-            self.giving_up.add(given_up);
         }
         let now = Instant::now();
         let missing = surplus.saturating_sub(given_up.number());
         self.draining.take_if(|(_, until)| *until <= now);
         if self.draining.is_none() && missing > 0 && self.next_drain <= now {
-            let shards = member.shards.without(self.given_up).first(missing);
+            let shards = kept.without(given_up).first(missing);
             self.draining = Some((shards, now + DRAINING));
             self.next_drain = now + DRAINING * 10;
             self.drop_lanes(shards);

@@ -6,13 +6,11 @@
 //! share. One with more than its share gives up such of which nothing is under way, so a host never has two senders. A
 //! worker that stops has no share, and gives up each shard once nothing of it is under way.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use chrono::{DateTime, Utc};
 use database::{Connection, Database, Error};
-use tokio::sync::{Notify, watch};
+use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use crate::deliveries::worker::ownership_store::{self as store, Workers};
@@ -35,39 +33,22 @@ pub(super) struct Member {
     pub(super) took_over: Option<DateTime<Utc>>,
 }
 
-/// The shards that the dispatcher has done with, until they are given up.
-#[derive(Debug, Default)]
-pub(super) struct GivenUp {
-    shards: AtomicU64,
-    /// Those that the dispatcher knows as its own.
-    adopted: AtomicU64,
-    is_stopping: AtomicBool,
-    changed: Notify,
+/// What the dispatcher tells the ownership.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Wishes {
+    /// The shards that the dispatcher knows as its own.
+    pub(super) adopted: Shards,
+    /// Those of them that it has done with, until it knows that they are given up.
+    pub(super) given_up: Shards,
+    /// It lets the others have all shards, and takes no more.
+    pub(super) is_stopping: bool,
 }
 
-impl GivenUp {
-    pub(super) fn add(&self, shards: Shards) {
-        self.shards.fetch_or(shards.0, Ordering::AcqRel);
-        self.changed.notify_one();
-    }
-
-    /// Lets the others have all shards of this worker. It takes no more.
-    pub(super) fn stop(&self) {
-        self.is_stopping.store(true, Ordering::Release);
-        self.changed.notify_one();
-    }
-
-    /// The dispatcher was told that these are its own.
-    pub(super) fn adopt(&self, shards: Shards) {
-        self.adopted.store(shards.0, Ordering::Release);
-    }
-
-    fn adopted(&self) -> Shards {
-        Shards(self.adopted.load(Ordering::Acquire))
-    }
-
-    fn take(&self) -> Shards {
-        Shards(self.shards.swap(0, Ordering::AcqRel))
+impl Wishes {
+    /// The dispatcher was told that these shards are its own, and that it has no others.
+    pub(super) fn adopt(&mut self, owned: Shards) {
+        self.adopted = owned;
+        self.given_up.0 &= owned.0;
     }
 }
 
@@ -76,7 +57,7 @@ pub(super) struct Ownership {
     database: Database,
     /// After this long without a beat a worker is taken for dead.
     silence: Duration,
-    given_up: Arc<GivenUp>,
+    wishes: watch::Receiver<Wishes>,
     member: watch::Sender<Option<Member>>,
     judgement: Judgement,
     worker: Option<i32>,
@@ -84,24 +65,24 @@ pub(super) struct Ownership {
 }
 
 impl Ownership {
-    /// A worker that has not joined yet, what it will know of itself, and where shards are given up. Its connections must
-    /// serve nothing else, so that no beat waits for one.
+    /// A worker that has not joined yet, what it will know of itself, and where the dispatcher tells it what it
+    /// wishes. Its connections must serve nothing else, so that no beat waits for one.
     pub(super) fn new(
         database: Database,
         silence: Duration,
-    ) -> (Self, watch::Receiver<Option<Member>>, Arc<GivenUp>) {
+    ) -> (Self, watch::Receiver<Option<Member>>, watch::Sender<Wishes>) {
         let (member, own) = watch::channel(None);
-        let given_up = Arc::<GivenUp>::default();
+        let (wishing, wishes) = watch::channel(Wishes::default());
         let ownership = Self {
             database,
             silence,
-            given_up: Arc::clone(&given_up),
+            wishes,
             member,
             judgement: Judgement::new(silence),
             worker: None,
             took_over: None,
         };
-        (ownership, own, given_up)
+        (ownership, own, wishing)
     }
 
     /// Keeps this worker alive until it is cancelled, which must be after it has ended everything. Then it leaves, by a
@@ -115,7 +96,7 @@ impl Ownership {
             }
             tokio::select! {
                 () = tokio::time::sleep(BEAT.saturating_sub(started.elapsed())) => {}
-                () = self.given_up.changed.notified() => {}
+                Ok(()) = self.wishes.changed() => {}
                 () = shutdown.cancelled() => {}
             }
         }
@@ -127,10 +108,10 @@ impl Ownership {
     }
 
     async fn beat(&mut self, started: Instant) -> Result<(), Error> {
+        let wishes = *self.wishes.borrow_and_update();
         let id = self.join().await?;
-        self.give_up(id).await?;
-        let silence = self.silence;
-        let is_stopping = self.given_up.is_stopping.load(Ordering::Acquire);
+        self.give_up(id, wishes.given_up).await?;
+        let (silence, is_stopping) = (self.silence, wishes.is_stopping);
         let beat =
             move |connection: &mut Connection| store::beat(connection, id, is_stopping, silence);
         let workers = self.database.run(beat).await?;
@@ -148,7 +129,7 @@ impl Ownership {
         }
         let share = if is_stopping { 0 } else { share(&workers) };
         let mut shards: Shards = workers.owned.iter().copied().collect();
-        let knows_losses = self.given_up.adopted().without(shards) == Shards::default();
+        let knows_losses = wishes.adopted.without(shards) == Shards::default();
         if workers.claiming > 0 {
             // Workers that claim single deliveries would claim those that this one sends.
             shards = Shards::default();
@@ -176,18 +157,13 @@ impl Ownership {
         Ok(id)
     }
 
-    async fn give_up(&self, worker: i32) -> Result<(), Error> {
-        let shards = self.given_up.take();
+    async fn give_up(&self, worker: i32, shards: Shards) -> Result<(), Error> {
         if shards == Shards::default() {
             return Ok(());
         }
         let give_up =
             move |connection: &mut Connection| store::give_up(connection, worker, &shards.ids());
-        let given_up = self.database.run(give_up).await;
-        // The next beat tries again.
-        given_up
-            .map(drop)
-            .inspect_err(|_| self.given_up.add(shards))
+        self.database.run(give_up).await.map(drop)
     }
 
     async fn delete_silent(&self, workers: &Workers) -> Result<(), Error> {
@@ -289,25 +265,25 @@ mod tests {
             pool_size: 1,
             timeout: Duration::from_secs(5),
         });
-        let (mut ownership, member, given_up) = Ownership::new(database, Duration::from_mins(1));
+        let (mut ownership, member, wishes) = Ownership::new(database, Duration::from_mins(1));
         let beat = async |ownership: &mut Ownership| {
             ownership.beat(Instant::now()).await.unwrap();
             let shards = member.borrow().unwrap().shards;
-            given_up.adopt(shards);
+            wishes.send_modify(|wishes| wishes.adopt(shards));
             shards
         };
         let all = Shards(u64::MAX);
         assert_eq!(beat(&mut ownership).await, all);
         let some = Shards(0b1010);
-        given_up.add(some);
+        wishes.send_modify(|wishes| wishes.given_up = some);
         // Before the dispatcher knows of it.
         ownership.beat(Instant::now()).await.unwrap();
         assert_eq!(beat(&mut ownership).await, all.without(some));
         assert_eq!(beat(&mut ownership).await, all);
         // As when the rest of a beat fails.
-        given_up.add(some);
+        wishes.send_modify(|wishes| wishes.given_up = some);
         let id = ownership.join().await.unwrap();
-        ownership.give_up(id).await.unwrap();
+        ownership.give_up(id, some).await.unwrap();
         assert_eq!(beat(&mut ownership).await, all.without(some));
         assert_eq!(beat(&mut ownership).await, all);
     }
