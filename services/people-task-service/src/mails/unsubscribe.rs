@@ -11,7 +11,6 @@ use crate::mails::store::{self, RecipientHash};
 /// The first bytes of the signature, which are enough for a token that can only turn reminders off and on.
 const SIGNATURE_BYTES: usize = 16;
 
-/// The parameters of an unsubscribe link.
 #[derive(Debug, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(super) struct UnsubscribeQuery {

@@ -42,7 +42,6 @@ pub(super) struct AttemptResult {
 pub(super) struct Lease {
     pub(super) delivery: DeliveryId,
     pub(super) webhook: WebhookId,
-    /// Who registered the webhook.
     pub(super) registrant: UserId,
     /// The version of the row that was loaded.
     pub(super) version: i32,
@@ -156,7 +155,6 @@ impl Sender {
         }
     }
 
-    /// Sends a call and waits for the response, in a span of its own.
     async fn send(
         &self,
         row: Box<DueRow>,

@@ -37,7 +37,6 @@ pub(super) fn options_of(row: &DueRow) -> Options {
 #[derive(Debug)]
 pub(super) struct Sender {
     pub(super) client: GuardedClient,
-    /// Calls public addresses only.
     pub(super) public_client: GuardedClient,
     pub(super) engine_origins: EngineOrigins,
     pub(super) header_keys: HeaderKeys,
@@ -50,7 +49,6 @@ pub(super) fn not_sent(reason: impl Into<String>) -> SendError {
 }
 
 impl Sender {
-    /// Makes the call of a delivery. Returns it with its client and its URL.
     pub(super) fn prepare(
         &self,
         mut row: Box<DueRow>,

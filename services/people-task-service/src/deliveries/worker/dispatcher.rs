@@ -71,7 +71,6 @@ pub(super) struct Dispatcher {
     unrecorded: usize,
     /// A delivery that is tried apart from others, until its end is recorded.
     trial: Option<(DeliveryId, Instant)>,
-    /// This worker, as the ownership was last told.
     member: Option<Member>,
     /// Shards that are to be given up, and until when nothing is started for them.
     draining: Option<(Shards, Instant)>,

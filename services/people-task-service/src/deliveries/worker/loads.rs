@@ -13,7 +13,6 @@ use crate::deliveries::worker::lane::Wanted;
 use crate::deliveries::worker::pass_on_panic;
 use crate::deliveries::worker::shards::Shards;
 
-/// The largest number of deliveries in a load.
 const BATCH: usize = 512;
 /// The number of loads at a time. With two, one is planned while the other is processed.
 const CONCURRENT: usize = 2;

@@ -154,7 +154,6 @@ impl Host {
         own < allowed
     }
 
-    /// Whether a group has a request.
     pub(super) fn has_request_of(&self, group: &str) -> bool {
         self.groups.contains_key(group)
     }
@@ -193,7 +192,6 @@ impl Host {
         }
     }
 
-    /// Ends every slow request.
     pub(super) fn end_slow(&self, now: Instant) {
         let requests = self.requests.iter();
         let slow = requests.filter(|request| request.is_slow(now));

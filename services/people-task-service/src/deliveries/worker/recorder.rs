@@ -15,7 +15,6 @@ use crate::deliveries::worker::periodic_store::create_partitions;
 use crate::deliveries::worker::results_store::{self as store, End};
 use crate::deliveries::worker::schedule::RetryDecision;
 
-/// The largest number of ends in a batch.
 const BATCH: usize = 512;
 /// How long a batch is gathered. No caller waits for a result, and what a crash leaves unrecorded is sent again.
 const GATHERING: Duration = Duration::from_millis(20);

@@ -16,19 +16,15 @@ const MAX_POSTPONED: Duration = Duration::from_mins(10);
 #[derive(Debug, Clone)]
 pub(super) struct RetrySchedule(pub(super) Vec<Duration>);
 
-/// The next action after an attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum RetryDecision {
-    /// Nothing: the receiver accepted it.
     Sent,
-    /// Another attempt after this pause.
     Retry(Duration),
     /// Nothing was sent, so this was no attempt. The next one follows after this pause.
     Postpone(Duration),
     /// Nothing was sent, because the user who registered the webhook has no right to the task. That is judged again after
     /// this pause, and as soon as something changes.
     Suspend(Duration),
-    /// Nothing: the delivery has failed.
     Fail,
 }
 
