@@ -1,10 +1,9 @@
 use http_kit::{Problem, Query, combine_errors};
 use utoipa::IntoParams;
 use utoipa::openapi::path::{Parameter, ParameterIn};
-use utoipa::openapi::schema::{KnownFormat, ObjectBuilder, SchemaFormat, Type};
 use values::{FromText, Invalid, Names};
 
-use crate::conditions::{parameter, parse_name, text_parameter};
+use crate::conditions::{parse_name, text_parameter};
 use crate::{Conditions, Filter};
 
 /// The maximum number of rows of a page.
@@ -78,11 +77,14 @@ impl<S: Names> FromText for Sort<S> {
 }
 
 /// The requested page of a list.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, IntoParams)]
+#[into_params(parameter_in = Query)]
 pub struct Paging {
-    /// The maximum number of rows of the page, 1 to [`MAX_LIMIT`].
+    /// The maximum number of rows of a page. A page of large rows has fewer: at most 4 MiB. If there are more rows, the `Link` header leads to the next page.
+    #[param(minimum = 1, maximum = 1000, default = 100, required = false)]
     pub limit: i64,
     /// How many rows to skip.
+    #[param(minimum = 0, maximum = 10_000_000, default = 0, required = false)]
     pub offset: i64,
 }
 
@@ -167,33 +169,6 @@ impl<S: Names, F: Filter> ListQuery<S, F> {
             sort: sort.unwrap_or(default_sort),
             conditions,
         })
-    }
-}
-
-fn whole_number(minimum: i64) -> ObjectBuilder {
-    ObjectBuilder::new()
-        .schema_type(Type::Integer)
-        .format(Some(SchemaFormat::KnownFormat(KnownFormat::Int64)))
-        .minimum(Some(minimum))
-}
-
-impl IntoParams for Paging {
-    fn into_params(_: impl Fn() -> Option<ParameterIn>) -> Vec<Parameter> {
-        let limit = whole_number(1)
-            .maximum(Some(MAX_LIMIT))
-            .default(Some(DEFAULT_LIMIT.into()));
-        let offset = whole_number(0)
-            .maximum(Some(MAX_OFFSET))
-            .default(Some(0.into()));
-        vec![
-            parameter(
-                "limit",
-                "The maximum number of rows of a page. A page of large rows has fewer: at most 4 MiB. If there are more rows, the \
-                 `Link` header leads to the next page.",
-                limit,
-            ),
-            parameter("offset", "How many rows to skip.", offset),
-        ]
     }
 }
 
