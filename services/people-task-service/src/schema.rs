@@ -1,5 +1,5 @@
-//! The tables of the schema `people_task`, as the migrations create them. Names are unqualified: the role's
-//! search path selects the schema.
+//! The migrations of the schema `people_task`, and its tables as diesel knows them: those that only raw SQL names are
+//! absent. Names are unqualified: the role's search path selects the schema.
 
 /// The migrations of the schema. Both processes run them when they start.
 pub const MIGRATIONS: diesel_migrations::EmbeddedMigrations =
@@ -81,14 +81,6 @@ diesel::table! {
 }
 
 diesel::table! {
-    due_dates (webhook_id) {
-        webhook_id -> Binary,
-        due_at -> Timestamptz,
-        creator -> Binary,
-    }
-}
-
-diesel::table! {
     deliveries (id) {
         id -> Binary,
         webhook_id -> Binary,
@@ -131,40 +123,9 @@ diesel::table! {
 }
 
 diesel::table! {
-    delivery_workers (id) {
-        id -> Integer,
-        beat -> Timestamptz,
-        places -> Integer,
-        protocol -> BigInt,
-        is_stopping -> Bool,
-    }
-}
-
-diesel::table! {
-    delivery_shards (id) {
-        id -> Integer,
-        worker_id -> Nullable<Integer>,
-    }
-}
-
-diesel::table! {
     stored_bytes (user_id) {
         user_id -> Binary,
         bytes -> BigInt,
-    }
-}
-
-diesel::table! {
-    webhook_tests (id) {
-        id -> Binary,
-        webhook_id -> Binary,
-        requested_by -> Binary,
-        requested -> Timestamptz,
-        request_id -> Text,
-        traceparent -> Text,
-        taken -> Nullable<Timestamptz>,
-        result -> Nullable<Jsonb>,
-        account_group -> Nullable<Binary>,
     }
 }
 
@@ -199,15 +160,6 @@ diesel::table! {
 }
 
 diesel::table! {
-    erased_users (pseudonym, incarnation) {
-        pseudonym -> Binary,
-        incarnation -> Text,
-        erased -> Timestamptz,
-        changed -> Nullable<Timestamptz>,
-    }
-}
-
-diesel::table! {
     mailed_tasks (task_id) {
         task_id -> Binary,
         language -> Text,
@@ -228,14 +180,6 @@ diesel::table! {
         next_attempt -> Timestamptz,
         lease -> BigInt,
         is_of_another -> Bool,
-    }
-}
-
-diesel::table! {
-    mail_counts (hour, counted) {
-        hour -> Timestamptz,
-        counted -> Binary,
-        mails -> BigInt,
     }
 }
 

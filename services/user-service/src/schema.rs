@@ -1,5 +1,5 @@
-//! The migrations of the schema `users`, and its tables as diesel knows them. The role's search path
-//! selects the schema, so table names are unqualified. A column with a `sql_name` has another name in the database, where
+//! The migrations of the schema `users`, and its tables as diesel knows them: those that only raw SQL names are absent. The
+//! role's search path selects the schema, so table names are unqualified. A column with a `sql_name` has another name in the database, where
 //! renaming it would need two releases.
 
 use diesel_migrations::{EmbeddedMigrations, embed_migrations};
@@ -62,24 +62,6 @@ diesel::table! {
         user_id -> Binary,
         at -> Nullable<Timestamptz>,
         segment -> BigInt,
-    }
-}
-
-diesel::table! {
-    user_segments (id) {
-        id -> BigInt,
-        is_active -> Bool,
-        plan -> Text,
-        scope -> Array<Text>,
-        vendor -> Nullable<Jsonb>,
-        users -> BigInt,
-    }
-}
-
-diesel::table! {
-    sign_in_names (name) {
-        name -> Text,
-        user_id -> Binary,
     }
 }
 
@@ -221,14 +203,6 @@ diesel::table! {
     token_lifetimes (seconds) {
         seconds -> BigInt,
         last_used -> Timestamptz,
-    }
-}
-
-diesel::table! {
-    deleted_users (user_id) {
-        user_id -> Binary,
-        deleted -> Timestamptz,
-        epoch_transaction -> BigInt,
     }
 }
 
