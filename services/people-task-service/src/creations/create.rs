@@ -58,28 +58,26 @@ pub(super) async fn create(
     let (with_options, repeat) = (creation.with_options(), creation.repeat.clone());
     context.quotas.take(by, amounts)?;
     let created = creations.run(creation).await;
-    let is_earlier = |created: &_| matches!(created, Created::Earlier(_));
+    let is_earlier = |created: &Created| created.is_earlier;
     if created
         .as_ref()
         .map_or_else(TaskError::wrote_nothing, is_earlier)
     {
         context.quotas.give_back(by, amounts);
     }
-    let answer = match created? {
-        Created::New(response) => response.answer(&secrets),
-        Created::Stored(answer) => {
-            let bytes = repeat.map_or(0, |repeat| answer.bytes(&repeat));
-            context.quotas.keep(by, bytes);
-            idempotency::count(Operation::CreateTask, "stored");
-            CreationAnswer::stored(&answer.body, &secrets, false)
-        }
-        Created::Earlier(earlier) => return replay(context, &earlier),
-    };
+    let Created { answer, is_earlier } = created?;
+    if is_earlier {
+        return replay(context, &answer);
+    }
+    if let Some(repeat) = repeat {
+        context.quotas.keep(by, answer.bytes(&repeat));
+        idempotency::count(Operation::CreateTask, "stored");
+    }
     tracing::info!(webhooks = amounts.webhooks, "a task was created");
     metrics::counter!("tasks_created_total").increment(1);
     metrics::counter!("webhooks_registered_total").increment(amounts.webhooks);
     register::count_options(with_options);
-    Ok(answer)
+    Ok(CreationAnswer::new(&answer.body, &secrets, false))
 }
 
 fn replay(context: &Context, earlier: &StoredAnswer) -> Result<CreationAnswer, TaskError> {
@@ -88,7 +86,7 @@ fn replay(context: &Context, earlier: &StoredAnswer) -> Result<CreationAnswer, T
         return Err(RepeatError::InUse.into());
     };
     idempotency::count(Operation::CreateTask, "replayed");
-    Ok(CreationAnswer::stored(&earlier.body, &secrets, true))
+    Ok(CreationAnswer::new(&earlier.body, &secrets, true))
 }
 
 /// The secrets of an answer, derived again with the keys with which they were. `None` if this process does not know them.

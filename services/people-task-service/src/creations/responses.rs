@@ -1,10 +1,12 @@
 //! The answer to a new task.
 
+use std::collections::BTreeMap;
+
 use actix_web::body::BoxBody;
 use actix_web::http::header::ETAG;
 use actix_web::{HttpRequest, HttpResponse, Responder};
 use serde::Serialize;
-use serde_json::{Map, Value};
+use serde_json::value::RawValue;
 use utoipa::openapi::schema::{ArrayBuilder, Ref};
 use utoipa::openapi::{RefOr, Schema};
 use utoipa::{PartialSchema, ToSchema};
@@ -23,31 +25,27 @@ pub(crate) struct NewTaskResponse {
     pub(super) webhooks: Option<Vec<WebhookResponse>>,
 }
 
-pub(super) enum CreationAnswer {
-    New(Box<NewTaskResponse>),
-    /// It is stored for repeats.
-    Stored {
-        body: Map<String, Value>,
-        replayed: bool,
-    },
-}
-
-impl NewTaskResponse {
-    /// Adds the secrets: the approver's and the requester's.
-    pub(super) fn answer(mut self, secrets: &[Secret; 2]) -> CreationAnswer {
-        self.task = self.task.with_secrets(secrets.each_ref().map(Some));
-        CreationAnswer::New(Box::new(self))
-    }
+/// The answer to a request for a task, or to a repeat of it.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct CreationAnswer {
+    #[serde(flatten)]
+    without_secrets: BTreeMap<String, Box<RawValue>>,
+    approver_secret: String,
+    requester_secret: String,
+    #[serde(skip)]
+    replayed: bool,
 }
 
 impl CreationAnswer {
-    /// Adds the secrets to a stored answer.
-    pub(super) fn stored(body: &str, [approver, requester]: &[Secret; 2], replayed: bool) -> Self {
-        let mut body: Map<String, Value> = serde_json::from_str(body).unwrap_or_default();
-        for (name, secret) in [("approverSecret", approver), ("requesterSecret", requester)] {
-            body.insert(name.to_owned(), secret.expose().into());
+    /// Adds the approver's and the requester's secrets to a response as it is stored.
+    pub(super) fn new(body: &str, [approver, requester]: &[Secret; 2], replayed: bool) -> Self {
+        Self {
+            without_secrets: serde_json::from_str(body).unwrap_or_default(),
+            approver_secret: approver.expose().to_owned(),
+            requester_secret: requester.expose().to_owned(),
+            replayed,
         }
-        Self::Stored { body, replayed }
     }
 }
 
@@ -58,15 +56,10 @@ impl Responder for CreationAnswer {
         // A new task has its first version.
         let mut response = HttpResponse::Ok();
         response.insert_header((ETAG, etag(1)));
-        match self {
-            Self::New(created) => response.json(created),
-            Self::Stored { body, replayed } => {
-                if replayed {
-                    response.insert_header(IDEMPOTENT_REPLAYED);
-                }
-                response.json(body)
-            }
+        if self.replayed {
+            response.insert_header(IDEMPOTENT_REPLAYED);
         }
+        response.json(self)
     }
 }
 

@@ -30,13 +30,11 @@ pub(crate) struct Creation {
     pub(super) fields: FieldSelection,
 }
 
-pub(crate) enum Created {
-    /// A task was created. This is the response, without its secrets.
-    New(Box<NewTaskResponse>),
-    /// A task was created. This is what the request and its repeats get.
-    Stored(StoredAnswer),
-    /// An earlier request created it.
-    Earlier(StoredAnswer),
+pub(crate) struct Created {
+    /// What the request gets, and its repeats, too.
+    pub(super) answer: StoredAnswer,
+    /// Whether an earlier request created the task.
+    pub(super) is_earlier: bool,
 }
 
 /// Creates tasks. Those that wait for the database are created together.
@@ -81,22 +79,16 @@ fn create_all(
         let created = inserted.get(&new.id)?;
         Some((new.id, new.task(*created)))
     });
-    let mut tasks: HashMap<TaskId, Task> = tasks.collect();
+    let tasks: HashMap<TaskId, Task> = tasks.collect();
     write_webhooks(connection, creations, &tasks)?;
-    let mut stored = write_answers(connection, creations, &tasks)?;
-    let outcomes = creations.iter().zip(earlier).map(|(creation, earlier)| {
-        let id = creation.new.id;
-        Some(match earlier {
-            Err(error) => Err(error.into()),
-            Ok(Some(answer)) => Ok(Created::Earlier(answer)),
-            Ok(None) => match (tasks.remove(&id), stored.remove(&id)) {
-                (None, _) => Err(TaskError::CallerErased),
-                (_, Some(answer)) => Ok(Created::Stored(answer)),
-                (Some(task), None) => Ok(Created::New(Box::new(creation.response(task)))),
-            },
-        })
+    let new = write_answers(connection, creations, tasks)?;
+    let outcomes = new.into_iter().zip(earlier).map(|(new, earlier)| {
+        let earlier = earlier?;
+        let is_earlier = earlier.is_some();
+        let answer = earlier.or(new).ok_or(TaskError::CallerErased)?;
+        Ok(Created { answer, is_earlier })
     });
-    Ok(outcomes.collect())
+    Ok(outcomes.map(Some).collect())
 }
 
 fn write_webhooks(
@@ -112,20 +104,26 @@ fn write_webhooks(
     register_for_new(connection, &registrations)
 }
 
-/// Writes what repeats get, and returns it by the tasks.
+/// Returns the answers of the tasks that were created, and writes those that repeats get.
 fn write_answers(
     connection: &mut Connection,
     creations: &[Creation],
-    tasks: &HashMap<TaskId, Task>,
-) -> Result<HashMap<TaskId, StoredAnswer>, Error> {
-    let answers = creations.iter().filter_map(|creation| {
-        let task = tasks.get(&creation.new.id)?;
-        Some((creation.repeat.as_ref()?, creation.answer(task)))
+    mut tasks: HashMap<TaskId, Task>,
+) -> Result<Vec<Option<StoredAnswer>>, Error> {
+    let answers = creations.iter().map(|creation| {
+        let task = tasks.remove(&creation.new.id)?;
+        Some(creation.answer(task))
     });
     let answers: Vec<_> = answers.collect();
-    answers::insert(connection, &answers)?;
-    let answers = answers.into_iter().map(|(_, answer)| (answer.task, answer));
-    Ok(answers.collect())
+    let stored = creations
+        .iter()
+        .zip(&answers)
+        .filter_map(|(creation, answer)| {
+            let repeat = creation.repeat.as_ref()?;
+            Some((repeat, answer.clone()?))
+        });
+    answers::insert(connection, &stored.collect::<Vec<_>>())?;
+    Ok(answers)
 }
 
 impl Creation {
@@ -145,26 +143,22 @@ impl Creation {
         u64::try_from(with.count()).unwrap_or(u64::MAX)
     }
 
-    fn answer(&self, task: &Task) -> StoredAnswer {
-        let response = self.response(task.clone());
-        StoredAnswer {
-            body: serde_json::to_string(&response).unwrap_or_default(),
-            task: task.id,
-            secrets: self.new.secrets.told.clone(),
-        }
-    }
-
-    fn response(&self, task: Task) -> NewTaskResponse {
-        let relations = self.actor.relations_to(&task);
+    fn answer(&self, task: Task) -> StoredAnswer {
+        let (id, relations) = (task.id, self.actor.relations_to(&task));
         let webhooks = self.webhooks.as_ref().map(|webhooks| {
             let webhooks = webhooks.iter().map(Registration::webhook);
             webhooks
                 .map(|webhook| WebhookResponse::new(webhook, self.fields.is_plugin))
                 .collect()
         });
-        NewTaskResponse {
+        let response = NewTaskResponse {
             task: TaskResponse::new(task, relations, &self.fields),
             webhooks,
+        };
+        StoredAnswer {
+            body: serde_json::to_string(&response).unwrap_or_default(),
+            task: id,
+            secrets: self.new.secrets.told.clone(),
         }
     }
 }
