@@ -7,21 +7,21 @@ use actix_web::http::header::ETAG;
 use actix_web::{HttpRequest, HttpResponse, Responder};
 use serde::Serialize;
 use serde_json::value::RawValue;
-use utoipa::openapi::schema::{ArrayBuilder, Ref};
-use utoipa::openapi::{RefOr, Schema};
-use utoipa::{PartialSchema, ToSchema};
+use utoipa::ToSchema;
 use values::Secret;
 
 use crate::idempotency::IDEMPOTENT_REPLAYED;
-use crate::tasks::responses::{TaskResponse, changed_schema, etag};
+use crate::tasks::responses::{TaskResponse, etag};
 use crate::webhooks::responses::WebhookResponse;
 
 /// A new task, with its webhooks if the request had some.
-#[derive(Serialize)]
+#[derive(Serialize, ToSchema)]
 pub(crate) struct NewTaskResponse {
     #[serde(flatten)]
     pub(super) task: TaskResponse,
+    /// The webhooks, in the order of the request, if it had some.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     pub(super) webhooks: Option<Vec<WebhookResponse>>,
 }
 
@@ -60,32 +60,5 @@ impl Responder for CreationAnswer {
             response.insert_header(IDEMPOTENT_REPLAYED);
         }
         response.json(self)
-    }
-}
-
-impl PartialSchema for NewTaskResponse {
-    fn schema() -> RefOr<Schema> {
-        let webhooks = ArrayBuilder::new()
-            .items(Ref::from_schema_name(WebhookResponse::name()))
-            .description(Some(
-                "The webhooks, in the order of the request, if it had some.",
-            ));
-        changed_schema::<TaskResponse>(|task| {
-            task.properties
-                .insert("webhooks".to_owned(), webhooks.into());
-            task.description =
-                Some("A new task, with its webhooks if the request had some.".to_owned());
-        })
-    }
-}
-
-impl ToSchema for NewTaskResponse {
-    fn schemas(schemas: &mut Vec<(String, RefOr<Schema>)>) {
-        TaskResponse::schemas(schemas);
-        schemas.push((
-            WebhookResponse::name().into_owned(),
-            WebhookResponse::schema(),
-        ));
-        WebhookResponse::schemas(schemas);
     }
 }
