@@ -3,7 +3,7 @@ use auth::{Caller, EmailVerification, MailKeys};
 use database::Connection;
 use futures_util::future::join_all;
 use telemetry::RequestContext;
-use values::Secret;
+use values::{Secret, TaskId};
 
 use crate::audit::AuditAction;
 use crate::context::Context;
@@ -21,7 +21,7 @@ use crate::tasks::creation_store::NewTask;
 use crate::tasks::credentials::AuthenticatedUser;
 use crate::tasks::metadata::Metadata;
 use crate::tasks::projection::FieldSelection;
-use crate::tasks::requests::{CreateTaskRequest, byte_length};
+use crate::tasks::requests::{NewTaskFields, byte_length};
 use crate::tasks::secrets::NewSecrets;
 use crate::webhooks::check::check_request;
 use crate::webhooks::register::{self, Registration};
@@ -51,9 +51,10 @@ pub(super) async fn create(
         }
     }
     let by = user.caller.id();
-    tracing::Span::current().record("task.id", tracing::field::display(body.id));
+    let id = TaskId::generate();
+    tracing::Span::current().record("task.id", tracing::field::display(id));
     let mut amounts = check(context, &user, &body).await?;
-    let (creation, secrets) = prepare(context, user, body, fields, repeat, meta)?;
+    let (creation, secrets) = prepare(context, user, (id, body), fields, repeat, meta)?;
     amounts.bytes = amounts.bytes.saturating_add(creation.option_bytes());
     let (with_options, repeat) = (creation.with_options(), creation.repeat.clone());
     context.quotas.take(by, amounts)?;
@@ -141,7 +142,7 @@ async fn check(
 /// Checks that the task can be decided by those whom it names. Otherwise the error has the name of the setting that is missing.
 fn check_deciders(
     context: &Context,
-    task: &CreateTaskRequest,
+    task: &NewTaskFields,
     creator: &Caller,
 ) -> Result<(), TaskError> {
     if !is_restricted(task.deciders, task.self_approval) {
@@ -173,15 +174,18 @@ fn check_deciders(
 fn prepare(
     context: &Context,
     user: AuthenticatedUser,
-    body: NewTaskRequest,
+    (id, body): (TaskId, NewTaskRequest),
     fields: FieldSelection,
     repeat: Option<Repeatable>,
     meta: RequestMeta,
 ) -> Result<(Creation, [Secret; 2]), TaskError> {
-    let id = body.id;
     let keys = repeat.as_ref().map(|_| &context.repeat_keys);
     let (secrets, told) = NewSecrets::generate(id, &body.task, &context.mailing, keys);
-    let register = |webhooks| registrations(context, webhooks, &user, fields.is_plugin, &meta);
+    let register = |webhooks: Vec<_>| {
+        let with_task = |webhook| RegisterWebhookRequest { webhook, task: id };
+        let webhooks = webhooks.into_iter().map(with_task);
+        registrations(context, webhooks, &user, fields.is_plugin, &meta)
+    };
     let webhooks = body.webhooks.map(register).transpose()?;
     let by_creator = ((&user.caller).into(), AuthMethod::Token);
     let creation = Creation {
@@ -202,7 +206,7 @@ fn prepare(
 
 fn registrations(
     context: &Context,
-    webhooks: Vec<RegisterWebhookRequest>,
+    webhooks: impl Iterator<Item = RegisterWebhookRequest>,
     user: &AuthenticatedUser,
     is_plugin: bool,
     meta: &RequestMeta,
@@ -213,5 +217,5 @@ fn registrations(
         Registration::new(user, webhook, keys, is_plugin, cause.clone(), meta)
             .map_err(|error| TaskError::Webhooks(vec![(number, error)]))
     };
-    webhooks.into_iter().enumerate().map(registration).collect()
+    webhooks.enumerate().map(registration).collect()
 }

@@ -15,14 +15,14 @@ use crate::mails::planned_reminders;
 use crate::schema::allowed_users;
 use crate::status::TaskStatus;
 use crate::tasks::metadata::Metadata;
-use crate::tasks::requests::{CreateTaskRequest, DecisionBy};
+use crate::tasks::requests::{DecisionBy, NewTaskFields};
 use crate::tasks::secrets::NewSecrets;
 use crate::tasks::store::Task;
 
 pub(crate) struct NewTask {
     pub(crate) id: TaskId,
     pub(crate) creator: Caller,
-    pub(crate) fields: CreateTaskRequest,
+    pub(crate) fields: NewTaskFields,
     pub(crate) secrets: NewSecrets,
     pub(crate) entry: Entry,
 }

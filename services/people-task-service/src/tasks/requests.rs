@@ -21,10 +21,10 @@ const MAX_DESCRIPTION: usize = 20_000;
 const NOT_BLANK: &str = r"[^\t-\r \u0085\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]";
 const DATE_FORMAT: &str = "%Y-%m-%d %H:%M:%S";
 
-/// A new task.
+/// The fields of a new task.
 #[derive(Debug, ToSchema)]
 #[schema(rename_all = "camelCase")]
-pub(crate) struct CreateTaskRequest {
+pub(crate) struct NewTaskFields {
     /// What the approver decides about, with at least one character that can be seen; whitespace around it is dropped.
     pub(crate) title: TaskTitle,
     /// E-mail address of the person who needs the decision.
@@ -68,7 +68,7 @@ pub(crate) struct CreateTaskRequest {
     pub(crate) language: Option<MailLanguage>,
 }
 
-impl CreateTaskRequest {
+impl NewTaskFields {
     /// Parses the fields of the task in a body. It returns `None` only if it has recorded an error.
     pub(crate) fn read(fields: &mut Fields) -> Option<Self> {
         let title = fields.required("title");

@@ -11,7 +11,7 @@ use chrono::{DateTime, Utc};
 use serde::Serialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
-use utoipa::openapi::{Object, RefOr, Schema};
+use utoipa::openapi::{RefOr, Schema};
 use utoipa::{PartialSchema, ToSchema};
 use values::{Names as _, Secret, TaskId, Timestamp};
 
@@ -167,24 +167,18 @@ pub(crate) fn etag(version: i64) -> String {
     format!("\"{version}\"")
 }
 
-pub(crate) fn changed_schema<T: PartialSchema>(change: impl FnOnce(&mut Object)) -> RefOr<Schema> {
-    let mut schema = T::schema();
-    if let RefOr::T(Schema::Object(object)) = &mut schema {
-        change(object);
-    }
-    schema
-}
-
 /// A row of a list, as the OpenAPI document describes it: `projection` may leave any field out.
 pub(crate) struct ListedTaskResponse;
 
 impl PartialSchema for ListedTaskResponse {
     fn schema() -> RefOr<Schema> {
-        changed_schema::<TaskResponse>(|task| {
+        let mut schema = TaskResponse::schema();
+        if let RefOr::T(Schema::Object(task)) = &mut schema {
             task.required.clear();
             task.description =
                 Some("A task without the fields that `projection` left out.".to_owned());
-        })
+        }
+        schema
     }
 }
 

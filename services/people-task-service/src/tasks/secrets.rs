@@ -7,7 +7,7 @@ use zeroize::Zeroizing;
 
 use crate::mailing::{MailPlan, Mailing, Part, Seed};
 use crate::status::is_restricted;
-use crate::tasks::requests::{CreateTaskRequest, MailLanguage};
+use crate::tasks::requests::{MailLanguage, NewTaskFields};
 
 const ID_DIGITS: usize = 24;
 /// The random bytes after the identifier: 160 bits.
@@ -36,7 +36,7 @@ impl NewSecrets {
     /// has `repeat_keys` then.
     pub(crate) fn generate(
         id: TaskId,
-        fields: &CreateTaskRequest,
+        fields: &NewTaskFields,
         mailing: &Mailing,
         repeat_keys: Option<&MailKeys>,
     ) -> (Self, [Secret; 2]) {

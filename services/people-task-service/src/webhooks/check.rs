@@ -2,6 +2,7 @@
 
 use database::Connection;
 use outbound::AddressPolicy;
+use values::TaskId;
 
 use crate::context::Context;
 use crate::deliveries::{group_of, owner_of};
@@ -9,7 +10,7 @@ use crate::error::TaskError;
 use crate::tasks::access::Permission;
 use crate::tasks::credentials::AuthenticatedUser;
 use crate::tasks::find_permitted;
-use crate::webhooks::requests::RegisterWebhookRequest;
+use crate::webhooks::requests::{NewWebhookFields, RegisterWebhookRequest};
 
 /// Checks a request, and the right of its user.
 pub(super) async fn check_for_user(
@@ -18,13 +19,14 @@ pub(super) async fn check_for_user(
     new: &RegisterWebhookRequest,
 ) -> Result<(), TaskError> {
     // Only people who know the task are told that its webhooks may not have an address.
-    if new.url.parsed().domain().is_some() {
-        check_permission(context, user, new).await?;
-        check_request(context, user, new).await
+    let RegisterWebhookRequest { webhook, task } = new;
+    if webhook.url.parsed().domain().is_some() {
+        check_permission(context, user, *task).await?;
+        check_request(context, user, webhook).await
     } else {
-        let checked = check_request(context, user, new).await;
+        let checked = check_request(context, user, webhook).await;
         if checked.is_err() {
-            check_permission(context, user, new).await?;
+            check_permission(context, user, *task).await?;
         }
         checked
     }
@@ -33,9 +35,9 @@ pub(super) async fn check_for_user(
 async fn check_permission(
     context: &Context,
     user: &AuthenticatedUser,
-    new: &RegisterWebhookRequest,
+    task: TaskId,
 ) -> Result<(), TaskError> {
-    let (actor, task) = (user.actor.clone(), new.task);
+    let actor = user.actor.clone();
     let check = move |connection: &mut Connection| {
         find_permitted(connection, &actor, task, Permission::RegisterWebhook)
     };
@@ -52,7 +54,7 @@ async fn check_permission(
 pub(crate) async fn check_request(
     context: &Context,
     user: &AuthenticatedUser,
-    new: &RegisterWebhookRequest,
+    new: &NewWebhookFields,
 ) -> Result<(), TaskError> {
     let owner = owner_of(user.caller.id(), user.caller.group());
     if new.headers.is_some() && context.header_keys.ids().is_empty() {
@@ -62,7 +64,7 @@ pub(crate) async fn check_request(
     outbound::for_owner(group_of(&owner), check).await
 }
 
-async fn check_addresses(context: &Context, new: &RegisterWebhookRequest) -> Result<(), TaskError> {
+async fn check_addresses(context: &Context, new: &NewWebhookFields) -> Result<(), TaskError> {
     let (url, resolver) = (new.url.parsed(), &context.resolver);
     let allowed = context.address_policy.check_registration(url, resolver);
     allowed.await.map_err(|refusal| {

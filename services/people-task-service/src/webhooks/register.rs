@@ -23,7 +23,7 @@ use crate::tasks::{Task, change_in_round};
 use crate::webhook_options::WebhookOptions;
 use crate::webhook_signature::WebhookSecret;
 use crate::webhooks::check::check_for_user;
-use crate::webhooks::requests::RegisterWebhookRequest;
+use crate::webhooks::requests::{NewWebhookFields, RegisterWebhookRequest};
 use crate::webhooks::responses::WebhookResponse;
 use crate::webhooks::store::{self, NewWebhook, TaskWithCount, Webhook};
 
@@ -34,7 +34,8 @@ pub(crate) const MAX_PER_TASK: i64 = 20;
 pub(crate) struct Registration {
     id: WebhookId,
     user: AuthenticatedUser,
-    new: RegisterWebhookRequest,
+    task: TaskId,
+    new: NewWebhookFields,
     options: Option<WebhookOptions>,
     is_plugin: bool,
     cause: RequestContext,
@@ -58,7 +59,7 @@ pub(crate) fn registrations(database: Database) -> Registrations {
         database,
         BatchLimits::SERVICE,
         |connection, registrations: &[Registration], round| {
-            let tasks = column(registrations, |registration| registration.new.task);
+            let tasks = column(registrations, |registration| registration.task);
             let register =
                 |connection: &mut Connection| register_all(connection, &tasks, registrations);
             change_in_round(connection, round, &tasks, |connection| {
@@ -218,7 +219,7 @@ impl Registration {
     /// [`TaskError::NoHeaderKeys`].
     pub(crate) fn new(
         user: AuthenticatedUser,
-        new: RegisterWebhookRequest,
+        RegisterWebhookRequest { webhook: new, task }: RegisterWebhookRequest,
         keys: &HeaderKeys,
         is_plugin: bool,
         cause: RequestContext,
@@ -228,6 +229,7 @@ impl Registration {
         Ok(Self {
             id,
             user,
+            task,
             options: new.options(keys, id)?,
             new,
             is_plugin,
@@ -252,9 +254,7 @@ impl Registration {
         &self,
         tasks: &'a HashMap<TaskId, TaskWithCount>,
     ) -> Result<&'a TaskWithCount, TaskError> {
-        let found = tasks
-            .get(&self.new.task)
-            .ok_or(TaskError::NotFound("task"))?;
+        let found = tasks.get(&self.task).ok_or(TaskError::NotFound("task"))?;
         let relations = self.user.actor.relations_to(&found.task);
         relations.check(Permission::RegisterWebhook)?;
         if let Some(field) = self.new.telling_metadata()
@@ -315,7 +315,7 @@ impl Registration {
     pub(crate) fn webhook(&self) -> Webhook {
         Webhook {
             id: self.id,
-            task_id: self.new.task,
+            task_id: self.task,
             registered_by: self.user.caller.id(),
             url: self.new.url.as_str().to_owned(),
             status: DeliveryStatus::Pending,
@@ -329,7 +329,7 @@ impl Registration {
         let response = WebhookResponse::new(self.webhook(), self.is_plugin);
         let answer = StoredAnswer {
             body: serde_json::to_string(&response).ok()?,
-            task: self.new.task,
+            task: self.task,
             secrets: None,
         };
         Some((repeat, answer))

@@ -23,14 +23,31 @@ const SECRET_PATTERN: &str = "^whsec_([A-Za-z0-9+/]{4}){8,20}([A-Za-z0-9+/]{4}([
 
 /// A new webhook.
 #[derive(Debug, ToSchema)]
-#[schema(rename_all = "camelCase")]
 pub(crate) struct RegisterWebhookRequest {
-    /// Where to send the call: http or https, without user name and password. It is kept and called byte for byte as
-    /// given; only what no request line can have is percent-encoded, and the fragment is not sent.
-    pub(crate) url: WebhookUrl,
+    #[serde(flatten)]
+    pub(crate) webhook: NewWebhookFields,
     /// The task's id.
     #[schema(rename = "taskId")]
     pub(crate) task: TaskId,
+}
+
+impl RegisterWebhookRequest {
+    pub(crate) fn parse(mut fields: Fields) -> Result<Self, Problem> {
+        let webhook = NewWebhookFields::read(&mut fields);
+        let task = fields.required("taskId");
+        let request = webhook
+            .zip(task)
+            .map(|(webhook, task)| Self { webhook, task });
+        fields.finish_with(request)
+    }
+}
+
+/// The fields of a new webhook.
+#[derive(Debug, ToSchema)]
+pub(crate) struct NewWebhookFields {
+    /// Where to send the call: http or https, without user name and password. It is kept and called byte for byte as
+    /// given; only what no request line can have is percent-encoded, and the fragment is not sent.
+    pub(crate) url: WebhookUrl,
     /// A signing secret of Standard Webhooks: `whsec_` and 24 to 64 bytes in base64. With it, calls also
     /// carry a `v1` signature. It is never returned.
     #[schema(inline)]
@@ -63,18 +80,10 @@ pub(crate) struct RegisterWebhookRequest {
     pub(crate) success: Option<Success>,
 }
 
-impl RegisterWebhookRequest {
-    pub(crate) fn parse(mut fields: Fields) -> Result<Self, Problem> {
-        let request = Self::read(&mut fields, |fields| fields.required("taskId"));
-        fields.finish_with(request)
-    }
-
-    /// Parses the fields of a webhook whose task `task` returns. It returns `None` only if it has recorded an error.
-    pub(crate) fn read(
-        fields: &mut Fields,
-        task: impl FnOnce(&mut Fields) -> Option<TaskId>,
-    ) -> Option<Self> {
-        let (url, task) = (fields.required("url"), task(fields));
+impl NewWebhookFields {
+    /// Parses the fields of a webhook in a body. It returns `None` only if it has recorded an error.
+    pub(crate) fn read(fields: &mut Fields) -> Option<Self> {
+        let url = fields.required("url");
         Some(Self {
             secret: fields.optional("secret"),
             events: fields.optional("events"),
@@ -83,9 +92,8 @@ impl RegisterWebhookRequest {
             method: fields.optional("method"),
             body: fields.optional("body"),
             success: fields.optional("success"),
-            // Every field has been read, so that all errors are found.
+            // Last, so that every other error is recorded.
             url: url?,
-            task: task?,
         })
     }
 

@@ -35,7 +35,7 @@ async fn every_invalid_field_is_reported() {
         (json!({}), &["url", "taskId"][..]),
         (
             json!({"url": "ftp://x.example.com", "taskId": "x", "secret": "whsec_short"}),
-            &["url", "taskId", "secret"],
+            &["url", "secret", "taskId"],
         ),
         (
             json!({"url": "http://127.0.0.1/", "taskId": task.id, "secret": "abc"}),
