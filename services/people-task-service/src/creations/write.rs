@@ -74,12 +74,7 @@ fn create_all(
     let both = || creations.iter().zip(&earlier);
     let new = both().filter(|(_, earlier)| matches!(earlier, Ok(None)));
     let new: Vec<_> = new.map(|(creation, _)| &creation.new).collect();
-    let inserted = creation_store::insert(connection, &new, reminders)?;
-    let tasks = new.into_iter().filter_map(|new| {
-        let created = inserted.get(&new.id)?;
-        Some((new.id, new.task(*created)))
-    });
-    let tasks: HashMap<TaskId, Task> = tasks.collect();
+    let tasks = creation_store::insert(connection, &new, reminders)?;
     write_webhooks(connection, creations, &tasks)?;
     let new = write_answers(connection, creations, tasks)?;
     let outcomes = new.into_iter().zip(earlier).map(|(new, earlier)| {

@@ -5,7 +5,6 @@ use std::collections::HashMap;
 
 use audit_log::{Entry, insert_entries};
 use auth::Caller;
-use chrono::{DateTime, Utc};
 use database::{Error, column, prepared};
 use diesel::sql_types::{Array, Binary, Bool, Double, Jsonb, Nullable, Text, Timestamptz};
 use diesel::{PgConnection, RunQueryDsl as _};
@@ -13,11 +12,10 @@ use values::{Names as _, TaskId};
 
 use crate::mails::planned_reminders;
 use crate::schema::allowed_users;
-use crate::status::TaskStatus;
 use crate::tasks::metadata::Metadata;
 use crate::tasks::requests::{DecisionBy, NewTaskFields};
 use crate::tasks::secrets::NewSecrets;
-use crate::tasks::store::Task;
+use crate::tasks::store::{Task, task_columns};
 
 pub(crate) struct NewTask {
     pub(crate) id: TaskId,
@@ -37,53 +35,15 @@ impl NewTask {
         let mail = self.secrets.mail.as_ref();
         mail.map(|mail| mail.requester_seed.as_bytes())
     }
-
-    pub(crate) fn task(&self, created: DateTime<Utc>) -> Task {
-        let fields = &self.fields;
-        let [approver_secret, requester_secret] =
-            self.secrets.hashes.map(|s| s.as_bytes().to_vec());
-        Task {
-            id: self.id,
-            creator: self.creator.id(),
-            requester: fields.requester.as_str().to_owned(),
-            approver: fields.approver.as_str().to_owned(),
-            requester_key: fields.requester.normalized().to_owned(),
-            approver_key: fields.approver.normalized().to_owned(),
-            title: fields.title.as_str().to_owned(),
-            description: fields.description.as_str().to_owned(),
-            decision_by: fields.decision_by.map(DecisionBy::moment),
-            public: fields.public,
-            approver_secret,
-            requester_secret,
-            created,
-            comment_required: fields.comment_required,
-            confirmation_required: fields.confirmation_required,
-            metadata: fields.metadata.as_ref().map(|m| m.as_str().to_owned()),
-            deciders: fields.deciders,
-            self_approval: fields.self_approval,
-            reading_secret: self
-                .secrets
-                .reading_hash
-                .map(|hash| hash.as_bytes().to_vec()),
-            content_version: 1,
-            version: 0,
-            status: TaskStatus::Pending,
-            mtime: created,
-            decision_made: None,
-            decided_by: None,
-            comment: None,
-            decided_via: None,
-        }
-    }
 }
 
-/// Inserts tasks, with their audit entries and mails, except those of creators who were erased, and returns when each was
-/// created. `reminders` says how many seconds before the due date approvers are reminded.
+/// Inserts tasks, with their audit entries and mails, except those of creators who were erased, and returns those inserted.
+/// `reminders` says how many seconds before the due date approvers are reminded.
 pub(crate) fn insert(
     connection: &mut PgConnection,
     tasks: &[&NewTask],
     reminders: &[f64],
-) -> Result<HashMap<TaskId, DateTime<Utc>>, Error> {
+) -> Result<HashMap<TaskId, Task>, Error> {
     if tasks.is_empty() {
         return Ok(HashMap::new());
     }
@@ -121,9 +81,8 @@ pub(crate) fn insert(
             task.secrets.reading_hash.map(|hash| *hash.as_bytes())
         }))
         .bind::<Array<Nullable<Binary>>, _>(column(tasks, |task| task.creator.group_id()));
-    let insert = insert.returning::<(Binary, Timestamptz)>();
-    let inserted: Vec<(TaskId, DateTime<Utc>)> = insert.load(connection)?;
-    Ok(inserted.into_iter().collect())
+    let inserted: Vec<Task> = insert.load(connection)?;
+    Ok(inserted.into_iter().map(|task| (task.id, task)).collect())
 }
 
 const INSERT: &str = concat!(
@@ -144,20 +103,23 @@ const INSERT: &str = concat!(
         approver_secret, requester_secret, comment_required, confirmation_required, metadata,
         deciders, self_approval, reading_secret
     FROM given WHERE (creator, incarnation) IN (SELECT * FROM allowed)
-    RETURNING id, public, creator, created, decision_by, approver_key, requester_key, lower(title) AS title_key,
-        deciders IS NOT NULL OR NOT self_approval AS is_restricted
+    RETURNING *
 ), undecided AS (
     INSERT INTO task_states (task_id, public, creator, created, decision_by, approver_key, requester_key, title_key,
         is_restricted)
-    SELECT * FROM inserted
+    SELECT id, public, creator, created, decision_by, approver_key, requester_key, lower(title),
+        deciders IS NOT NULL OR NOT self_approval
+    FROM inserted
+    RETURNING *
 ), mailed AS (
     INSERT INTO mailed_tasks (task_id, language, approver_seed, requester_seed, account_group)
-    SELECT id, language, approver_seed, requester_seed, account_group FROM inserted JOIN given USING (id)
-    WHERE language IS NOT NULL
+    SELECT id, given.language, given.approver_seed, given.requester_seed, given.account_group
+    FROM inserted JOIN given USING (id) WHERE given.language IS NOT NULL
     RETURNING task_id, account_group
 ), mails AS (
     INSERT INTO task_mails (id, task_id, creator, kind, recipient, due_at, next_attempt)
-    SELECT new_id(), task_id, coalesce(account_group, creator), kind, mail_recipient(approver_key), due_at, due_at
+    SELECT new_id(), mailed.task_id, coalesce(mailed.account_group, inserted.creator), planned.kind,
+        mail_recipient(inserted.approver_key), planned.due_at, planned.due_at
     FROM mailed JOIN inserted ON inserted.id = task_id CROSS JOIN LATERAL (
         SELECT 'asked' AS kind, now() AS due_at UNION ALL ",
     planned_reminders!("$19"),
@@ -166,5 +128,7 @@ const INSERT: &str = concat!(
 ), recorded AS (",
     insert_entries!("SELECT given.entry FROM inserted JOIN given USING (id)"),
     ")
-SELECT id, created FROM inserted"
+SELECT ",
+    task_columns!(),
+    " FROM inserted AS tasks JOIN undecided AS task_states ON task_states.task_id = tasks.id"
 );
