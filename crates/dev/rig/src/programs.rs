@@ -1,9 +1,7 @@
-//! The programs of the system: built, linked by their names, and copied.
+//! The programs of the system: built, and copied under the names of their processes.
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::{self, ErrorKind};
-use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -32,12 +30,8 @@ impl<'run> Source<'run> {
     }
 }
 
-/// Returns the programs of a system, which a tool's own system has copies of.
-pub(crate) fn get(
-    workspace: &Workspace,
-    source: Source<'_>,
-    copied: bool,
-) -> anyhow::Result<Programs> {
+/// Returns the paths of the programs of a system by their names.
+pub fn get(workspace: &Workspace, source: Source<'_>) -> anyhow::Result<Programs> {
     let found = match source {
         Source::Build(profile) => build(workspace, profile)?,
         Source::Folder(folder) => plan::names()
@@ -45,15 +39,10 @@ pub(crate) fn get(
             .collect(),
         Source::Copied(programs) => return Ok(programs.clone()),
     };
-    if copied {
-        copy(workspace, found)
-    } else {
-        Ok(found)
-    }
+    copy(workspace, found)
 }
 
-/// Builds the programs of the system. Returns their paths by name.
-pub fn build(workspace: &Workspace, profile: Profile) -> anyhow::Result<Programs> {
+fn build(workspace: &Workspace, profile: Profile) -> anyhow::Result<Programs> {
     say(match profile {
         Profile::Dev => "building the system; the first time takes some minutes",
         Profile::Image | Profile::Release => {
@@ -77,58 +66,37 @@ pub fn build_other(sources: &Path, target: &Path) -> anyhow::Result<Programs> {
     with_services(Workspace::run_build(command)?)
 }
 
-/// Replaces the program of all services by links to it.
+/// Lists the program of all services by the name of each.
 fn with_services(mut programs: Programs) -> anyhow::Result<Programs> {
     let all_services = programs.remove(ALL_SERVICES);
     let all_services =
         all_services.with_context(|| format!("cargo did not build {ALL_SERVICES}"))?;
-    programs.extend(link_services(&all_services)?);
+    programs.extend(names_of_services().map(|name| (name.to_owned(), all_services.clone())));
     Ok(programs)
-}
-
-/// Links the program of all services by the name of each, in a folder beside it.
-fn link_services(program: &Path) -> anyhow::Result<Programs> {
-    let folder = program.with_file_name("services");
-    fs::create_dir_all(&folder).with_context(|| format!("creating {}", folder.display()))?;
-    let link = |name: &str| {
-        let link = folder.join(name);
-        replace(&link, |link| symlink(program, link))?;
-        Ok((name.to_owned(), link))
-    };
-    names_of_services().map(link).collect()
 }
 
 /// Copies the programs, so that a build during the run does not change them.
 pub fn copy(workspace: &Workspace, programs: Programs) -> anyhow::Result<Programs> {
     private::create_reachable_folder(&workspace.local)?;
     let folder = workspace.local.join("bin");
+    private::remove_folder(&folder)?;
     private::create_folder(&folder)?;
     let mut copies = BTreeMap::new();
     let copy = |(name, built): (String, PathBuf)| {
         let program =
             fs::canonicalize(&built).with_context(|| format!("finding {}", built.display()))?;
         let target = folder.join(&name);
-        replace(&target, |target| match copies.get(&program) {
+        let created = match copies.get(&program) {
             // Links to one file share its memory.
-            Some(copied) => fs::hard_link(copied, target),
+            Some(copied) => fs::hard_link(copied, &target),
             // A copy rather than a link: the linker may write into the existing file.
-            None => fs::copy(&program, target).map(|_| ()),
-        })?;
+            None => fs::copy(&program, &target).map(drop),
+        };
+        created.with_context(|| format!("creating {}", target.display()))?;
         copies.insert(program, target.clone());
         Ok((name, target))
     };
     programs.into_iter().map(copy).collect()
-}
-
-/// Removes a file, if it exists, and creates it again.
-fn replace(file: &Path, create: impl FnOnce(&Path) -> io::Result<()>) -> anyhow::Result<()> {
-    let removed = match fs::remove_file(file) {
-        Err(error) if error.kind() != ErrorKind::NotFound => Err(error),
-        _ => Ok(()),
-    };
-    removed
-        .and_then(|()| create(file))
-        .with_context(|| format!("creating {}", file.display()))
 }
 
 #[cfg(test)]
@@ -136,19 +104,20 @@ mod tests {
     use std::fs;
     use std::os::unix::fs::MetadataExt as _;
 
-    use super::{copy, link_services};
-    use crate::workspace::Workspace;
+    use super::{ALL_SERVICES, copy, with_services};
+    use crate::workspace::{Programs, Workspace};
 
     #[test]
-    fn services_are_links_to_one_program_also_when_they_are_copied() {
+    fn copies_of_services_are_links_to_one_copy() {
         let folder = tempfile::tempdir().unwrap();
         let program = folder.path().join("all-services");
         fs::write(&program, "a program").unwrap();
         let workspace = Workspace::at(folder.path());
         // The second time, the files exist.
         for _ in 0..2 {
-            let links = link_services(&program).unwrap();
-            let names: Vec<_> = links.keys().map(String::as_str).collect();
+            let built = Programs::from([(ALL_SERVICES.to_owned(), program.clone())]);
+            let services = with_services(built).unwrap();
+            let names: Vec<_> = services.keys().map(String::as_str).collect();
             let expected = [
                 "deletion-worker",
                 "notification-worker",
@@ -157,7 +126,7 @@ mod tests {
                 "webhook-worker",
             ];
             assert_eq!(names, expected);
-            let copies = copy(&workspace, links).unwrap();
+            let copies = copy(&workspace, services).unwrap();
             let mut files: Vec<_> = copies
                 .values()
                 .map(|copy| fs::metadata(copy).unwrap().ino())

@@ -100,8 +100,7 @@ impl System {
         // The compiler needs nothing else.
         packages::ensure(&[Need::CLIENT_LIBRARY], &say)?;
         let (programs, backing) = thread::scope(|scope| {
-            let programs =
-                scope.spawn(|| programs::get(workspace, options.source, options.layout.is_some()));
+            let programs = scope.spawn(|| programs::get(workspace, options.source));
             let backing = Backing::start(workspace, options.layout);
             (join(programs), backing)
         });

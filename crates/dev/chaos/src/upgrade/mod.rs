@@ -19,7 +19,8 @@ use anyhow::Context;
 use clap::{Args, ValueEnum};
 use local_stack::random;
 use rig::{
-    Profile, Workspace, interrupt, lock, outln, paint, programs, say, verdict, with_own_system,
+    Profile, Source, Workspace, interrupt, lock, outln, paint, programs, say, verdict,
+    with_own_system,
 };
 
 use self::fleet::{Fleet, Version};
@@ -92,7 +93,7 @@ fn run_phases(workspace: &Workspace, arguments: &Arguments) -> anyhow::Result<Su
     let earlier = upgrades.then(build).transpose()?;
     let with_due = earlier.as_ref().is_none_or(|earlier| earlier.knows_due);
     interrupt::check()?;
-    let new = programs::copy(workspace, programs::build(workspace, Profile::Dev)?)?;
+    let new = programs::get(workspace, Source::Build(Profile::Dev))?;
     interrupt::check()?;
     let fleet = Fleet::start(workspace, earlier, new)?;
     let seed = random::seed();
