@@ -33,7 +33,6 @@ pub struct Roles {
 }
 
 impl Roles {
-    /// Returns four new passwords.
     pub fn random_passwords() -> Self {
         Self {
             users_owner: random::password(),

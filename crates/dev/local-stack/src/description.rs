@@ -16,13 +16,10 @@ pub const TEST_SERVERS_VARIABLE: &str = "COUNTERSIGN_TEST_SERVERS";
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Description {
-    /// The database server.
     pub postgres: PostgresDescription,
-    /// The broker.
     pub rabbitmq: RabbitMqDescription,
 }
 
-/// The database server.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PostgresDescription {
@@ -45,7 +42,6 @@ impl PostgresDescription {
     }
 }
 
-/// The broker.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RabbitMqDescription {
@@ -55,7 +51,6 @@ pub struct RabbitMqDescription {
     pub management_url: String,
     /// An administrator of the broker.
     pub username: String,
-    /// The administrator's password.
     pub password: String,
 }
 
@@ -73,7 +68,6 @@ impl RabbitMqDescription {
 }
 
 impl Description {
-    /// Reads a description from a file.
     pub fn read(path: &Path) -> Result<Self> {
         let description = private::read_json(path)?;
         description.with_context(|| format!("{} is missing", path.display()))

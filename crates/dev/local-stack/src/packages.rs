@@ -91,7 +91,6 @@ fn installer(names: &str) -> Result<Command> {
     Err(by_hand("not installed, and only root may install packages"))
 }
 
-/// Returns where a program on the `PATH` is.
 pub fn on_path(name: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;
     first_file(std::env::split_paths(&path), name)
@@ -123,7 +122,6 @@ fn newest_postgres(root: &Path) -> Option<PathBuf> {
     versions.max().map(|(_, programs)| programs)
 }
 
-/// Returns a client program of Postgres, such as `psql`.
 pub fn postgres_client(name: &str) -> Result<PathBuf> {
     let found = first_file(postgres_programs(), name).or_else(|| on_path(name));
     found.with_context(|| format!("cannot find {name}"))

@@ -58,7 +58,6 @@ pub struct Postgres {
     folder: PathBuf,
     /// Holds the data: see `data_folder`.
     data: PathBuf,
-    /// The port on which it listens.
     pub port: u16,
     password: String,
     durability: Durability,

@@ -26,7 +26,6 @@ const POLL_INTERVAL: Duration = Duration::from_millis(25);
 /// Identifies one process, even if another one gets the same pid later.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Identity {
-    /// The process id.
     pub pid: i32,
     /// Clock ticks between the boot of the machine and the start of the process.
     pub start_time: u64,
@@ -45,7 +44,6 @@ impl Identity {
         })
     }
 
-    /// Returns whether this process is running.
     pub fn is_alive(&self) -> bool {
         // Reaps the process if it is a child of this one. Otherwise this fails without harm.
         let _ = waitpid(Pid::from_raw(self.pid), Some(WaitPidFlag::WNOHANG));
@@ -175,7 +173,6 @@ impl Detached {
         }
     }
 
-    /// Starts the process.
     pub fn spawn(mut self) -> Result<Identity> {
         let out = private::append(&self.log)?;
         // Held for as long as the process has its output: see `PidFile`.

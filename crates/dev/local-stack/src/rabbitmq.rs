@@ -54,7 +54,6 @@ pub struct RabbitMq {
 }
 
 impl RabbitMq {
-    /// Returns the URLs and credentials of the server.
     pub fn description(&self) -> RabbitMqDescription {
         RabbitMqDescription {
             amqp_url: format!(
@@ -67,7 +66,6 @@ impl RabbitMq {
         }
     }
 
-    /// Returns the port of AMQP.
     pub fn amqp_port(&self) -> u16 {
         self.ports.amqp
     }

@@ -13,9 +13,7 @@ use crate::{Description, Postgres, RabbitMq, Roles, ports, rabbitmq, random};
 /// A private Postgres and a private RabbitMQ.
 #[derive(Debug)]
 pub struct Servers {
-    /// The database server.
     pub postgres: Postgres,
-    /// Its standby.
     pub postgres_standby: Option<Postgres>,
     /// The broker, or the first node of its cluster.
     pub rabbitmq: RabbitMq,
@@ -151,7 +149,6 @@ impl Servers {
         stopped.and(self.rabbitmq.stop_port_mapper())
     }
 
-    /// The database servers.
     pub fn databases(&self) -> impl Iterator<Item = &Postgres> {
         std::iter::once(&self.postgres).chain(&self.postgres_standby)
     }
@@ -170,7 +167,6 @@ impl Servers {
         private::remove_folder(folder)
     }
 
-    /// Returns their URLs and credentials.
     pub fn description(&self) -> Description {
         Description {
             postgres: PostgresDescription {
@@ -284,7 +280,6 @@ pub struct Layout {
     pub postgres: bool,
     /// Whether the broker runs here.
     pub rabbitmq: bool,
-    /// Whether their data survives a failure of the machine.
     pub durability: Durability,
     /// How many nodes the broker has. Several are a cluster. It cannot change after the first start.
     pub broker_nodes: usize,

@@ -20,44 +20,32 @@ const DELETION_PAUSE: Duration = Duration::from_millis(125);
 /// How long a process may take to say whether it is ready.
 const READINESS_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// Calls one base URL.
 pub struct Client {
     agent: Agent,
     base: String,
     is_printing: bool,
 }
 
-/// A user with a token.
 #[derive(Debug, Clone)]
 pub struct Person {
     /// The address, which is the username, too.
     pub email: String,
-    /// The password.
     pub password: String,
-    /// The identifier.
     pub id: String,
-    /// A token.
     pub token: String,
 }
 
-/// A request.
 #[derive(Clone)]
 pub struct Call<'call> {
-    /// The method.
     pub method: &'static str,
     /// The path with the query.
     pub path: String,
-    /// The bearer token.
     pub token: Option<&'call str>,
-    /// Other headers.
     pub headers: Vec<(&'static str, String)>,
-    /// The JSON body.
     pub body: Option<Value>,
 }
 
-/// A response.
 pub struct Response {
-    /// The status code.
     pub status: u16,
     /// The JSON body. A string if the body is not JSON.
     pub body: Value,
@@ -65,7 +53,6 @@ pub struct Response {
 }
 
 impl<'call> Call<'call> {
-    /// Creates a request without token and body.
     pub fn new(method: &'static str, path: impl Into<String>) -> Self {
         Self {
             method,
@@ -76,19 +63,16 @@ impl<'call> Call<'call> {
         }
     }
 
-    /// Adds a bearer token.
     pub fn token(mut self, token: &'call str) -> Self {
         self.token = Some(token);
         self
     }
 
-    /// Adds a header.
     pub fn header(mut self, name: &'static str, value: String) -> Self {
         self.headers.push((name, value));
         self
     }
 
-    /// Adds a JSON body.
     pub fn body(mut self, body: Value) -> Self {
         self.body = Some(body);
         self
@@ -122,12 +106,10 @@ impl Response {
 }
 
 impl Client {
-    /// Creates a client.
     pub fn new(base: &str) -> Self {
         Self::with_timeout(base, TIMEOUT)
     }
 
-    /// Creates a client that prints its calls.
     pub fn printing(base: &str) -> Self {
         Self {
             is_printing: true,
@@ -170,7 +152,6 @@ impl Client {
         }
     }
 
-    /// Signs a user up.
     pub fn sign_up(&self, email: &str, password: &str) -> anyhow::Result<Person> {
         let body = json!({"email": email, "password": password});
         let response = self.call(&Call::new("POST", "/user").body(body))?;
@@ -183,13 +164,11 @@ impl Client {
         self.sign_up(&email, &random::password())
     }
 
-    /// Signs a user in.
     pub fn sign_in(&self, username: &str, password: &str) -> anyhow::Result<Person> {
         let response = self.try_sign_in(username, password)?;
         person(username, password, &response.expect(200)?)
     }
 
-    /// Tries to sign a user in.
     pub fn try_sign_in(&self, username: &str, password: &str) -> anyhow::Result<Response> {
         let body = json!({"username": username, "password": password});
         self.call(&Call::new("POST", "/user/auth").body(body))
@@ -202,13 +181,11 @@ impl Client {
         created.text("/id").map(str::to_owned)
     }
 
-    /// Registers a webhook of a task.
     pub fn register_webhook(&self, token: &str, task: &str, url: &str) -> anyhow::Result<()> {
         let webhook = json!({"taskId": task, "url": url});
         self.post("/people-task/webhooks", token, webhook).map(drop)
     }
 
-    /// Approves a task.
     pub fn approve(&self, token: &str, task: &str) -> anyhow::Result<()> {
         let path = format!("/people-task/tasks/{task}/approve");
         self.put(&path, token, json!({})).map(drop)

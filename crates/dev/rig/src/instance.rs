@@ -101,10 +101,8 @@ const OF_ONE_PROCESS: [&str; 5] = [
     "AMQP_URL",
 ];
 
-/// Variables by name.
 pub type Variables = BTreeMap<&'static str, String>;
 
-/// Settings as variables.
 pub fn owned(settings: &[(&'static str, &str)]) -> Variables {
     let settings = settings.iter();
     settings

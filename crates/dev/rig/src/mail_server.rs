@@ -6,12 +6,9 @@ use std::sync::{Arc, Mutex};
 
 use crate::sync::{ToggleListener, Watch, lock};
 
-/// A received message.
 #[derive(Debug, Clone, Default)]
 pub struct Mail {
-    /// The address of the sender.
     pub from: String,
-    /// The addresses of the recipients.
     pub to: Vec<String>,
     /// Head and body, with `\n` as line end.
     pub text: String,
@@ -47,7 +44,6 @@ impl MailServer {
         Ok(Self { listener, state })
     }
 
-    /// Where it listens.
     pub fn address(&self) -> SocketAddr {
         self.listener.address()
     }
@@ -62,7 +58,6 @@ impl MailServer {
         lock(&self.state).mails.clone()
     }
 
-    /// Whether it has taken a message to this address.
     pub fn has_mail_for(&self, email: &str) -> bool {
         let state = lock(&self.state);
         let mut recipients = state.mails.iter().flat_map(|mail| &mail.to);

@@ -23,7 +23,6 @@ const STOP_LIMIT: Duration = Duration::from_secs(30);
 pub struct Process {
     /// The name of the program. That of the second replica ends in `-2`.
     pub name: String,
-    /// The program that the process runs.
     pub program: &'static str,
     /// Processes of a stage start together, when those of the previous stage are ready.
     pub stage: u8,
@@ -31,7 +30,6 @@ pub struct Process {
     pub url: Option<String>,
     /// The base URL of `/readyz` and `/metrics`.
     pub metrics: String,
-    /// Its environment.
     pub variables: Variables,
     /// Held while a fault hits the process: a process that stops slowly may meet the next fault.
     pub fault_lock: Mutex<()>,
@@ -45,7 +43,6 @@ impl Process {
         *lock(&self.identity)
     }
 
-    /// Whether it runs.
     pub fn is_alive(&self) -> bool {
         self.identity().is_some_and(|identity| identity.is_alive())
     }

@@ -15,9 +15,7 @@ use crate::workspace::{Profile, Programs, Workspace};
 /// Where programs come from.
 #[derive(Debug, Clone, Copy)]
 pub enum Source<'run> {
-    /// They are built.
     Build(Profile),
-    /// They are in a folder.
     Folder(&'run Path),
     /// They were built, and copied.
     Copied(&'run Programs),
@@ -30,7 +28,6 @@ impl<'run> Source<'run> {
     }
 }
 
-/// Returns the paths of the programs of a system by their names.
 pub fn get(workspace: &Workspace, source: Source<'_>) -> anyhow::Result<Programs> {
     let found = match source {
         Source::Build(profile) => build(workspace, profile)?,

@@ -15,13 +15,10 @@ const CHUNK: usize = 8 * 1024;
 pub struct Request<'bytes> {
     /// The path with the query.
     pub path: &'bytes str,
-    /// The headers.
     pub headers: &'bytes [httparse::Header<'bytes>],
-    /// The body.
     pub body: &'bytes [u8],
 }
 
-/// How a receiver responds.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Reply {
     /// With a status such as `200 OK`, further lines of the head, each of which ends with a line break, and a body.
@@ -79,7 +76,6 @@ impl Receiver {
         Ok(Self { listener })
     }
 
-    /// Where it listens.
     pub fn address(&self) -> SocketAddr {
         self.listener.address()
     }

@@ -14,24 +14,19 @@ use crate::workspace::Workspace;
 pub struct Stack {
     /// The gateway's URL.
     pub gateway: String,
-    /// The first administrator.
     pub admin: Admin,
     /// The demo flow engine's URL.
     pub demo_engine: String,
-    /// The databases.
     pub postgres: Databases,
     /// The broker's URL.
     pub amqp: String,
-    /// All processes.
     pub processes: Vec<Entry>,
 }
 
 /// The first administrator.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Admin {
-    /// The username.
     pub username: String,
-    /// The password.
     pub password: String,
 }
 
@@ -39,11 +34,8 @@ pub struct Admin {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Databases {
-    /// The user service's.
     pub users: String,
-    /// The people-task service's.
     pub people_task: String,
-    /// The superuser's.
     pub admin: String,
 }
 
@@ -52,7 +44,6 @@ pub struct Databases {
 pub struct Entry {
     /// Its name, with a number if there are replicas.
     pub name: String,
-    /// Its process id.
     pub pid: i32,
     /// `None` for workers.
     pub url: Option<String>,
@@ -61,7 +52,6 @@ pub struct Entry {
 }
 
 impl Stack {
-    /// Where the file is.
     pub fn path(workspace: &Workspace) -> PathBuf {
         workspace.local.join("stack.json")
     }
@@ -71,7 +61,6 @@ impl Stack {
         private::read_json(&Self::path(workspace))
     }
 
-    /// Writes the file.
     pub fn write(&self, workspace: &Workspace) -> anyhow::Result<()> {
         private::write_json(&Self::path(workspace), self)
     }

@@ -36,7 +36,6 @@ pub struct Watch<T> {
 }
 
 impl<T: Copy> Watch<T> {
-    /// Creates a value.
     pub fn new(value: T) -> Self {
         Self {
             value: Mutex::new(value),
@@ -44,7 +43,6 @@ impl<T: Copy> Watch<T> {
         }
     }
 
-    /// The present value.
     pub fn get(&self) -> T {
         *lock(&self.value)
     }
@@ -94,7 +92,6 @@ impl ToggleListener {
         Ok(Self { address, state })
     }
 
-    /// Where it listens.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
@@ -104,7 +101,6 @@ impl ToggleListener {
         self.set_state(State::Closed);
     }
 
-    /// Accepts connections again.
     pub fn reopen(&self) {
         self.set_state(State::Open);
     }

@@ -30,17 +30,14 @@ const POLL: Duration = Duration::from_millis(5);
 /// How to start a system.
 #[derive(Debug, Clone)]
 pub struct Options<'run> {
-    /// Where its programs come from.
     pub source: Source<'run>,
     /// The servers of a tool's own system. `None` is the system of `up`.
     pub layout: Option<Layout>,
     /// The gateway's port, if it must be this one.
     pub port: Option<u16>,
-    /// How many processes of each program.
     pub replicas: Replicas,
     /// Processes that are planned, and started later.
     pub later: &'static [&'static str],
-    /// Whether to print the logs.
     pub show_logs: bool,
 }
 
@@ -66,23 +63,17 @@ impl<'run> Options<'run> {
     }
 }
 
-/// A running system.
 pub struct System {
-    /// Where its files are.
     pub workspace: Workspace,
     /// The gateway's URL.
     pub gateway: String,
     /// The demo engine's URL.
     pub demo_engine: String,
-    /// The first administrator.
     pub admin: Admin,
-    /// The database and the broker.
     pub backing: Backing,
     /// All processes, in the order in which they start.
     pub processes: Vec<Process>,
-    /// Prints the logs.
     pub stream: Option<Stream>,
-    /// The programs by their names.
     pub programs: Programs,
     later: &'static [&'static str],
     /// How many processes were restarted because they had exited.
@@ -161,7 +152,6 @@ impl System {
         }
     }
 
-    /// The process of this name.
     pub fn process(&self, name: &str) -> anyhow::Result<&Process> {
         let mut all = self.processes.iter();
         let found = all.find(|process| process.name == name);
@@ -175,7 +165,6 @@ impl System {
         processes.filter(|process| VERIFIERS.contains(&process.program))
     }
 
-    /// The private servers.
     pub fn servers(&self) -> anyhow::Result<&Servers> {
         let servers = self.backing.servers.as_ref();
         servers.context("there are no servers")
@@ -186,7 +175,6 @@ impl System {
         Client::new(&self.gateway)
     }
 
-    /// Signs the administrator in.
     pub fn sign_in_admin(&self) -> anyhow::Result<Person> {
         let Admin { username, password } = &self.admin;
         self.client().sign_in(username, password)
@@ -314,7 +302,6 @@ impl System {
         Ok(panics)
     }
 
-    /// What runs, and where.
     pub fn stack(&self) -> Stack {
         let entry = |process: &Process| {
             Some(Entry {

@@ -75,7 +75,6 @@ impl TcpProxy {
         })
     }
 
-    /// The port on which it listens.
     pub fn port(&self) -> u16 {
         self.listener.address().port()
     }

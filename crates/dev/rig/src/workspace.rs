@@ -49,7 +49,6 @@ impl Workspace {
         Ok(Self::at(root))
     }
 
-    /// A workspace in a known folder.
     pub fn at(root: &Path) -> Self {
         Self {
             root: root.to_owned(),
@@ -70,7 +69,6 @@ impl Workspace {
         self.local.join("servers")
     }
 
-    /// The log of a process.
     pub fn log(&self, process: &str) -> PathBuf {
         self.local.join("log").join(format!("{process}.log"))
     }

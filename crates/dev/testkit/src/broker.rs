@@ -21,7 +21,6 @@ impl TestBroker {
         broker
     }
 
-    /// Returns the AMQP URL of the vhost.
     pub fn url(&self) -> Secret {
         Secret::new(servers().rabbitmq.amqp_url_of(&self.vhost))
     }

@@ -16,7 +16,6 @@ use tokio_rustls::TlsAcceptor;
 pub struct PrivateCa(CertifiedIssuer<'static, KeyPair>);
 
 impl PrivateCa {
-    /// Creates one.
     #[expect(clippy::new_without_default, reason = "each is another one")]
     pub fn new() -> Self {
         Self::with(KeyPair::generate().unwrap())

@@ -23,12 +23,10 @@ pub struct Forger {
     incarnation: String,
 }
 
-/// An invalid token.
 #[derive(Debug, Clone)]
 pub struct Forgery {
     /// What is wrong with it.
     pub what: String,
-    /// The token.
     pub token: String,
     /// The code of the expected problem.
     pub code: &'static str,
@@ -50,7 +48,6 @@ impl Forger {
         forge(&self.key, &header(&self.key), &self.claims())
     }
 
-    /// Returns the table of invalid tokens.
     pub fn forgeries(&self) -> Vec<Forgery> {
         [
             self.forged_headers(),

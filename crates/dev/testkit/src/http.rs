@@ -20,18 +20,14 @@ pub struct Request(reqwest::RequestBuilder);
 /// A complete response.
 #[derive(Debug, Clone)]
 pub struct Reply {
-    /// The status code.
     pub status: u16,
-    /// The headers.
     pub headers: HeaderMap,
-    /// The body as text.
     pub text: String,
     /// The body as JSON. Null if the body is not JSON.
     pub json: Value,
 }
 
 impl Http {
-    /// Creates a client for the service at an address.
     pub fn to(address: SocketAddr) -> Self {
         install_cryptography();
         let client = reqwest::Client::builder()
@@ -50,44 +46,36 @@ impl Http {
         &self.base
     }
 
-    /// Builds a request with any method.
     pub fn request(&self, method: Method, path: &str) -> Request {
         Request(self.client.request(method, format!("{}{path}", self.base)))
     }
 
-    /// Builds a `GET` request.
     pub fn get(&self, path: &str) -> Request {
         self.request(Method::GET, path)
     }
 
-    /// Builds a `POST` request.
     pub fn post(&self, path: &str) -> Request {
         self.request(Method::POST, path)
     }
 
-    /// Builds a `PUT` request.
     pub fn put(&self, path: &str) -> Request {
         self.request(Method::PUT, path)
     }
 
-    /// Builds a `DELETE` request.
     pub fn delete(&self, path: &str) -> Request {
         self.request(Method::DELETE, path)
     }
 }
 
 impl Request {
-    /// Adds a bearer token.
     pub fn bearer(self, token: &str) -> Self {
         self.header("Authorization", &format!("Bearer {token}"))
     }
 
-    /// Adds a header.
     pub fn header(self, name: &str, value: &str) -> Self {
         Self(self.0.header(name, value))
     }
 
-    /// Adds a JSON body.
     pub fn json(self, body: &Value) -> Self {
         Self(self.0.json(body))
     }
@@ -151,7 +139,6 @@ impl Reply {
             .collect()
     }
 
-    /// Returns a header as text.
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.get(name).and_then(|value| value.to_str().ok())
     }

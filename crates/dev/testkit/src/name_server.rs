@@ -28,7 +28,6 @@ impl TestNameServer {
         Self { address, queries }
     }
 
-    /// Returns where it listens.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
