@@ -1325,106 +1325,9 @@ export type components = {
             scopes?: ("tasks:read" | "tasks:write" | "tasks:decide" | "users:read" | "users:write" | "admin")[] | null;
         };
         /** @description A new task. */
-        CreateTaskRequest: {
-            /** @description E-mail address of the person who decides. */
-            approver: components["schemas"]["EmailAddress"];
-            /**
-             * @description Whether a rejection needs a comment.
-             * @default false
-             */
-            commentRequired?: boolean | null;
-            /**
-             * @description Whether the page asks for a second press before it sends a decision. Calls of the API decide at once.
-             * @default false
-             */
-            confirmationRequired?: boolean | null;
-            /**
-             * @description Who decides the task, if not also its creator and administrators: with `approver` only the approver, signed in or by
-             *     the link that is mailed to them; with `signed-in` only the approver, signed in. Administrators may still decide with
-             *     `?override=true`, which is recorded. The approver's secret in the response then only opens the task, and only the
-             *     approver may name another one. The default is a setting.
-             */
-            deciders?: ("approver" | "signed-in") | null;
-            /**
-             * @description The date by which a decision is needed: `YYYY-MM-DD HH:MM:SS` (UTC) or RFC 3339. The task can still
-             *     be decided after it.
-             */
-            decisionBy?: string | null;
-            /** @description The details; empty by default. */
-            description?: string | null;
-            /** @description The language of that mail, `en` or `de`. The default is a setting. */
-            language?: ("en" | "de") | null;
-            /**
-             * @description What to keep with the task, such as identifiers of the flow: at most 4 KiB as JSON. `include=metadata` shows it to
-             *     the task's creator and to administrators.
-             */
-            metadata?: {
-                [key: string]: unknown;
-            } | null;
-            /** @description Whether the approver and the requester get mail about the task. The default is a setting. */
-            notify?: boolean | null;
-            /**
-             * @description Whether every signed-in user may read the task.
-             * @default false
-             */
-            public?: boolean | null;
-            /** @description E-mail address of the person who needs the decision. */
-            requester: components["schemas"]["EmailAddress"];
-            /**
-             * @description With `false`, who created or requested the task does not decide it, and the approver's secret in the response only
-             *     opens it.
-             * @default true
-             */
-            selfApproval?: boolean | null;
-            /** @description What the approver decides about, with at least one character that can be seen; whitespace around it is dropped. */
-            title: components["schemas"]["TaskTitle"];
+        CreateTaskRequest: components["schemas"]["NewTaskFields"] & {
             /** @description Webhooks to register with the task, as `POST /people-task/webhooks` does. The response then has `webhooks`, too. */
-            webhooks?: {
-                /**
-                 * @description The body of the calls, in place of the task: any JSON of at most 16 KiB. A string that is exactly `{{name}}` becomes
-                 *     that value as JSON, and `{{name}}` inside of a longer string its text (nothing for null). Names are the fields of a
-                 *     task, those that `include` can name, and `metadata.` with a key. Nothing else is evaluated.
-                 */
-                body?: (Record<string, never> | unknown[] | string | number | boolean) | null;
-                /**
-                 * @description What to call it for. By default that is the decision, `approved` or `rejected`; under
-                 *     `/plugins/appmixer/utils/tasks` also `due`, which happens when `decisionBy` passes while the task is pending. Of
-                 *     `cancelled`, which happens when the task is withdrawn, only webhooks hear that name it.
-                 */
-                events?: ("approved" | "rejected" | "due" | "cancelled")[] | null;
-                /**
-                 * @description Headers of the calls: at most 10, with at most 4 KiB of names and values together. Responses have their names only.
-                 *     Names that HTTP, the signature or the client sets are refused. They go over https, or to an origin that the
-                 *     operator lists in `WEBHOOK_ENGINE_ORIGINS`. They need `WEBHOOK_HEADER_KEYS` of the operator.
-                 */
-                headers?: {
-                    [key: string]: string;
-                } | null;
-                /** @description Fields that the body has beside the usual ones. `metadata` is for the task's creator and administrators. */
-                include?: ("public" | "created" | "mtime" | "decisionMade" | "decidedBy" | "comment" | "commentRequired" | "confirmationRequired" | "metadata" | "version" | "deciders" | "selfApproval" | "decidedVia")[] | null;
-                /** @description The method of the calls, by default `POST`. */
-                method?: ("POST" | "PUT" | "PATCH") | null;
-                /**
-                 * @description A signing secret of Standard Webhooks: `whsec_` and 24 to 64 bytes in base64. With it, calls also
-                 *     carry a `v1` signature. It is never returned.
-                 */
-                secret?: string | null;
-                /**
-                 * @description When a call has succeeded, in place of any status of 2xx: `status` lists the statuses; with `pointer`, the answer must
-                 *     be JSON of at most 64 KiB that has this place (an empty string is the whole answer), and with `value` exactly that
-                 *     there. Any other answer is a failed attempt, which is repeated. `410`, `429` and `503` always mean the same.
-                 */
-                success?: {
-                    pointer?: string;
-                    status?: number[];
-                    value?: Record<string, never> | unknown[] | string | number | boolean | null;
-                } | null;
-                /**
-                 * @description Where to send the call: http or https, without user name and password. It is kept and called byte for byte as
-                 *     given; only what no request line can have is percent-encoded, and the fragment is not sent.
-                 */
-                url: components["schemas"]["WebhookUrl"];
-            }[];
+            webhooks?: components["schemas"]["NewWebhookFields"][];
         };
         /** @description The body of the creation of a user. */
         CreateUserRequest: components["schemas"]["NewUserNames"] & components["schemas"]["PersonOrService"] & components["schemas"]["NewUserAdminFields"];
@@ -1877,85 +1780,63 @@ export type components = {
             /** @description The key itself. Send it as `Authorization: Bearer csk_…`. */
             key: string;
         };
-        /** @description A new task, with its webhooks if the request had some. */
-        NewTaskResponse: {
+        /** @description The fields of a new task. */
+        NewTaskFields: {
             /** @description E-mail address of the person who decides. */
-            approver: string;
+            approver: components["schemas"]["EmailAddress"];
             /**
-             * @description Gives the approver access to the task without a token. Present at creation, and when the creator or an
-             *     administrator replaced the approver.
+             * @description Whether a rejection needs a comment.
+             * @default false
              */
-            approverSecret?: string;
-            /** @description Whether the caller may decide the task while it is pending. Present with `include`. */
-            canDecide?: boolean;
+            commentRequired?: boolean | null;
             /**
-             * @description What that person wrote about it; null if nothing. Present with `include`. The body of a webhook call
-             *     has it if it is not null.
+             * @description Whether the page asks for a second press before it sends a decision. Calls of the API decide at once.
+             * @default false
              */
-            comment?: string | null;
-            /** @description Whether a rejection needs a comment. Present with `include`. */
-            commentRequired?: boolean;
-            /** @description Whether the page asks for a second press before it sends a decision. Present with `include`. */
-            confirmationRequired?: boolean;
+            confirmationRequired?: boolean | null;
             /**
-             * Format: date-time
-             * @description When the task was created. Present with `include`.
+             * @description Who decides the task, if not also its creator and administrators: with `approver` only the approver, signed in or by
+             *     the link that is mailed to them; with `signed-in` only the approver, signed in. Administrators may still decide with
+             *     `?override=true`, which is recorded. The approver's secret in the response then only opens the task, and only the
+             *     approver may name another one. The default is a setting.
              */
-            created?: string;
+            deciders?: ("approver" | "signed-in") | null;
             /**
-             * @description E-mail address of the person who decided or withdrew the task: the signed-in user's, or that of the person whose
-             *     secret was used. Null before, for an address that was not confirmed, and for decisions of early versions. Present with `include`.
+             * @description The date by which a decision is needed: `YYYY-MM-DD HH:MM:SS` (UTC) or RFC 3339. The task can still
+             *     be decided after it.
              */
-            decidedBy?: string | null;
-            decidedVia?: components["schemas"]["DecidedVia"] | null;
-            deciders?: components["schemas"]["Deciders"] | null;
-            /** @description The date by which a decision is needed, `YYYY-MM-DD HH:MM:SS` in UTC; null if there is none. */
-            decisionBy: string | null;
+            decisionBy?: string | null;
+            /** @description The details; empty by default. */
+            description?: string | null;
+            /** @description The language of that mail, `en` or `de`. The default is a setting. */
+            language?: ("en" | "de") | null;
             /**
-             * Format: date-time
-             * @description When the task was decided or withdrawn; null before. Present with `include`.
+             * @description What to keep with the task, such as identifiers of the flow: at most 4 KiB as JSON. `include=metadata` shows it to
+             *     the task's creator and to administrators.
              */
-            decisionMade?: string | null;
-            /** @description The details. */
-            description: string;
-            /** @description The task's identifier: 24 lower-case hexadecimal digits. */
-            id: string;
-            /** @description Whether the caller is the approver, by e-mail address or by the approver's secret. Present with `include`. */
-            isApprover?: boolean;
-            /** @description Whether the caller is the requester, by e-mail address or by the requester's secret. Present with `include`. */
-            isRequester?: boolean;
-            /** @description What the task's creator keeps with it; null if nothing. Present with `include`, for the creator and administrators. */
             metadata?: {
                 [key: string]: unknown;
             } | null;
+            /** @description Whether the approver and the requester get mail about the task. The default is a setting. */
+            notify?: boolean | null;
             /**
-             * Format: date-time
-             * @description When the task last changed. Present with `include`.
+             * @description Whether every signed-in user may read the task.
+             * @default false
              */
-            mtime?: string;
-            /** @description Whether every signed-in user may read the task. Present at creation, or with `include`. */
-            public?: boolean;
+            public?: boolean | null;
             /** @description E-mail address of the person who needs the decision. */
-            requester: string;
+            requester: components["schemas"]["EmailAddress"];
             /**
-             * @description Gives the requester access to the task without a token. Present at creation, and when the creator or an
-             *     administrator replaced the requester.
+             * @description With `false`, who created or requested the task does not decide it, and the approver's secret in the response only
+             *     opens it.
+             * @default true
              */
-            requesterSecret?: string;
-            /** @description Whether who created or requested the task may decide it. Present with `include`. */
-            selfApproval?: boolean;
-            /** @description Whether and how the task was decided, or whether it was withdrawn. */
-            status: components["schemas"]["TaskStatus"];
-            /** @description The same as `id`; only under `/plugins/appmixer/utils/tasks`. */
-            taskId?: string;
-            /** @description What the approver decides about. */
-            title: string;
-            /**
-             * Format: int64
-             * @description Counts the changes of what is decided on: `title`, `description`, `decisionBy`, `approver` and `requester`. It begins
-             *     at 1, and `ETag` has the same number. Present with `include`.
-             */
-            version?: number;
+            selfApproval?: boolean | null;
+            /** @description What the approver decides about, with at least one character that can be seen; whitespace around it is dropped. */
+            title: components["schemas"]["TaskTitle"];
+        };
+        /** @description A new task, with its webhooks if the request had some. */
+        NewTaskResponse: components["schemas"]["TaskResponse"] & {
             /** @description The webhooks, in the order of the request, if it had some. */
             webhooks?: components["schemas"]["WebhookResponse"][];
         };
@@ -1990,6 +1871,53 @@ export type components = {
              */
             email: string;
             username?: string | null;
+        };
+        /** @description The fields of a new webhook. */
+        NewWebhookFields: {
+            /**
+             * @description The body of the calls, in place of the task: any JSON of at most 16 KiB. A string that is exactly `{{name}}` becomes
+             *     that value as JSON, and `{{name}}` inside of a longer string its text (nothing for null). Names are the fields of a
+             *     task, those that `include` can name, and `metadata.` with a key. Nothing else is evaluated.
+             */
+            body?: (Record<string, never> | unknown[] | string | number | boolean) | null;
+            /**
+             * @description What to call it for. By default that is the decision, `approved` or `rejected`; under
+             *     `/plugins/appmixer/utils/tasks` also `due`, which happens when `decisionBy` passes while the task is pending. Of
+             *     `cancelled`, which happens when the task is withdrawn, only webhooks hear that name it.
+             */
+            events?: ("approved" | "rejected" | "due" | "cancelled")[] | null;
+            /**
+             * @description Headers of the calls: at most 10, with at most 4 KiB of names and values together. Responses have their names only.
+             *     Names that HTTP, the signature or the client sets are refused. They go over https, or to an origin that the
+             *     operator lists in `WEBHOOK_ENGINE_ORIGINS`. They need `WEBHOOK_HEADER_KEYS` of the operator.
+             */
+            headers?: {
+                [key: string]: string;
+            } | null;
+            /** @description Fields that the body has beside the usual ones. `metadata` is for the task's creator and administrators. */
+            include?: ("public" | "created" | "mtime" | "decisionMade" | "decidedBy" | "comment" | "commentRequired" | "confirmationRequired" | "metadata" | "version" | "deciders" | "selfApproval" | "decidedVia")[] | null;
+            /** @description The method of the calls, by default `POST`. */
+            method?: ("POST" | "PUT" | "PATCH") | null;
+            /**
+             * @description A signing secret of Standard Webhooks: `whsec_` and 24 to 64 bytes in base64. With it, calls also
+             *     carry a `v1` signature. It is never returned.
+             */
+            secret?: string | null;
+            /**
+             * @description When a call has succeeded, in place of any status of 2xx: `status` lists the statuses; with `pointer`, the answer must
+             *     be JSON of at most 64 KiB that has this place (an empty string is the whole answer), and with `value` exactly that
+             *     there. Any other answer is a failed attempt, which is repeated. `410`, `429` and `503` always mean the same.
+             */
+            success?: {
+                pointer?: string;
+                status?: number[];
+                value?: Record<string, never> | unknown[] | string | number | boolean | null;
+            } | null;
+            /**
+             * @description Where to send the call: http or https, without user name and password. It is kept and called byte for byte as
+             *     given; only what no request line can have is percent-encoded, and the fragment is not sent.
+             */
+            url: components["schemas"]["WebhookUrl"];
         };
         /** @description An invalid field. */
         PeopleTaskFieldError: {
@@ -2107,53 +2035,9 @@ export type components = {
             remaining: number;
         };
         /** @description A new webhook. */
-        RegisterWebhookRequest: {
-            /**
-             * @description The body of the calls, in place of the task: any JSON of at most 16 KiB. A string that is exactly `{{name}}` becomes
-             *     that value as JSON, and `{{name}}` inside of a longer string its text (nothing for null). Names are the fields of a
-             *     task, those that `include` can name, and `metadata.` with a key. Nothing else is evaluated.
-             */
-            body?: (Record<string, never> | unknown[] | string | number | boolean) | null;
-            /**
-             * @description What to call it for. By default that is the decision, `approved` or `rejected`; under
-             *     `/plugins/appmixer/utils/tasks` also `due`, which happens when `decisionBy` passes while the task is pending. Of
-             *     `cancelled`, which happens when the task is withdrawn, only webhooks hear that name it.
-             */
-            events?: ("approved" | "rejected" | "due" | "cancelled")[] | null;
-            /**
-             * @description Headers of the calls: at most 10, with at most 4 KiB of names and values together. Responses have their names only.
-             *     Names that HTTP, the signature or the client sets are refused. They go over https, or to an origin that the
-             *     operator lists in `WEBHOOK_ENGINE_ORIGINS`. They need `WEBHOOK_HEADER_KEYS` of the operator.
-             */
-            headers?: {
-                [key: string]: string;
-            } | null;
-            /** @description Fields that the body has beside the usual ones. `metadata` is for the task's creator and administrators. */
-            include?: ("public" | "created" | "mtime" | "decisionMade" | "decidedBy" | "comment" | "commentRequired" | "confirmationRequired" | "metadata" | "version" | "deciders" | "selfApproval" | "decidedVia")[] | null;
-            /** @description The method of the calls, by default `POST`. */
-            method?: ("POST" | "PUT" | "PATCH") | null;
-            /**
-             * @description A signing secret of Standard Webhooks: `whsec_` and 24 to 64 bytes in base64. With it, calls also
-             *     carry a `v1` signature. It is never returned.
-             */
-            secret?: string | null;
-            /**
-             * @description When a call has succeeded, in place of any status of 2xx: `status` lists the statuses; with `pointer`, the answer must
-             *     be JSON of at most 64 KiB that has this place (an empty string is the whole answer), and with `value` exactly that
-             *     there. Any other answer is a failed attempt, which is repeated. `410`, `429` and `503` always mean the same.
-             */
-            success?: {
-                pointer?: string;
-                status?: number[];
-                value?: Record<string, never> | unknown[] | string | number | boolean | null;
-            } | null;
+        RegisterWebhookRequest: components["schemas"]["NewWebhookFields"] & {
             /** @description The task's id. */
             taskId: components["schemas"]["TaskId"];
-            /**
-             * @description Where to send the call: http or https, without user name and password. It is kept and called byte for byte as
-             *     given; only what no request line can have is percent-encoded, and the fragment is not sent.
-             */
-            url: components["schemas"]["WebhookUrl"];
         };
         ResetForgottenPasswordRequest: {
             /** @description The code that was sent. */
