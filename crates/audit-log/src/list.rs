@@ -7,28 +7,33 @@ use diesel::connection::SimpleConnection as _;
 use diesel::pg::Pg;
 use diesel::prelude::*;
 use diesel::sql_types::{Nullable, Text};
-use http_kit::{Problem, Query, combine_errors};
+use http_kit::{Problem, Query};
 use listing::{ANY_TEXT, Bind, Binds, Filter, ListQuery, Lists, Page, PageLimits, Sort, Statement};
 use serde::Serialize;
 use serde_json::Value;
-use utoipa::openapi::path::{Parameter, ParameterIn};
-use utoipa::{IntoParams, ToSchema};
+use utoipa::ToSchema;
 use values::{FromText as _, Invalid, Timestamp, UserId};
 
 use crate::retention::{audit_log, identities};
 
 values::names! {
-    enum AuditSort {
+    /// The fields that entries can be sorted by.
+    pub enum AuditSort {
+        /// The time of the change.
         At = "at",
+        /// The kind of change.
         Action = "action",
     }
 
-    enum AuditFilter {
+    /// The fields that entries can be filtered by.
+    pub enum AuditFilter {
+        /// The kind of change.
         Action = "action",
         /// The identifier of the user who made the change. It finds the entries of a deleted user, too.
         Actor = "actor",
         /// The identifier of the user or task that was changed. It finds the entries of a deleted user, too.
         Subject = "subject",
+        /// The `X-Request-Id` of the response.
         RequestId = "requestId",
         /// The earliest time, inclusive.
         After = "after",
@@ -40,6 +45,9 @@ values::names! {
 const TIME: &str = r"[12][0-9]{3}-((0[13578]|1[02])-(0[1-9]|[12][0-9]|3[01])|(0[469]|11)-(0[1-9]|[12][0-9]|30)|02-(0[1-9]|1[0-9]|2[0-8]))T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](\.[0-9]{1,9})?(Z|[+-]([01][0-9]|2[0-3]):[0-5][0-9])";
 
 impl Filter for AuditFilter {
+    const PATTERN_REFUSAL: Option<&'static str> =
+        Some("The audit log cannot be searched by a pattern. Use `filter`.");
+
     fn pattern(self) -> &'static str {
         match self {
             Self::Action | Self::RequestId => ANY_TEXT,
@@ -65,34 +73,11 @@ fn parse_time(text: &str) -> Option<DateTime<Utc>> {
     Some(parsed.to_utc())
 }
 
-/// The parameters of the list. Unlike other lists, it cannot be searched by a pattern.
-#[derive(Debug)]
-pub struct AuditQuery(ListQuery<AuditSort, AuditFilter>);
+/// The parameters of the list. The default order is newest first.
+pub type AuditQuery = ListQuery<AuditSort, AuditFilter>;
 
-impl AuditQuery {
-    /// Parses the parameters. The default order is newest first.
-    fn parse(query: &Query) -> Result<Self, Problem> {
-        let list = ListQuery::parse(query, Sort::descending(AuditSort::At));
-        let (list, ()) = combine_errors(list, refuse_pattern(query))?;
-        Ok(Self(list))
-    }
-}
-
-fn refuse_pattern(query: &Query) -> Result<(), Problem> {
-    if query.first("pattern").is_none() {
-        return Ok(());
-    }
-    let message = "The audit log cannot be searched by a pattern. Use `filter`.";
-    let invalid = Invalid::new("unknown-parameter", message);
-    Err(Problem::invalid_field("pattern", invalid))
-}
-
-impl IntoParams for AuditQuery {
-    fn into_params(parameter_in: impl Fn() -> Option<ParameterIn>) -> Vec<Parameter> {
-        let mut parameters = ListQuery::<AuditSort, AuditFilter>::into_params(parameter_in);
-        parameters.retain(|parameter| parameter.name != "pattern");
-        parameters
-    }
+fn parse(query: &Query) -> Result<AuditQuery, Problem> {
+    AuditQuery::parse(query, Sort::descending(AuditSort::At))
 }
 
 /// A change of a user or a task. It holds identifiers and the names of changed fields, never their values.
@@ -153,7 +138,7 @@ pub async fn list(
     query: &Query,
     request: &HttpRequest,
 ) -> Result<HttpResponse, Problem> {
-    let AuditQuery(query) = AuditQuery::parse(query)?;
+    let query = parse(query)?;
     let paging = query.paging;
     let load = move |connection: &mut Connection, limits| load_page(connection, &query, limits);
     let page = lists.page(Some(caller), paging, load, identity::<AuditEntry>);
@@ -174,7 +159,7 @@ const BRIN: &str = "SET LOCAL enable_seqscan = off; SET LOCAL plan_cache_mode = 
 
 fn load_page(
     connection: &mut Connection,
-    list: &ListQuery<AuditSort, AuditFilter>,
+    list: &AuditQuery,
     limits: PageLimits,
 ) -> Result<Page<AuditEntry>, Error> {
     let mut filters = list.conditions.filters.iter();
@@ -191,7 +176,7 @@ fn load_page(
 
 fn select(
     connection: &mut Connection,
-    list: &ListQuery<AuditSort, AuditFilter>,
+    list: &AuditQuery,
     limits: PageLimits,
 ) -> Result<Statement, Error> {
     let mut binds = Binds::default();
@@ -238,20 +223,19 @@ mod tests {
     use http_kit::Query;
     use listing::{Direction, Sort};
 
-    use super::{AuditFilter, AuditQuery, AuditSort};
+    use super::{AuditFilter, AuditSort, parse};
 
     #[test]
     fn the_default_order_is_newest_first() {
-        let parse = |query| AuditQuery::parse(&Query::parse(query)).unwrap().0;
-        let list = parse("");
+        let list = parse(&Query::parse("")).unwrap();
         assert_eq!(list.sort, Sort::descending(AuditSort::At));
-        let list = parse("sort=action:1");
+        let list = parse(&Query::parse("sort=action:1")).unwrap();
         assert_eq!(list.sort.direction, Direction::Ascending);
     }
 
     #[test]
     fn a_pattern_is_reported_together_with_other_invalid_parameters() {
-        let refused = AuditQuery::parse(&Query::parse("limit=0&pattern=task")).unwrap_err();
+        let refused = parse(&Query::parse("limit=0&pattern=task")).unwrap_err();
         let errors = refused.body().errors.into_iter();
         let fields: Vec<_> = errors.map(|error| error.field).collect();
         assert_eq!(fields, ["limit", "pattern"]);
@@ -261,8 +245,8 @@ mod tests {
     fn identifiers_and_times_are_validated() {
         let id = "65b8f0a2c3d4e5f601234567";
         let query = format!("filter=actor:{id},after:2026-01-31T09:30:00Z&filter=requestId:a:b");
-        let query = AuditQuery::parse(&Query::parse(&query)).unwrap();
-        let filters = query.0.conditions.filters;
+        let query = parse(&Query::parse(&query)).unwrap();
+        let filters = query.conditions.filters;
         let expected = [
             (AuditFilter::Actor, id),
             (AuditFilter::After, "2026-01-31T09:30:00Z"),
@@ -279,7 +263,7 @@ mod tests {
             "pattern=task",
             "sort=actor:1",
         ] {
-            assert!(AuditQuery::parse(&Query::parse(wrong)).is_err(), "{wrong}");
+            assert!(parse(&Query::parse(wrong)).is_err(), "{wrong}");
         }
     }
 }

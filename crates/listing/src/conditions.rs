@@ -3,7 +3,7 @@ use utoipa::IntoParams;
 use utoipa::openapi::Required;
 use utoipa::openapi::path::{Parameter, ParameterBuilder, ParameterIn};
 use utoipa::openapi::schema::{ObjectBuilder, Type};
-use values::{FromText as _, Invalid, Names};
+use values::{FromText, Invalid, Names};
 
 /// The regular expression of a filter's value: any text, in which `\,` is a comma.
 pub const ANY_TEXT: &str = r"([^,\u0000]|\\,)*";
@@ -13,6 +13,9 @@ const MAX_CONDITIONS: usize = 20;
 
 /// The fields that a list can be filtered by.
 pub trait Filter: Names {
+    /// Why the list cannot be searched by a pattern, if it cannot.
+    const PATTERN_REFUSAL: Option<&'static str> = None;
+
     /// The regular expression of valid values, for the OpenAPI document.
     fn pattern(self) -> &'static str {
         ANY_TEXT
@@ -43,8 +46,33 @@ impl<F: Filter> Conditions<F> {
     /// # Errors
     /// `400 validation-failed` with one entry for each invalid parameter.
     pub fn parse(query: &Query) -> Result<Self, Problem> {
-        let (filters, pattern) = combine_errors(filters(query), query.parsed("pattern"))?;
+        let pattern = match F::PATTERN_REFUSAL {
+            Some(message) if query.first("pattern").is_some() => {
+                let invalid = Invalid::new("unknown-parameter", message);
+                Err(Problem::invalid_field("pattern", invalid))
+            }
+            _ => query.parsed("pattern"),
+        };
+        let (filters, pattern) = combine_errors(filters(query), pattern)?;
         Ok(Self { filters, pattern })
+    }
+
+    /// The value that a field is filtered by. `None` if there is no such filter.
+    ///
+    /// # Errors
+    /// `400 validation-failed` if the field is filtered by several values.
+    pub fn only<T: FromText>(&self, field: F) -> Result<Option<T>, Problem> {
+        let is_of_field = |(other, _): &&(F, String)| other.name() == field.name();
+        let mut filters = self.filters.iter().filter(is_of_field);
+        let parsed = match (filters.next(), filters.next()) {
+            (None, _) => return Ok(None),
+            (Some((_, value)), None) => T::from_text(value).map(Some),
+            (Some(_), Some(_)) => {
+                let message = "A field can be filtered by one value.";
+                Err(Invalid::new("repeated", message))
+            }
+        };
+        parsed.map_err(|invalid| Problem::invalid_field("filter", invalid))
     }
 }
 
@@ -132,19 +160,21 @@ impl<F: Filter> IntoParams for Conditions<F> {
     fn into_params(_: impl Fn() -> Option<ParameterIn>) -> Vec<Parameter> {
         let pattern = |filter: &F| format!("{}:{}", filter.name(), filter.pattern());
         let filters: Vec<_> = F::ALL.iter().map(pattern).collect();
-        vec![
-            text_parameter(
-                "filter",
-                "`<field>:<value>`. Repeat the parameter or separate by commas to combine filters, at most \
-                 20: all must match. Write a comma inside a value as `\\,`.",
-                format!("^(({})?(,|$)){{0,{MAX_CONDITIONS}}}$", filters.join("|")),
-            ),
-            text_parameter(
-                "pattern",
-                "A text to search for, literally and case-insensitively.",
-                r"^[^\u0000]*$",
-            ),
-        ]
+        let filter = text_parameter(
+            "filter",
+            "`<field>:<value>`. Repeat the parameter or separate by commas to combine filters, at most \
+             20: all must match. Write a comma inside a value as `\\,`.",
+            format!("^(({})?(,|$)){{0,{MAX_CONDITIONS}}}$", filters.join("|")),
+        );
+        let pattern = text_parameter(
+            "pattern",
+            "A text to search for, literally and case-insensitively.",
+            r"^[^\u0000]*$",
+        );
+        match F::PATTERN_REFUSAL {
+            None => vec![filter, pattern],
+            Some(_) => vec![filter],
+        }
     }
 }
 

@@ -3,7 +3,6 @@
 use http_kit::{Fields, Problem, Query, combine_errors};
 use listing::{ANY_TEXT, Conditions, Filter, Paging};
 use outbound::MAX_HOST;
-use utoipa::openapi::path::{Parameter, ParameterIn};
 use utoipa::openapi::schema::ObjectBuilder;
 use utoipa::{IntoParams, ToSchema};
 use values::{FromText as _, Invalid, bounded_text};
@@ -18,7 +17,13 @@ values::names! {
     }
 }
 
+/// The parameters of the list of all deliveries, but for [`Paging`].
+pub(super) type DeliveryConditions = Conditions<DeliveryFilter>;
+
 impl Filter for DeliveryFilter {
+    const PATTERN_REFUSAL: Option<&'static str> =
+        Some("Deliveries cannot be searched by a pattern. Use `filter`.");
+
     fn pattern(self) -> &'static str {
         match self {
             Self::Status => "(pending|sent|fail)",
@@ -58,7 +63,7 @@ pub(crate) struct DeliveryQuery {
 
 impl DeliveryQuery {
     pub(crate) fn parse(query: &Query) -> Result<Self, Problem> {
-        let conditions = Conditions::<DeliveryFilter>::parse(query);
+        let conditions = DeliveryConditions::parse(query);
         let chosen = conditions.and_then(|conditions| choose(&conditions));
         let (paging, (status, host)) = combine_errors(Paging::parse(query), chosen)?;
         Ok(Self {
@@ -70,27 +75,10 @@ impl DeliveryQuery {
 }
 
 fn choose(
-    conditions: &Conditions<DeliveryFilter>,
+    conditions: &DeliveryConditions,
 ) -> Result<(Option<DeliveryStatus>, Option<Host>), Problem> {
-    if conditions.pattern.is_some() {
-        let message = "Deliveries cannot be searched by a pattern. Use `filter`.";
-        let invalid = Invalid::new("unknown-parameter", message);
-        return Err(Problem::invalid_field("pattern", invalid));
-    }
-    let (mut status, mut host) = (None, None);
-    for (field, value) in &conditions.filters {
-        let repeated = match field {
-            DeliveryFilter::Status => status.replace(value).is_some(),
-            DeliveryFilter::Host => host.replace(value).is_some(),
-        };
-        if repeated {
-            let invalid = Invalid::new("repeated", "A field can be filtered by one value.");
-            return Err(Problem::invalid_field("filter", invalid));
-        }
-    }
-    // The filters have checked both.
-    let status = status.and_then(|text| DeliveryStatus::from_text(text).ok());
-    let host = host.and_then(|text| Host::from_text(text).ok());
+    let status = conditions.only(DeliveryFilter::Status)?;
+    let host = conditions.only(DeliveryFilter::Host)?;
     // No index has the hosts of deliveries that were sent, of which there may be billions.
     if host.is_some() && matches!(status, None | Some(DeliveryStatus::Sent)) {
         let message = "Filter by a host together with status:pending or status:fail.";
@@ -98,15 +86,6 @@ fn choose(
         return Err(Problem::invalid_field("filter", invalid));
     }
     Ok((status, host))
-}
-
-impl IntoParams for DeliveryQuery {
-    fn into_params(parameter_in: impl Fn() -> Option<ParameterIn>) -> Vec<Parameter> {
-        let mut parameters = Conditions::<DeliveryFilter>::into_params(&parameter_in);
-        parameters.retain(|parameter| parameter.name != "pattern");
-        parameters.extend(Paging::into_params(parameter_in));
-        parameters
-    }
 }
 
 /// A host whose deliveries are changed.

@@ -12,7 +12,7 @@ use messaging::QueueStatus;
 use crate::context::Context;
 use crate::deliveries::backlog_store::load_backlog;
 use crate::deliveries::changes::{self, Cause};
-use crate::deliveries::requests::{DeliveryQuery, HostRequest};
+use crate::deliveries::requests::{DeliveryConditions, DeliveryQuery, HostRequest};
 use crate::deliveries::responses::{CancelledResponse, QueuesResponse, RedeliveredResponse};
 use crate::deliveries::store::{self, Delivery};
 use crate::error::{Forbidden, NoDelivery, NoPendingDelivery, NoTask, TaskError};
@@ -78,7 +78,7 @@ pub(crate) async fn redeliver_delivery(
 /// host of the webhook's URL, without scheme and port. Pending deliveries of a host are sorted by their next attempt, the
 /// latest first. Those that were sent are found among the newest 100,000 that have ended.
 #[utoipa::path(
-    params(DeliveryQuery),
+    params(DeliveryConditions, Paging),
     responses(
         (status = 200, description = "One page of deliveries. `Link` leads to the next one.", body = [Delivery]),
         QueryProblems, AdminProblems, DatabaseProblems,

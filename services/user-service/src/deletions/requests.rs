@@ -1,9 +1,6 @@
 //! The parameters of the list of all deletions.
 
-use http_kit::{Problem, Query, combine_errors};
-use listing::{Conditions, Filter, Paging};
-use utoipa::IntoParams;
-use utoipa::openapi::path::{Parameter, ParameterIn};
+use listing::{Conditions, Filter};
 use values::{FromText as _, Invalid};
 
 use super::store::DeletionStatus;
@@ -16,6 +13,9 @@ values::names! {
 }
 
 impl Filter for DeletionFilter {
+    const PATTERN_REFUSAL: Option<&'static str> =
+        Some("Deletions cannot be searched by a pattern. Use `filter`.");
+
     fn pattern(self) -> &'static str {
         "(in-progress|completed|failed|cancelled)"
     }
@@ -25,43 +25,5 @@ impl Filter for DeletionFilter {
     }
 }
 
-#[derive(Debug, Clone, Copy)]
-pub(super) struct DeletionQuery {
-    pub(super) status: Option<DeletionStatus>,
-    pub(super) paging: Paging,
-}
-
-impl DeletionQuery {
-    pub(super) fn parse(query: &Query) -> Result<Self, Problem> {
-        let conditions = Conditions::<DeletionFilter>::parse(query);
-        let status = conditions.and_then(|conditions| choose(&conditions));
-        let (paging, status) = combine_errors(Paging::parse(query), status)?;
-        Ok(Self { status, paging })
-    }
-}
-
-fn choose(conditions: &Conditions<DeletionFilter>) -> Result<Option<DeletionStatus>, Problem> {
-    if conditions.pattern.is_some() {
-        let message = "Deletions cannot be searched by a pattern. Use `filter`.";
-        let invalid = Invalid::new("unknown-parameter", message);
-        return Err(Problem::invalid_field("pattern", invalid));
-    }
-    match conditions.filters.as_slice() {
-        [] => Ok(None),
-        // The filter has checked it.
-        [(_, status)] => Ok(DeletionStatus::from_text(status).ok()),
-        _ => {
-            let invalid = Invalid::new("repeated", "A field can be filtered by one value.");
-            Err(Problem::invalid_field("filter", invalid))
-        }
-    }
-}
-
-impl IntoParams for DeletionQuery {
-    fn into_params(parameter_in: impl Fn() -> Option<ParameterIn>) -> Vec<Parameter> {
-        let mut parameters = Conditions::<DeletionFilter>::into_params(&parameter_in);
-        parameters.retain(|parameter| parameter.name != "pattern");
-        parameters.extend(Paging::into_params(parameter_in));
-        parameters
-    }
-}
+/// The parameters of the list of all deletions, but for `Paging`.
+pub(super) type DeletionConditions = Conditions<DeletionFilter>;

@@ -8,14 +8,15 @@ use actix_web::{HttpRequest, HttpResponse, delete, get, post};
 use audit_log::RequestMeta;
 use auth::{AdminCaller, AdminProblems};
 use database::{Connection, DatabaseProblems, Error};
-use http_kit::{Problem, Query, QueryProblems, path_id};
+use http_kit::{Problem, Query, QueryProblems, combine_errors, path_id};
 use jobs::Backlog;
+use listing::Paging;
 use messaging::QueueStatus;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use values::{Secret, UserId};
 
-use super::requests::DeletionQuery;
+use super::requests::{DeletionConditions, DeletionFilter};
 use super::store::{self, Deletion, DeletionProgress};
 use super::{JOBS, tickets};
 use crate::audit::RequestActor;
@@ -172,7 +173,7 @@ pub(crate) async fn retry_deletions(
 ///
 /// Newest first, all or those of one status.
 #[utoipa::path(
-    params(DeletionQuery),
+    params(DeletionConditions, Paging),
     responses(
         (status = 200, description = "The deletions of the page.", body = Vec<Deletion>,
             headers(("Link" = String, description = "`<…>; rel=\"next\"` when there are more."))),
@@ -186,7 +187,9 @@ pub(crate) async fn list_deletions(
     query: Query,
     request: HttpRequest,
 ) -> Result<HttpResponse, Problem> {
-    let DeletionQuery { status, paging } = DeletionQuery::parse(&query)?;
+    let conditions = DeletionConditions::parse(&query);
+    let status = conditions.and_then(|conditions| conditions.only(DeletionFilter::Status));
+    let (paging, status) = combine_errors(Paging::parse(&query), status)?;
     let load =
         move |connection: &mut Connection, limits| store::load_page(connection, status, limits);
     let lists = &context.lists;
