@@ -2,11 +2,11 @@
 
 use std::process::ExitCode;
 
-use database::OwnerSettings;
+use database::{DatabaseSettings, OwnerSettings};
 use messaging::dead_letters_command;
 use server::Program;
 
-use crate::revocations::revoke_all_tokens_command;
+use crate::revocations::revoke_all_tokens;
 use crate::schema::{MIGRATIONS, SCHEMA};
 use crate::{deletions, notifications, run, run_deletion_worker, run_notification_worker};
 
@@ -22,7 +22,11 @@ fn user_service() -> ExitCode {
     server::command("migrate", async |owner: OwnerSettings| {
         Ok(database::migrate(&owner.url, SCHEMA, MIGRATIONS).await?)
     })
-    .or_else(revoke_all_tokens_command)
+    .or_else(|| {
+        server::command("revoke-all-tokens", async |database: DatabaseSettings| {
+            Ok(revoke_all_tokens(&database).await?)
+        })
+    })
     .unwrap_or_else(|| server::main("user-service", run))
 }
 

@@ -21,4 +21,3 @@ mod store;
 pub(crate) use feed::Watching;
 pub(crate) use poller::Poller;
 pub use revoke_all::revoke_all_tokens;
-pub(crate) use revoke_all::revoke_all_tokens_command;
