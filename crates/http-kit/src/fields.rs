@@ -1,4 +1,5 @@
 use bytes::Bytes;
+use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use values::{EmailAddress, FromText, Invalid, Secret, TaskId, Timestamp, UserId, WebhookId};
 
@@ -105,6 +106,18 @@ impl Fields {
             Some(value) => self.finish().map(|()| value),
             None => Err(Problem::validation(self.errors)),
         }
+    }
+
+    /// Reads all fields of an object that a process of the system has sent. People who write one are told about each field
+    /// by the functions above.
+    ///
+    /// # Errors
+    /// `400 validation-failed` about the whole body.
+    pub fn deserialized<T: DeserializeOwned>(self) -> Result<T, Problem> {
+        serde_json::from_value(Value::Object(self.object)).map_err(|error| {
+            let invalid = Invalid::new("invalid-value", error.to_string());
+            Problem::invalid_field("body", invalid)
+        })
     }
 
     /// Succeeds if no error was recorded.

@@ -3,7 +3,7 @@ use std::time::Duration;
 
 use auth::MailKeys;
 use database::{Connection, Database, Error, transaction};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use values::{Language, MailId, Names as _, Secret, Timestamp, UserId};
 
@@ -18,6 +18,8 @@ const LEASE: Duration = Duration::from_secs(60);
 /// Mails are sent this late at most, so that a backup that is restored, or a mail server that was unavailable for
 /// days, sends no old ones.
 const MAX_DELAY: Duration = Duration::from_secs(24 * 3_600);
+/// How many mails one call claims at most.
+const MAX_CLAIMED: usize = 100;
 
 values::names! {
     /// Why a mail is not sent, with the name in metrics.
@@ -34,23 +36,28 @@ values::names! {
 }
 
 /// What a worker can send now.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub(super) struct Room {
-    pub(super) limit: usize,
-    pub(super) per_creator: usize,
+    /// At most [`MAX_CLAIMED`].
+    limit: usize,
+    /// How many mails of one creator. Workers of versions before 0.3.0 do not say.
+    per_creator: Option<usize>,
     /// The creator of whose mails it is sending too many already.
-    pub(super) except: Option<UserId>,
+    except_creator: Option<UserId>,
 }
 
 /// What became of a mail.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub(super) struct Report {
     /// The number of the attempt, which is that of the claim.
-    pub(super) attempt: i64,
-    /// The pause before the next attempt. `None` if there is none: the mail was sent or is given up.
-    pub(super) pause: Option<Duration>,
+    attempt: i64,
+    /// The pause before the next attempt, at most [`MAX_DELAY`]. `None` if there is none: the mail was sent or is given up.
+    retry_after_ms: Option<u64>,
     /// Whether the attempt does not count, because the mail server failed.
-    pub(super) is_outage: bool,
+    #[serde(default, rename = "outage")]
+    is_outage: bool,
 }
 
 /// Mails that were claimed, for the notification worker.
@@ -107,6 +114,10 @@ pub(super) async fn claim(
     room: Room,
 ) -> Result<DueMails, Error> {
     let (mailing, turns, keys) = (mailing.clone(), turns.clone(), keys.clone());
+    let room = Room {
+        limit: room.limit.min(MAX_CLAIMED),
+        ..room
+    };
     let claim = move |connection: &mut Connection| {
         let mut claimed = Claimed::default();
         for _ in 0..MAX_ROUNDS {
@@ -114,7 +125,7 @@ pub(super) async fn claim(
             let round = |connection: &mut Connection| {
                 let mut turn = turns.begin(connection, room.limit - found)?;
                 turn.creators
-                    .retain(|creator| Some(*creator) != room.except);
+                    .retain(|creator| Some(*creator) != room.except_creator);
                 claim_in_turn(connection, &mailing, &keys, &turn, room, &mut claimed)
             };
             claimed.more = transaction(connection, round)?;
@@ -176,10 +187,8 @@ fn claim_in_turn(
     let Some(each) = left.checked_div(turn.creators.len()) else {
         return Ok(turn.others);
     };
-    let each = each.min(
-        room.per_creator
-            .saturating_sub(claimed.most_of(&turn.creators)),
-    );
+    let per_creator = room.per_creator.unwrap_or(usize::MAX);
+    let each = each.min(per_creator.saturating_sub(claimed.most_of(&turn.creators)));
     let (mut due, mut dropped, mut delayed) = (Vec::new(), Vec::new(), Vec::new());
     let rows = store::claim(connection, &turn.creators, each, LEASE, MAX_DELAY)?;
     let number = rows.len();
@@ -349,7 +358,9 @@ fn counted(mail: &DueMail, mailing: &Mailing) -> Vec<([u8; 32], u32)> {
 
 /// Records what became of a mail that was claimed: it is deleted, or becomes due again.
 pub(super) async fn record(database: &Database, id: MailId, report: Report) -> Result<(), Error> {
-    let record = move |connection: &mut Connection| match report.pause {
+    let pause = report.retry_after_ms.map(Duration::from_millis);
+    let pause = pause.map(|pause| pause.min(MAX_DELAY));
+    let record = move |connection: &mut Connection| match pause {
         Some(pause) => store::postpone(connection, id, report.attempt, pause, report.is_outage),
         None => store::delete(connection, &[id]),
     };

@@ -1,29 +1,19 @@
-use std::time::Duration;
-
 use actix_web::http::header::{ACCEPT_LANGUAGE, CACHE_CONTROL, CONTENT_SECURITY_POLICY};
 use actix_web::web::{Data, Json, Path, ServiceConfig};
 use actix_web::{HttpRequest, HttpResponse, get, post};
 use askama::Template;
 use auth::{MailKeys, NotificationWorkerCaller};
 use database::DatabaseProblems;
-use http_kit::{
-    FieldValue, Fields, JsonBody, Problem, Query, QueryProblems, path_id, problem_responses,
-};
-use serde_json::Value;
+use http_kit::{JsonBody, Problem, Query, QueryProblems, path_id, problem_responses};
 use values::{Invalid, Language, Names as _};
 
 use crate::context::Context;
-use crate::mails::claim::{self, DueMails, Report, Room};
+use crate::mails::claim::{self, DueMails};
 use crate::mails::unsubscribe::{self, UnsubscribeQuery};
 use crate::turns::Turns;
 
 /// The page loads nothing and runs nothing.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'";
-const MAX_CLAIMED: u64 = 100;
-/// The highest number of an attempt, which no mail reaches.
-const MAX_ATTEMPT: u64 = 1_000_000_000;
-/// The longest pause between two attempts, in milliseconds.
-const MAX_PAUSE: u64 = 24 * 3_600 * 1_000;
 
 /// The operations of the notification worker. They are not in the public document, and the gateway does not route them.
 pub(crate) fn internal(config: &mut ServiceConfig, context: &Context, turns: &Data<Turns>) {
@@ -42,7 +32,7 @@ async fn claim_mails(
     turns: Data<Turns>,
     context: Data<Context>,
 ) -> Result<Json<DueMails>, Problem> {
-    let room = parse_room(body)?;
+    let room = body.deserialized()?;
     let due = claim::claim(&context.database, &context.mailing, &turns, &keys, room);
     Ok(Json(due.await?))
 }
@@ -55,7 +45,7 @@ async fn report_mail(
     id: Path<String>,
     context: Data<Context>,
 ) -> Result<HttpResponse, Problem> {
-    let report = parse_report(body)?;
+    let report = body.deserialized()?;
     let id = path_id(&id, "mail")?;
     claim::record(&context.database, id, report).await?;
     Ok(HttpResponse::NoContent().finish())
@@ -147,45 +137,6 @@ fn respond(
         .insert_header((CONTENT_SECURITY_POLICY, POLICY))
         .insert_header((CACHE_CONTROL, "no-store"))
         .body(page))
-}
-
-/// Parses the body of a claim: `limit` and, in workers since 0.3.0, `perCreator` and perhaps `exceptCreator`.
-fn parse_room(mut fields: Fields) -> Result<Room, Problem> {
-    let limit = fields.required::<Whole<MAX_CLAIMED>>("limit");
-    let per_creator = fields.optional::<Whole<MAX_CLAIMED>>("perCreator");
-    let except = fields.optional("exceptCreator");
-    let number = |whole: Whole<MAX_CLAIMED>| usize::try_from(whole.0).unwrap_or(usize::MAX);
-    fields.finish_with(limit.map(|limit| Room {
-        limit: number(limit),
-        per_creator: per_creator.map_or(usize::MAX, number),
-        except,
-    }))
-}
-
-/// Parses the body of a report: `attempt`, `retryAfterMs` if the mail is to be tried again, and `outage` if the attempt does not
-/// count.
-fn parse_report(mut fields: Fields) -> Result<Report, Problem> {
-    let attempt = fields.required::<Whole<MAX_ATTEMPT>>("attempt");
-    let pause = fields.optional::<Whole<MAX_PAUSE>>("retryAfterMs");
-    let is_outage = fields.optional("outage").unwrap_or_default();
-    fields.finish_with(attempt.map(|attempt| Report {
-        attempt: i64::try_from(attempt.0).unwrap_or(i64::MAX),
-        pause: pause.map(|pause| Duration::from_millis(pause.0)),
-        is_outage,
-    }))
-}
-
-/// A whole number from 1 to a maximum.
-struct Whole<const MAX: u64>(u64);
-
-impl<const MAX: u64> FieldValue for Whole<MAX> {
-    fn from_json(value: &Value) -> Result<Self, Invalid> {
-        let number = value.as_u64().filter(|number| (1..=MAX).contains(number));
-        number.map(Self).ok_or_else(|| {
-            let message = format!("Must be a whole number from 1 to {MAX}.");
-            Invalid::new("out-of-range", message)
-        })
-    }
 }
 
 values::names! {
