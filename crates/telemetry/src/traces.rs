@@ -21,7 +21,7 @@ use tracing_subscriber::filter::filter_fn;
 use tracing_subscriber::registry::LookupSpan;
 use url::Url;
 
-use crate::CertificateFault;
+use crate::{CertificateFault, Outage};
 
 /// The target of spans that are exported and not logged.
 pub(crate) const EXPORT_ONLY: &str = "trace";
@@ -110,7 +110,7 @@ impl TraceExport {
             .with_http()
             .with_http_client(CollectorClient {
                 client,
-                is_failing: AtomicBool::new(false),
+                outage: Outage::new("traces cannot be exported"),
             })
             .with_endpoint(format!("{base}/v1/traces"))
             .with_timeout(EXPORT_TIMEOUT)
@@ -158,23 +158,7 @@ type Sending<'a> = Pin<Box<dyn Future<Output = Result<Response<Bytes>, HttpError
 #[derive(Debug)]
 struct CollectorClient {
     client: reqwest::blocking::Client,
-    is_failing: AtomicBool,
-}
-
-impl CollectorClient {
-    fn record(&self, error: Option<&HttpError>) {
-        let was_failing = self.is_failing.swap(error.is_some(), Ordering::AcqRel);
-        match error {
-            Some(error) if !was_failing => match CertificateFault::find(&**error) {
-                Some(fault) => {
-                    tracing::warn!(%fault, "the certificate of the collector of traces was refused");
-                }
-                None => tracing::warn!(error = ?error, "traces cannot be exported"),
-            },
-            None if was_failing => tracing::info!("traces are exported again"),
-            _ => {}
-        }
-    }
+    outage: Outage,
 }
 
 impl HttpClient for CollectorClient {
@@ -185,7 +169,14 @@ impl HttpClient for CollectorClient {
     {
         Box::pin(async move {
             let sent = self.client.send_bytes(request).await;
-            self.record(sent.as_ref().err());
+            let fault = sent
+                .as_ref()
+                .err()
+                .and_then(|error| CertificateFault::find(&**error));
+            match fault {
+                Some(fault) => self.outage.fail(&fault),
+                None => self.outage.record(&sent),
+            }
             sent
         })
     }

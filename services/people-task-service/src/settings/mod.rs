@@ -26,33 +26,20 @@ app_config::settings! {
     /// Settings of the people-task-service.
     pub struct PeopleTaskServiceSettings checked by DeciderSettings::check {
         /// The address to listen on. The service is internal: callers use the gateway.
-        pub listen_address: SocketAddr = or_default("LISTEN_ADDRESS", "127.0.0.1:8082"),
-        /// Limits and timeouts of HTTP.
-        pub http: HttpServerSettings = part(),
-        /// The database.
-        pub database: DatabaseSettings = part(),
-        /// The broker.
-        pub broker: BrokerSettings = part(),
-        /// The source of keys and revocations.
-        pub authority: RemoteSettings = part(),
-        /// The keys that sign webhooks. The service only publishes their public halves.
-        pub signing: SigningSettings = part(),
-        /// The addresses that webhooks may reach.
-        pub addresses: AddressPolicy = part(),
-        /// Where callers may shape requests although the address is not public.
-        pub engine_origins: EngineOrigins = part(),
-        /// The keys that encrypt the headers of webhooks.
-        pub header_keys: HeaderKeys = part(),
-        /// The page on which people see their tasks.
-        pub dashboard_url: Url = by(read_dashboard_url),
-        /// Mail about tasks.
-        pub mails: MailSettings = part(),
-        /// Who decides tasks.
-        pub deciders: DeciderSettings = part(),
-        /// What users may have and add.
-        pub quotas: QuotaSettings = part(),
-        /// How long rows of the audit log are kept.
-        pub audit_retention: Duration = by(audit_log::read_retention),
+        pub(crate) listen_address: SocketAddr = or_default("LISTEN_ADDRESS", "127.0.0.1:8082"),
+        pub(crate) http: HttpServerSettings = part(),
+        pub(crate) database: DatabaseSettings = part(),
+        pub(crate) broker: BrokerSettings = part(),
+        pub(crate) authority: RemoteSettings = part(),
+        pub(crate) signing: SigningSettings = part(),
+        pub(crate) addresses: AddressPolicy = part(),
+        pub(crate) engine_origins: EngineOrigins = part(),
+        pub(crate) header_keys: HeaderKeys = part(),
+        pub(crate) dashboard_url: Url = by(read_dashboard_url),
+        pub(crate) mails: MailSettings = part(),
+        pub(crate) deciders: DeciderSettings = part(),
+        pub(crate) quotas: QuotaSettings = part(),
+        pub(crate) audit_retention: Duration = by(audit_log::read_retention),
     }
 }
 
