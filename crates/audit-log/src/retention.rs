@@ -6,7 +6,6 @@ use database::{Connection, Database, Error, interval};
 use diesel::dsl::{exists, sql_query};
 use diesel::prelude::*;
 use diesel::sql_types::{Array, Binary, Integer, Interval};
-use futures_util::future::join_all;
 use sha2::{Digest as _, Sha256};
 use tokio_util::sync::CancellationToken;
 use values::{TaskId, UserId};
@@ -139,33 +138,39 @@ pub fn read_retention(reader: &mut Reader) -> Result<Duration, app_config::Error
 /// Keeps the partitions of the table until it is cancelled: those of the next months exist, and those whose rows are
 /// all older than `keep` are dropped. Several replicas may run it at the same time.
 pub async fn retain(database: Database, keep: Duration, shutdown: CancellationToken) {
-    let keep_up = |round: fn(&mut Connection, Duration) -> Result<Duration, Error>| {
-        let round = move |connection: &mut Connection| round(connection, keep);
-        let (database, shutdown) = (database.clone(), shutdown.clone());
-        let failing = "the audit log could not be maintained";
-        database.keep_up(shutdown, failing, PAUSE_AFTER_FAILURE, round)
+    let round = move |connection: &mut Connection| {
+        // One that fails does not keep the others from being done.
+        let created = create_partitions(connection);
+        let dropped = drop_partition(connection, keep);
+        let pruned = prune(connection, keep);
+        created?;
+        let more = dropped? | pruned?;
+        Ok(if more { BATCH_PAUSE } else { INTERVAL })
     };
-    join_all([create_partitions, drop_partition, prune].map(keep_up)).await;
+    let failing = "the audit log could not be maintained";
+    database
+        .keep_up(shutdown, failing, PAUSE_AFTER_FAILURE, round)
+        .await;
 }
 
 /// Creates the partitions of this month and of the next three.
-fn create_partitions(connection: &mut Connection, _: Duration) -> Result<Duration, Error> {
+fn create_partitions(connection: &mut Connection) -> Result<(), Error> {
     sql_query("SELECT create_audit_log_partitions()").execute(connection)?;
-    Ok(INTERVAL)
+    Ok(())
 }
 
-/// Drops a partition of which all rows are older than `keep`.
-fn drop_partition(connection: &mut Connection, keep: Duration) -> Result<Duration, Error> {
+/// Drops a partition of which all rows are older than `keep`. Returns whether there may be another.
+fn drop_partition(connection: &mut Connection, keep: Duration) -> Result<bool, Error> {
     let drop = diesel::select(drop_audit_log_partition(interval(keep)));
-    let Some(partition) = drop.get_result::<Option<String>>(connection)? else {
-        return Ok(INTERVAL);
-    };
-    tracing::info!(partition, "dropped a partition of the audit log");
-    Ok(BATCH_PAUSE)
+    let dropped = drop.get_result::<Option<String>>(connection)?;
+    if let Some(partition) = &dropped {
+        tracing::info!(partition, "dropped a partition of the audit log");
+    }
+    Ok(dropped.is_some())
 }
 
-/// Deletes a batch of rows that do not go with their partition.
-fn prune(connection: &mut Connection, keep: Duration) -> Result<Duration, Error> {
+/// Deletes a batch of rows that do not go with their partition. Returns whether there may be more.
+fn prune(connection: &mut Connection, keep: Duration) -> Result<bool, Error> {
     let prune = diesel::select(prune_audit_log(interval(keep), BATCH));
     let pruned = prune.get_result::<i64>(connection)?;
     metrics::counter!("retention_deleted_total", "table" => "audit_log")
@@ -173,6 +178,5 @@ fn prune(connection: &mut Connection, keep: Duration) -> Result<Duration, Error>
     if pruned > 0 {
         tracing::info!(rows = pruned, "pruned old rows of the audit log");
     }
-    let more = pruned == i64::from(BATCH);
-    Ok(if more { BATCH_PAUSE } else { INTERVAL })
+    Ok(pruned == i64::from(BATCH))
 }

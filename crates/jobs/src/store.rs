@@ -10,7 +10,6 @@ use diesel::pg::Pg;
 use diesel::serialize::ToSql;
 use diesel::sql_types::{BigInt, Binary, Bool, Double, Interval, Text};
 use diesel::{OptionalExtension as _, QueryableByName, RunQueryDsl as _, sql_query};
-use futures_util::future::join_all;
 use messaging::Message;
 use serde::Serialize;
 use telemetry::RequestContext;
@@ -232,15 +231,15 @@ pub async fn retain(database: Database, rules: Vec<RetentionRule>, shutdown: Can
     let keeps = rules.iter().map(|rule| rule.keep / 4);
     let shortest = keeps.filter(|keep| !keep.is_zero()).min();
     let pause = shortest.unwrap_or(MAX_PAUSE).clamp(MIN_PAUSE, MAX_PAUSE);
-    let keep_up = |rule: RetentionRule| {
-        let round = move |connection: &mut Connection| {
-            let more = apply(connection, rule)?;
-            Ok(if more { BATCH_PAUSE } else { pause })
-        };
-        let (database, shutdown) = (database.clone(), shutdown.clone());
-        database.keep_up(shutdown, "old rows could not be deleted", pause, round)
+    let round = move |connection: &mut Connection| {
+        // A table that fails does not keep the others from being done.
+        let applied: Vec<_> = rules.iter().map(|rule| apply(connection, *rule)).collect();
+        let mut applied = applied.into_iter();
+        let more = applied.try_fold(false, |more, left| Ok::<_, Error>(more | left?))?;
+        Ok(if more { BATCH_PAUSE } else { pause })
     };
-    join_all(rules.into_iter().map(keep_up)).await;
+    let failing = "old rows could not be deleted";
+    database.keep_up(shutdown, failing, pause, round).await;
 }
 
 /// Deletes a batch of rows by a rule, and returns whether there may be more.
