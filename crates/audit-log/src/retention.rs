@@ -7,6 +7,7 @@ use diesel::dsl::{exists, sql_query};
 use diesel::prelude::*;
 use diesel::sql_types::{Array, Binary, Integer, Interval};
 use sha2::{Digest as _, Sha256};
+use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 use values::{TaskId, UserId};
 
@@ -138,45 +139,70 @@ pub fn read_retention(reader: &mut Reader) -> Result<Duration, app_config::Error
 /// Keeps the partitions of the table until it is cancelled: those of the next months exist, and those whose rows are
 /// all older than `keep` are dropped. Several replicas may run it at the same time.
 pub async fn retain(database: Database, keep: Duration, shutdown: CancellationToken) {
-    let round = move |connection: &mut Connection| {
-        // One that fails does not keep the others from being done.
-        let created = create_partitions(connection);
-        let dropped = drop_partition(connection, keep);
-        let pruned = prune(connection, keep);
-        created?;
-        let more = dropped? | pruned?;
-        Ok(if more { BATCH_PAUSE } else { INTERVAL })
-    };
-    let failing = "the audit log could not be maintained";
-    database
-        .keep_up(shutdown, failing, PAUSE_AFTER_FAILURE, round)
-        .await;
+    while !shutdown.is_cancelled() {
+        let done = [
+            create_partitions(&database).await,
+            drop_partitions(&database, keep, &shutdown).await,
+            prune(&database, keep, &shutdown).await,
+        ];
+        let mut pause = INTERVAL;
+        for error in done.into_iter().filter_map(Result::err) {
+            error.warn("the audit log could not be maintained");
+            pause = PAUSE_AFTER_FAILURE;
+        }
+        shutdown.run_until_cancelled(sleep(pause)).await;
+    }
 }
 
 /// Creates the partitions of this month and of the next three.
-fn create_partitions(connection: &mut Connection) -> Result<(), Error> {
-    sql_query("SELECT create_audit_log_partitions()").execute(connection)?;
+async fn create_partitions(database: &Database) -> Result<(), Error> {
+    let create = |connection: &mut Connection| {
+        sql_query("SELECT create_audit_log_partitions()").execute(connection)?;
+        Ok(())
+    };
+    database.run(create).await
+}
+
+/// Drops partitions of which all rows are older than `keep`, one after the other.
+async fn drop_partitions(
+    database: &Database,
+    keep: Duration,
+    shutdown: &CancellationToken,
+) -> Result<(), Error> {
+    let drop = move |connection: &mut Connection| {
+        let drop = diesel::select(drop_audit_log_partition(interval(keep)));
+        Ok::<_, Error>(drop.get_result::<Option<String>>(connection)?)
+    };
+    while !shutdown.is_cancelled()
+        && let Some(partition) = database.run(drop).await?
+    {
+        tracing::info!(partition, "dropped a partition of the audit log");
+        shutdown.run_until_cancelled(sleep(BATCH_PAUSE)).await;
+    }
     Ok(())
 }
 
-/// Drops a partition of which all rows are older than `keep`. Returns whether there may be another.
-fn drop_partition(connection: &mut Connection, keep: Duration) -> Result<bool, Error> {
-    let drop = diesel::select(drop_audit_log_partition(interval(keep)));
-    let dropped = drop.get_result::<Option<String>>(connection)?;
-    if let Some(partition) = &dropped {
-        tracing::info!(partition, "dropped a partition of the audit log");
+/// Deletes, batch by batch, rows that do not go with their partition.
+async fn prune(
+    database: &Database,
+    keep: Duration,
+    shutdown: &CancellationToken,
+) -> Result<(), Error> {
+    let prune = move |connection: &mut Connection| {
+        let prune = diesel::select(prune_audit_log(interval(keep), BATCH));
+        Ok::<_, Error>(prune.get_result::<i64>(connection)?)
+    };
+    while !shutdown.is_cancelled() {
+        let pruned = database.run(prune).await?;
+        metrics::counter!("retention_deleted_total", "table" => "audit_log")
+            .increment(u64::try_from(pruned).unwrap_or(0));
+        if pruned > 0 {
+            tracing::info!(rows = pruned, "pruned old rows of the audit log");
+        }
+        if pruned < i64::from(BATCH) {
+            break;
+        }
+        shutdown.run_until_cancelled(sleep(BATCH_PAUSE)).await;
     }
-    Ok(dropped.is_some())
-}
-
-/// Deletes a batch of rows that do not go with their partition. Returns whether there may be more.
-fn prune(connection: &mut Connection, keep: Duration) -> Result<bool, Error> {
-    let prune = diesel::select(prune_audit_log(interval(keep), BATCH));
-    let pruned = prune.get_result::<i64>(connection)?;
-    metrics::counter!("retention_deleted_total", "table" => "audit_log")
-        .increment(u64::try_from(pruned).unwrap_or(0));
-    if pruned > 0 {
-        tracing::info!(rows = pruned, "pruned old rows of the audit log");
-    }
-    Ok(pruned == i64::from(BATCH))
+    Ok(())
 }

@@ -3,7 +3,7 @@
 //! diesel blocks, so only closures that are passed to [`Database::run`] or [`Database::transaction`] use a
 //! connection. They run on threads for blocking work, at most one per connection, and callers that would
 //! wait too long get [`Error::Busy`]. Store functions take `&mut` [`Connection`], so that several compose in
-//! one transaction, and [`transaction`] nests them. [`Database::keep_up`] runs statements from time to time.
+//! one transaction, and [`transaction`] nests them.
 //!
 //! [`migrate`] brings a schema up to date, under a lock that all replicas share. [`prepare_schema`] does so at the start of a
 //! process that may, and waits for it in all others. [`check_schema`] says whether that is done.
@@ -25,7 +25,6 @@ mod pool;
 mod prepared;
 mod requirements;
 mod settings;
-mod upkeep;
 
 pub use batches::{BatchLimits, BatchOutcomes, Batches, Lookups, Round, lookups};
 pub use error::{Cause, DatabaseProblems, Error};

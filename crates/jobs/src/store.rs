@@ -13,12 +13,13 @@ use diesel::{OptionalExtension as _, QueryableByName, RunQueryDsl as _, sql_quer
 use messaging::Message;
 use serde::Serialize;
 use telemetry::RequestContext;
+use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 use utoipa::ToSchema;
 use values::FromText;
 
 /// Rows that one statement deletes: small enough that no statement holds locks for long.
-const BATCH: usize = 1_000;
+const BATCH: i64 = 1_000;
 const BATCH_PAUSE: Duration = Duration::from_millis(100);
 const MIN_PAUSE: Duration = Duration::from_secs(1);
 const MAX_PAUSE: Duration = Duration::from_secs(60);
@@ -231,32 +232,54 @@ pub async fn retain(database: Database, rules: Vec<RetentionRule>, shutdown: Can
     let keeps = rules.iter().map(|rule| rule.keep / 4);
     let shortest = keeps.filter(|keep| !keep.is_zero()).min();
     let pause = shortest.unwrap_or(MAX_PAUSE).clamp(MIN_PAUSE, MAX_PAUSE);
-    let round = move |connection: &mut Connection| {
-        // A table that fails does not keep the others from being done.
-        let applied: Vec<_> = rules.iter().map(|rule| apply(connection, *rule)).collect();
-        let mut applied = applied.into_iter();
-        let more = applied.try_fold(false, |more, left| Ok::<_, Error>(more | left?))?;
-        Ok(if more { BATCH_PAUSE } else { pause })
-    };
-    let failing = "old rows could not be deleted";
-    database.keep_up(shutdown, failing, pause, round).await;
+    while !shutdown.is_cancelled() {
+        for rule in &rules {
+            apply(&database, *rule, &shutdown).await;
+        }
+        shutdown.run_until_cancelled(sleep(pause)).await;
+    }
 }
 
-/// Deletes a batch of rows by a rule, and returns whether there may be more.
-fn apply(connection: &mut Connection, rule: RetentionRule) -> Result<bool, Error> {
-    let table = rule.table;
+async fn apply(database: &Database, rule: RetentionRule, shutdown: &CancellationToken) {
+    let (table, mut total) = (rule.table, 0);
+    while !shutdown.is_cancelled() {
+        let delete = move |connection: &mut _| delete_old(connection, rule, BATCH);
+        match database.run(delete).await {
+            Ok(deleted) => {
+                total += deleted;
+                if i64::try_from(deleted).is_ok_and(|deleted| deleted < BATCH) {
+                    break;
+                }
+            }
+            Err(error) => {
+                error.warn("old rows could not be deleted");
+                break;
+            }
+        }
+        shutdown.run_until_cancelled(sleep(BATCH_PAUSE)).await;
+    }
+    metrics::counter!("retention_deleted_total", "table" => table)
+        .increment(u64::try_from(total).unwrap_or(u64::MAX));
+    if total > 0 {
+        tracing::info!(table, rows = total, "old rows deleted");
+    }
+}
+
+/// Deletes at most `batch` rows by a rule, and returns how many were deleted.
+fn delete_old(
+    connection: &mut Connection,
+    rule: RetentionRule,
+    batch: i64,
+) -> Result<usize, Error> {
     let deleted = sql_query(format!(
         "DELETE FROM {table} WHERE ctid = ANY(ARRAY(
             SELECT ctid FROM {table} WHERE {column} < now() - $1
             ORDER BY {column} LIMIT $2 FOR UPDATE SKIP LOCKED))",
+        table = rule.table,
         column = rule.column,
     ))
     .bind::<Interval, _>(interval(rule.keep))
-    .bind::<BigInt, _>(BATCH as i64)
+    .bind::<BigInt, _>(batch)
     .execute(connection)?;
-    metrics::counter!("retention_deleted_total", "table" => table).increment(deleted as u64);
-    if deleted > 0 {
-        tracing::info!(table, rows = deleted, "old rows deleted");
-    }
-    Ok(deleted == BATCH)
+    Ok(deleted)
 }

@@ -144,17 +144,17 @@ async fn sweep<W: Worker>(publisher: Publisher, database: Database, shutdown: Ca
 /// Keeps the gauges of the backlog up to date until it is cancelled. `outbox_overdue_seconds` grows when no worker does the
 /// work.
 async fn measure<W: Worker>(database: Database, shutdown: CancellationToken) {
-    let measure = |connection: &mut Connection| {
-        let backlog = W::TABLE.backlog(connection)?;
-        let (outbox, open) = (W::TABLE.name, u32::try_from(backlog.open));
-        metrics::gauge!("outbox_open", "outbox" => outbox).set(open.unwrap_or(u32::MAX));
-        metrics::gauge!("outbox_overdue_seconds", "outbox" => outbox).set(backlog.overdue_seconds);
-        Ok(MEASURE_INTERVAL)
-    };
-    let failing = "the backlog could not be read";
-    database
-        .keep_up(shutdown, failing, MEASURE_INTERVAL, measure)
-        .await;
+    while !shutdown.is_cancelled() {
+        let backlog = database.run(move |connection| W::TABLE.backlog(connection));
+        if let Ok(backlog) = backlog.await {
+            let (outbox, open) = (W::TABLE.name, u32::try_from(backlog.open));
+            metrics::gauge!("outbox_open", "outbox" => outbox).set(open.unwrap_or(u32::MAX));
+            metrics::gauge!("outbox_overdue_seconds", "outbox" => outbox)
+                .set(backlog.overdue_seconds);
+        }
+        let pause = tokio::time::sleep(MEASURE_INTERVAL);
+        shutdown.run_until_cancelled(pause).await;
+    }
 }
 
 #[derive(Clone)]

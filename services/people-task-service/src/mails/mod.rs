@@ -19,9 +19,10 @@ mod unsubscribe;
 
 use std::time::Duration;
 
-use database::{Connection, Database};
+use database::Database;
 use jobs::RetentionRule;
 use serde::Serialize;
+use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
 use crate::status::TaskStatus;
@@ -80,12 +81,13 @@ const BACKLOG_INTERVAL: Duration = Duration::from_secs(15);
 
 /// Keeps the gauge of the backlog up to date until it is cancelled. It grows when no notification worker sends.
 pub(crate) async fn watch_backlog(database: Database, shutdown: CancellationToken) {
-    let measure = |connection: &mut Connection| {
-        metrics::gauge!("task_mails_oldest_due_seconds").set(store::oldest_due(connection)?);
-        Ok(BACKLOG_INTERVAL)
-    };
-    let failing = "the mails that are due could not be read";
-    database
-        .keep_up(shutdown, failing, BACKLOG_INTERVAL, measure)
-        .await;
+    while !shutdown.is_cancelled() {
+        match database.run(store::oldest_due).await {
+            Ok(seconds) => metrics::gauge!("task_mails_oldest_due_seconds").set(seconds),
+            Err(error) => {
+                tracing::debug!(error = ?error, "the mails that are due could not be read");
+            }
+        }
+        shutdown.run_until_cancelled(sleep(BACKLOG_INTERVAL)).await;
+    }
 }

@@ -40,21 +40,22 @@ const TESTS: i64 = 16;
 
 /// Keeps the gauges of the backlog up to date until it is cancelled.
 pub(super) async fn watch_backlog(database: Database, shutdown: CancellationToken) {
-    let measure = |connection: &mut Connection| {
-        let backlog = load_backlog(connection)?;
-        // Gauges are floating-point numbers, and these stay far below 2^52.
-        metrics::gauge!("webhook_deliveries_pending").set(backlog.pending as f64);
-        metrics::gauge!("webhook_deliveries_due").set(backlog.due as f64);
-        metrics::gauge!("webhook_deliveries_parked").set(backlog.parked as f64);
-        metrics::gauge!("webhook_deliveries_paused").set(backlog.paused as f64);
-        metrics::gauge!("webhook_hosts_paused").set(backlog.paused_hosts as f64);
-        metrics::gauge!("webhook_deliveries_oldest_due_seconds").set(backlog.oldest_due_seconds);
-        Ok(BACKLOG_PAUSE)
-    };
-    let failing = "the backlog could not be read";
-    database
-        .keep_up(shutdown, failing, BACKLOG_PAUSE, measure)
-        .await;
+    while !shutdown.is_cancelled() {
+        match database.run(load_backlog).await {
+            // Gauges are floating-point numbers, and these stay far below 2^52.
+            Ok(backlog) => {
+                metrics::gauge!("webhook_deliveries_pending").set(backlog.pending as f64);
+                metrics::gauge!("webhook_deliveries_due").set(backlog.due as f64);
+                metrics::gauge!("webhook_deliveries_parked").set(backlog.parked as f64);
+                metrics::gauge!("webhook_deliveries_paused").set(backlog.paused as f64);
+                metrics::gauge!("webhook_hosts_paused").set(backlog.paused_hosts as f64);
+                metrics::gauge!("webhook_deliveries_oldest_due_seconds")
+                    .set(backlog.oldest_due_seconds);
+            }
+            Err(error) => tracing::debug!(error = ?error, "the backlog could not be read"),
+        }
+        shutdown.run_until_cancelled(sleep(BACKLOG_PAUSE)).await;
+    }
 }
 
 /// Keeps the partitions of `finished_deliveries` until it is cancelled: those of the next two weeks exist, and those
@@ -64,19 +65,24 @@ pub(super) async fn maintain_partitions(
     keep: Duration,
     shutdown: CancellationToken,
 ) {
-    // Each partition is dropped in a transaction of its own, which holds its locks for a moment only.
-    let maintain = move |connection: &mut Connection| {
-        store::create_partitions(connection)?;
-        if !store::drop_partition(connection, keep)? {
-            return Ok(PARTITIONS_PAUSE);
+    while !shutdown.is_cancelled() {
+        let mut pause = PARTITIONS_PAUSE;
+        if let Err(error) = maintain_once(&database, keep).await {
+            error.warn("the partitions of deliveries could not be maintained");
+            pause = PAUSE_AFTER_FAILURE;
         }
+        shutdown.run_until_cancelled(sleep(pause)).await;
+    }
+}
+
+/// Each partition is dropped in a transaction of its own, which holds its locks for a moment only.
+async fn maintain_once(database: &Database, keep: Duration) -> Result<(), Error> {
+    database.run(store::create_partitions).await?;
+    let drop_partition = move |connection: &mut Connection| store::drop_partition(connection, keep);
+    while database.run(drop_partition).await? {
         tracing::info!("dropped a partition of old deliveries");
-        Ok(Duration::ZERO)
-    };
-    let failing = "the partitions of deliveries could not be maintained";
-    database
-        .keep_up(shutdown, failing, PAUSE_AFTER_FAILURE, maintain)
-        .await;
+    }
+    Ok(())
 }
 
 /// Adds deliveries of the event `due` for dates that passed while their task is pending, and tells the dispatcher about them,
