@@ -1,7 +1,7 @@
 use bytes::Bytes;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
-use values::{EmailAddress, Invalid, Secret, TaskId, Timestamp, UserId, WebhookId};
+use values::{EmailAddress, FromText, Invalid, Secret, TaskId, Timestamp, UserId, WebhookId};
 
 use crate::{FieldError, Problem, exact_json};
 
@@ -212,11 +212,12 @@ impl FieldValue for bool {
     }
 }
 
-impl<T: FieldValue> FieldValue for Vec<T> {
+impl FieldValue for Vec<String> {
     fn from_json(value: &Value) -> Result<Self, Invalid> {
-        let wrong = || Invalid::new("invalid-type", "Must be an array.");
-        let values = value.as_array().ok_or_else(wrong)?.iter();
-        values.map(T::from_json).collect()
+        let wrong = || Invalid::new("invalid-type", "Must be an array of strings.");
+        let values = value.as_array().ok_or_else(wrong)?;
+        let texts = values.iter().map(|value| value.as_str().ok_or_else(wrong));
+        texts.map(|t| String::from_text(t?)).collect()
     }
 }
 

@@ -27,23 +27,33 @@ pub(crate) async fn erase_user(
 
 /// Parses the body of a request: `emails`, and `formerEmails`, which the user had for some time.
 fn parse(id: UserId, mut fields: Fields) -> Result<EraseRequest, Problem> {
-    let present: Option<Vec<EmailAddress>> = fields.required("emails");
-    let former: Option<Vec<RequesterAddress>> = fields.optional("formerEmails");
+    let present: Option<List<EmailAddress>> = fields.required("emails");
+    let former: Option<List<RequesterAddress>> = fields.optional("formerEmails");
     let incarnation: Option<String> = fields.required("incarnation");
     let changed: Option<Timestamp> = fields.optional("changed");
-    let (present, incarnation) = fields.finish_with(present.zip(incarnation))?;
+    let (List(present), incarnation) = fields.finish_with(present.zip(incarnation))?;
     let present = present.into_iter().map(|email| RequesterAddress {
         email,
         since: DateTime::UNIX_EPOCH,
         until: None,
     });
-    let former = former.into_iter().flatten();
+    let former = former.into_iter().flat_map(|List(former)| former);
     Ok(EraseRequest {
         id,
         addresses: present.chain(former).collect(),
         incarnation,
         changed: changed.map(|Timestamp(changed)| changed),
     })
+}
+
+struct List<T>(Vec<T>);
+
+impl<T: FieldValue> FieldValue for List<T> {
+    fn from_json(value: &Value) -> Result<Self, Invalid> {
+        let wrong = || Invalid::new("invalid-type", "Must be an array.");
+        let values = value.as_array().ok_or_else(wrong)?.iter();
+        values.map(T::from_json).collect::<Result<_, _>>().map(Self)
+    }
 }
 
 /// An address that was the user's: `email`, `until` and, unless all earlier tasks are the user's, `since`.

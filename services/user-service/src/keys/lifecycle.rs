@@ -143,22 +143,23 @@ pub(super) async fn confirm(
 
 /// Confirms the keys of all users, and returns their number. If it fails on the way, some are confirmed.
 pub(super) async fn confirm_all(context: &Context, actor: RequestActor) -> Result<usize, Error> {
-    let mut total = 0;
+    let (mut total, mut after) = (0, None);
     loop {
         let actor = actor.clone();
         let confirm = move |connection: &mut Connection| {
-            let keys = store::unconfirmed(connection, CONFIRMED)?;
+            let keys = store::unconfirmed(connection, after, CONFIRMED)?;
             for (id, user) in &keys {
                 confirm_one(connection, *user, *id, actor.clone())?;
             }
-            Ok::<_, Error>(keys.len())
+            Ok::<_, Error>(keys)
         };
         let confirmed = context.database.transaction(confirm).await?;
-        if confirmed == 0 {
+        let Some((last, _)) = confirmed.last() else {
             return Ok(total);
-        }
-        total += confirmed;
-        (0..confirmed).for_each(|_| record_event("confirmed"));
+        };
+        after = Some(*last);
+        total += confirmed.len();
+        confirmed.iter().for_each(|_| record_event("confirmed"));
     }
 }
 

@@ -270,17 +270,22 @@ pub(super) fn confirm(
     Ok(exists.is_some())
 }
 
-/// Keys that wait to be confirmed, in the order of their identifiers.
+/// Keys that wait to be confirmed, after `after` in the order of their identifiers.
 pub(super) fn unconfirmed(
     connection: &mut Connection,
+    after: Option<CredentialId>,
     limit: i64,
 ) -> Result<Vec<(CredentialId, UserId)>, Error> {
-    Ok(unexpired!()
+    let mut keys = unexpired!()
         .filter(credentials::incarnation.ne(database_incarnation()))
         .order(credentials::id)
         .limit(limit)
         .select((credentials::id, credentials::user_id))
-        .load(connection)?)
+        .into_boxed();
+    if let Some(after) = after {
+        keys = keys.filter(credentials::id.gt(after));
+    }
+    Ok(keys.load(connection)?)
 }
 
 /// A key of which a mail is due, whom that goes to, and the name and the end of the key.
