@@ -1,10 +1,9 @@
 //! The answer to a new task.
 
-use std::collections::BTreeMap;
-
 use actix_web::body::BoxBody;
 use actix_web::http::header::ETAG;
 use actix_web::{HttpRequest, HttpResponse, Responder};
+use indexmap::IndexMap;
 use serde::Serialize;
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
@@ -30,7 +29,7 @@ pub(crate) struct NewTaskResponse {
 #[serde(rename_all = "camelCase")]
 pub(super) struct CreationAnswer {
     #[serde(flatten)]
-    without_secrets: BTreeMap<String, Box<RawValue>>,
+    without_secrets: IndexMap<String, Box<RawValue>>,
     approver_secret: String,
     requester_secret: String,
     #[serde(skip)]

@@ -121,7 +121,10 @@ pub(crate) async fn cancel_of_host(
     host: Host,
     cause: Cause,
 ) -> Result<(usize, i64), Error> {
-    in_batches(database, host, cause, cancel_pending, drop, PENDING).await
+    let cancelled = in_batches(database, host, cause, cancel_pending, drop, PENDING).await;
+    cancelled.inspect(|(deliveries, remaining)| {
+        tracing::info!(deliveries, remaining, "deliveries of a host were cancelled");
+    })
 }
 
 /// Sends failed deliveries of a host again. Returns how many, and how many are left, as [`store::count`] does.
@@ -133,7 +136,10 @@ pub(crate) async fn redeliver_of_host(
     cause: Cause,
 ) -> Result<(usize, i64), Error> {
     let publish = |restarted: Vec<DueDelivery>| publish(publisher, &restarted);
-    in_batches(database, host, cause, restart_failed, publish, FAILED).await
+    let restarted = in_batches(database, host, cause, restart_failed, publish, FAILED).await;
+    restarted.inspect(|(deliveries, remaining)| {
+        tracing::info!(deliveries, remaining, "deliveries of a host were restarted");
+    })
 }
 
 /// Changes deliveries of a host in transactions of their own, until there are none or there were enough. What each has
@@ -159,7 +165,6 @@ async fn in_batches<T: Send + 'static>(
     }
     let count = move |connection: &mut Connection| store::count(connection, left, host.as_str());
     let remaining = database.run(count).await?;
-    tracing::info!(changed, remaining, "deliveries of a host were changed");
     Ok((changed, remaining))
 }
 

@@ -231,13 +231,14 @@ fn describe(
             let body = (!text.is_empty()).then_some(text);
             (Some(response.status.as_u16()), error, body)
         }
-        Err(error) => (None, Some(without_nul(&error.to_string())), None),
+        Err(error) => (None, Some(error.to_string()), None),
     };
+    let error = judged.and_then(Result::err).or(error);
     Attempt {
         at: Timestamp(at),
         duration_ms: i32::try_from(duration.as_millis()).unwrap_or(i32::MAX),
         status_code,
-        error: judged.and_then(Result::err).or(error),
+        error: error.as_deref().map(without_nul),
         response: answer.filter(|_| !has_headers),
     }
 }

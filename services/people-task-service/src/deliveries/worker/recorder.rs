@@ -66,10 +66,15 @@ async fn record(database: &Database, settled: &Sender, batch: Vec<End>) -> Vec<E
     if let Err(error) = database.run(create_partitions).await {
         error.warn("the partitions of deliveries could not be created");
     }
-    let mut left = Vec::new();
+    let (number, mut left) = (batch.len(), Vec::new());
     for end in batch {
         let alone = record_together(database, settled, vec![end]).await;
         left.extend(alone.unwrap_or_else(|(refused, _)| refused));
+    }
+    // If others were accepted, the reason may be in the end itself.
+    for end in left.iter().filter(|_| left.len() < number) {
+        let delivery = &end.lease().delivery;
+        tracing::warn!(delivery.id = %delivery, "a result could not be recorded; it is recorded again");
     }
     left
 }
