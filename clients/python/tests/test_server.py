@@ -274,8 +274,15 @@ def test_webhooks_and_both_signatures(real: Any, receiver: Receiver) -> None:
 def test_the_api_has_this_version_and_these_fields(http: httpx.Client) -> None:
     document = http.get("/openapi.json").json()
     assert document["info"]["version"] == __version__
+
+    def properties(schema: dict[str, Any]) -> dict[str, Any]:
+        """Those of a schema, with those of the schemas that it refers to or is put together of."""
+        if "$ref" in schema:
+            return properties(document["components"]["schemas"][schema["$ref"].split("/")[-1]])
+        parts = [*map(properties, schema.get("allOf", ())), schema.get("properties", {})]
+        return {name: value for part in parts for name, value in part.items()}
+
     request = document["paths"]["/people-task/tasks"]["post"]["requestBody"]["content"]["application/json"]["schema"]
-    schema = document["components"]["schemas"][request["$ref"].split("/")[-1]]
-    webhook = schema["properties"]["webhooks"]["items"]
-    assert {"title", "approver"} | {camel(name) for name in get_type_hints(TaskOptions)} == set(schema["properties"])
-    assert set(get_type_hints(NewWebhook)) == set(webhook["properties"])
+    fields = properties(request)
+    assert {"title", "approver"} | {camel(name) for name in get_type_hints(TaskOptions)} == set(fields)
+    assert set(get_type_hints(NewWebhook)) == set(properties(fields["webhooks"]["items"]))
