@@ -71,10 +71,12 @@ async fn record(database: &Database, settled: &Sender, batch: Vec<End>) -> Vec<E
         let alone = record_together(database, settled, vec![end]).await;
         left.extend(alone.unwrap_or_else(|(refused, _)| refused));
     }
-    // If others were accepted, the reason may be in the end itself.
-    for end in left.iter().filter(|_| left.len() < number) {
-        let delivery = &end.lease().delivery;
-        tracing::warn!(delivery.id = %delivery, "a result could not be recorded; it is recorded again");
+    if left.len() < number {
+        // Others were accepted, so the reason may be in the end itself.
+        for end in &left {
+            let delivery = &end.lease().delivery;
+            tracing::warn!(delivery.id = %delivery, "a result could not be recorded; it is recorded again");
+        }
     }
     left
 }
