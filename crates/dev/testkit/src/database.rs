@@ -311,3 +311,14 @@ pub fn lines(connection: &mut PgConnection, sql: &str) -> Vec<String> {
     let lines: Vec<Line> = diesel::sql_query(sql).load(connection).unwrap();
     lines.into_iter().map(|line| line.line).collect()
 }
+
+/// How many rows and index entries of some tables, separated by commas, this connection has read in its transaction.
+pub fn rows_read(connection: &mut PgConnection, tables: &str) -> u64 {
+    let read = format!(
+        "SELECT sum(pg_stat_get_xact_tuples_returned(oid))::text AS line FROM (
+            SELECT unnest('{{{tables}}}'::regclass[]) AS oid
+            UNION ALL SELECT indexrelid FROM pg_index WHERE indrelid = ANY ('{{{tables}}}'::regclass[])
+        ) AS relations"
+    );
+    lines(connection, &read)[0].parse().unwrap()
+}

@@ -1,7 +1,7 @@
 //! Helpers that the tests of several packages share.
 //!
 //! - [`TestDatabase`]: a private database, cloned from a migrated template and dropped at the end.
-//! - [`lines`]: the results of a statement as text.
+//! - [`lines`]: the results of a statement as text; [`rows_read`]: how much statements have read.
 //! - [`TestBroker`]: a private vhost of RabbitMQ.
 //! - [`Forger`]: makes a table of invalid tokens, which [`expect_forgeries_refused`] sends to a service.
 //! - [`TestNameServer`]: a DNS server that answers for some names and is silent for others.
@@ -37,7 +37,7 @@ mod servers;
 
 pub use broker::TestBroker;
 pub use certificates::{PrivateCa, tls_in_front_of, with_private_ca};
-pub use database::{Connections, TestConnection, TestDatabase, lines};
+pub use database::{Connections, TestConnection, TestDatabase, lines, rows_read};
 pub use forger::{Forger, Forgery, INCARNATION, ed25519_pem, expect_forgeries_refused};
 pub use http::{Http, Reply, Request};
 pub use migrations::assert_migrations_can_be_undone;

@@ -64,14 +64,7 @@ fn actor(id: &str, email: &str, scope: &[&str]) -> Actor {
 
 /// How many rows and index entries this connection has read of the two tables in its transaction.
 fn rows_read(connection: &mut PgConnection) -> i64 {
-    let read = lines(
-        connection,
-        "SELECT sum(pg_stat_get_xact_tuples_returned(oid))::text AS line FROM (
-            SELECT unnest('{tasks,task_states}'::regclass[]) AS oid
-            UNION ALL SELECT indexrelid FROM pg_index WHERE indrelid = ANY ('{tasks,task_states}'::regclass[])
-        ) AS relations",
-    );
-    read[0].parse().unwrap()
+    testkit::rows_read(connection, "tasks,task_states").cast_signed()
 }
 
 struct Lists {
