@@ -24,7 +24,7 @@ const MAX_ATTEMPT: usize = 128;
 pub(super) struct ExchangeRequest {
     /// A random text of 32 to 128 characters that names this exchange. A browser that got no response repeats it, together
     /// with its cookie.
-    #[schema(value_type = Option<String>, example = "9c1f0a5e7d3b4c2a8e6f1d0b9a7c5e3f")]
+    #[schema(value_type = Option<String>, min_length = 32, max_length = 128, example = "9c1f0a5e7d3b4c2a8e6f1d0b9a7c5e3f")]
     pub(super) attempt: Option<Fingerprint>,
 }
 

@@ -41,9 +41,9 @@ def before_call(context, case, kwargs):
     if case.method != "GET" and case.path_parameters:
         if case.path_parameters.get("userId") in PROTECTED:
             case.path_parameters["userId"] = UNKNOWN_USER
-    # An empty parameter counts as absent, which the schema of a number cannot express. An object or array in place
-    # of a number would be sent empty, or as its only element.
-    for name in ("limit", "offset"):
+    # An empty parameter counts as absent, which the schema of a number or a boolean cannot express. An object or array in
+    # place of one would be sent empty, or as its only element.
+    for name in ("limit", "offset", "wait", "confirmed"):
         value = case.query.get(name) if case.query else None
         if value == "" or isinstance(value, (dict, list)):
             case.query[name] = "none"
@@ -83,7 +83,7 @@ def before_call(context, case, kwargs):
                         webhook.pop(name, None)
         # The limit of an object is 4 KiB, and JSON Schema cannot count bytes.
         metadata = case.body.get("metadata")
-        if len(json.dumps(metadata, ensure_ascii=False)) > 1000 or not is_exact(metadata):
+        if isinstance(metadata, dict) and (len(json.dumps(metadata, ensure_ascii=False)) > 1000 or not is_exact(metadata)):
             case.body["metadata"] = {}
 
 
