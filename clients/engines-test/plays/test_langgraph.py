@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import queue
+import sqlite3
 import sys
 import threading
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -155,11 +157,20 @@ def test_forged(people: People, engine: Engine) -> None:
     assert engine.client.verify(headers, body).task
 
 
+def has_interrupt(database: Path) -> bool:
+    """Whether a graph has stored that it waits."""
+    try:
+        with closing(sqlite3.connect(f"file:{database}?mode=ro", uri=True)) as connection:
+            return connection.execute("SELECT 1 FROM writes WHERE channel = '__interrupt__'").fetchone() is not None
+    except sqlite3.OperationalError:
+        return False
+
+
 def test_restarted(people: People, tmp_path: Path) -> None:
     command = [sys.executable, SNIPPETS / "langgraph_order.py"]
     with Program(command, tmp_path, people.environment()) as program:
         task = people.only_task()
-        eventually(lambda: (tmp_path / "graph.db").exists(), "the checkpoint")
+        eventually(lambda: has_interrupt(tmp_path / "graph.db"), "the checkpoint")
         assert program.is_running
         program.kill()
         people.client.approve(task)

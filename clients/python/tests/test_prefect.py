@@ -22,6 +22,8 @@ pytestmark = [
     pytest.mark.filterwarnings("default"),
 ]
 
+HTTP = httpx.Client(verify=False, timeout=30, limits=httpx.Limits(max_keepalive_connections=0))
+
 
 def render(template: Any, task: dict[str, Any]) -> Any:
     if isinstance(template, dict):
@@ -34,7 +36,7 @@ def deliver(webhook: dict[str, Any], task: dict[str, Any], seconds: float = 30) 
     answers: list[dict[str, Any]] = []
 
     def succeeds() -> bool:
-        response = httpx.post(webhook["url"], json=render(webhook["body"], task), timeout=10, verify=False)
+        response = HTTP.post(webhook["url"], json=render(webhook["body"], task))
         answers.append(response.json())
         counts = response.status_code in webhook["success"]["status"]
         return counts and response.json().get("status") == webhook["success"]["value"]
@@ -98,7 +100,7 @@ def make_flow(block: Any, **options: Any) -> Any:
 def until_paused(prefect_api: str, fake: Fake) -> str:
     url = creation(fake)["webhooks"][0]["url"]
     run = url.split("/")[-2]
-    wait_for(lambda: httpx.get(f"{prefect_api}/flow_runs/{run}", verify=False).json()["state"]["type"] == "PAUSED", 30)
+    wait_for(lambda: HTTP.get(f"{prefect_api}/flow_runs/{run}").json()["state"]["type"] == "PAUSED", 30)
     return run
 
 
@@ -112,7 +114,7 @@ def test_an_approval_resumes_the_flow(prefect_api: str, server: Fake, block: Any
     deliver(webhook, server.tasks[task_id])
     assert run.end() == "approved by grace@example.com: Go."
     # A repeat of the call does not count as delivered, and changes nothing.
-    again = httpx.post(webhook["url"], json=render(webhook["body"], server.tasks[task_id]), verify=False)
+    again = HTTP.post(webhook["url"], json=render(webhook["body"], server.tasks[task_id]))
     assert again.json()["status"] != "ACCEPT"
     assert len(server.tasks) == 1
 
@@ -139,7 +141,7 @@ def test_a_rejection_fails_the_flow(prefect_api: str, server: Fake, block: Any) 
     deliver(creation(server)["webhooks"][0], server.tasks[task_id])
     with pytest.raises(Rejected, match=r"Too expensive\."):
         run.end()
-    assert httpx.get(f"{prefect_api}/flow_runs/{flow_run}", verify=False).json()["state"]["type"] == "FAILED"
+    assert HTTP.get(f"{prefect_api}/flow_runs/{flow_run}").json()["state"]["type"] == "FAILED"
 
 
 def test_a_withdrawal_ends_the_wait(prefect_api: str, server: Fake, block: Any) -> None:
@@ -159,11 +161,11 @@ def test_resuming_by_hand_decides_nothing(prefect_api: str, server: Fake, block:
     flow_run = until_paused(prefect_api, server)
     (task_id,) = server.tasks
     forged = {"run_input": {"task_id": task_id, "status": "approved"}}
-    first = httpx.get(f"{prefect_api}/flow_runs/{flow_run}", verify=False).json()["state"]["id"]
-    assert httpx.post(f"{prefect_api}/flow_runs/{flow_run}/resume", json=forged, verify=False).json()["status"] == "ACCEPT"
+    first = HTTP.get(f"{prefect_api}/flow_runs/{flow_run}").json()["state"]["id"]
+    assert HTTP.post(f"{prefect_api}/flow_runs/{flow_run}/resume", json=forged).json()["status"] == "ACCEPT"
 
     def is_paused_again() -> bool:
-        state = httpx.get(f"{prefect_api}/flow_runs/{flow_run}", verify=False).json()["state"]
+        state = HTTP.get(f"{prefect_api}/flow_runs/{flow_run}").json()["state"]
         return state["type"] == "PAUSED" and state["id"] != first
 
     wait_for(is_paused_again, 30)
@@ -227,7 +229,7 @@ def paused_again(prefect_api: str, webhook: Any, known: set[str]) -> str:
     """Waits until the flow run is in a state of a pause that is not known yet."""
 
     def state() -> Any:
-        state = httpx.get(f"{prefect_api}/flow_runs/{webhook['url'].split('/')[-2]}", verify=False).json()["state"]
+        state = HTTP.get(f"{prefect_api}/flow_runs/{webhook['url'].split('/')[-2]}").json()["state"]
         return state["id"] if state["type"] == "PAUSED" and state["id"] not in known else None
 
     return wait_for(state, 30)
@@ -241,7 +243,7 @@ def test_the_block_keeps_its_secrets(prefect_api: str, block: Any) -> None:
     block.save(name)
     loaded = Countersign.load(name)
     assert loaded.key.get_secret_value() == KEY
-    shown = httpx.get(f"{prefect_api}/block_types/slug/countersign/block_documents/name/{name}", verify=False).text
+    shown = HTTP.get(f"{prefect_api}/block_types/slug/countersign/block_documents/name/{name}").text
     assert KEY not in shown + repr(loaded) + str(loaded)
     assert json.loads(shown)["data"]["url"] == block.url
     secret = Countersign(url="http://c", key=KEY, prefect_api_url="http://p/api", prefect_authorization="Basic abc")

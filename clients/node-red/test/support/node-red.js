@@ -107,7 +107,10 @@ class NodeRed {
   async kept() {
     const folder = join(this.userDir, "countersign");
     const names = await readdir(folder, { recursive: true }).catch(() => []);
-    return Promise.all(names.filter((name) => name.endsWith(".json")).map((name) => readFile(join(folder, name), "utf8")));
+    // One that is gone meanwhile is not kept any more.
+    const read = (name) => readFile(join(folder, name), "utf8").catch(() => "");
+    const texts = await Promise.all(names.filter((name) => name.endsWith(".json")).map(read));
+    return texts.filter(Boolean);
   }
 
   /** Ends it: with SIGKILL at once. */
