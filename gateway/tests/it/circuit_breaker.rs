@@ -1,5 +1,3 @@
-use std::time::{Duration, Instant};
-
 use actix_web::http::StatusCode;
 use auth::ApiKey;
 use reqwest::Method;
@@ -13,7 +11,8 @@ use crate::services::FakeService;
 async fn the_circuit_of_a_dead_service_opens_and_closes_again() {
     let settings = [
         ("GATEWAY_CIRCUIT_FAILURES", "3"),
-        ("GATEWAY_CIRCUIT_PAUSE", "300ms"),
+        ("GATEWAY_CIRCUIT_PAUSE", "2s"),
+        ("RATE_LIMIT", "off"),
     ];
     let fixture = Fixture::with(&settings).await;
     fixture.users.stop().await;
@@ -23,7 +22,7 @@ async fn the_circuit_of_a_dead_service_opens_and_closes_again() {
     }
     let reply = fixture.http.post("/user").send().await;
     reply.expect_problem(503, "upstream-unavailable");
-    assert_eq!(reply.header("retry-after"), Some("1"));
+    assert!(matches!(reply.header("retry-after"), Some("1" | "2")));
     // Each service has its own circuit.
     let other = fixture.http.get("/people-task/tasks").send().await;
     assert_eq!(other.status, 200);
@@ -50,7 +49,6 @@ async fn timeouts_open_the_circuit() {
         let reply = fixture.http.post("/user?response=slow").send().await;
         reply.expect_problem(504, "upstream-timeout");
     }
-    let started = Instant::now();
     for method in [Method::POST, Method::GET] {
         let request = fixture
             .http
@@ -58,9 +56,10 @@ async fn timeouts_open_the_circuit() {
             .bearer(&fixture.token());
         let reply = request.send().await;
         reply.expect_problem(503, "upstream-unavailable");
-        assert_eq!(reply.header("retry-after"), Some("300"));
+        let wait: u64 = reply.header("retry-after").unwrap().parse().unwrap();
+        assert!((290..=300).contains(&wait), "{wait}");
     }
-    assert!(started.elapsed() < Duration::from_secs(1));
+    assert!(fixture.users.count() <= 2);
 }
 
 #[tokio::test]

@@ -103,7 +103,7 @@ async fn an_upgrade_is_never_forwarded() {
 
     // The offer is ignored, and the connection used again.
     let offer = format!("POST /user HTTP/1.1\r\n{HOST}{h2c}Content-Length: 2\r\n\r\n{{}}");
-    let response = fixture.raw(&offer.repeat(3)).await;
+    let response = fixture.pipeline(&offer.repeat(3), 3).await;
     assert_eq!(response.matches("HTTP/1.1 200").count(), 3, "{response}");
     assert!(!response.contains("\r\nconnection:"), "{response}");
     assert_eq!(fixture.users.count(), 4);
@@ -129,7 +129,7 @@ async fn the_gateway_handles_expect_100_continue() {
     let request = format!(
         "POST /user HTTP/1.1\r\n{HOST}Expect: 100-continue\r\nContent-Length: 2\r\n\r\n{{}}"
     );
-    let response = fixture.raw(&request).await;
+    let response = fixture.pipeline(&request, 2).await;
     assert!(response.starts_with("HTTP/1.1 100"), "{response}");
     assert!(response.contains("HTTP/1.1 200"), "{response}");
     assert_eq!(fixture.users.last().header("expect"), None);
@@ -139,14 +139,8 @@ async fn the_gateway_handles_expect_100_continue() {
 async fn pipelined_requests_get_responses_in_order() {
     let fixture = Fixture::start().await;
     let one = |path: &str| format!("POST {path} HTTP/1.1\r\n{HOST}Content-Length: 2\r\n\r\n{{}}");
-    let response = fixture
-        .raw(&format!(
-            "{}{}{}",
-            one("/user"),
-            one("/nothing"),
-            one("/user")
-        ))
-        .await;
+    let requests = [one("/user"), one("/nothing"), one("/user")].concat();
+    let response = fixture.pipeline(&requests, 3).await;
     let statuses: Vec<_> = response
         .split("HTTP/1.1 ")
         .skip(1)

@@ -73,26 +73,35 @@ impl Fixture {
         }
     }
 
-    /// Sends raw bytes and reads until the gateway closes the connection or sends nothing for a moment.
+    /// Sends raw bytes, and reads as [`read_until_silence`] does after one response.
     pub(crate) async fn raw(&self, request: &str) -> String {
+        self.pipeline(request, 1).await
+    }
+
+    /// Sends raw bytes, and reads as [`read_until_silence`] does.
+    pub(crate) async fn pipeline(&self, requests: &str, responses: usize) -> String {
         let mut socket = TcpStream::connect(self.address()).await.unwrap();
-        socket.write_all(request.as_bytes()).await.unwrap();
-        read_until_silence(&mut socket).await
+        socket.write_all(requests.as_bytes()).await.unwrap();
+        read_until_silence(&mut socket, responses).await
     }
 }
 
-/// Reads until the peer closes the connection or sends nothing for a moment.
-pub(crate) async fn read_until_silence(socket: &mut TcpStream) -> String {
-    let mut response = Vec::new();
+/// How long a response may take: less than the time limits that the gateway has by default.
+const PATIENCE: Duration = Duration::from_secs(20);
+const SILENCE: Duration = Duration::from_millis(400);
+
+/// Reads until the peer closes the connection, or has begun so many responses and sends nothing more for a moment.
+pub(crate) async fn read_until_silence(socket: &mut TcpStream, responses: usize) -> String {
+    let mut received = String::new();
     let mut buffer = [0; 4096];
-    let silence = Duration::from_millis(400);
-    while let Ok(Ok(read)) = tokio::time::timeout(silence, socket.read(&mut buffer)).await {
-        if read == 0 {
-            break;
+    loop {
+        let has_all = received.matches("HTTP/1.1 ").count() >= responses;
+        let limit = if has_all { SILENCE } else { PATIENCE };
+        match tokio::time::timeout(limit, socket.read(&mut buffer)).await {
+            Ok(Ok(read @ 1..)) => received.push_str(&String::from_utf8_lossy(&buffer[..read])),
+            _ => return received,
         }
-        response.extend_from_slice(&buffer[..read]);
     }
-    String::from_utf8_lossy(&response).into_owned()
 }
 
 pub(crate) async fn start_gateway(

@@ -49,7 +49,8 @@ async fn a_get_that_deletes_does_not_accept_head() {
 async fn a_connection_can_be_reused_after_a_head() {
     let fixture = Fixture::start().await;
     let ask = |method: &str| format!("{method} /people-task/tasks HTTP/1.1\r\nHost: x\r\n\r\n");
-    let response = fixture.raw(&format!("{}{}", ask("HEAD"), ask("GET"))).await;
+    let requests = format!("{}{}", ask("HEAD"), ask("GET"));
+    let response = fixture.pipeline(&requests, 2).await;
     assert_eq!(response.matches("HTTP/1.1 200").count(), 2, "{response}");
     assert_eq!(
         response.matches("content-length: 11").count(),

@@ -1,5 +1,3 @@
-use std::time::{Duration, Instant};
-
 use futures_util::stream;
 use tokio::io::AsyncWriteExt as _;
 use tokio::net::TcpStream;
@@ -68,7 +66,7 @@ async fn a_service_gets_a_body_only_when_it_is_complete() {
     assert_eq!(started, complete);
 
     socket.write_all(b"x").await.unwrap();
-    let response = read_until_silence(&mut socket).await;
+    let response = read_until_silence(&mut socket, 1).await;
     assert!(response.starts_with("HTTP/1.1 200"), "{response}");
     assert_eq!(fixture.users.last().body, Some(200_001));
 }
@@ -76,14 +74,12 @@ async fn a_service_gets_a_body_only_when_it_is_complete() {
 #[tokio::test]
 async fn a_slow_body_is_408() {
     let fixture = Fixture::with(&[("GATEWAY_BODY_TIMEOUT", "300ms")]).await;
-    let started = Instant::now();
     let head = "POST /user HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\n{";
     let mut socket = TcpStream::connect(fixture.address()).await.unwrap();
     socket.write_all(head.as_bytes()).await.unwrap();
-    let response = read_until_silence(&mut socket).await;
+    let response = read_until_silence(&mut socket, 1).await;
     assert!(response.starts_with("HTTP/1.1 408"), "{response}");
     assert!(response.contains("body-timeout"), "{response}");
-    assert!(started.elapsed() < Duration::from_secs(3));
     let complete = fixture
         .users
         .with(|s| s.received.iter().any(|request| request.body.is_some()));
@@ -111,15 +107,12 @@ async fn a_response_is_streamed() {
         .unwrap()
         .get(url);
     let mut response = request.bearer_auth(fixture.token()).send().await.unwrap();
-    let started = Instant::now();
     let first = response.chunk().await.unwrap().unwrap();
-    let early = started.elapsed();
+    fixture.users.with(|state| state.go_on.notify_one());
     let mut rest = Vec::new();
     while let Some(chunk) = response.chunk().await.unwrap() {
         rest.extend_from_slice(&chunk);
     }
     assert_eq!(first, "part 0\n");
     assert_eq!(rest, b"part 1\npart 2\n");
-    assert!(early < Duration::from_millis(200), "{early:?}");
-    assert!(started.elapsed() >= Duration::from_millis(380));
 }

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use actix_web::body::SizedStream;
 use actix_web::http::StatusCode;
@@ -12,8 +12,10 @@ use actix_web::web::{Bytes, Data, Json, Payload, get, post, to};
 use actix_web::{App, HttpRequest, HttpResponse};
 use auth::{JwkSet, RevocationFeed};
 use futures_util::StreamExt as _;
+use local_stack::ports;
 use serde_json::{Value, json};
 use server::{HttpServerSettings, Running};
+use tokio::sync::Notify;
 use values::{TaskId, UserId};
 
 /// Bytes of a long response, more than the buffers of sockets.
@@ -45,6 +47,8 @@ pub(crate) struct State {
     /// Requests for the keys.
     pub(crate) keys_requests: usize,
     pub(crate) raised: Vec<(UserId, i64)>,
+    /// When the revocations were requested.
+    pub(crate) polls: Vec<Instant>,
     pub(crate) document: Value,
     /// The token of every API key, and for how many seconds; without one, all are refused.
     pub(crate) key_token: Option<(String, u64)>,
@@ -60,9 +64,11 @@ pub(crate) struct State {
     pub(crate) pending: HashSet<String>,
     /// Tasks that have ended, in this order.
     pub(crate) ended: Vec<String>,
+    /// Lets one slow response begin, or one stream go on after its first chunk.
+    pub(crate) go_on: Arc<Notify>,
 }
 
-/// A service on a free port.
+/// A service on a port that stays free while the service is down.
 #[derive(Debug, Clone)]
 pub(crate) struct FakeService {
     pub(crate) running: Running,
@@ -71,7 +77,8 @@ pub(crate) struct FakeService {
 
 impl FakeService {
     pub(crate) fn start() -> Self {
-        Self::start_at(([127, 0, 0, 1], 0).into())
+        let [port] = ports::free().unwrap();
+        Self::start_at(([127, 0, 0, 1], port).into())
     }
 
     /// A service on a port that another one used before.
@@ -149,7 +156,9 @@ async fn keys(state: Shared) -> HttpResponse {
 }
 
 async fn revocations(state: Shared) -> HttpResponse {
-    let raised = state.lock().unwrap().raised.clone().into_iter();
+    let mut state = state.lock().unwrap();
+    state.polls.push(Instant::now());
+    let raised = state.raised.clone().into_iter();
     HttpResponse::Ok().json(RevocationFeed {
         epochs: raised.map(|(user, epoch)| (user.into(), epoch)).collect(),
         next: "1".to_owned(),
@@ -232,7 +241,7 @@ async fn record(request: HttpRequest, payload: Payload, state: Shared) -> HttpRe
             .insert_header(("www-authenticate", challenge))
             .json(json!({"code": "token-revoked"}));
     }
-    reply(&response).await
+    reply(&response, &state).await
 }
 
 /// Whether the request is refused as if its token was revoked.
@@ -251,10 +260,11 @@ async fn drain(mut payload: Payload) -> Option<usize> {
     Some(length)
 }
 
-async fn reply(response: &str) -> HttpResponse {
+async fn reply(response: &str, state: &Shared) -> HttpResponse {
+    let go_on = Arc::clone(&state.lock().unwrap().go_on);
     match response {
         "slow" => {
-            tokio::time::sleep(Duration::from_secs(60)).await;
+            go_on.notified().await;
             HttpResponse::Ok().finish()
         }
         "headers" => HttpResponse::Ok()
@@ -274,8 +284,8 @@ async fn reply(response: &str) -> HttpResponse {
             .body(r#"{"code":"username-taken"}"#),
         "long" => HttpResponse::Ok().body(vec![b'x'; LONG]),
         "medium" => HttpResponse::Ok().body(medium()),
-        "stall-short" => HttpResponse::Ok().body(SizedStream::new(21, chunks(true))),
-        "stream" | "stall" => HttpResponse::Ok().streaming(chunks(response == "stall")),
+        "stall-short" => HttpResponse::Ok().body(SizedStream::new(21, chunks(go_on))),
+        "stream" => HttpResponse::Ok().streaming(chunks(go_on)),
         _ => HttpResponse::Ok().json(json!({"ok": true})),
     }
 }
@@ -285,15 +295,15 @@ pub(crate) fn medium() -> String {
     (0..8_000).map(|n| format!("{n:04} ")).collect()
 }
 
-/// Three chunks; if `stalls`, the second never comes.
-fn chunks(stalls: bool) -> impl futures_util::Stream<Item = Result<Bytes, std::io::Error>> {
-    futures_util::stream::iter(0..3).then(move |part| async move {
-        if stalls && part > 0 {
-            tokio::time::sleep(Duration::from_secs(60)).await;
+/// Three chunks, of which the second waits until a test lets it go on.
+fn chunks(go_on: Arc<Notify>) -> impl futures_util::Stream<Item = Result<Bytes, std::io::Error>> {
+    futures_util::stream::iter(0..3).then(move |part| {
+        let go_on = Arc::clone(&go_on);
+        async move {
+            if part == 1 {
+                go_on.notified().await;
+            }
+            Ok(Bytes::from(format!("part {part}\n")))
         }
-        if part > 0 {
-            tokio::time::sleep(Duration::from_millis(200)).await;
-        }
-        Ok(Bytes::from(format!("part {part}\n")))
     })
 }

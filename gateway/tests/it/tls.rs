@@ -140,7 +140,7 @@ async fn plain_http_on_the_tls_port_is_refused() {
     let mut socket = TcpStream::connect(fixture.address()).await.unwrap();
     let plain = b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n";
     socket.write_all(plain).await.unwrap();
-    let response = read_until_silence(&mut socket).await;
+    let response = read_until_silence(&mut socket, 1).await;
     assert!(!response.contains("HTTP/1.1"), "{response}");
     let client = fixture.client(&fixture.files.root);
     let response = client.get(fixture.url("/healthz")).send().await.unwrap();

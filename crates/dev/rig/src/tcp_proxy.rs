@@ -189,9 +189,7 @@ mod tests {
 
     fn call(proxy: &TcpProxy) -> Option<TcpStream> {
         let stream = connect_to(proxy.port())?;
-        stream
-            .set_read_timeout(Some(Duration::from_millis(200)))
-            .unwrap();
+        stream.set_read_timeout(Some(LIMIT)).unwrap();
         Some(stream)
     }
 
@@ -231,6 +229,8 @@ mod tests {
         let mut stream = call(&proxy).unwrap();
         assert!(echoes(&mut stream, 1));
         proxy.stall();
+        let moment = Some(Duration::from_millis(200));
+        stream.set_read_timeout(moment).unwrap();
         assert!(!echoes(&mut stream, 2));
         proxy.restore();
         let mut reply = [0];

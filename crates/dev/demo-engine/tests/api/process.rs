@@ -1,6 +1,7 @@
-use std::net::TcpListener;
 use std::process::{Child, Command, ExitStatus};
 use std::time::{Duration, Instant};
+
+use local_stack::ports;
 
 /// Returns a command that starts the engine with its internal port at `port`.
 fn engine(port: u16) -> Command {
@@ -10,11 +11,6 @@ fn engine(port: u16) -> Command {
         .env("LISTEN_ADDRESS", "127.0.0.1:0")
         .env("METRICS_ADDRESS", format!("127.0.0.1:{port}"));
     command
-}
-
-fn free_port() -> u16 {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    listener.local_addr().unwrap().port()
 }
 
 fn ended_within(child: &mut Child, limit: Duration) -> ExitStatus {
@@ -38,7 +34,7 @@ fn healthy(port: u16) -> bool {
 
 #[test]
 fn the_process_reports_its_health_and_stops_on_sigterm() {
-    let port = free_port();
+    let [port] = ports::free().unwrap();
     assert!(!healthy(port), "nothing listens yet");
     let mut child = engine(port).spawn().unwrap();
     let start = Instant::now();

@@ -108,6 +108,18 @@ async fn poll(phone: &Browser) {
     phone.run("dispatchEvent(new Event('online'))").await;
 }
 
+/// Lets pages that are opened later look only when [`poll`] says so, as those in the background do. Otherwise a change may take
+/// away the buttons that a test is about to press.
+async fn keep_from_polling(phone: &Browser) {
+    let source = "Object.defineProperty(document, 'visibilityState', { value: 'hidden' })";
+    phone
+        .devtools(
+            "Page.addScriptToEvaluateOnNewDocument",
+            &json!({"source": source}),
+        )
+        .await;
+}
+
 /// The answer to a request that arrives, but whose response is lost.
 const LOST: &str = "async (send) => { await send(); throw new TypeError('lost'); }";
 
@@ -204,6 +216,7 @@ async fn a_decision_that_comes_too_late_shows_the_earlier_one() {
     let task = task_with(&system, &token, "Buy a chair", "").await;
     let (first, second) = tokio::join!(Browser::phone(), Browser::phone());
     for phone in [&first, &second] {
+        keep_from_polling(phone).await;
         phone.open(&link(&system, &task)).await;
         phone.sees("Buy a chair").await;
     }

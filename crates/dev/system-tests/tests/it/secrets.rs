@@ -13,6 +13,7 @@ use tokio::runtime::Runtime;
 
 use self::leaks::{Leaks, Log};
 use crate::harness::{System, Task};
+use crate::task_mails::bring_nearer;
 use crate::trace_collector::Collector;
 
 const ADA: &str = "ada@example.com";
@@ -253,14 +254,14 @@ async fn use_mails(system: &System, mails: &MailServer, leaks: &mut Leaks) {
     ];
     let approver = leaks.add_stored("an address", "approver-of-mails@example.com", columns);
     let ada = system.sign_up("ada-of-mails@example.com").await;
-    // A date that has passed when the task is created has no mail.
-    let due = chrono::Utc::now() + chrono::Duration::seconds(3);
+    let due = chrono::Utc::now() + chrono::Duration::hours(1);
     let body = json!({
         "title": "t", "requester": ADA, "approver": approver, "notify": true, "decisionBy": due.to_rfc3339(),
     });
     let created = system.post("/people-task/tasks", &ada, &body).await;
     let secret = leaks.add("a mailed secret", created.text_of("approverSecret"));
     leaks.add("a mailed secret", created.text_of("requesterSecret"));
+    bring_nearer(system, 61);
     let reminder = eventually("the reminder", || async {
         let mut mails = mails.mails().into_iter();
         mails.find(|mail| mail.text.contains("\nSubject: Due now"))

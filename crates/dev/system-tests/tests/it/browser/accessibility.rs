@@ -3,7 +3,7 @@
 use crate::webdriver::{Browser, Screen};
 use serde_json::{Value, json};
 
-use super::{APPROVER, REQUESTER, link, sign_in, signed_in, task_with};
+use super::{APPROVER, REQUESTER, link, poll, sign_in, signed_in, task_with};
 use crate::harness::System;
 
 const AXE: &str = include_str!("../../../vendor/axe.min.js");
@@ -64,7 +64,7 @@ async fn pages_for_people_without_an_account_are_accessible() {
     let changes =
         json!({"description": "## Why\n\n#### Because\n\n![Chair](https://example.com/chair.png)"});
     let _ = system.put(&path, &token, &changes).await;
-    phone.click("Approve").await;
+    poll(&phone).await;
     check(&phone, "This task was just changed.").await;
     // The change is longer than its part of the screen.
     phone.click("Read the change").await;

@@ -67,7 +67,8 @@ async fn a_page_shows_that_its_task_is_on_its_way() {
     let task = task_with(&system, &token, "Buy a chair", "").await;
     let phone = Browser::phone().await;
     let slow = "const real = fetch;
-        window.fetch = (...given) => new Promise((done) => setTimeout(() => done(real(...given)), 4_000))";
+        const held = new Promise((done) => { window.release = done; });
+        window.fetch = (url, options) => held.then(() => real(url, { ...options, signal: null }))";
     phone
         .devtools(
             "Page.addScriptToEvaluateOnNewDocument",
@@ -77,6 +78,7 @@ async fn a_page_shows_that_its_task_is_on_its_way() {
     phone.open(&link(&system, &task)).await;
     assert_eq!(phone.count(".skeleton").await, 1);
     phone.sees("Loading …").await;
+    phone.run("window.release()").await;
     phone.sees("Buy a chair").await;
     assert_eq!(phone.count(".skeleton").await, 0);
     assert!(!phone.text().await.contains("Loading …"));

@@ -5,7 +5,9 @@ use serde_json::json;
 
 use super::changes::change;
 use super::loading::block;
-use super::{REQUESTER, link, read_change, sign_in, status, task_with, write_task};
+use super::{
+    REQUESTER, keep_from_polling, link, read_change, sign_in, status, task_with, write_task,
+};
 use crate::harness::System;
 
 /// What a browser lacks, as a script that runs before those of the page.
@@ -72,6 +74,7 @@ async fn a_browser_that_cannot_compare_texts_shows_the_new_one() {
     let task = task_with(&system, &token, "Buy a chair", "").await;
     let phone = Browser::phone().await;
     block(&phone, &["*/assets/changes.js"]).await;
+    keep_from_polling(&phone).await;
     phone.open(&link(&system, &task)).await;
     phone.sees("Buy a chair").await;
     let text = json!({"description": "It costs a million."});

@@ -4,7 +4,7 @@ use crate::webdriver::{Browser, Screen};
 use serde_json::json;
 
 use super::changes::change;
-use super::{REQUESTER, link, read_change, sign_in, status, task_with};
+use super::{REQUESTER, keep_from_polling, link, read_change, sign_in, status, task_with};
 use crate::harness::System;
 
 const SCREENS: [Screen; 5] = [
@@ -87,6 +87,7 @@ async fn on_a_low_screen_the_buttons_leave_room_to_write_and_to_read_a_change() 
     for screen in LOW {
         let task = task_with(&system, &token, "Buy a chair", &text).await;
         let browser = Browser::with(screen).await;
+        keep_from_polling(&browser).await;
         browser.open(&link(&system, &task)).await;
         browser.click("Add a comment").await;
         assert!(share(&browser, "#decide").await < 0.4, "{screen:?}");
@@ -118,6 +119,7 @@ async fn a_change_and_a_comment_are_in_view_together() {
     for height in [490, 600, 740] {
         let task = task_with(&system, &token, "Buy a chair", "It squeaks.").await;
         let browser = Browser::with(screen(360, height)).await;
+        keep_from_polling(&browser).await;
         browser.open(&link(&system, &task)).await;
         browser.click("Add a comment").await;
         browser.fill("Comment (optional)", "Fine.").await;
