@@ -15,8 +15,8 @@ use testkit::{TestDatabase, eventually};
 const MIGRATIONS: EmbeddedMigrations = embed_migrations!("tests/migrations");
 
 const LIMITS: StatementLimits = StatementLimits {
-    statement: Some(Duration::from_millis(1_500)),
-    lock: Duration::from_millis(1_500),
+    statement: Some(Duration::from_secs(30)),
+    lock: Duration::from_secs(30),
 };
 
 fn german_database() -> TestDatabase {
@@ -25,15 +25,18 @@ fn german_database() -> TestDatabase {
     test
 }
 
-fn connect(test: &TestDatabase, limits: StatementLimits) -> Database {
-    let settings = DatabaseSettings {
+fn settings(test: &TestDatabase) -> DatabaseSettings {
+    DatabaseSettings {
         url: test.users_url(),
         owner_url: None,
         pool_size: 2,
-        timeout: Duration::from_millis(300),
-    };
+        timeout: Duration::from_secs(30),
+    }
+}
+
+fn connect(test: &TestDatabase, limits: StatementLimits) -> Database {
     let on_connect = "";
-    Database::connect_with(&settings, PoolOptions { limits, on_connect })
+    Database::connect_with(&settings(test), PoolOptions { limits, on_connect })
 }
 
 fn run(sql: &'static str) -> impl FnOnce(&mut Connection) -> Result<(), Error> + Send + 'static {
@@ -63,7 +66,7 @@ async fn a_statement_that_takes_too_long_is_contended() {
     let database = connect(
         &test,
         StatementLimits {
-            statement: Some(Duration::from_millis(200)),
+            statement: Some(Duration::from_secs(1)),
             ..LIMITS
         },
     );
@@ -141,7 +144,12 @@ async fn a_connection_that_an_administrator_ends_is_unavailable() {
 async fn a_server_without_a_free_connection_is_unavailable() {
     let test = german_database();
     test.limit_connections(0);
-    let refused = connect(&test, LIMITS).run(run("SELECT 1")).await;
+    let settings = DatabaseSettings {
+        timeout: Duration::from_millis(300),
+        ..settings(&test)
+    };
+    let database = Database::connect(&settings);
+    let refused = database.run(run("SELECT 1")).await;
     assert!(matches!(refused, Err(Error::Unavailable(_))), "{refused:?}");
 }
 

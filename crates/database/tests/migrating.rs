@@ -22,7 +22,7 @@ fn settings(test: &TestDatabase) -> DatabaseSettings {
         url: test.users_url(),
         owner_url: None,
         pool_size: 1,
-        timeout: Duration::from_millis(300),
+        timeout: Duration::from_secs(30),
     }
 }
 

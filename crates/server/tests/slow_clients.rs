@@ -20,20 +20,26 @@ const GET: &[u8] = b"GET /short HTTP/1.1\r\nHost: x\r\n\r\n";
 const LONG: Duration = Duration::from_secs(20);
 
 fn server() -> (Running, SocketAddr) {
-    server_that_tells(Data::default())
+    server_that_tells(Data::default(), impatient_settings())
 }
 
-/// `given_up` is told when the server has given an endless response up.
-fn server_that_tells(given_up: Data<Notify>) -> (Running, SocketAddr) {
-    let running = Running::new();
-    let (listener, address) = bind(([127, 0, 0, 1], 0).into()).unwrap();
-    let settings = HttpServerSettings {
+fn impatient_settings() -> HttpServerSettings {
+    HttpServerSettings {
         head_timeout: Duration::from_secs(1),
         // actix-web checks this one every half second.
         keep_alive: Duration::from_millis(1_500),
         request_timeout: Duration::from_millis(1_500),
         ..HttpServerSettings::single_threaded()
-    };
+    }
+}
+
+/// `given_up` is told when the server has given an endless response up.
+fn server_that_tells(
+    given_up: Data<Notify>,
+    settings: HttpServerSettings,
+) -> (Running, SocketAddr) {
+    let running = Running::new();
+    let (listener, address) = bind(([127, 0, 0, 1], 0).into()).unwrap();
     serve(&running, listener, settings, move || {
         App::new()
             .app_data(given_up.clone())
@@ -61,9 +67,8 @@ async fn endless(given_up: Data<Notify>) -> HttpResponse {
     HttpResponse::Ok().streaming(chunks)
 }
 
-/// Sends a head byte by byte until the server closes the connection, and returns how long that took.
-async fn trickle(socket: &mut TcpStream) -> Duration {
-    let started = Instant::now();
+/// Sends a head byte by byte until the server closes the connection.
+async fn trickle(socket: &mut TcpStream) {
     let mut pace = interval(Duration::from_millis(50));
     let mut buffer = [0; 1024];
     let closed = async {
@@ -74,8 +79,9 @@ async fn trickle(socket: &mut TcpStream) -> Duration {
             }
         }
     };
-    timeout(LONG, closed).await.unwrap();
-    started.elapsed()
+    // Sooner than by default.
+    let default = HttpServerSettings::default().head_timeout;
+    timeout(default, closed).await.unwrap();
 }
 
 async fn expect_200(socket: &mut TcpStream) {
@@ -89,8 +95,7 @@ async fn expect_200(socket: &mut TcpStream) {
 async fn a_connection_is_closed_when_its_first_head_trickles_in() {
     let (_running, address) = server();
     let mut socket = TcpStream::connect(address).await.unwrap();
-    let took = trickle(&mut socket).await;
-    assert!(took < Duration::from_secs(3), "{took:?}");
+    trickle(&mut socket).await;
 }
 
 #[tokio::test]
@@ -98,14 +103,13 @@ async fn a_connection_is_closed_when_a_later_head_trickles_in() {
     let (_running, address) = server();
     let mut socket = TcpStream::connect(address).await.unwrap();
     expect_200(&mut socket).await;
-    let took = trickle(&mut socket).await;
-    assert!(took < Duration::from_secs(5), "{took:?}");
+    trickle(&mut socket).await;
 }
 
 #[tokio::test]
 async fn a_connection_is_closed_when_the_client_does_not_read_the_response() {
     let given_up = Data::new(Notify::new());
-    let (_running, address) = server_that_tells(given_up.clone());
+    let (_running, address) = server_that_tells(given_up.clone(), impatient_settings());
     let mut socket = TcpStream::connect(address).await.unwrap();
     let request = b"GET /endless HTTP/1.1\r\nHost: x\r\n\r\n";
     socket.write_all(request).await.unwrap();
@@ -119,10 +123,17 @@ async fn a_connection_is_closed_when_the_client_does_not_read_the_response() {
 
 #[tokio::test]
 async fn a_connection_with_regular_requests_stays_open() {
-    let (_running, address) = server();
+    let settings = HttpServerSettings {
+        head_timeout: Duration::from_secs(3),
+        keep_alive: Duration::from_secs(4),
+        request_timeout: Duration::from_secs(4),
+        ..HttpServerSettings::single_threaded()
+    };
+    let (_running, address) = server_that_tells(Data::default(), settings);
     let mut socket = TcpStream::connect(address).await.unwrap();
     let started = Instant::now();
-    while started.elapsed() < Duration::from_secs(4) {
+    // Longer than all of them.
+    while started.elapsed() < Duration::from_secs(8) {
         expect_200(&mut socket).await;
         tokio::time::sleep(Duration::from_millis(300)).await;
     }

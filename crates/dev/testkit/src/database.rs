@@ -142,9 +142,14 @@ impl TestDatabase {
     pub fn set_reachable(&self, reachable: bool) {
         self.alter(&format!("ALLOW_CONNECTIONS {reachable}"));
         if !reachable {
+            // A process of Postgres that begins locks its database until it is in pg_stat_activity, which is read second.
             let close = format!(
-                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{}'",
-                self.name
+                "SELECT pg_terminate_backend(pid) FROM (
+                    SELECT pid FROM pg_locks WHERE locktype = 'object' AND classid = 'pg_database'::regclass
+                        AND objid = (SELECT oid FROM pg_database WHERE datname = '{name}')
+                    UNION ALL SELECT pid FROM pg_stat_activity WHERE datname = '{name}'
+                ) AS processes",
+                name = self.name
             );
             execute(&mut server(), &close);
         }

@@ -58,12 +58,12 @@ mod tests {
 
     type Committing = mpsc::UnboundedSender<Committed>;
 
-    /// An announcer that gathers for a second, and how many deliveries each of its messages names.
+    /// An announcer that gathers for three seconds, and how many deliveries each of its messages names.
     fn announcer() -> (Committing, Arc<Mutex<Vec<usize>>>) {
         let published = Arc::<Mutex<Vec<usize>>>::default();
         let messages = Arc::clone(&published);
         let (committing, committed) = mpsc::unbounded_channel();
-        let gathering = Duration::from_secs(1);
+        let gathering = Duration::from_secs(3);
         tokio::spawn(announce(committed, gathering, move |message| {
             let due = parse_due_message(&message.body).unwrap();
             messages.lock().push(due.len());

@@ -155,7 +155,7 @@ async fn redeliver_makes_a_finished_delivery_due_again() {
 
 #[tokio::test]
 async fn a_delivery_that_is_being_sent_is_not_sent_a_second_time() {
-    let slow = |_| CannedResponse::after(Duration::from_secs(1));
+    let slow = |_| CannedResponse::after(Duration::from_secs(5));
     let (app, receiver) = (Fixture::start().await, Receiver::start(slow));
     let ada = app.user("ada@example.com");
     let task = app.create(&ada, json!({})).await;

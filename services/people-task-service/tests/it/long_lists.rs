@@ -134,8 +134,7 @@ async fn deliveries_with_many_attempts_are_split_into_pages() {
 
 #[tokio::test]
 async fn slow_lists_leave_decisions_alone_and_end_with_503() {
-    let app =
-        Fixture::start_with(&[("DATABASE_POOL_SIZE", "4"), ("DATABASE_TIMEOUT", "500ms")]).await;
+    let app = Fixture::start_with(&[("DATABASE_POOL_SIZE", "4"), ("DATABASE_TIMEOUT", "2s")]).await;
     app.database.translate_messages();
     let users: Vec<_> = (0..8)
         .map(|n| app.user(&format!("user{n}@example.com")))

@@ -15,7 +15,7 @@ async fn readiness(app: &Fixture, status: u16) -> serde_json::Value {
 
 #[tokio::test]
 async fn without_the_database_requests_get_503_until_it_is_back() {
-    let app = Fixture::start_with(&[("DATABASE_TIMEOUT", "300ms")]).await;
+    let app = Fixture::start_with(&[("DATABASE_TIMEOUT", "2s")]).await;
     let ada = app.user("ada@example.com");
     let task = app.create(&ada, json!({})).await;
     app.database.set_reachable(false);

@@ -41,12 +41,16 @@ async fn a_former_approver_is_told_nothing_until_she_is_the_approver_again() {
     let (app, former, own) = (Fixture::start().await, accepting(), accepting());
     let _worker = worker(&app).await;
     let (ada, grace) = (app.user("ada@example.com"), app.user("Grace@example.com"));
-    let task = app.create(&ada, json!({"decisionBy": after(2)})).await;
+    let task = app.create(&ada, json!({})).await;
     let due = json!({"url": former.url("/"), "events": ["due"]});
     let _ = register(&app, &grace, PATH, &task, due).await.expect(200);
     let _ = app.register(&grace, &task, &former.url("/")).await;
     let _ = app.register(&ada, &task, &own.url("/")).await;
-    let confidential = json!({"approver": "linus@example.com", "description": "Confidential."});
+    let confidential = json!({
+        "approver": "linus@example.com",
+        "description": "Confidential.",
+        "decisionBy": after(-1),
+    });
     let _ = app.put(&ada, &task.path, &confidential).await.expect(200);
     wait_for_suspended(&app, &ada, &task, 1).await;
     let list = deliveries(&app, &ada, &task).await;

@@ -7,7 +7,7 @@ use testkit::eventually;
 use crate::due_dates::{accepting, after, worker_with};
 use crate::fixture::{Fixture, Task, User};
 use crate::webhook_options::{ENGINES, KEYS, OLD_KEY, VALUE, try_options};
-use crate::webhook_worker::fixture::{CannedResponse, Receiver};
+use crate::webhook_worker::fixture::{CannedResponse, Receiver, STOP_TIMEOUT};
 use crate::webhook_worker::receiver::Call;
 
 const WHSEC: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
@@ -234,7 +234,7 @@ async fn a_due_date_that_passed_is_told_without_a_decision() {
         .await
         .expect(200);
     // The delivery is added before, and sent after the decision.
-    let worker = worker_with(&app, &[("WEBHOOK_RETRY_SCHEDULE", "1s")]).await;
+    let worker = worker_with(&app, &[("WEBHOOK_RETRY_SCHEDULE", "1h")]).await;
     eventually("the delivery to be tried", async || {
         (app.count("deliveries WHERE due_at IS NOT NULL AND attempts > 0") == 1).then_some(())
     })
@@ -244,7 +244,7 @@ async fn a_due_date_that_passed_is_told_without_a_decision() {
         .put(&ada, &format!("{}/approve", task.path), &comment)
         .await
         .expect(200);
-    worker.shutdown().cancel();
+    assert!(worker.stop(STOP_TIMEOUT).await);
     let _worker = worker_with(&app, &ENGINES).await;
     app.execute("UPDATE deliveries SET next_attempt = now()");
     let calls = receiver.wait_for_calls(2).await;
@@ -297,11 +297,7 @@ async fn a_worker_without_the_key_or_the_origin_sends_nothing_and_tries_again() 
         let failed = delivery(&app, &ada, &task, 1).await;
         let error = failed["attempts"][0]["error"].as_str().unwrap();
         assert!(error.contains(reason), "{options}: {error}");
-        assert!(
-            worker
-                .stop(crate::webhook_worker::fixture::STOP_TIMEOUT)
-                .await
-        );
+        assert!(worker.stop(STOP_TIMEOUT).await);
     }
     assert_eq!(receiver.calls().len(), 0);
     // With its settings it sends them all.
@@ -385,11 +381,7 @@ async fn workers_of_the_version_before_never_see_deliveries_with_options() {
     })
     .await;
     assert_eq!(app.count(OF_EARLIER_WORKERS), 2);
-    assert!(
-        worker
-            .stop(crate::webhook_worker::fixture::STOP_TIMEOUT)
-            .await
-    );
+    assert!(worker.stop(STOP_TIMEOUT).await);
     // Nor when one that has ended is repeated.
     let _worker = worker_with(&app, &ENGINES).await;
     app.execute("UPDATE deliveries SET next_attempt = now()");

@@ -191,6 +191,7 @@ fn settings_of(
         ("LISTEN_ADDRESS", "127.0.0.1:0"),
         ("DATABASE_URL", url.expose()),
         ("DATABASE_OWNER_URL", owner.expose()),
+        ("DATABASE_TIMEOUT", "30s"),
         ("AMQP_URL", amqp.expose()),
         ("TOKEN_SIGNING_KEY", key),
         ("BCRYPT_COST", "4"),

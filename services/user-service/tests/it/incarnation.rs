@@ -153,7 +153,8 @@ async fn an_operator_can_revoke_all_tokens() {
     let replica = app.replica(&[]).await;
     let (admin, ada) = (app.admin().await, app.sign_up("ada@example.com").await);
     let url = app.database.users_url();
-    let mut reader = Reader::from_pairs([("DATABASE_URL", url.expose())]).unwrap();
+    let pairs = [("DATABASE_URL", url.expose()), ("DATABASE_TIMEOUT", "30s")];
+    let mut reader = Reader::from_pairs(pairs).unwrap();
     let settings = DatabaseSettings::read(&mut reader).unwrap();
     user_service::revoke_all_tokens(&settings).await.unwrap();
     for person in [&admin, &ada] {

@@ -117,7 +117,7 @@ async fn a_valid_request_id_is_kept() {
 
 #[tokio::test]
 async fn readiness_follows_the_database_and_the_queue() {
-    let app = Fixture::start().await;
+    let app = Fixture::start_with(&[("DATABASE_TIMEOUT", "3s")]).await;
     let reply = app.http.get("/healthz").send().await.expect(200);
     assert_eq!(reply.json, json!({"status": "ok"}));
     let ready = testkit::eventually("the queue", async || {
@@ -140,7 +140,10 @@ async fn readiness_follows_the_database_and_the_queue() {
     reply.expect_problem(503, "database-unavailable");
     assert!(reply.header("retry-after").is_some());
     app.database.set_reachable(true);
-    let _ = app.admin().await;
+    testkit::eventually("the database to be usable again", async || {
+        (app.sign_in(ADMIN, PASSWORD).await.status == 200).then_some(())
+    })
+    .await;
 }
 
 #[tokio::test]

@@ -231,7 +231,7 @@ async fn the_newest_100_attempts_are_kept() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_delivery_that_is_cancelled_while_it_waits_for_a_place_is_not_sent() {
     let react = |_, path: &str| match path {
-        "/slow" => CannedResponse::after(Duration::from_secs(3)),
+        "/slow" => CannedResponse::after(Duration::from_secs(6)),
         _ => CannedResponse::status(200),
     };
     let (fixture, receiver) = (

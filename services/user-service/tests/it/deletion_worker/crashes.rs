@@ -12,8 +12,8 @@ use user_service::deletions::QUEUE;
 use crate::audit::pseudonym;
 use crate::deletion_worker::fixture::{ErasureResponse, Fixture};
 
-/// How long broker and database are unavailable: as long as the lease of the job.
-const OUTAGE: Duration = Duration::from_secs(1);
+/// How long broker and database are unavailable: longer than the lease of the job, and than a wait for a connection.
+const OUTAGE: Duration = Duration::from_secs(4);
 const EMAIL: &str = "Ada.Lovelace@Example.com";
 const STOP_TIMEOUT: Duration = Duration::from_secs(20);
 
@@ -207,7 +207,7 @@ async fn a_job_continues_after_outages_of_broker_and_database() {
     .await;
     let job = fixture.delete(fixture.user(EMAIL));
     let worker = fixture
-        .worker(&[("DELETE_LEASE", "1s"), ("DATABASE_TIMEOUT", "500ms")])
+        .worker(&[("DELETE_LEASE", "1s"), ("DATABASE_TIMEOUT", "3s")])
         .await;
     fixture
         .job_that(job, "the first step", |job| job.steps_done >= 1)

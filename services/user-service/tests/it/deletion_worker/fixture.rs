@@ -77,12 +77,11 @@ impl Fixture {
     pub(crate) fn environment(&self, changes: &[(&str, &str)]) -> HashMap<String, String> {
         let secret = |secret: &Secret| secret.expose().to_owned();
         let people_tasks = format!("http://{}", self.people_tasks.running.address.unwrap());
+        let (url, owner) = (self.database.users_url(), self.database.users_owner_url());
         let pairs = [
-            ("DATABASE_URL", secret(&self.database.users_url())),
-            (
-                "DATABASE_OWNER_URL",
-                secret(&self.database.users_owner_url()),
-            ),
+            ("DATABASE_URL", secret(&url)),
+            ("DATABASE_OWNER_URL", secret(&owner)),
+            ("DATABASE_TIMEOUT", "30s".to_owned()),
             ("AMQP_URL", secret(&self.broker.url())),
             ("FLOW_ENGINE_URL", self.engine.url()),
             ("FLOW_ENGINE_TOKEN", "engine-token".to_owned()),

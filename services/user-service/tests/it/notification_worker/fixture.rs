@@ -67,6 +67,7 @@ impl Fixture {
         let pairs = HashMap::from([
             ("DATABASE_URL", url.expose()),
             ("DATABASE_OWNER_URL", owner.expose()),
+            ("DATABASE_TIMEOUT", "30s"),
             ("AMQP_URL", broker.expose()),
             ("WEBHOOK_USER_FORGOT_PASSWORD", &webhook),
             ("WEBHOOK_ALLOWED_NETWORKS", "127.0.0.0/8"),
