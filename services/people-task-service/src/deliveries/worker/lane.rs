@@ -16,6 +16,8 @@ const LOADED_AHEAD: (Duration, u32) = (Duration::from_millis(50), 256);
 const MAX_KNOWN: usize = 20_000;
 /// Retries after a longer pause are not remembered.
 const REMEMBERED: Duration = Duration::from_mins(1);
+/// For how long a lane is not loaded that has a row that cannot be read.
+const ASIDE: Duration = Duration::from_mins(1);
 /// A request that takes so long is slow.
 pub(super) const SLOW: Duration = Duration::from_millis(500);
 /// How long a lane that had a slow request counts as slow.
@@ -43,6 +45,8 @@ pub(super) struct Lane {
     pub(super) backlog: bool,
     /// When a delivery that failed is due again.
     retry_at: Option<Instant>,
+    /// Until when nothing is loaded, because a row cannot be read.
+    aside_until: Option<Instant>,
     /// How many are being loaded and were not found yet.
     loading: usize,
     pub(super) in_flight: u32,
@@ -149,7 +153,8 @@ impl Lane {
 
     /// How many deliveries should be loaded now. None, until half of what it gets in advance is started.
     pub(super) fn wants(&self, limit: u32, now: Instant) -> usize {
-        if self.loading > 0 || self.known.is_empty() && !self.backlog {
+        let is_aside = self.aside_until.is_some_and(|until| now < until);
+        if is_aside || self.loading > 0 || self.known.is_empty() && !self.backlog {
             return 0;
         }
         let target = self.ahead(self.limit(limit, now));
@@ -213,6 +218,11 @@ impl Lane {
     pub(super) fn load_ended(&mut self, failed: bool) -> usize {
         self.backlog |= failed;
         std::mem::take(&mut self.loading)
+    }
+
+    /// A row cannot be read, so nothing is loaded for a while.
+    pub(super) fn set_aside(&mut self, now: Instant) {
+        self.aside_until = Some(now + ASIDE);
     }
 
     /// A request ended. Returns whether the lane gets one request at a time from now on.

@@ -3,6 +3,7 @@
 mod delivery;
 mod fairness;
 pub(crate) mod fixture;
+mod isolation;
 mod pauses;
 mod proxy;
 pub(crate) mod receiver;

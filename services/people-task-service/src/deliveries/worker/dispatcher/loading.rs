@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use super::Dispatcher;
 use crate::deliveries::worker::due_store::Trial;
-use crate::deliveries::worker::loads::{Ended, LoadRequest, Loaded};
+use crate::deliveries::worker::loads::{Ended, Loaded};
 use crate::deliveries::worker::recorder::Settled;
 
 /// Nothing is loaded while more results than this wait to be recorded.
@@ -21,7 +21,9 @@ impl Dispatcher {
             return;
         }
         let (now, limit) = (Instant::now(), self.max_in_flight_per_host);
-        let mut request = LoadRequest::new(self.member.and_then(|member| member.took_over));
+        let (shards, mut others) = (self.shards(), Vec::new());
+        let took_over = self.member.and_then(|member| member.took_over);
+        let mut request = self.loads.request(took_over);
         while !request.is_full()
             && let Some(name) = self.to_load.pop()
         {
@@ -29,6 +31,10 @@ impl Dispatcher {
                 continue;
             };
             lane.is_queued = false;
+            if !shards.contain(&lane.host) {
+                others.extend(lane.hold());
+                continue;
+            }
             let wanted = lane.wants(limit, now);
             let number = self.owners.room(&lane.owner, wanted, now);
             if number > 0 {
@@ -42,6 +48,7 @@ impl Dispatcher {
             }
         }
         self.loads.start(request);
+        self.give_back(others);
     }
 
     /// An owner may have more loaded than before.
@@ -92,7 +99,7 @@ impl Dispatcher {
     }
 
     pub(super) fn take_loaded(&mut self, loaded: Loaded) {
-        let shards = self.shards();
+        let (shards, is_unreadable) = (self.shards(), loaded.is_unreadable_lane());
         let mut refused = Vec::new();
         for row in loaded.rows {
             let lane = self.lanes.get_mut(row.lane.as_str());
@@ -111,6 +118,10 @@ impl Dispatcher {
         for name in loaded.asked {
             if let Some(lane) = self.lanes.get_mut(&name) {
                 let missing = lane.load_ended(loaded.failed);
+                if is_unreadable {
+                    tracing::error!(server.address = %lane.host, "deliveries of a user to a host cannot be read; it is tried again in a minute");
+                    lane.set_aside(Instant::now());
+                }
                 let owner = Arc::clone(&lane.owner);
                 self.make_room(&owner, missing);
             }
