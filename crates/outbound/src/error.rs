@@ -17,6 +17,9 @@ pub enum SendError {
     /// The caller of the client sent nothing, for this reason.
     #[error("{0}")]
     NotSent(String),
+    /// The caller of the client sent nothing, because it sends too much else.
+    #[error("too much was being sent already")]
+    Full,
     /// The host does not resolve, or was not looked up.
     #[error(transparent)]
     Unresolved(#[from] Unresolved),

@@ -119,8 +119,8 @@ app_config::settings! {
         pub all_tasks: u64 = or_default("QUOTA_PENDING_TASKS", "10000000"),
         /// Webhooks for pending tasks that a user may have registered; 0 for no limit.
         pub user_webhooks: u64 = or_default("QUOTA_USER_WEBHOOKS", "2000000"),
-        /// Webhooks that all tasks together may have, decided ones too; 0 for no limit.
-        pub all_webhooks: u64 = or_default("QUOTA_WEBHOOKS", "100000000"),
+        /// Webhooks that all tasks together may have, decided ones too, so that they become ever more; 0 for no limit.
+        pub all_webhooks: u64 = or_default("QUOTA_WEBHOOKS", "0"),
         /// Bytes that the titles, descriptions and metadata of a user's tasks may have; 0 for no limit.
         pub user_bytes: u64 = or_default("QUOTA_USER_BYTES", "20000000000"),
         /// Bytes that all tables of the people-task-service together may have on disk; 0 for no limit.
@@ -214,6 +214,8 @@ app_config::settings! {
         pub retention: Duration = or_default("WEBHOOK_RETENTION", "30d"),
         /// The number of concurrent attempts, over all hosts. Operators cannot set it.
         pub max_in_flight: usize = by(fixed(2_048)),
+        /// The bytes of all bodies that are being sent, of which one user has a quarter. Operators cannot set it.
+        pub max_body_bytes: u64 = by(fixed(128 * 1024 * 1024)),
         /// After this long without a sign of life a worker is taken for dead, and others take its hosts. Operators cannot set
         /// it.
         pub silence: Duration = by(fixed(Duration::from_secs(2))),

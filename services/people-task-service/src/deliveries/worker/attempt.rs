@@ -168,6 +168,9 @@ impl Sender {
             let (lane, host) = (row.lane.clone(), row.host.clone());
             let (client, url, call) = self.prepare(row, options, occasion, registrant)?;
             let group = group_of(LaneParts::of(&lane).owner);
+            let bytes = call.body.len() as u64;
+            let memory = self.bodies.try_acquire(group.to_owned(), bytes);
+            let _memory = memory.map_err(|_| SendError::Full)?;
             let response = for_owner(group, client.send(&url, call)).await;
             let span = Span::current();
             telemetry::set_attribute(&span, "server.address", host);
@@ -204,7 +207,9 @@ fn health(
         (Ok(response), _) if response.status.is_server_error() => Health::Fails,
         (Ok(response), _) if response.status == StatusCode::TOO_MANY_REQUESTS => Health::Fails,
         (Ok(_), _) => Health::Responds,
-        (Err(SendError::Refused(_) | SendError::NotSent(_)), _) => Health::Unknown,
+        (Err(SendError::Refused(_) | SendError::NotSent(_) | SendError::Full), _) => {
+            Health::Unknown
+        }
         (Err(SendError::Unresolved(Unresolved::NotAsked)), _) => Health::Unknown,
         (Err(_), _) => Health::Unreachable,
     }

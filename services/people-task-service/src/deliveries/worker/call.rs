@@ -1,6 +1,9 @@
 //! What a delivery sends: the usual call, or what the options of its webhook make of it.
 
+use std::sync::Arc;
+
 use chrono::Utc;
+use fairness::Shares;
 use outbound::{Call, EngineOrigins, GuardedClient, SendError, TargetUrl, TruncatedResponse};
 use reqwest::Method;
 use reqwest::StatusCode;
@@ -41,6 +44,8 @@ pub(super) struct Sender {
     pub(super) engine_origins: EngineOrigins,
     pub(super) header_keys: HeaderKeys,
     pub(super) signer: WebhookSigner,
+    /// The bytes of the bodies that are being sent.
+    pub(super) bodies: Arc<Shares<String>>,
     pub(super) schedule: RetrySchedule,
 }
 

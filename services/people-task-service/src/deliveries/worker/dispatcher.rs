@@ -1,5 +1,6 @@
 mod attempts;
 mod loading;
+mod membership;
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
@@ -13,6 +14,7 @@ use tokio_util::sync::CancellationToken;
 use values::DeliveryId;
 
 use crate::deliveries::DueDelivery;
+use crate::deliveries::worker::attempt::AttemptResult;
 use crate::deliveries::worker::call::Sender;
 use crate::deliveries::worker::lane::Lane;
 use crate::deliveries::worker::loads::{Ended, Loads};
@@ -34,8 +36,6 @@ const MAX_LANES: usize = 100_000;
 const RETRIED_LANES: usize = 64;
 /// How long a delivery is tried alone. A worker that still runs then was not ended by it.
 const TRIAL: Duration = Duration::from_secs(1);
-/// How long nothing is started for a shard that another worker should have and that is busy.
-const DRAINING: Duration = Duration::from_secs(1);
 /// How long a worker that stops waits for slow receivers: no longer than the others would if it were killed.
 const STOPPING: Duration = Duration::from_secs(2);
 
@@ -72,6 +72,10 @@ pub(super) struct Dispatcher {
     /// A delivery that is tried apart from others, until its end is recorded.
     trial: Option<(DeliveryId, Instant)>,
     member: Option<Member>,
+    /// Since when it is this member. What was under way then may be another worker's by now.
+    joined: Instant,
+    /// Failed attempts that ended while others might take this worker for dead, until it is known whether they did.
+    undecided: Vec<AttemptResult>,
     /// Shards that are to be given up, and until when nothing is started for them.
     draining: Option<(Shards, Instant)>,
     next_drain: Instant,
@@ -110,6 +114,8 @@ impl Dispatcher {
             unrecorded: 0,
             trial: None,
             member: None,
+            joined: Instant::now(),
+            undecided: Vec::new(),
             draining: None,
             next_drain: Instant::now(),
             started: Instant::now(),
@@ -159,9 +165,7 @@ impl Dispatcher {
         }
         let unstarted: Vec<_> = self.lanes.values_mut().flat_map(Lane::hold).collect();
         self.give_back(unstarted);
-        if let Some(member) = &mut self.member {
-            member.surplus = u32::MAX;
-        }
+        self.give_up_all();
         self.wishes.send_modify(|wishes| wishes.is_stopping = true);
         self.next_drain = Instant::now() + STOPPING;
         self.give_up_shards();
@@ -174,9 +178,14 @@ impl Dispatcher {
                     None => break,
                 },
                 Some(settled) = self.settled.recv() => self.settle(settled),
+                Ok(()) = self.membership.changed() => {
+                    self.adopt_member();
+                    self.give_up_all();
+                }
                 () = &mut end_slow, if !end_slow.is_elapsed() => self.end_slow(Shards::ALL),
             }
         }
+        self.decide(false);
     }
 
     /// Ends slow requests to hosts of these shards, so that other workers can take them.
@@ -185,21 +194,6 @@ impl Dispatcher {
         let hosts = self.hosts.iter();
         let own = hosts.filter(|(name, _)| shards.contain(name));
         own.for_each(|(_, host)| host.end_slow(now));
-    }
-
-    /// The shards that this worker serves now. None, if others may take it for dead.
-    fn shards(&self) -> Shards {
-        let member = self.member;
-        let Some(member) = member.filter(|member| Instant::now() < member.alive_until) else {
-            return Shards::default();
-        };
-        let draining = self.draining.unzip().0.unwrap_or_default();
-        member.shards.without(self.given_up()).without(draining)
-    }
-
-    /// Shards that are given up, until the ownership has done so.
-    fn given_up(&self) -> Shards {
-        self.wishes.borrow().given_up
     }
 
     fn add(&mut self, due: impl Iterator<Item = DueDelivery>) {
@@ -326,69 +320,6 @@ impl Dispatcher {
         if is_over && self.started.elapsed() >= self.suspects_after {
             let under_way = self.lanes.values().flat_map(|lane| &lane.under_way);
             self.loads.begin_trial(shards, under_way.copied());
-        }
-    }
-
-    /// Takes what the ownership says of this worker. Deliveries of shards that it has lost, or that others may have had
-    /// meanwhile, are not its own any more.
-    fn adopt_member(&mut self) {
-        let before = self.member;
-        self.member = *self.membership.borrow_and_update();
-        let is_same = before.map(|member| member.id) == self.member.map(|member| member.id);
-        let shards = |member: Option<Member>| member.map(|member| member.shards);
-        let before = shards(before).unwrap_or_default();
-        let owned = shards(self.member).unwrap_or_default();
-        // Each beat of the ownership tells of a member, and it beats as soon as the wishes change.
-        self.wishes.send_if_modified(|wishes| {
-            let before = *wishes;
-            wishes.adopt(owned);
-            *wishes != before
-        });
-        let kept = if is_same { owned } else { Shards::default() };
-        let lost = before.without(kept);
-        if lost != Shards::default() {
-            self.drop_lanes(lost);
-        }
-        if owned.without(before) != Shards::default() {
-            self.loads.scan_all();
-        }
-    }
-
-    fn drop_lanes(&mut self, shards: Shards) {
-        let lanes = self.lanes.values_mut();
-        let lanes = lanes.filter(|lane| shards.contain(&lane.host));
-        let unstarted: Vec<_> = lanes.flat_map(Lane::hold).collect();
-        self.give_back(unstarted);
-    }
-
-    /// Gives shards up that others should have and of which nothing is under way. If there are too few, nothing is started
-    /// for some of the others for a moment, and their slow requests are ended.
-    fn give_up_shards(&mut self) {
-        let Some(member) = self.member.filter(|member| member.surplus > 0) else {
-            self.draining = None;
-            return;
-        };
-        let lanes = self.lanes.values().filter(|lane| lane.is_busy());
-        let busy = lanes.fold(0, |busy, lane| busy | Shards::of_host(&lane.host).0);
-        let kept = member.shards.without(self.given_up());
-        let surplus = member.surplus.saturating_sub(self.given_up().number());
-        let given_up = kept.without(Shards(busy)).first(surplus);
-        if given_up != Shards::default() {
-            let give_up = |wishes: &mut Wishes| wishes.given_up.0 |= given_up.0;
-            self.wishes.send_modify(give_up);
-            self.drop_lanes(given_up);
-        }
-        let now = Instant::now();
-        let missing = surplus.saturating_sub(given_up.number());
-        self.draining.take_if(|(_, until)| *until <= now);
-        if self.draining.is_none() && missing > 0 && self.next_drain <= now {
-            let shards = kept.without(given_up).first(missing);
-            self.draining = Some((shards, now + DRAINING));
-            self.next_drain = now + DRAINING * 10;
-            self.drop_lanes(shards);
-        }
-        if let Some((shards, _)) = self.draining {
-            self.end_slow(shards);
         }
     }
 }

@@ -43,6 +43,7 @@ use std::sync::atomic::Ordering;
 
 use anyhow::Context as _;
 use database::{Database, DatabaseSettings, PoolOptions, StatementLimits};
+use fairness::{Remainder, Shares};
 use messaging::{BrokerSettings, ConsumerConfig, Disposition, Message};
 use outbound::{AddressPolicy, GuardedClient, Limits, Resolve, SystemResolver};
 use server::Running;
@@ -191,6 +192,7 @@ fn sender(settings: &WebhookWorkerSettings) -> anyhow::Result<Sender> {
         engine_origins: settings.engine_origins.clone(),
         header_keys: settings.header_keys.clone(),
         signer,
+        bodies: Shares::new(Remainder(settings.max_body_bytes)),
         schedule: RetrySchedule(settings.retry_schedule.0.clone()),
     })
 }

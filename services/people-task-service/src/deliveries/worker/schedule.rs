@@ -5,7 +5,7 @@ use reqwest::StatusCode;
 
 /// A longer `Retry-After` counts as this.
 const MAX_RETRY_AFTER: Duration = Duration::from_secs(3600);
-/// The shortest and the longest pause before the worker tries again to look up a host.
+/// The shortest and the longest pause before the worker tries again to look up a host, or to send a body.
 const POSTPONEMENT: (Duration, Duration) = (Duration::from_secs(2), Duration::from_mins(5));
 /// The shortest and the longest pause before the right of who registered a webhook is judged again. Most often a change
 /// makes the delivery due before.
@@ -38,11 +38,14 @@ impl RetrySchedule {
         response: &Result<TruncatedResponse, SendError>,
         jitter: f64,
     ) -> RetryDecision {
-        let not_asked = matches!(response, Err(SendError::Unresolved(Unresolved::NotAsked)));
+        let is_for_later = matches!(
+            response,
+            Err(SendError::Unresolved(Unresolved::NotAsked) | SendError::Full)
+        );
         let most = self.0.iter().copied();
         let most = most.fold(MAX_POSTPONED, Duration::saturating_add);
-        if not_asked && age < most {
-            // The older deliveries are, the less often they compete for lookups.
+        if is_for_later && age < most {
+            // The older deliveries are, the less often they compete.
             let (shortest, longest) = POSTPONEMENT;
             let pause = (age / 4).clamp(shortest, longest);
             return RetryDecision::Postpone(pause.mul_f64(jitter));

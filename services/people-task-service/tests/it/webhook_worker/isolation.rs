@@ -30,6 +30,75 @@ async fn a_row_that_cannot_be_read_stops_only_the_deliveries_of_its_user_to_its_
 }
 
 #[tokio::test]
+async fn bodies_of_one_user_that_no_receiver_takes_leave_memory_to_others() {
+    let hang = |_| CannedResponse::after(Duration::from_secs(3_600));
+    let ok = |_| CannedResponse::status(200);
+    let (fixture, healthy) = (Fixture::new(), Receiver::start(ok));
+    let silent = [2, 3, 4, 5].map(|host| Receiver::start_at([127, 0, 0, host], hang));
+    let urls = silent.iter().cycle().map(|receiver| receiver.url("/"));
+    fixture.decide(&urls.take(16).collect::<Vec<_>>());
+    let mut settings = fixture.settings(&[]);
+    // A body has about 250.
+    settings.max_body_bytes = 4_000;
+    let _worker = run_webhook_worker(settings).await.unwrap();
+    eventually("some to wait for memory", async || {
+        (fixture.count("next_attempt > now() AND attempts = 0") > 0).then_some(())
+    })
+    .await;
+    let ids = fixture.decide(&[healthy.url("/")]);
+    fixture.wait_for_status(&ids[0], "sent").await;
+    let calls = silent.iter().map(|receiver| receiver.calls().len());
+    let calls: usize = calls.sum();
+    assert!((1..=6).contains(&calls), "{calls}");
+}
+
+#[tokio::test]
+async fn a_failure_of_a_worker_that_was_taken_for_dead_counts_no_attempt() {
+    let (fixture, receiver) = (
+        Fixture::new(),
+        Receiver::start(|before| match before {
+            0 => CannedResponse {
+                status: 404,
+                ..CannedResponse::after(Duration::from_secs(4))
+            },
+            _ => CannedResponse::status(200),
+        }),
+    );
+    let ids = fixture.decide(&[receiver.url("/")]);
+    let _worker = fixture.worker(&[("WEBHOOK_RETRY_SCHEDULE", "1h")]).await;
+    receiver.wait_for_calls(1).await;
+    // It cannot beat until the response has come, and then it is no member any more.
+    let mut others = fixture.database.admin();
+    others
+        .batch_execute("BEGIN; LOCK TABLE people_task.delivery_workers IN ACCESS EXCLUSIVE MODE")
+        .unwrap();
+    tokio::time::sleep(Duration::from_secs(5)).await;
+    others
+        .batch_execute("DELETE FROM people_task.delivery_workers; COMMIT")
+        .unwrap();
+    let row = fixture.wait_for_status(&ids[0], "sent").await;
+    assert_eq!((row.attempts, receiver.calls().len()), (1, 2));
+}
+
+#[tokio::test]
+async fn a_failure_that_ends_after_others_could_take_its_host_counts_no_attempt() {
+    let (fixture, receiver) = (
+        Fixture::new(),
+        Receiver::start(|before| match before {
+            0 => CannedResponse::after(Duration::from_secs(3_600)),
+            _ => CannedResponse::status(200),
+        }),
+    );
+    let ids = fixture.decide(&[receiver.url("/")]);
+    let settings = [("WEBHOOK_TIMEOUT", "5s"), ("WEBHOOK_RETRY_SCHEDULE", "1h")];
+    let _worker = fixture.worker(&settings).await;
+    receiver.wait_for_calls(1).await;
+    fixture.execute("DELETE FROM delivery_workers");
+    let row = fixture.wait_for_status(&ids[0], "sent").await;
+    assert_eq!((row.attempts, receiver.calls().len()), (1, 2));
+}
+
+#[tokio::test]
 async fn a_worker_whose_hosts_another_one_has_taken_loads_none_of_their_deliveries() {
     let hang = |_| CannedResponse::after(Duration::from_secs(3_600));
     let (fixture, receiver) = (Fixture::new(), Receiver::start(hang));

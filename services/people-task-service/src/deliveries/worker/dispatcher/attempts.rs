@@ -12,6 +12,7 @@ use crate::deliveries::worker::due_store::DueRow;
 use crate::deliveries::worker::pass_on_panic;
 use crate::deliveries::worker::places::Host;
 use crate::deliveries::worker::results_store::End;
+use crate::deliveries::worker::schedule::RetryDecision;
 use crate::tasks::responses::Occasion;
 
 /// A delivery that was loaded longer ago is loaded again before it is sent: it may have been cancelled since then.
@@ -145,8 +146,8 @@ impl Dispatcher {
             return;
         };
         let now = Instant::now();
-        let (name, delivery) = (Arc::clone(&end.lease().lane), end.lease().delivery);
         let (health, duration) = end.says();
+        let (name, delivery) = (Arc::clone(&end.lease().lane), end.lease().delivery);
         if let Some(lane) = self.lanes.get_mut(&name) {
             if lane.request_ended(health, duration, now) {
                 metrics::counter!("webhook_circuits_opened_total").increment(1);
@@ -163,10 +164,36 @@ impl Dispatcher {
             self.make_room(&owner, 1);
             self.give_back(surplus);
         }
-        self.record(end);
+        self.record_or_wait(end, now - duration);
         self.enqueue_ready(&name);
         self.queue(&name);
         self.start_at(&name);
+    }
+
+    /// Records the end of an attempt that `began` at a time, but no failure if another worker may be sending the delivery:
+    /// its result counts.
+    fn record_or_wait(&mut self, end: End, began: Instant) {
+        match end {
+            End::Attempted(result) if result.decision != RetryDecision::Sent => {
+                self.undecided.push(result);
+                if began < self.joined || self.is_alive() {
+                    self.decide(began >= self.joined);
+                }
+            }
+            end => self.record(end),
+        }
+    }
+
+    /// Records the failures that were not recorded yet, or, if another worker may have had the deliveries, that they are not
+    /// this one's.
+    pub(super) fn decide(&mut self, are_own: bool) {
+        for result in std::mem::take(&mut self.undecided) {
+            self.record(if are_own {
+                End::Attempted(result)
+            } else {
+                End::NotSent(result.lease)
+            });
+        }
     }
 
     /// Forgets deliveries that are not started. The database has them.
