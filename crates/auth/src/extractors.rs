@@ -53,6 +53,12 @@ impl Caller {
         UserId::from_text(self.group()?).ok()
     }
 
+    /// Who shares what users share: the user's group, in place of a user who is in one.
+    #[must_use]
+    pub fn owner(&self) -> UserId {
+        self.group_id().unwrap_or(self.id())
+    }
+
     /// Whether the token has a scope of its user. That of administrators counts for a key only if the key has it, too.
     #[must_use]
     pub fn has_scope(&self, scope: &str) -> bool {

@@ -200,7 +200,8 @@ pub static ROUTES: &[Route] = &[
     user(Method::GET, "/.well-known/jwks.json", Public, CLOSED),
 
     long(task(Method::GET, "/people-task/tasks", TokenOrSecret, &[TasksRead])),
-    task(Method::POST, "/people-task/tasks", Token, &[TasksWrite]),
+    // A new task may have webhooks.
+    lookup(task(Method::POST, "/people-task/tasks", Token, &[TasksWrite])),
     long(task(Method::GET, "/people-task/tasks-count", TokenOrSecret, &[TasksRead])),
     waiting(task(Method::GET, "/people-task/tasks/{id}", TokenOrSecret, &[TasksRead])),
     task(Method::PUT, "/people-task/tasks/{id}", TokenOrSecret, &[TasksWrite]),
@@ -231,7 +232,7 @@ pub static ROUTES: &[Route] = &[
 
     // The Appmixer plugin paths.
     long(task(Method::GET, "/plugins/appmixer/utils/tasks/tasks", TokenOrSecret, &[TasksRead])),
-    task(Method::POST, "/plugins/appmixer/utils/tasks/tasks", Token, &[TasksWrite]),
+    lookup(task(Method::POST, "/plugins/appmixer/utils/tasks/tasks", Token, &[TasksWrite])),
     long(task(Method::GET, "/plugins/appmixer/utils/tasks/tasks-count", TokenOrSecret, &[TasksRead])),
     waiting(task(Method::GET, "/plugins/appmixer/utils/tasks/tasks/{id}", TokenOrSecret, &[TasksRead])),
     task(Method::PUT, "/plugins/appmixer/utils/tasks/tasks/{id}", TokenOrSecret, &[TasksWrite]),

@@ -98,6 +98,37 @@ async fn requests_of_a_busy_client_wait_for_each_other_while_those_of_others_are
     assert!(!hanging[0].is_finished());
 }
 
+#[tokio::test]
+async fn creations_that_wait_for_name_servers_leave_the_other_requests_of_their_network_alone() {
+    let fixture = Fixture::with(&[BEHIND_A_PROXY]).await;
+    let task = format!("/people-task/tasks/{:024x}", 1);
+    let create = || {
+        let request = fixture.http.post("/people-task/tasks?response=slow");
+        let request = request.bearer(&fixture.token()).body("{}");
+        tokio::spawn(request.header("x-forwarded-for", CLIENTS[0]).send())
+    };
+    let others = async {
+        loop {
+            assert_eq!(get(&fixture, "/user", CLIENTS[1]).await.status, 200);
+            tokio::time::sleep(Duration::from_millis(500)).await;
+        }
+    };
+    let served = async {
+        let creations: Vec<_> = std::iter::repeat_with(create).take(8).collect();
+        eventually("creations to be under way", || async {
+            (fixture.tasks.count() >= 4).then_some(())
+        })
+        .await;
+        let reply = get(&fixture, &task, CLIENTS[0]).await;
+        assert!(!creations.iter().any(JoinHandle::is_finished));
+        reply.status
+    };
+    tokio::select! {
+        status = served => assert_eq!(status, 200),
+        () = others => {}
+    }
+}
+
 /// The beginning of an upload of 256 KiB that stalls after `sent` bytes.
 async fn stalled_upload(fixture: &Fixture, client: &str, sent: usize) -> TcpStream {
     let mut socket = TcpStream::connect(fixture.address()).await.unwrap();

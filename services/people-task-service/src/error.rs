@@ -86,8 +86,9 @@ pub(crate) enum TaskError {
     /// Webhooks of a new task that are refused, by their places in the request.
     #[error("Webhooks are refused.")]
     Webhooks(Vec<(usize, Self)>),
-    #[error("The task already has 20 webhooks, the maximum. Delete one first.")]
-    TooManyWebhooks,
+    /// The maximum, and of whom.
+    #[error("The task already has {0} webhooks{1}, the maximum. Delete one first.")]
+    TooManyWebhooks(i64, &'static str),
     /// Who has tried too many webhooks, how many they may try, and how long to wait.
     #[error("{0} may try {1} webhooks within a minute. Try again after `Retry-After`.")]
     TooManyTests(&'static str, i64, Duration),
@@ -147,7 +148,7 @@ impl From<TaskError> for Problem {
             TaskError::NoHeaderKeys => invalid("headers", "setting-missing"),
             TaskError::HidesMetadata(field) => invalid(field, "hidden-field"),
             TaskError::Webhooks(webhooks) => refused_webhooks(webhooks),
-            TaskError::TooManyWebhooks => conflict("too-many-webhooks"),
+            TaskError::TooManyWebhooks(..) => conflict("too-many-webhooks"),
             TaskError::TooManyTests(.., wait) => limited("rate-limited", wait),
             TaskError::Paused => conflict("deliveries-paused"),
             TaskError::NoResult => refused(StatusCode::SERVICE_UNAVAILABLE, "no-test-result")
@@ -218,7 +219,7 @@ problem_responses! {
     }
     /// Problems of registrations for a task that accepts none.
     pub(crate) NoMoreWebhooks: AlreadyResolved, QuotaExceeded, Repeated {
-        TaskError::TooManyWebhooks => "The task already has 20 webhooks.",
+        TaskError::TooManyWebhooks(20, "") => "The task already has 20 webhooks, or 10 of approvers and requesters.",
     }
     /// Problems of operations on one webhook.
     pub(crate) NoWebhook {

@@ -38,7 +38,7 @@ pub(crate) async fn list_task_deliveries(
 ) -> Result<HttpResponse, Problem> {
     let paging = Paging::parse(&query)?;
     let id = path_id(&id, "task")?;
-    let (caller, actor) = (user.caller.id(), user.actor);
+    let (caller, actor) = (user.caller.owner(), user.actor);
     let load = move |connection: &mut Connection, limits| {
         find_permitted(connection, &actor, id, Permission::ViewDeliveries)?;
         Ok::<_, TaskError>(store::load_of_task(connection, id, limits)?)

@@ -36,7 +36,7 @@ pub(crate) fn count_lately(
             EXISTS (SELECT FROM paused_hosts WHERE host = $2) AS is_paused
         FROM webhook_tests WHERE requested > now() - interval '1 minute'",
     );
-    let own = caller.group_id().unwrap_or(caller.id());
+    let own = caller.owner();
     let count = count.bind::<Binary, _>(own).bind::<Text, _>(host);
     let count = count.returning::<(BigInt, BigInt, BigInt, Bool)>();
     Ok(count.get_result(connection)?)

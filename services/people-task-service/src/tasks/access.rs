@@ -79,6 +79,11 @@ impl Actor {
         self.caller.as_ref().map(Caller::id)
     }
 
+    /// Who shares what users share.
+    pub(crate) fn owner(&self) -> Option<UserId> {
+        self.caller.as_ref().map(Caller::owner)
+    }
+
     /// The e-mail address of the token's user, in lower case.
     pub(crate) fn normalized_email(&self) -> Option<String> {
         self.caller.as_ref()?.normalized_email()

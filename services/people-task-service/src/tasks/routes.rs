@@ -43,7 +43,7 @@ pub(crate) async fn list_tasks(
 ) -> Result<HttpResponse, Problem> {
     check_role(&actor, &query)?;
     let ((list, role), fields) = combine_errors(parse_list(&query), Projection::of(&request))?;
-    let (caller, paging) = (actor.user(), list.paging);
+    let (caller, paging) = (actor.owner(), list.paging);
     let load = move |connection: &mut Connection, limits| {
         read::list(connection, &actor, role, &list, limits)
     };
@@ -70,7 +70,7 @@ pub(crate) async fn count_tasks(
 ) -> Result<Json<CountResponse>, Problem> {
     check_role(&actor, &query)?;
     let (role, conditions) = combine_errors(parse_role(&query), TaskConditions::parse(&query))?;
-    let caller = actor.user();
+    let caller = actor.owner();
     let count =
         move |connection: &mut Connection| read::count(connection, &actor, role, &conditions);
     let count = context.lists.query(caller, count).await?;

@@ -25,9 +25,11 @@ use crate::webhook_signature::WebhookSecret;
 use crate::webhooks::check::check_for_user;
 use crate::webhooks::requests::{NewWebhookFields, RegisterWebhookRequest};
 use crate::webhooks::responses::WebhookResponse;
-use crate::webhooks::store::{self, NewWebhook, TaskWithCount, Webhook};
+use crate::webhooks::store::{self, NewWebhook, TaskWithCount, Webhook, WebhookCount};
 
 pub(crate) const MAX_PER_TASK: i64 = 20;
+/// Those of approvers and requesters, so that they leave room for the flow engine that asks.
+const MAX_OF_OTHERS: i64 = 10;
 
 /// A request to register a webhook whose address was checked.
 #[derive(Debug)]
@@ -173,10 +175,9 @@ fn register_all(
         }
         let judged = registration.judge(&tasks);
         if let Ok(TaskWithCount { task, webhooks }) = judged {
-            // One beyond the limit is repeated, and refused if the others were registered.
-            let count = counts.entry(task.id).or_insert(*webhooks);
-            *count += 1;
-            if *count <= MAX_PER_TASK {
+            // One beyond a limit is repeated, and refused if the others were registered.
+            let webhooks = counts.entry(task.id).or_insert(*webhooks);
+            if registration.count_with(task, webhooks).is_ok() {
                 new.push(registration.new_webhook(task));
             }
         }
@@ -265,10 +266,25 @@ impl Registration {
         if !self.is_plugin {
             found.task.check_pending(&Precondition::default())?;
         }
-        if found.webhooks >= MAX_PER_TASK {
-            return Err(TaskError::TooManyWebhooks);
-        }
+        let mut webhooks = found.webhooks;
+        self.count_with(&found.task, &mut webhooks)?;
         Ok(found)
+    }
+
+    /// Counts the webhook with the others of its task.
+    fn count_with(&self, task: &Task, webhooks: &mut WebhookCount) -> Result<(), TaskError> {
+        let relations = self.user.actor.relations_to(task);
+        let is_of_others = !(relations.creator || relations.admin);
+        if webhooks.all >= MAX_PER_TASK {
+            return Err(TaskError::TooManyWebhooks(MAX_PER_TASK, ""));
+        }
+        if is_of_others && webhooks.of_others >= MAX_OF_OTHERS {
+            let whose = " of approvers and requesters";
+            return Err(TaskError::TooManyWebhooks(MAX_OF_OTHERS, whose));
+        }
+        webhooks.all += 1;
+        webhooks.of_others += i64::from(is_of_others);
+        Ok(())
     }
 
     fn new_webhook(&self, task: &Task) -> NewWebhook<'_> {

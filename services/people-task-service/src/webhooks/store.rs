@@ -118,8 +118,18 @@ pub(crate) fn lock_free(
 pub(super) struct TaskWithCount {
     #[diesel(embed)]
     pub(super) task: Task,
+    #[diesel(embed)]
+    pub(super) webhooks: WebhookCount,
+}
+
+/// How many webhooks a task has.
+#[derive(Debug, Clone, Copy, QueryableByName)]
+pub(super) struct WebhookCount {
     #[diesel(sql_type = BigInt)]
-    pub(super) webhooks: i64,
+    pub(super) all: i64,
+    /// Those that approvers and requesters have registered.
+    #[diesel(sql_type = BigInt)]
+    pub(super) of_others: i64,
 }
 
 pub(super) fn find_all(
@@ -135,9 +145,13 @@ pub(super) fn find_all(
 const FIND_ALL: &str = concat!(
     "SELECT ",
     task_columns!(),
-    ", (SELECT count(*) FROM webhooks WHERE webhooks.task_id = tasks.id) AS webhooks
+    ", webhooks.*
     FROM unnest($1) AS given (id) JOIN tasks ON tasks.id = ANY(ARRAY[given.id])
-    JOIN task_states ON task_states.task_id = ANY(ARRAY[given.id])"
+    JOIN task_states ON task_states.task_id = ANY(ARRAY[given.id])
+    CROSS JOIN LATERAL (
+        SELECT count(*) AS all, count(*) FILTER (WHERE registered_as IN ('approver', 'requester')) AS of_others
+        FROM webhooks WHERE webhooks.task_id = tasks.id
+    ) AS webhooks"
 );
 
 pub(super) struct NewWebhook<'a> {

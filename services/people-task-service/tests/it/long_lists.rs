@@ -4,6 +4,7 @@ use diesel::connection::SimpleConnection as _;
 use futures_util::future::join_all;
 use serde_json::{Value, json};
 use testkit::eventually;
+use values::UserId;
 
 use crate::fixture::{Fixture, User, next_page};
 
@@ -130,6 +131,34 @@ async fn deliveries_with_many_attempts_are_split_into_pages() {
     let shown = rows.iter().map(|row| row["attempts"].as_array().unwrap());
     assert_eq!(shown.map(Vec::len).collect::<Vec<_>>(), [100; 20]);
     assert_eq!(pages, 2);
+}
+
+#[tokio::test]
+async fn accounts_of_one_group_have_their_queries_for_lists_together() {
+    let app = Fixture::start_with(&[("DATABASE_POOL_SIZE", "32")]).await;
+    let group = UserId::generate();
+    let members =
+        ["eve", "mallory", "trudy"].map(|name| app.member(&format!("{name}@example.com"), group));
+    let ada = app.user("ada@example.com");
+    let mut blocker = app.database.admin();
+    blocker
+        .batch_execute("BEGIN; LOCK TABLE people_task.tasks IN ACCESS EXCLUSIVE MODE")
+        .unwrap();
+    let list = async |user: &User| app.get(user, "/people-task/tasks").await;
+    let lists = join_all(members.iter().chain([&ada]).map(list));
+    let freed = async {
+        eventually("queries to wait", async || {
+            let waiting = "SELECT (count(*) = 3)::text AS value FROM pg_locks
+                WHERE NOT granted AND relation = 'tasks'::regclass";
+            (app.value(waiting)? == "true").then_some(())
+        })
+        .await;
+        blocker.batch_execute("ROLLBACK").unwrap();
+    };
+    let (lists, ()) = futures_util::future::join(lists, freed).await;
+    for list in lists {
+        assert_eq!(list.expect(200).json, json!([]));
+    }
 }
 
 #[tokio::test]

@@ -73,13 +73,20 @@ async fn webhooks_count_for_who_registered_them() {
     let mut app = Fixture::start_with(&settings).await;
     let (creator, me) = (app.user("creator@example.com"), app.user("me@example.com"));
     let to_me = json!({"requester": "me@example.com"});
-    let task = app.create(&creator, to_me).await;
-    for _ in 0..20 {
-        app.register(&me, &task, "http://127.0.0.1:9/").await;
+    let tasks = [
+        app.create(&creator, to_me.clone()).await,
+        app.create(&creator, to_me).await,
+    ];
+    for _ in 0..10 {
+        for task in &tasks {
+            app.register(&me, task, "http://127.0.0.1:9/").await;
+        }
+        app.register(&creator, &tasks[0], "http://127.0.0.1:9/")
+            .await;
     }
     app.restart_with(&settings).await;
     // A webhook too many for the task asks for a count and adds nothing.
-    let body = json!({"taskId": task.id, "url": "http://127.0.0.1:9/"});
+    let body = json!({"taskId": tasks[0].id, "url": "http://127.0.0.1:9/"});
     let refused = app.try_register(&creator, &body).await;
     refused.expect_problem(409, "too-many-webhooks");
     let refused = eventually("the webhooks to be counted", async || {

@@ -299,3 +299,33 @@ async fn the_signing_keys_are_published() {
         assert!(key.get("d").is_none());
     }
 }
+
+#[tokio::test]
+async fn approvers_and_requesters_leave_room_for_the_webhooks_of_the_creator() {
+    let app = Fixture::start().await;
+    let [creator, approver, requester] =
+        ["ada", "grace", "linus"].map(|name| app.user(&format!("{name}@example.com")));
+    let people = json!({"approver": approver.email, "requester": requester.email});
+    let task = app.create(&creator, people).await;
+    let body = json!({"taskId": task.id, "url": "http://127.0.0.1:9/"});
+    // Also if they come at once.
+    let registered = join_all((0..12).map(|number| {
+        let user = if number % 2 == 0 {
+            &approver
+        } else {
+            &requester
+        };
+        app.try_register(user, &body)
+    }));
+    let statuses: Vec<_> = registered.await.iter().map(|reply| reply.status).collect();
+    let number = |status| statuses.iter().filter(|found| **found == status).count();
+    assert_eq!((number(200), number(409)), (10, 2));
+    let refused = app.try_register(&approver, &body).await;
+    refused.expect_problem(409, "too-many-webhooks");
+    for _ in 0..5 {
+        app.register(&creator, &task, "http://127.0.0.1:9/").await;
+        let _ = app.try_register(&app.admin(), &body).await.expect(200);
+    }
+    let refused = app.try_register(&creator, &body).await;
+    refused.expect_problem(409, "too-many-webhooks");
+}
