@@ -58,8 +58,9 @@ app_config::settings! {
         pub(crate) waiting: WaitingSettings = part(),
         pub(crate) circuit: CircuitSettings = part(),
         pub(crate) rate_limit: RateLimitSettings = part(),
-        /// Whose requests `RATE_LIMIT_PER_SECOND` counts together: those of a client address, or with `key` those of an API key, such as
-        /// where many flows of one engine have keys of their own. Requests without a key always count by address.
+        /// Whose requests `RATE_LIMIT_PER_SECOND` counts together: those of a client address, or with `key` those of an API key,
+        /// such as where many flows of one engine have keys of their own. Requests without a key always count by address. With
+        /// open sign-up an address has as many keys as it wants.
         pub(crate) limit_by: LimitBy = or_default("RATE_LIMIT_BY", "address"),
         pub(crate) http: HttpServerSettings = by(read_http),
     }
