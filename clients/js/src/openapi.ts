@@ -4540,7 +4540,7 @@ export interface operations {
                 };
             };
             408: components["responses"]["BodyTimeout"];
-            /** @description `too-many-webhooks`: The task already has 20 webhooks. `task-already-resolved`: The task is already resolved. `quota-exceeded`: The user, or all together, have as much as they may have. `idempotency-key-in-use`: A request with the same key is being processed. */
+            /** @description `too-many-webhooks`: The task already has 20 webhooks, or 10 of approvers and requesters. `task-already-resolved`: The task is already resolved. `quota-exceeded`: The user, or all together, have as much as they may have. `idempotency-key-in-use`: A request with the same key is being processed. */
             409: {
                 headers: {
                     [name: string]: unknown;
