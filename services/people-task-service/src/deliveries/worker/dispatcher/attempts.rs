@@ -146,8 +146,8 @@ impl Dispatcher {
             return;
         };
         let now = Instant::now();
-        let (health, duration) = end.says();
         let (name, delivery) = (Arc::clone(&end.lease().lane), end.lease().delivery);
+        let (health, duration) = end.says();
         if let Some(lane) = self.lanes.get_mut(&name) {
             if lane.request_ended(health, duration, now) {
                 metrics::counter!("webhook_circuits_opened_total").increment(1);
