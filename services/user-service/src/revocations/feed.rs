@@ -24,8 +24,13 @@ pub(super) async fn read_feed(
             FeedCursor::continued(cursor.scan, entry.at, entry.id, resume),
             true,
         ),
-        // The pages of one scan come from different snapshots. What has changed since the first one follows.
-        None => (resume.to_string(), cursor.resume.is_some()),
+        // The pages of one scan come from different snapshots. What has changed since the first one follows: after a scan of
+        // everything at once, and after one of changes in the next poll. While an old transaction is unfinished, that would be
+        // the same changes again and again.
+        None => {
+            let more = cursor.resume.is_some() && cursor.scan == Scan::All;
+            (resume.to_string(), more)
+        }
     };
     let entries = page.entries.iter().take(limit);
     Ok(RevocationFeed {
@@ -75,7 +80,7 @@ impl Watched {
         }
         self.reads += 1;
         let known = self.quiet.take();
-        if !page.epochs.is_empty() || page.more {
+        if !page.epochs.is_empty() || page.more || cursor.resume.is_some() {
             return;
         }
         let known = known.filter(|(_, known)| known.incarnation == page.incarnation);
@@ -93,9 +98,44 @@ impl Watched {
 
 #[cfg(test)]
 mod tests {
-    use values::RevocableId;
+    use database::DatabaseSettings;
+    use diesel::connection::SimpleConnection as _;
+    use testkit::TestDatabase;
+    use values::{FromText as _, RevocableId};
 
     use super::*;
+
+    /// Users whose epochs were raised a moment ago.
+    const RAISED: &str = "
+        INSERT INTO users.users (id, username, username_key, email, email_key, password_hash, plan, scope,
+            epoch_transaction, epoch_raised)
+        SELECT decode(lpad(to_hex(n), 24, '0'), 'hex'), n, n, n, n, 'x', 'free', '{user}',
+            pg_current_xact_id()::text::bigint, now()
+        FROM generate_series(1, 50) AS n";
+
+    #[tokio::test]
+    async fn a_scan_of_changes_ends_although_an_older_transaction_is_unfinished() {
+        let test = TestDatabase::users(crate::MIGRATIONS);
+        let mut unfinished = test.admin();
+        let begin = "BEGIN; SELECT pg_current_xact_id()";
+        unfinished.batch_execute(begin).unwrap();
+        test.admin().batch_execute(RAISED).unwrap();
+        let database = Database::connect(&DatabaseSettings {
+            url: test.users_url(),
+            owner_url: None,
+            pool_size: 1,
+            timeout: Duration::from_secs(30),
+        });
+        let mut next = FeedCursor::ALL;
+        // Everything, and the changes since then; and these once more in the next poll.
+        for pages in [6, 3] {
+            for page in 1..=pages {
+                let feed = read_feed(&database, next, 20).await.unwrap();
+                assert_eq!(feed.more, page < pages, "page {page} of {pages}");
+                next = FeedCursor::from_text(&feed.next).unwrap();
+            }
+        }
+    }
 
     fn page(incarnation: &str, epochs: usize) -> RevocationFeed {
         RevocationFeed {

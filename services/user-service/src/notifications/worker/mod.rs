@@ -243,7 +243,9 @@ impl NotificationWorker {
         error: &SendError,
     ) -> Option<Duration> {
         let last = self.retry.max_attempts();
-        let is_outage = error.is_of_mail_server() && notification.waits_for_mail_server();
+        let is_of_mail_server =
+            error.is_of_mail_server() || matches!(error, SendError::MailUncertain(_));
+        let is_outage = is_of_mail_server && notification.waits_for_mail_server();
         match error {
             error if error.is_permanent() => None,
             _ if is_outage && attempt >= last => self.retry.pause_after(last - 1),
