@@ -89,6 +89,8 @@ pub enum Work {
     Long,
     /// Waits for others: looks up a host name, which takes as long as its name servers want, or tries a webhook.
     Lookup,
+    /// Creates a task, which may look up the host names of its webhooks.
+    Creation,
 }
 
 use Access::{Cookie, Public, Token, TokenOrSecret};
@@ -151,6 +153,11 @@ const fn lookup(mut route: Route) -> Route {
     route
 }
 
+const fn creation(mut route: Route) -> Route {
+    route.work = Some(Work::Creation);
+    route
+}
+
 const fn waiting(mut route: Route) -> Route {
     route.waits = true;
     route
@@ -200,8 +207,7 @@ pub static ROUTES: &[Route] = &[
     user(Method::GET, "/.well-known/jwks.json", Public, CLOSED),
 
     long(task(Method::GET, "/people-task/tasks", TokenOrSecret, &[TasksRead])),
-    // A new task may have webhooks.
-    lookup(task(Method::POST, "/people-task/tasks", Token, &[TasksWrite])),
+    creation(task(Method::POST, "/people-task/tasks", Token, &[TasksWrite])),
     long(task(Method::GET, "/people-task/tasks-count", TokenOrSecret, &[TasksRead])),
     waiting(task(Method::GET, "/people-task/tasks/{id}", TokenOrSecret, &[TasksRead])),
     task(Method::PUT, "/people-task/tasks/{id}", TokenOrSecret, &[TasksWrite]),
@@ -232,7 +238,7 @@ pub static ROUTES: &[Route] = &[
 
     // The Appmixer plugin paths.
     long(task(Method::GET, "/plugins/appmixer/utils/tasks/tasks", TokenOrSecret, &[TasksRead])),
-    lookup(task(Method::POST, "/plugins/appmixer/utils/tasks/tasks", Token, &[TasksWrite])),
+    creation(task(Method::POST, "/plugins/appmixer/utils/tasks/tasks", Token, &[TasksWrite])),
     long(task(Method::GET, "/plugins/appmixer/utils/tasks/tasks-count", TokenOrSecret, &[TasksRead])),
     waiting(task(Method::GET, "/plugins/appmixer/utils/tasks/tasks/{id}", TokenOrSecret, &[TasksRead])),
     task(Method::PUT, "/plugins/appmixer/utils/tasks/tasks/{id}", TokenOrSecret, &[TasksWrite]),

@@ -183,7 +183,7 @@ impl Forwarding<'_> {
             state.turns.record(client);
             return Ok(None);
         };
-        let is_long = body.is_some_and(RequestBody::is_long);
+        let is_long = work == Work::Short && body.is_some_and(RequestBody::is_long);
         let work = if is_long { Work::Long } else { work };
         let turn = state.turns.wait(client, self.route.service, work);
         in_time(turn).await.map(Some)

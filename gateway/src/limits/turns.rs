@@ -32,7 +32,7 @@ const fn at_once(work: Work) -> u64 {
     match work {
         Work::Long => 1,
         Work::Short => 2,
-        Work::Lookup => 4,
+        Work::Lookup | Work::Creation => 4,
     }
 }
 

@@ -62,6 +62,8 @@ pub(super) struct Dispatcher {
     owners: Owners,
     /// Lanes for which something is to be loaded, by their owners, which take turns.
     to_load: WaitingLanes,
+    /// Lanes of a load that failed. Each is loaded alone, to find the one that has a row that cannot be read.
+    suspects: VecDeque<Arc<str>>,
     /// Lanes whose owner has its share of what may be loaded.
     without_room: HashMap<Arc<str>, VecDeque<Arc<str>>>,
     /// The hosts to which deliveries are paused, as the last scan found them. No load takes deliveries to them.
@@ -108,6 +110,7 @@ impl Dispatcher {
             origins: HashMap::new(),
             owners: Owners::new(settings.max_in_flight, MAX_LANES),
             to_load: WaitingLanes::new(),
+            suspects: VecDeque::new(),
             without_room: HashMap::new(),
             paused: HashSet::new(),
             attempts: JoinSet::new(),

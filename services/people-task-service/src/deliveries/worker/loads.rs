@@ -32,14 +32,20 @@ pub(super) struct LoadRequest {
     except: Vec<DeliveryId>,
     asked: Vec<Arc<str>>,
     number: usize,
-    /// It is for one lane.
-    is_single: bool,
     marked_before: Option<DateTime<Utc>>,
 }
 
 impl LoadRequest {
+    /// A request that marks deliveries that were created before a time, because they may have ended a worker.
+    pub(super) fn new(marked_before: Option<DateTime<Utc>>) -> Self {
+        Self {
+            marked_before,
+            ..Self::default()
+        }
+    }
+
     pub(super) fn is_full(&self) -> bool {
-        self.number >= BATCH || self.is_single && !self.asked.is_empty()
+        self.number >= BATCH
     }
 
     /// Adds the deliveries of a lane, of which these are under way.
@@ -68,15 +74,8 @@ pub(super) struct Loaded {
     /// Lanes that have no further due deliveries.
     pub(super) without_more: Vec<Arc<str>>,
     pub(super) failed: bool,
-    /// It failed because of what it read, and not because of an outage.
-    is_unreadable: bool,
-}
-
-impl Loaded {
-    /// Whether a row of the only lane that was asked for cannot be read.
-    pub(super) fn is_unreadable_lane(&self) -> bool {
-        self.is_unreadable && self.asked.len() == 1
-    }
+    /// It failed because of a row, and not because of an outage.
+    pub(super) is_unreadable: bool,
 }
 
 pub(super) enum Ended {
@@ -98,8 +97,6 @@ pub(super) struct Loads {
     /// The lane after which the next scan starts.
     cursor: String,
     paused_until: Option<Instant>,
-    /// How many of the next loads are for one lane each, to find one that cannot be read.
-    singles: usize,
     next_idle_scan: Instant,
     next_trial: Instant,
     /// Whether the last scan found a lane, be its deliveries due or not.
@@ -118,7 +115,6 @@ impl Loads {
             beginning_trial: false,
             cursor: String::new(),
             paused_until: None,
-            singles: 0,
             next_idle_scan: Instant::now(),
             next_trial: Instant::now(),
             found_lanes: false,
@@ -136,22 +132,12 @@ impl Loads {
         self.loading > 0 || self.beginning_trial
     }
 
-    /// An empty request, which marks deliveries that were created before a time, because they may have ended a worker.
-    pub(super) fn request(&self, marked_before: Option<DateTime<Utc>>) -> LoadRequest {
-        LoadRequest {
-            is_single: self.singles > 0,
-            marked_before,
-            ..LoadRequest::default()
-        }
-    }
-
     /// Starts a load, unless it is empty.
     pub(super) fn start(&mut self, request: LoadRequest) {
         if request.asked.is_empty() {
             return;
         }
         self.loading += 1;
-        self.singles -= usize::from(request.is_single);
         let asked = request.asked.clone();
         let load = move |connection: &mut Connection| load(connection, &request);
         self.spawn(load, |loaded| {
@@ -234,9 +220,7 @@ impl Loads {
         match &ended {
             Ended::Load(loaded) => {
                 self.loading = self.loading.saturating_sub(1);
-                if loaded.is_unreadable && loaded.asked.len() > 1 {
-                    self.singles += loaded.asked.len();
-                } else if loaded.failed && !loaded.is_unreadable {
+                if loaded.failed && !loaded.is_unreadable {
                     self.paused_until = Some(Instant::now() + PAUSE);
                 }
             }
@@ -307,7 +291,7 @@ mod tests {
     fn a_delivery_is_not_loaded_twice() {
         let lane: Arc<str> = "http://receiver.example:80 000000000000000000000001".into();
         let [named, under_way] = [DeliveryId::generate(), DeliveryId::generate()];
-        let mut request = LoadRequest::default();
+        let mut request = LoadRequest::new(None);
         let known = vec![named];
         request.add(&lane, Wanted { known, more: 1 }, [under_way].iter());
         assert_eq!(request.ids, [named]);

@@ -175,9 +175,13 @@ impl Dispatcher {
     fn record_or_wait(&mut self, end: End, began: Instant) {
         match end {
             End::Attempted(result) if result.decision != RetryDecision::Sent => {
+                if began < self.joined {
+                    self.record(End::NotSent(result.lease));
+                    return;
+                }
                 self.undecided.push(result);
-                if began < self.joined || self.is_alive() {
-                    self.decide(began >= self.joined);
+                if self.is_alive() {
+                    self.decide(true);
                 }
             }
             end => self.record(end),

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use super::Dispatcher;
 use crate::deliveries::worker::due_store::Trial;
-use crate::deliveries::worker::loads::{Ended, Loaded};
+use crate::deliveries::worker::loads::{Ended, LoadRequest, Loaded};
 use crate::deliveries::worker::recorder::Settled;
 
 /// Nothing is loaded while more results than this wait to be recorded.
@@ -14,18 +14,22 @@ const MAX_UNRECORDED: usize = 4_096;
 impl Dispatcher {
     /// Loads deliveries for the lanes that can start them soon, in turn by owner.
     pub(super) fn load(&mut self) {
-        if !self.loads.has_capacity()
-            || self.unrecorded > MAX_UNRECORDED
-            || self.to_load.total() == 0
-        {
+        let has_none = self.to_load.total() == 0 && self.suspects.is_empty();
+        if !self.loads.has_capacity() || self.unrecorded > MAX_UNRECORDED || has_none {
             return;
         }
         let (now, limit) = (Instant::now(), self.max_in_flight_per_host);
         let (shards, mut others) = (self.shards(), Vec::new());
         let took_over = self.member.and_then(|member| member.took_over);
-        let mut request = self.loads.request(took_over);
+        let mut request = LoadRequest::new(took_over);
+        let mut suspect = self.suspects.pop_front();
+        let is_alone = suspect.is_some();
         while !request.is_full()
-            && let Some(name) = self.to_load.pop()
+            && let Some(name) = if is_alone {
+                suspect.take()
+            } else {
+                self.to_load.pop()
+            }
         {
             let Some(lane) = self.lanes.get_mut(&name) else {
                 continue;
@@ -99,7 +103,7 @@ impl Dispatcher {
     }
 
     pub(super) fn take_loaded(&mut self, loaded: Loaded) {
-        let (shards, is_unreadable) = (self.shards(), loaded.is_unreadable_lane());
+        let (shards, is_alone) = (self.shards(), loaded.asked.len() == 1);
         let mut refused = Vec::new();
         for row in loaded.rows {
             let lane = self.lanes.get_mut(row.lane.as_str());
@@ -118,9 +122,12 @@ impl Dispatcher {
         for name in loaded.asked {
             if let Some(lane) = self.lanes.get_mut(&name) {
                 let missing = lane.load_ended(loaded.failed);
-                if is_unreadable {
+                if loaded.is_unreadable && is_alone {
                     tracing::error!(server.address = %lane.host, "deliveries of a user to a host cannot be read; it is tried again in a minute");
                     lane.set_aside(Instant::now());
+                } else if loaded.is_unreadable {
+                    lane.is_queued = true;
+                    self.suspects.push_back(Arc::clone(&name));
                 }
                 let owner = Arc::clone(&lane.owner);
                 self.make_room(&owner, missing);

@@ -41,7 +41,7 @@ impl Dispatcher {
     /// Takes what the ownership says of this worker. Deliveries of shards that it has lost, or that others may have had
     /// meanwhile, are not its own any more.
     pub(super) fn adopt_member(&mut self) {
-        let before = self.member;
+        let (before, was_alive) = (self.member, self.is_alive());
         self.member = *self.membership.borrow_and_update();
         let is_same = before.map(|member| member.id) == self.member.map(|member| member.id);
         let shards = |member: Option<Member>| member.map(|member| member.shards);
@@ -64,7 +64,8 @@ impl Dispatcher {
         if lost != Shards::default() {
             self.drop_lanes(lost);
         }
-        if owned.without(before) != Shards::default() {
+        // While it was not alive, it forgot what waits.
+        if owned.without(before) != Shards::default() || !was_alive && self.is_alive() {
             self.loads.scan_all();
         }
     }
