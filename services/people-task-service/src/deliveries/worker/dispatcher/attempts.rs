@@ -7,7 +7,7 @@ use tokio::task::JoinError;
 
 use super::Dispatcher;
 use crate::deliveries::group_of;
-use crate::deliveries::worker::attempt::Lease;
+use crate::deliveries::worker::attempt::{AttemptResult, Lease};
 use crate::deliveries::worker::due_store::DueRow;
 use crate::deliveries::worker::pass_on_panic;
 use crate::deliveries::worker::places::Host;
@@ -173,16 +173,13 @@ impl Dispatcher {
     /// Records the end of an attempt that `began` at a time, but no failure if another worker may be sending the delivery:
     /// its result counts.
     fn record_or_wait(&mut self, end: End, began: Instant) {
+        let is_failure = |result: &AttemptResult| result.decision != RetryDecision::Sent;
         match end {
-            End::Attempted(result) if result.decision != RetryDecision::Sent => {
-                if began < self.joined {
-                    self.record(End::NotSent(result.lease));
-                    return;
-                }
+            End::Attempted(result) if is_failure(&result) && began < self.joined => {
+                self.record(End::NotSent(result.lease));
+            }
+            End::Attempted(result) if is_failure(&result) && !self.is_alive() => {
                 self.undecided.push(result);
-                if self.is_alive() {
-                    self.decide(true);
-                }
             }
             end => self.record(end),
         }
