@@ -108,7 +108,11 @@ class NodeRed {
     const folder = join(this.userDir, "countersign");
     const names = await readdir(folder, { recursive: true }).catch(() => []);
     // One that is gone meanwhile is not kept any more.
-    const read = (name) => readFile(join(folder, name), "utf8").catch(() => "");
+    const gone = (error) => {
+      if (error.code !== "ENOENT") throw error;
+      return "";
+    };
+    const read = (name) => readFile(join(folder, name), "utf8").catch(gone);
     const texts = await Promise.all(names.filter((name) => name.endsWith(".json")).map(read));
     return texts.filter(Boolean);
   }
