@@ -32,6 +32,7 @@ mod fixture;
 mod idempotency;
 mod list_tasks;
 mod long_lists;
+mod mail_limits;
 mod mail_turns;
 mod mails;
 mod metadata;
