@@ -87,16 +87,16 @@ impl Fixture {
 }
 
 /// How long a response may take: less than the time limits that the gateway has by default.
-const PATIENCE: Duration = Duration::from_secs(20);
+const TIME_LIMIT: Duration = Duration::from_secs(20);
 const SILENCE: Duration = Duration::from_millis(400);
 
-/// Reads until the peer closes the connection, or has begun so many responses and sends nothing more for a moment.
+/// Reads until the peer closes the connection, or has begun this number of responses and sends nothing more for a moment.
 pub(crate) async fn read_until_silence(socket: &mut TcpStream, responses: usize) -> String {
     let mut received = String::new();
     let mut buffer = [0; 4096];
     loop {
         let has_all = received.matches("HTTP/1.1 ").count() >= responses;
-        let limit = if has_all { SILENCE } else { PATIENCE };
+        let limit = if has_all { SILENCE } else { TIME_LIMIT };
         match tokio::time::timeout(limit, socket.read(&mut buffer)).await {
             Ok(Ok(read @ 1..)) => received.push_str(&String::from_utf8_lossy(&buffer[..read])),
             _ => return received,

@@ -9,7 +9,7 @@ use testkit::{Http, Reply, eventually};
 use tokio::task::JoinHandle;
 
 use crate::harness::System;
-use crate::revocation::TURN;
+use crate::revocation::last_acceptance;
 
 const ADA: &str = "ada@example.com";
 const TASKS: &str = "/people-task/tasks";
@@ -110,7 +110,9 @@ async fn a_key_ends_at_every_gateway_within_a_second_under_load() {
     for gateway in [&system.http, &second] {
         let _ = count_tasks(gateway, &key).await.expect(200);
         for _ in 0..8 {
-            callers.push(tokio::spawn(last_acceptance(gateway.clone(), key.clone())));
+            let caller =
+                last_acceptance(gateway.clone(), key.clone(), "invalid-key", Duration::ZERO);
+            callers.push(tokio::spawn(caller));
         }
     }
     let end = system.http.delete(&format!("/user/keys/{id}")).bearer(&ada);
@@ -124,24 +126,6 @@ async fn a_key_ends_at_every_gateway_within_a_second_under_load() {
         );
     }
     system.stop().await;
-}
-
-/// Makes requests with a key until it is refused. Returns when the last one was sent that was accepted, less how long
-/// the machine had stalled by then: that delays what the gateway learns, too.
-async fn last_acceptance(gateway: Http, key: String) -> Instant {
-    let started = Instant::now();
-    let (mut last, mut stalled) = (started, Duration::ZERO);
-    loop {
-        let sent = Instant::now();
-        let reply = count_tasks(&gateway, &key).await;
-        if reply.status != 200 {
-            reply.expect_problem(401, "invalid-key");
-            return last;
-        }
-        last = sent - stalled;
-        stalled += sent.elapsed().saturating_sub(TURN);
-        assert!(started.elapsed() < Duration::from_secs(30));
-    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

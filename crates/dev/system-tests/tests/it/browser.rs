@@ -111,12 +111,15 @@ async fn poll(phone: &Browser) {
 /// Lets pages that are opened later look only when [`poll`] says so, as those in the background do. Otherwise a change may take
 /// away the buttons that a test is about to press.
 async fn keep_from_polling(phone: &Browser) {
-    let source = "Object.defineProperty(document, 'visibilityState', { value: 'hidden' })";
+    let hidden = "Object.defineProperty(document, 'visibilityState', { value: 'hidden' })";
+    run_first(phone, hidden).await;
+}
+
+/// Runs a script in each page that is opened later, before those of the page.
+async fn run_first(phone: &Browser, script: &str) {
+    let script = json!({"source": script});
     phone
-        .devtools(
-            "Page.addScriptToEvaluateOnNewDocument",
-            &json!({"source": source}),
-        )
+        .devtools("Page.addScriptToEvaluateOnNewDocument", &script)
         .await;
 }
 

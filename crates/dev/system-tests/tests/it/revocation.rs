@@ -8,11 +8,16 @@ use testkit::{Http, Reply};
 use crate::harness::System;
 
 /// A request takes no longer than this, unless the machine stalls.
-pub(crate) const TURN: Duration = Duration::from_millis(200);
+const TURN: Duration = Duration::from_millis(200);
 
-/// Sends requests with a token every 20 ms until the gateway refuses it. Returns when it last accepted it, less how
-/// long the machine had stalled by then: that delays what the gateway learns, too.
-async fn last_acceptance(gateway: Http, token: String) -> Instant {
+/// Sends requests with a token, or an API key, at these intervals until the gateway refuses it with this code. Returns when the last
+/// one was sent that it accepted, less how long the machine had stalled by then: that delays what the gateway learns, too.
+pub(crate) async fn last_acceptance(
+    gateway: Http,
+    token: String,
+    code: &str,
+    pause: Duration,
+) -> Instant {
     let started = Instant::now();
     let (mut last, mut stalled) = (started, Duration::ZERO);
     loop {
@@ -20,14 +25,18 @@ async fn last_acceptance(gateway: Http, token: String) -> Instant {
         let request = gateway.get("/people-task/tasks-count").bearer(&token);
         let reply = request.send().await;
         if reply.status != 200 {
-            reply.expect_problem(401, "token-revoked");
+            reply.expect_problem(401, code);
             return last;
         }
         last = sent - stalled;
         assert!(started.elapsed() < Duration::from_secs(30));
-        tokio::time::sleep(Duration::from_millis(20)).await;
+        tokio::time::sleep(pause).await;
         stalled += sent.elapsed().saturating_sub(TURN);
     }
+}
+
+async fn last_acceptance_of_token(gateway: Http, token: String) -> Instant {
+    last_acceptance(gateway, token, "token-revoked", Duration::from_millis(20)).await
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -43,7 +52,7 @@ async fn a_password_change_revokes_tokens_at_every_gateway_within_a_second() {
     let _ = accepts(second.clone()).await;
 
     let watching = [system.http.clone(), second.clone()]
-        .map(|gateway| tokio::spawn(last_acceptance(gateway, token.clone())));
+        .map(|gateway| tokio::spawn(last_acceptance_of_token(gateway, token.clone())));
     let changed = system
         .http
         .post("/user/change-password")
@@ -103,7 +112,7 @@ async fn every_kind_of_revocation_takes_effect_within_a_second_without_a_broker(
             let _ = gateway.get("/user").bearer(&token).send().await.expect(200);
         }
         let watching = [system.http.clone(), second.clone()]
-            .map(|gateway| tokio::spawn(last_acceptance(gateway, token.clone())));
+            .map(|gateway| tokio::spawn(last_acceptance_of_token(gateway, token.clone())));
         let caller = if by_admin { &system.admin } else { &token };
         let request = system.http.request(method.parse().unwrap(), &path);
         let _ = request.bearer(caller).json(&body).send().await.expect(200);
@@ -198,7 +207,7 @@ async fn every_end_of_a_session_takes_effect_within_a_second_and_ends_nothing_el
         let exchanged = exchanged.expect(200);
         let (cookie, token) = (cookie_of(&exchanged), exchanged.text_of("token"));
         let watching = [system.http.clone(), second.clone()]
-            .map(|gateway| tokio::spawn(last_acceptance(gateway, token.clone())));
+            .map(|gateway| tokio::spawn(last_acceptance_of_token(gateway, token.clone())));
         end(&system, &second, ending, [&own, &first, &cookie]).await;
         let committed = Instant::now();
         for watch in watching {

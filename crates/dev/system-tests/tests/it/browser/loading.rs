@@ -4,7 +4,7 @@ use crate::loaded::loaded;
 use crate::webdriver::Browser;
 use serde_json::json;
 
-use super::{APPROVER, REQUESTER, link, sign_in, task_with};
+use super::{APPROVER, REQUESTER, link, run_first, sign_in, task_with};
 use crate::harness::System;
 
 /// Lets requests fail whose URLs match one of these patterns.
@@ -69,12 +69,7 @@ async fn a_page_shows_that_its_task_is_on_its_way() {
     let slow = "const real = fetch;
         const held = new Promise((done) => { window.release = done; });
         window.fetch = (url, options) => held.then(() => real(url, { ...options, signal: null }))";
-    phone
-        .devtools(
-            "Page.addScriptToEvaluateOnNewDocument",
-            &json!({"source": slow}),
-        )
-        .await;
+    run_first(&phone, slow).await;
     phone.open(&link(&system, &task)).await;
     assert_eq!(phone.count(".skeleton").await, 1);
     phone.sees("Loading …").await;

@@ -6,7 +6,8 @@ use serde_json::json;
 use super::changes::change;
 use super::loading::block;
 use super::{
-    REQUESTER, keep_from_polling, link, read_change, sign_in, status, task_with, write_task,
+    REQUESTER, keep_from_polling, link, read_change, run_first, sign_in, status, task_with,
+    write_task,
 };
 use crate::harness::System;
 
@@ -50,10 +51,7 @@ async fn a_browser_that_lacks_something_decides() {
         let body = "It **squeaks**.";
         let task = task_with(&system, &token, "Buy a chair", body).await;
         let phone = Browser::phone().await;
-        let source = json!({"source": script});
-        phone
-            .devtools("Page.addScriptToEvaluateOnNewDocument", &source)
-            .await;
+        run_first(&phone, script).await;
         phone.open(&link(&system, &task)).await;
         phone.sees("It squeaks.").await;
         let approve = "document.getElementById('approve').click()";
@@ -97,11 +95,9 @@ async fn a_browser_that_lacks_something_lists_creates_and_administers() {
     let system = System::start().await;
     system.sign_up("ada@example.com").await;
     let phone = Browser::phone().await;
-    let source = json!({"source": "delete window.Intl; delete URLSearchParams.prototype.size;
-        delete HTMLFormElement.prototype.requestSubmit; delete HTMLDialogElement.prototype.showModal"});
-    phone
-        .devtools("Page.addScriptToEvaluateOnNewDocument", &source)
-        .await;
+    let lacks = "delete window.Intl; delete URLSearchParams.prototype.size;
+        delete HTMLFormElement.prototype.requestSubmit; delete HTMLDialogElement.prototype.showModal";
+    run_first(&phone, lacks).await;
     phone
         .open(&format!("{}/?tab=constructor", system.http.base()))
         .await;

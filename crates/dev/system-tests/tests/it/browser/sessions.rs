@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use testkit::eventually;
 
 use super::accessibility::check;
-use super::{APPROVER, REQUESTER, link, sign_in, signed_in, task_with};
+use super::{APPROVER, REQUESTER, link, run_first, sign_in, signed_in, task_with};
 use crate::harness::System;
 
 const STAY: &str = "document.getElementById('stay').click()";
@@ -133,10 +133,7 @@ async fn a_browser_that_cannot_stay_signed_in_is_not_offered_to() {
         "Object.defineProperty(window, 'isSecureContext', { get: () => false })",
     ] {
         let phone = Browser::phone().await;
-        let source = json!({"source": lack});
-        phone
-            .devtools("Page.addScriptToEvaluateOnNewDocument", &source)
-            .await;
+        run_first(&phone, lack).await;
         phone.open(system.http.base()).await;
         phone.sees("Forgot your password?").await;
         assert_eq!(phone.count("#stay").await, 0, "{lack}");
