@@ -114,7 +114,7 @@ impl Servers {
             .with_context(failed("finding", folder))?;
         let mut state = match private::read_json(&State::path(folder))? {
             Some(state) => state,
-            None => State::new(folder, layout)?,
+            None => Self::begin(folder, layout)?,
         };
         state.durability = layout.durability;
         Self::new(folder, &state)?.replace_taken_ports(&mut state)?;
@@ -127,6 +127,15 @@ impl Servers {
             servers.stop(Stop::Kill)?;
         }
         started.map(|()| servers)
+    }
+
+    /// The first start in a folder. Data may be outside of it, and so be left from a folder of the same name that was
+    /// removed, with passwords that went with it.
+    fn begin(folder: &Path, layout: Layout) -> Result<State> {
+        let state = State::new(folder, layout)?;
+        let servers = Self::new(folder, &state)?;
+        servers.databases().try_for_each(Postgres::discard)?;
+        Ok(state)
     }
 
     /// Returns the servers of a folder, running or not. `None` when none was ever started there.

@@ -6,7 +6,8 @@
 
 use std::{
     ffi::OsString,
-    fs,
+    fs::{self, Permissions},
+    os::unix::fs::PermissionsExt as _,
     path::{Path, PathBuf},
     process::Command,
     time::{Duration, Instant},
@@ -14,6 +15,7 @@ use std::{
 
 use local_stack::{Description, Layout, Servers, Stop, bootstrap, packages, private, wait_until};
 use procfs::process::all_processes;
+use tempfile::TempDir;
 
 const LIMIT: Duration = Duration::from_secs(10);
 
@@ -36,6 +38,13 @@ fn options(base: &Path, layout: Layout) -> Options {
         folder: base.join("servers"),
         layout,
     }
+}
+
+/// A temporary folder that the database server's user can reach.
+fn reachable_folder() -> TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    fs::set_permissions(folder.path(), Permissions::from_mode(0o755)).unwrap();
+    folder
 }
 
 /// Returns what `psql` prints for a query.
@@ -104,12 +113,7 @@ fn assert_only_utf8_is_prepared(description: &Description) {
 
 #[test]
 fn servers_survive_a_crash_and_leave_nothing_behind_when_discarded() {
-    let base = tempfile::tempdir().unwrap();
-    fs::set_permissions(
-        base.path(),
-        std::os::unix::fs::PermissionsExt::from_mode(0o755),
-    )
-    .unwrap();
+    let base = reachable_folder();
     let options = options(base.path(), Layout::SINGLE);
     let _discarded = Discarded(options.clone());
     let servers = options.start();
@@ -150,13 +154,27 @@ fn servers_survive_a_crash_and_leave_nothing_behind_when_discarded() {
 }
 
 #[test]
+fn a_folder_of_the_name_of_a_removed_one_has_servers_of_its_own() {
+    let base = reachable_folder();
+    let layout = Layout {
+        rabbitmq: false,
+        ..Layout::SINGLE
+    };
+    let options = options(base.path(), layout);
+    let _discarded = Discarded(options.clone());
+    let servers = options.start();
+    query(&servers.postgres.admin_url(), "CREATE TABLE t ()").unwrap();
+    servers.stop(Stop::Kill).unwrap();
+    fs::remove_dir_all(&options.folder).unwrap();
+
+    let url = options.start().postgres.admin_url();
+    let tables = query(&url, "SELECT to_regclass('t') IS NULL");
+    assert_eq!(tables.as_deref(), Ok("t"));
+}
+
+#[test]
 fn a_promoted_standby_has_every_commit_and_the_killed_primary_follows_it() {
-    let base = tempfile::tempdir().unwrap();
-    fs::set_permissions(
-        base.path(),
-        std::os::unix::fs::PermissionsExt::from_mode(0o755),
-    )
-    .unwrap();
+    let base = reachable_folder();
     let layout = Layout {
         rabbitmq: false,
         standby: true,
