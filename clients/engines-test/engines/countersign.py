@@ -79,5 +79,10 @@ def use() -> Countersign:
     printed = _xtask("up", START_SECONDS, "--detach")
     stack = json.loads(STACK.read_text(encoding="utf-8"))
     admin = stack["admin"]["username"], stack["admin"]["password"]
-    _wait_until_ready(stack["gateway"])
-    return Countersign(stack["gateway"], admin, is_ours="already up" not in printed)
+    started = Countersign(stack["gateway"], admin, is_ours="already up" not in printed)
+    try:
+        _wait_until_ready(started.url)
+    except BaseException:
+        started.stop()
+        raise
+    return started

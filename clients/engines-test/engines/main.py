@@ -155,13 +155,18 @@ def play(report: Report, given: argparse.Namespace, names: list[str]) -> int:
     return report.end()
 
 
+def interrupt(*_: object) -> None:
+    """As Ctrl-C: what runs is ended, and Countersign stopped. Another signal, as `timeout` sends, does not keep it running."""
+    signal.signal(signal.SIGTERM, lambda *_: None)
+    raise KeyboardInterrupt
+
+
 def main(arguments: list[str]) -> int:
     """Returns the exit code."""
     given = parse(arguments)
     names = given.names or list(suites.LIGHT if given.light else suites.ALL)
     report = Report()
-    # As Ctrl-C: what runs is ended, and Countersign stopped.
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    signal.signal(signal.SIGTERM, interrupt)
     subprocess.run([sys.executable, str(suites.HERE / "check-snippets")], check=True, timeout=60)
     try:
         return play(report, given, names)
