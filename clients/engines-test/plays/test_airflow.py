@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import os
 import runpy
+import shutil
 import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -30,10 +31,12 @@ SECONDS = 120
 
 
 @pytest.fixture(scope="session", autouse=True)
-def database() -> None:
+def database() -> Iterator[None]:
     (HOME / "dags").mkdir()
     command = [Path(sys.executable).with_name("airflow"), "db", "migrate"]
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=300)
+    yield
+    shutil.rmtree(HOME, ignore_errors=True)
 
 
 @pytest.fixture
