@@ -40,6 +40,7 @@ const SILENCE: Duration = Duration::from_secs(5);
 /// How long a cursor leads to everything that has happened since.
 const CURSOR_LIFETIME: Duration = Duration::from_secs(30);
 
+/// The pause after a response that failed or ended early.
 const PAUSE: Duration = Duration::from_millis(500);
 
 /// After this many lines without a caller that waits, the feed is no longer read.
@@ -237,6 +238,7 @@ async fn read_feed(
     let query = cursor.as_ref();
     let query = query.map(|(cursor, _)| format!("cursor={cursor}"));
     let uri = service.uri("/internal/tasks/ended", query.as_deref())?;
+    let (asked, mut has_line) = (Instant::now(), false);
     let response = timeout(SILENCE, upstream::open(client, uri)).await??;
     let body = response.into_body().into_data_stream();
     let body = StreamReader::new(body.map_err(io::Error::other));
@@ -244,8 +246,12 @@ async fn read_feed(
     let mut idle = 0;
     while idle < IDLE_LINES {
         let Some(line) = timeout(SILENCE, lines.next()).await? else {
+            // While the service is overloaded or stops, it ends each response at once.
+            let lasted = has_line && asked.elapsed() >= PAUSE;
+            anyhow::ensure!(lasted, "the response ended early");
             return Ok(());
         };
+        has_line = true;
         let line: Line = serde_json::from_str(&line?)?;
         if cursor.is_none() {
             // Some callers may have come, and their tasks have ended, before the feed began.

@@ -64,6 +64,10 @@ pub(crate) struct State {
     pub(crate) pending: HashSet<String>,
     /// Tasks that have ended, in this order.
     pub(crate) ended: Vec<String>,
+    /// Responses with tasks that have ended.
+    pub(crate) feeds: usize,
+    /// After how many lines such a response ends, if it does.
+    pub(crate) feed_lines: Option<usize>,
     /// Lets one slow response begin, or one stream go on after its first chunk.
     pub(crate) go_on: Arc<Notify>,
 }
@@ -169,6 +173,11 @@ async fn revocations(state: Shared) -> HttpResponse {
 
 /// Tells each listener once which tasks have ended.
 async fn ended_tasks(state: Shared) -> HttpResponse {
+    let length = {
+        let mut state = state.lock().unwrap();
+        state.feeds += 1;
+        state.feed_lines.unwrap_or(usize::MAX)
+    };
     let lines = futures_util::stream::unfold((state, 0), |(state, told)| async move {
         tokio::time::sleep(Duration::from_millis(5)).await;
         let tasks = state.lock().unwrap().ended[told..].to_vec();
@@ -179,7 +188,7 @@ async fn ended_tasks(state: Shared) -> HttpResponse {
             (state, told),
         ))
     });
-    HttpResponse::Ok().streaming(lines)
+    HttpResponse::Ok().streaming(lines.take(length))
 }
 
 /// Takes a moment, in which other requests need the same token.

@@ -221,3 +221,18 @@ async fn a_restart_of_the_service_is_no_end_of_the_wait() {
     restarted.end(&path);
     assert_eq!(soon(waiting).await.expect(200).json["ok"], true);
 }
+
+#[tokio::test]
+async fn a_service_that_ends_its_feed_at_once_is_asked_again_after_a_pause() {
+    for lines in [0, 1] {
+        let fixture = Fixture::with(&[("GATEWAY_LONGEST_WAIT", "2s")]).await;
+        fixture.tasks.with(|state| state.feed_lines = Some(lines));
+        let path = fixture.tasks.pending_task();
+        let started = Instant::now();
+        let _ = soon(wait(&fixture, &path, CLIENT).await).await.expect(200);
+        let asked = fixture.tasks.with(|state| state.feeds);
+        // The pause is half a second.
+        let most = usize::try_from(started.elapsed().as_millis() / 500).unwrap() + 1;
+        assert!((2..=most).contains(&asked), "{lines} lines: {asked}");
+    }
+}
