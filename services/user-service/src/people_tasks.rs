@@ -22,15 +22,6 @@ pub(crate) struct PeopleTasks {
     pub(crate) signer: Arc<Signer>,
 }
 
-/// Why the people-task service did not do something, or why that could not be recorded.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum PeopleTasksError {
-    #[error("the people-task service {0}")]
-    Call(#[from] CallError),
-    #[error("the database failed")]
-    Database(#[from] database::Error),
-}
-
 /// The user whose tasks are deleted: the addresses under which the user requested tasks, and the incarnation of the
 /// database that the user is deleted from.
 #[derive(Debug, Serialize)]
@@ -69,17 +60,13 @@ impl PeopleTasks {
         &self,
         user: UserId,
         request: &EraseRequest,
-    ) -> Result<Erased, PeopleTasksError> {
+    ) -> Result<Erased, CallError> {
         let response = self.call(Method::POST, user, &["erase"], request).await?;
-        Ok(response.json().await.map_err(CallError::from)?)
+        Ok(response.json().await?)
     }
 
     /// Tells the state of a user. The people-task service ignores it if it knows a later one.
-    pub(crate) async fn tell(
-        &self,
-        user: UserId,
-        state: &impl Serialize,
-    ) -> Result<(), PeopleTasksError> {
+    pub(crate) async fn tell(&self, user: UserId, state: &impl Serialize) -> Result<(), CallError> {
         self.call(Method::PUT, user, &[], state).await.map(drop)
     }
 
@@ -89,7 +76,7 @@ impl PeopleTasks {
         user: UserId,
         operation: &[&str],
         body: &impl Serialize,
-    ) -> Result<Response, PeopleTasksError> {
+    ) -> Result<Response, CallError> {
         let token = self.signer.sign_for_service(SUBJECT);
         let path = ["internal", "users", &user.to_string()];
         let url = append_path(&self.base, &path, operation);
@@ -98,7 +85,7 @@ impl PeopleTasks {
         let response = send("people-task-service", request).await?;
         match response.status() {
             StatusCode::OK => Ok(response),
-            status => Err(CallError::Status(status.as_u16()).into()),
+            status => Err(CallError::Status(status.as_u16())),
         }
     }
 }

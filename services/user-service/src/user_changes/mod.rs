@@ -19,7 +19,8 @@ use telemetry::{Outage, RequestContext, SpanKind};
 use tokio_util::sync::CancellationToken;
 
 use self::store::UserState;
-use crate::people_tasks::{PeopleTasks, PeopleTasksError};
+use crate::calls::CallError;
+use crate::people_tasks::PeopleTasks;
 
 /// Changes that a worker claims, and calls that it makes, at once.
 const BATCH: i64 = 16;
@@ -32,18 +33,15 @@ const MEASURED_EVERY: Duration = Duration::from_secs(10);
 pub(crate) struct UserChangeSender {
     database: Database,
     people_tasks: PeopleTasks,
-    /// How long no other worker tells of the changes that this one has claimed.
-    lease: Duration,
     database_outage: Outage,
     call_outage: Outage,
 }
 
 impl UserChangeSender {
-    pub(crate) fn new(database: Database, people_tasks: PeopleTasks, lease: Duration) -> Self {
+    pub(crate) fn new(database: Database, people_tasks: PeopleTasks) -> Self {
         Self {
             database,
             people_tasks,
-            lease,
             database_outage: Outage::new("changes of users cannot be read"),
             call_outage: Outage::new("the people-task service cannot be told of changes of users"),
         }
@@ -76,8 +74,8 @@ impl UserChangeSender {
     /// Tells of a batch of changes that are due, in an outage of one. Returns whether there may be more.
     async fn tell_due(&self) -> bool {
         let is_outage = self.call_outage.failures() > 0;
-        let (limit, lease) = (if is_outage { 1 } else { BATCH }, self.lease);
-        let claim = move |connection: &mut Connection| store::claim(connection, limit, lease);
+        let limit = if is_outage { 1 } else { BATCH };
+        let claim = move |connection: &mut Connection| store::claim(connection, limit);
         let due = match self.database.transaction(claim).await {
             Ok(due) => due,
             Err(error) => {
@@ -88,20 +86,15 @@ impl UserChangeSender {
         self.database_outage.end();
         let results = join_all(due.iter().map(|state| self.tell(state))).await;
         let told = results.iter().filter(|result| result.is_ok()).count();
-        let failed = due.iter().zip(&results);
-        let failed = failed.filter(|(_, result)| result.is_err());
-        let failed: Vec<_> = failed.map(|(state, _)| state.clone()).collect();
-        let error = results.into_iter().find_map(Result::err);
-        match error {
+        match results.into_iter().find_map(Result::err) {
             Some(error) if told == 0 => self.call_outage.fail(&error),
             _ if told > 0 => self.call_outage.end(),
             _ => {}
         }
-        self.retry_later(failed).await;
         told > 0
     }
 
-    async fn tell(&self, state: &UserState) -> Result<(), PeopleTasksError> {
+    async fn tell(&self, state: &UserState) -> Result<(), CallError> {
         let call = self.people_tasks.tell(state.user, state);
         let told = RequestContext::fresh().scope(SpanKind::Client, "user-change.tell", call);
         let told = told.await;
@@ -110,18 +103,11 @@ impl UserChangeSender {
         told?;
         let told = state.clone();
         let delete = move |connection: &mut Connection| store::delete(connection, &told);
-        Ok(self.database.run(delete).await?)
-    }
-
-    /// Without it, which an outage of the database prevents, they are due when the claim ends.
-    async fn retry_later(&self, failed: Vec<UserState>) {
-        if failed.is_empty() {
-            return;
-        }
-        let retry = move |connection: &mut Connection| store::retry(connection, &failed);
-        if let Err(error) = self.database.run(retry).await {
+        // The same state is told again later, which changes nothing.
+        if let Err(error) = self.database.run(delete).await {
             self.database_outage.fail(&error);
         }
+        Ok(())
     }
 
     async fn measure(&self) {

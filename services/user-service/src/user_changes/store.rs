@@ -6,14 +6,15 @@ use chrono::{DateTime, Utc};
 use database::{Connection, Error, interval, prepared};
 use diesel::dsl::{case_when, min, now};
 use diesel::prelude::*;
-use diesel::sql_types::{Array, BigInt, Binary, Bool, Interval, Nullable, Timestamptz};
+use diesel::sql_types::{BigInt, Binary, Bool, Interval, Nullable, Timestamptz};
 use serde::Serialize;
 use values::{EmailAddress, UserId};
 
 use crate::people_tasks::with_microseconds;
 use crate::schema::{deletion_settings, user_changes, users};
 
-/// The pause after the first failed call about a user, and the longest.
+/// The time from the first call about a user to the next one if the first fails, and the longest. A usual call is much
+/// shorter, so no other worker repeats it meanwhile.
 const FIRST_RETRY: Duration = Duration::from_secs(1);
 const LONGEST_RETRY: Duration = Duration::from_secs(60);
 
@@ -38,13 +39,10 @@ extern "SQL" {
     fn greatest(one: Timestamptz, other: Nullable<Timestamptz>) -> Timestamptz;
 }
 
-/// Claims at most `limit` due changes for a time, and loads the present states of their users. `None` while the
-/// user-service has not said which addresses give access to tasks. Must run in a transaction. It waits for no lock.
-pub(super) fn claim(
-    connection: &mut Connection,
-    limit: i64,
-    lease: Duration,
-) -> Result<Vec<UserState>, Error> {
+/// Claims at most `limit` due changes, and loads the present states of their users. Unless they are told, they are due again
+/// after a pause that doubles with every claim. None while the user-service has not said which addresses give access to
+/// tasks. Must run in a transaction. It waits for no lock.
+pub(super) fn claim(connection: &mut Connection, limit: i64) -> Result<Vec<UserState>, Error> {
     let settings = deletion_settings::table.select(deletion_settings::confirmation_required);
     let confirmation_required = settings.first::<Option<bool>>(connection).optional()?;
     let Some(confirmation_required) = confirmation_required.flatten() else {
@@ -52,14 +50,16 @@ pub(super) fn claim(
     };
     // The DSL has no subquery that locks rows.
     let claimed: Vec<UserId> = prepared(
-        "UPDATE user_changes SET attempts = attempts + 1, next_attempt = now() + $2
+        "UPDATE user_changes SET attempts = attempts + 1,
+            next_attempt = now() + least($2 * 2 ^ least(attempts, 20), $3)
          WHERE user_id = ANY(ARRAY(
             SELECT user_id FROM user_changes WHERE next_attempt <= now()
             ORDER BY next_attempt LIMIT $1 FOR UPDATE SKIP LOCKED))
          RETURNING user_id",
     )
     .bind::<BigInt, _>(limit)
-    .bind::<Interval, _>(interval(lease))
+    .bind::<Interval, _>(interval(FIRST_RETRY))
+    .bind::<Interval, _>(interval(LONGEST_RETRY))
     .returning::<Binary>()
     .load(connection)?;
     let is_trusted = users::email_confirmed
@@ -87,30 +87,40 @@ pub(super) fn delete(connection: &mut Connection, told: &UserState) -> Result<()
     Ok(())
 }
 
-/// Makes changes that were not told due again after a pause that doubles with every attempt. Later changes of the same
-/// users are due already.
-pub(super) fn retry(connection: &mut Connection, states: &[UserState]) -> Result<(), Error> {
-    let users = states.iter().map(|state| state.user.as_bytes().to_vec());
-    let times = states.iter().map(|state| state.changed);
-    // The DSL has neither `least` nor a join in an UPDATE.
-    diesel::sql_query(
-        "UPDATE user_changes AS c
-         SET next_attempt = now() + least($3 * 2 ^ least(c.attempts - 1, 20), $4)
-         FROM unnest($1, $2) AS told (user_id, changed)
-         WHERE c.user_id = told.user_id AND c.changed <= told.changed",
-    )
-    .bind::<Array<Binary>, _>(users.collect::<Vec<_>>())
-    .bind::<Array<Timestamptz>, _>(times.collect::<Vec<_>>())
-    .bind::<Interval, _>(interval(FIRST_RETRY))
-    .bind::<Interval, _>(interval(LONGEST_RETRY))
-    .execute(connection)?;
-    Ok(())
-}
-
 pub(super) fn oldest_age(connection: &mut Connection) -> Result<Duration, Error> {
     let (oldest, clock): (Option<DateTime<Utc>>, DateTime<Utc>) = user_changes::table
         .select((min(user_changes::changed), now.into_sql::<Timestamptz>()))
         .first(connection)?;
     let age = oldest.and_then(|oldest| (clock - oldest).to_std().ok());
     Ok(age.unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use diesel::connection::SimpleConnection as _;
+    use testkit::{TestDatabase, lines};
+
+    use super::claim;
+
+    #[test]
+    fn the_pause_after_a_claim_doubles_up_to_a_minute() {
+        let database = TestDatabase::users(crate::MIGRATIONS);
+        let mut connection = database.admin();
+        let prepare = "
+            SET search_path = users;
+            INSERT INTO deletion_settings (with_engine, confirmation_required) VALUES (true, false);
+            INSERT INTO users (id, username, username_key, email, email_key, password_hash, plan, scope)
+            VALUES ('\\x65b8f0a2c3d4e5f601234567', 'a@b.c', 'a@b.c', 'a@b.c', 'a@b.c', 'x', 'free', '{user}');
+            INSERT INTO user_changes (user_id, changed) SELECT id, now() FROM users;
+            BEGIN;";
+        connection.batch_execute(prepare).unwrap();
+        for expected in ["1", "2", "4", "8", "16", "32", "60", "60"] {
+            let states = claim(&mut connection, 1).unwrap();
+            assert_eq!(states.len(), 1);
+            let pause = "SELECT extract(epoch FROM next_attempt - now())::int::text AS line FROM user_changes";
+            assert_eq!(lines(&mut connection, pause), [expected]);
+            let end = "UPDATE user_changes SET next_attempt = now()";
+            connection.batch_execute(end).unwrap();
+        }
+    }
 }

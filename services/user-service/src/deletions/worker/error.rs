@@ -3,7 +3,6 @@ use http_kit::Problem;
 use serde_json::Value;
 
 use crate::calls::CallError;
-use crate::people_tasks::PeopleTasksError;
 
 /// Why a step failed. It is shown in the job's `failure`, so it contains no address and no secret.
 #[derive(Debug, thiserror::Error)]
@@ -19,8 +18,8 @@ pub(super) enum StepError {
     EngineSkipped,
     #[error("the deletion takes longer than DELETE_MAX_AGE")]
     Overdue,
-    #[error(transparent)]
-    PeopleTasks(#[from] PeopleTasksError),
+    #[error("the people-task service {0}")]
+    PeopleTasks(CallError),
     #[error("the database failed")]
     Database(#[from] database::Error),
     #[error("this version does not know the step")]

@@ -99,7 +99,8 @@ impl DeletionWorker {
         let Some(request) = self.database.transaction(load).await? else {
             return Ok(Progress::Lost);
         };
-        let erased = self.people_tasks.erase(job.user, &request).await?;
+        let erased = self.people_tasks.erase(job.user, &request).await;
+        let erased = erased.map_err(StepError::PeopleTasks)?;
         let tasks = erased.deleted_tasks;
         if tasks > 0 {
             let count =

@@ -58,7 +58,7 @@ pub async fn run_deletion_worker(settings: DeletionWorkerSettings) -> anyhow::Re
         base: settings.people_task_service.clone(),
         signer: signer(&settings)?,
     };
-    let sender = UserChangeSender::new(database.clone(), people_tasks.clone(), settings.lease);
+    let sender = UserChangeSender::new(database.clone(), people_tasks.clone());
     running.spawn(sender.run(running.shutdown()));
     let worker = DeletionWorker {
         database: database.clone(),

@@ -9,7 +9,6 @@ use crate::deletion_worker::STOP_TIMEOUT;
 use crate::deletion_worker::fixture::{ChangeResponse, Fixture};
 
 const EMAIL: &str = "Ada@example.com";
-const FAST: [(&str, &str); 1] = [("DELETE_LEASE", "1s")];
 
 /// A system in which only confirmed addresses give access to tasks, or all.
 async fn fixture(confirmation_required: bool) -> Fixture {
@@ -57,7 +56,7 @@ fn known(fixture: &Fixture, user: UserId) -> Value {
 async fn changes_of_power_are_told_and_no_others() {
     let fixture = fixture(true).await;
     let (ada, bob) = (fixture.user(EMAIL), fixture.user("bob@example.com"));
-    let worker = fixture.worker(&FAST).await;
+    let worker = fixture.worker(&[]).await;
     let state = |active: bool, admin: bool, email: Option<&str>| json!({"isActive": active, "isAdmin": admin, "email": email});
     for (set, expected) in [
         ("is_active = false", state(false, false, Some(EMAIL))),
@@ -109,7 +108,7 @@ async fn without_confirmation_each_address_gives_access_and_nothing_is_told_befo
     let ada = fixture.user(EMAIL);
     fixture.sql("UPDATE users.deletion_settings SET confirmation_required = NULL");
     change(&fixture, ada, "email_confirmed = NULL");
-    let worker = fixture.worker(&FAST).await;
+    let worker = fixture.worker(&[]).await;
     // The worker looks meanwhile.
     let job = fixture.delete(fixture.user("bob@example.com"));
     assert_eq!(fixture.ended(job).await.status, "completed");
@@ -129,7 +128,7 @@ async fn after_an_outage_the_last_state_is_told() {
     let users: Vec<_> = (0..40)
         .map(|number| fixture.user(&format!("user{number}@example.com")))
         .collect();
-    let workers = [fixture.worker(&FAST).await, fixture.worker(&FAST).await];
+    let workers = [fixture.worker(&[]).await, fixture.worker(&[]).await];
     for set in ["is_active = false", "is_active = true", "is_active = false"] {
         fixture.sql(&format!("UPDATE users.users SET {set}"));
     }
@@ -165,7 +164,7 @@ async fn a_worker_that_is_killed_before_it_deletes_a_change_leaves_it_to_another
     fixture
         .people_tasks
         .will_respond_to_changes(ChangeResponse::Never);
-    let process = fixture.process(&FAST);
+    let process = fixture.process(&[]);
     change(&fixture, ada, "is_active = false");
     eventually("the first call", || async {
         (fixture.people_tasks.changes(ada).len() == 1).then_some(())
@@ -179,7 +178,7 @@ async fn a_worker_that_is_killed_before_it_deletes_a_change_leaves_it_to_another
     fixture
         .people_tasks
         .will_respond_to_changes(ChangeResponse::Success);
-    let process = fixture.process(&FAST);
+    let process = fixture.process(&[]);
     all_told(&fixture).await;
     assert_eq!(
         known(&fixture, ada),
@@ -193,7 +192,7 @@ async fn the_times_of_changes_grow_when_the_clock_does_not() {
     let fixture = fixture(true).await;
     let ada = fixture.user(EMAIL);
     change(&fixture, ada, "access_changed = '2099-01-01 00:00:00+00'");
-    let worker = fixture.worker(&FAST).await;
+    let worker = fixture.worker(&[]).await;
     for set in ["is_active = false", "is_active = true"] {
         change(&fixture, ada, set);
         all_told(&fixture).await;
