@@ -47,19 +47,22 @@ pub(super) struct Lease {
     pub(super) version: i32,
     /// How many attempts it had. A redelivery begins to count again, and leaves the version.
     pub(super) attempts: i32,
+    /// The number of the worker that sends it; `None` for what is given back, and for calls that try webhooks.
+    pub(super) worker: Option<i32>,
     pub(super) lane: Arc<str>,
     pub(super) created: DateTime<Utc>,
     pub(super) context: RequestContext,
 }
 
 impl Lease {
-    pub(super) fn of(row: &DueRow) -> Self {
+    pub(super) fn of(row: &DueRow, worker: Option<i32>) -> Self {
         Self {
             delivery: row.delivery_id,
             webhook: row.webhook_id,
             registrant: row.registrant.registered_by,
             version: row.lease,
             attempts: row.attempts,
+            worker,
             lane: row.lane.as_str().into(),
             created: row.delivery_created,
             context: RequestContext::continued(Some(&row.request_id), Some(&row.traceparent)),
@@ -121,10 +124,11 @@ impl Sender {
     pub(super) async fn attempt(
         &self,
         row: Box<DueRow>,
+        worker: Option<i32>,
         occasion: Occasion,
         recall: CancellationToken,
     ) -> AttemptResult {
-        let lease = Lease::of(&row);
+        let lease = Lease::of(&row, worker);
         let Some(registrant) = row.registrant.relations(&row.task) else {
             return suspended(&row, lease);
         };

@@ -14,7 +14,6 @@ use tokio_util::sync::CancellationToken;
 use values::DeliveryId;
 
 use crate::deliveries::DueDelivery;
-use crate::deliveries::worker::attempt::AttemptResult;
 use crate::deliveries::worker::call::Sender;
 use crate::deliveries::worker::lane::Lane;
 use crate::deliveries::worker::loads::{Ended, Loads};
@@ -74,10 +73,6 @@ pub(super) struct Dispatcher {
     /// A delivery that is tried apart from others, until its end is recorded.
     trial: Option<(DeliveryId, Instant)>,
     member: Option<Member>,
-    /// Since when it is this member. What was under way then may be another worker's by now.
-    joined: Instant,
-    /// Failed attempts that ended while others might take this worker for dead, until it is known whether they did.
-    undecided: Vec<AttemptResult>,
     /// Shards that are to be given up, and until when nothing is started for them.
     draining: Option<(Shards, Instant)>,
     next_drain: Instant,
@@ -117,8 +112,6 @@ impl Dispatcher {
             unrecorded: 0,
             trial: None,
             member: None,
-            joined: Instant::now(),
-            undecided: Vec::new(),
             draining: None,
             next_drain: Instant::now(),
             started: Instant::now(),
@@ -168,7 +161,9 @@ impl Dispatcher {
         }
         let unstarted: Vec<_> = self.lanes.values_mut().flat_map(Lane::hold).collect();
         self.give_back(unstarted);
-        self.give_up_all();
+        if let Some(member) = &mut self.member {
+            member.surplus = u32::MAX;
+        }
         self.wishes.send_modify(|wishes| wishes.is_stopping = true);
         self.next_drain = Instant::now() + STOPPING;
         self.give_up_shards();
@@ -181,14 +176,9 @@ impl Dispatcher {
                     None => break,
                 },
                 Some(settled) = self.settled.recv() => self.settle(settled),
-                Ok(()) = self.membership.changed() => {
-                    self.adopt_member();
-                    self.give_up_all();
-                }
                 () = &mut end_slow, if !end_slow.is_elapsed() => self.end_slow(Shards::ALL),
             }
         }
-        self.decide(false);
     }
 
     /// Ends slow requests to hosts of these shards, so that other workers can take them.

@@ -236,7 +236,7 @@ fn take_tests(connection: &mut Connection) -> Result<Vec<DueRow>, Error> {
 async fn make_test_call(database: Database, sender: Arc<Sender>, row: Box<DueRow>) {
     let id = row.delivery_id;
     let result = sender
-        .attempt(row, Occasion::Test, CancellationToken::new())
+        .attempt(row, None, Occasion::Test, CancellationToken::new())
         .await;
     let (decision, attempt) = (result.decision, result.attempt);
     let has_no_right = matches!(decision, RetryDecision::Suspend(_));

@@ -1,7 +1,6 @@
 //! Records the ends of deliveries in batches, beside sending, with their metrics and logs. A URL may contain a receiver's
 //! credentials, so logs name the delivery and never the URL.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,7 +11,7 @@ use values::DeliveryId;
 
 use crate::deliveries::worker::attempt::AttemptResult;
 use crate::deliveries::worker::periodic_store::create_partitions;
-use crate::deliveries::worker::results_store::{self as store, End};
+use crate::deliveries::worker::results_store::{self as store, End, Recorded};
 use crate::deliveries::worker::schedule::RetryDecision;
 
 const BATCH: usize = 512;
@@ -81,20 +80,20 @@ async fn record(database: &Database, settled: &Sender, batch: Vec<End>) -> Vec<E
     left
 }
 
-/// Reports what was recorded, and returns what met a locked row.
-fn settle(settled: &Sender, batch: Vec<End>, found: &HashMap<DeliveryId, bool>) -> Vec<End> {
+/// Reports what was recorded or lost, and returns what met a locked row.
+fn settle(settled: &Sender, batch: Vec<End>, found: &Recorded) -> Vec<End> {
     let (mut locked, mut ended) = (Vec::new(), Vec::new());
     for end in batch {
         let lease = end.lease();
         let (delivery, lane) = (lease.delivery, Arc::clone(&lease.lane));
         match (&end, found.get(&delivery)) {
-            (_, Some(false)) => {
+            (_, Some(Some(false))) => {
                 locked.push(end);
                 continue;
             }
-            (End::Attempted(result), Some(true)) => report_recorded(result),
+            (End::Attempted(result), Some(Some(true))) => report_recorded(result),
             (End::Attempted(result), None) => report_lost(result),
-            (End::NotSent(_), _) => {}
+            (_, Some(None)) | (End::NotSent(_), _) => {}
         }
         ended.push((lane, delivery));
     }

@@ -38,6 +38,14 @@ impl End {
         }
     }
 
+    /// The worker without whose row this end changes nothing, because the delivery may be another one's by now. A success
+    /// counts, whoever sent it.
+    fn depends_on(&self) -> Option<i32> {
+        let is_success =
+            matches!(self, Self::Attempted(result) if result.decision == RetryDecision::Sent);
+        self.lease().worker.filter(|_| !is_success)
+    }
+
     /// The status and the pause of the delivery, an array of its attempt, or of none, and who has no right to the task, so
     /// that it waits.
     fn outcome(&self) -> (DeliveryStatus, i64, Value, Option<UserId>) {
@@ -56,16 +64,16 @@ impl End {
     }
 }
 
+/// What became of ends: `true` if one was recorded, `false` if its row was locked, `None` if its worker was taken for dead.
+/// Those of deliveries that have changed or are deleted are missing.
+pub(super) type Recorded = HashMap<DeliveryId, Option<bool>>;
+
 /// Records the ends of deliveries: finished ones move to `finished_deliveries`, the others wait again. An end changes
 /// nothing if the row is of another version than the one that was loaded, or deleted. Locked rows are skipped, so this
-/// neither waits for the deletion of a task nor deadlocks with it. Returns the deliveries that were recorded, and, as `false`,
-/// those that are as they were loaded and whose row was locked.
-pub(super) fn record_ends(
-    connection: &mut PgConnection,
-    ends: &[End],
-) -> Result<HashMap<DeliveryId, bool>, Error> {
+/// neither waits for the deletion of a task nor deadlocks with it.
+pub(super) fn record_ends(connection: &mut PgConnection, ends: &[End]) -> Result<Recorded, Error> {
     let outcomes = column(ends, End::outcome);
-    let found: Vec<(DeliveryId, bool)> = prepared(RECORD_ENDS)
+    let found: Vec<(DeliveryId, Option<bool>)> = prepared(RECORD_ENDS)
         .bind::<Array<Binary>, _>(column(ends, |end| end.lease().delivery))
         .bind::<Array<Integer>, _>(column(ends, |end| end.lease().version))
         .bind::<Array<Binary>, _>(column(ends, |end| end.lease().webhook))
@@ -74,7 +82,8 @@ pub(super) fn record_ends(
         .bind::<Array<Jsonb>, _>(column(&outcomes, |(_, _, log, _)| log))
         .bind::<Array<Nullable<Binary>>, _>(column(&outcomes, |(.., registrant)| *registrant))
         .bind::<Array<Integer>, _>(column(ends, |end| end.lease().attempts))
-        .returning::<(Binary, Bool)>()
+        .bind::<Array<Nullable<Integer>>, _>(column(ends, End::depends_on))
+        .returning::<(Binary, Nullable<Bool>)>()
         .load(connection)?;
     Ok(found.into_iter().collect())
 }
@@ -82,10 +91,16 @@ pub(super) fn record_ends(
 // The API shows the newest 100 attempts, and the status of a webhook is about its newest event. A delivery that was
 // redelivered during a failed attempt, which was judged by the schedule before, stays due. No two of the named queries are
 // joined, which would take quadratic time.
+//
+// Another worker takes the shards of one that was taken for dead once it has deleted its row. The lock of that row makes it
+// wait for what is recorded here.
 const RECORD_ENDS: &str = "
-WITH given AS (
-    SELECT * FROM unnest($1, $2, $3, $4, $5, $6, $7, $8) AS given (
-        id, lease, webhook_id, status, pause, log, suspended_for, attempts)
+WITH alive AS (
+    SELECT id FROM delivery_workers WHERE id = ANY($9) FOR KEY SHARE
+), given AS (
+    SELECT *, worker IS NULL OR worker IN (SELECT id FROM alive) AS counts
+    FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9) AS given (
+        id, lease, webhook_id, status, pause, log, suspended_for, attempts, worker)
 ), webhook AS (
     SELECT id FROM webhooks WHERE id = ANY($3) FOR NO KEY UPDATE SKIP LOCKED
 ), accepted AS (
@@ -93,7 +108,7 @@ WITH given AS (
         CASE WHEN is_restarted THEN 'pending' ELSE status END AS status, CASE WHEN is_restarted THEN 0 ELSE pause END AS pause
     FROM given JOIN deliveries ON deliveries.id = ANY(ARRAY[given.id]) AND deliveries.lease = given.lease
         CROSS JOIN LATERAL (SELECT deliveries.attempts < given.attempts AND status <> 'sent' AND pause >= 0) AS judged (is_restarted)
-    WHERE given.status = 'pending' OR given.webhook_id IN (SELECT id FROM webhook)
+    WHERE counts AND (given.status = 'pending' OR given.webhook_id IN (SELECT id FROM webhook))
     FOR UPDATE OF deliveries SKIP LOCKED
 ), finished AS (
     DELETE FROM deliveries USING accepted
@@ -124,7 +139,7 @@ WITH given AS (
 )
 SELECT id, true FROM accepted
 UNION ALL
-SELECT id, false FROM given WHERE id NOT IN (SELECT id FROM accepted) AND EXISTS (
+SELECT id, CASE WHEN counts THEN false END FROM given WHERE id NOT IN (SELECT id FROM accepted) AND EXISTS (
     SELECT FROM deliveries WHERE deliveries.id = ANY(ARRAY[given.id]) AND deliveries.lease = given.lease)";
 
 /// The pause of a delivery that was not sent: it stays due when it was.

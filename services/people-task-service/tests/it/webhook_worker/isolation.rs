@@ -7,6 +7,7 @@ use people_task_service::run_webhook_worker;
 use testkit::eventually;
 
 use crate::webhook_worker::fixture::{CannedResponse, Fixture, Receiver};
+use crate::webhook_worker::proxy::Proxy;
 
 #[tokio::test]
 async fn a_row_that_cannot_be_read_stops_only_the_deliveries_of_its_user_to_its_origin() {
@@ -94,6 +95,37 @@ async fn a_failure_that_ends_after_others_could_take_its_host_counts_no_attempt(
     let _worker = fixture.worker(&settings).await;
     receiver.wait_for_calls(1).await;
     fixture.execute("DELETE FROM delivery_workers");
+    let row = fixture.wait_for_status(&ids[0], "sent").await;
+    assert_eq!((row.attempts, receiver.calls().len()), (1, 2));
+}
+
+#[tokio::test]
+async fn a_failure_that_is_recorded_after_a_takeover_counts_nothing() {
+    let (fixture, receiver) = (
+        Fixture::new(),
+        Receiver::start(|before| match before {
+            0 => CannedResponse {
+                status: 410,
+                ..CannedResponse::after(Duration::from_secs(1))
+            },
+            _ => CannedResponse::after(Duration::from_secs(5)),
+        }),
+    );
+    let ids = fixture.decide(&[receiver.url("/")]);
+    let direct = fixture.database.people_task_url();
+    let proxy = Proxy::start(&direct).await;
+    let url = proxy.url(&direct);
+    let _cut_off = fixture.worker(&[("DATABASE_URL", url.expose())]).await;
+    receiver.wait_for_calls(1).await;
+    // It fails before any other worker could take this one for dead.
+    proxy.cut().await;
+    let _other = fixture.worker(&[]).await;
+    receiver.wait_for_calls(2).await;
+    proxy.reopen();
+    eventually("the first worker to be back", async || {
+        (fixture.workers() == 2).then_some(())
+    })
+    .await;
     let row = fixture.wait_for_status(&ids[0], "sent").await;
     assert_eq!((row.attempts, receiver.calls().len()), (1, 2));
 }

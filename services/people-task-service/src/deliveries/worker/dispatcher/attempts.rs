@@ -7,12 +7,11 @@ use tokio::task::JoinError;
 
 use super::Dispatcher;
 use crate::deliveries::group_of;
-use crate::deliveries::worker::attempt::{AttemptResult, Lease};
+use crate::deliveries::worker::attempt::Lease;
 use crate::deliveries::worker::due_store::DueRow;
 use crate::deliveries::worker::pass_on_panic;
 use crate::deliveries::worker::places::Host;
 use crate::deliveries::worker::results_store::End;
-use crate::deliveries::worker::schedule::RetryDecision;
 use crate::tasks::responses::Occasion;
 
 /// A delivery that was loaded longer ago is loaded again before it is sent: it may have been cancelled since then.
@@ -108,17 +107,18 @@ impl Dispatcher {
         let host = self.hosts.entry(Arc::clone(&lane.host)).or_default();
         let recall = host.started(&lane.owner, row.delivery_id, now);
         let sender = Arc::clone(&self.sender);
+        let worker = self.member.map(|member| member.id);
         let reload = (now - loaded >= FRESH).then(|| self.loads.reload(&row));
         self.attempts.spawn(async move {
             let row = match reload {
                 None => row,
                 Some(reload) => match reload.await {
                     Some(row) => Box::new(row),
-                    None => return End::NotSent(Lease::of(&row)),
+                    None => return End::NotSent(Lease::of(&row, worker)),
                 },
             };
             let occasion = row.due_at.map_or(Occasion::Decision, Occasion::Due);
-            End::Attempted(sender.attempt(row, occasion, recall).await)
+            End::Attempted(sender.attempt(row, worker, occasion, recall).await)
         });
     }
 
@@ -164,37 +164,10 @@ impl Dispatcher {
             self.make_room(&owner, 1);
             self.give_back(surplus);
         }
-        self.record_or_wait(end, now - duration);
+        self.record(end);
         self.enqueue_ready(&name);
         self.queue(&name);
         self.start_at(&name);
-    }
-
-    /// Records the end of an attempt that `began` at a time, but no failure if another worker may be sending the delivery:
-    /// its result counts.
-    fn record_or_wait(&mut self, end: End, began: Instant) {
-        let is_failure = |result: &AttemptResult| result.decision != RetryDecision::Sent;
-        match end {
-            End::Attempted(result) if is_failure(&result) && began < self.joined => {
-                self.record(End::NotSent(result.lease));
-            }
-            End::Attempted(result) if is_failure(&result) && !self.is_alive() => {
-                self.undecided.push(result);
-            }
-            end => self.record(end),
-        }
-    }
-
-    /// Records the failures that were not recorded yet, or, if another worker may have had the deliveries, that they are not
-    /// this one's.
-    pub(super) fn decide(&mut self, are_own: bool) {
-        for result in std::mem::take(&mut self.undecided) {
-            self.record(if are_own {
-                End::Attempted(result)
-            } else {
-                End::NotSent(result.lease)
-            });
-        }
     }
 
     /// Forgets deliveries that are not started. The database has them.
@@ -225,7 +198,7 @@ impl Dispatcher {
     /// Records that these deliveries, as far as they are marked, were not sent.
     pub(super) fn give_back_marks(&mut self, rows: impl IntoIterator<Item = DueRow>) {
         for row in rows.into_iter().filter(|row| row.is_marked) {
-            self.record(End::NotSent(Lease::of(&row)));
+            self.record(End::NotSent(Lease::of(&row, None)));
         }
     }
 

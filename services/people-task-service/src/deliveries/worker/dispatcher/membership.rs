@@ -31,13 +31,6 @@ impl Dispatcher {
         self.wishes.borrow().given_up
     }
 
-    /// From now on, each shard is given up as soon as nothing of it is under way.
-    pub(super) fn give_up_all(&mut self) {
-        if let Some(member) = &mut self.member {
-            member.surplus = u32::MAX;
-        }
-    }
-
     /// Takes what the ownership says of this worker. Deliveries of shards that it has lost, or that others may have had
     /// meanwhile, are not its own any more.
     pub(super) fn adopt_member(&mut self) {
@@ -53,12 +46,6 @@ impl Dispatcher {
             wishes.adopt(owned);
             *wishes != before
         });
-        if !is_same {
-            self.joined = Instant::now();
-        }
-        if self.is_alive() {
-            self.decide(is_same);
-        }
         let kept = if is_same { owned } else { Shards::default() };
         let lost = before.without(kept);
         if lost != Shards::default() {
