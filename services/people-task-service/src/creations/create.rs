@@ -24,8 +24,9 @@ use crate::tasks::projection::FieldSelection;
 use crate::tasks::requests::{NewTaskFields, byte_length};
 use crate::tasks::secrets::NewSecrets;
 use crate::webhooks::check::check_request;
-use crate::webhooks::register::{self, Registration};
+use crate::webhooks::register;
 use crate::webhooks::requests::RegisterWebhookRequest;
+use crate::webhooks::store::Registration;
 
 /// Creates a task for a signed-in user, with its webhooks. A repeat of a request gets the answer of that request.
 ///

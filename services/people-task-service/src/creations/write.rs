@@ -16,8 +16,9 @@ use crate::tasks::access::Actor;
 use crate::tasks::creation_store::{self, NewTask};
 use crate::tasks::projection::FieldSelection;
 use crate::tasks::responses::TaskResponse;
-use crate::webhooks::register::{Registration, register_for_new};
+use crate::webhooks::register::register_for_new;
 use crate::webhooks::responses::WebhookResponse;
+use crate::webhooks::store::Registration;
 
 /// A new task with what is written together with it.
 pub(crate) struct Creation {
@@ -134,14 +135,15 @@ impl Creation {
 
     /// How many of its webhooks have options.
     pub(super) fn with_options(&self) -> u64 {
-        let with = self.registrations().iter().filter(|new| new.has_options());
+        let webhooks = self.registrations().iter().map(|new| &new.webhook);
+        let with = webhooks.filter(|webhook| webhook.options.is_some());
         u64::try_from(with.count()).unwrap_or(u64::MAX)
     }
 
     fn answer(&self, task: Task) -> StoredAnswer {
         let (id, relations) = (task.id, self.actor.relations_to(&task));
         let webhooks = self.webhooks.as_ref().map(|webhooks| {
-            let webhooks = webhooks.iter().map(Registration::webhook);
+            let webhooks = webhooks.iter().map(|new| new.webhook.clone());
             webhooks
                 .map(|webhook| WebhookResponse::new(webhook, self.fields.is_plugin))
                 .collect()

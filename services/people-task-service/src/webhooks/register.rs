@@ -10,40 +10,27 @@ use values::{Fingerprint, TaskId, WebhookId};
 
 use crate::audit::AuditAction;
 use crate::context::Context;
-use crate::deliveries::{DueDelivery, due_message, host_of, lane_of, owner_of};
+use crate::deliveries::{DueDelivery, due_message};
 use crate::error::TaskError;
 use crate::header_keys::HeaderKeys;
 use crate::idempotency::{self, Operation, Repeatable, StoredAnswer, store as answers};
 use crate::quotas::Amounts;
-use crate::status::{DeliveryStatus, WebhookEvent};
+use crate::status::DeliveryStatus;
 use crate::tasks::access::{Actor, Permission, Relations};
 use crate::tasks::credentials::AuthenticatedUser;
 use crate::tasks::requests::Precondition;
 use crate::tasks::{Task, change_in_round};
 use crate::webhook_options::WebhookOptions;
-use crate::webhook_signature::WebhookSecret;
 use crate::webhooks::check::check_for_user;
-use crate::webhooks::requests::{NewWebhookFields, RegisterWebhookRequest};
+use crate::webhooks::requests::RegisterWebhookRequest;
 use crate::webhooks::responses::WebhookResponse;
-use crate::webhooks::store::{self, NewWebhook, TaskWithCount, Webhook, WebhookCount};
+use crate::webhooks::store::{
+    self, NewWebhook, Registration, TaskWithCount, Webhook, WebhookCount,
+};
 
 pub(crate) const MAX_PER_TASK: i64 = 20;
 /// Those of approvers and requesters, so that they leave room for the flow engine that asks.
 const MAX_OF_OTHERS: i64 = 10;
-
-/// A request to register a webhook whose address was checked.
-#[derive(Debug)]
-pub(crate) struct Registration {
-    id: WebhookId,
-    user: AuthenticatedUser,
-    task: TaskId,
-    new: NewWebhookFields,
-    options: Option<WebhookOptions>,
-    is_plugin: bool,
-    cause: RequestContext,
-    meta: RequestMeta,
-    repeat: Option<Repeatable>,
-}
 
 #[derive(Debug)]
 pub(crate) enum RegisteredWebhook {
@@ -61,7 +48,7 @@ pub(crate) fn registrations(database: Database) -> Registrations {
         database,
         BatchLimits::SERVICE,
         |connection, registrations: &[Registration], round| {
-            let tasks = column(registrations, |registration| registration.task);
+            let tasks = column(registrations, |registration| registration.webhook.task_id);
             let register =
                 |connection: &mut Connection| register_all(connection, &tasks, registrations);
             change_in_round(connection, round, &tasks, |connection| {
@@ -186,12 +173,13 @@ fn register_all(
     let mut registered = store::insert(connection, &new)?;
     let inserted = registrations
         .iter()
-        .filter(|r| registered.contains_key(&r.id));
+        .filter(|r| registered.contains_key(&r.webhook.id));
     let answers: Vec<_> = inserted.filter_map(Registration::answer).collect();
     answers::insert(connection, &answers)?;
     for (registration, outcome) in registrations.iter().zip(&mut outcomes) {
-        if let Some(due) = registered.remove(&registration.id) {
-            *outcome = Some(Ok(RegisteredWebhook::New(registration.webhook(), due)));
+        let webhook = &registration.webhook;
+        if let Some(due) = registered.remove(&webhook.id) {
+            *outcome = Some(Ok(RegisteredWebhook::New(webhook.clone(), due)));
         }
     }
     Ok(outcomes)
@@ -227,11 +215,19 @@ impl Registration {
         meta: RequestMeta,
     ) -> Result<Self, TaskError> {
         let id = WebhookId::generate();
+        let options = new.options(keys, id)?;
+        let header_key = options.as_ref().and_then(WebhookOptions::header_key);
         Ok(Self {
-            id,
+            header_key: header_key.map(str::to_owned),
+            webhook: Webhook {
+                id,
+                task_id: task,
+                registered_by: user.caller.id(),
+                url: new.url.as_str().to_owned(),
+                status: DeliveryStatus::Pending,
+                options: options.as_ref().map(WebhookOptions::to_text),
+            },
             user,
-            task,
-            options: new.options(keys, id)?,
             new,
             is_plugin,
             cause,
@@ -242,12 +238,8 @@ impl Registration {
 
     /// How many bytes of options it adds.
     pub(crate) fn bytes(&self) -> u64 {
-        let document = self.options.as_ref().map(WebhookOptions::to_text);
+        let document = self.webhook.options.as_ref();
         document.map_or(0, |document| document.len() as u64)
-    }
-
-    pub(crate) fn has_options(&self) -> bool {
-        self.options.is_some()
     }
 
     /// The task, if the user may register the webhook now.
@@ -255,7 +247,8 @@ impl Registration {
         &self,
         tasks: &'a HashMap<TaskId, TaskWithCount>,
     ) -> Result<&'a TaskWithCount, TaskError> {
-        let found = tasks.get(&self.task).ok_or(TaskError::NotFound("task"))?;
+        let found = tasks.get(&self.webhook.task_id);
+        let found = found.ok_or(TaskError::NotFound("task"))?;
         let relations = self.user.actor.relations_to(&found.task);
         relations.check(Permission::RegisterWebhook)?;
         if let Some(field) = self.new.telling_metadata()
@@ -288,64 +281,27 @@ impl Registration {
     }
 
     fn new_webhook(&self, task: &Task) -> NewWebhook<'_> {
-        let caller = &self.user.caller;
-        let url = self.new.url.as_str();
-        // A registration by an approver or a requester takes nothing of the creator's share.
-        let owner = owner_of(caller.id(), caller.group());
-        let default_events: &[_] = if self.is_plugin {
-            &[
-                WebhookEvent::Approved,
-                WebhookEvent::Rejected,
-                WebhookEvent::Due,
-            ]
-        } else {
-            &[WebhookEvent::Approved, WebhookEvent::Rejected]
-        };
-        let events = self.new.events.as_ref().map(|events| &*events.0);
         let actor = &self.user.actor;
         let (registered_as, registrant_email, registrant_secret) = right(actor, task);
         let identity = actor.audit_identity(task, Permission::RegisterWebhook);
         let entry = AuditAction::WebhookRegistered.on_task(task.id, identity, self.meta.clone());
         NewWebhook {
-            id: self.id,
-            task: task.id,
+            registration: self,
             version: task.version,
-            registered_by: caller.id(),
-            incarnation: caller.incarnation(),
             registered_as,
             registrant_email,
             registrant_secret,
-            url,
-            host: host_of(url),
-            lane: lane_of(url, &owner),
-            secret: self.new.secret.as_ref().map(WebhookSecret::expose),
-            with_task_id: self.is_plugin,
-            events: events.unwrap_or(default_events),
-            options: self.options.as_ref().map(WebhookOptions::to_text),
-            header_key: self.options.as_ref().and_then(WebhookOptions::header_key),
-            cause: &self.cause,
-            entry: entry.detail(json!({ "webhookId": self.id })),
-        }
-    }
-
-    pub(crate) fn webhook(&self) -> Webhook {
-        Webhook {
-            id: self.id,
-            task_id: self.task,
-            registered_by: self.user.caller.id(),
-            url: self.new.url.as_str().to_owned(),
-            status: DeliveryStatus::Pending,
-            options: self.options.as_ref().map(WebhookOptions::to_text),
+            entry: entry.detail(json!({ "webhookId": self.webhook.id })),
         }
     }
 
     /// What repeats of the request get.
     fn answer(&self) -> Option<(&Repeatable, StoredAnswer)> {
         let repeat = self.repeat.as_ref()?;
-        let response = WebhookResponse::new(self.webhook(), self.is_plugin);
+        let response = WebhookResponse::new(self.webhook.clone(), self.is_plugin);
         let answer = StoredAnswer {
             body: serde_json::to_string(&response).ok()?,
-            task: self.task,
+            task: self.webhook.task_id,
             secrets: None,
         };
         Some((repeat, answer))

@@ -3,18 +3,22 @@
 
 use std::collections::HashMap;
 
-use audit_log::{Entry, insert_entries};
+use audit_log::{Entry, RequestMeta, insert_entries};
 use database::{Error, column, prepared};
 use diesel::prelude::*;
 use diesel::sql_types::{Array, BigInt, Binary, Bool, Integer, Jsonb, Nullable, Text};
 use telemetry::RequestContext;
 use values::{DeliveryId, Fingerprint, TaskId, UserId, WebhookId};
 
-use crate::deliveries::DueDelivery;
+use crate::deliveries::{DueDelivery, host_of, lane_of, owner_of};
 use crate::free_rows::lock_free_rows;
+use crate::idempotency::Repeatable;
 use crate::schema::{allowed_users, webhooks};
 use crate::status::{DeliveryStatus, WebhookEvent, shown_status};
+use crate::tasks::credentials::AuthenticatedUser;
 use crate::tasks::{Task, task_columns};
+use crate::webhook_signature::WebhookSecret;
+use crate::webhooks::requests::NewWebhookFields;
 
 /// A webhook without its signing secret, which only the worker needs.
 #[derive(Debug, Clone, Queryable, Selectable)]
@@ -154,29 +158,49 @@ const FIND_ALL: &str = concat!(
     ) AS webhooks"
 );
 
+/// A request to register a webhook whose address was checked.
+#[derive(Debug)]
+pub(crate) struct Registration {
+    pub(crate) webhook: Webhook,
+    /// Which key sealed its headers.
+    pub(super) header_key: Option<String>,
+    pub(super) user: AuthenticatedUser,
+    pub(super) new: NewWebhookFields,
+    /// It was made on a plugin path, so its task may be decided.
+    pub(super) is_plugin: bool,
+    pub(super) cause: RequestContext,
+    pub(super) meta: RequestMeta,
+    pub(super) repeat: Option<Repeatable>,
+}
+
+impl Registration {
+    fn events(&self) -> &[WebhookEvent] {
+        match &self.new.events {
+            Some(events) => &events.0,
+            None if self.is_plugin => &[
+                WebhookEvent::Approved,
+                WebhookEvent::Rejected,
+                WebhookEvent::Due,
+            ],
+            None => &[WebhookEvent::Approved, WebhookEvent::Rejected],
+        }
+    }
+
+    /// A registration by an approver or a requester takes nothing of the creator's share.
+    fn lane(&self) -> String {
+        let caller = &self.user.caller;
+        lane_of(&self.webhook.url, &owner_of(caller.id(), caller.group()))
+    }
+}
+
 pub(super) struct NewWebhook<'a> {
-    pub(super) id: WebhookId,
-    pub(super) task: TaskId,
+    pub(super) registration: &'a Registration,
     /// The version of the task by which it was judged.
     pub(super) version: i32,
-    pub(super) registered_by: UserId,
-    /// The incarnation of the user's token.
-    pub(super) incarnation: &'a str,
     /// What gives the user the right. Attempts compare it with the task and the user of that time.
     pub(super) registered_as: &'static str,
     pub(super) registrant_email: Option<String>,
     pub(super) registrant_secret: Option<Fingerprint>,
-    pub(super) url: &'a str,
-    pub(super) host: String,
-    pub(super) lane: String,
-    pub(super) secret: Option<&'a str>,
-    /// It was registered on a plugin path, so its task may be decided.
-    pub(super) with_task_id: bool,
-    pub(super) events: &'a [WebhookEvent],
-    /// The document of its options, and which key sealed its headers.
-    pub(super) options: Option<String>,
-    pub(super) header_key: Option<&'a str>,
-    pub(super) cause: &'a RequestContext,
     pub(super) entry: Entry,
 }
 
@@ -192,35 +216,35 @@ pub(super) fn insert(
     if new.is_empty() {
         return Ok(HashMap::new());
     }
-    let traces = new.iter().map(|n| n.cause.trace.to_string());
-    let has = |new: &NewWebhook<'_>, event| new.events.contains(&event);
+    let given: Vec<_> = new.iter().map(|n| n.registration).collect();
+    let has = |given: &Registration, event| given.events().contains(&event);
     let inserted: Vec<(WebhookId, Option<DeliveryId>, String)> = prepared(INSERT)
-        .bind::<Array<Binary>, _>(column(new, |n| n.id))
-        .bind::<Array<Binary>, _>(column(new, |n| n.task))
+        .bind::<Array<Binary>, _>(column(&given, |g| g.webhook.id))
+        .bind::<Array<Binary>, _>(column(&given, |g| g.webhook.task_id))
         .bind::<Array<Integer>, _>(column(new, |n| n.version))
-        .bind::<Array<Binary>, _>(column(new, |n| n.registered_by))
-        .bind::<Array<Text>, _>(column(new, |n| n.incarnation))
+        .bind::<Array<Binary>, _>(column(&given, |g| g.webhook.registered_by))
+        .bind::<Array<Text>, _>(column(&given, |g| g.user.caller.incarnation()))
         .bind::<Array<Text>, _>(column(new, |n| n.registered_as))
         .bind::<Array<Nullable<Text>>, _>(column(new, |n| n.registrant_email.as_deref()))
         .bind::<Array<Nullable<Binary>>, _>(column(new, |n| {
-            n.registrant_secret
-                .as_ref()
-                .map(|secret| secret.as_bytes().as_slice())
+            n.registrant_secret.map(|secret| *secret.as_bytes())
         }))
-        .bind::<Array<Text>, _>(column(new, |n| n.url))
-        .bind::<Array<Text>, _>(column(new, |n| n.host.as_str()))
-        .bind::<Array<Text>, _>(column(new, |n| n.lane.as_str()))
-        .bind::<Array<Nullable<Text>>, _>(column(new, |n| n.secret))
-        .bind::<Array<Bool>, _>(column(new, |n| n.with_task_id))
-        .bind::<Array<Bool>, _>(column(new, |n| has(n, WebhookEvent::Approved)))
-        .bind::<Array<Bool>, _>(column(new, |n| has(n, WebhookEvent::Rejected)))
-        .bind::<Array<Bool>, _>(column(new, |n| has(n, WebhookEvent::Due)))
-        .bind::<Array<Text>, _>(column(new, |n| n.cause.request_id.as_str()))
-        .bind::<Array<Text>, _>(traces.collect::<Vec<_>>())
+        .bind::<Array<Text>, _>(column(&given, |g| g.webhook.url.as_str()))
+        .bind::<Array<Text>, _>(column(&given, |g| host_of(&g.webhook.url)))
+        .bind::<Array<Text>, _>(column(&given, |g| g.lane()))
+        .bind::<Array<Nullable<Text>>, _>(column(&given, |g| {
+            g.new.secret.as_ref().map(WebhookSecret::expose)
+        }))
+        .bind::<Array<Bool>, _>(column(&given, |g| g.is_plugin))
+        .bind::<Array<Bool>, _>(column(&given, |g| has(g, WebhookEvent::Approved)))
+        .bind::<Array<Bool>, _>(column(&given, |g| has(g, WebhookEvent::Rejected)))
+        .bind::<Array<Bool>, _>(column(&given, |g| has(g, WebhookEvent::Due)))
+        .bind::<Array<Text>, _>(column(&given, |g| g.cause.request_id.as_str()))
+        .bind::<Array<Text>, _>(column(&given, |g| g.cause.trace.to_string()))
         .bind::<Array<Jsonb>, _>(column(new, |n| n.entry.to_json()))
-        .bind::<Array<Nullable<Text>>, _>(column(new, |n| n.options.as_deref()))
-        .bind::<Array<Nullable<Text>>, _>(column(new, |n| n.header_key))
-        .bind::<Array<Bool>, _>(column(new, |n| has(n, WebhookEvent::Cancelled)))
+        .bind::<Array<Nullable<Text>>, _>(column(&given, |g| g.webhook.options.as_deref()))
+        .bind::<Array<Nullable<Text>>, _>(column(&given, |g| g.header_key.as_deref()))
+        .bind::<Array<Bool>, _>(column(&given, |g| has(g, WebhookEvent::Cancelled)))
         .returning::<(Binary, Nullable<Binary>, Text)>()
         .load(connection)?;
     let inserted = inserted.into_iter().map(|(webhook, delivery, lane)| {
