@@ -11,14 +11,14 @@ use super::limits::{Excess, Refusal, Resource};
 pub(crate) struct QuotaError {
     refusal: Refusal,
     whose: Whose,
-    /// Another user asked than the one whose limit it is.
-    is_of_another: bool,
 }
 
 values::names! {
     /// Whose limit it is, with the name in metrics.
     pub(super) enum Whose {
         User = "user",
+        /// A user's, for another user who asks. Metrics count it as the user's.
+        Creator = "creator",
         All = "all",
     }
 }
@@ -32,73 +32,57 @@ impl QuotaError {
         let (resource, of) = (resource.name(), whose.name());
         metrics::counter!("quota_refusals_total", "kind" => kind, "resource" => resource, "of" => of)
             .increment(1);
-        Self {
-            refusal,
-            whose,
-            is_of_another: false,
-        }
+        Self { refusal, whose }
     }
 
     /// The same for a request of another user, who does not learn what the creator has.
-    pub(crate) fn of_creator(self) -> Self {
-        Self {
-            is_of_another: true,
-            ..self
+    pub(crate) fn of_creator(mut self) -> Self {
+        if self.whose == Whose::User {
+            self.whose = Whose::Creator;
         }
+        self
     }
 }
 
 impl From<QuotaError> for Problem {
     fn from(error: QuotaError) -> Self {
-        match (error.refusal, error.whose) {
-            (Refusal::Stock(excess), Whose::User) if error.is_of_another => {
-                stock_of_creator(excess.resource)
-            }
-            (Refusal::Stock(excess), whose) => stock(excess, whose),
-            (Refusal::Rate(resource, wait), whose) => rate(resource, wait, whose),
+        match error.refusal {
+            Refusal::Stock(excess) => stock(excess, error.whose),
+            Refusal::Rate(resource, wait) => rate(resource, wait, error.whose),
         }
     }
 }
 
-/// What there is too much of.
-fn what(resource: Resource) -> &'static str {
-    match resource {
+fn stock(excess: Excess, whose: Whose) -> Problem {
+    let what = match excess.resource {
         Resource::Tasks => "pending tasks",
         Resource::Webhooks => "webhooks",
         Resource::Bytes => "bytes of titles, descriptions, metadata and options of webhooks",
         Resource::Mails => "mails",
-    }
-}
-
-fn stock_of_creator(resource: Resource) -> Problem {
-    let what = what(resource);
-    let message = format!("The task's creator has no room for more {what}.");
-    exceeded(resource, message)
-}
-
-fn exceeded(resource: Resource, message: String) -> Problem {
-    Problem::new(StatusCode::CONFLICT, "quota-exceeded", message).with("resource", resource.name())
-}
-
-fn stock(excess: Excess, whose: Whose) -> Problem {
-    let what = what(excess.resource);
+    };
     let message = match whose {
         Whose::User => format!(
             "You have {} {what}, and may have {}. Try again when you have fewer, or ask an administrator for more.",
             excess.used, excess.limit
         ),
+        Whose::Creator => format!("The task's creator has no room for more {what}."),
         Whose::All => format!(
             "All users together have as many {what} as this system allows. Ask an administrator."
         ),
     };
-    exceeded(excess.resource, message)
+    let problem = Problem::new(StatusCode::CONFLICT, "quota-exceeded", message)
+        .with("resource", excess.resource.name());
+    if whose == Whose::Creator {
+        return problem;
+    }
+    problem
         .with("limit", excess.limit)
         .with("used", excess.used)
 }
 
 fn rate(resource: Resource, wait: Duration, whose: Whose) -> Problem {
     let who = match whose {
-        Whose::User => "You add",
+        Whose::User | Whose::Creator => "You add",
         Whose::All => "All users together add",
     };
     let message = format!(
