@@ -17,8 +17,9 @@ pub(crate) struct Lately {
     pub(crate) all: i64,
     /// By the user, or the group of accounts that counts as one with it.
     pub(crate) own: i64,
-    /// How long the oldest of these counts, in milliseconds.
+    /// How long the oldest of all and the oldest of the user's own count, in milliseconds.
     pub(crate) remaining: i64,
+    pub(crate) own_remaining: i64,
     pub(crate) is_paused: bool,
 }
 
@@ -31,14 +32,18 @@ pub(crate) fn count_lately(
     prepared("SELECT pg_advisory_xact_lock(hashtextextended('webhook_tests', 0))")
         .execute(connection)?;
     let count = prepared(
-        "SELECT count(*) AS all, count(*) FILTER (WHERE coalesce(account_group, requested_by) = $1) AS own,
-            coalesce(extract(epoch FROM interval '1 minute' - (now() - min(requested))) * 1000, 0)::bigint AS remaining,
+        "SELECT count(*) AS all, count(*) FILTER (WHERE is_own) AS own, coalesce(min(remaining), 0)::bigint AS remaining,
+            coalesce(min(remaining) FILTER (WHERE is_own), 0)::bigint AS own_remaining,
             EXISTS (SELECT FROM paused_hosts WHERE host = $2) AS is_paused
-        FROM webhook_tests WHERE requested > now() - interval '1 minute'",
+        FROM (
+            SELECT coalesce(account_group, requested_by) = $1 AS is_own,
+                extract(epoch FROM requested + interval '1 minute' - now()) * 1000 AS remaining
+            FROM webhook_tests WHERE requested > now() - interval '1 minute'
+        ) AS lately",
     );
     let own = caller.owner();
     let count = count.bind::<Binary, _>(own).bind::<Text, _>(host);
-    let count = count.returning::<(BigInt, BigInt, BigInt, Bool)>();
+    let count = count.returning::<(BigInt, BigInt, BigInt, BigInt, Bool)>();
     Ok(count.get_result(connection)?)
 }
 

@@ -69,12 +69,12 @@ fn request(
     if lately.is_paused {
         return Err(TaskError::Paused);
     }
-    for (who, number, most) in [
-        ("You", lately.own, PER_USER),
-        ("All users together", lately.all, OF_ALL),
+    for (who, number, most, remaining) in [
+        ("You", lately.own, PER_USER, lately.own_remaining),
+        ("All users together", lately.all, OF_ALL, lately.remaining),
     ] {
         if number >= most {
-            let wait = u64::try_from(lately.remaining).unwrap_or_default();
+            let wait = u64::try_from(remaining).unwrap_or_default();
             let wait = Duration::from_millis(wait);
             return Err(TaskError::TooManyTests(who, most, wait));
         }

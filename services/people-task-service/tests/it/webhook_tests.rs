@@ -163,21 +163,23 @@ async fn tests_are_limited_for_each_user_and_for_all() {
         .create(&ada, json!({"requester": "carol@example.com"}))
         .await;
     let webhook = app.register(&carol, &task, "http://127.0.0.1:9/").await;
-    let add = |number: u32, user: &User| {
+    let add = |number: u32, user: &User, seconds: u32| {
         app.execute(&format!(
             "INSERT INTO webhook_tests (id, webhook_id, requested_by, request_id, traceparent, taken, requested)
-            SELECT new_id(), '\\x{webhook}', '\\x{}', '', '', now(), now() - interval '20 seconds' FROM generate_series(1, {number})",
+            SELECT new_id(), '\\x{webhook}', '\\x{}', '', '', now(), now() - interval '{seconds} seconds' FROM generate_series(1, {number})",
             user.id
         ));
     };
-    add(10, &ada);
+    add(10, &ada, 20);
+    // What another user requested before does not count for her.
+    add(1, &app.user("x@example.com"), 40);
     let refused = test(&app, &ada, &webhook).await;
     refused.expect_problem(429, "rate-limited");
     let wait: u64 = refused.header("retry-after").unwrap().parse().unwrap();
     assert!((30..=41).contains(&wait), "{wait}");
     let _worker = worker_with(&app, &[]).await;
     let _ = test(&app, &carol, &webhook).await.expect(200);
-    add(49, &app.user("x@example.com"));
+    add(49, &app.user("y@example.com"), 20);
     test(&app, &carol, &webhook)
         .await
         .expect_problem(429, "rate-limited");
