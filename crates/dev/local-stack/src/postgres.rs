@@ -41,9 +41,11 @@ const SETTINGS: [&str; 9] = [
 ];
 /// Data is lost only if the machine fails. A commit still waits until the operating system has it (`synchronous_commit` stays
 /// on), so a killed server loses nothing.
-const DISCARDABLE: [&str; 3] = [
+const DISCARDABLE: [&str; 4] = [
     "fsync=off",
     "full_page_writes=off",
+    // Shared memory of a killed server goes with its data.
+    "dynamic_shared_memory_type=mmap",
     // English, except in a database that sets it to another locale, such as C.UTF-8.
     "lc_messages=C",
 ];
