@@ -106,7 +106,8 @@ impl Postgres {
     /// Starts the server without waiting until it is ready. The first start creates its data.
     pub fn spawn(&self) -> Result<()> {
         self.pid_file().start(|log| {
-            if !self.data.join("PG_VERSION").is_file() {
+            // An `initdb` that was killed leaves both files.
+            if !self.data.join("PG_VERSION").is_file() || self.password_file().exists() {
                 self.initialise()?;
             }
             let mut server = Detached::new(&packages::postgres_programs()?.join("postgres"), log);
@@ -149,6 +150,8 @@ impl Postgres {
         for folder in [&self.data, &self.files_copy()] {
             private::remove_folder(folder)?;
         }
+        // Usually it is missing.
+        let _ = fs::remove_file(self.password_file());
         if let Some(parent) = self.data.parent().filter(|parent| *parent != self.folder) {
             // The folder among the temporary files is empty now.
             let _ = fs::remove_dir(parent);
@@ -183,6 +186,11 @@ impl Postgres {
 
     fn files_copy(&self) -> PathBuf {
         self.data.with_extension("copy")
+    }
+
+    /// Exists until the data are complete.
+    fn password_file(&self) -> PathBuf {
+        self.data.with_extension("password")
     }
 
     /// Replaces this server's data by a base backup of `primary`, and starts it as a standby. Returns when it
@@ -246,7 +254,7 @@ impl Postgres {
         // An interrupted run leaves a folder that initdb refuses.
         self.discard()?;
         private::create_folder(&self.data)?;
-        let password_file = self.data.with_extension("password");
+        let password_file = self.password_file();
         private::write(&password_file, self.password.as_bytes())?;
         for path in [&self.data, &password_file] {
             self.give_to_user(path)?;
@@ -261,9 +269,8 @@ impl Postgres {
             .args(["--username=postgres", "--encoding=UTF8", "--locale=C.UTF-8"])
             .arg("--no-sync");
         self.as_user(&mut command);
-        let made = output_of(&mut command);
-        let _ = fs::remove_file(&password_file);
-        made.map(drop)
+        output_of(&mut command)?;
+        fs::remove_file(&password_file).with_context(failed("removing", &password_file))
     }
 
     /// How roles authenticate. The server listens only on the loopback address.

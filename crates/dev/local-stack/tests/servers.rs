@@ -173,6 +173,29 @@ fn a_folder_of_the_name_of_a_removed_one_has_servers_of_its_own() {
 }
 
 #[test]
+fn data_that_were_not_completed_are_made_again() {
+    let base = reachable_folder();
+    let layout = Layout {
+        rabbitmq: false,
+        ..Layout::SINGLE
+    };
+    let options = options(base.path(), layout);
+    let _discarded = Discarded(options.clone());
+    let servers = options.start();
+    let data = query(&servers.postgres.admin_url(), "SHOW data_directory");
+    let data = PathBuf::from(data.unwrap());
+    servers.stop(Stop::Kill).unwrap();
+    // What an `initdb` leaves that is killed.
+    fs::remove_dir_all(data.join("global")).unwrap();
+    let password_file = data.with_extension("password");
+    fs::write(&password_file, "").unwrap();
+
+    let url = options.start().postgres.admin_url();
+    assert_eq!(query(&url, "SELECT 1").as_deref(), Ok("1"));
+    assert!(!password_file.exists());
+}
+
+#[test]
 fn a_promoted_standby_has_every_commit_and_the_killed_primary_follows_it() {
     let base = reachable_folder();
     let layout = Layout {
