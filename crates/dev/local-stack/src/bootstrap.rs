@@ -1,6 +1,5 @@
 //! Prepares a database with the project's roles, schemas and rights, by `deploy/postgres/bootstrap.sql`.
 
-use std::process::Stdio;
 use std::thread;
 use std::time::Duration;
 
@@ -8,7 +7,7 @@ use anyhow::Result;
 use serde::{Deserialize, Serialize};
 
 use crate::client::{self, database_name, with_credentials, with_database};
-use crate::random;
+use crate::{process, random};
 
 const SCRIPT: &str = include_str!("../../../../deploy/postgres/bootstrap.sql");
 
@@ -96,9 +95,8 @@ fn execute_with(url: &str, script: &str, variables: &[(&str, &str)]) -> Result<(
     let mut attempt = 1;
     loop {
         let mut psql = client::psql(url)?;
-        psql.args(["--file", "-"]).stdout(Stdio::null());
-        psql.envs(variables.iter().copied());
-        let outcome = client::run("psql", &mut psql, script.as_bytes());
+        psql.args(["--file", "-"]).envs(variables.iter().copied());
+        let outcome = process::run(&mut psql, script.as_bytes());
         let is_conflict = outcome.as_ref().is_err_and(|error| {
             let message = error.to_string();
             message.contains("concurrently updated") || message.contains("duplicate key value")

@@ -1,13 +1,13 @@
 //! The client programs of Postgres. The password is never on a command line, where every user of the machine could read it.
 
-use std::io::Write;
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use anyhow::{Context as _, Result, anyhow, bail};
 use percent_encoding::percent_decode_str;
 use url::Url;
 
 use crate::packages;
+use crate::process::{output_of, run};
 
 /// A `psql` that stops at the first error, and prints only rows.
 pub fn psql(url: &str) -> Result<Command> {
@@ -19,32 +19,25 @@ pub fn psql(url: &str) -> Result<Command> {
 
 /// Returns what `psql` prints for statements: each row in a line, with `|` between its columns.
 pub fn query(url: &str, sql: &str) -> Result<String> {
-    printed("psql", psql(url)?.args(["--no-align", "--command", sql]))
+    output_of(psql(url)?.args(["--no-align", "--command", sql]))
 }
 
 /// Returns what `pgbench` prints with these options.
 pub fn pgbench(url: &str, options: &str) -> Result<String> {
     let (mut command, url) = program("pgbench", url)?;
-    printed("pgbench", command.arg(url).args(options.split(' ')))
-}
-
-fn printed(name: &str, command: &mut Command) -> Result<String> {
-    let text = run(name, command.stdout(Stdio::piped()), b"")?;
-    Ok(String::from_utf8_lossy(&text).trim().to_owned())
+    output_of(command.arg(url).args(options.split(' ')))
 }
 
 /// Returns a dump of the database in the custom format.
 pub fn dump(url: &str) -> Result<Vec<u8>> {
-    let mut pg_dump = command("pg_dump", url)?;
-    pg_dump.arg("--format=custom").stdout(Stdio::piped());
-    run("pg_dump", &mut pg_dump, b"")
+    run(command("pg_dump", url)?.arg("--format=custom"), b"")
 }
 
 /// Restores a dump into the database of `url`, with more options of `pg_restore`, such as `--clean`.
 pub fn restore(url: &str, dump: &[u8], options: &[&str]) -> Result<()> {
     let mut pg_restore = command("pg_restore", url)?;
     pg_restore.arg("--exit-on-error").args(options);
-    run("pg_restore", pg_restore.stdout(Stdio::null()), dump).map(drop)
+    run(&mut pg_restore, dump).map(drop)
 }
 
 /// Returns a client program that connects to the database of `url`.
@@ -59,29 +52,11 @@ fn program(name: &str, url: &str) -> Result<(Command, String)> {
     let url = parse(url)?;
     let without_password = with_credentials(&url, url.username(), None)?;
     let mut command = Command::new(packages::postgres_client(name)?);
-    command
-        .env("PGCONNECT_TIMEOUT", "10")
-        .stderr(Stdio::piped());
+    command.env("PGCONNECT_TIMEOUT", "10");
     if let Some(password) = url.password() {
         command.env("PGPASSWORD", decode(password));
     }
     Ok((command, without_password))
-}
-
-/// Runs a client program with this input. Returns its output, or an error with its messages if it failed.
-pub(crate) fn run(name: &str, command: &mut Command, input: &[u8]) -> Result<Vec<u8>> {
-    let failed = || format!("running {name}");
-    let mut child = command.stdin(Stdio::piped()).spawn().with_context(failed)?;
-    if let Some(mut stdin) = child.stdin.take() {
-        // The program may end before it has read everything. Its own message says why.
-        let _ = stdin.write_all(input);
-    }
-    let output = child.wait_with_output().with_context(failed)?;
-    if output.status.success() {
-        return Ok(output.stdout);
-    }
-    let message = String::from_utf8_lossy(&output.stderr);
-    bail!("{name} failed ({}): {}", output.status, message.trim())
 }
 
 /// Returns `url` with another database. User, host and parameters stay.

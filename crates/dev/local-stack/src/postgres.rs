@@ -5,7 +5,7 @@ use std::io::Write as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
@@ -201,15 +201,12 @@ impl Postgres {
         private::create_folder(&self.data)?;
         self.give_to_user(&self.data)?;
         let mut command = client::command("pg_basebackup", &primary.admin_url())?;
-        command
-            .arg("--pgdata")
-            .arg(&self.data)
-            .args(["--write-recovery-conf", "--checkpoint=fast", "--no-sync"])
-            .stdout(Stdio::null());
+        command.args(["--write-recovery-conf", "--checkpoint=fast", "--no-sync"]);
+        command.arg("--pgdata").arg(&self.data);
         self.as_user(&mut command);
         // The settings of the environment are removed, and so is the password if the environment has one, too.
         command.env("PGPASSWORD", &primary.password);
-        client::run("pg_basebackup", &mut command, b"")?;
+        output_of(&mut command)?;
         self.spawn()?;
         self.wait_ready()?;
         primary.wait_streaming()

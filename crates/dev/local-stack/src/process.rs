@@ -5,13 +5,13 @@
 
 use std::ffi::OsStr;
 use std::fs::File;
-use std::io::{Read, Seek, SeekFrom};
+use std::io::{Read, Seek, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Context as _, Result, bail, ensure};
 use nix::sys::signal::{self, Signal};
 use nix::sys::wait::{WaitPidFlag, waitpid};
 use nix::unistd::Pid;
@@ -197,15 +197,33 @@ pub fn succeeds(command: &mut Command) -> bool {
     output.is_ok_and(|output| output.status.success())
 }
 
-/// Runs a command without input. Returns its output, or an error with all that it printed if it failed.
+/// Runs a command without input. Returns its output without the space around it, or an error as [`run`] does.
 pub fn output_of(command: &mut Command) -> Result<String> {
+    let output = run(command, b"")?;
+    Ok(String::from_utf8_lossy(&output).trim().to_owned())
+}
+
+/// Runs a command with this input. Returns its output, or an error with what it printed if it failed.
+pub(crate) fn run(command: &mut Command, input: &[u8]) -> Result<Vec<u8>> {
     let program = command.get_program().display().to_string();
-    let output = command.output();
-    let output = output.with_context(|| format!("running {program}"))?;
+    let failed = || format!("running {program}");
+    command.stdin(Stdio::piped()).stdout(Stdio::piped());
+    let child = command.stderr(Stdio::piped()).spawn();
+    let mut child = child.with_context(failed)?;
+    let stdin = child.stdin.take();
+    let output = thread::scope(|scope| {
+        // Beside the output, for which a pipe may be too small. The program may end before it has read everything: its own
+        // message says why.
+        scope.spawn(|| stdin.map(|mut stdin| stdin.write_all(input)));
+        child.wait_with_output()
+    });
+    let output = output.with_context(failed)?;
+    if output.status.success() {
+        return Ok(output.stdout);
+    }
     let [text, errors] = [&output.stdout, &output.stderr].map(|it| String::from_utf8_lossy(it));
-    let printed = format!("{errors}{text}");
-    ensure!(output.status.success(), "{program}: {}", printed.trim());
-    Ok(text.trim().to_owned())
+    let printed = if errors.is_empty() { text } else { errors };
+    bail!("{program} failed ({}): {}", output.status, printed.trim())
 }
 
 /// Polls `condition` until it returns a value. Returns `None` after `limit`.

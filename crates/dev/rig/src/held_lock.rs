@@ -17,7 +17,9 @@ impl HeldLock {
     /// Runs statements in a transaction as the superuser, and returns when they have their locks.
     pub fn acquire(system: &System, statements: &str) -> anyhow::Result<Self> {
         let mut psql = client::psql(&system.backing.admin_url)?;
-        let session = psql.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
+        psql.stdin(Stdio::piped()).stdout(Stdio::piped());
+        // A fault may end the session.
+        let session = psql.stderr(Stdio::null()).spawn();
         let mut lock = Self(session.context("running psql")?);
         let input = lock.0.stdin.as_mut().context("psql has no input")?;
         writeln!(input, "BEGIN;\n{statements}\n\\echo {HELD}")?;
