@@ -186,9 +186,10 @@ impl Drop for Place {
     fn drop(&mut self) {
         let mut waiters = self.waiting.waiters.lock();
         waiters.places.remove(&self.network, self.number);
+        // Under the lock, so that of two places that are given up at the same time, one sees that it is the last.
+        (_, self.ended) = watch::channel(());
         let sender = waiters.tasks.get(&self.task);
-        // The receiver of this place still counts.
-        if sender.is_some_and(|sender| sender.receiver_count() <= 1) {
+        if sender.is_some_and(watch::Sender::is_closed) {
             waiters.tasks.remove(&self.task);
         }
     }
