@@ -1,6 +1,7 @@
 //! `GET /openapi.json`: the services' OpenAPI documents merged into one.
 //!
-//! Services are asked at most every 30 seconds. While one is unavailable, its last document is used.
+//! Services are asked at most every 30 seconds, or each second until both have responded once. While one is unavailable, its
+//! last document is used.
 
 mod merge;
 
@@ -22,6 +23,8 @@ use crate::routes::{PerService, Service};
 use crate::upstream::{BaseAddress, UpstreamClient, get};
 
 const REFRESH_INTERVAL: Duration = Duration::from_secs(30);
+/// The pause after an attempt that left a service without a document.
+const RETRY_PAUSE: Duration = Duration::from_secs(1);
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(3);
 /// The largest document of a service in bytes.
 const MAX_LENGTH: usize = 4 * 1024 * 1024;
@@ -36,7 +39,9 @@ pub(crate) struct Documents {
 struct Cache {
     user: Option<OpenApi>,
     people_task: Option<OpenApi>,
-    merged: Option<(Bytes, Instant)>,
+    merged: Option<Bytes>,
+    /// When the services are asked again.
+    next: Option<Instant>,
 }
 
 impl Documents {
@@ -51,19 +56,23 @@ impl Documents {
     /// The merged document; `None` until each service has been reached once.
     async fn merged(&self) -> Option<Bytes> {
         let mut cache = self.cache.lock().await;
-        if let Some((merged, time)) = &cache.merged
-            && time.elapsed() < REFRESH_INTERVAL
-        {
-            return Some(merged.clone());
+        if cache.next.is_some_and(|next| Instant::now() < next) {
+            return cache.merged.clone();
         }
+        // If this caller leaves, the next one does not wait for the same service.
+        cache.next = Some(Instant::now() + REQUEST_TIMEOUT);
         let fetch = |service| self.fetch(service);
         let (user, people_task) = join(fetch(Service::User), fetch(Service::PeopleTask)).await;
         cache.user = user.or_else(|| cache.user.take());
         cache.people_task = people_task.or_else(|| cache.people_task.take());
-        let documents = [cache.user.clone()?, cache.people_task.clone()?];
-        let merged = Bytes::from(serde_json::to_vec(&merge(documents)).ok()?);
-        cache.merged = Some((merged.clone(), Instant::now()));
-        Some(merged)
+        let mut pause = RETRY_PAUSE;
+        if let (Some(user), Some(people_task)) = (&cache.user, &cache.people_task) {
+            let merged = merge([user.clone(), people_task.clone()]);
+            cache.merged = serde_json::to_vec(&merged).ok().map(Bytes::from);
+            pause = REFRESH_INTERVAL;
+        }
+        cache.next = Some(Instant::now() + pause);
+        cache.merged.clone()
     }
 
     async fn fetch(&self, service: Service) -> Option<OpenApi> {

@@ -1,4 +1,8 @@
+use std::time::Instant;
+
+use futures_util::future::join_all;
 use serde_json::{Map, Value, json};
+use testkit::eventually;
 
 use crate::fixture::Fixture;
 
@@ -26,7 +30,11 @@ async fn the_document_needs_both_services_once_and_is_then_cached() {
         let plugin = "/plugins/appmixer/utils/tasks/tasks";
         state.document = document(&["/people-task/tasks", plugin]);
     });
-    let reply = fixture.http.get("/openapi.json").send().await.expect(200);
+    let reply = eventually("the document", || async {
+        let reply = fixture.http.get("/openapi.json").send().await;
+        (reply.status == 200).then_some(reply)
+    })
+    .await;
     assert_eq!(reply.header("content-type"), Some("application/json"));
     assert_eq!(reply.json["info"]["title"], "Countersign");
     let paths = reply.json["paths"].as_object().unwrap();
@@ -37,4 +45,19 @@ async fn the_document_needs_both_services_once_and_is_then_cached() {
     fixture.users.stop().await;
     let again = fixture.http.get("/openapi.json").send().await.expect(200);
     assert_eq!(again.text, reply.text);
+}
+
+#[tokio::test]
+async fn callers_do_not_wait_one_after_the_other_for_a_service_that_hangs() {
+    let fixture = Fixture::start().await;
+    fixture.users.with(|state| state.document_hangs = true);
+    let started = Instant::now();
+    let asked = (0..8).map(|_| fixture.http.get("/openapi.json").send());
+    for reply in join_all(asked).await {
+        reply.expect_problem(503, "not-ready");
+    }
+    // A service has three seconds to respond, and is asked again a second later.
+    let most = usize::try_from(started.elapsed().as_secs() / 4).unwrap() + 1;
+    let asked = fixture.users.with(|state| state.document_requests);
+    assert!((1..=most).contains(&asked), "{asked}");
 }

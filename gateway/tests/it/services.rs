@@ -50,6 +50,10 @@ pub(crate) struct State {
     /// When the revocations were requested.
     pub(crate) polls: Vec<Instant>,
     pub(crate) document: Value,
+    /// Requests for the document.
+    pub(crate) document_requests: usize,
+    /// Whether they get no response.
+    pub(crate) document_hangs: bool,
     /// The token of every API key, and for how many seconds; without one, all are refused.
     pub(crate) key_token: Option<(String, u64)>,
     /// The status with which they are refused in place of 401, and `Retry-After`.
@@ -211,7 +215,15 @@ async fn exchange(state: Shared, body: Json<Value>) -> HttpResponse {
 }
 
 async fn document(state: Shared) -> HttpResponse {
-    HttpResponse::Ok().json(&state.lock().unwrap().document)
+    let (document, hangs) = {
+        let mut state = state.lock().unwrap();
+        state.document_requests += 1;
+        (state.document.clone(), state.document_hangs)
+    };
+    if hangs {
+        std::future::pending::<()>().await;
+    }
+    HttpResponse::Ok().json(document)
 }
 
 async fn record(request: HttpRequest, payload: Payload, state: Shared) -> HttpResponse {
