@@ -24,11 +24,9 @@ pub(crate) struct CircuitBreaker {
 struct State {
     /// How many of the last requests had no response, in a row, before the circuit opened.
     failures: u32,
-    /// Until when requests are refused; `None` while the circuit is closed.
+    /// Until when requests are refused; `None` while the circuit is closed. While a trial request is on its way, others are
+    /// refused no longer than the pause, because its caller may be slow.
     until: Option<Instant>,
-    /// A trial request is on its way. Others are refused until its outcome is known, or until `until`, because its caller may
-    /// be slow.
-    on_trial: bool,
 }
 
 impl State {
@@ -44,7 +42,8 @@ impl State {
 #[derive(Debug)]
 pub(crate) struct Permit<'a> {
     circuit: &'a CircuitBreaker,
-    is_trial: bool,
+    /// For a trial, until when others are refused. It is over when the state says something else.
+    trial: Option<Instant>,
 }
 
 impl CircuitBreaker {
@@ -82,14 +81,10 @@ impl CircuitBreaker {
         if let Some(wait) = state.wait(now) {
             return Err(wait);
         }
-        let is_trial = state.until.is_some();
-        if is_trial {
-            state.until = Some(now + self.settings.pause);
-            state.on_trial = true;
-        }
+        state.until = state.until.map(|_| now + self.settings.pause);
         Ok(Permit {
             circuit: self,
-            is_trial,
+            trial: state.until,
         })
     }
 }
@@ -97,7 +92,7 @@ impl CircuitBreaker {
 impl Permit<'_> {
     /// The service responded, perhaps with an error.
     pub(crate) fn record_response(mut self) {
-        self.is_trial = false;
+        self.trial = None;
         let CircuitBreaker { service, state, .. } = self.circuit;
         let before = std::mem::take(&mut *state.lock());
         if before.until.is_some() {
@@ -112,13 +107,13 @@ impl Permit<'_> {
     }
 
     fn record_failure_at(mut self, now: Instant) {
-        let is_trial = std::mem::take(&mut self.is_trial);
+        let trial = self.trial.take();
         let (service, settings) = (self.circuit.service, self.circuit.settings);
         let mut state = self.circuit.state.lock();
         let until = Some(now + settings.pause);
         if state.until.is_some() {
             // Requests that were sent before the circuit opened say nothing new.
-            if is_trial && std::mem::take(&mut state.on_trial) {
+            if state.until == trial {
                 state.until = until;
             }
             return;
@@ -135,9 +130,9 @@ impl Permit<'_> {
 
 impl Drop for Permit<'_> {
     fn drop(&mut self) {
-        if self.is_trial {
+        if self.trial.is_some() {
             let mut state = self.circuit.state.lock();
-            if std::mem::take(&mut state.on_trial) {
+            if state.until == self.trial {
                 state.until = Some(Instant::now());
             }
         }
@@ -225,6 +220,17 @@ mod tests {
             .unwrap()
             .record_response();
         assert!(circuit.acquire_at(now + 2 * PAUSE).is_ok());
+    }
+
+    #[test]
+    fn a_slow_trial_whose_caller_disconnects_lets_no_request_go_beside_the_next_one() {
+        let (circuit, now) = (circuit(), Instant::now());
+        fail(&circuit, 3, now);
+        let slow = circuit.acquire_at(now + PAUSE).unwrap();
+        let later = now + 2 * PAUSE;
+        let _trial = circuit.acquire_at(later).unwrap();
+        drop(slow);
+        assert_eq!(circuit.acquire_at(later).unwrap_err(), PAUSE);
     }
 
     #[test]
