@@ -100,7 +100,7 @@ pub const METRICS: &[Metric] = metrics! {
     Counter gateway_upstream_failures_total(kind = ["broken", "timeout", "unreachable"]) of GATEWAY: "Requests that a service did not respond to.";
     Counter gateway_key_exchanges_total(outcome = ["exchanged", "refused", "refused-again", "unavailable"]) of GATEWAY: "API keys that were exchanged for tokens. `refused-again` is a text that was just refused.";
     Counter gateway_requests_refused_by_circuit_total(service = ["people-task-service", "user-service"]) of GATEWAY: "Requests that were refused with 503 because the circuit of the service was open.";
-    Counter gateway_requests_rate_limited_total(limit = ["credentials", "requests"]) of GATEWAY: "Requests that were refused with 429 because of a rate limit.";
+    Counter gateway_requests_rate_limited_total(limit = ["credentials", "keys", "requests"]) of GATEWAY: "Requests that were refused with 429 because of a rate limit.";
     Counter gateway_requests_delayed_total() of GATEWAY: "Requests that waited for requests of other client networks.";
     Counter gateway_requests_over_share_total() of GATEWAY: "Requests that were refused with 429 because their client network held its whole share.";
     Counter gateway_requests_shed_total() of GATEWAY: "Requests that were refused with 503 because all clients together held too much.";

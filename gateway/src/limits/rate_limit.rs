@@ -237,6 +237,16 @@ mod tests {
     }
 
     #[test]
+    fn the_list_of_metrics_names_every_limit() {
+        let limits = limits(Switch::On).0.unwrap();
+        let mut names = [limits.normal, limits.credentials, limits.keys].map(|limit| limit.name);
+        names.sort_unstable();
+        let mut metrics = telemetry::METRICS.iter();
+        let metric = metrics.find(|metric| metric.name == "gateway_requests_rate_limited_total");
+        assert_eq!(metric.unwrap().labels[0].values, names);
+    }
+
+    #[test]
     fn the_limit_of_one_address_does_not_affect_others() {
         let limits = limits(Switch::On);
         let count = |client: &str| {
