@@ -2,14 +2,14 @@ use std::fmt;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use app_config::{Networks, Reader, SettingValue, Switch};
+use app_config::{Networks, Reader, SettingValue, Settings as _, Switch};
 use auth::RemoteSettings;
 use server::HttpServerSettings;
 use url::Url;
 
 /// Concurrent connections of each thread. Strangers can make each take 150 KB, so that with two threads all of them
 /// take 230 MB. With what may be buffered, that is less than the 512 MB of a small container.
-const MAX_CONNECTIONS: usize = 768;
+const MAX_CONNECTIONS: &str = "768";
 /// The longest name of the pages in characters: more do not fit beside the menu on a phone.
 const MAX_NAME: usize = 40;
 
@@ -116,11 +116,7 @@ app_config::settings! {
 }
 
 fn read_http(reader: &mut Reader) -> Result<HttpServerSettings, app_config::Error> {
-    let default = HttpServerSettings {
-        max_connections: MAX_CONNECTIONS,
-        ..HttpServerSettings::default()
-    };
-    default.read_or(reader)
+    HttpServerSettings::read(reader.replace_default("HTTP_MAX_CONNECTIONS", MAX_CONNECTIONS))
 }
 
 /// The files of a certificate.

@@ -1,4 +1,5 @@
 use std::borrow::Cow;
+use std::collections::HashMap;
 use std::path::PathBuf;
 
 use config::{Config, Environment, File, FileFormat};
@@ -37,6 +38,8 @@ pub trait Settings: Sized {
 pub struct Reader {
     source: Source,
     old_name: Option<&'static str>,
+    /// By name, in place of those that the settings are read with.
+    defaults: HashMap<&'static str, &'static str>,
     described: Vec<Description>,
     warnings: Vec<String>,
 }
@@ -82,6 +85,7 @@ impl Reader {
         Self {
             source,
             old_name: None,
+            defaults: HashMap::new(),
             described: Vec::new(),
             warnings: Vec::new(),
         }
@@ -91,6 +95,12 @@ impl Reader {
     /// warning; the new name wins if both are set, so that old and new replicas can share an environment.
     pub fn renamed_from(&mut self, old_name: &'static str) -> &mut Self {
         self.old_name = Some(old_name);
+        self
+    }
+
+    /// Gives a setting another default than its declaration does.
+    pub fn replace_default(&mut self, name: &'static str, default: &'static str) -> &mut Self {
+        self.defaults.insert(name, default);
         self
     }
 
@@ -181,7 +191,11 @@ impl Reader {
         purpose: &'static str,
         accepts: impl Fn(&T) -> bool,
     ) -> Result<T, Error> {
-        let default = default.into();
+        let replaced = self
+            .defaults
+            .get(name)
+            .map(|default| Cow::Borrowed(*default));
+        let default = replaced.unwrap_or_else(|| default.into());
         let mut description =
             self.describe::<T>(name, Some(default.clone()), false, allowed, purpose);
         let given = self.given(&mut description)?;

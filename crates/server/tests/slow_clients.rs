@@ -80,7 +80,7 @@ async fn trickle(socket: &mut TcpStream) {
         }
     };
     // Sooner than by default.
-    let default = HttpServerSettings::default().head_timeout;
+    let default = HttpServerSettings::single_threaded().head_timeout;
     timeout(default, closed).await.unwrap();
 }
 

@@ -43,7 +43,7 @@ impl Default for Settings {
             listen_address: SocketAddr::from(([127, 0, 0, 1], 0)),
             token: None,
             control: Control::default(),
-            http: HttpServerSettings::default(),
+            http: HttpServerSettings::single_threaded(),
         }
     }
 }
