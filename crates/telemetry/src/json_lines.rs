@@ -4,9 +4,8 @@
 //! tenth of the gateway's processor time. This one formats them once, when the span starts.
 
 use std::fmt::{self, Debug};
-use std::io;
 
-use serde::ser::Serializer as _;
+use serde_json::Value;
 use tracing::field::{Field, Visit};
 use tracing::{Event, Subscriber};
 use tracing_log::NormalizeEvent as _;
@@ -33,9 +32,8 @@ impl<S: Subscriber + for<'span> LookupSpan<'span>> FormatEvent<S, Self> for Json
         writer.write_str(r#"{"timestamp":""#)?;
         SystemTime.format_time(&mut writer)?;
         write!(writer, r#"","level":"{}","#, metadata.level())?;
-        record(writer.by_ref(), event)?;
-        writer.write_str(r#","target":"#)?;
-        Json(&mut writer).text(metadata.target())?;
+        self.format_fields(writer.by_ref(), event)?;
+        write!(writer, r#","target":{}"#, Value::from(metadata.target()))?;
         if let Some(span) = context.lookup_current()
             && let Some(fields) = span.extensions().get::<FormattedFields<Self>>()
         {
@@ -48,7 +46,13 @@ impl<S: Subscriber + for<'span> LookupSpan<'span>> FormatEvent<S, Self> for Json
 impl<'writer> FormatFields<'writer> for JsonLines {
     /// Writes the members of an object, without its braces.
     fn format_fields<R: RecordFields>(&self, writer: Writer<'writer>, fields: R) -> fmt::Result {
-        record(writer, fields)
+        let mut members = Members {
+            writer,
+            is_empty: true,
+            result: Ok(()),
+        };
+        fields.record(&mut members);
+        members.result
     }
 
     fn add_fields(
@@ -63,16 +67,6 @@ impl<'writer> FormatFields<'writer> for JsonLines {
     }
 }
 
-fn record(writer: Writer<'_>, fields: impl RecordFields) -> fmt::Result {
-    let mut members = Members {
-        writer,
-        is_empty: true,
-        result: Ok(()),
-    };
-    fields.record(&mut members);
-    members.result
-}
-
 struct Members<'writer> {
     writer: Writer<'writer>,
     is_empty: bool,
@@ -80,7 +74,7 @@ struct Members<'writer> {
 }
 
 impl Members<'_> {
-    fn member(&mut self, field: &Field, write: impl FnOnce(Json<'_, '_>) -> fmt::Result) {
+    fn member(&mut self, field: &Field, value: impl Into<Value>) {
         if self.result.is_err() {
             return;
         }
@@ -89,60 +83,33 @@ impl Members<'_> {
         let name = field.name();
         // A field whose name is a keyword is written as `r#type`.
         let name = name.strip_prefix("r#").unwrap_or(name);
-        let written = write!(self.writer, "{comma}\"{name}\":");
-        self.result = written.and_then(|()| write(Json(&mut self.writer)));
+        self.result = write!(self.writer, "{comma}\"{name}\":{}", value.into());
     }
 }
 
 impl Visit for Members<'_> {
     fn record_f64(&mut self, field: &Field, value: f64) {
-        self.member(field, |json| json.value(&value));
+        self.member(field, value);
     }
 
     fn record_i64(&mut self, field: &Field, value: i64) {
-        self.member(field, |json| json.value(&value));
+        self.member(field, value);
     }
 
     fn record_u64(&mut self, field: &Field, value: u64) {
-        self.member(field, |json| json.value(&value));
+        self.member(field, value);
     }
 
     fn record_bool(&mut self, field: &Field, value: bool) {
-        self.member(field, |json| json.value(&value));
+        self.member(field, value);
     }
 
     fn record_str(&mut self, field: &Field, value: &str) {
-        self.member(field, |mut json| json.text(value));
+        self.member(field, value);
     }
 
     fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
-        self.member(field, |mut json| json.text(format_args!("{value:?}")));
-    }
-}
-
-struct Json<'a, 'writer>(&'a mut Writer<'writer>);
-
-impl Json<'_, '_> {
-    fn value(self, value: &impl serde::Serialize) -> fmt::Result {
-        serde_json::to_writer(self, value).map_err(|_| fmt::Error)
-    }
-
-    fn text(&mut self, text: impl fmt::Display) -> fmt::Result {
-        let mut serializer = serde_json::Serializer::new(self);
-        serializer.collect_str(&text).map_err(|_| fmt::Error)
-    }
-}
-
-impl io::Write for Json<'_, '_> {
-    /// serde_json writes whole characters.
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let text = std::str::from_utf8(bytes).map_err(io::Error::other)?;
-        self.0.write_str(text).map_err(io::Error::other)?;
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
+        self.member(field, format!("{value:?}"));
     }
 }
 
