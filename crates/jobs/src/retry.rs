@@ -1,41 +1,30 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-/// When a job that failed is tried again, and when it is given up.
+/// When a job that failed is tried again: one pause after each failure. After the last one the job is given up.
 #[derive(Debug, Clone)]
-pub enum RetryPolicy {
-    /// The pause doubles with every failure.
-    Exponential {
-        /// The pause after the first failure.
-        first: Duration,
-        /// The longest pause.
-        max: Duration,
-        /// Attempts before the job is given up.
-        max_attempts: u32,
-    },
-    /// One pause after each failure; after the last one the job is given up.
-    Schedule(Arc<[Duration]>),
-}
+pub struct RetryPolicy(pub Arc<[Duration]>);
 
 impl RetryPolicy {
+    /// Pauses that double with every failure, up to the longest, for a job that is given up after `max_attempts`.
+    pub fn exponential(first: Duration, max: Duration, max_attempts: u32) -> Self {
+        let failures = 1..u64::from(max_attempts);
+        Self(
+            failures
+                .map(|failures| growing_pause(first, max, failures))
+                .collect(),
+        )
+    }
+
     /// Attempts before a job is given up.
     pub fn max_attempts(&self) -> u32 {
-        match self {
-            Self::Exponential { max_attempts, .. } => *max_attempts,
-            Self::Schedule(pauses) => u32::try_from(pauses.len() + 1).unwrap_or(u32::MAX),
-        }
+        u32::try_from(self.0.len() + 1).unwrap_or(u32::MAX)
     }
 
     /// The jittered pause after this number of failed attempts; `None` when the job is given up.
     pub fn pause_after(&self, failures: u32) -> Option<Duration> {
-        if failures >= self.max_attempts() {
-            return None;
-        }
-        let pause = match self {
-            Self::Exponential { first, max, .. } => growing_pause(*first, *max, failures.into()),
-            Self::Schedule(pauses) => *pauses.get(failures.saturating_sub(1) as usize)?,
-        };
-        Some(jitter(pause))
+        let pause = self.0.get(failures.saturating_sub(1) as usize)?;
+        Some(jitter(*pause))
     }
 }
 
@@ -71,11 +60,8 @@ mod tests {
 
     #[test]
     fn exponential_pauses_double_up_to_the_longest() {
-        let policy = RetryPolicy::Exponential {
-            first: Duration::from_secs(1),
-            max: Duration::from_secs(300),
-            max_attempts: 5_000,
-        };
+        let (first, max) = (Duration::from_secs(1), Duration::from_secs(300));
+        let policy = RetryPolicy::exponential(first, max, 5_000);
         for (failures, expected) in [(0, 1), (1, 1), (2, 2), (5, 16), (10, 300), (4_000, 300)] {
             check(&policy, failures, Some(expected));
         }
@@ -84,7 +70,7 @@ mod tests {
 
     #[test]
     fn a_schedule_has_one_attempt_more_than_pauses() {
-        let policy = RetryPolicy::Schedule([1, 5].map(Duration::from_secs).into());
+        let policy = RetryPolicy([1, 5].map(Duration::from_secs).into());
         assert_eq!(policy.max_attempts(), 3);
         for (failures, expected) in [(1, Some(1)), (2, Some(5)), (3, None), (9, None)] {
             check(&policy, failures, expected);

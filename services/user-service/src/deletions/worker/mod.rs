@@ -83,11 +83,7 @@ pub async fn run_deletion_worker(settings: DeletionWorkerSettings) -> anyhow::Re
 }
 
 fn retry_policy(settings: &DeletionWorkerSettings) -> RetryPolicy {
-    RetryPolicy::Exponential {
-        first: settings.retry_pause,
-        max: MAX_RETRY_PAUSE,
-        max_attempts: settings.max_attempts,
-    }
+    RetryPolicy::exponential(settings.retry_pause, MAX_RETRY_PAUSE, settings.max_attempts)
 }
 
 /// Refuses to start if the user-service adds no steps for the engine that this process has, because deletions would

@@ -57,7 +57,7 @@ pub async fn run_notification_worker(
     let mut running = Running::new();
     let database = Database::connect(&settings.database);
     let channels = Channels::new(&settings)?;
-    let retry = RetryPolicy::Schedule(settings.retry_schedule.0.into());
+    let retry = RetryPolicy(settings.retry_schedule.0.into());
     let task_mail = settings.task_mail_keys.zip(settings.people_task_service);
     if let (Some((keys, base)), Some(mail)) = (task_mail, &channels.mail) {
         let sender = TaskMailSender {
