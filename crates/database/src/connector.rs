@@ -8,7 +8,7 @@ use parking_lot::{Mutex, RwLock};
 
 use crate::availability::Availability;
 use crate::observer::{Outcome, Trouble};
-use crate::{DatabaseSettings, PoolOptions, observer};
+use crate::{DatabaseSettings, StatementLimits, observer};
 
 /// A connection that worked within this time is used without a check, unless another connection was found
 /// broken since.
@@ -48,7 +48,8 @@ impl Session {
 
 pub(crate) struct Connector {
     manager: ConnectionManager<PgConnection>,
-    options: PoolOptions,
+    limits: StatementLimits,
+    on_connect: &'static str,
     found_broken: Mutex<Option<Instant>>,
     gate: ConnectGate,
     availability: Arc<Availability>,
@@ -57,14 +58,16 @@ pub(crate) struct Connector {
 impl Connector {
     pub(crate) fn new(
         settings: &DatabaseSettings,
-        options: PoolOptions,
+        limits: StatementLimits,
+        on_connect: &'static str,
         gate: ConnectGate,
         availability: Arc<Availability>,
     ) -> Self {
         let url = with_timeouts(settings.url.expose(), settings.timeout);
         Self {
             manager: ConnectionManager::new(url),
-            options,
+            limits,
+            on_connect,
             found_broken: Mutex::default(),
             gate,
             availability,
@@ -73,10 +76,10 @@ impl Connector {
 
     fn open(&self) -> Result<Session, Error> {
         let mut connection = self.manager.connect()?;
-        if !self.options.on_connect.is_empty() {
-            connection.batch_execute(self.options.on_connect)?;
+        if !self.on_connect.is_empty() {
+            connection.batch_execute(self.on_connect)?;
         }
-        observer::limit_statements(&mut connection, self.options.limits)?;
+        observer::limit_statements(&mut connection, self.limits)?;
         Ok(Session::new(connection))
     }
 
