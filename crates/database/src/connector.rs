@@ -8,7 +8,7 @@ use parking_lot::{Mutex, RwLock};
 
 use crate::availability::Availability;
 use crate::observer::{Outcome, Trouble};
-use crate::{DatabaseSettings, StatementLimits, observer};
+use crate::{DatabaseSettings, PoolOptions, observer};
 
 /// A connection that worked within this time is used without a check, unless another connection was found
 /// broken since.
@@ -48,8 +48,7 @@ impl Session {
 
 pub(crate) struct Connector {
     manager: ConnectionManager<PgConnection>,
-    limits: StatementLimits,
-    on_connect: &'static str,
+    options: PoolOptions,
     found_broken: Mutex<Option<Instant>>,
     gate: ConnectGate,
     availability: Arc<Availability>,
@@ -58,16 +57,14 @@ pub(crate) struct Connector {
 impl Connector {
     pub(crate) fn new(
         settings: &DatabaseSettings,
-        limits: StatementLimits,
-        on_connect: &'static str,
+        options: PoolOptions,
         gate: ConnectGate,
         availability: Arc<Availability>,
     ) -> Self {
         let url = with_timeouts(settings.url.expose(), settings.timeout);
         Self {
             manager: ConnectionManager::new(url),
-            limits,
-            on_connect,
+            options,
             found_broken: Mutex::default(),
             gate,
             availability,
@@ -76,10 +73,10 @@ impl Connector {
 
     fn open(&self) -> Result<Session, Error> {
         let mut connection = self.manager.connect()?;
-        if !self.on_connect.is_empty() {
-            connection.batch_execute(self.on_connect)?;
+        if !self.options.on_connect.is_empty() {
+            connection.batch_execute(self.options.on_connect)?;
         }
-        observer::limit_statements(&mut connection, self.limits)?;
+        observer::limit_statements(&mut connection, self.options.limits)?;
         Ok(Session::new(connection))
     }
 

@@ -8,7 +8,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::availability::{Availability, UNREACHABLE};
 use crate::connector::{ConnectGate, Connector};
-use crate::{Connection, DatabaseSettings, Error, StatementLimits};
+use crate::{Connection, DatabaseSettings, Error, PoolOptions, StatementLimits};
 
 /// How many closures may wait for each connection before more are refused.
 const WAITING_PER_CONNECTION: usize = 64;
@@ -54,17 +54,15 @@ impl ServicePools {
         let others = settings.pool_size.saturating_sub(lists).max(1);
         let availability = Arc::<Availability>::default();
         let connect = |pool_size, on_connect| {
+            let options = PoolOptions {
+                limits: StatementLimits::SERVICE,
+                on_connect,
+            };
             let settings = DatabaseSettings {
                 pool_size,
                 ..settings.clone()
             };
-            let availability = Arc::clone(&availability);
-            Database::open(
-                &settings,
-                StatementLimits::SERVICE,
-                on_connect,
-                availability,
-            )
+            Database::open(&settings, options, Arc::clone(&availability))
         };
         Self {
             database: connect(others, on_connect),
@@ -83,28 +81,26 @@ impl Database {
     /// Creates the pool of a worker. It connects in the background, so an unavailable database does not stop the
     /// start.
     pub fn connect(settings: &DatabaseSettings) -> Self {
-        Self::connect_with(settings, StatementLimits::WORKER, "")
+        let options = PoolOptions {
+            limits: StatementLimits::WORKER,
+            on_connect: "",
+        };
+        Self::connect_with(settings, options)
     }
 
-    /// Creates a pool like [`Database::connect`], with limits that the server enforces. Each new connection first runs the
-    /// statements `on_connect`, such as `SET`.
-    pub fn connect_with(
-        settings: &DatabaseSettings,
-        limits: StatementLimits,
-        on_connect: &'static str,
-    ) -> Self {
-        Self::open(settings, limits, on_connect, Arc::default())
+    /// Creates a pool like [`Database::connect`], with other options.
+    pub fn connect_with(settings: &DatabaseSettings, options: PoolOptions) -> Self {
+        Self::open(settings, options, Arc::default())
     }
 
     fn open(
         settings: &DatabaseSettings,
-        limits: StatementLimits,
-        on_connect: &'static str,
+        options: PoolOptions,
         availability: Arc<Availability>,
     ) -> Self {
         let gate = ConnectGate::default();
         let known = Arc::clone(&availability);
-        let connector = Connector::new(settings, limits, on_connect, gate.clone(), known);
+        let connector = Connector::new(settings, options, gate.clone(), known);
         let size = settings.pool_size as usize;
         let max_waiting = size * WAITING_PER_CONNECTION;
         let pool = Pool::builder()

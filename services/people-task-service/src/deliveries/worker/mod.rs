@@ -42,7 +42,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use anyhow::Context as _;
-use database::{Database, DatabaseSettings, StatementLimits};
+use database::{Database, DatabaseSettings, PoolOptions, StatementLimits};
 use fairness::{Remainder, Shares};
 use messaging::{BrokerSettings, ConsumerConfig, Disposition, Message};
 use outbound::{AddressPolicy, GuardedClient, Limits, Resolve, SystemResolver};
@@ -103,7 +103,11 @@ fn connect(settings: &WebhookWorkerSettings) -> (Database, Database) {
             timeout,
             ..settings.database.clone()
         };
-        Database::connect_with(&settings, limits, due_store::ON_CONNECT)
+        let options = PoolOptions {
+            limits,
+            on_connect: due_store::ON_CONNECT,
+        };
+        Database::connect_with(&settings, options)
     };
     let in_time = settings.silence / 2;
     let limits = StatementLimits {
