@@ -117,9 +117,8 @@ async fn start_context(
     let rules = PasswordRules {
         min_length: settings.passwords.min_length,
     };
-    if let Some(wanted) = settings.first_admin {
-        accounts::create_first_admin(&database, &hasher, rules, &settings.sign_up, wanted).await?;
-    }
+    let (sign_up, admin) = (&settings.sign_up, settings.first_admin);
+    accounts::create_first_admin(&database, &hasher, rules, sign_up, admin).await?;
     let signer = signer(&settings.tokens)?;
     let verifier = verifier(&settings.tokens, &signer);
     Ok(Context {

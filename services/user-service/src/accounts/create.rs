@@ -4,10 +4,10 @@ use audit_log::{Actor, Entry, RequestMeta};
 use auth::{ADMIN_SCOPE, Caller};
 use database::{Connection, Database};
 use messaging::Message;
-use serde_json::{Map, Value};
+use serde_json::Value;
 use values::{Secret, UserId};
 
-use super::requests::CreateUserRequest;
+use super::requests::{AdminFields, CreateUserRequest, NewUserNames};
 use super::store::{self, NewUser, TokenSubject, User};
 use super::token::{revoke_earlier_tokens, sign_token};
 use crate::audit::{AuditAction, RequestActor};
@@ -39,13 +39,14 @@ pub(super) async fn create(
         return Err(UserError::KeyNotAccepted);
     }
     let client = ClientNetwork::of(&meta);
-    let password_hash = context.hasher.hash(&client, request.password.clone());
+    let password_hash = context.hasher.hash(&client, request.password);
     let password_hash = password_hash.await?;
     let is_service = request.by_admin.service == Some(true);
     let confirmation = CodeRequest::for_new_address(context).filter(|_| !is_service);
     let limits = context.code_requests;
     let fields = request.by_admin.names();
-    let new = new_user(context, request, password_hash);
+    let (names, chosen) = (request.names, request.by_admin);
+    let new = new_user(&context.sign_up, names, chosen, password_hash);
     // Whom an administrator trusts creates accounts for others.
     let own_client = (!is_trusted(context, caller.as_ref())).then_some(client);
     let entry = match caller {
@@ -109,8 +110,12 @@ fn insert(
     Ok((subject, user, messages))
 }
 
-fn new_user(context: &Context, request: CreateUserRequest, password_hash: String) -> NewUser {
-    let (names, chosen, defaults) = (request.names, request.by_admin, &context.sign_up);
+fn new_user(
+    defaults: &SignUpSettings,
+    names: NewUserNames,
+    chosen: AdminFields,
+    password_hash: String,
+) -> NewUser {
     NewUser {
         id: UserId::generate(),
         username: names.username,
@@ -134,31 +139,29 @@ fn new_user(context: &Context, request: CreateUserRequest, password_hash: String
     }
 }
 
-/// Creates the first administrator if there is none. Never overwrites anything.
+/// Creates the first administrator if there is none and one is wanted. Never overwrites anything.
 pub(crate) async fn create_first_admin(
     database: &Database,
     hasher: &Hasher,
     rules: PasswordRules,
     sign_up: &SignUpSettings,
-    settings: FirstAdmin,
+    admin: FirstAdmin,
 ) -> anyhow::Result<()> {
+    let Some((username, password)) = admin.username.zip(admin.password) else {
+        return Ok(());
+    };
     if database.run(store::has_admin).await? {
         return Ok(());
     }
-    let password = NewPassword::parse(&settings.password, rules).context("ADMIN_PASSWORD")?;
-    let new = NewUser {
-        id: UserId::generate(),
-        email: settings.username.clone(),
-        username: settings.username,
-        password_hash: hasher.hash(&ClientNetwork::internal(), password).await?,
-        is_active: true,
-        plan: sign_up.plan.clone(),
-        scope: vec![USER_SCOPE.to_owned(), ADMIN_SCOPE.to_owned()],
-        vendor: sign_up.vendor.clone().map(Value::String),
-        metadata: Map::new(),
-        email_confirmed: true,
-        is_service: false,
+    let password = NewPassword::parse(&password, rules).context("ADMIN_PASSWORD")?;
+    let hash = hasher.hash(&ClientNetwork::internal(), password).await?;
+    let names = NewUserNames {
+        email: username.clone(),
+        username,
     };
+    let mut new = new_user(sign_up, names, AdminFields::default(), hash);
+    new.scope.push(ADMIN_SCOPE.to_owned());
+    new.email_confirmed = true;
     let entry = AuditAction::FirstAdminMade.entry(Actor::Service, new.id, RequestMeta::internal());
     let insert = move |connection: &mut Connection| {
         store::lock_first_admin(connection)?;

@@ -1,6 +1,5 @@
 use std::time::Duration;
 
-use app_config::Reader;
 use database::DatabaseSettings;
 use messaging::BrokerSettings;
 use url::Url;
@@ -11,7 +10,11 @@ app_config::settings! {
     pub struct DeletionWorkerSettings {
         pub(crate) database: DatabaseSettings = part(),
         pub(crate) broker: BrokerSettings = part(),
-        pub(crate) engine: Option<EngineSettings> = by(EngineSettings::read),
+        /// The URL of the flow engine, which deletes its own data about a user. If not set, deletions skip these steps. Set it
+        /// for the user-service and the deletion-worker, or for neither.
+        pub(crate) engine: Option<Url> = optional("FLOW_ENGINE_URL"),
+        /// The bearer token for the flow engine.
+        pub(crate) engine_token: Option<Secret> = optional("FLOW_ENGINE_TOKEN"),
         pub(crate) people_task_service: Url = required("PEOPLE_TASK_SERVICE_URL", "the URL of the people-task service."),
         /// The key of access tokens in PEM form, with which the worker authenticates at the people-task service.
         pub(crate) signing_key: Secret = required(
@@ -39,26 +42,5 @@ app_config::settings! {
         ),
         /// How long the ticket of a deletion is valid after the deletion has ended.
         pub(crate) ticket_retention: Duration = or_default("DELETE_TICKET_RETENTION", "30d"),
-    }
-}
-
-/// The address of the flow engine.
-#[derive(Debug, Clone)]
-pub(crate) struct EngineSettings {
-    /// The base URL.
-    pub(crate) url: Url,
-    /// The bearer token that the engine requires.
-    pub(crate) token: Option<Secret>,
-}
-
-impl EngineSettings {
-    fn read(reader: &mut Reader) -> Result<Option<Self>, app_config::Error> {
-        let url = reader.optional(
-            "FLOW_ENGINE_URL",
-            "The URL of the flow engine, which deletes its own data about a user. If not set, deletions skip these steps. Set it for the user-service and the deletion-worker, or for neither.",
-        )?;
-        let token =
-            reader.optional("FLOW_ENGINE_TOKEN", "The bearer token for the flow engine.")?;
-        Ok(url.map(|url| Self { url, token }))
     }
 }

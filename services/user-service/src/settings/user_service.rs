@@ -1,7 +1,7 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use app_config::{Csv, Reader};
+use app_config::{Csv, Error};
 use database::DatabaseSettings;
 use messaging::BrokerSettings;
 use server::HttpServerSettings;
@@ -23,7 +23,7 @@ app_config::settings! {
         pub(crate) tokens: TokenSettings = part(),
         pub(crate) passwords: PasswordSettings = part(),
         pub(crate) sign_up: SignUpSettings = part(),
-        pub(crate) first_admin: Option<FirstAdmin> = by(FirstAdmin::read),
+        pub(crate) first_admin: FirstAdmin = part(),
         /// The status of a failed sign-in; clients of Appmixer expect 403.
         pub(crate) sign_in_failure_status: u16 =
             in_range("SIGN_IN_FAILURE_STATUS", "401", "401 or 403", |status| [401, 403].contains(status)),
@@ -89,6 +89,14 @@ app_config::settings! {
         pub(crate) usernames: SignUpUsernames = or_default("SIGN_UP_USERNAMES", "email"),
     }
 
+    /// The administrator to create at start if there is none.
+    pub(crate) struct FirstAdmin checked by check_first_admin {
+        /// The e-mail address of the administrator to create at start if there is none.
+        pub(crate) username: Option<EmailAddress> = optional("ADMIN_USERNAME"),
+        /// The first administrator's password. Never overwrites an existing one.
+        pub(crate) password: Option<Secret> = optional("ADMIN_PASSWORD"),
+    }
+
     /// How long browsers stay signed in, and how many of one user.
     #[derive(Copy)]
     pub(crate) struct SessionSettings {
@@ -125,31 +133,10 @@ app_config::named_settings! {
     SignUpUsernames, "`email` or `any`", "email";
 }
 
-/// The administrator to create at start if there is none.
-#[derive(Debug, Clone)]
-pub(crate) struct FirstAdmin {
-    /// The username and e-mail address.
-    pub(crate) username: EmailAddress,
-    /// The password, not yet checked against the rules.
-    pub(crate) password: Secret,
-}
-
-impl FirstAdmin {
-    fn read(reader: &mut Reader) -> Result<Option<Self>, app_config::Error> {
-        let username = reader.optional::<EmailAddress>(
-            "ADMIN_USERNAME",
-            "The e-mail address of the administrator to create at start if there is none.",
-        )?;
-        let password = reader.optional::<Secret>(
-            "ADMIN_PASSWORD",
-            "The first administrator's password. Never overwrites an existing one.",
-        )?;
-        let Some(username) = username else {
-            return Ok(None);
-        };
+fn check_first_admin(admin: &FirstAdmin) -> Result<(), Error> {
+    if admin.username.is_some() && admin.password.is_none() {
         let purpose = "required because ADMIN_USERNAME is set.";
-        let missing = || app_config::Error::missing::<Secret>("ADMIN_PASSWORD", purpose);
-        let password = password.ok_or_else(missing)?;
-        Ok(Some(Self { username, password }))
+        return Err(Error::missing::<Secret>("ADMIN_PASSWORD", purpose));
     }
+    Ok(())
 }

@@ -71,9 +71,9 @@ impl DeletionWorker {
     ) -> Result<Progress, StepError> {
         let engine = self.settings.engine.as_ref();
         let engine = engine.ok_or(StepError::NoEngine)?;
-        let url = append_path(&engine.url, &["users", &job.user.to_string()], path);
+        let url = append_path(engine, &["users", &job.user.to_string()], path);
         let mut request = self.people_tasks.client.request(method, url);
-        if let Some(token) = &engine.token {
+        if let Some(token) = &self.settings.engine_token {
             request = request.bearer_auth(token.expose());
         }
         let response = send("flow-engine", request).await;
