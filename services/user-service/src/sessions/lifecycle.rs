@@ -32,52 +32,37 @@ pub(super) async fn start(
     request: SignInRequest,
     meta: RequestMeta,
 ) -> Result<Granted, UserError> {
-    let checked = authenticate(context, request, meta.clone()).await?;
+    let checked = authenticate(context, request, meta.clone()).await?.user;
     let (id, cookie) = (CredentialId::generate(), CookieValues::random());
-    let lifetime = context.sessions.unused.min(context.sessions.longest);
+    let settings = context.sessions;
+    let lifetime = settings.unused.min(settings.longest);
     let new = NewSession {
         id,
         cookie: cookie.clone(),
         browser,
         lifetime,
     };
-    let per_user = context.sessions.per_user;
     let changed = UserError::WrongCredentials(context.sign_in_failure_status);
     let begin = move |connection: &mut Connection| {
-        begin(connection, &checked, &new, per_user, &meta)?.ok_or(changed)
+        let subject = accounts::store::lock_unchanged(connection, checked.id, checked.epoch)?;
+        let subject = subject.ok_or(changed)?;
+        let user = subject.user.id;
+        let mut ended = end_earlier(connection, &new.browser, &meta)?;
+        let entry = entry(AuditAction::SessionStarted, user, new.id, &meta);
+        let entry = entry.authenticated_by(AuthMethod::Password);
+        store::insert(connection, user, &new, entry)?;
+        // Those that were not used for longest.
+        let sessions = store::of_user(connection, user, None)?;
+        for excess in sessions.iter().skip(settings.per_user) {
+            end_by_user(connection, user, excess.id, &meta)?;
+            ended.push(excess.id);
+        }
+        Ok::<_, UserError>((subject, ended))
     };
     let (subject, ended) = context.database.transaction(begin).await?;
     note_ended(context, ended);
     record_event("started");
     Ok(grant(context, subject, id, cookie, lifetime))
-}
-
-/// Inserts a session of a user whose password was checked. Returns the user, and the sessions that ended in its place.
-/// `None` if the user was changed since.
-fn begin(
-    connection: &mut Connection,
-    checked: &TokenSubject,
-    new: &NewSession,
-    per_user: usize,
-    meta: &RequestMeta,
-) -> Result<Option<(TokenSubject, Vec<CredentialId>)>, Error> {
-    let checked = &checked.user;
-    let subject = accounts::store::lock_unchanged(connection, checked.id, checked.epoch)?;
-    let Some(subject) = subject else {
-        return Ok(None);
-    };
-    let user = subject.user.id;
-    let mut ended = end_earlier(connection, &new.browser, meta)?;
-    let entry = entry(AuditAction::SessionStarted, user, new.id, meta);
-    let entry = entry.authenticated_by(AuthMethod::Password);
-    store::insert(connection, user, new, entry)?;
-    // Those that were not used for longest.
-    let sessions = store::of_user(connection, user, None)?;
-    for excess in sessions.iter().skip(per_user) {
-        end_by_user(connection, user, excess.id, meta)?;
-        ended.push(excess.id);
-    }
-    Ok(Some((subject, ended)))
 }
 
 fn grant(
