@@ -58,12 +58,9 @@ pub(super) async fn create(
             return Err(UserError::TooManyKeys(most));
         }
         let mails = mails.filter(|_| !owner.is_service);
-        if let Some(mails) = &mails {
-            mails.count(connection, &new, &owner)?;
-        }
-        let shown = store::insert(connection, &new, entry)?;
-        let mail = mails.map(|mails| mails.insert(connection, &new));
-        Ok((shown, mail.transpose()?.flatten()))
+        let mail = mails.map(|mails| mails.insert(connection, &new, &owner));
+        let mail = mail.transpose()?.flatten();
+        Ok((store::insert(connection, &new, entry)?, mail))
     };
     let (shown, mail) = context.database.transaction(insert).await?;
     context.notifications.send(mail);
@@ -88,18 +85,14 @@ fn check(new: &NewKey, owner: &User, epoch: i64) -> Result<(), UserError> {
             "Must not have `admin`, because the user is no administrator.",
         ));
     }
-    if scopes.contains(&KeyScope::TasksDecide) && is_for_person(new, owner) {
+    let is_for_person = new.created_by.is_some() && !owner.is_service;
+    if scopes.contains(&KeyScope::TasksDecide) && is_for_person {
         return Err(of_scopes(
             "decides-for-a-person",
             "Must not have `tasks:decide`: a key that an administrator makes for a person never decides.",
         ));
     }
     Ok(())
-}
-
-/// Whether an administrator makes the key for a person.
-fn is_for_person(new: &NewKey, owner: &User) -> bool {
-    new.created_by.is_some() && !owner.is_service
 }
 
 fn of_scopes(code: &'static str, message: &'static str) -> UserError {

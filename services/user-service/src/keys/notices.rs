@@ -41,37 +41,26 @@ impl NewKeyMails {
         }
     }
 
-    /// Counts a key that an account makes for itself whose address no one has confirmed: it may be a stranger's, who is mailed.
-    /// Over the limit there is no key, so that none is made silently with a stolen token.
-    pub(super) fn count(
-        &self,
-        connection: &mut Connection,
-        new: &NewKey,
-        owner: &User,
-    ) -> Result<(), UserError> {
-        let is_mailed = self.verification == EmailVerification::Off;
-        if new.created_by.is_some() || owner.email_confirmed.is_some() || !is_mailed {
-            return Ok(());
-        }
-        let wait = count_client(connection, self.limits, &self.client)?;
-        wait.map_or(Ok(()), |wait| Err(UserError::TooManyKeyMails(wait)))
-    }
-
+    /// Stores the mail to the owner. A key that an account makes for itself whose address no one has confirmed is counted: the
+    /// mail may go to a stranger. Over the limit there is no key, so that none is made silently with a stolen token.
     pub(super) fn insert(
         &self,
         connection: &mut Connection,
         new: &NewKey,
-    ) -> Result<Option<Message>, Error> {
-        let (notice, request) = (Notice::KeyCreated, &new.request);
-        let (name, expires) = (request.name.as_str(), request.expires);
-        insert_notice(
-            connection,
-            self.verification,
-            notice,
-            new.user,
-            name,
-            expires,
-        )
+        owner: &User,
+    ) -> Result<Option<Message>, UserError> {
+        let verification = self.verification;
+        let is_own_and_unconfirmed = new.created_by.is_none() && owner.email_confirmed.is_none();
+        if is_own_and_unconfirmed
+            && verification == EmailVerification::Off
+            && let Some(wait) = count_client(connection, self.limits, &self.client)?
+        {
+            return Err(UserError::TooManyKeyMails(wait));
+        }
+        let (name, expires) = (new.request.name.as_str(), new.request.expires);
+        let (notice, to) = (Notice::KeyCreated, owner.id);
+        let mail = insert_notice(connection, verification, notice, to, name, expires)?;
+        Ok(mail)
     }
 }
 
