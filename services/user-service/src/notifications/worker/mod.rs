@@ -35,7 +35,7 @@ use crate::schema::{MIGRATIONS, SCHEMA};
 use crate::settings::NotificationWorkerSettings;
 use channels::Channels;
 use error::SendError;
-use notification::{AboutKey, CodeSettings, Content, Notification, is_recent};
+use notification::{AboutKey, Code, Content, Notification, is_recent};
 use store::{ClaimedRow, Recipient};
 use task_mail_sender::TaskMailSender;
 
@@ -57,8 +57,9 @@ pub async fn run_notification_worker(
     let mut running = Running::new();
     let database = Database::connect(&settings.database);
     let channels = Channels::new(&settings)?;
-    let retry = RetryPolicy(settings.retry_schedule.0.into());
-    let task_mail = settings.task_mail_keys.zip(settings.people_task_service);
+    let retry = RetryPolicy(settings.retry_schedule.0.clone().into());
+    let task_mail = settings.task_mail_keys.as_ref();
+    let task_mail = task_mail.zip(settings.people_task_service.clone());
     if let (Some((keys, base)), Some(mail)) = (task_mail, &channels.mail) {
         let sender = TaskMailSender {
             client: calls::client()?,
@@ -72,13 +73,8 @@ pub async fn run_notification_worker(
     let worker = NotificationWorker {
         database: database.clone(),
         channels,
-        codes: Arc::new(CodeSettings {
-            keys: format!("{}/keys", settings.channels.public_url),
-            forgot_password: settings.channels.link,
-            verify_email: settings.verify_email_link,
-            lifetime: settings.channels.code_lifetime,
-        }),
         retry,
+        settings: Arc::new(settings.clone()),
     };
     let config = WorkerConfig {
         database,
@@ -116,8 +112,8 @@ fn retention() -> Vec<RetentionRule> {
 struct NotificationWorker {
     database: Database,
     channels: Channels,
-    codes: Arc<CodeSettings>,
     retry: RetryPolicy,
+    settings: Arc<NotificationWorkerSettings>,
 }
 
 impl Worker for NotificationWorker {
@@ -188,13 +184,13 @@ impl NotificationWorker {
                 notice,
                 name: row.key_name.clone().unwrap_or_default(),
                 expires: row.key_expires,
-                link: self.codes.keys.clone(),
+                link: format!("{}/keys", self.settings.channels.public_url),
             };
             (Channel::Mail, Content::Key(about_key))
         } else {
             let known = Kind::from_name(&row.kind).zip(Channel::from_name(&row.channel));
             let (kind, channel) = known.ok_or(SendError::Unknown)?;
-            (channel, Content::Code(self.codes.generate(kind)))
+            (channel, Content::Code(Code::generate(kind, &self.settings)))
         };
         Ok(Notification {
             id: lease.id,

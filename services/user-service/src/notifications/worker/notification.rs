@@ -4,35 +4,10 @@ use chrono::{DateTime, TimeDelta, Utc};
 use values::{NotificationId, Secret, UserId};
 
 use crate::notifications::{Channel, Kind, Notice};
+use crate::settings::NotificationWorkerSettings;
 
+/// The placeholder in links.
 const CODE: &str = "{{code}}";
-
-#[derive(Debug, Clone)]
-pub(super) struct CodeSettings {
-    /// The link of [`Kind::ForgotPassword`], with `{{code}}` as the placeholder.
-    pub(super) forgot_password: String,
-    /// The link of [`Kind::VerifyEmail`], with `{{code}}` as the placeholder.
-    pub(super) verify_email: String,
-    /// The page with a user's API keys.
-    pub(super) keys: String,
-    pub(super) lifetime: Duration,
-}
-
-impl CodeSettings {
-    pub(super) fn generate(&self, kind: Kind) -> Code {
-        let template = match kind {
-            Kind::ForgotPassword => &self.forgot_password,
-            Kind::VerifyEmail => &self.verify_email,
-        };
-        let code = Secret::random();
-        Code {
-            kind,
-            link: Secret::new(template.replace(CODE, code.expose())),
-            code,
-            lifetime: self.lifetime,
-        }
-    }
-}
 
 pub(super) struct Notification {
     pub(super) id: NotificationId,
@@ -66,6 +41,22 @@ pub(super) struct Code {
     pub(super) code: Secret,
     pub(super) link: Secret,
     pub(super) lifetime: Duration,
+}
+
+impl Code {
+    pub(super) fn generate(kind: Kind, settings: &NotificationWorkerSettings) -> Self {
+        let template = match kind {
+            Kind::ForgotPassword => &settings.channels.link,
+            Kind::VerifyEmail => &settings.verify_email_link,
+        };
+        let code = Secret::random();
+        Self {
+            kind,
+            link: Secret::new(template.replace(CODE, code.expose())),
+            code,
+            lifetime: settings.channels.code_lifetime,
+        }
+    }
 }
 
 pub(super) struct AboutKey {
