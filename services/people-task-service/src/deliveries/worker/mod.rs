@@ -18,9 +18,10 @@
 //! and nothing else.
 //!
 //! Invariants: only the owner of a host sends its deliveries; a result counts only for the version of the row that was
-//! sent; a worker starts nothing while others may take it for dead; what waited in memory for more than a second is read
-//! again before it is sent; a host never has more requests than its limit, except those that are tried because they may
-//! end workers, and those that a worker which was cut off from the database has not ended yet.
+//! sent, and a failure only if its worker was not taken for dead; a worker starts nothing while others may take it for
+//! dead; what waited in memory for more than a second is read again before it is sent; a host never has more requests
+//! than its limit, except those that are tried because they may end workers, and those that a worker which was cut off
+//! from the database has not ended yet.
 
 mod attempt;
 mod call;
