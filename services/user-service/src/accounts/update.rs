@@ -9,7 +9,7 @@ use super::requests::{Scopes, UpdateUserRequest};
 use super::store::{self, ChangedColumns, User, UserChange};
 use super::token::revoke_earlier_tokens;
 use crate::audit::{AuditAction, RequestActor};
-use crate::back_off::{delete_all_failures, end_back_off, name_hash};
+use crate::back_off::{delete_all_failures, end_back_off};
 use crate::context::Context;
 use crate::credentials::store as credentials;
 use crate::error::UserError;
@@ -101,13 +101,12 @@ fn forget_given_up_names(
     after: &User,
 ) -> Result<(), Error> {
     let kept = [&after.username, &after.email];
-    let given_up = [&before.username, &before.email].into_iter();
-    let given_up = given_up.filter(|name| !kept.contains(name));
-    let hashes: Vec<_> = given_up.map(|name| name_hash(name.normalized())).collect();
-    if hashes.is_empty() {
+    let mut given_up = vec![&before.username, &before.email];
+    given_up.retain(|name| !kept.contains(name));
+    if given_up.is_empty() {
         return Ok(());
     }
-    delete_all_failures(connection, &hashes)
+    delete_all_failures(connection, &given_up)
 }
 
 /// Refuses a password for a service account, and what no API key may change: names, and who is an administrator.

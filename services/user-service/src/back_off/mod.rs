@@ -142,7 +142,7 @@ pub(crate) fn end_back_off(
     kept: Option<&ClientNetwork>,
 ) -> Result<(), Error> {
     forget_networks(connection, user, kept)?;
-    delete_all_failures(connection, &names.map(|name| name_hash(name.normalized())))
+    delete_all_failures(connection, &names)
 }
 
 #[cfg(test)]

@@ -9,9 +9,9 @@ use diesel::dsl::{exists, not, now};
 use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Binary, Timestamptz};
 use sha2::{Digest as _, Sha256};
-use values::UserId;
+use values::{EmailAddress, UserId};
 
-use super::{AttemptKey, CountedAttempt, FailureScope};
+use super::{AttemptKey, CountedAttempt, FailureScope, name_hash};
 use crate::client_network::ClientNetwork;
 use crate::error::UserError;
 use crate::schema::{known_networks, sign_in_failures};
@@ -118,9 +118,12 @@ pub(crate) fn delete_failures(
 
 pub(crate) fn delete_all_failures(
     connection: &mut Connection,
-    name_hashes: &[[u8; 32]],
+    names: &[&EmailAddress],
 ) -> Result<(), Error> {
-    let rows = sign_in_failures::name_hash.eq_any(name_hashes.iter().map(<[u8; 32]>::as_slice));
+    let hashes = names
+        .iter()
+        .map(|name| name_hash(name.normalized()).to_vec());
+    let rows = sign_in_failures::name_hash.eq_any(hashes);
     // In the order of `AttemptKey::scopes`, where the empty network comes first. A DELETE has no order.
     let _locked: Vec<i32> = sign_in_failures::table
         .filter(rows.clone())
@@ -138,17 +141,17 @@ pub(crate) fn delete_all_failures(
 /// Deletes at most `batch` failures of each name, and returns the largest number that was deleted.
 pub(crate) fn delete_failures_batch(
     connection: &mut Connection,
-    name_hashes: &[[u8; 32]],
+    names: &[&EmailAddress],
     batch: i64,
 ) -> Result<usize, Error> {
     let mut most = 0;
-    for name_hash in name_hashes {
+    for name in names {
         // The DSL has neither LIMIT for DELETE nor an IN of two columns.
         let deleted = diesel::sql_query(
             "DELETE FROM sign_in_failures WHERE account = $1 AND client_address IN (\
                 SELECT client_address FROM sign_in_failures WHERE account = $1 LIMIT $2)",
         )
-        .bind::<Binary, _>(name_hash.as_slice())
+        .bind::<Binary, _>(name_hash(name.normalized()).as_slice())
         .bind::<BigInt, _>(batch)
         .execute(connection)?;
         most = most.max(deleted);

@@ -22,7 +22,7 @@ use store::LimitScope;
 
 /// What the requests for codes of a kind to an e-mail address are counted by. Requests to confirm an address count
 /// separately, because anyone can request codes for a forgotten password, but only the user can request these.
-pub(crate) fn mailbox_hash(kind: Kind, email: &str) -> [u8; 32] {
+fn mailbox_hash(kind: Kind, email: &str) -> [u8; 32] {
     match kind {
         Kind::ForgotPassword => name_hash(email),
         Kind::VerifyEmail => Sha256::digest(format!("{} {email}", kind.name())).into(),

@@ -3,8 +3,10 @@ use std::time::Duration;
 use database::{Connection, Error, prepared};
 use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Binary, Double, Text};
-use values::Names as _;
+use values::{EmailAddress, Names as _};
 
+use super::mailbox_hash;
+use crate::notifications::Kind;
 use crate::schema::code_requests;
 
 values::names! {
@@ -17,9 +19,12 @@ values::names! {
 
 pub(crate) fn delete_code_requests(
     connection: &mut Connection,
-    mailboxes: &[[u8; 32]],
+    emails: &[&EmailAddress],
 ) -> Result<(), Error> {
-    let mailboxes = mailboxes.iter().map(<[u8; 32]>::as_slice);
+    let mailboxes = emails.iter().flat_map(|email| {
+        let kinds = Kind::ALL.iter();
+        kinds.map(|kind| mailbox_hash(*kind, email.normalized()).to_vec())
+    });
     let counters = code_requests::table
         .filter(code_requests::counted.eq(LimitScope::Account.name()))
         .filter(code_requests::subject.eq_any(mailboxes));

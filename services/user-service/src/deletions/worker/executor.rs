@@ -1,21 +1,17 @@
-use std::collections::BTreeSet;
 use std::time::Duration;
 
 use audit_log::{Actor, Changes, RequestMeta};
 use database::{Connection, Error};
 use reqwest::{Method, StatusCode};
-use values::Names as _;
+use values::EmailAddress;
 
 use super::DeletionWorker;
 use super::error::StepError;
 use super::store::{self, Job};
 use crate::accounts::User;
 use crate::audit::AuditAction;
-use crate::back_off::name_hash;
 use crate::calls::{CallError, append_path, send};
-use crate::code_limits::mailbox_hash;
 use crate::deletions::steps::{Progress, Step};
-use crate::notifications::Kind;
 use crate::people_tasks::EraseRequest;
 use crate::{accounts, back_off, code_limits, credentials, notifications};
 
@@ -141,31 +137,14 @@ fn erase_request(connection: &mut Connection, job: Job) -> Result<Option<EraseRe
     }))
 }
 
-/// The hashes by which the service counts things about a user.
-struct UserHashes {
-    /// Of the names that failed sign-ins are counted by.
-    names: Vec<[u8; 32]>,
-    /// Of the mailboxes that requests for codes are counted by.
-    mailboxes: Vec<[u8; 32]>,
-}
-
-impl UserHashes {
-    /// None if the user no longer exists.
-    fn of(user: Option<&User>) -> Self {
-        let names = user.into_iter().flat_map(|user| {
-            let names = [user.email.normalized(), user.username.normalized()];
-            names.map(str::to_owned)
-        });
-        let names: BTreeSet<String> = names.collect();
-        let mailboxes = names.iter().flat_map(|name| {
-            let kinds = Kind::ALL.iter();
-            kinds.map(move |kind| mailbox_hash(*kind, name))
-        });
-        Self {
-            names: names.iter().map(|name| name_hash(name)).collect(),
-            mailboxes: mailboxes.collect(),
-        }
-    }
+/// The names that failed sign-ins and requests for codes are counted by. None if the user no longer exists.
+fn names(user: Option<&User>) -> Vec<&EmailAddress> {
+    let names = user
+        .into_iter()
+        .flat_map(|user| [&user.email, &user.username]);
+    let mut names: Vec<_> = names.collect();
+    names.dedup();
+    names
 }
 
 /// Deletes at most [`BATCH`] of the user's codes, notifications, sessions, keys and failed sign-ins each, all networks of
@@ -176,17 +155,17 @@ fn delete_sign_in_data(connection: &mut Connection, job: Job) -> Result<Progress
     if store::lock(connection, job)?.is_none() {
         return Ok(Progress::Lost);
     }
-    let hashes = UserHashes::of(found.as_ref());
+    let names = names(found.as_ref());
     let mut most = 0;
     let tables = notifications::store::TABLES.into_iter();
     for (table, key) in tables.chain([credentials::store::TABLE]) {
         most = most.max(store::delete_batch(connection, table, key, user, BATCH)?);
     }
     let made = credentials::store::forget_maker_batch(connection, user, BATCH)?;
-    code_limits::store::delete_code_requests(connection, &hashes.mailboxes)?;
+    code_limits::store::delete_code_requests(connection, &names)?;
     let entries = audit_log::pseudonymise(connection, user)?;
     back_off::forget_networks(connection, user, None)?;
-    let failures = back_off::delete_failures_batch(connection, &hashes.names, BATCH)?;
+    let failures = back_off::delete_failures_batch(connection, &names, BATCH)?;
     let most = most.max(made).max(failures);
     if i64::try_from(most).is_ok_and(|most| most >= BATCH) {
         return Ok(Progress::More);
@@ -204,7 +183,7 @@ fn delete_user(
 ) -> Result<Progress, Error> {
     // Every transaction that locks a user and its deletion locks the user first.
     let user = accounts::store::lock(connection, job.user)?;
-    let hashes = UserHashes::of(user.as_ref());
+    let names = names(user.as_ref());
     // There may have been sign-ins since the previous step. The lock prevents more of them.
     let entries = audit_log::pseudonymise(connection, job.user)?;
     if let Some(progress) = unfinished(entries) {
@@ -213,8 +192,8 @@ fn delete_user(
     if !store::finish_step(connection, job, position, true)? {
         return Ok(Progress::Lost);
     }
-    back_off::delete_all_failures(connection, &hashes.names)?;
-    code_limits::store::delete_code_requests(connection, &hashes.mailboxes)?;
+    back_off::delete_all_failures(connection, &names)?;
+    code_limits::store::delete_code_requests(connection, &names)?;
     let entry = AuditAction::UserDeleted.entry(Actor::Service, job.user, meta);
     entry.record(connection)?;
     audit_log::pseudonymise(connection, job.user)?;
