@@ -44,8 +44,9 @@ pub async fn run(settings: UserServiceSettings) -> anyhow::Result<Running> {
     database::prepare_schema(&settings.database, SCHEMA, MIGRATIONS).await?;
     let (address, http) = (settings.listen_address, settings.http);
     let mut running = Running::new();
-    let retention = settings.audit_retention;
+    let (retention, admin) = (settings.audit_retention, settings.first_admin.clone());
     let context = start_context(settings, &running).await?;
+    accounts::create_first_admin(&context, admin).await?;
     let keys = Arc::clone(&context.verifier);
     let (deletions, notifications) = (context.deletions.clone(), context.notifications.clone());
     let connected = move || deletions.is_connected() && notifications.is_connected();
@@ -84,13 +85,14 @@ fn check(settings: &UserServiceSettings) -> anyhow::Result<()> {
             "BCRYPT_COST is below 10: passwords can be guessed from a stolen database"
         );
     }
-    match settings.email_verification {
-        EmailVerification::Required if Channel::configured(&settings.channels).is_empty() => {
+    let handlers = &settings.handlers;
+    match handlers.email_verification {
+        EmailVerification::Required if Channel::configured(&handlers.channels).is_empty() => {
             anyhow::bail!(
                 "EMAIL_VERIFICATION is `required`, but no channel for codes is configured: set SMTP_URL and MAIL_FROM, or WEBHOOK_USER_FORGOT_PASSWORD"
             )
         }
-        EmailVerification::Off if settings.sign_up.scopes.is_none() => {
+        EmailVerification::Off if handlers.sign_up.scopes.is_none() => {
             tracing::warn!(
                 "EMAIL_VERIFICATION is off and sign-up is open: anyone can sign up with the e-mail address of an approver who has no account yet"
             );
@@ -106,38 +108,35 @@ async fn start_context(
 ) -> anyhow::Result<Context> {
     let pools = ServicePools::connect(&settings.database, "");
     let ServicePools { database, lists } = pools.clone();
-    let has_engine = settings.flow_engine.is_some();
-    let confirmation_required = settings.email_verification == EmailVerification::Required;
+    let handlers = settings.handlers;
+    let has_engine = handlers.flow_engine.is_some();
+    let confirmation_required = handlers.email_verification == EmailVerification::Required;
     let record = move |connection: &mut Connection| {
         deletions::store::record_settings(connection, has_engine, confirmation_required)
     };
     database.run(record).await?;
     let hasher = Hasher::start(settings.passwords.cost);
-    measure(running, pools, hasher.clone());
-    let rules = PasswordRules {
-        min_length: settings.passwords.min_length,
-    };
-    let (sign_up, admin) = (&settings.sign_up, settings.first_admin);
-    accounts::create_first_admin(&database, &hasher, rules, sign_up, admin).await?;
+    let measured = hasher.clone();
+    running.on_scrape(move || {
+        pools.record_gauges();
+        measured.record_gauges();
+    });
     let signer = signer(&settings.tokens)?;
-    let verifier = verifier(&settings.tokens, &signer);
+    let verifier = Verifier::new(&settings.tokens.issuer, &settings.tokens.audience);
+    verifier.set_keys(signer.published());
     Ok(Context {
         deletions: start_publisher(&settings.broker, deletions::QUEUE, running),
         notifications: start_publisher(&settings.broker, notifications::QUEUE, running),
         database,
         lists: Lists::new(lists),
         hasher,
-        rules,
+        rules: PasswordRules {
+            min_length: settings.passwords.min_length,
+        },
         signer,
-        verifier,
-        sign_up: settings.sign_up,
+        verifier: Arc::new(verifier),
+        settings: handlers,
         sign_in_failure_status: StatusCode::from_u16(settings.sign_in_failure_status)?,
-        email_verification: settings.email_verification,
-        channels: settings.channels,
-        code_requests: settings.code_requests,
-        sessions: settings.sessions,
-        keys: settings.keys,
-        has_engine,
     })
 }
 
@@ -151,7 +150,8 @@ async fn start_tasks(
     let retain = audit_log::retain(database(), audit_retention, running.shutdown());
     running.spawn(retain);
     if keys::can_mail(context) {
-        let (publisher, verification) = (context.notifications.clone(), context.email_verification);
+        let publisher = context.notifications.clone();
+        let verification = context.settings.email_verification;
         let shutdown = running.shutdown();
         running.spawn(keys::send_notices(
             database(),
@@ -167,23 +167,10 @@ async fn start_tasks(
     Ok(revocations)
 }
 
-fn measure(running: &Running, pools: ServicePools, hasher: Hasher) {
-    running.on_scrape(move || {
-        pools.record_gauges();
-        hasher.record_gauges();
-    });
-}
-
 fn start_publisher(broker: &BrokerSettings, queue: Queue, running: &Running) -> Publisher {
     let (publisher, task) = Publisher::new(broker.clone(), queue, running.shutdown());
     running.spawn(task);
     publisher
-}
-
-fn verifier(settings: &TokenSettings, signer: &Signer) -> Arc<Verifier> {
-    let verifier = Verifier::new(&settings.issuer, &settings.audience);
-    verifier.set_keys(signer.published());
-    Arc::new(verifier)
 }
 
 fn signer(settings: &TokenSettings) -> anyhow::Result<Signer> {

@@ -10,10 +10,7 @@ use messaging::Publisher;
 
 use crate::hashing::Hasher;
 use crate::password_rules::PasswordRules;
-use crate::settings::{
-    ChannelSettings, CodeRequestSettings, EmailVerification, KeySettings, SessionSettings,
-    SignUpSettings,
-};
+use crate::settings::HandlerSettings;
 
 #[derive(Debug)]
 pub(crate) struct Context {
@@ -23,15 +20,8 @@ pub(crate) struct Context {
     pub(crate) rules: PasswordRules,
     pub(crate) signer: Signer,
     pub(crate) verifier: Arc<Verifier>,
-    pub(crate) sign_up: SignUpSettings,
+    pub(crate) settings: HandlerSettings,
     pub(crate) sign_in_failure_status: StatusCode,
-    pub(crate) email_verification: EmailVerification,
-    pub(crate) channels: ChannelSettings,
-    pub(crate) code_requests: CodeRequestSettings,
-    pub(crate) sessions: SessionSettings,
-    pub(crate) keys: KeySettings,
-    /// Whether a deletion has steps at a flow engine.
-    pub(crate) has_engine: bool,
     pub(crate) deletions: Publisher,
     pub(crate) notifications: Publisher,
 }

@@ -2,7 +2,7 @@ use anyhow::Context as _;
 use app_config::Csv;
 use audit_log::{Actor, Entry, RequestMeta};
 use auth::{ADMIN_SCOPE, Caller};
-use database::{Connection, Database};
+use database::Connection;
 use messaging::Message;
 use serde_json::Value;
 use values::{Secret, UserId};
@@ -16,10 +16,9 @@ use crate::client_network::ClientNetwork;
 use crate::code_limits::count_mail;
 use crate::context::Context;
 use crate::error::UserError;
-use crate::hashing::Hasher;
 use crate::notifications::CodeRequest;
-use crate::password_rules::{NewPassword, PasswordRules};
-use crate::settings::{CodeRequestSettings, FirstAdmin, SignUpSettings};
+use crate::password_rules::NewPassword;
+use crate::settings::{CodeRequestSettings, FirstAdmin};
 
 /// The scope of every user who signs up.
 const USER_SCOPE: &str = "user";
@@ -43,10 +42,10 @@ pub(super) async fn create(
     let password_hash = password_hash.await?;
     let is_service = request.by_admin.service == Some(true);
     let confirmation = CodeRequest::for_new_address(context).filter(|_| !is_service);
-    let limits = context.code_requests;
+    let limits = context.settings.code_requests;
     let fields = request.by_admin.names();
     let (names, chosen) = (request.names, request.by_admin);
-    let new = new_user(&context.sign_up, names, chosen, password_hash);
+    let new = new_user(context, names, chosen, password_hash);
     // Whom an administrator trusts creates accounts for others.
     let own_client = (!is_trusted(context, caller.as_ref())).then_some(client);
     let entry = match caller {
@@ -74,7 +73,7 @@ pub(super) async fn create(
 /// Whether an administrator gave the caller the right to create accounts. By the scope that every user has, a stranger has it who
 /// has signed up once.
 fn is_trusted(context: &Context, caller: Option<&Caller>) -> bool {
-    let scopes = context.sign_up.scopes.iter();
+    let scopes = context.settings.sign_up.scopes.iter();
     let mut given = scopes
         .flat_map(|Csv(scopes)| scopes)
         .filter(|scope| *scope != USER_SCOPE);
@@ -111,11 +110,12 @@ fn insert(
 }
 
 fn new_user(
-    defaults: &SignUpSettings,
+    context: &Context,
     names: NewUserNames,
     chosen: AdminFields,
     password_hash: String,
 ) -> NewUser {
+    let defaults = &context.settings.sign_up;
     NewUser {
         id: UserId::generate(),
         username: names.username,
@@ -140,26 +140,21 @@ fn new_user(
 }
 
 /// Creates the first administrator if there is none and one is wanted. Never overwrites anything.
-pub(crate) async fn create_first_admin(
-    database: &Database,
-    hasher: &Hasher,
-    rules: PasswordRules,
-    sign_up: &SignUpSettings,
-    admin: FirstAdmin,
-) -> anyhow::Result<()> {
+pub(crate) async fn create_first_admin(context: &Context, admin: FirstAdmin) -> anyhow::Result<()> {
     let Some((username, password)) = admin.username.zip(admin.password) else {
         return Ok(());
     };
+    let (database, hasher) = (&context.database, &context.hasher);
     if database.run(store::has_admin).await? {
         return Ok(());
     }
-    let password = NewPassword::parse(&password, rules).context("ADMIN_PASSWORD")?;
+    let password = NewPassword::parse(&password, context.rules).context("ADMIN_PASSWORD")?;
     let hash = hasher.hash(&ClientNetwork::internal(), password).await?;
     let names = NewUserNames {
         email: username.clone(),
         username,
     };
-    let mut new = new_user(sign_up, names, AdminFields::default(), hash);
+    let mut new = new_user(context, names, AdminFields::default(), hash);
     new.scope.push(ADMIN_SCOPE.to_owned());
     new.email_confirmed = true;
     let entry = AuditAction::FirstAdminMade.entry(Actor::Service, new.id, RequestMeta::internal());

@@ -45,8 +45,8 @@ impl CreateUserRequest {
     ) -> Result<Self, Problem> {
         let is_admin = caller.is_some_and(Caller::is_admin);
         let any_username = is_admin
-            || context.email_verification == EmailVerification::Off
-            || context.sign_up.usernames == SignUpUsernames::Any;
+            || context.settings.email_verification == EmailVerification::Off
+            || context.settings.sign_up.usernames == SignUpUsernames::Any;
         let is_service = is_admin && fields.optional::<bool>("service") == Some(true);
         let password = if is_service {
             no_password(&mut fields, context.rules)
@@ -253,7 +253,8 @@ pub(super) struct SignUpCaller(pub(super) Option<Caller>);
 http_kit::extractors! {
     SignUpCaller = |request| {
         let context = request.app_data::<Data<Context>>();
-        let Some(Csv(scopes)) = context.and_then(|context| context.sign_up.scopes.as_ref()) else {
+        let sign_up = context.map(|context| &context.settings.sign_up);
+        let Some(Csv(scopes)) = sign_up.and_then(|sign_up| sign_up.scopes.as_ref()) else {
             let caller = MaybeCaller::extract(&request).await;
             return admin_or_key(caller, has_key_token(&request)).map(Self);
         };

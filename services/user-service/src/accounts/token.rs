@@ -27,7 +27,7 @@ pub(crate) fn signed_subject(context: &Context, subject: &TokenSubject) -> Subje
         credential: None,
         key_scopes: None,
         service: user.is_service,
-        email_verified: is_trusted(context.email_verification, user),
+        email_verified: is_trusted(context.settings.email_verification, user),
     }
 }
 

@@ -25,8 +25,8 @@ pub(super) async fn start(
     actor: RequestActor,
 ) -> Result<Secret, UserError> {
     let request = RequestContext::current_or_fresh();
-    let steps = Step::for_new_deletion(context.has_engine);
-    let (row_request, verification) = (request.clone(), context.email_verification);
+    let steps = Step::for_new_deletion(context.settings.flow_engine.is_some());
+    let (row_request, verification) = (request.clone(), context.settings.email_verification);
     let entry = actor.entry(AuditAction::DeletionRequested, id);
     let insert = move |connection: &mut Connection| {
         let admins = accounts::store::lock_active_admins(connection)?;
@@ -81,7 +81,7 @@ pub(super) async fn retry_failed(
     context: &Context,
     actor: RequestActor,
 ) -> Result<(usize, bool), UserError> {
-    let (mut retried, with_engine) = (0, context.has_engine);
+    let (mut retried, with_engine) = (0, context.settings.flow_engine.is_some());
     while retried < MAX_PER_CALL {
         let actor = actor.clone();
         let entry = move |user| {

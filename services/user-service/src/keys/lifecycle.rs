@@ -36,7 +36,7 @@ pub(super) async fn create(
     meta: RequestMeta,
 ) -> Result<(Key, String), UserError> {
     let scopes: Vec<_> = request.scopes.iter().map(|scope| scope.name()).collect();
-    let (by_other, notice) = (caller.id() != owner, context.keys.notice);
+    let (by_other, notice) = (caller.id() != owner, context.settings.keys.notice);
     let due = request.expires.and_then(|end| notice_due(end, notice));
     let new = NewKey {
         key: ApiKey::generate(CredentialId::generate()),
@@ -45,7 +45,7 @@ pub(super) async fn create(
         request,
         created_by: by_other.then_some(caller.id()),
     };
-    let (epoch, most) = (caller.epoch(), context.keys.per_user);
+    let (epoch, most) = (caller.epoch(), context.settings.keys.per_user);
     let mails = can_mail(context).then(|| NewKeyMails::new(context, &meta));
     let text = new.key.expose().to_owned();
     let entry = RequestActor::new(caller, meta).entry(AuditAction::KeyCreated, owner);
@@ -224,7 +224,7 @@ async fn refuse(context: &Context, key: ApiKey, meta: RequestMeta) -> Result<Use
 }
 
 pub(crate) fn can_mail(context: &Context) -> bool {
-    Channel::configured(&context.channels).contains(&Channel::Mail)
+    Channel::configured(&context.settings.channels).contains(&Channel::Mail)
 }
 
 fn record_event(event: &'static str) {

@@ -35,8 +35,8 @@ pub(super) struct NewKeyMails {
 impl NewKeyMails {
     pub(super) fn new(context: &Context, meta: &RequestMeta) -> Self {
         Self {
-            verification: context.email_verification,
-            limits: context.code_requests,
+            verification: context.settings.email_verification,
+            limits: context.settings.code_requests,
             client: ClientNetwork::of(meta),
         }
     }

@@ -20,14 +20,14 @@ impl CodeRequest {
     pub(crate) fn new(context: &Context, kind: Kind) -> Self {
         Self {
             kind,
-            channels: Channel::configured(&context.channels),
+            channels: Channel::configured(&context.settings.channels),
             request: RequestContext::current_or_fresh(),
         }
     }
 
     /// The confirmation of a new e-mail address. `None` if addresses need not be confirmed.
     pub(crate) fn for_new_address(context: &Context) -> Option<Self> {
-        let is_required = context.email_verification == EmailVerification::Required;
+        let is_required = context.settings.email_verification == EmailVerification::Required;
         is_required.then(|| Self::new(context, Kind::VerifyEmail))
     }
 

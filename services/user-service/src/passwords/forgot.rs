@@ -29,9 +29,9 @@ pub(super) async fn forgot(
     if !code.can_be_sent() {
         return Err(UserError::CannotSendResetCodes);
     }
-    let (limits, counted) = (context.code_requests, email.clone());
+    let (limits, counted) = (context.settings.code_requests, email.clone());
     let client = ClientNetwork::of(&meta);
-    let all_are_trusted = context.email_verification == EmailVerification::Off;
+    let all_are_trusted = context.settings.email_verification == EmailVerification::Off;
     let count = move |connection: &mut Connection| {
         // Someone who only claims the address may have signed in from anywhere.
         let found = store::find_user_by_email(connection, &counted)?;

@@ -34,7 +34,7 @@ pub(super) async fn start(
 ) -> Result<Granted, UserError> {
     let checked = authenticate(context, request, meta.clone()).await?.user;
     let (id, cookie) = (CredentialId::generate(), CookieValues::random());
-    let settings = context.sessions;
+    let settings = context.settings.sessions;
     let lifetime = settings.unused.min(settings.longest);
     let new = NewSession {
         id,
@@ -106,7 +106,7 @@ pub(super) async fn exchange(
     let given = browser.cookie.clone().ok_or(UserError::SessionEnded)?;
     let next = given.replaced();
     let secrets = (given.secret(), next.secret());
-    let settings = context.sessions;
+    let settings = context.settings.sessions;
     let run = move |connection: &mut Connection| {
         let Some(session) = store::lock(connection, given.fingerprint())? else {
             return Ok(Outcome::Unknown);

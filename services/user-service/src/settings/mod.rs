@@ -13,6 +13,6 @@ pub(crate) use mail::MailSettings;
 pub use notification_worker::NotificationWorkerSettings;
 pub use user_service::UserServiceSettings;
 pub(crate) use user_service::{
-    CodeRequestSettings, FirstAdmin, KeySettings, SessionSettings, SignUpSettings, SignUpUsernames,
+    CodeRequestSettings, FirstAdmin, HandlerSettings, SessionSettings, SignUpUsernames,
     TokenSettings,
 };

@@ -22,11 +22,17 @@ app_config::settings! {
         pub(crate) broker: BrokerSettings = part(),
         pub(crate) tokens: TokenSettings = part(),
         pub(crate) passwords: PasswordSettings = part(),
-        pub(crate) sign_up: SignUpSettings = part(),
         pub(crate) first_admin: FirstAdmin = part(),
         /// The status of a failed sign-in; clients of Appmixer expect 403.
         pub(crate) sign_in_failure_status: u16 =
             in_range("SIGN_IN_FAILURE_STATUS", "401", "401 or 403", |status| [401, 403].contains(status)),
+        pub(crate) handlers: HandlerSettings = part(),
+        pub(crate) audit_retention: Duration = by(audit_log::read_retention),
+    }
+
+    /// What the handlers read. It has neither the key that signs tokens nor the first administrator's password.
+    pub(crate) struct HandlerSettings {
+        pub(crate) sign_up: SignUpSettings = part(),
         /// The flow engine. If not set, deletions skip its steps.
         pub(crate) flow_engine: Option<Url> = optional("FLOW_ENGINE_URL"),
         pub(crate) channels: ChannelSettings = part(),
@@ -35,7 +41,6 @@ app_config::settings! {
         pub(crate) keys: KeySettings = part(),
         /// Whether an e-mail address gives access to tasks only after it was confirmed with a code.
         pub(crate) email_verification: EmailVerification = or_default("EMAIL_VERIFICATION", "off"),
-        pub(crate) audit_retention: Duration = by(audit_log::read_retention),
     }
 
     /// How many codes for forgotten passwords can be requested within an hour; 0 for no limit.

@@ -120,7 +120,8 @@ pub(super) async fn resend(
     id: UserId,
     actor: RequestActor,
 ) -> Result<(), UserError> {
-    let (code, limits) = (CodeRequest::new(context, KIND), context.code_requests);
+    let code = CodeRequest::new(context, KIND);
+    let limits = context.settings.code_requests;
     if !code.can_be_sent() {
         return Err(UserError::CannotSendCodes);
     }
