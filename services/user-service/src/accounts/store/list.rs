@@ -7,7 +7,7 @@
 
 use database::{Connection, Error};
 use diesel::connection::SimpleConnection as _;
-use listing::{AccessPaths, Few, First, Order, Page, PageLimits, Paging, Sort, Source, Table};
+use listing::{AccessPaths, Few, First, Order, Page, PageLimits, Sort, Source, Table};
 
 use super::User;
 use super::list_conditions::{ListConditions, Segments, and};
@@ -82,24 +82,10 @@ struct SortKey {
     order: Order,
     /// The column or expression that the list is sorted by.
     key: &'static str,
-    /// The table whose index has the order.
-    table: &'static str,
-    /// The user's identifier in that table.
-    id: &'static str,
-    /// The tables that have all columns of users and the sort key.
-    joined: &'static str,
 }
 
 impl SortKey {
     fn of(sort: Sort<UserSort>) -> Self {
-        let nullable = sort.by == UserSort::LastSignIn;
-        let (table, id, joined) = if nullable {
-            let joined =
-                "users JOIN last_sign_ins AS signed_in (user_id, at, own_segment) ON user_id = id";
-            ("last_sign_ins", "user_id", joined)
-        } else {
-            ("users", "id", "users")
-        };
         let key = match sort.by {
             UserSort::Created => "created",
             UserSort::Mtime => "mtime",
@@ -109,24 +95,23 @@ impl SortKey {
             UserSort::IsActive => "is_active",
             UserSort::LastSignIn => "at",
         };
-        let direction = sort.direction;
-        Self {
-            order: Order {
-                direction,
-                nullable,
-            },
-            key,
-            table,
-            id,
-            joined,
-        }
+        let order = Order {
+            direction: sort.direction,
+            nullable: sort.by == UserSort::LastSignIn,
+        };
+        Self { order, key }
     }
 
     /// Users in the order of the index.
     fn in_order(&self, conditions: &[String]) -> Source {
+        let (table, id) = if self.order.nullable {
+            ("last_sign_ins", "user_id")
+        } else {
+            ("users", "id")
+        };
         Source {
-            rows: format!("{} WHERE {}", self.table, and(conditions)),
-            id: self.id,
+            rows: format!("{table} WHERE {}", and(conditions)),
+            id,
             key: self.key,
         }
     }
@@ -134,9 +119,14 @@ impl SortKey {
     /// Users that are sorted. `OFFSET 0` keeps the planner from reading the index of the sort instead, which reads all
     /// users if those that match come last.
     fn to_sort(&self, conditions: &[String]) -> Source {
-        let Self { key, joined, .. } = self;
+        let joined = if self.order.nullable {
+            "users JOIN last_sign_ins AS signed_in (user_id, at, own_segment) ON user_id = id"
+        } else {
+            "users"
+        };
         let users = format!(
-            "SELECT id, {key} AS sort_key FROM {joined} WHERE {} OFFSET 0",
+            "SELECT id, {} AS sort_key FROM {joined} WHERE {} OFFSET 0",
+            self.key,
             and(conditions)
         );
         Source {
@@ -153,15 +143,10 @@ fn access_paths(
     conditions: ListConditions,
     segments: Option<&Segments>,
 ) -> AccessPaths {
-    let ListConditions {
-        mut binds,
-        of_users,
-        of_segments,
-        is_unique,
-    } = conditions;
+    let (mut binds, of_users) = (conditions.binds, conditions.of_users);
     let sort = SortKey::of(list.sort);
     let (number, condition) = match segments {
-        _ if is_unique => (1, of_segments),
+        _ if conditions.is_unique => (1, conditions.of_segments),
         Some(segments) => (segments.users, vec![segments.condition()]),
         None => (i64::MAX, Vec::new()),
     };
@@ -176,7 +161,14 @@ fn access_paths(
     let (ordered, first) = if is_in_index(list) {
         (vec![sort.in_order(&[in_order, of_users].concat())], None)
     } else {
-        let first = first(list.paging, &sort, &in_order, &of_users);
+        // The first users in the order of an index, which are searched for a pattern.
+        let first = First {
+            source: sort.in_order(&in_order),
+            order: sort.order,
+            rows: FIRST.max(10 * (list.paging.offset + list.paging.rows_to_fetch())),
+            max_end: i64::MAX,
+            matching: format!("JOIN users USING (id) WHERE {}", and(&of_users)),
+        };
         (Vec::new(), Some(first))
     };
     AccessPaths {
@@ -190,17 +182,6 @@ fn access_paths(
         max_few: FEW,
         first,
         all,
-    }
-}
-
-/// The first users in the order of an index, which are searched for a pattern.
-fn first(paging: Paging, sort: &SortKey, in_order: &[String], of_users: &[String]) -> First {
-    First {
-        source: sort.in_order(in_order),
-        order: sort.order,
-        rows: FIRST.max(10 * (paging.offset + paging.rows_to_fetch())),
-        max_end: i64::MAX,
-        matching: format!("JOIN users USING (id) WHERE {}", and(of_users)),
     }
 }
 
