@@ -27,7 +27,7 @@ const ADMINISTRATOR: &str = "administrator";
 /// Why a slow request was ended before its timeout.
 const RECALLED: &str = "ended early, because it was slow and others waited";
 
-/// A finished attempt that is not recorded yet.
+/// A finished attempt that is not recorded yet, or why there was none.
 #[derive(Debug)]
 pub(super) struct AttemptResult {
     pub(super) lease: Lease,
@@ -103,16 +103,17 @@ impl Registrant {
     }
 }
 
-/// The result for a delivery that is not sent, because the user who registered the webhook has no right to the task.
-fn suspended(row: &DueRow, lease: Lease) -> AttemptResult {
-    let at = Utc::now();
-    let error = Err(SendError::Broken("suspended".to_owned()));
-    AttemptResult {
-        duration: Duration::ZERO,
-        decision: RetrySchedule::suspend(lease.age(at), row.suspended, jitter()),
-        health: Health::Unknown,
-        attempt: describe(at, Duration::ZERO, error, None, false),
-        lease,
+impl AttemptResult {
+    /// The result for a delivery that is not sent.
+    pub(super) fn without_request(lease: Lease, decision: RetryDecision, reason: &str) -> Self {
+        let error = Err(SendError::Broken(reason.to_owned()));
+        Self {
+            lease,
+            attempt: describe(Utc::now(), Duration::ZERO, error, None, false),
+            duration: Duration::ZERO,
+            decision,
+            health: Health::Unknown,
+        }
     }
 }
 
@@ -130,7 +131,8 @@ impl Sender {
     ) -> AttemptResult {
         let lease = Lease::of(&row, worker);
         let Some(registrant) = row.registrant.relations(&row.task) else {
-            return suspended(&row, lease);
+            let decision = RetrySchedule::suspend(lease.age(Utc::now()), row.suspended, jitter());
+            return AttemptResult::without_request(lease, decision, "suspended");
         };
         let earlier = usize::try_from(row.attempts).unwrap_or_default();
         let options = options_of(&row);

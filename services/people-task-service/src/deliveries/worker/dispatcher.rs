@@ -14,13 +14,13 @@ use tokio_util::sync::CancellationToken;
 use values::DeliveryId;
 
 use crate::deliveries::DueDelivery;
+use crate::deliveries::worker::attempt::AttemptResult;
 use crate::deliveries::worker::call::Sender;
 use crate::deliveries::worker::lane::Lane;
 use crate::deliveries::worker::loads::{Ended, Loads};
 use crate::deliveries::worker::ownership::{Member, Ownership, Wishes};
 use crate::deliveries::worker::places::{Host, Origin, Owners, WaitingLanes};
 use crate::deliveries::worker::recorder::Settled;
-use crate::deliveries::worker::results_store::End;
 use crate::deliveries::worker::shards::Shards;
 use crate::settings::WebhookWorkerSettings;
 
@@ -47,7 +47,7 @@ pub(super) type Incoming = mpsc::Receiver<Vec<DueDelivery>>;
 pub(super) struct Dispatcher {
     sender: Arc<Sender>,
     loads: Loads,
-    ends: mpsc::UnboundedSender<End>,
+    ends: mpsc::UnboundedSender<AttemptResult>,
     settled: mpsc::UnboundedReceiver<Settled>,
     incoming: Incoming,
     membership: watch::Receiver<Option<Member>>,
@@ -67,7 +67,7 @@ pub(super) struct Dispatcher {
     without_room: HashMap<Arc<str>, VecDeque<Arc<str>>>,
     /// The hosts to which deliveries are paused, as the last scan found them. No load takes deliveries to them.
     paused: HashSet<String>,
-    attempts: JoinSet<End>,
+    attempts: JoinSet<AttemptResult>,
     /// How many ends are not recorded yet. It is limited by the number of deliveries under way.
     unrecorded: usize,
     /// A delivery that is tried apart from others, until its end is recorded.
@@ -87,7 +87,10 @@ impl Dispatcher {
         database: &Database,
         sender: Arc<Sender>,
         incoming: Incoming,
-        (ends, settled): (mpsc::UnboundedSender<End>, mpsc::UnboundedReceiver<Settled>),
+        (ends, settled): (
+            mpsc::UnboundedSender<AttemptResult>,
+            mpsc::UnboundedReceiver<Settled>,
+        ),
     ) -> (Self, Ownership) {
         let (ownership, membership, wishes) = Ownership::new(beats, settings.silence);
         let dispatcher = Self {

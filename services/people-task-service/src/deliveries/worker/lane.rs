@@ -109,8 +109,9 @@ impl Lane {
         }
     }
 
-    /// A delivery may be due again after a pause. Scans find those that wait for long.
+    /// A delivery may be due now, or again after a pause. Scans find those that wait for long.
     pub(super) fn retry(&mut self, decision: RetryDecision, now: Instant) {
+        self.backlog |= decision == RetryDecision::NotSent;
         if let RetryDecision::Retry(pause) | RetryDecision::Postpone(pause) = decision
             && pause <= REMEMBERED
         {

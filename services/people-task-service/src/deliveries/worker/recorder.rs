@@ -11,7 +11,7 @@ use values::DeliveryId;
 
 use crate::deliveries::worker::attempt::AttemptResult;
 use crate::deliveries::worker::periodic_store::create_partitions;
-use crate::deliveries::worker::results_store::{self as store, End, Recorded};
+use crate::deliveries::worker::results_store::{self as store, Recorded};
 use crate::deliveries::worker::schedule::RetryDecision;
 
 const BATCH: usize = 512;
@@ -27,7 +27,7 @@ type Sender = mpsc::UnboundedSender<Settled>;
 /// Records ends until every sender of them is gone and everything is recorded.
 pub(super) async fn run(
     database: Database,
-    mut ends: mpsc::UnboundedReceiver<End>,
+    mut ends: mpsc::UnboundedReceiver<AttemptResult>,
     settled: Sender,
 ) {
     let mut batch = Vec::new();
@@ -53,7 +53,11 @@ pub(super) async fn run(
 /// Records a batch, and returns what has to be recorded again. If the database refuses a batch, each end is recorded
 /// alone, so that one of them does not hold up the others. Partitions are created first: after a jump of the clock there
 /// may be none for today.
-async fn record(database: &Database, settled: &Sender, batch: Vec<End>) -> Vec<End> {
+async fn record(
+    database: &Database,
+    settled: &Sender,
+    batch: Vec<AttemptResult>,
+) -> Vec<AttemptResult> {
     let (batch, error) = match record_together(database, settled, batch).await {
         Ok(locked) => return locked,
         Err(failed) => failed,
@@ -73,7 +77,7 @@ async fn record(database: &Database, settled: &Sender, batch: Vec<End>) -> Vec<E
     if left.len() < number {
         // Others were accepted, so the reason may be in the end itself.
         for end in &left {
-            let delivery = &end.lease().delivery;
+            let delivery = &end.lease.delivery;
             tracing::warn!(delivery.id = %delivery, "a result could not be recorded; it is recorded again");
         }
     }
@@ -81,19 +85,18 @@ async fn record(database: &Database, settled: &Sender, batch: Vec<End>) -> Vec<E
 }
 
 /// Reports what was recorded or lost, and returns what met a locked row.
-fn settle(settled: &Sender, batch: Vec<End>, found: &Recorded) -> Vec<End> {
+fn settle(settled: &Sender, batch: Vec<AttemptResult>, found: &Recorded) -> Vec<AttemptResult> {
     let (mut locked, mut ended) = (Vec::new(), Vec::new());
     for end in batch {
-        let lease = end.lease();
-        let (delivery, lane) = (lease.delivery, Arc::clone(&lease.lane));
-        match (&end, found.get(&delivery)) {
-            (_, Some(Some(false))) => {
+        let (delivery, lane) = (end.lease.delivery, Arc::clone(&end.lease.lane));
+        match (found.get(&delivery), end.decision) {
+            (Some(Some(false)), _) => {
                 locked.push(end);
                 continue;
             }
-            (End::Attempted(result), Some(Some(true))) => report_recorded(result),
-            (End::Attempted(result), None) => report_lost(result),
-            (_, Some(None)) | (End::NotSent(_), _) => {}
+            (Some(Some(true)), _) => report_recorded(&end),
+            (Some(None), _) | (None, RetryDecision::NotSent) => {}
+            (None, _) => report_lost(&end),
         }
         ended.push((lane, delivery));
     }
@@ -106,8 +109,8 @@ fn settle(settled: &Sender, batch: Vec<End>, found: &Recorded) -> Vec<End> {
 async fn record_together(
     database: &Database,
     settled: &Sender,
-    batch: Vec<End>,
-) -> Result<Vec<End>, (Vec<End>, Error)> {
+    batch: Vec<AttemptResult>,
+) -> Result<Vec<AttemptResult>, (Vec<AttemptResult>, Error)> {
     let shared = Arc::new(batch);
     let ends = Arc::clone(&shared);
     let record = move |connection: &mut Connection| store::record_ends(connection, &ends);
@@ -126,6 +129,7 @@ fn report_recorded(result: &AttemptResult) {
         RetryDecision::Fail => "fail",
         RetryDecision::Postpone(pause) => return report_not_called(result, "postponed", pause),
         RetryDecision::Suspend(pause) => return report_not_called(result, "suspended", pause),
+        RetryDecision::NotSent => return,
     };
     metrics::counter!("webhook_attempts_total", "outcome" => outcome).increment(1);
     metrics::histogram!("webhook_attempt_duration_seconds").record(result.duration.as_secs_f64());

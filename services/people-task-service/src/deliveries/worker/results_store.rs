@@ -9,57 +9,30 @@ use diesel::{PgConnection, RunQueryDsl as _};
 use serde_json::{Value, json};
 use values::{DeliveryId, Names as _, UserId};
 
-use crate::deliveries::worker::attempt::{AttemptResult, Lease};
-use crate::deliveries::worker::lane::Health;
+use crate::deliveries::worker::attempt::AttemptResult;
 use crate::deliveries::worker::schedule::RetryDecision;
 use crate::status::DeliveryStatus;
 
-/// How a loaded delivery ended.
-#[derive(Debug)]
-pub(super) enum End {
-    Attempted(AttemptResult),
-    /// It was not sent: it was marked and given back, or has changed since it was loaded.
-    NotSent(Lease),
-}
-
-impl End {
-    pub(super) fn lease(&self) -> &Lease {
-        match self {
-            Self::Attempted(result) => &result.lease,
-            Self::NotSent(lease) => lease,
-        }
-    }
-
-    /// What it says about the receiver, and how long the request took.
-    pub(super) fn says(&self) -> (Health, Duration) {
-        match self {
-            Self::Attempted(result) => (result.health, result.duration),
-            Self::NotSent(_) => (Health::Unknown, Duration::ZERO),
-        }
-    }
-
-    /// The worker without whose row this end changes nothing, because the delivery may be another one's by now. A success
-    /// counts, whoever sent it.
+impl AttemptResult {
+    /// The worker without whose row it changes nothing, because the delivery may be another one's by now. A success counts,
+    /// whoever sent it.
     fn depends_on(&self) -> Option<i32> {
-        let is_success =
-            matches!(self, Self::Attempted(result) if result.decision == RetryDecision::Sent);
-        self.lease().worker.filter(|_| !is_success)
+        let worker = self.lease.worker;
+        worker.filter(|_| self.decision != RetryDecision::Sent)
     }
 
     /// The status and the pause of the delivery, an array of its attempt, or of none, and who has no right to the task, so
     /// that it waits.
     fn outcome(&self) -> (DeliveryStatus, i64, Value, Option<UserId>) {
         let (pending, no_attempt) = (DeliveryStatus::Pending, json!([]));
-        let Self::Attempted(result) = self else {
-            return (pending, UNCHANGED, no_attempt, None);
-        };
-        let (log, registrant) = (json!([result.attempt]), Some(result.lease.registrant));
-        match result.decision {
+        let (log, registrant) = (json!([self.attempt]), Some(self.lease.registrant));
+        match self.decision {
             RetryDecision::Sent => (DeliveryStatus::Sent, 0, log, None),
             RetryDecision::Fail => (DeliveryStatus::Fail, 0, log, None),
             RetryDecision::Retry(pause) => (pending, milliseconds(pause), log, None),
             RetryDecision::Postpone(pause) => (pending, milliseconds(pause), no_attempt, None),
             RetryDecision::Suspend(pause) => (pending, milliseconds(pause), no_attempt, registrant),
+            RetryDecision::NotSent => (pending, UNCHANGED, no_attempt, None),
         }
     }
 }
@@ -71,18 +44,21 @@ pub(super) type Recorded = HashMap<DeliveryId, Option<bool>>;
 /// Records the ends of deliveries: finished ones move to `finished_deliveries`, the others wait again. An end changes
 /// nothing if the row is of another version than the one that was loaded, or deleted. Locked rows are skipped, so this
 /// neither waits for the deletion of a task nor deadlocks with it.
-pub(super) fn record_ends(connection: &mut PgConnection, ends: &[End]) -> Result<Recorded, Error> {
-    let outcomes = column(ends, End::outcome);
+pub(super) fn record_ends(
+    connection: &mut PgConnection,
+    ends: &[AttemptResult],
+) -> Result<Recorded, Error> {
+    let outcomes = column(ends, AttemptResult::outcome);
     let found: Vec<(DeliveryId, Option<bool>)> = prepared(RECORD_ENDS)
-        .bind::<Array<Binary>, _>(column(ends, |end| end.lease().delivery))
-        .bind::<Array<Integer>, _>(column(ends, |end| end.lease().version))
-        .bind::<Array<Binary>, _>(column(ends, |end| end.lease().webhook))
+        .bind::<Array<Binary>, _>(column(ends, |end| end.lease.delivery))
+        .bind::<Array<Integer>, _>(column(ends, |end| end.lease.version))
+        .bind::<Array<Binary>, _>(column(ends, |end| end.lease.webhook))
         .bind::<Array<Text>, _>(column(&outcomes, |(status, ..)| status.name()))
         .bind::<Array<BigInt>, _>(column(&outcomes, |(_, pause, ..)| *pause))
         .bind::<Array<Jsonb>, _>(column(&outcomes, |(_, _, log, _)| log))
         .bind::<Array<Nullable<Binary>>, _>(column(&outcomes, |(.., registrant)| *registrant))
-        .bind::<Array<Integer>, _>(column(ends, |end| end.lease().attempts))
-        .bind::<Array<Nullable<Integer>>, _>(column(ends, End::depends_on))
+        .bind::<Array<Integer>, _>(column(ends, |end| end.lease.attempts))
+        .bind::<Array<Nullable<Integer>>, _>(column(ends, AttemptResult::depends_on))
         .returning::<(Binary, Nullable<Bool>)>()
         .load(connection)?;
     Ok(found.into_iter().collect())

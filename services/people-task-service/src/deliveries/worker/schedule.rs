@@ -26,6 +26,8 @@ pub(super) enum RetryDecision {
     /// this pause, and as soon as something changes.
     Suspend(Duration),
     Fail,
+    /// Nothing was sent: it was marked and given back, or has changed since it was loaded.
+    NotSent,
 }
 
 impl RetrySchedule {

@@ -7,11 +7,11 @@ use tokio::task::JoinError;
 
 use super::Dispatcher;
 use crate::deliveries::group_of;
-use crate::deliveries::worker::attempt::Lease;
+use crate::deliveries::worker::attempt::{AttemptResult, Lease};
 use crate::deliveries::worker::due_store::DueRow;
 use crate::deliveries::worker::pass_on_panic;
 use crate::deliveries::worker::places::Host;
-use crate::deliveries::worker::results_store::End;
+use crate::deliveries::worker::schedule::RetryDecision;
 use crate::tasks::responses::Occasion;
 
 /// A delivery that was loaded longer ago is loaded again before it is sent: it may have been cancelled since then.
@@ -114,11 +114,11 @@ impl Dispatcher {
                 None => row,
                 Some(reload) => match reload.await {
                     Some(row) => Box::new(row),
-                    None => return End::NotSent(Lease::of(&row, worker)),
+                    None => return not_sent(&row, worker),
                 },
             };
             let occasion = row.due_at.map_or(Occasion::Decision, Occasion::Due);
-            End::Attempted(sender.attempt(row, worker, occasion, recall).await)
+            sender.attempt(row, worker, occasion, recall).await
         });
     }
 
@@ -140,26 +140,22 @@ impl Dispatcher {
         self.start(row, now, now);
     }
 
-    pub(super) fn finish(&mut self, ended: Result<End, JoinError>) {
+    pub(super) fn finish(&mut self, ended: Result<AttemptResult, JoinError>) {
         // A panic of a receiver's call is a result, so another one is the worker's own.
         let Some(end) = pass_on_panic(ended) else {
             return;
         };
         let now = Instant::now();
-        let (name, delivery) = (Arc::clone(&end.lease().lane), end.lease().delivery);
-        let (health, duration) = end.says();
+        let (name, delivery) = (Arc::clone(&end.lease.lane), end.lease.delivery);
         if let Some(lane) = self.lanes.get_mut(&name) {
-            if lane.request_ended(health, duration, now) {
+            if lane.request_ended(end.health, end.duration, now) {
                 metrics::counter!("webhook_circuits_opened_total").increment(1);
             }
-            match &end {
-                End::Attempted(result) => lane.retry(result.decision, now),
-                End::NotSent(_) => lane.backlog = true,
-            }
+            lane.retry(end.decision, now);
             let surplus = lane.take_surplus();
             let (host, owner) = (Arc::clone(&lane.host), Arc::clone(&lane.owner));
             let origin = self.origins.entry(Arc::clone(&lane.origin)).or_default();
-            origin.ended(&name, health, now);
+            origin.ended(&name, end.health, now);
             self.hosts.entry(host).or_default().ended(&owner, delivery);
             self.make_room(&owner, 1);
             self.give_back(surplus);
@@ -198,13 +194,18 @@ impl Dispatcher {
     /// Records that these deliveries, as far as they are marked, were not sent.
     pub(super) fn give_back_marks(&mut self, rows: impl IntoIterator<Item = DueRow>) {
         for row in rows.into_iter().filter(|row| row.is_marked) {
-            self.record(End::NotSent(Lease::of(&row, None)));
+            self.record(not_sent(&row, None));
         }
     }
 
-    pub(super) fn record(&mut self, end: End) {
+    pub(super) fn record(&mut self, end: AttemptResult) {
         self.unrecorded += 1;
         // Without the recorder the whole process stops.
         let _ = self.ends.send(end);
     }
+}
+
+fn not_sent(row: &DueRow, worker: Option<i32>) -> AttemptResult {
+    let lease = Lease::of(row, worker);
+    AttemptResult::without_request(lease, RetryDecision::NotSent, "not sent")
 }
