@@ -11,7 +11,7 @@ export {
   isTransient,
 } from "./errors.js";
 export type { VerificationCode } from "./errors.js";
-export type { components, operations, paths } from "./openapi.js";
+export type { operations, paths } from "./openapi.js";
 export type * from "./types.js";
 export { newWebhookSecret, verify } from "./verify.js";
 export type { HeadersLike, RawBody, VerifyOptions } from "./verify.js";

@@ -1919,44 +1919,6 @@ export type components = {
              */
             url: components["schemas"]["WebhookUrl"];
         };
-        /** @description An invalid field. */
-        PeopleTaskFieldError: {
-            /** @description A stable code in kebab case. */
-            code: string;
-            /** @description The field's name in the body, the query or the path. */
-            field: string;
-            /** @description What is expected. */
-            message: string;
-        };
-        /** @description The body of a problem, `application/problem+json`. */
-        PeopleTaskProblem: {
-            /** @description A stable code in kebab case. Programs should check only this field. */
-            code: string;
-            /** @description What is wrong, what is expected, and what to do. */
-            detail: string;
-            /** @description The status's reason phrase. */
-            error: string;
-            /** @description One entry for each invalid field, at most 20, if the code is `validation-failed`. */
-            errors?: components["schemas"]["PeopleTaskFieldError"][];
-            /** @description The same text as `detail`. */
-            message: string;
-            /** @description The response's `X-Request-Id`. */
-            requestId: string;
-            /**
-             * Format: int32
-             * @description The response's status.
-             */
-            status: number;
-            /**
-             * Format: int32
-             * @description The same number as `status`.
-             */
-            statusCode: number;
-            /** @description The code in words. */
-            title: string;
-            /** @description `urn:countersign:problem:` and the code. */
-            type: string;
-        };
         /** @description A person has a `password`. Only an administrator's token creates a service account, which has none and acts only with API keys; for other callers `service` is ignored. */
         PersonOrService: {
             /**
@@ -2517,7 +2479,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-revoked`: The token was revoked. Sign in to get a new one. This call needs an access token: send `Authorization: Bearer <token>`. */
@@ -2528,7 +2490,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description `insufficient-scope`: This call needs a token with the scope `admin`. */
@@ -2537,7 +2499,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             429: components["responses"]["RateLimited"];
@@ -2550,7 +2512,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             504: components["responses"]["Timeout"];
@@ -2611,7 +2573,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-revoked`: The token was revoked. Sign in to get a new one. This call needs an access token: send `Authorization: Bearer <token>`. */
@@ -2622,7 +2584,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description `insufficient-scope`: This call needs a token with the scope `admin`. */
@@ -2631,7 +2593,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             429: components["responses"]["RateLimited"];
@@ -2644,7 +2606,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             504: components["responses"]["Timeout"];
@@ -2681,7 +2643,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-revoked`: The token was revoked. Sign in to get a new one. This call needs an access token: send `Authorization: Bearer <token>`. */
@@ -2692,7 +2654,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description `insufficient-scope`: This call needs a token with the scope `admin`. */
@@ -2701,7 +2663,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             429: components["responses"]["RateLimited"];
@@ -2714,7 +2676,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             504: components["responses"]["Timeout"];
@@ -2749,7 +2711,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description `insufficient-scope`: This call needs a token with the scope `admin`. */
@@ -2758,7 +2720,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description `not-found`: The delivery does not exist or is not visible to the caller. */
@@ -2767,7 +2729,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description `delivery-ended`: The delivery was sent or has failed. */
@@ -2776,7 +2738,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             429: components["responses"]["RateLimited"];
@@ -2789,7 +2751,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             504: components["responses"]["Timeout"];
@@ -2824,7 +2786,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description `forbidden`: The caller can read the task but lacks the permission for this operation. */
@@ -2833,7 +2795,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description `not-found`: The delivery does not exist or is not visible to the caller. */
@@ -2842,7 +2804,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             429: components["responses"]["RateLimited"];
@@ -2855,7 +2817,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             504: components["responses"]["Timeout"];
@@ -2889,7 +2851,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-revoked`: The token was revoked. Sign in to get a new one. This call needs an access token: send `Authorization: Bearer <token>`. */
@@ -2900,7 +2862,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description `insufficient-scope`: This call needs a token with the scope `admin`. */
@@ -2909,7 +2871,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             408: components["responses"]["BodyTimeout"];
@@ -2919,7 +2881,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description `unsupported-media-type`: The body must be JSON: send it with `Content-Type: application/json`. */
@@ -2928,7 +2890,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             429: components["responses"]["RateLimited"];
@@ -2941,7 +2903,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             504: components["responses"]["Timeout"];
@@ -2980,7 +2942,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-revoked`: The token was revoked. Sign in to get a new one. This call needs an access token: send `Authorization: Bearer <token>`. */
@@ -2991,7 +2953,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description `insufficient-scope`: This call needs a token with the scope `admin`. */
@@ -3000,7 +2962,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             429: components["responses"]["RateLimited"];
@@ -3013,7 +2975,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             504: components["responses"]["Timeout"];
@@ -3047,7 +3009,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-revoked`: The token was revoked. Sign in to get a new one. This call needs an access token: send `Authorization: Bearer <token>`. */
@@ -3058,7 +3020,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description `insufficient-scope`: This call needs a token with the scope `admin`. */
@@ -3067,7 +3029,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             408: components["responses"]["BodyTimeout"];
@@ -3077,7 +3039,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description `body-too-large`: The body must have at most 256 KiB (262144 bytes). */
@@ -3086,7 +3048,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description `unsupported-media-type`: The body must be JSON: send it with `Content-Type: application/json`. */
@@ -3095,7 +3057,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             429: components["responses"]["RateLimited"];
@@ -3108,7 +3070,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             504: components["responses"]["Timeout"];
@@ -3142,7 +3104,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-revoked`: The token was revoked. Sign in to get a new one. This call needs an access token: send `Authorization: Bearer <token>`. */
@@ -3153,7 +3115,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description `insufficient-scope`: This call needs a token with the scope `admin`. */
@@ -3162,7 +3124,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             408: components["responses"]["BodyTimeout"];
@@ -3172,7 +3134,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description `unsupported-media-type`: The body must be JSON: send it with `Content-Type: application/json`. */
@@ -3181,7 +3143,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             429: components["responses"]["RateLimited"];
@@ -3194,7 +3156,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             504: components["responses"]["Timeout"];
@@ -3228,7 +3190,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-revoked`: The token was revoked. Sign in to get a new one. This call needs an access token: send `Authorization: Bearer <token>`. */
@@ -3239,7 +3201,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description `insufficient-scope`: This call needs a token with the scope `admin`. */
@@ -3248,7 +3210,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             408: components["responses"]["BodyTimeout"];
@@ -3258,7 +3220,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description `unsupported-media-type`: The body must be JSON: send it with `Content-Type: application/json`. */
@@ -3267,7 +3229,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             429: components["responses"]["RateLimited"];
@@ -3280,7 +3242,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             504: components["responses"]["Timeout"];
@@ -3312,7 +3274,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description `insufficient-scope`: This call needs a token with the scope `admin`. */
@@ -3321,7 +3283,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             429: components["responses"]["RateLimited"];
@@ -3334,7 +3296,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             504: components["responses"]["Timeout"];
@@ -3369,7 +3331,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             429: components["responses"]["RateLimited"];
@@ -3407,7 +3369,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             429: components["responses"]["RateLimited"];
@@ -3420,7 +3382,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             504: components["responses"]["Timeout"];
@@ -3467,7 +3429,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-revoked`: The token was revoked. Sign in to get a new one. This call needs an access token: send `Authorization: Bearer <token>`. */
@@ -3478,7 +3440,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description `insufficient-scope`: `role=any` is for administrators. */
@@ -3487,7 +3449,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             429: components["responses"]["RateLimited"];
@@ -3500,7 +3462,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             504: components["responses"]["Timeout"];
@@ -3548,7 +3510,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-revoked`: The token was revoked. Sign in to get a new one. This call needs an access token: send `Authorization: Bearer <token>`. */
@@ -3559,7 +3521,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             408: components["responses"]["BodyTimeout"];
@@ -3569,7 +3531,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description `body-too-large`: The body must have at most 256 KiB (262144 bytes). */
@@ -3578,7 +3540,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description `unsupported-media-type`: The body must be JSON: send it with `Content-Type: application/json`. */
@@ -3587,7 +3549,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description `idempotency-key-reused`: The key was used for another body. */
@@ -3596,7 +3558,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description `rate-limited`: The user, or all together, add too much at a time. Too many requests from your address in a short time (`rate-limited`), or too many that have no response yet (`too-many-concurrent-requests`). */
@@ -3611,7 +3573,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             502: components["responses"]["BadGateway"];
@@ -3623,7 +3585,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             504: components["responses"]["Timeout"];
@@ -3660,7 +3622,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-revoked`: The token was revoked. Sign in to get a new one. This call needs an access token: send `Authorization: Bearer <token>`. */
@@ -3671,7 +3633,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description `insufficient-scope`: `role=any` is for administrators. */
@@ -3680,7 +3642,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             429: components["responses"]["RateLimited"];
@@ -3693,7 +3655,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             504: components["responses"]["Timeout"];
@@ -3733,7 +3695,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-revoked`: The token was revoked. Sign in to get a new one. This call needs an access token: send `Authorization: Bearer <token>`. */
@@ -3744,7 +3706,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description `not-found`: The task does not exist or is not visible to the caller. */
@@ -3753,7 +3715,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             429: components["responses"]["RateLimited"];
@@ -3766,7 +3728,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             504: components["responses"]["Timeout"];
@@ -3814,7 +3776,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-revoked`: The token was revoked. Sign in to get a new one. This call needs an access token: send `Authorization: Bearer <token>`. */
@@ -3825,7 +3787,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description `forbidden`: The caller can read the task but lacks the permission for this operation. */
@@ -3834,7 +3796,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description `not-found`: The task does not exist or is not visible to the caller. */
@@ -3843,7 +3805,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             408: components["responses"]["BodyTimeout"];
@@ -3853,7 +3815,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description `body-too-large`: The body must have at most 256 KiB (262144 bytes). */
@@ -3862,7 +3824,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description `unsupported-media-type`: The body must be JSON: send it with `Content-Type: application/json`. */
@@ -3871,7 +3833,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description `rate-limited`: The user, or all together, add too much at a time. Too many requests from your address in a short time (`rate-limited`), or too many that have no response yet (`too-many-concurrent-requests`). */
@@ -3886,7 +3848,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             502: components["responses"]["BadGateway"];
@@ -3898,7 +3860,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             504: components["responses"]["Timeout"];
@@ -3946,7 +3908,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-revoked`: The token was revoked. Sign in to get a new one. This call needs an access token: send `Authorization: Bearer <token>`. */
@@ -3957,7 +3919,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description `forbidden`: The caller can read the task but lacks the permission for this operation. */
@@ -3966,7 +3928,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description `not-found`: The task does not exist or is not visible to the caller. */
@@ -3975,7 +3937,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             408: components["responses"]["BodyTimeout"];
@@ -3985,7 +3947,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description `body-too-large`: The body must have at most 256 KiB (262144 bytes). */
@@ -3994,7 +3956,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description `unsupported-media-type`: The body must be JSON: send it with `Content-Type: application/json`. */
@@ -4003,7 +3965,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             429: components["responses"]["RateLimited"];
@@ -4016,7 +3978,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             504: components["responses"]["Timeout"];
@@ -4051,7 +4013,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description `forbidden`: The caller can read the task but lacks the permission for this operation. */
@@ -4060,7 +4022,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description `not-found`: The task does not exist or is not visible to the caller. */
@@ -4069,7 +4031,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description `task-already-resolved`: The task is already resolved. */
@@ -4078,7 +4040,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             429: components["responses"]["RateLimited"];
@@ -4091,7 +4053,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             504: components["responses"]["Timeout"];
@@ -4139,7 +4101,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-revoked`: The token was revoked. Sign in to get a new one. This call needs an access token: send `Authorization: Bearer <token>`. */
@@ -4150,7 +4112,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description `forbidden`: The caller can read the task but lacks the permission for this operation. */
@@ -4159,7 +4121,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description `not-found`: The task does not exist or is not visible to the caller. */
@@ -4168,7 +4130,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             408: components["responses"]["BodyTimeout"];
@@ -4178,7 +4140,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description `body-too-large`: The body must have at most 256 KiB (262144 bytes). */
@@ -4187,7 +4149,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description `unsupported-media-type`: The body must be JSON: send it with `Content-Type: application/json`. */
@@ -4196,7 +4158,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             429: components["responses"]["RateLimited"];
@@ -4209,7 +4171,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             504: components["responses"]["Timeout"];
@@ -4247,7 +4209,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-revoked`: The token was revoked. Sign in to get a new one. This call needs an access token: send `Authorization: Bearer <token>`. */
@@ -4258,7 +4220,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description `forbidden`: The caller can read the task but lacks the permission for this operation. */
@@ -4267,7 +4229,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description `not-found`: The task does not exist or is not visible to the caller. */
@@ -4276,7 +4238,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             429: components["responses"]["RateLimited"];
@@ -4289,7 +4251,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             504: components["responses"]["Timeout"];
@@ -4337,7 +4299,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-revoked`: The token was revoked. Sign in to get a new one. This call needs an access token: send `Authorization: Bearer <token>`. */
@@ -4348,7 +4310,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description `forbidden`: The caller can read the task but lacks the permission for this operation. */
@@ -4357,7 +4319,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description `not-found`: The task does not exist or is not visible to the caller. */
@@ -4366,7 +4328,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             408: components["responses"]["BodyTimeout"];
@@ -4376,7 +4338,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description `body-too-large`: The body must have at most 256 KiB (262144 bytes). */
@@ -4385,7 +4347,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description `unsupported-media-type`: The body must be JSON: send it with `Content-Type: application/json`. */
@@ -4394,7 +4356,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             429: components["responses"]["RateLimited"];
@@ -4407,7 +4369,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             504: components["responses"]["Timeout"];
@@ -4442,7 +4404,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description `not-found`: The task does not exist or is not visible to the caller. */
@@ -4451,7 +4413,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             429: components["responses"]["RateLimited"];
@@ -4464,7 +4426,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             504: components["responses"]["Timeout"];
@@ -4507,7 +4469,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-revoked`: The token was revoked. Sign in to get a new one. This call needs an access token: send `Authorization: Bearer <token>`. */
@@ -4518,7 +4480,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description `forbidden`: The caller can read the task but lacks the permission for this operation. */
@@ -4527,7 +4489,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description `not-found`: The task does not exist or is not visible to the caller. */
@@ -4536,7 +4498,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             408: components["responses"]["BodyTimeout"];
@@ -4546,7 +4508,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description `body-too-large`: The body must have at most 256 KiB (262144 bytes). */
@@ -4555,7 +4517,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description `unsupported-media-type`: The body must be JSON: send it with `Content-Type: application/json`. */
@@ -4564,7 +4526,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description `idempotency-key-reused`: The key was used for another body. */
@@ -4573,7 +4535,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description `rate-limited`: The user, or all together, add too much at a time. Too many requests from your address in a short time (`rate-limited`), or too many that have no response yet (`too-many-concurrent-requests`). */
@@ -4588,7 +4550,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             502: components["responses"]["BadGateway"];
@@ -4600,7 +4562,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             504: components["responses"]["Timeout"];
@@ -4635,7 +4597,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description `forbidden`: The caller can read the task but lacks the permission for this operation. */
@@ -4644,7 +4606,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description `not-found`: The webhook does not exist or is not visible to the caller. */
@@ -4653,7 +4615,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             429: components["responses"]["RateLimited"];
@@ -4666,7 +4628,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             504: components["responses"]["Timeout"];
@@ -4701,7 +4663,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description `forbidden`: The caller can read the task but lacks the permission for this operation. */
@@ -4710,7 +4672,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description `not-found`: The webhook does not exist or is not visible to the caller. */
@@ -4719,7 +4681,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             429: components["responses"]["RateLimited"];
@@ -4732,7 +4694,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             504: components["responses"]["Timeout"];
@@ -4767,7 +4729,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description `forbidden`: The caller can read the task but lacks the permission for this operation. */
@@ -4776,7 +4738,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description `not-found`: The webhook does not exist or is not visible to the caller. */
@@ -4785,7 +4747,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description `deliveries-paused`: Deliveries to the host are paused. */
@@ -4794,7 +4756,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description `rate-limited`: The user, or all together, try too many webhooks. Too many requests from your address in a short time (`rate-limited`), or too many that have no response yet (`too-many-concurrent-requests`). */
@@ -4809,7 +4771,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             502: components["responses"]["BadGateway"];
@@ -4821,7 +4783,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             504: components["responses"]["Timeout"];
@@ -4887,7 +4849,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description `invalid-credentials`: The username or the password is wrong (403 if SIGN_IN_FAILURE_STATUS says so). */
@@ -4896,7 +4858,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description `cross-site-request`: Only the pages of this server may use sessions. Programs get tokens from `POST /user/auth`. `account-inactive`: The password is correct, but the account is inactive. */
@@ -4905,7 +4867,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             408: components["responses"]["BodyTimeout"];
@@ -4915,7 +4877,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description `unsupported-media-type`: The body must be JSON: send it with `Content-Type: application/json`. */
@@ -4924,7 +4886,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description `rate-limited`: Too many passwords from the client's address are being checked at once. Too many requests from your address in a short time (`rate-limited`), or too many that have no response yet (`too-many-concurrent-requests`). */
@@ -4939,7 +4901,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             502: components["responses"]["BadGateway"];
@@ -4951,7 +4913,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             504: components["responses"]["Timeout"];
@@ -4983,7 +4945,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             429: components["responses"]["RateLimited"];
@@ -4996,7 +4958,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             504: components["responses"]["Timeout"];
@@ -5032,7 +4994,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description `session-ended`: The session has ended, or there is none. Sign in again. */
@@ -5041,7 +5003,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description `cross-site-request`: Only the pages of this server may use sessions. Programs get tokens from `POST /user/auth`. */
@@ -5050,7 +5012,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             408: components["responses"]["BodyTimeout"];
@@ -5060,7 +5022,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description `body-too-large`: The body must have at most 256 KiB (262144 bytes). */
@@ -5069,7 +5031,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description `unsupported-media-type`: The body must be JSON: send it with `Content-Type: application/json`. */
@@ -5078,7 +5040,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             429: components["responses"]["RateLimited"];
@@ -5091,7 +5053,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             504: components["responses"]["Timeout"];
@@ -5123,7 +5085,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             429: components["responses"]["RateLimited"];
@@ -5136,7 +5098,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             504: components["responses"]["Timeout"];
@@ -5170,7 +5132,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-revoked`: The token was revoked. Sign in to get a new one. */
@@ -5179,7 +5141,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description `insufficient-scope`: API_USER_CREATE_SCOPE is set and the token has none of its scopes. */
@@ -5188,7 +5150,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             408: components["responses"]["BodyTimeout"];
@@ -5198,7 +5160,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description `body-too-large`: The body must have at most 256 KiB (262144 bytes). */
@@ -5207,7 +5169,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description `unsupported-media-type`: The body must be JSON: send it with `Content-Type: application/json`. */
@@ -5216,7 +5178,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description `rate-limited`: Too many passwords from the client's address are being checked at once. Too many requests from your address in a short time (`rate-limited`), or too many that have no response yet (`too-many-concurrent-requests`). */
@@ -5231,7 +5193,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             502: components["responses"]["BadGateway"];
@@ -5243,7 +5205,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             504: components["responses"]["Timeout"];
@@ -5277,7 +5239,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description `invalid-credentials`: The username or the password is wrong (403 if SIGN_IN_FAILURE_STATUS says so). */
@@ -5286,7 +5248,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description `account-inactive`: The password is correct, but the account is inactive. */
@@ -5295,7 +5257,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             408: components["responses"]["BodyTimeout"];
@@ -5305,7 +5267,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description `unsupported-media-type`: The body must be JSON: send it with `Content-Type: application/json`. */
@@ -5314,7 +5276,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description `rate-limited`: Too many passwords from the client's address are being checked at once. Too many requests from your address in a short time (`rate-limited`), or too many that have no response yet (`too-many-concurrent-requests`). */
@@ -5329,7 +5291,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             502: components["responses"]["BadGateway"];
@@ -5341,7 +5303,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             504: components["responses"]["Timeout"];
@@ -5375,7 +5337,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-revoked`: The token was revoked. Sign in to get a new one. This call needs an access token: send `Authorization: Bearer <token>`. */
@@ -5386,7 +5348,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             408: components["responses"]["BodyTimeout"];
@@ -5396,7 +5358,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description `unsupported-media-type`: The body must be JSON: send it with `Content-Type: application/json`. */
@@ -5405,7 +5367,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description `rate-limited`: Too many passwords from the client's address are being checked at once. Too many requests from your address in a short time (`rate-limited`), or too many that have no response yet (`too-many-concurrent-requests`). */
@@ -5420,7 +5382,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             502: components["responses"]["BadGateway"];
@@ -5432,7 +5394,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             504: components["responses"]["Timeout"];
@@ -5466,7 +5428,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             408: components["responses"]["BodyTimeout"];
@@ -5476,7 +5438,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description `unsupported-media-type`: The body must be JSON: send it with `Content-Type: application/json`. */
@@ -5485,7 +5447,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description `rate-limited`: Too many codes were requested for this e-mail address or by this client. Too many requests from your address in a short time (`rate-limited`), or too many that have no response yet (`too-many-concurrent-requests`). */
@@ -5500,7 +5462,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             502: components["responses"]["BadGateway"];
@@ -5512,7 +5474,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             504: components["responses"]["Timeout"];
@@ -5546,7 +5508,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             408: components["responses"]["BodyTimeout"];
@@ -5556,7 +5518,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description `unsupported-media-type`: The body must be JSON: send it with `Content-Type: application/json`. */
@@ -5565,7 +5527,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description `rate-limited`: Too many passwords from the client's address are being checked at once. Too many requests from your address in a short time (`rate-limited`), or too many that have no response yet (`too-many-concurrent-requests`). */
@@ -5580,7 +5542,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             502: components["responses"]["BadGateway"];
@@ -5592,7 +5554,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             504: components["responses"]["Timeout"];
@@ -5624,7 +5586,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description `key-not-accepted`: API keys cannot make this call: keys, sessions, passwords and addresses are for people who sign in. */
@@ -5633,7 +5595,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             429: components["responses"]["RateLimited"];
@@ -5646,7 +5608,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             504: components["responses"]["Timeout"];
@@ -5680,7 +5642,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-revoked`: The token was revoked. Sign in to get a new one. This call needs an access token: send `Authorization: Bearer <token>`. */
@@ -5691,7 +5653,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description `key-not-accepted`: API keys cannot make this call: keys, sessions, passwords and addresses are for people who sign in. */
@@ -5700,7 +5662,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             408: components["responses"]["BodyTimeout"];
@@ -5710,7 +5672,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description `body-too-large`: The body must have at most 256 KiB (262144 bytes). */
@@ -5719,7 +5681,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description `unsupported-media-type`: The body must be JSON: send it with `Content-Type: application/json`. */
@@ -5728,7 +5690,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             429: components["responses"]["RateLimited"];
@@ -5741,7 +5703,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             504: components["responses"]["Timeout"];
@@ -5776,7 +5738,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description `key-not-accepted`: API keys cannot make this call: keys, sessions, passwords and addresses are for people who sign in. */
@@ -5785,7 +5747,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description `not-found`: There is no such key. */
@@ -5794,7 +5756,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             429: components["responses"]["RateLimited"];
@@ -5807,7 +5769,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             504: components["responses"]["Timeout"];
@@ -5841,7 +5803,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-revoked`: The token was revoked. Sign in to get a new one. This call needs an access token: send `Authorization: Bearer <token>`. */
@@ -5852,7 +5814,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description `insufficient-scope`: This call needs a token with the scope `admin`. */
@@ -5861,7 +5823,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description `not-found`: There is no such user. */
@@ -5870,7 +5832,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             408: components["responses"]["BodyTimeout"];
@@ -5880,7 +5842,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description `body-too-large`: The body must have at most 256 KiB (262144 bytes). */
@@ -5889,7 +5851,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description `unsupported-media-type`: The body must be JSON: send it with `Content-Type: application/json`. */
@@ -5898,7 +5860,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description `rate-limited`: Too many passwords from the client's address are being checked at once. Too many requests from your address in a short time (`rate-limited`), or too many that have no response yet (`too-many-concurrent-requests`). */
@@ -5913,7 +5875,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             502: components["responses"]["BadGateway"];
@@ -5925,7 +5887,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             504: components["responses"]["Timeout"];
@@ -5957,7 +5919,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             429: components["responses"]["RateLimited"];
@@ -5970,7 +5932,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             504: components["responses"]["Timeout"];
@@ -6005,7 +5967,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description `not-found`: There is no such session. */
@@ -6014,7 +5976,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             429: components["responses"]["RateLimited"];
@@ -6027,7 +5989,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             504: components["responses"]["Timeout"];
@@ -6061,7 +6023,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-revoked`: The token was revoked. Sign in to get a new one. */
@@ -6070,7 +6032,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description `code-of-another-account`: The token is of another account than the code, which stays valid. */
@@ -6079,7 +6041,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             408: components["responses"]["BodyTimeout"];
@@ -6089,7 +6051,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description `body-too-large`: The body must have at most 256 KiB (262144 bytes). */
@@ -6098,7 +6060,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description `unsupported-media-type`: The body must be JSON: send it with `Content-Type: application/json`. */
@@ -6107,7 +6069,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description `too-many-attempts`: Too many failed attempts in a row. Wait as long as `Retry-After` says, then try again. `rate-limited`: Too many passwords from the client's address are being checked at once. Too many requests from your address in a short time (`rate-limited`), or too many that have no response yet (`too-many-concurrent-requests`). */
@@ -6122,7 +6084,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             502: components["responses"]["BadGateway"];
@@ -6134,7 +6096,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             504: components["responses"]["Timeout"];
@@ -6166,7 +6128,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description `email-already-confirmed`: The e-mail address is confirmed. Sign in again to get a token that says so. */
@@ -6175,7 +6137,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description `rate-limited`: Too many codes were requested for this e-mail address or by this client. Too many requests from your address in a short time (`rate-limited`), or too many that have no response yet (`too-many-concurrent-requests`). */
@@ -6190,7 +6152,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             502: components["responses"]["BadGateway"];
@@ -6202,7 +6164,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             504: components["responses"]["Timeout"];
@@ -6245,7 +6207,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-revoked`: The token was revoked. Sign in to get a new one. This call needs an access token: send `Authorization: Bearer <token>`. */
@@ -6256,7 +6218,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description `insufficient-scope`: This call needs a token with the scope `admin`. */
@@ -6265,7 +6227,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             429: components["responses"]["RateLimited"];
@@ -6278,7 +6240,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             504: components["responses"]["Timeout"];
@@ -6313,7 +6275,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description `insufficient-scope`: This call needs a token with the scope `admin`. */
@@ -6322,7 +6284,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description `not-found`: There is no such user. */
@@ -6331,7 +6293,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             429: components["responses"]["RateLimited"];
@@ -6344,7 +6306,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             504: components["responses"]["Timeout"];
@@ -6381,7 +6343,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-revoked`: The token was revoked. Sign in to get a new one. This call needs an access token: send `Authorization: Bearer <token>`. */
@@ -6392,7 +6354,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description `insufficient-scope`: This call needs a token with the scope `admin`. */
@@ -6401,7 +6363,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description `not-found`: There is no such user. */
@@ -6410,7 +6372,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             408: components["responses"]["BodyTimeout"];
@@ -6420,7 +6382,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description `body-too-large`: The body must have at most 256 KiB (262144 bytes). */
@@ -6429,7 +6391,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description `unsupported-media-type`: The body must be JSON: send it with `Content-Type: application/json`. */
@@ -6438,7 +6400,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description `rate-limited`: Too many passwords from the client's address are being checked at once. Too many requests from your address in a short time (`rate-limited`), or too many that have no response yet (`too-many-concurrent-requests`). */
@@ -6453,7 +6415,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             502: components["responses"]["BadGateway"];
@@ -6465,7 +6427,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             504: components["responses"]["Timeout"];
@@ -6502,7 +6464,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description `insufficient-scope`: This call needs a token with the scope `admin`. */
@@ -6511,7 +6473,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description `not-found`: There is no such user. */
@@ -6520,7 +6482,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description `last-admin`: The last active administrator cannot be deleted. */
@@ -6529,7 +6491,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             429: components["responses"]["RateLimited"];
@@ -6542,7 +6504,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             504: components["responses"]["Timeout"];
@@ -6579,7 +6541,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description `insufficient-scope`: This call needs a token with the scope `admin`. */
@@ -6588,7 +6550,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description `not-found`: There is no such deletion ticket. */
@@ -6597,7 +6559,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             429: components["responses"]["RateLimited"];
@@ -6610,7 +6572,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             504: components["responses"]["Timeout"];
@@ -6647,7 +6609,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description `insufficient-scope`: This call needs a token with the scope `admin`. */
@@ -6656,7 +6618,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description `not-found`: There is no such deletion ticket. */
@@ -6665,7 +6627,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description `deletion-ended`: The deletion has already ended. */
@@ -6674,7 +6636,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             429: components["responses"]["RateLimited"];
@@ -6687,7 +6649,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             504: components["responses"]["Timeout"];
@@ -6722,7 +6684,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description `insufficient-scope`: This call needs a token with the scope `admin`. `key-not-accepted`: API keys cannot make this call: keys, sessions, passwords and addresses are for people who sign in. */
@@ -6731,7 +6693,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description `not-found`: There is no such user. `not-found`: There is no such key. */
@@ -6740,7 +6702,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             429: components["responses"]["RateLimited"];
@@ -6753,7 +6715,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             504: components["responses"]["Timeout"];
@@ -6790,7 +6752,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-revoked`: The token was revoked. Sign in to get a new one. This call needs an access token: send `Authorization: Bearer <token>`. */
@@ -6801,7 +6763,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description `insufficient-scope`: This call needs a token with the scope `admin`. `key-not-accepted`: API keys cannot make this call: keys, sessions, passwords and addresses are for people who sign in. */
@@ -6810,7 +6772,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description `not-found`: There is no such user. */
@@ -6819,7 +6781,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             408: components["responses"]["BodyTimeout"];
@@ -6829,7 +6791,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description `body-too-large`: The body must have at most 256 KiB (262144 bytes). */
@@ -6838,7 +6800,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description `unsupported-media-type`: The body must be JSON: send it with `Content-Type: application/json`. */
@@ -6847,7 +6809,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             429: components["responses"]["RateLimited"];
@@ -6860,7 +6822,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             504: components["responses"]["Timeout"];
@@ -6897,7 +6859,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description `insufficient-scope`: This call needs a token with the scope `admin`. `key-not-accepted`: API keys cannot make this call: keys, sessions, passwords and addresses are for people who sign in. */
@@ -6906,7 +6868,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description `not-found`: There is no such user. `not-found`: There is no such key. */
@@ -6915,7 +6877,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             429: components["responses"]["RateLimited"];
@@ -6928,7 +6890,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             504: components["responses"]["Timeout"];
@@ -6965,7 +6927,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description `insufficient-scope`: This call needs a token with the scope `admin`. `key-not-accepted`: API keys cannot make this call: keys, sessions, passwords and addresses are for people who sign in. */
@@ -6974,7 +6936,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description `not-found`: There is no such user. `not-found`: There is no such key. */
@@ -6983,7 +6945,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             429: components["responses"]["RateLimited"];
@@ -6996,7 +6958,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             504: components["responses"]["Timeout"];
@@ -7031,7 +6993,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description `insufficient-scope`: This call needs a token with the scope `admin`. */
@@ -7040,7 +7002,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description `not-found`: There is no such user. */
@@ -7049,7 +7011,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             429: components["responses"]["RateLimited"];
@@ -7062,7 +7024,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             504: components["responses"]["Timeout"];
@@ -7097,7 +7059,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-revoked`: The token was revoked. Sign in to get a new one. This call needs an access token: send `Authorization: Bearer <token>`. */
@@ -7108,7 +7070,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description `insufficient-scope`: This call needs a token with the scope `admin`. */
@@ -7117,7 +7079,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             429: components["responses"]["RateLimited"];
@@ -7130,7 +7092,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             504: components["responses"]["Timeout"];
@@ -7169,7 +7131,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-revoked`: The token was revoked. Sign in to get a new one. This call needs an access token: send `Authorization: Bearer <token>`. */
@@ -7180,7 +7142,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description `insufficient-scope`: This call needs a token with the scope `admin`. */
@@ -7189,7 +7151,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             429: components["responses"]["RateLimited"];
@@ -7202,7 +7164,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             504: components["responses"]["Timeout"];
@@ -7234,7 +7196,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description `insufficient-scope`: This call needs a token with the scope `admin`. */
@@ -7243,7 +7205,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             429: components["responses"]["RateLimited"];
@@ -7256,7 +7218,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             504: components["responses"]["Timeout"];
@@ -7293,7 +7255,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-revoked`: The token was revoked. Sign in to get a new one. This call needs an access token: send `Authorization: Bearer <token>`. */
@@ -7304,7 +7266,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description `insufficient-scope`: This call needs a token with the scope `admin`. `key-not-accepted`: API keys cannot make this call: keys, sessions, passwords and addresses are for people who sign in. */
@@ -7313,7 +7275,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             429: components["responses"]["RateLimited"];
@@ -7326,7 +7288,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             504: components["responses"]["Timeout"];
@@ -7358,7 +7320,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description `insufficient-scope`: This call needs a token with the scope `admin`. `key-not-accepted`: API keys cannot make this call: keys, sessions, passwords and addresses are for people who sign in. */
@@ -7367,7 +7329,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             429: components["responses"]["RateLimited"];
@@ -7380,7 +7342,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             504: components["responses"]["Timeout"];
@@ -7412,7 +7374,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             /** @description `insufficient-scope`: This call needs a token with the scope `admin`. */
@@ -7421,7 +7383,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             429: components["responses"]["RateLimited"];
@@ -7434,7 +7396,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/problem+json": components["schemas"]["PeopleTaskProblem"];
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
             504: components["responses"]["Timeout"];

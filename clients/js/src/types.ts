@@ -1,6 +1,16 @@
-import type { components } from "./openapi.js";
+import type { components as Parts } from "./openapi.js";
 
-type Schemas = components["schemas"];
+type Schemas = Parts["schemas"];
+
+/** The parts of the server's OpenAPI document. */
+export type components = Omit<Parts, "schemas"> & {
+  schemas: Schemas & {
+    /** @deprecated The name of `FieldError` in some calls of 0.3.0. */
+    PeopleTaskFieldError: Schemas["FieldError"];
+    /** @deprecated The name of `Problem` in most calls of 0.3.0. */
+    PeopleTaskProblem: Schemas["Problem"];
+  };
+};
 
 /** A problem of the server (RFC 9457). */
 export type ProblemBody = Schemas["Problem"];

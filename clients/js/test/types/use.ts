@@ -8,6 +8,7 @@ import {
   RejectedError,
   type Task,
   type VerifiedCall,
+  type components,
   verify,
 } from "@countersign/client";
 
@@ -50,4 +51,10 @@ export async function use(headers: Headers, body: Uint8Array): Promise<void> {
 export function tell(error: unknown): string | null {
   if (error instanceof RejectedError) return error.comment;
   return error instanceof ProblemError ? error.detail : null;
+}
+
+/** The names of earlier versions. */
+export function messagesOf(problem: components["schemas"]["PeopleTaskProblem"]): string[] {
+  const errors: components["schemas"]["PeopleTaskFieldError"][] = problem.errors ?? [];
+  return errors.map((error) => error.message);
 }

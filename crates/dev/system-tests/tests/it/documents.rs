@@ -45,14 +45,22 @@ async fn document(http: &Http) -> Value {
     http.get("/openapi.json").send().await.expect(200).json
 }
 
+async fn documents_of_services(system: &System) -> Vec<Value> {
+    let mut documents = Vec::new();
+    for service in ["USER_SERVICE_URL", "PEOPLE_TASK_SERVICE_URL"] {
+        let url = Url::parse(&system.setting(service)).unwrap();
+        let service = Http::to(url.socket_addrs(|| None).unwrap()[0]);
+        documents.push(document(&service).await);
+    }
+    documents
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn the_gateway_serves_exactly_the_routes_that_the_services_document() {
     let system = System::start().await;
     let mut documented = BTreeSet::new();
-    for service in ["USER_SERVICE_URL", "PEOPLE_TASK_SERVICE_URL"] {
-        let url = Url::parse(&system.setting(service)).unwrap();
-        let service = Http::to(url.socket_addrs(|| None).unwrap()[0]);
-        let operations = operations(&document(&service).await);
+    for document in documents_of_services(&system).await {
+        let operations = operations(&document);
         documented.extend(
             operations
                 .into_iter()
@@ -103,6 +111,19 @@ async fn the_document_has_every_route_of_the_gateway_and_every_operation_is_rout
         let reply = request.send().await;
         let is_routed = reply.status != 405 && reply.json["detail"] != unknown.json["detail"];
         assert!(is_routed, "{method} {path} is not routed");
+    }
+    system.stop().await;
+}
+
+/// The gateway keeps one schema of each name.
+#[tokio::test(flavor = "multi_thread")]
+async fn schemas_of_the_same_name_are_equal_in_both_services() {
+    let system = System::start().await;
+    let merged = document(&system.http).await;
+    for document in documents_of_services(&system).await {
+        for (name, schema) in document["components"]["schemas"].as_object().unwrap() {
+            assert_eq!(*schema, merged["components"]["schemas"][name], "{name}");
+        }
     }
     system.stop().await;
 }
