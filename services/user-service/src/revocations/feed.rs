@@ -44,7 +44,7 @@ pub(super) async fn read_feed(
 }
 
 /// Waits until the page at the cursor may have epochs, at most for `wait`. Returns a page without epochs if the poller
-/// has read the feed meanwhile and found none; otherwise the database must be asked.
+/// has begun to read the feed meanwhile and found none; otherwise the database must be asked.
 pub(super) async fn wait_for_epochs(
     mut watching: Watching,
     cursor: FeedCursor,
@@ -53,19 +53,21 @@ pub(super) async fn wait_for_epochs(
     if wait.is_zero() {
         return None;
     }
-    let reads = watching.borrow().reads;
+    let begun = watching.borrow().begun;
     let changed = watching.wait_for(|watched| watched.page_without_epochs(cursor).is_none());
     // It also ends when the poller does: a process that stops lets nothing wait.
     let _ = tokio::time::timeout(wait, changed).await;
     let watched = watching.borrow();
     let page = watched.page_without_epochs(cursor)?;
-    (watched.reads > reads).then(|| page.clone())
+    // A read that had begun before may have missed what was committed before the request.
+    (watched.ended > begun).then(|| page.clone())
 }
 
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Watched {
-    /// How often changes were read.
-    reads: u64,
+    /// The number of the read that began last, and of the one that read changes last. There is one at a time.
+    begun: u64,
+    ended: u64,
     /// The last page, if it has no epochs, after the transaction from which on none has raised an epoch that a read could see.
     quiet: Option<(i64, RevocationFeed)>,
 }
@@ -74,11 +76,15 @@ pub(crate) struct Watched {
 pub(crate) type Watching = watch::Receiver<Watched>;
 
 impl Watched {
+    pub(super) fn begin(&mut self) {
+        self.begun += 1;
+    }
+
     pub(super) fn note(&mut self, cursor: FeedCursor, page: &RevocationFeed) {
         if cursor.scan != Scan::Changes {
             return;
         }
-        self.reads += 1;
+        self.ended = self.begun;
         let known = self.quiet.take();
         if !page.epochs.is_empty() || page.more || cursor.resume.is_some() {
             return;
@@ -148,6 +154,7 @@ mod tests {
     fn watched(reads: &[(i64, RevocationFeed)]) -> Watched {
         let mut watched = Watched::default();
         for (at, page) in reads {
+            watched.begin();
             watched.note(FeedCursor::changes_since(*at), page);
         }
         watched
@@ -170,6 +177,28 @@ mod tests {
         assert!(!knows(&watched(&[(8, page("a", 0)), (9, page("a", 1))]), 9));
         let restored = watched(&[(3, page("a", 0)), (7, page("b", 0))]);
         assert!(!knows(&restored, 6) && knows(&restored, 7));
+    }
+
+    #[tokio::test]
+    async fn a_request_is_answered_by_a_read_that_began_after_it() {
+        let (watched, watching) = watch::channel(watched(&[(8, page("a", 0))]));
+        let (cursor, wait) = (FeedCursor::changes_since(8), Duration::from_millis(10));
+        for begins_after in [false, true] {
+            let begin = || watched.send_modify(Watched::begin);
+            if !begins_after {
+                begin();
+            }
+            let request = wait_for_epochs(watching.clone(), cursor, wait);
+            let read = async {
+                if begins_after {
+                    begin();
+                }
+                watched.send_modify(|watched| watched.note(cursor, &page("a", 0)));
+            };
+            // The request is polled first.
+            let (answer, ()) = tokio::join!(request, read);
+            assert_eq!(answer.is_some(), begins_after);
+        }
     }
 
     #[test]

@@ -95,6 +95,7 @@ impl FeedSource for Source {
         // The cursors are this process's own.
         let cursor = cursor.and_then(|text| FeedCursor::from_text(text).ok());
         let cursor = cursor.unwrap_or(FeedCursor::ALL);
+        self.watched.send_modify(Watched::begin);
         let page = feed::read_feed(&self.database, cursor, FeedReader::PAGE).await?;
         self.watched
             .send_modify(|watched| watched.note(cursor, &page));
