@@ -168,12 +168,7 @@ impl Api {
         path: &[&str],
         complete: impl FnOnce(RequestBuilder) -> RequestBuilder,
     ) -> Result<Value, Failure> {
-        let mut url = self.url.clone();
-        url.path_segments_mut()
-            .map_err(|()| Failure::Usage("the gateway's URL is not an HTTP address".to_owned()))?
-            .pop_if_empty()
-            .extend(path);
-        let mut request = self.client.request(method, url);
+        let mut request = self.client.request(method, below(&self.url, path)?);
         if !self.token.expose().is_empty() {
             request = request.bearer_auth(self.token.expose());
         }
@@ -187,6 +182,16 @@ impl Api {
         }
         Err(refusal(status, &text))
     }
+}
+
+/// The URL of a path below that of the gateway, which may have one.
+pub(crate) fn below(gateway: &Url, path: &[&str]) -> Result<Url, Failure> {
+    let mut url = gateway.clone();
+    url.path_segments_mut()
+        .map_err(|()| Failure::Usage("the gateway's URL is not an HTTP address".to_owned()))?
+        .pop_if_empty()
+        .extend(path);
+    Ok(url)
 }
 
 fn no_response(error: reqwest::Error, gateway: &Url) -> anyhow::Error {

@@ -7,7 +7,7 @@ use clap::Args;
 use serde_json::{Value, json};
 use url::Url;
 
-use crate::api::{Api, Global, client};
+use crate::api::{Api, Global, below, client};
 use crate::output::{Output, text};
 use crate::{Failure, Outcome};
 
@@ -62,8 +62,7 @@ pub(crate) fn run(arguments: &Arguments, global: &Global, output: Output) -> Out
 }
 
 fn wait_until_ready(gateway: &Url) -> Outcome {
-    let mut ready = gateway.clone();
-    ready.set_path("/readyz");
+    let ready = below(gateway, &["readyz"])?;
     let (client, started) = (client(READINESS_TIMEOUT)?, Instant::now());
     loop {
         let response = client.get(ready.clone()).send();
@@ -87,4 +86,32 @@ fn wait_for_decision(api: &Api, id: &str) -> Result<Value, Failure> {
         }
     }
     Err(anyhow!("there is no decision yet").into())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{BufRead as _, BufReader, Write as _};
+    use std::net::TcpListener;
+
+    use super::*;
+
+    #[test]
+    fn readiness_is_asked_below_the_path_of_the_gateway() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let gateway = format!("http://{}/countersign/", listener.local_addr().unwrap());
+        let server = thread::spawn(move || {
+            let (mut connection, _) = listener.accept().unwrap();
+            let mut line = String::new();
+            BufReader::new(&connection).read_line(&mut line).unwrap();
+            connection
+                .write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+                .unwrap();
+            line
+        });
+        assert!(wait_until_ready(&gateway.parse().unwrap()).is_ok());
+        assert_eq!(
+            server.join().unwrap(),
+            "GET /countersign/readyz HTTP/1.1\r\n"
+        );
+    }
 }
