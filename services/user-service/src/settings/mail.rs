@@ -131,16 +131,10 @@ fn is_encrypted_or_local(smtp_url: &Secret) -> bool {
     let Ok(url) = Url::parse(smtp_url.expose()) else {
         return true;
     };
-    let is_local = match url.host() {
-        // Hosts of URLs with another scheme than http are not parsed as addresses.
-        Some(Host::Domain(name)) => {
-            let address = name.parse::<IpAddr>();
-            name == "localhost" || address.is_ok_and(|address| address.is_loopback())
-        }
-        Some(Host::Ipv4(address)) => address.is_loopback(),
-        Some(Host::Ipv6(address)) => address.is_loopback(),
-        None => true,
-    };
+    let is_local = url.host_str().is_none_or(|host| {
+        let address = host.trim_matches(['[', ']']).parse::<IpAddr>();
+        host == "localhost" || address.is_ok_and(|address| address.is_loopback())
+    });
     let requires_tls = ("tls".into(), "required".into());
     is_local || url.scheme() != "smtp" || url.query_pairs().any(|pair| pair == requires_tls)
 }
