@@ -65,7 +65,9 @@ pub(super) async fn create(
     context.notifications.send(messages);
     let signs_in = !is_service && !by_key;
     let token = signs_in.then(|| sign_token(context, &subject));
-    revoke_earlier_tokens(context, &user);
+    if !user.is_active {
+        revoke_earlier_tokens(context, &user);
+    }
     metrics::counter!("sign_ups_total").increment(1);
     Ok((user, token))
 }
