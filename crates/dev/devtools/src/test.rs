@@ -8,14 +8,15 @@ use anyhow::Context;
 use local_stack::{
     Layout, Need, Servers, TEST_SERVERS_VARIABLE, bootstrap, packages, private, succeeds,
 };
-
-use rig::{Workspace, complain, exit_code, interrupt, say};
+use rig::instance::{self, MARKER};
+use rig::{Workspace, exit_code, interrupt, say, with_own_system};
 
 pub(crate) fn run(arguments: &[String]) -> anyhow::Result<ExitCode> {
-    let workspace = Workspace::find()?;
-    interrupt::watch()?;
-    // Concurrent runs would discard each other's servers.
-    let _lock = workspace.lock("test")?;
+    let test = |workspace: &_| test(workspace, arguments);
+    with_own_system("test", test, ExitStatus::success).map(exit_code)
+}
+
+fn test(workspace: &Workspace, arguments: &[String]) -> anyhow::Result<ExitStatus> {
     let needs = [
         Need::CLIENT_LIBRARY,
         Need::POSTGRES,
@@ -25,21 +26,11 @@ pub(crate) fn run(arguments: &[String]) -> anyhow::Result<ExitCode> {
         Need::CHROME_DRIVER,
     ];
     packages::ensure(&needs, &say)?;
-    let mut command = runner(&workspace, arguments)?;
-
-    // A killed run leaves its servers.
-    let folder = workspace.local.join("test-servers");
-    Servers::discard(&folder)?;
-    let status = run_on_servers(&folder, &mut command);
-    if let Err(error) = Servers::discard(&folder) {
-        complain(&format!("stopping the test servers: {error}"));
-    }
-    Ok(exit_code(status?))
-}
-
-fn run_on_servers(folder: &Path, command: &mut Command) -> anyhow::Result<ExitStatus> {
-    let file = start_servers(folder)?;
+    let mut command = runner(workspace, arguments)?;
+    let file = start_servers(&workspace.servers())?;
     interrupt::check()?;
+    // By the mark, what a killed run leaves of its tests is found and ended.
+    command.env(MARKER, instance::mark(workspace)?);
     let child = command.env(TEST_SERVERS_VARIABLE, &file).spawn();
     interrupt::wait_for(child.context("running the tests")?)
 }

@@ -45,8 +45,11 @@ pub fn with_own_system<T>(
     remove(&workspace)?;
     let _watchdog = start_watchdog(&base, folder)?;
     let outcome = test(&workspace);
-    say("stopping everything");
     let has_logs = workspace.local.join("log").is_dir();
+    // The output of tests without processes ends with their summary.
+    if has_logs {
+        say("stopping everything");
+    }
     if outcome.as_ref().is_ok_and(passed) || interrupt::came() || !has_logs {
         remove(&workspace)?;
     } else {
