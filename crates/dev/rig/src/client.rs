@@ -15,8 +15,6 @@ const RETRY_LIMIT: Duration = Duration::from_secs(60);
 const FIRST_PAUSE: Duration = Duration::from_millis(200);
 const MAX_PAUSE: Duration = Duration::from_secs(3);
 const TIMEOUT: Duration = Duration::from_secs(30);
-/// After each look at a deletion, so that looks stay below the rate limit.
-const DELETION_PAUSE: Duration = Duration::from_millis(125);
 /// How long a process may take to say whether it is ready.
 const READINESS_TIMEOUT: Duration = Duration::from_secs(3);
 
@@ -221,10 +219,7 @@ impl Client {
             watch(&body);
             match body.get("status").and_then(Value::as_str) {
                 Some("completed") => Some(Ok(())),
-                Some("in-progress") => {
-                    thread::sleep(DELETION_PAUSE);
-                    None
-                }
+                Some("in-progress") => None,
                 _ => Some(Err(anyhow!("the deletion ended with {body}"))),
             }
         });

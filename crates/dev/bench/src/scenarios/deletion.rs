@@ -4,13 +4,13 @@ use std::cell::Cell;
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, Result, ensure};
+use anyhow::Result;
 use futures_util::FutureExt as _;
-use rig::{Person, say};
-use serde_json::Value;
+use rig::{Client, Person, say};
+use tokio::task::spawn_blocking;
 
 use crate::context::Context;
-use crate::http::{Call, Connection, Pace, request, send};
+use crate::http::{Call, Pace, request, send};
 use crate::report::{Figures, Limit, Spread};
 use crate::tables::{self, Roles};
 
@@ -18,7 +18,6 @@ const RATE: f64 = 50.0;
 /// Reads of a second at this rate.
 const BATCH: usize = 50;
 const ALONE: Duration = Duration::from_secs(5);
-const POLL: Duration = Duration::from_millis(20);
 const LIMIT: Duration = Duration::from_secs(15 * 60);
 const DESCRIPTION: usize = 42;
 
@@ -33,7 +32,9 @@ pub(crate) async fn run(context: &mut Context, figures: &mut Figures) -> Result<
     say(&format!("deletion: adding {count} tasks"));
     let added = context.add_tasks(count, &leaver, Roles::Creator, DESCRIPTION);
     added.await?;
-    let deletion = delete_by_api(context, &leaver, &admin);
+    let client = context.rig.client();
+    let deletion = spawn_blocking(move || delete_by_api(&client, &leaver, &admin));
+    let deletion = async { deletion.await? };
     let (beside, [seconds, statuses]) = read_beside(context, deletion).await?;
     let name = format!("a user with {count} tasks, duration");
     figures.add_beside(name, seconds, "s", &by_hand);
@@ -61,33 +62,16 @@ async fn delete_by_hand(context: &Context, user: &Person, count: usize) -> Resul
 }
 
 /// Returns the seconds of the deletion, and how many different statuses it had until it ended.
-async fn delete_by_api(context: &Context, user: &Person, admin: &str) -> Result<[f64; 2]> {
-    let mut connection = Connection::open(context.gateway).await?;
-    let path = format!("/users/{}", user.id);
-    let delete = request("DELETE", &path, Some(admin), None);
+fn delete_by_api(client: &Client, user: &Person, admin: &str) -> Result<[f64; 2]> {
     let start = Instant::now();
-    let ticket = text(&connection.call(&delete).await?.json()?, "ticket")?;
-    let path = format!("{path}/delete-status/{ticket}");
-    let poll = request("GET", &path, Some(admin), None);
+    let path = client.start_deletion(admin, &user.id)?;
     let mut statuses = HashSet::new();
-    loop {
-        let status = connection.call(&poll).await?.json()?;
-        let state = text(&status, "status")?;
-        if state != "in-progress" {
-            ensure!(state == "completed", "the deletion ended: {status}");
-            break;
-        }
+    client.wait_deleted(&path, admin, LIMIT, |status| {
         statuses.insert(status.to_string());
-        ensure!(start.elapsed() < LIMIT, "the deletion takes too long");
-        tokio::time::sleep(POLL).await;
-    }
-    Ok([start.elapsed().as_secs_f64(), statuses.len() as f64])
-}
-
-fn text(body: &Value, field: &str) -> Result<String> {
-    let value = body.get(field).and_then(Value::as_str);
-    let value = value.with_context(|| format!("the API returned no {field}: {body}"))?;
-    Ok(value.to_owned())
+    })?;
+    // The last one says that it is completed.
+    let meanwhile = statuses.len() - 1;
+    Ok([start.elapsed().as_secs_f64(), meanwhile as f64])
 }
 
 /// Reads a user at a fixed rate, a second at a time, until `work` has ended.
