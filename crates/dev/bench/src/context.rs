@@ -198,6 +198,9 @@ impl Context {
     async fn pgbench_rate(&mut self, script: &str, clients: usize) -> Result<f64> {
         if !self.has_pgbench {
             say("preparing pgbench");
+            // An earlier scenario may have failed here.
+            self.execute("DROP DATABASE IF EXISTS pgbench WITH (FORCE)")
+                .await?;
             self.execute("CREATE DATABASE pgbench").await?;
             self.pgbench("-i -q -s 20".to_owned()).await?;
             // Otherwise the checkpoint after these writes would be part of the first measurement.
