@@ -179,7 +179,7 @@ async fn a_delivery_that_is_being_sent_is_not_sent_a_second_time() {
 #[tokio::test]
 async fn a_failed_attempt_that_was_under_way_neither_ends_nor_delays_a_redelivery() {
     let after_repair = |before| match before {
-        0 | 1 => CannedResponse {
+        0..3 => CannedResponse {
             status: 404,
             ..CannedResponse::after(Duration::from_secs(2))
         },
@@ -188,8 +188,8 @@ async fn a_failed_attempt_that_was_under_way_neither_ends_nor_delays_a_redeliver
     let (app, receiver) = (Fixture::start().await, Receiver::start(after_repair));
     let ada = app.user("ada@example.com");
     let mut paths = Vec::new();
-    // One would wait for an hour after the attempt, and the other one would have failed.
-    for attempts in [1, 2] {
+    // Two would wait for an hour after the attempt, and the last one would have failed.
+    for attempts in [0, 1, 2] {
         let task = app.create(&ada, json!({})).await;
         let _ = app.register(&ada, &task, &receiver.url("/")).await;
         let _ = app.approve(&ada, &task).await.expect(200);
@@ -202,19 +202,19 @@ async fn a_failed_attempt_that_was_under_way_neither_ends_nor_delays_a_redeliver
         paths.push(format!("/people-task/deliveries/{id}/redeliver"));
     }
     let worker = worker_with(&app, &[("WEBHOOK_RETRY_SCHEDULE", "1h,1h")]).await;
-    receiver.wait_for_calls(2).await;
+    receiver.wait_for_calls(3).await;
     for path in paths {
         let reply = app.http.post(&path).bearer(&ada.token).send().await;
         assert_eq!(reply.expect(200).json["status"], "pending");
     }
-    eventually("both to be sent", async || {
-        (app.count("finished_deliveries WHERE status = 'sent'") == 2).then_some(())
+    eventually("all to be sent", async || {
+        (app.count("finished_deliveries WHERE status = 'sent'") == 3).then_some(())
     })
     .await;
     assert!(worker.stop(STOP_TIMEOUT).await);
-    assert_eq!(receiver.calls().len(), 4);
+    assert_eq!(receiver.calls().len(), 6);
     let logged = "finished_deliveries WHERE jsonb_array_length(attempt_log) = 2";
-    assert_eq!(app.count(logged), 2);
+    assert_eq!(app.count(logged), 3);
 }
 
 #[tokio::test]

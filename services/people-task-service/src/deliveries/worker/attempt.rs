@@ -45,8 +45,8 @@ pub(super) struct Lease {
     pub(super) registrant: UserId,
     /// The version of the row that was loaded.
     pub(super) version: i32,
-    /// How many attempts it had. A redelivery begins to count again, and leaves the version.
-    pub(super) attempts: i32,
+    /// When it was due. A redelivery changes that, and leaves the version.
+    pub(super) next_attempt: DateTime<Utc>,
     /// The number of the worker that sends it; `None` for what is given back, and for calls that try webhooks.
     pub(super) worker: Option<i32>,
     pub(super) lane: Arc<str>,
@@ -61,7 +61,7 @@ impl Lease {
             webhook: row.webhook_id,
             registrant: row.registrant.registered_by,
             version: row.lease,
-            attempts: row.attempts,
+            next_attempt: row.next_attempt,
             worker,
             lane: row.lane.as_str().into(),
             created: row.delivery_created,

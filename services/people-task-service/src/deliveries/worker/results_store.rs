@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use database::{Error, column, prepared};
-use diesel::sql_types::{Array, BigInt, Binary, Bool, Integer, Jsonb, Nullable, Text};
+use diesel::sql_types::{Array, BigInt, Binary, Bool, Integer, Jsonb, Nullable, Text, Timestamptz};
 use diesel::{PgConnection, RunQueryDsl as _};
 use serde_json::{Value, json};
 use values::{DeliveryId, Names as _, UserId};
@@ -57,7 +57,7 @@ pub(super) fn record_ends(
         .bind::<Array<BigInt>, _>(column(&outcomes, |(_, pause, ..)| *pause))
         .bind::<Array<Jsonb>, _>(column(&outcomes, |(_, _, log, _)| log))
         .bind::<Array<Nullable<Binary>>, _>(column(&outcomes, |(.., registrant)| *registrant))
-        .bind::<Array<Integer>, _>(column(ends, |end| end.lease.attempts))
+        .bind::<Array<Timestamptz>, _>(column(ends, |end| end.lease.next_attempt))
         .bind::<Array<Nullable<Integer>>, _>(column(ends, AttemptResult::depends_on))
         .returning::<(Binary, Nullable<Bool>)>()
         .load(connection)?;
@@ -76,14 +76,14 @@ WITH alive AS (
 ), given AS (
     SELECT *, worker IS NULL OR worker IN (SELECT id FROM alive) AS counts
     FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9) AS given (
-        id, lease, webhook_id, status, pause, log, suspended_for, attempts, worker)
+        id, lease, webhook_id, status, pause, log, suspended_for, next_attempt, worker)
 ), webhook AS (
     SELECT id FROM webhooks WHERE id = ANY($3) FOR NO KEY UPDATE SKIP LOCKED
 ), accepted AS (
     SELECT given.id, log, given.suspended_for,
         CASE WHEN is_restarted THEN 'pending' ELSE status END AS status, CASE WHEN is_restarted THEN 0 ELSE pause END AS pause
     FROM given JOIN deliveries ON deliveries.id = ANY(ARRAY[given.id]) AND deliveries.lease = given.lease
-        CROSS JOIN LATERAL (SELECT deliveries.attempts < given.attempts AND status <> 'sent' AND pause >= 0) AS judged (is_restarted)
+        CROSS JOIN LATERAL (SELECT deliveries.next_attempt <> given.next_attempt AND status <> 'sent' AND pause >= 0) AS judged (is_restarted)
     WHERE counts AND (given.status = 'pending' OR given.webhook_id IN (SELECT id FROM webhook))
     FOR UPDATE OF deliveries SKIP LOCKED
 ), finished AS (
