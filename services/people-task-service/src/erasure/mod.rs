@@ -38,7 +38,7 @@ pub(crate) const RETENTION: RetentionRule = RetentionRule {
 
 /// How long a call deletes one batch of tasks after another.
 const CALL_TIME: Duration = Duration::from_millis(200);
-/// Tasks that one transaction deletes at most, which takes about 0.05 seconds.
+/// Tasks that one transaction deletes at most, which takes about 0.1 seconds.
 const TASKS: usize = 5_000;
 /// If these have more webhooks, which are deleted with their deliveries, it deletes fewer tasks.
 const WEBHOOKS_OF_TASKS: i64 = 5_000;
@@ -111,69 +111,26 @@ pub(crate) async fn erase(
         own_tasks::record_erased_user(connection, id, incarnation, erased.changed)
     };
     database.transaction(record).await?;
-    let mut all = delete_full_batches(database, &user, &meta).await?;
-    let mut blocked = false;
-    if !all.more {
+    let (started, mut tasks, mut deleted) = (Instant::now(), 0, 0);
+    let last = loop {
+        let (user, meta) = (Arc::clone(&user), meta.clone());
         let erase = move |connection: &mut _| erase_in_transaction(connection, &user, meta);
-        let rest = database.transaction(erase).await?;
-        blocked = rest.more && rest.tasks + rest.webhooks == 0 && !rest.progress;
-        all.tasks += rest.tasks;
-        all.webhooks += rest.webhooks;
-        all.more = rest.more;
-    }
-    let (deleted, more) = (all.tasks + all.webhooks, all.more);
+        let batch = database.transaction(erase).await?;
+        tasks += batch.tasks;
+        deleted += batch.tasks + batch.webhooks;
+        if batch.tasks < TASKS || !batch.more || started.elapsed() >= CALL_TIME {
+            break batch;
+        }
+    };
+    let more = last.more;
+    let blocked = more && last.tasks + last.webhooks == 0 && !last.progress;
     tracing::info!(deleted, more, blocked, "a deleted user's data was erased");
     Ok(Erased {
         deleted,
-        deleted_tasks: all.tasks,
+        deleted_tasks: tasks,
         more,
         blocked,
     })
-}
-
-/// Deletes one full batch of tasks after another, until the time of the call is over. It leaves the rest, and all if
-/// another transaction holds rows of them, to [`erase_in_transaction`].
-async fn delete_full_batches(
-    database: &Database,
-    user: &Arc<EraseRequest>,
-    meta: &RequestMeta,
-) -> Result<Batch, Error> {
-    let started = Instant::now();
-    let mut all = Batch::default();
-    while started.elapsed() < CALL_TIME {
-        let (user, meta) = (Arc::clone(user), meta.clone());
-        let delete = move |connection: &mut Connection| {
-            let deleted = delete_full_batch(connection, &user)?;
-            record(connection, &user, meta, deleted, 0)?;
-            Ok::<_, Error>(deleted)
-        };
-        match database.transaction(delete).await {
-            // The limit of waits looks like any failed statement. Another reason shows again in what follows.
-            Ok(0) | Err(Error::Contended(_) | Error::Statement(_)) => return Ok(all),
-            Ok(deleted) => all.tasks += deleted,
-            Err(error) => return Err(error),
-        }
-    }
-    all.more = true;
-    Ok(all)
-}
-
-/// Adds to the audit log what was deleted, if anything was.
-fn record(
-    connection: &mut Connection,
-    user: &EraseRequest,
-    meta: RequestMeta,
-    tasks: usize,
-    webhooks: usize,
-) -> Result<(), Error> {
-    if tasks + webhooks > 0 {
-        let by = (Actor::Service, AuthMethod::ServiceToken);
-        let entry = AuditAction::UserErased.by(by, meta);
-        let entry = entry.on(Subject::User(user.id));
-        let detail = json!({"tasks": tasks, "webhooks": webhooks});
-        entry.detail(detail).record(connection)?;
-    }
-    Ok(())
 }
 
 fn erase_in_transaction(
@@ -196,7 +153,13 @@ fn erase_in_transaction(
             break;
         }
     }
-    record(connection, user, meta, all.tasks, all.webhooks)?;
+    if all.tasks + all.webhooks > 0 {
+        let by = (Actor::Service, AuthMethod::ServiceToken);
+        let entry = AuditAction::UserErased.by(by, meta);
+        let entry = entry.on(Subject::User(user.id));
+        let detail = json!({"tasks": all.tasks, "webhooks": all.webhooks});
+        entry.detail(detail).record(connection)?;
+    }
     if !all.more {
         changed_users::store::delete(connection, user.id)?;
         deliveries::test_store::delete_of(connection, user.id)?;
@@ -249,30 +212,6 @@ fn delete_webhooks(connection: &mut Connection, user: &EraseRequest) -> Result<B
     })
 }
 
-/// Deletes a full batch of tasks if no other transaction holds rows of them, and returns their number. Returns 0 if
-/// there are fewer, and if they have too many webhooks or entries in the audit log.
-///
-/// It locks none of them before it deletes, so that each row is written once.
-fn delete_full_batch(connection: &mut Connection, user: &EraseRequest) -> Result<usize, Error> {
-    let (id, addresses) = (user.id, &user.addresses);
-    if !own_tasks::is_being_erased(connection, id, &user.incarnation)? {
-        return Ok(0);
-    }
-    let tasks = own_tasks::load_tasks_of_user(connection, own_tasks::find, id, addresses, TASKS)?;
-    let (ids, created): (Vec<_>, Vec<_>) = tasks.into_iter().unzip();
-    let Some(oldest) = created.into_iter().min() else {
-        return Ok(0);
-    };
-    if ids.len() < TASKS
-        || webhooks::store::are_more_than(connection, WEBHOOKS_OF_TASKS, &ids)?
-        || audit_log::forget_addresses(connection, &ids, oldest)?.more
-    {
-        return Ok(0);
-    }
-    own_tasks::limit_waits(connection)?;
-    own_tasks::delete(connection, &ids)
-}
-
 /// Deletes those of the oldest tasks of which no other transaction holds a row.
 ///
 /// The worker locks a delivery before its webhook. Locking in the same order here avoids deadlocks.
@@ -284,11 +223,14 @@ fn delete_free_tasks(connection: &mut Connection, user: &EraseRequest) -> Result
     if webhooks::store::are_more_than(connection, WEBHOOKS_OF_TASKS, &ids)? {
         ids.truncate(TASKS_WITH_WEBHOOKS);
     }
-    let held: HashSet<_> = deliveries::store::lock_free_of_tasks(connection, &ids)?
-        .into_iter()
-        .chain(webhooks::store::lock_free_of_tasks(connection, &ids)?)
-        .collect();
-    ids.retain(|id| !held.contains(id));
+    // Deliveries have a webhook, and none is added while the states of the tasks are locked.
+    if webhooks::store::are_more_than(connection, 0, &ids)? {
+        let held: HashSet<_> = deliveries::store::lock_free_of_tasks(connection, &ids)?
+            .into_iter()
+            .chain(webhooks::store::lock_free_of_tasks(connection, &ids)?)
+            .collect();
+        ids.retain(|id| !held.contains(id));
+    }
     let mut batch = Batch::default();
     if let Some(oldest) = created.into_iter().min() {
         // The holder of a task's secret may have been the user. The tasks' ids are not known after this.

@@ -23,7 +23,7 @@ const REQUESTED: &str = "requester_key = $3 AND created >= $4 AND created < $5 A
 
 /// The statement that finds the tasks that a user created, or those that the user requested and did not create. Each has the
 /// order of its index. One statement for both would read the whole table when nothing is left.
-pub(crate) fn find(condition: &str) -> String {
+fn find(condition: &str) -> String {
     format!("SELECT id, created FROM tasks WHERE {condition} ORDER BY tasks.created, id LIMIT $2")
 }
 
@@ -70,12 +70,6 @@ pub(crate) fn load_tasks_of_user(
         tasks.extend(requested);
     }
     Ok(tasks)
-}
-
-/// Makes statements of the transaction fail that would wait for another one for longer than 0.05 seconds.
-pub(crate) fn limit_waits(connection: &mut PgConnection) -> Result<(), Error> {
-    diesel::sql_query("SET LOCAL lock_timeout = '50ms'").execute(connection)?;
-    Ok(())
 }
 
 pub(crate) fn has_tasks_of_user(
