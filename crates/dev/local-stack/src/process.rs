@@ -197,7 +197,7 @@ pub fn succeeds(command: &mut Command) -> bool {
     output.is_ok_and(|output| output.status.success())
 }
 
-/// Runs a command without input. Returns its output without the space around it, or an error as [`run`] does.
+/// Runs a command without input. Returns its output without the space around it, or an error with what it printed if it failed.
 pub fn output_of(command: &mut Command) -> Result<String> {
     let output = run(command, b"")?;
     Ok(String::from_utf8_lossy(&output).trim().to_owned())
