@@ -118,8 +118,8 @@ pub(crate) struct CountedAttempt {
     pub(super) pauses: Vec<(FailureScope, DateTime<Utc>)>,
 }
 
-/// Passes on the result of checking the password of an attempt. With an error, which is no result, the attempt
-/// does not count.
+/// Passes on the result of an attempt whose password is not known to be wrong. With an error, which says nothing about the
+/// password, the attempt does not count.
 pub(crate) async fn refund_on_error<T>(
     database: &Database,
     attempt: &CountedAttempt,

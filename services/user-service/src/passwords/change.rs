@@ -52,6 +52,7 @@ pub(super) async fn change(
     };
     let entry = actor.entry(AuditAction::PasswordChanged, id);
     let entry = entry.authenticated_by(AuthMethod::Password);
+    let counted = attempt.clone();
     let update = move |connection: &mut Connection| {
         let unchanged = accounts::store::lock_unchanged(connection, id, epoch)?;
         unchanged.ok_or(UserError::CallerGone)?;
@@ -59,10 +60,11 @@ pub(super) async fn change(
         let subject = subject.ok_or(UserError::CallerGone)?;
         back_off::forget_networks(connection, id, Some(&client))?;
         back_off::record_network(connection, id, &client)?;
-        back_off::delete_failures(connection, &attempt)?;
+        back_off::delete_failures(connection, &counted)?;
         Ok::<_, UserError>(subject)
     };
-    let subject = context.database.transaction(update).await?;
+    let updated = context.database.transaction(update).await;
+    let subject = back_off::refund_on_error(&context.database, &attempt, updated).await?;
     revoke_earlier_tokens(context, &subject.user);
     Ok(sign_token(context, &subject))
 }

@@ -106,6 +106,7 @@ async fn record_success(
     let entry = AuditAction::SignedIn.entry(Actor::User(id), id, meta.clone());
     let entry = entry.authenticated_by(AuthMethod::Password);
     let client = ClientNetwork::of(meta);
+    let attempt = counted.clone();
     let record = move |connection: &mut Connection| {
         // Every transaction locks the user before the failures, so that two of them cannot deadlock.
         let new_hash = new_hash.as_deref();
@@ -116,7 +117,8 @@ async fn record_success(
         back_off::delete_failures(connection, &counted)?;
         Ok::<_, UserError>(user)
     };
-    context.database.transaction(record).await
+    let recorded = context.database.transaction(record).await;
+    back_off::refund_on_error(&context.database, &attempt, recorded).await
 }
 
 fn record_outcome(outcome: &'static str) {

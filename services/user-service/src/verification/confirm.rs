@@ -73,6 +73,7 @@ async fn confirm_with_password(
         record_refusal(context, Some(id), meta, "wrong-password").await?;
         return Err(UserError::WrongPassword);
     }
+    let counted = attempt.clone();
     let confirm = move |connection: &mut Connection| {
         if lock_user(connection, code)?.id != id {
             return Err(UserError::InvalidCode);
@@ -80,10 +81,14 @@ async fn confirm_with_password(
         if !store::has_credentials(connection, &credentials)? {
             return Err(UserError::WrongPassword);
         }
-        back_off::delete_failures(connection, &attempt)?;
+        back_off::delete_failures(connection, &counted)?;
         confirm_locked(connection, id, meta)
     };
-    context.database.transaction(confirm).await
+    match context.database.transaction(confirm).await {
+        // The password was changed meanwhile.
+        Err(UserError::WrongPassword) => Err(UserError::WrongPassword),
+        confirmed => back_off::refund_on_error(&context.database, &attempt, confirmed).await,
+    }
 }
 
 /// The user of a code, locked until the transaction ends, so that the second of two concurrent requests finds the code

@@ -1,12 +1,14 @@
 //! The back-off beyond sign-in itself: known networks, and passwords that are checked elsewhere.
 
 use diesel::RunQueryDsl as _;
+use diesel::connection::SimpleConnection as _;
 use serde_json::{Value, json};
 use testkit::Reply;
 
 use crate::audit::rows;
 use crate::fixture::{ADMIN, Fixture, PASSWORD, Person};
 use crate::sign_in::{end_pauses, fail, hold_pauses, try_from};
+use crate::verify_email;
 
 const NEW: &str = "battery staple";
 /// Networks from which a user signed in.
@@ -210,6 +212,36 @@ async fn the_right_old_password_clears_the_failures() {
     let _ = change_from(&app, HOME, &ada, PASSWORD).await.expect(200);
     fail(&app, HOME, "ada@example.com", 4).await;
     let _ = sign_in_from(&app, HOME, "ada@example.com", NEW).await;
+}
+
+/// Repeats what has the right password while it cannot write a table, and once more when it can.
+async fn repeat_in_an_outage(app: &Fixture, table: &str, attempt: impl AsyncFn() -> Reply) {
+    let fail = format!(
+        "CREATE FUNCTION users.fail() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'a test'; END $$;
+         CREATE TRIGGER fail BEFORE UPDATE ON users.{table} FOR EACH ROW EXECUTE FUNCTION users.fail()"
+    );
+    app.admin_connection().batch_execute(&fail).unwrap();
+    for _ in 0..6 {
+        assert_eq!(attempt().await.status, 500, "{table}");
+        hold_pauses(app);
+    }
+    let end = "DROP FUNCTION users.fail CASCADE";
+    app.admin_connection().batch_execute(end).unwrap();
+    let _ = attempt().await.expect(200);
+}
+
+#[tokio::test]
+async fn the_right_password_is_no_failure_if_the_database_fails_after_its_check() {
+    let app = Fixture::start().await;
+    let ada = app.sign_up("ada@example.com").await;
+    let sign_in = async || try_from(&app, ELSEWHERE, "ada@example.com", PASSWORD).await;
+    repeat_in_an_outage(&app, "last_sign_ins", sign_in).await;
+    verify_email::store_code(&app, &ada, "code");
+    let body = json!({"code": "code", "password": PASSWORD});
+    let verify = async || post_from(&app, ELSEWHERE, "", "/user/verify-email", &body).await;
+    repeat_in_an_outage(&app, "users", verify).await;
+    let change = async || change_from(&app, ELSEWHERE, &ada, PASSWORD).await;
+    repeat_in_an_outage(&app, "users", change).await;
 }
 
 #[tokio::test]

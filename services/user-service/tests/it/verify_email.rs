@@ -54,7 +54,7 @@ fn pending(app: &Fixture) -> usize {
 }
 
 /// Stores a code for the address that a user has, as the notification worker does.
-fn store_code(app: &Fixture, person: &Person, code: &str) {
+pub(crate) fn store_code(app: &Fixture, person: &Person, code: &str) {
     diesel::sql_query(format!(
         "INSERT INTO users.codes (fingerprint, user_id, purpose, generation, email_key, expires) \
          SELECT sha256('{code}'), id, 'verify-email', code_generation, email_key, now() + interval '1 hour' \
