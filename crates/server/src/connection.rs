@@ -112,9 +112,9 @@ pub fn is_tls() -> bool {
 /// share, and its response closes it. For requests that wait long, of which there must be a limit of their own: see
 /// [`keep_until_closed`].
 pub fn set_aside() {
-    if let Some(connection) = Connection::current()
-        && connection.permit.entry.take().is_some()
-    {
+    if let Some(connection) = Connection::current() {
+        // One of a trusted proxy never counts, and is closed all the same: it would hold for long what is kept until then.
+        connection.permit.entry.take();
         connection.is_aside.set(true);
     }
 }

@@ -209,6 +209,17 @@ async fn who_waits_takes_no_place_of_other_requests_and_no_connection() {
 }
 
 #[tokio::test]
+async fn an_answer_closes_the_connection_of_a_trusted_proxy_too() {
+    let fixture = Fixture::with(&[BEHIND_A_PROXY]).await;
+    let path = fixture.tasks.pending_task();
+    let waiting = wait(&fixture, &path, CLIENT).await;
+    fixture.tasks.end(&path);
+    let reply = soon(waiting).await.expect(200);
+    // What limits the answers is kept until then.
+    assert_eq!(reply.header("connection"), Some("close"));
+}
+
+#[tokio::test]
 async fn a_restart_of_the_service_is_no_end_of_the_wait() {
     let fixture = Fixture::start().await;
     let path = fixture.tasks.pending_task();
