@@ -35,7 +35,6 @@ static OF_SESSIONS: [ForwardedName; 3] = [
     ForwardedName::new("sec-fetch-site"),
 ];
 
-#[cfg(test)]
 pub(crate) fn forwarded_request_headers() -> impl Iterator<Item = &'static str> {
     FORWARDED.iter().map(|name| name.hyper.as_str())
 }

@@ -6,9 +6,7 @@ mod request_body;
 mod response;
 mod wait;
 
-#[cfg(test)]
 pub(crate) use self::headers::forwarded_request_headers;
-#[cfg(test)]
 pub(crate) use self::response::forwarded_response_headers;
 
 use std::sync::Arc;

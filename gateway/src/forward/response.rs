@@ -40,7 +40,6 @@ static FORWARDED: [ForwardedName; 16] = [
     ForwardedName::new("www-authenticate"),
 ];
 
-#[cfg(test)]
 pub(crate) fn forwarded_response_headers() -> impl Iterator<Item = &'static str> {
     FORWARDED.iter().map(|name| name.hyper.as_str())
 }

@@ -38,7 +38,7 @@ async fn an_allowed_origin_may_call_the_api_and_read_responses() {
     )];
     let fixture = Fixture::with(&settings).await;
     // OpenTelemetry in a browser sends both headers of a trace.
-    let wanted = "authorization, content-type, if-match, traceparent, tracestate, x-task-secret";
+    let wanted = "authorization, content-type, if-match, traceparent, tracestate, x-request-id, x-task-secret";
     let reply = preflight(&fixture, ALLOWED, "PUT", wanted)
         .await
         .expect(200);
