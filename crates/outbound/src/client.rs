@@ -16,6 +16,7 @@ use hyper_util::client::legacy::connect::dns::Name;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use rustls::crypto::ring;
 use tokio::net::TcpStream;
+use tokio_util::sync::CancellationToken;
 use tower::timeout::Timeout;
 use tower::util::{BoxCloneSyncService, ServiceExt as _, service_fn};
 
@@ -144,7 +145,9 @@ impl GuardedClient {
         let body_bytes = call.body_bytes;
         let mut request = request(url, call);
         let mut connection = RequestConnection::of(&mut request);
-        let sent = self.client.request(request);
+        let call = CancellationToken::new();
+        let _ending = call.clone().drop_guard();
+        let sent = CALL.scope(call, self.client.request(request));
         let response = match tokio::time::timeout(self.timeout, sent).await {
             Ok(Ok(response)) => response,
             // Only connecting has a limit of its own.
@@ -197,6 +200,11 @@ type BoxError = Box<dyn std::error::Error + Send + Sync>;
 type Connection = ClosableStream<MaybeHttpsStream<TokioIo<TcpStream>>>;
 type Connector = BoxCloneSyncService<Uri, Connection, BoxError>;
 
+tokio::task_local! {
+    /// Cancelled when the call of this task ends.
+    static CALL: CancellationToken;
+}
+
 /// Opens connections to permitted addresses, within a limit that covers the lookup, the connection and TLS.
 fn connector(policy: AddressPolicy, resolver: Arc<dyn Resolve>) -> io::Result<Connector> {
     let resolve = move |name: Name| permitted(policy.clone(), resolver.resolve(name.as_str()));
@@ -214,10 +222,21 @@ fn connector(policy: AddressPolicy, resolver: Arc<dyn Resolve>) -> io::Result<Co
         .https_or_http()
         .enable_http1()
         .wrap_connector(http);
-    let for_owner = https.map_future(|connecting| scoped(current_owner(), connecting));
-    let limited = Timeout::new(for_owner, CONNECT_TIMEOUT);
+    let of_call = https.map_future(|connecting| scoped(current_owner(), during_call(connecting)));
+    let limited = Timeout::new(of_call, CONNECT_TIMEOUT);
     let closable = limited.map_response(ClosableStream::new);
     Ok(BoxCloneSyncService::new(closable))
+}
+
+/// Opens a connection, until the call ends for which it is opened. A call that got another one meanwhile would leave it behind.
+fn during_call<T>(
+    connecting: impl Future<Output = Result<T, BoxError>>,
+) -> impl Future<Output = Result<T, BoxError>> {
+    let call = CALL.try_with(Clone::clone).unwrap_or_default();
+    async move {
+        let connected = call.run_until_cancelled(connecting).await;
+        connected.unwrap_or_else(|| Err("the call has ended".into()))
+    }
 }
 
 /// The addresses of a host that may be called.

@@ -14,7 +14,7 @@ use outbound::{
     AddressPolicy, GuardedClient, Limits, Refusal, Resolve, Resolved, SendError, SystemResolver,
     TargetUrl, Unresolved,
 };
-use testkit::PrivateCa;
+use testkit::{PrivateCa, eventually};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
 use tokio::sync::mpsc;
@@ -334,4 +334,64 @@ async fn a_receiver_that_does_not_read_leaves_no_connection_behind() {
         let _ = stream.read_to_end(&mut read).await;
         assert!(read.len() < BODY, "{response:?}");
     }
+}
+
+/// A resolver whose first lookup succeeds, and whose others never end.
+#[derive(Clone, Default)]
+struct OnceResolving {
+    lookups: Arc<AtomicUsize>,
+    /// Holds a reference for each lookup that goes on.
+    going_on: Arc<()>,
+}
+
+impl Resolve for OnceResolving {
+    fn resolve(&self, _: &str) -> Resolved {
+        let is_first = self.lookups.fetch_add(1, Ordering::Relaxed) == 0;
+        let going_on = Arc::clone(&self.going_on);
+        Box::pin(async move {
+            if !is_first {
+                std::future::pending::<()>().await;
+            }
+            drop(going_on);
+            Ok(vec![IpAddr::from([127, 0, 0, 1])])
+        })
+    }
+}
+
+#[tokio::test]
+async fn a_connection_that_is_still_opened_ends_with_its_call() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!(
+        "http://a.example:{}/",
+        listener.local_addr().unwrap().port()
+    );
+    let resolver = OnceResolving::default();
+    let client = client("127.0.0.0/8", resolver.clone());
+    let without_lookups = Arc::strong_count(&resolver.going_on);
+    let answering = async {
+        let (mut stream, _) = listener.accept().await.unwrap();
+        for lookups in [1, 2, 2] {
+            let _ = stream.read(&mut [0; 4096]).await.unwrap();
+            eventually("the lookups of the calls", async || {
+                (resolver.lookups.load(Ordering::Relaxed) == lookups).then_some(())
+            })
+            .await;
+            stream.write_all(OK.as_bytes()).await.unwrap();
+        }
+    };
+    let calling = async {
+        let _ = post(&client, &url).await.unwrap();
+        // One takes the connection, the other one begins to open another, and then takes it, too.
+        let calls = tokio::join!(post(&client, &url), post(&client, &url));
+        assert!(calls.0.is_ok() && calls.1.is_ok(), "{calls:?}");
+    };
+    tokio::join!(answering, calling);
+    let ended = async {
+        while Arc::strong_count(&resolver.going_on) > without_lookups {
+            tokio::task::yield_now().await;
+        }
+    };
+    // Connecting alone has a limit of five seconds.
+    let in_time = tokio::time::timeout(Duration::from_secs(2), ended).await;
+    assert!(in_time.is_ok());
 }
