@@ -105,6 +105,7 @@ pub(super) struct Host {
 
 struct HostRequest {
     delivery: DeliveryId,
+    owner: Arc<str>,
     group: Arc<str>,
     since: Instant,
     recall: CancellationToken,
@@ -133,7 +134,8 @@ impl Host {
     }
 
     /// Whether an owner may have another request, of a host with this limit. What is not known to be fast gets no place on
-    /// loan, and leaves half of what others leave it, if there are other owners.
+    /// loan, and leaves half of what others leave it, if there are other owners. But the first request of an owner waits for
+    /// none of its group.
     pub(super) fn has_place(
         &self,
         owner: &Arc<str>,
@@ -151,7 +153,7 @@ impl Host {
         } else {
             left.min(without_loans(limit))
         };
-        own < allowed
+        own < allowed || !self.requests.iter().any(|request| request.owner == *owner)
     }
 
     pub(super) fn has_request_of(&self, group: &str) -> bool {
@@ -171,6 +173,7 @@ impl Host {
         let recall = CancellationToken::new();
         self.requests.push(HostRequest {
             delivery,
+            owner: Arc::clone(owner),
             group,
             since: now,
             recall: recall.clone(),
