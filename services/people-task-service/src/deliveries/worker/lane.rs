@@ -16,6 +16,8 @@ const LOADED_AHEAD: (Duration, u32) = (Duration::from_millis(50), 256);
 const MAX_KNOWN: usize = 20_000;
 /// Retries after a longer pause are not remembered.
 const REMEMBERED: Duration = Duration::from_mins(1);
+/// The pause before a retry begins when the end of the attempt is recorded, which takes about so long.
+const RECORDING: Duration = Duration::from_millis(50);
 /// For how long a lane is not loaded that has a row that cannot be read.
 const ASIDE: Duration = Duration::from_mins(1);
 /// A request that takes so long is slow.
@@ -115,7 +117,7 @@ impl Lane {
         if let RetryDecision::Retry(pause) | RetryDecision::Postpone(pause) = decision
             && pause <= REMEMBERED
         {
-            let at = now + pause;
+            let at = now + pause + RECORDING;
             self.retry_at = Some(self.retry_at.map_or(at, |earlier| earlier.min(at)));
         }
     }
@@ -189,6 +191,8 @@ impl Lane {
         } else {
             0
         };
+        // What becomes due from now on may be too late for this load.
+        self.backlog &= more == 0;
         let wanted = Wanted { known, more };
         self.loading = wanted.number();
         wanted

@@ -71,8 +71,8 @@ pub(super) struct Loaded {
     pub(super) rows: Vec<DueRow>,
     /// The lanes of which deliveries were asked for.
     pub(super) asked: Vec<Arc<str>>,
-    /// Lanes that have no further due deliveries.
-    pub(super) without_more: Vec<Arc<str>>,
+    /// Lanes that may have further due deliveries.
+    pub(super) with_more: Vec<Arc<str>>,
     pub(super) failed: bool,
     /// It failed because of a row, and not because of an outage.
     pub(super) is_unreadable: bool,
@@ -267,8 +267,8 @@ fn load(connection: &mut Connection, request: &LoadRequest) -> Result<Loaded, Er
         let rows = store::load_of_lanes(connection, &request.lanes, &request.except)?;
         for (lane, number) in &request.lanes {
             let found = rows.iter().filter(|row| *row.lane == **lane).count();
-            if found < *number {
-                loaded.without_more.push(Arc::clone(lane));
+            if found >= *number {
+                loaded.with_more.push(Arc::clone(lane));
             }
         }
         loaded.rows.extend(rows);

@@ -114,9 +114,9 @@ impl Dispatcher {
             }
         }
         self.refuse(refused);
-        for name in loaded.without_more {
+        for name in loaded.with_more {
             if let Some(lane) = self.lanes.get_mut(&name) {
-                lane.backlog = false;
+                lane.backlog = true;
             }
         }
         for name in loaded.asked {

@@ -2,7 +2,7 @@ use std::time::{Duration, Instant};
 
 use values::DeliveryId;
 
-use super::{Circuit, Health, Lane, RetryDecision};
+use super::{Circuit, Health, Lane, RECORDING, RetryDecision};
 
 const LIMIT: u32 = 16;
 
@@ -94,8 +94,19 @@ fn what_is_asked_for_is_asked_for_again_after_a_failed_load() {
     let wanted = lane.take_wanted(4);
     assert_eq!((wanted.known.len(), wanted.more), (0, 4));
     lane.load_ended(false);
-    lane.backlog = false;
     assert!(lane.is_idle());
+}
+
+#[test]
+fn what_becomes_due_during_a_load_is_loaded_after_it() {
+    let now = Instant::now();
+    let mut lane = lane_with(0);
+    lane.backlog = true;
+    assert_eq!(lane.take_wanted(4).more, 4);
+    lane.retry(RetryDecision::Retry(Duration::ZERO), now);
+    lane.tick(now + RECORDING);
+    lane.load_ended(false);
+    assert_eq!(lane.wants(LIMIT, now), 4);
 }
 
 #[test]
@@ -119,7 +130,7 @@ fn a_retry_is_due_again_after_its_pause() {
     lane.retry(RetryDecision::Postpone(Duration::from_secs(3)), now);
     lane.tick(now + Duration::from_secs(2));
     assert_eq!(lane.wants(LIMIT, now), 0);
-    lane.tick(now + Duration::from_secs(3));
+    lane.tick(now + Duration::from_secs(3) + RECORDING);
     assert_eq!(lane.wants(LIMIT, now), 4);
 }
 
