@@ -303,7 +303,7 @@ fn count(
         .map(|mail| (mail.id, counted(mail, mailing)))
         .collect();
     let all = first.iter().flat_map(|(_, counted)| counted);
-    let all: Vec<_> = all.map(|(hash, _)| *hash).collect();
+    let all: Vec<_> = all.map(|counted| counted.hash).collect();
     if all.is_empty() {
         return Ok(HashSet::new());
     }
@@ -312,15 +312,16 @@ fn count(
     let mut counts: HashMap<_, _> = earlier.into_iter().collect();
     let (mut sent, mut limited) = (Vec::new(), HashSet::new());
     for (id, counted) in first {
-        let has_room = |(hash, limit): &([u8; 32], u32)| {
-            let count = counts.get(hash.as_slice());
-            count.is_none_or(|count| *count < i64::from(*limit))
+        let number = |hash: [u8; 32]| counts.get(hash.as_slice()).copied().unwrap_or_default();
+        let has_room = |counted: &Counted| {
+            let is_first = counted.spares_first.is_some_and(|of| number(of) == 0);
+            is_first || number(counted.hash) < i64::from(counted.limit)
         };
         if !counted.iter().all(has_room) {
             limited.insert(id);
             continue;
         }
-        for (hash, _) in counted {
+        for Counted { hash, .. } in counted {
             *counts.entry(hash.to_vec()).or_default() += 1;
             sent.push(hash);
         }
@@ -329,8 +330,15 @@ fn count(
     Ok(limited)
 }
 
-/// What a mail counts for within an hour, each with its limit.
-fn counted(mail: &DueMail, mailing: &Mailing) -> Vec<([u8; 32], u32)> {
+/// What a mail counts for within an hour.
+struct Counted {
+    hash: [u8; 32],
+    limit: u32,
+    /// The limit does not hold while this count is 0.
+    spares_first: Option<[u8; 32]>,
+}
+
+fn counted(mail: &DueMail, mailing: &Mailing) -> Vec<Counted> {
     let hash = |parts: &[&[u8]]| Sha256::digest(parts.concat()).into();
     let (kind, task) = (mail.kind.name().as_bytes(), &mail.task);
     let of = |creator: UserId| -> [u8; 32] { hash(&[b"creator ", creator.as_bytes()]) };
@@ -338,6 +346,7 @@ fn counted(mail: &DueMail, mailing: &Mailing) -> Vec<([u8; 32], u32)> {
     let shared = mailing.per_recipient.div_ceil(CREATORS_PER_RECIPIENT);
     let of_others = mailing.per_creator.div_ceil(EDITORS_PER_CREATOR);
     let of_others = if mail.is_of_another { of_others } else { 0 };
+    let of_creator = hash(&[&recipient, &of(task.creator)]);
     let all = [
         (
             hash(&[b"edits of others ", task.account.as_bytes()]),
@@ -349,11 +358,18 @@ fn counted(mail: &DueMail, mailing: &Mailing) -> Vec<([u8; 32], u32)> {
             MAILS_OF_KIND.min(mailing.per_creator),
         ),
         (of(task.account), mailing.per_creator),
-        (hash(&[&recipient, &of(task.creator)]), shared),
+        (of_creator, shared),
         (recipient, mailing.per_recipient),
     ];
     // 0 is none.
-    all.into_iter().filter(|(_, limit)| *limit > 0).collect()
+    let limits = all.into_iter().filter(|(_, limit)| *limit > 0);
+    let counted = limits.map(|(hash, limit)| Counted {
+        hash,
+        limit,
+        // Several creators together keep no other one from writing to a person.
+        spares_first: (hash == recipient).then_some(of_creator),
+    });
+    counted.collect()
 }
 
 /// Records what became of a mail that was claimed: it is deleted, or becomes due again.

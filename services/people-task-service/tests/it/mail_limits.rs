@@ -45,6 +45,19 @@ async fn a_flood_of_tasks_is_no_flood_of_mails() {
 }
 
 #[tokio::test]
+async fn all_creators_together_keep_no_other_one_from_writing_to_a_person() {
+    let (app, ada) = start(&[("TASK_MAIL_PER_RECIPIENT", "6"), ("TASK_MAIL", "on")]).await;
+    let others = ["bob", "eve", "mallory"].map(|name| app.user(&format!("{name}@example.com")));
+    for creator in [&others[0], &others[1], &others[2], &ada] {
+        for _ in 0..3 {
+            let _ = app.create(creator, json!({})).await;
+        }
+        let of_creator = if creator.id == ada.id { 1 } else { 2 };
+        assert_eq!(claim(&app).await.len(), of_creator);
+    }
+}
+
+#[tokio::test]
 async fn edits_of_one_task_use_up_no_mails_of_its_creator() {
     let (app, ada) = start(&[("TASK_MAIL_PER_CREATOR", "30")]).await;
     let requester = app.user("requester@example.com");
