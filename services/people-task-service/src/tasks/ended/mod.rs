@@ -30,8 +30,8 @@ const MAX_SHARE: u32 = 10;
 const OVERLAP: Duration = Duration::from_millis(500);
 
 /// How far back one read in each [`LONG_INTERVAL`] goes, for transactions that the database has kept waiting.
-const LONG_OVERLAP: Duration = Duration::from_secs(10);
-const LONG_INTERVAL: Duration = Duration::from_secs(1);
+const LONG_OVERLAP: Duration = Duration::from_secs(30);
+const LONG_INTERVAL: Duration = Duration::from_secs(3);
 
 /// How often there is a line even if no task has ended.
 const HEARTBEAT: Duration = Duration::from_secs(1);
