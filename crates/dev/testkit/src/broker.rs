@@ -4,6 +4,11 @@ use values::Secret;
 
 use crate::servers::servers;
 
+/// Returns the URL of the vhost that a run's tests share. Nothing may read messages in it, and nobody may cut it off.
+pub fn shared_broker() -> Secret {
+    Secret::new(&*servers().rabbitmq.amqp_url)
+}
+
 /// A private vhost, deleted with its queues when it is dropped.
 #[derive(Debug)]
 pub struct TestBroker {

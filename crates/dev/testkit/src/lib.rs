@@ -35,7 +35,7 @@ mod name_server;
 mod schema;
 mod servers;
 
-pub use broker::TestBroker;
+pub use broker::{TestBroker, shared_broker};
 pub use certificates::{PrivateCa, tls_in_front_of, with_private_ca};
 pub use database::{Connections, TestConnection, TestDatabase, lines, rows_read};
 pub use forger::{Forger, Forgery, INCARNATION, ed25519_pem, expect_forgeries_refused};

@@ -125,7 +125,7 @@ async fn a_bad_reason_and_another_version_are_refused() {
 
 #[tokio::test]
 async fn only_webhooks_that_name_the_event_hear_of_it() {
-    let (app, receiver) = (Fixture::start().await, accepting());
+    let (app, receiver) = (Fixture::start_with_broker(&[]).await, accepting());
     let creator = app.user("flow@example.com");
     let task = app.create(&creator, json!({})).await;
     let path = "/people-task/webhooks";
@@ -176,7 +176,7 @@ async fn only_webhooks_that_name_the_event_hear_of_it() {
 
 #[tokio::test]
 async fn due_dates_stop_and_deliveries_of_them_that_wait_are_not_sent() {
-    let (app, receiver) = (Fixture::start().await, accepting());
+    let (app, receiver) = (Fixture::start_with_broker(&[]).await, accepting());
     let creator = app.user("flow@example.com");
     let due = json!({"url": receiver.url("/"), "events": ["due", "cancelled"]});
     // One has passed and is not sent yet, because the worker stops; one is still to come.
@@ -363,7 +363,7 @@ async fn the_version_before_reads_a_cancelled_task_as_rejected() {
 
 #[tokio::test]
 async fn a_withdrawal_that_is_sent_again_is_hidden_from_workers_of_the_version_before() {
-    let (app, receiver) = (Fixture::start().await, accepting());
+    let (app, receiver) = (Fixture::start_with_broker(&[]).await, accepting());
     let creator = app.user("flow@example.com");
     let task = app.create(&creator, json!({})).await;
     let more = json!({"url": receiver.url("/"), "events": ["cancelled"]});

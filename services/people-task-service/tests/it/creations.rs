@@ -22,7 +22,7 @@ fn task_of(reply: &Reply) -> Task {
 
 #[tokio::test]
 async fn a_task_is_created_with_its_webhooks_and_they_are_called() {
-    let (app, receiver) = (Fixture::start().await, accepting());
+    let (app, receiver) = (Fixture::start_with_broker(&[]).await, accepting());
     let ada = app.user("ada@example.com");
     let (all, late) = (receiver.url("/all"), receiver.url("/late"));
     let secret = "whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD";
@@ -131,7 +131,7 @@ async fn webhooks_count_as_if_they_were_registered_later() {
 
 #[tokio::test]
 async fn on_a_plugin_path_webhooks_hear_of_due_dates_and_bodies_have_the_task_id() {
-    let (app, receiver) = (Fixture::start().await, accepting());
+    let (app, receiver) = (Fixture::start_with_broker(&[]).await, accepting());
     let ada = app.user("ada@example.com");
     let body = json!({
         "title": "t", "requester": "ada@example.com", "approver": "grace@example.com", "decisionBy": after(-60),

@@ -219,8 +219,8 @@ async fn a_task_that_another_transaction_holds_delays_no_other_decision() {
 
 #[tokio::test]
 async fn mails_and_due_dates_that_another_transaction_holds_delay_no_decision() {
-    let (app, ada) = mails::start(&[]).await;
-    let receiver = accepting();
+    let app = Fixture::start_with_broker(&[("TASK_MAIL_KEY", mails::KEY)]).await;
+    let (ada, receiver) = (app.user("ada@example.com"), accepting());
     let fields = json!({"decisionBy": after(-1), "requester": ada.email});
     let approved = mails::create(&app, &ada, fields.clone()).await;
     let withdrawn = mails::create(&app, &ada, fields).await;
@@ -338,7 +338,7 @@ async fn a_new_delivery_is_due_and_has_the_request_id() {
 
 #[tokio::test]
 async fn a_decision_is_published_after_the_commit() {
-    let app = Fixture::start().await;
+    let app = Fixture::start_with_broker(&[]).await;
     let ada = app.user("ada@example.com");
     let task = app.create(&ada, json!({})).await;
     let mut expected = HashSet::new();
@@ -347,7 +347,7 @@ async fn a_decision_is_published_after_the_commit() {
     }
     let (sender, mut receiver) = tokio::sync::mpsc::unbounded_channel();
     let settings = messaging::BrokerSettings {
-        url: app.broker.url(),
+        url: app.broker().url(),
     };
     let queue = people_task_service::deliveries::QUEUE;
     let shutdown = tokio_util::sync::CancellationToken::new();

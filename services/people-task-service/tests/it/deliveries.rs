@@ -156,7 +156,7 @@ async fn redeliver_makes_a_finished_delivery_due_again() {
 #[tokio::test]
 async fn a_delivery_that_is_being_sent_is_not_sent_a_second_time() {
     let slow = |_| CannedResponse::after(Duration::from_secs(5));
-    let (app, receiver) = (Fixture::start().await, Receiver::start(slow));
+    let (app, receiver) = (Fixture::start_with_broker(&[]).await, Receiver::start(slow));
     let ada = app.user("ada@example.com");
     let task = app.create(&ada, json!({})).await;
     let url = json!({"url": receiver.url("/")});
@@ -185,7 +185,10 @@ async fn a_failed_attempt_that_was_under_way_neither_ends_nor_delays_a_redeliver
         },
         _ => CannedResponse::status(200),
     };
-    let (app, receiver) = (Fixture::start().await, Receiver::start(after_repair));
+    let (app, receiver) = (
+        Fixture::start_with_broker(&[]).await,
+        Receiver::start(after_repair),
+    );
     let ada = app.user("ada@example.com");
     let mut paths = Vec::new();
     // Two would wait for an hour after the attempt, and the last one would have failed.

@@ -192,7 +192,7 @@ async fn only_administrators_see_and_pause_hosts() {
 
 #[tokio::test]
 async fn the_queue_is_shown_as_the_broker_has_it() {
-    let app = Fixture::start().await;
+    let app = Fixture::start_with_broker(&[]).await;
     let root = app.admin();
     decide(&app, &["127.0.0.1"], "").await;
     // Each worker has a queue of its own, and none runs.

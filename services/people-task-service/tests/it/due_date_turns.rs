@@ -24,7 +24,7 @@ fn of(creator: UserId) -> String {
 
 #[tokio::test]
 async fn beside_thousands_of_due_dates_of_one_creator_another_ones_is_in_the_first_batch() {
-    let app = Fixture::start().await;
+    let app = Fixture::start_with_broker(&[]).await;
     // The deliveries stay where they are.
     app.execute("INSERT INTO paused_hosts (host) VALUES ('127.0.0.9')");
     let (ada, bob) = (app.user("ada@example.com"), app.user("bob@example.com"));
@@ -60,7 +60,7 @@ async fn beside_thousands_of_due_dates_of_one_creator_another_ones_is_in_the_fir
 
 #[tokio::test]
 async fn a_due_date_that_cannot_be_handled_keeps_only_its_creator_waiting() {
-    let app = Fixture::start().await;
+    let app = Fixture::start_with_broker(&[]).await;
     let eve = app.user("eve@example.com");
     let _ = create_due(&app, &eve).await;
     // No index of deliveries can have this host.
@@ -81,7 +81,7 @@ async fn a_due_date_that_cannot_be_handled_keeps_only_its_creator_waiting() {
 
 #[tokio::test]
 async fn thousands_of_creators_whose_due_dates_are_to_come_are_passed_over() {
-    let app = Fixture::start().await;
+    let app = Fixture::start_with_broker(&[]).await;
     app.execute("INSERT INTO paused_hosts (host) VALUES ('127.0.0.9')");
     let ada = app.user("ada@example.com");
     let _ = create_due(&app, &ada).await;

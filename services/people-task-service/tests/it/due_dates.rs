@@ -27,7 +27,7 @@ pub(crate) async fn worker(app: &Fixture) -> Running {
 
 /// The same with some settings replaced.
 pub(crate) async fn worker_with(app: &Fixture, overrides: &[(&str, &str)]) -> Running {
-    let settings = worker_settings(&app.database, &app.broker, &ed25519_pem(), overrides);
+    let settings = worker_settings(&app.database, app.broker(), &ed25519_pem(), overrides);
     run_webhook_worker(settings).await.unwrap()
 }
 
@@ -109,7 +109,7 @@ pub(crate) async fn settled(
 
 #[tokio::test]
 async fn a_webhook_is_told_once_when_the_due_date_passes_and_later_of_the_decision() {
-    let (app, receiver) = (Fixture::start().await, accepting());
+    let (app, receiver) = (Fixture::start_with_broker(&[]).await, accepting());
     let ada = app.user("ada@example.com");
     let due = after(2);
     let task = app.create(&ada, json!({"decisionBy": due})).await;
@@ -144,7 +144,7 @@ async fn a_webhook_is_told_once_when_the_due_date_passes_and_later_of_the_decisi
 
 #[tokio::test]
 async fn a_webhook_is_called_for_its_events_only() {
-    let app = Fixture::start().await;
+    let app = Fixture::start_with_broker(&[]).await;
     let ada = app.user("ada@example.com");
     let receiver = accepting();
     let task = app.create(&ada, json!({"decisionBy": after(2)})).await;
@@ -247,7 +247,7 @@ async fn nothing_is_due_that_is_decided_deleted_or_has_no_date() {
 
 #[tokio::test]
 async fn an_edited_due_date_is_the_one_that_counts() {
-    let (app, receiver) = (Fixture::start().await, accepting());
+    let (app, receiver) = (Fixture::start_with_broker(&[]).await, accepting());
     let ada = app.user("ada@example.com");
     let task = app.create(&ada, json!({})).await;
     let url = json!({"url": receiver.url("/")});
@@ -288,7 +288,7 @@ async fn an_edited_due_date_is_the_one_that_counts() {
 
 #[tokio::test]
 async fn a_webhook_that_is_registered_after_the_date_is_told_at_once() {
-    let app = Fixture::start().await;
+    let app = Fixture::start_with_broker(&[]).await;
     let ada = app.user("ada@example.com");
     let (late, plugin) = (accepting(), accepting());
     let date = json!({"decisionBy": "2001-01-01 00:00:00"});
@@ -316,7 +316,7 @@ async fn a_webhook_that_is_registered_after_the_date_is_told_at_once() {
 
 #[tokio::test]
 async fn several_workers_add_each_delivery_once() {
-    let (app, receiver) = (Fixture::start().await, accepting());
+    let (app, receiver) = (Fixture::start_with_broker(&[]).await, accepting());
     let ada = app.user("ada@example.com");
     let date = json!({"decisionBy": after(-1)});
     let tasks = join_all((0..150).map(|_| app.create(&ada, date.clone()))).await;
@@ -346,7 +346,7 @@ async fn several_workers_add_each_delivery_once() {
 
 #[tokio::test]
 async fn a_task_is_due_before_it_is_decided_or_not_at_all() {
-    let (app, receiver) = (Fixture::start().await, accepting());
+    let (app, receiver) = (Fixture::start_with_broker(&[]).await, accepting());
     let ada = app.user("ada@example.com");
     let _workers = [worker(&app).await, worker(&app).await];
     let tasks = join_all((0..60).map(|_| app.create(&ada, json!({})))).await;
@@ -377,7 +377,7 @@ async fn a_task_is_due_before_it_is_decided_or_not_at_all() {
 
 #[tokio::test]
 async fn a_task_that_another_transaction_holds_is_due_afterwards() {
-    let (app, receiver) = (Fixture::start().await, accepting());
+    let (app, receiver) = (Fixture::start_with_broker(&[]).await, accepting());
     let ada = app.user("ada@example.com");
     let date = json!({"decisionBy": after(-1)});
     let [held, free] = [
@@ -405,7 +405,7 @@ async fn a_task_that_another_transaction_holds_is_due_afterwards() {
 
 #[tokio::test]
 async fn the_status_of_a_webhook_is_about_its_newest_event() {
-    let (app, receiver) = (Fixture::start().await, accepting());
+    let (app, receiver) = (Fixture::start_with_broker(&[]).await, accepting());
     let ada = app.user("ada@example.com");
     let date = json!({"decisionBy": after(-1)});
     let task = app.create(&ada, date).await;

@@ -3,14 +3,14 @@
 use diesel::PgConnection;
 use diesel::connection::SimpleConnection as _;
 use serde_json::json;
-use testkit::eventually;
+use testkit::{TestBroker, eventually};
 
 use crate::due_dates::{PLUGIN, accepting, after, register, settled, statuses, waiting, worker};
 use crate::fixture::Fixture;
 
 #[tokio::test]
 async fn nothing_is_due_while_a_worker_runs_that_does_not_know_it() {
-    let (app, receiver) = (Fixture::start().await, accepting());
+    let (app, receiver) = (Fixture::start_with_broker(&[]).await, accepting());
     let ada = app.user("ada@example.com");
     // A worker of an earlier version.
     app.execute("INSERT INTO delivery_workers (beat) VALUES (now() + interval '1 hour')");
@@ -40,7 +40,7 @@ async fn nothing_is_due_while_a_worker_runs_that_does_not_know_it() {
 
 #[tokio::test]
 async fn services_of_the_version_before_may_change_tasks_meanwhile() {
-    let (app, receiver) = (Fixture::start().await, accepting());
+    let (app, receiver) = (Fixture::start_with_broker(&[]).await, accepting());
     let ada = app.user("ada@example.com");
     let url = json!({"url": receiver.url("/")});
     let far = after(600);
@@ -114,7 +114,10 @@ async fn the_migrations_can_be_reverted_and_run_again() {
         owner.batch_execute(up).unwrap();
     }
     // The service and the worker have the rights that they need.
-    let (app, receiver) = (Fixture::start_on(database, &[]).await, accepting());
+    let (app, receiver) = (
+        Fixture::start_between(database, Some(TestBroker::new()), &[]).await,
+        accepting(),
+    );
     let ada = app.user("ada@example.com");
     let task = app.create(&ada, json!({"decisionBy": after(-1)})).await;
     let url = json!({"url": receiver.url("/")});

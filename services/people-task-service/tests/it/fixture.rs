@@ -8,8 +8,10 @@ use diesel::{PgConnection, QueryableByName, RunQueryDsl as _};
 use people_task_service::{MIGRATIONS, PeopleTaskServiceSettings, run};
 use serde_json::{Value, json};
 use server::Running;
-use testkit::{Http, Reply, Request, TestBroker, TestDatabase, ed25519_pem, eventually};
-use values::UserId;
+use testkit::{
+    Http, Reply, Request, TestBroker, TestDatabase, ed25519_pem, eventually, shared_broker,
+};
+use values::{Secret, UserId};
 
 use crate::token_authority::TokenAuthority;
 use crate::webhook_worker::fixture::STOP_TIMEOUT;
@@ -29,7 +31,7 @@ pub(crate) const DEFAULT_FIELDS: [&str; 7] = [
 pub(crate) struct Fixture {
     pub(crate) http: Http,
     pub(crate) database: TestDatabase,
-    pub(crate) broker: TestBroker,
+    broker: Option<TestBroker>,
     pub(crate) authority: TokenAuthority,
     running: Running,
 }
@@ -62,10 +64,26 @@ impl Fixture {
         Self::start_on(TestDatabase::people_task(MIGRATIONS), overrides).await
     }
 
-    /// Starts the service on a prepared database, with some settings replaced.
+    /// Starts the service on a prepared database, with some settings replaced. It shares its vhost with those of other tests.
     pub(crate) async fn start_on(database: TestDatabase, overrides: &[(&str, &str)]) -> Self {
-        let (broker, authority) = (TestBroker::new(), TokenAuthority::start());
-        let (running, http) = start_service(&database, &broker, &authority, overrides).await;
+        Self::start_between(database, None, overrides).await
+    }
+
+    /// Starts the service with a [broker](Self::broker) of its own, and with some settings replaced.
+    pub(crate) async fn start_with_broker(overrides: &[(&str, &str)]) -> Self {
+        let database = TestDatabase::people_task(MIGRATIONS);
+        Self::start_between(database, Some(TestBroker::new()), overrides).await
+    }
+
+    /// Starts the service on a prepared database and with a broker, if it has one of its own.
+    pub(crate) async fn start_between(
+        database: TestDatabase,
+        broker: Option<TestBroker>,
+        overrides: &[(&str, &str)],
+    ) -> Self {
+        let authority = TokenAuthority::start();
+        let amqp = url_of(broker.as_ref());
+        let (running, http) = start_service(&database, &amqp, &authority, overrides).await;
         Self {
             http,
             database,
@@ -78,13 +96,21 @@ impl Fixture {
     /// Stops the service, and starts it on the same database with some settings replaced.
     pub(crate) async fn restart_with(&mut self, overrides: &[(&str, &str)]) {
         assert!(self.stop().await, "the service did not stop in time");
-        let (database, broker, authority) = (&self.database, &self.broker, &self.authority);
-        (self.running, self.http) = start_service(database, broker, authority, overrides).await;
+        let (database, authority) = (&self.database, &self.authority);
+        let amqp = url_of(self.broker.as_ref());
+        (self.running, self.http) = start_service(database, &amqp, authority, overrides).await;
     }
 
     /// Stops the service; `false` if it did not end in time.
     pub(crate) async fn stop(&self) -> bool {
         self.running.stop(STOP_TIMEOUT).await
+    }
+
+    /// The broker for a worker, or to be cut off.
+    pub(crate) fn broker(&self) -> &TestBroker {
+        let hint = "the service shares its vhost: start it with `start_with_broker`";
+        assert!(self.broker.is_some(), "{hint}");
+        self.broker.as_ref().unwrap()
     }
 
     /// A new user.
@@ -233,10 +259,14 @@ impl Fixture {
 
     /// Why the service does not start with some settings replaced.
     pub(crate) fn start_error(&self, overrides: &[(&str, &str)]) -> String {
-        let given = given(&self.database, &self.broker, &self.authority);
+        let given = given(&self.database, &shared_broker(), &self.authority);
         let read = PeopleTaskServiceSettings::read(&mut reader(given, overrides));
         read.err().unwrap().to_string()
     }
+}
+
+fn url_of(broker: Option<&TestBroker>) -> Secret {
+    broker.map_or_else(shared_broker, TestBroker::url)
 }
 
 fn reader(given: Vec<(String, String)>, overrides: &[(&str, &str)]) -> Reader {
@@ -255,11 +285,11 @@ impl Drop for Fixture {
 
 async fn start_service(
     database: &TestDatabase,
-    broker: &TestBroker,
+    amqp: &Secret,
     authority: &TokenAuthority,
     overrides: &[(&str, &str)],
 ) -> (Running, Http) {
-    let mut reader = reader(given(database, broker, authority), overrides);
+    let mut reader = reader(given(database, amqp, authority), overrides);
     let running = run(PeopleTaskServiceSettings::read(&mut reader).unwrap())
         .await
         .unwrap();
@@ -274,7 +304,7 @@ async fn start_service(
 
 fn given(
     database: &TestDatabase,
-    broker: &TestBroker,
+    amqp: &Secret,
     authority: &TokenAuthority,
 ) -> Vec<(String, String)> {
     let user_service = authority.url();
@@ -285,7 +315,7 @@ fn given(
             "DATABASE_OWNER_URL",
             database.people_task_owner_url().expose(),
         ),
-        ("AMQP_URL", broker.url().expose()),
+        ("AMQP_URL", amqp.expose()),
         ("USER_SERVICE_URL", &user_service),
         ("WEBHOOK_SIGNING_KEY", ed25519_pem().expose()),
         ("WEBHOOK_ALLOWED_NETWORKS", "127.0.0.0/8"),

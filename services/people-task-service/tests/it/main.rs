@@ -1,4 +1,5 @@
-//! Tests of the running people-task-service and its worker. Each test has its own database and vhost.
+//! Tests of the running people-task-service and its worker. Each test has its own database, and its own vhost if it runs a
+//! worker or cuts off the broker.
 #![expect(
     clippy::unwrap_used,
     clippy::indexing_slicing,

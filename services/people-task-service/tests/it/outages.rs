@@ -68,14 +68,14 @@ async fn on_a_full_disk_changes_get_503_and_the_service_is_not_ready() {
 
 #[tokio::test]
 async fn without_the_broker_decisions_succeed_and_their_deliveries_are_kept() {
-    let app = Fixture::start().await;
+    let app = Fixture::start_with_broker(&[]).await;
     let ada = app.user("ada@example.com");
     let task = app.create(&ada, json!({})).await;
     let _ = app.register(&ada, &task, "http://127.0.0.1:9/").await;
-    app.broker.set_reachable(false);
+    app.broker().set_reachable(false);
     let reply = eventually("the broker to be missed", async || {
         // The broker lists a new connection with a delay.
-        app.broker.cut_connections();
+        app.broker().cut_connections();
         let reply = app.http.get("/readyz").send().await;
         (reply.status == 503).then_some(reply)
     })
@@ -84,7 +84,7 @@ async fn without_the_broker_decisions_succeed_and_their_deliveries_are_kept() {
     let reply = app.approve(&ada, &task).await.expect(200);
     assert_eq!(reply.json["status"], "approved");
     assert_eq!(app.count("deliveries"), 1);
-    app.broker.set_reachable(true);
+    app.broker().set_reachable(true);
     let _ = readiness(&app, 200).await;
 }
 

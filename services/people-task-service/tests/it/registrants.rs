@@ -38,7 +38,11 @@ async fn wait_for_suspended(app: &Fixture, by: &User, task: &Task, number: usize
 
 #[tokio::test]
 async fn a_former_approver_is_told_nothing_until_she_is_the_approver_again() {
-    let (app, former, own) = (Fixture::start().await, accepting(), accepting());
+    let (app, former, own) = (
+        Fixture::start_with_broker(&[]).await,
+        accepting(),
+        accepting(),
+    );
     let _worker = worker(&app).await;
     let (ada, grace) = (app.user("ada@example.com"), app.user("Grace@example.com"));
     let task = app.create(&ada, json!({})).await;
@@ -74,7 +78,7 @@ async fn a_former_approver_is_told_nothing_until_she_is_the_approver_again() {
 
 #[tokio::test]
 async fn the_webhooks_of_a_deactivated_user_wait_until_the_user_is_active_again() {
-    let (app, receiver) = (Fixture::start().await, accepting());
+    let (app, receiver) = (Fixture::start_with_broker(&[]).await, accepting());
     let _worker = worker(&app).await;
     let (ada, root) = (app.user("ada@example.com"), app.admin());
     let task = app.create(&ada, json!({})).await;
@@ -102,7 +106,7 @@ async fn the_webhooks_of_a_deactivated_user_wait_until_the_user_is_active_again(
 
 #[tokio::test]
 async fn a_right_ends_with_what_gave_it() {
-    let (app, receiver) = (Fixture::start().await, accepting());
+    let (app, receiver) = (Fixture::start_with_broker(&[]).await, accepting());
     let _worker = worker(&app).await;
     let (carol, grace) = (app.user("carol@example.com"), app.user("grace@example.com"));
     let (ada, root, eve) = (

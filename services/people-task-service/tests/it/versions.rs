@@ -62,7 +62,7 @@ async fn the_version_counts_changes_of_what_is_decided_on_and_nothing_else() {
 
 #[tokio::test]
 async fn a_due_date_that_passes_makes_no_new_version() {
-    let app = Fixture::start().await;
+    let app = Fixture::start_with_broker(&[]).await;
     let _worker = crate::due_dates::worker(&app).await;
     let receiver = crate::due_dates::accepting();
     let ada = app.user("ada@example.com");

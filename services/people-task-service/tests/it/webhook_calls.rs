@@ -45,7 +45,7 @@ fn body(text: &'static str) -> CannedResponse {
 #[tokio::test]
 async fn a_call_has_the_method_the_headers_and_the_body_of_its_registration_and_is_signed_as_sent()
 {
-    let (app, receiver) = (Fixture::start_with(&ENGINES).await, accepting());
+    let (app, receiver) = (Fixture::start_with_broker(&ENGINES).await, accepting());
     let ada = app.user("ada@example.com");
     let _worker = worker_with(&app, &ENGINES).await;
     let options = json!({
@@ -85,7 +85,7 @@ async fn a_call_has_the_method_the_headers_and_the_body_of_its_registration_and_
 
 #[tokio::test]
 async fn included_fields_are_added_to_the_task() {
-    let (app, receiver) = (Fixture::start().await, accepting());
+    let (app, receiver) = (Fixture::start_with_broker(&[]).await, accepting());
     let ada = app.user("ada@example.com");
     let _worker = worker_with(&app, &[]).await;
     let options =
@@ -122,7 +122,7 @@ async fn included_fields_are_added_to_the_task() {
 
 #[tokio::test]
 async fn an_answer_that_is_no_success_is_a_failed_attempt_with_its_reason() {
-    let app = Fixture::start_with(&ENGINES).await;
+    let app = Fixture::start_with_broker(&ENGINES).await;
     let ada = app.user("ada@example.com");
     let engine = Receiver::start(|before| match before {
         0 => body("n8n is starting up. Please wait"),
@@ -165,7 +165,7 @@ async fn an_answer_that_is_no_success_is_a_failed_attempt_with_its_reason() {
 
 #[tokio::test]
 async fn other_statuses_may_be_success_and_410_429_and_503_mean_the_same_as_ever() {
-    let app = Fixture::start().await;
+    let app = Fixture::start_with_broker(&[]).await;
     let ada = app.user("ada@example.com");
     let engine = Receiver::start_by_path([127, 0, 0, 1], |_, path| {
         let status = path.trim_start_matches('/').parse().unwrap();
@@ -203,7 +203,7 @@ async fn other_statuses_may_be_success_and_410_429_and_503_mean_the_same_as_ever
 
 #[tokio::test]
 async fn nothing_of_an_answer_to_a_call_with_headers_is_kept() {
-    let app = Fixture::start_with(&ENGINES).await;
+    let app = Fixture::start_with_broker(&ENGINES).await;
     let ada = app.user("ada@example.com");
     // It repeats what it got, as some do.
     let echo = Receiver::start(|_| CannedResponse {
@@ -222,7 +222,7 @@ async fn nothing_of_an_answer_to_a_call_with_headers_is_kept() {
 
 #[tokio::test]
 async fn a_due_date_that_passed_is_told_without_a_decision() {
-    let (app, receiver) = (Fixture::start_with(&ENGINES).await, accepting());
+    let (app, receiver) = (Fixture::start_with_broker(&ENGINES).await, accepting());
     let ada = app.user("ada@example.com");
     let date = after(-1);
     let task = app.create(&ada, json!({"decisionBy": date})).await;
@@ -265,7 +265,7 @@ async fn a_due_date_that_passed_is_told_without_a_decision() {
 
 #[tokio::test]
 async fn a_worker_without_the_key_or_the_origin_sends_nothing_and_tries_again() {
-    let (app, receiver) = (Fixture::start_with(&ENGINES).await, accepting());
+    let (app, receiver) = (Fixture::start_with_broker(&ENGINES).await, accepting());
     let ada = app.user("ada@example.com");
     let origin = ENGINES[0];
     let other_key = ("WEBHOOK_HEADER_KEYS", OLD_KEY);
@@ -309,7 +309,7 @@ async fn a_worker_without_the_key_or_the_origin_sends_nothing_and_tries_again() 
 #[tokio::test]
 async fn headers_are_opened_with_the_key_that_sealed_them_after_another_one_was_added() {
     let old = [ENGINES[0], ("WEBHOOK_HEADER_KEYS", OLD_KEY)];
-    let (mut app, receiver) = (Fixture::start_with(&old).await, accepting());
+    let (mut app, receiver) = (Fixture::start_with_broker(&old).await, accepting());
     let ada = app.user("ada@example.com");
     let task = app.create(&ada, json!({})).await;
     let options = json!({"headers": {"Authorization": VALUE}});
@@ -344,7 +344,7 @@ pub(crate) const OF_EARLIER_WORKERS: &str = "deliveries WHERE lost_claims < 2 OR
 
 #[tokio::test]
 async fn workers_of_the_version_before_never_see_deliveries_with_options() {
-    let app = Fixture::start_with(&ENGINES).await;
+    let app = Fixture::start_with_broker(&ENGINES).await;
     let (ada, receiver) = (app.user("ada@example.com"), accepting());
     let url = receiver.url("/");
     let decided = approve_with(&app, &ada, &url, json!({"method": "PUT"})).await;
@@ -404,13 +404,13 @@ async fn workers_of_the_version_before_never_see_deliveries_with_options() {
 
 #[tokio::test]
 async fn a_delivery_with_options_that_may_end_workers_is_tried_alone() {
-    let app = Fixture::start_with(&ENGINES).await;
+    let app = Fixture::start_with_broker(&ENGINES).await;
     let (ada, receiver) = (app.user("ada@example.com"), accepting());
     let _ = approve_with(&app, &ada, &receiver.url("/"), json!({"method": "PUT"})).await;
     app.execute("UPDATE deliveries SET lost_claims = 2, lost_trials = 1");
     let settings = crate::webhook_worker::fixture::worker_settings(
         &app.database,
-        &app.broker,
+        app.broker(),
         &testkit::ed25519_pem(),
         &ENGINES,
     );

@@ -16,7 +16,7 @@ async fn test(app: &Fixture, by: &User, webhook: &str) -> Reply {
 
 #[tokio::test]
 async fn a_test_is_a_signed_call_that_is_no_decision() {
-    let (app, receiver) = (Fixture::start_with(&ENGINES).await, accepting());
+    let (app, receiver) = (Fixture::start_with_broker(&ENGINES).await, accepting());
     let ada = app.user("ada@example.com");
     let _worker = worker_with(&app, &ENGINES).await;
     let task = app.create(&ada, json!({})).await;
@@ -69,7 +69,7 @@ async fn a_test_is_a_signed_call_that_is_no_decision() {
 
 #[tokio::test]
 async fn a_test_has_the_options_of_its_webhook() {
-    let app = Fixture::start_with(&ENGINES).await;
+    let app = Fixture::start_with_broker(&ENGINES).await;
     let ada = app.user("ada@example.com");
     let engine = Receiver::start(|_| CannedResponse {
         body: format!("{{\"status\": \"REJECT\", \"got\": \"{VALUE}\"}}").into_bytes(),
@@ -103,7 +103,7 @@ async fn a_test_has_the_options_of_its_webhook() {
 
 #[tokio::test]
 async fn a_receiver_that_does_not_answer_is_told_without_a_retry() {
-    let app = Fixture::start().await;
+    let app = Fixture::start_with_broker(&[]).await;
     let ada = app.user("ada@example.com");
     let _worker = worker_with(&app, &[]).await;
     let task = app.create(&ada, json!({})).await;
@@ -116,7 +116,7 @@ async fn a_receiver_that_does_not_answer_is_told_without_a_retry() {
 
 #[tokio::test]
 async fn who_manages_a_webhook_may_try_it() {
-    let (app, receiver) = (Fixture::start().await, accepting());
+    let (app, receiver) = (Fixture::start_with_broker(&[]).await, accepting());
     let _worker = worker_with(&app, &[]).await;
     let (carol, ada) = (app.user("carol@example.com"), app.user("ada@example.com"));
     let (grace, stranger) = (app.user("grace@example.com"), app.user("eve@example.com"));
@@ -157,7 +157,7 @@ async fn who_manages_a_webhook_may_try_it() {
 
 #[tokio::test]
 async fn tests_are_limited_for_each_user_and_for_all() {
-    let app = Fixture::start().await;
+    let app = Fixture::start_with_broker(&[]).await;
     let (ada, carol) = (app.user("ada@example.com"), app.user("carol@example.com"));
     let task = app
         .create(&ada, json!({"requester": "carol@example.com"}))
@@ -189,7 +189,7 @@ async fn tests_are_limited_for_each_user_and_for_all() {
 
 #[tokio::test]
 async fn accounts_of_one_group_share_how_many_tests_they_may_make() {
-    let (app, receiver) = (Fixture::start().await, accepting());
+    let (app, receiver) = (Fixture::start_with_broker(&[]).await, accepting());
     let _worker = worker_with(&app, &[]).await;
     let group = UserId::generate();
     let (eve, mallory, ada) = (
@@ -214,7 +214,7 @@ async fn accounts_of_one_group_share_how_many_tests_they_may_make() {
 
 #[tokio::test]
 async fn a_paused_host_gets_no_tests() {
-    let (app, receiver) = (Fixture::start().await, accepting());
+    let (app, receiver) = (Fixture::start_with_broker(&[]).await, accepting());
     let ada = app.user("ada@example.com");
     let _worker = worker_with(&app, &[]).await;
     let task = app.create(&ada, json!({})).await;
@@ -228,7 +228,7 @@ async fn a_paused_host_gets_no_tests() {
 
 #[tokio::test]
 async fn a_test_that_no_worker_takes_is_not_made_later() {
-    let (app, receiver) = (Fixture::start().await, accepting());
+    let (app, receiver) = (Fixture::start_with_broker(&[]).await, accepting());
     let ada = app.user("ada@example.com");
     let task = app.create(&ada, json!({})).await;
     let webhook = app.register(&ada, &task, &receiver.url("/")).await;

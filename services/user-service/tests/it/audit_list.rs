@@ -2,7 +2,7 @@
 
 use diesel::connection::SimpleConnection as _;
 use serde_json::{Value, json};
-use testkit::{Reply, TestBroker, TestDatabase, eventually};
+use testkit::{Reply, TestDatabase, eventually};
 use user_service::MIGRATIONS;
 
 use crate::audit::rows;
@@ -175,7 +175,7 @@ async fn every_filter_and_the_default_order_have_an_index() {
         FROM (SELECT n, decode(lpad(to_hex(n), 24, '0'), 'hex') AS id FROM generate_series(1, 2000) AS n) AS made;
         ANALYZE users.audit_log;";
     database.admin().batch_execute(prepare).unwrap();
-    let app = Fixture::start_on(database, TestBroker::new(), &[]).await;
+    let app = Fixture::start_on(database, &[]).await;
     let admin = app.admin().await;
     let id = "000000000000000000000007";
     for (query, index) in [
@@ -213,7 +213,7 @@ async fn entries_older_than_the_retention_are_pruned() {
         FROM unnest(ARRAY[1, 39, 41, 500]) AS days";
     database.admin().batch_execute(aged).unwrap();
     let settings = [("AUDIT_RETENTION", "40d")];
-    let app = Fixture::start_on(database, TestBroker::new(), &settings).await;
+    let app = Fixture::start_on(database, &settings).await;
     let admin = app.admin().await;
     let left = eventually("old entries to be pruned", async || {
         let rows = rows(&app.http, &admin.token, "?filter=action:user-created").await;

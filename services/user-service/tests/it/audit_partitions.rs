@@ -3,7 +3,7 @@
 use diesel::connection::SimpleConnection as _;
 use diesel::{Connection as _, PgConnection};
 use serde_json::Value;
-use testkit::{TestBroker, TestDatabase, eventually, lines};
+use testkit::{TestDatabase, eventually, lines};
 use user_service::MIGRATIONS;
 
 use crate::audit::rows;
@@ -251,7 +251,7 @@ async fn the_service_drops_old_months_and_lists_the_others_in_order() {
     create_former_months(&database, 6);
     let (_, mut admin) = connections(&database);
     insert_aged(&mut admin, "generate_series(0, 160, 10)");
-    let app = Fixture::start_on(database, TestBroker::new(), &[("AUDIT_RETENTION", "70d")]).await;
+    let app = Fixture::start_on(database, &[("AUDIT_RETENTION", "70d")]).await;
     let root = app.admin().await;
     let oldest_kept = "SELECT to_char(now() AT TIME ZONE 'UTC' - interval '70 days', '\"audit_log_\"YYYYMM') AS line";
     let oldest_kept = lines(&mut admin, oldest_kept);

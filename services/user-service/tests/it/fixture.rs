@@ -5,7 +5,7 @@ use std::time::Duration;
 use app_config::{Reader, Settings as _};
 use serde_json::{Value, json};
 use server::Running;
-use testkit::{Http, Reply, TestBroker, TestConnection, TestDatabase, ed25519_pem};
+use testkit::{Http, Reply, TestConnection, TestDatabase, ed25519_pem, shared_broker};
 use user_service::{MIGRATIONS, UserServiceSettings, run};
 
 /// The first administrator of every service of these tests.
@@ -13,11 +13,10 @@ pub(crate) const ADMIN: &str = "admin@example.com";
 /// The password of every user by default.
 pub(crate) const PASSWORD: &str = "correct horse";
 
-/// A running user service.
+/// A running user service. No worker runs beside it, so that it shares its vhost with those of other tests.
 pub(crate) struct Fixture {
     pub(crate) http: Http,
     pub(crate) database: TestDatabase,
-    broker: TestBroker,
     key: String,
     running: Running,
 }
@@ -37,22 +36,17 @@ impl Fixture {
 
     /// Starts a service with additional settings.
     pub(crate) async fn start_with(settings: &[(&str, &str)]) -> Self {
-        Self::start_on(TestDatabase::users(MIGRATIONS), TestBroker::new(), settings).await
+        Self::start_on(TestDatabase::users(MIGRATIONS), settings).await
     }
 
     /// Starts a service on a database that the test has prepared.
-    pub(crate) async fn start_on(
-        database: TestDatabase,
-        broker: TestBroker,
-        settings: &[(&str, &str)],
-    ) -> Self {
+    pub(crate) async fn start_on(database: TestDatabase, settings: &[(&str, &str)]) -> Self {
         let key = ed25519_pem().expose().to_owned();
-        let running = run(settings_of(&database, &broker, &key, settings)).await;
+        let running = run(settings_of(&database, &key, settings)).await;
         let running = running.unwrap();
         Self {
             http: Http::to(running.address.unwrap()),
             database,
-            broker,
             key,
             running,
         }
@@ -60,7 +54,7 @@ impl Fixture {
 
     /// Starts another replica on the same database. It stops with the first one.
     pub(crate) async fn replica(&self, settings: &[(&str, &str)]) -> Http {
-        let settings = settings_of(&self.database, &self.broker, &self.key, settings);
+        let settings = settings_of(&self.database, &self.key, settings);
         let running = run(settings).await.unwrap();
         let (first, second) = (self.running.shutdown(), running.clone());
         tokio::spawn(async move {
@@ -178,14 +172,13 @@ impl Drop for Fixture {
 
 fn settings_of(
     database: &TestDatabase,
-    broker: &TestBroker,
     key: &str,
     settings: &[(&str, &str)],
 ) -> UserServiceSettings {
     let (url, owner, amqp) = (
         database.users_url(),
         database.users_owner_url(),
-        broker.url(),
+        shared_broker(),
     );
     let defaults = [
         ("LISTEN_ADDRESS", "127.0.0.1:0"),

@@ -5,7 +5,7 @@ use diesel::RunQueryDsl as _;
 use diesel::connection::SimpleConnection as _;
 use diesel::sql_types::BigInt;
 use serde_json::{Value, json};
-use testkit::{TestBroker, TestDatabase, eventually};
+use testkit::{TestDatabase, eventually};
 use user_service::MIGRATIONS;
 
 use crate::fixture::{Fixture, Person};
@@ -239,7 +239,7 @@ async fn every_sort_filter_and_pattern_has_an_index() {
         FROM (SELECT n, 'user' || n || '@example.com' AS name FROM generate_series(1, 2000) AS n) AS made;
         ANALYZE users.users;";
     connection.batch_execute(prepare).unwrap();
-    let app = Fixture::start_on(database, TestBroker::new(), &[]).await;
+    let app = Fixture::start_on(database, &[]).await;
     let admin = app.admin().await;
     for (path, index) in INDEXES {
         let before = scans(&app, index);

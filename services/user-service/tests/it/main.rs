@@ -1,5 +1,5 @@
-//! The user service over HTTP: each test starts the real service in this process, with its own database and
-//! vhost.
+//! The user service over HTTP: each test starts the real service in this process, with its own database, and with its
+//! own vhost if it runs a worker.
 #![expect(
     clippy::unwrap_used,
     reason = "shared code of tests may panic like the tests themselves"
