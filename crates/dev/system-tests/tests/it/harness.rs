@@ -130,11 +130,6 @@ impl System {
         given.find(|(n, _)| n == name).unwrap().1.clone()
     }
 
-    /// Makes the broker reachable or unreachable for every process.
-    pub(crate) fn set_broker_reachable(&self, reachable: bool) {
-        self.broker.set_reachable(reachable);
-    }
-
     /// Starts the internal port of every process. Returns their names and addresses.
     pub(crate) fn serve_metrics(&self) -> Vec<(&'static str, SocketAddr)> {
         let names = [
