@@ -136,19 +136,16 @@ pub(super) async fn kill_worker(context: &mut Context, figures: &mut Figures) ->
     figures.add("longest pause after the kill", any, "s");
     let last = longest(|pauses| pauses.last);
     figures.add("kill to the last webhook, longest", last, "s");
-    let lost: usize = pauses.iter().map(|pauses| pauses.lost).sum();
-    figures.add("webhooks lost", lost as f64, "");
     let repeated: usize = pauses.iter().map(|pauses| pauses.repeated).sum();
     figures.add("webhooks that arrived twice", repeated as f64, "");
     Ok(())
 }
 
-/// How long the host waited after a kill, in seconds, and how many webhooks were lost and repeated.
+/// How long the host waited after a kill, in seconds, and how many webhooks were repeated.
 struct Pauses {
     next: f64,
     longest: f64,
     last: f64,
-    lost: usize,
     repeated: usize,
 }
 
@@ -165,7 +162,7 @@ async fn kill_once(context: &mut Context) -> Result<Pauses> {
         kill_after(context, &receiver, count / 4)
     )?;
     let decided = finish(context, &tasks, &receiver, before, calls).await?;
-    Ok(pauses(&decided, killed, count))
+    Ok(pauses(&decided, killed))
 }
 
 async fn kill_after(context: &Context, receiver: &Receiver, arrivals: usize) -> Result<Instant> {
@@ -178,7 +175,7 @@ async fn kill_after(context: &Context, receiver: &Receiver, arrivals: usize) -> 
     Ok(Instant::now())
 }
 
-fn pauses(decided: &Decided, killed: Instant, count: usize) -> Pauses {
+fn pauses(decided: &Decided, killed: Instant) -> Pauses {
     let arrivals = decided.deliveries.iter().map(|(_, arrival)| *arrival);
     let after = arrivals.filter(|arrival| *arrival > killed);
     let after = after.map(|arrival| (arrival - killed).as_secs_f64());
@@ -192,7 +189,6 @@ fn pauses(decided: &Decided, killed: Instant, count: usize) -> Pauses {
         next,
         longest: gaps.fold(next, f64::max),
         last: after.last().copied().unwrap_or_default(),
-        lost: count - decided.deliveries.len(),
         repeated: decided.repeated,
     }
 }
