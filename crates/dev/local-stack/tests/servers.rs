@@ -15,6 +15,7 @@ use std::{
 
 use local_stack::{Description, Layout, Servers, Stop, bootstrap, packages, private, wait_until};
 use procfs::process::all_processes;
+use procfs::{Current as _, SharedMemorySegments, Shm};
 use tempfile::TempDir;
 
 const LIMIT: Duration = Duration::from_secs(10);
@@ -83,6 +84,13 @@ fn processes_of(folder: &Path) -> Vec<String> {
                 .then_some(command)
         })
         .collect()
+}
+
+/// Returns the identifiers of the selected segments of shared memory.
+fn shared_memory(selected: impl Fn(&Shm) -> bool) -> Vec<u64> {
+    let SharedMemorySegments(all) = SharedMemorySegments::current().unwrap();
+    let selected = all.iter().filter(|segment| selected(segment));
+    selected.map(|segment| segment.shmid).collect()
 }
 
 /// Stops the servers even if the test fails.
@@ -227,8 +235,13 @@ fn a_promoted_standby_has_every_commit_and_the_killed_primary_follows_it() {
     let replayed = wait_until(LIMIT, || (rows() == "1,2,3").then_some(()));
     assert!(replayed.is_some(), "{}", rows());
 
+    let pids = [first, second].map(|server| server.process().unwrap().pid);
+    let memory = shared_memory(|segment| segment.nattch > 0 && pids.contains(&segment.cpid));
+    assert_eq!(memory.len(), 2);
     Servers::discard(&options.folder).unwrap();
     assert_eq!(processes_of(&options.folder), Vec::<String>::new());
+    let left = shared_memory(|segment| memory.contains(&segment.shmid));
+    assert_eq!(left, Vec::<u64>::new());
 }
 
 fn assert_roles_are_separated(urls: &bootstrap::Roles) {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use std::{env, thread};
 
 use anyhow::{Context as _, bail};
-use local_stack::{Detached, EndOnDrop, Identity, Servers, Stop, private};
+use local_stack::{Detached, EndOnDrop, Identity, Servers, private};
 
 use crate::output::{complain, say};
 use crate::workspace::Workspace;
@@ -62,11 +62,11 @@ pub fn with_own_system<T>(
     outcome
 }
 
-/// Kills every process and server of a system that this or an earlier run started.
+/// Ends every process and server of a system that this or an earlier run started.
 fn kill(workspace: &Workspace) -> anyhow::Result<()> {
     kill_processes(workspace)?;
     let servers = Servers::find(&workspace.servers())?;
-    servers.map_or(Ok(()), |servers| servers.stop(Stop::Kill))
+    servers.map_or(Ok(()), |servers| servers.end())
 }
 
 /// The same, and removes logs and data.
