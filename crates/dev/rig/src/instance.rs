@@ -1,75 +1,42 @@
 //! The identity of one system, by which its processes are told from those of every other one, and the environment of its
 //! processes. Variables of the caller take precedence over those of the commands.
 //!
-//! Another checkout may be at the same path in another container, so a path proves nothing. The identity is random. It is
-//! written to the folder of the system, and every process of the system has it in its environment.
+//! Another checkout may be at the same path in another container, so a path proves nothing. The identity is the folder of the
+//! system on its device, and every process of the system has it in its environment.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
-use std::path::Path;
 use std::process::Command;
 
 use anyhow::Context as _;
-use local_stack::{Identity, find_by_variable, private, random};
-use serde::{Deserialize, Serialize};
+use local_stack::{Identity, find_by_variable, private};
 
 use crate::workspace::Workspace;
 
 /// The variable of earlier versions. Its value is the folder.
 const EARLIER_MARKER: &str = "COUNTERSIGN_STACK";
 
-#[derive(Serialize, Deserialize)]
-struct Instance {
-    id: String,
-    /// The folder that the file was written to. A copy of the folder is another instance.
-    device: u64,
-    inode: u64,
-}
-
-impl Instance {
-    fn read(folder: &Path) -> Option<Self> {
-        let file = folder.join("instance.json");
-        let instance: Self = private::read_json(&file).ok().flatten()?;
-        let place = fs::metadata(folder).ok()?;
-        let is_here = (instance.device, instance.inode) == (place.dev(), place.ino());
-        is_here.then_some(instance)
-    }
-
-    fn create(folder: &Path) -> anyhow::Result<Self> {
-        private::create_reachable_folder(folder)?;
-        let place = fs::metadata(folder).context("finding the folder of the system")?;
-        let instance = Self {
-            id: random::password(),
-            device: place.dev(),
-            inode: place.ino(),
-        };
-        private::write_json(&folder.join("instance.json"), &instance)?;
-        Ok(instance)
-    }
-
-    /// The value of the variable. A pid means nothing outside of its namespace, so neither does a process.
-    fn mark(&self) -> anyhow::Result<String> {
-        let namespace = fs::read_link("/proc/self/ns/pid").context("finding the pid namespace")?;
-        Ok(format!("{} {}", self.id, namespace.display()))
-    }
-}
-
-/// The variable's value for the processes of a system. The first call creates the identity.
+/// The variable's value for the processes of a system. The first call creates the folder.
 pub fn mark(workspace: &Workspace) -> anyhow::Result<String> {
-    match Instance::read(&workspace.local) {
-        Some(instance) => instance.mark(),
-        None => Instance::create(&workspace.local)?.mark(),
+    let folder = &workspace.local;
+    if !folder.is_dir() {
+        private::create_reachable_folder(folder)?;
     }
+    let place = fs::metadata(folder).context("finding the folder of the system")?;
+    // A pid means nothing outside of its namespace, so neither does a process.
+    let namespace = fs::read_link("/proc/self/ns/pid").context("finding the pid namespace")?;
+    let (device, inode) = (place.dev(), place.ino());
+    Ok(format!("{device}:{inode} {}", namespace.display()))
 }
 
 /// The running processes of a system, each with the name of its program.
 pub fn processes(workspace: &Workspace) -> anyhow::Result<Vec<(String, Identity)>> {
-    let Some(instance) = Instance::read(&workspace.local) else {
+    if !workspace.local.is_dir() {
         return Ok(Vec::new());
-    };
-    Ok(find_by_variable(MARKER, instance.mark()?.as_ref()))
+    }
+    Ok(find_by_variable(MARKER, mark(workspace)?.as_ref()))
 }
 
 /// What to say about processes that may be those of an earlier version of this system or of another checkout at the same
@@ -136,6 +103,7 @@ fn not_given<'variables>(
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
     use std::process::Command;
 
     use local_stack::{Detached, wait_until};
