@@ -13,6 +13,7 @@ mod authorization;
 mod back_off;
 mod change_during_deletion;
 mod code_limits;
+mod codes_upgrade;
 mod create_user;
 mod delete_user;
 mod deletion_worker;

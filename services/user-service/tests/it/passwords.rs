@@ -22,7 +22,7 @@ async fn forgot(app: &Fixture, email: &str) -> Reply {
     request.json(&json!({"email": email})).send().await
 }
 
-async fn reset_forgotten(app: &Fixture, code: &str, password: &str) -> Reply {
+pub(crate) async fn reset_forgotten(app: &Fixture, code: &str, password: &str) -> Reply {
     let request = app.http.post("/user/forgot-password/reset");
     request
         .json(&json!({"code": code, "password": password}))
@@ -31,7 +31,7 @@ async fn reset_forgotten(app: &Fixture, code: &str, password: &str) -> Reply {
 }
 
 /// Stores a code of a user's current generation, as the notification worker does when it sends one.
-fn store_code(app: &Fixture, person: &Person, code: &str, lifetime: &str) {
+pub(crate) fn store_code(app: &Fixture, person: &Person, code: &str, lifetime: &str) {
     diesel::sql_query(format!(
         "INSERT INTO users.codes (fingerprint, user_id, purpose, generation, expires) \
          SELECT sha256('{code}'), id, 'forgot-password', code_generation, now() + interval '{lifetime}' \

@@ -1,0 +1,2 @@
+DROP TRIGGER users_end_codes ON users;
+DROP FUNCTION end_codes_of_user();

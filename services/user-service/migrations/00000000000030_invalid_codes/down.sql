@@ -1,0 +1,2 @@
+-- They are not kept.
+SELECT 1;
