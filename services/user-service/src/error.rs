@@ -83,7 +83,9 @@ pub(crate) enum UserError {
         "Too many codes were requested. The newest codes still work. Request another one after `Retry-After`."
     )]
     TooManyResetCodes(Duration),
-    #[error("Too many mails were caused from your network. Make the key after `Retry-After`.")]
+    #[error(
+        "Too many mails about keys were caused by you or from your network. Make the key after `Retry-After`."
+    )]
     TooManyKeyMails(Duration),
     #[error("This system cannot send codes.")]
     CannotSendCodes,

@@ -16,7 +16,7 @@ use crate::code_limits::count_client;
 use crate::context::Context;
 use crate::error::UserError;
 use crate::notifications::Notice;
-use crate::notifications::store::insert_notice;
+use crate::notifications::store::{insert_notice, wait_for_notice};
 use crate::settings::{CodeRequestSettings, EmailVerification};
 
 /// How often it is looked for keys that expire, and for how many notices one transaction mails.
@@ -42,7 +42,7 @@ impl NewKeyMails {
     }
 
     /// Stores the mail to the owner. A key that an account makes for itself whose address no one has confirmed is counted: the
-    /// mail may go to a stranger. Over the limit there is no key, so that none is made silently with a stolen token.
+    /// mail may go to a stranger. Over a limit a user makes no key, so that none is made silently with a stolen token.
     pub(super) fn insert(
         &self,
         connection: &mut Connection,
@@ -50,15 +50,20 @@ impl NewKeyMails {
         owner: &User,
     ) -> Result<Option<Message>, UserError> {
         let verification = self.verification;
-        let is_own_and_unconfirmed = new.created_by.is_none() && owner.email_confirmed.is_none();
-        if is_own_and_unconfirmed
+        let (notice, to) = (Notice::KeyCreated, owner.id);
+        let is_own = new.created_by.is_none();
+        let is_unconfirmed = owner.email_confirmed.is_none();
+        if is_own && let Some(wait) = wait_for_notice(connection, notice, to)? {
+            return Err(UserError::TooManyKeyMails(wait));
+        }
+        if is_own
+            && is_unconfirmed
             && verification == EmailVerification::Off
             && let Some(wait) = count_client(connection, self.limits, &self.client)?
         {
             return Err(UserError::TooManyKeyMails(wait));
         }
         let (name, expires) = (new.request.name.as_str(), new.request.expires);
-        let (notice, to) = (Notice::KeyCreated, owner.id);
         let mail = insert_notice(connection, verification, notice, to, name, expires)?;
         Ok(mail)
     }

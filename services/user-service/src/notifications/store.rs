@@ -88,18 +88,33 @@ pub(crate) fn insert_notice(
         .find(user)
         .filter(users::is_active)
         .filter(users::email_confirmed.is_not_null().or(all_are_trusted));
-    let recent = notifications::table
-        .filter(notifications::user_id.eq(user))
-        .filter(notifications::kind.eq(notice.name()))
-        .filter(notifications::created.gt(now.into_sql::<Timestamptz>() - interval(DAY)));
     let is_recipient: bool = diesel::select(exists(recipients)).get_result(connection)?;
-    if !is_recipient || recent.count().get_result::<i64>(connection)? >= NOTICES_PER_DAY {
+    if !is_recipient || wait_for_notice(connection, notice, user)?.is_some() {
         return Ok(None);
     }
     let (context, kind) = (RequestContext::current_or_fresh(), notice.name());
     let (user, key) = (Some(user), Some((name, expires)));
     let queued = insert(connection, &context, kind, Channel::Mail, user, None, key)?;
     Ok(Some(Message::new(queued.id, context)))
+}
+
+/// How long a user who has had [`NOTICES_PER_DAY`] of the kind within a day gets no other one.
+pub(crate) fn wait_for_notice(
+    connection: &mut Connection,
+    notice: Notice,
+    user: UserId,
+) -> Result<Option<Duration>, Error> {
+    let recent = notifications::table
+        .filter(notifications::user_id.eq(user))
+        .filter(notifications::kind.eq(notice.name()))
+        .filter(notifications::created.gt(now.into_sql::<Timestamptz>() - interval(DAY)));
+    let first_of_most = recent
+        .order(notifications::created.desc())
+        .offset(NOTICES_PER_DAY - 1)
+        .select((notifications::created, now.into_sql::<Timestamptz>()))
+        .first::<(DateTime<Utc>, DateTime<Utc>)>(connection)
+        .optional()?;
+    Ok(first_of_most.map(|(created, time)| (created + DAY - time).to_std().unwrap_or_default()))
 }
 
 /// Deletes the pending notifications of these kinds of a user who no longer needs their codes.

@@ -539,11 +539,14 @@ async fn mails_about_keys_that_expire_are_few_and_go_to_confirmed_addresses_only
     let required = [("EMAIL_VERIFICATION", "required")];
     let app = Fixture::start_with(&[&MAIL[..], &required].concat()).await;
     let (ada, eve) = (app.sign_up(ADA).await, app.sign_up("eve@example.com").await);
+    let admin = app.admin().await;
     confirm_address(&app, &ada);
     let end = |hours| (chrono::Utc::now() + chrono::Duration::hours(hours)).to_rfc3339();
     for (person, hours, keys) in [(&ada, 72, 12), (&eve, 72, 1), (&eve, 47, 1)] {
+        let path = format!("/users/{}/keys", person.id);
         for _ in 0..keys {
-            let _ = Key::own(&app, person, &json!({"name": "a", "expires": end(hours)})).await;
+            let body = json!({"name": "a", "expires": end(hours)});
+            let _ = Key::of(app.post(&admin, &path, &body).await);
         }
     }
     let mut connection = app.admin_connection();
@@ -575,14 +578,23 @@ async fn a_person_whose_address_is_not_confirmed_is_not_mailed_about_a_key() {
 }
 
 #[tokio::test]
-async fn a_person_is_mailed_about_each_own_key_at_most_ten_times_a_day() {
+async fn a_person_is_mailed_about_each_own_key_and_makes_at_most_ten_a_day() {
     let app = Fixture::start_with(&MAIL).await;
-    let ada = app.sign_up(ADA).await;
-    for made in 1..=11 {
-        let _ = Key::own(&app, &ada, &json!({"name": "a"})).await;
-        let expected = made.min(10).to_string();
-        assert_eq!(notices(&app, "key-created", &ada), expected);
+    let (admin, ada) = (app.admin().await, app.sign_up(ADA).await);
+    let body = json!({"name": "a"});
+    for made in 1..=10 {
+        let _ = Key::own(&app, &ada, &body).await;
+        assert_eq!(notices(&app, "key-created", &ada), made.to_string());
     }
+    let refused = app.post(&ada, "/user/keys", &body).await;
+    refused.expect_problem(429, "rate-limited");
+    let wait: u64 = refused.header("retry-after").unwrap().parse().unwrap();
+    assert!((86_000..=86_400).contains(&wait), "{wait}");
+    let of_ada = format!("/users/{}/keys", ada.id);
+    let _ = Key::of(app.post(&admin, &of_ada, &body).await);
+    assert_eq!(notices(&app, "key-created", &ada), "10");
+    let keys = app.get(&ada, "/user/keys").await.json;
+    assert_eq!(keys.as_array().unwrap().len(), 11);
 }
 
 #[tokio::test]
