@@ -18,9 +18,12 @@ pub enum Error {
     /// The server ended the statement because of a deadlock or a timeout. It had no effect and can be retried.
     #[error("the database ended a statement")]
     Contended(#[source] Cause),
-    /// The database cannot be reached, or the connection broke.
+    /// The database cannot be reached, or does not accept changes. Nothing was written.
     #[error("the database is unavailable")]
     Unavailable(#[source] Cause),
+    /// The connection broke. It is not known whether a commit succeeded that was under way.
+    #[error("the connection to the database broke")]
+    Lost(#[source] Cause),
     /// The connection lacks a statement that was prepared on it.
     #[error(
         "a prepared statement is missing: a pooler such as PgBouncer must be in session mode, or left out of DATABASE_URL"
@@ -53,6 +56,7 @@ impl Error {
             Self::Busy => Self::Busy,
             Self::Panicked => Self::Panicked,
             Self::Unavailable(cause) => Self::Unavailable(cause.to_string().into()),
+            Self::Lost(cause) => Self::Lost(cause.to_string().into()),
             Self::Contended(cause) => Self::Contended(cause.to_string().into()),
             Self::Statement(cause) | Self::Pooled(cause) => {
                 Self::Contended(cause.to_string().into())
@@ -67,12 +71,12 @@ impl Error {
 
     /// Whether no statement would succeed now. The pool logs that once for all.
     pub fn is_outage(&self) -> bool {
-        matches!(self, Self::Busy | Self::Unavailable(_))
+        matches!(self, Self::Busy | Self::Unavailable(_) | Self::Lost(_))
     }
 
     /// Whether nothing was written. Otherwise it is not known.
     pub fn wrote_nothing(&self) -> bool {
-        !matches!(self, Self::Unavailable(_) | Self::Panicked)
+        !matches!(self, Self::Lost(_) | Self::Panicked)
     }
 
     /// Logs a failure of background work, unless it is one of many of an outage.
@@ -88,14 +92,15 @@ impl Error {
 impl From<DieselError> for Error {
     fn from(error: DieselError) -> Self {
         use DatabaseErrorKind::{ReadOnlyTransaction, SerializationFailure, Unknown};
-        let is_outage = match &error {
+        let accepts_no_changes = match &error {
             // After a failover, the connection leads to a server that is no longer the primary.
             DieselError::DatabaseError(ReadOnlyTransaction, _) => true,
             DieselError::DatabaseError(Unknown, information) => lacks_resources(&**information),
-            _ => is_connection_loss(&error),
+            _ => false,
         };
         match &error {
-            _ if is_outage => Self::Unavailable(Box::new(error)),
+            _ if accepts_no_changes => Self::Unavailable(Box::new(error)),
+            _ if is_connection_loss(&error) => Self::Lost(Box::new(error)),
             DieselError::DatabaseError(SerializationFailure, _) => Self::Contended(Box::new(error)),
             _ if is_pooled(&error) => Self::Pooled(error),
             _ => Self::Statement(error),
@@ -115,7 +120,7 @@ impl From<Error> for Problem {
                 tracing::warn!(error = ?source, "the database ended a statement");
                 overloaded()
             }
-            Error::Unavailable(source) => {
+            Error::Unavailable(source) | Error::Lost(source) => {
                 tracing::debug!(error = ?source, "the database is unavailable");
                 unavailable()
             }

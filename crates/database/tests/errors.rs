@@ -135,8 +135,8 @@ async fn a_connection_that_an_administrator_ends_is_unavailable() {
         terminate(&mut test.admin(), "SELECT pg_sleep(60)").then_some(())
     })
     .await;
-    let ended = sleeping.await.unwrap();
-    assert!(matches!(ended, Err(Error::Unavailable(_))), "{ended:?}");
+    let ended = sleeping.await.unwrap().unwrap_err();
+    assert!(ended.is_outage() && !ended.wrote_nothing(), "{ended:?}");
     database.run(run("SELECT 1")).await.unwrap();
 }
 
@@ -149,8 +149,9 @@ async fn a_server_without_a_free_connection_is_unavailable() {
         ..settings(&test)
     };
     let database = Database::connect(&settings);
-    let refused = database.run(run("SELECT 1")).await;
-    assert!(matches!(refused, Err(Error::Unavailable(_))), "{refused:?}");
+    let refused = database.run(run("SELECT 1")).await.unwrap_err();
+    assert!(matches!(refused, Error::Unavailable(_)), "{refused:?}");
+    assert!(refused.wrote_nothing());
 }
 
 #[tokio::test]
@@ -161,8 +162,9 @@ async fn a_server_that_is_no_longer_the_primary_is_unavailable() {
         run("INSERT INTO notes VALUES (1, 'x')")(connection)
     };
     let database = connect(&test, LIMITS);
-    let refused = database.run(write).await;
-    assert!(matches!(refused, Err(Error::Unavailable(_))), "{refused:?}");
+    let refused = database.run(write).await.unwrap_err();
+    assert!(matches!(refused, Error::Unavailable(_)), "{refused:?}");
+    assert!(refused.wrote_nothing());
     // The connection leads to a standby, and others may lead to the new primary.
     let write = run("INSERT INTO notes VALUES (1, 'x')");
     database.run(write).await.unwrap();

@@ -36,12 +36,8 @@ async fn without_the_database_requests_get_503_until_it_is_back() {
     let _ = app.get(&ada, &task.path).await.expect(200);
 }
 
-#[tokio::test]
-async fn on_a_full_disk_changes_get_503_and_the_service_is_not_ready() {
-    let app = Fixture::start().await;
-    let ada = app.user("ada@example.com");
-    let task = app.create(&ada, json!({})).await;
-    // What the server says when it cannot extend a table.
+/// Lets creations fail, under a condition, with what the server says when it cannot extend a table.
+pub(crate) fn disk_is_full(app: &Fixture, condition: &str) {
     app.execute(
         "CREATE FUNCTION people_task.disk_is_full() RETURNS trigger LANGUAGE plpgsql AS $$
         BEGIN
@@ -49,7 +45,18 @@ async fn on_a_full_disk_changes_get_503_and_the_service_is_not_ready() {
                 MESSAGE = 'could not extend file \"base/16384/24591\": No space left on device';
         END $$",
     );
-    app.execute("CREATE TRIGGER disk_is_full BEFORE INSERT ON people_task.tasks EXECUTE FUNCTION people_task.disk_is_full()");
+    app.execute(&format!(
+        "CREATE TRIGGER disk_is_full BEFORE INSERT ON people_task.tasks FOR EACH ROW {condition} \
+         EXECUTE FUNCTION people_task.disk_is_full()"
+    ));
+}
+
+#[tokio::test]
+async fn on_a_full_disk_changes_get_503_and_the_service_is_not_ready() {
+    let app = Fixture::start().await;
+    let ada = app.user("ada@example.com");
+    let task = app.create(&ada, json!({})).await;
+    disk_is_full(&app, "");
     let reply = app.try_create(&ada, json!({})).await;
     reply.expect_problem(503, "database-unavailable");
     assert!(reply.header("retry-after").is_some());

@@ -5,6 +5,7 @@ use testkit::{INCARNATION, Reply, eventually};
 
 use crate::erasure::service_token;
 use crate::fixture::{Fixture, User};
+use crate::outages::disk_is_full;
 
 /// Waits until a user's task is refused.
 async fn wait_for_refusal(app: &Fixture, user: &User, task: &Value) -> Reply {
@@ -206,8 +207,9 @@ async fn a_task_that_could_not_be_stored_does_not_count() {
     let me = app.user("me@example.com");
     let text = |title: &str| json!({"title": title, "description": ""});
     app.execute("ALTER TABLE tasks ADD CONSTRAINT refused CHECK (title <> 'refused')");
-    for _ in 0..2 {
-        let _ = app.try_create(&me, text("refused")).await.expect(503);
+    disk_is_full(&app, "WHEN (NEW.title = 'full')");
+    for title in ["refused", "full", "refused", "full"] {
+        let _ = app.try_create(&me, text(title)).await.expect(503);
     }
     let _ = app.try_create(&me, text("stored")).await.expect(200);
     let refused = app.try_create(&me, text("stored")).await;
