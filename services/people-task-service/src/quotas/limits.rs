@@ -99,11 +99,13 @@ struct Window<const MINUTES: u64> {
 impl<const MINUTES: u64> Window<MINUTES> {
     /// What would be exceeded, and when the next window begins.
     fn check(&mut self, limits: Amounts, demand: Amounts, now: Instant) -> Result<(), Refusal> {
-        let began = *self.began.get_or_insert(now);
-        let left = Duration::from_mins(MINUTES).saturating_sub(now - began);
-        if left.is_zero() {
+        let length = Duration::from_mins(MINUTES);
+        let began = self.began.filter(|began| now - *began < length);
+        // What users without limits added before the first window counts for none.
+        if began.is_none() {
             (self.began, self.added) = (Some(now), Amounts::default());
         }
+        let left = length - (now - began.unwrap_or(now));
         let excess = limits.exceeded_by(self.added, demand);
         excess.map_or(Ok(()), |excess| Err(Refusal::Rate(excess.resource, left)))
     }
