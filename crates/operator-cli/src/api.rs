@@ -4,6 +4,7 @@ use anyhow::Context as _;
 use app_config::Reader;
 use clap::Args;
 use reqwest::blocking::{Client, RequestBuilder};
+use reqwest::header::{HeaderValue, RETRY_AFTER};
 use reqwest::redirect::Policy;
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
@@ -176,11 +177,12 @@ impl Api {
             .send()
             .map_err(|error| no_response(error, &self.url))?;
         let status = response.status();
+        let wait = response.headers().get(RETRY_AFTER).cloned();
         let text = response.text().context("the response is not complete")?;
         if status.is_success() {
             return Ok(serde_json::from_str(&text).unwrap_or(Value::Null));
         }
-        Err(refusal(status, &text))
+        Err(refusal(status, wait.as_ref(), &text))
     }
 }
 
@@ -203,7 +205,7 @@ fn no_response(error: reqwest::Error, gateway: &Url) -> anyhow::Error {
 }
 
 /// The failure that a problem (RFC 9457) describes.
-fn refusal(status: StatusCode, text: &str) -> Failure {
+fn refusal(status: StatusCode, wait: Option<&HeaderValue>, text: &str) -> Failure {
     let problem: Value = serde_json::from_str(text).unwrap_or(Value::Null);
     let member = |name: &str| problem.get(name).and_then(Value::as_str);
     let said = member("detail").or_else(|| member("title"));
@@ -214,6 +216,11 @@ fn refusal(status: StatusCode, text: &str) -> Failure {
     match status {
         StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => Failure::Refused(said),
         StatusCode::NOT_FOUND => Failure::NotFound(said),
+        StatusCode::TOO_MANY_REQUESTS => {
+            let wait = wait.and_then(|wait| wait.to_str().ok());
+            let wait = wait.map(|wait| format!(" Retry-After: {wait} s."));
+            Failure::Limited(format!("{said}{}", wait.unwrap_or_default()))
+        }
         _ => {
             let fields = problem.get("errors").map(|errors| format!(" {errors}"));
             Failure::Failed(anyhow::anyhow!("{said}{}", fields.unwrap_or_default()))

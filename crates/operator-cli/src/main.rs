@@ -41,6 +41,9 @@ enum Failure {
     /// Exit code 1: something does not work, or is unhealthy.
     #[error("{0:#}")]
     Failed(#[from] anyhow::Error),
+    /// Exit code 1, too: there were too many requests or attempts, and it has to wait.
+    #[error("{0}")]
+    Limited(String),
     /// Exit code 2: the arguments do not make sense together.
     #[error("{0}")]
     Usage(String),
@@ -57,7 +60,7 @@ impl Failure {
 
     fn exit_code(&self) -> ExitCode {
         ExitCode::from(match self {
-            Self::Failed(_) => 1,
+            Self::Failed(_) | Self::Limited(_) => 1,
             Self::Usage(_) => Self::USAGE,
             Self::NotFound(_) => 3,
             Self::Refused(_) => 4,

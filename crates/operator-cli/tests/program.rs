@@ -1,10 +1,16 @@
 //! The program itself. Tests of its commands need a system: they are in `crates/dev/system-tests`, and start the program
 //! that is built for this test. What a system does rarely is answered here.
+#![expect(
+    clippy::unwrap_used,
+    reason = "shared code of tests may panic like the tests themselves"
+)]
 
-use std::io::{BufRead as _, BufReader, Write as _};
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpListener;
 use std::process::Command;
 use std::thread;
+
+use serde_json::Value;
 
 #[test]
 fn the_program_says_which_version_it_is() {
@@ -13,6 +19,26 @@ fn the_program_says_which_version_it_is() {
     assert!(output.status.success());
     let text = String::from_utf8(output.stdout).unwrap();
     assert_eq!(text, format!("countersign {}\n", env!("CARGO_PKG_VERSION")));
+}
+
+/// Answers the next request, and returns its first line.
+fn answer(gateway: &TcpListener, head: &str, body: &str) -> String {
+    let (mut connection, _) = gateway.accept().unwrap();
+    let mut reader = BufReader::new(connection.try_clone().unwrap());
+    let lines = reader.by_ref().lines().map(Result::unwrap);
+    let lines: Vec<_> = lines.take_while(|line| !line.is_empty()).collect();
+    let length = lines
+        .iter()
+        .find_map(|line| line.strip_prefix("content-length: "));
+    let length = length.map_or(0, |length| length.parse().unwrap());
+    reader.read_exact(&mut vec![0; length]).unwrap();
+    let length = body.len();
+    write!(
+        connection,
+        "HTTP/1.1 {head}\r\nConnection: close\r\nContent-Length: {length}\r\n\r\n{body}"
+    )
+    .unwrap();
+    lines.into_iter().next().unwrap()
 }
 
 #[test]
@@ -24,13 +50,8 @@ fn deletions_are_repeated_until_there_are_no_more() {
             r#"{"retried":1000,"more":true}"#,
             r#"{"retried":2,"more":false}"#,
         ] {
-            let (mut connection, _) = gateway.accept().unwrap();
-            let mut lines = BufReader::new(connection.try_clone().unwrap()).lines();
-            let request = lines.next().unwrap().unwrap();
+            let request = answer(&gateway, "200 OK", body);
             assert_eq!(request, "POST /users/deletions/retry HTTP/1.1");
-            assert!(lines.map(Result::unwrap).any(|line| line.is_empty()));
-            let head = "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length:";
-            write!(connection, "{head} {}\r\n\r\n{body}", body.len()).unwrap();
         }
     });
     let mut program = Command::new(env!("CARGO_BIN_EXE_countersign"));
@@ -38,5 +59,33 @@ fn deletions_are_repeated_until_there_are_no_more() {
     let output = program.env("COUNTERSIGN_TOKEN", "token").output().unwrap();
     let text = String::from_utf8(output.stdout).unwrap();
     assert_eq!(text, "1002 deletions are repeated.\n");
+    answers.join().unwrap();
+}
+
+#[test]
+fn an_administrator_who_must_wait_is_not_missing() {
+    let gateway = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", gateway.local_addr().unwrap());
+    let answers = thread::spawn(move || {
+        let head = "429 Too Many Requests\r\nRetry-After: 30";
+        let request = answer(&gateway, head, r#"{"detail":"Too many attempts."}"#);
+        assert_eq!(request, "POST /user/auth HTTP/1.1");
+    });
+    let mut program = Command::new(env!("CARGO_BIN_EXE_countersign"));
+    let process = "gateway=http://127.0.0.1:1";
+    program.args(["doctor", "--json", "--url", &url, "--process", process]);
+    let folder = ("SECRETS_FOLDER", env!("CARGO_TARGET_TMPDIR"));
+    program.envs([("ADMIN_PASSWORD", "an earlier password"), folder]);
+    let output = program.output().unwrap();
+    let findings: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let mut findings = findings.as_array().unwrap().iter();
+    let found = findings.find(|finding| finding["about"] == "administrator");
+    let found = found.unwrap();
+    assert_eq!(found["state"], "not set", "{found}");
+    let detail = found["detail"].as_str().unwrap();
+    assert!(
+        detail.contains("Too many attempts. Retry-After: 30 s."),
+        "{detail}"
+    );
     answers.join().unwrap();
 }

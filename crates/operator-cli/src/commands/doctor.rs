@@ -214,8 +214,8 @@ fn administrator(global: &Global, folder: &Path) -> Value {
     let about = "administrator";
     let found = match Api::open(global) {
         Ok(_) => Ok("can sign in".to_owned()),
-        // The password may have been changed on the pages.
-        Err(Failure::Refused(said)) => {
+        // The password may have been changed on the pages. After several runs with the old one, the sign-in has to wait.
+        Err(Failure::Refused(said) | Failure::Limited(said)) => {
             let detail = format!(
                 "the command line cannot sign in: {said} Write the current password to {}/admin_password",
                 folder.display()
