@@ -1,9 +1,12 @@
+use std::convert;
+
 use actix_web::web::{Data, Json, Path};
-use actix_web::{delete, get, post};
+use actix_web::{HttpRequest, HttpResponse, delete, get, post};
 use audit_log::RequestMeta;
 use auth::{AdminCaller, ApiKey, Caller, ExchangedKey, TokenProblems};
 use database::{Connection, DatabaseProblems};
-use http_kit::{BodyProblems, JsonBody, Problem, Query, QueryProblems, path_id};
+use http_kit::{BodyProblems, JsonBody, Problem, Query, QueryProblems, combine_errors, path_id};
+use listing::{PageLimits, Paging};
 use serde::Serialize;
 use utoipa::ToSchema;
 use values::{Secret, UserId};
@@ -97,24 +100,31 @@ pub(crate) async fn end_key(
 #[utoipa::path(
     tag = "api-keys",
     params(
-        ("limit" = Option<i64>, Query, description = "The number of keys of the page, 1 to 1000; 100 by default.", minimum = 1, maximum = 1000),
-        ("offset" = Option<i64>, Query, description = "The number of keys before the page.", minimum = 0, maximum = 1_000_000),
+        Paging,
         ("confirmed" = Option<bool>, Query, description = "Only keys that are confirmed, or only those that are not."),
     ),
-    responses((status = 200, description = "The keys.", body = Vec<UserKey>), AllKeysProblems)
+    responses(
+        (status = 200, description = "The keys of the page.", body = Vec<UserKey>,
+            headers(("Link" = String, description = "`<…>; rel=\"next\"` when there are more."))),
+        AllKeysProblems
+    )
 )]
 #[get("/users/keys")]
 pub(crate) async fn list_all_keys(
-    _admin: AdminCaller,
+    admin: AdminCaller,
     context: Data<Context>,
     query: Query,
-) -> Result<Json<Vec<UserKey>>, Problem> {
-    let limit = query.number("limit", 1..=1_000, 100)?;
-    let offset = query.number("offset", 0..=1_000_000, 0)?;
-    let confirmed = confirmed(&query)?;
-    let load =
-        move |connection: &mut Connection| store::of_all(connection, limit, offset, confirmed);
-    Ok(Json(context.database.run(load).await?))
+    request: HttpRequest,
+) -> Result<HttpResponse, Problem> {
+    let (paging, confirmed) = combine_errors(Paging::parse(&query), confirmed(&query))?;
+    let load = move |connection: &mut Connection, limits: PageLimits| {
+        store::of_all(connection, limits.paging, confirmed)
+    };
+    let page = context
+        .lists
+        .page(Some(admin.id()), paging, load, convert::identity);
+    let page = page.await?;
+    Ok(page.respond(request.path(), request.query_string()))
 }
 
 /// Confirm all API keys

@@ -10,6 +10,7 @@ use diesel::dsl::{AssumeNotNull, exists, now, sql};
 use diesel::expression::SqlLiteral;
 use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Binary, Bool, Nullable, Timestamptz};
+use listing::{Page, Paging};
 use serde::Serialize;
 use utoipa::ToSchema;
 use values::{CredentialId, Names as _, Timestamp, UserId};
@@ -76,7 +77,8 @@ fn is_usual(confirmed: &bool) -> bool {
 
 const DAY: Duration = Duration::from_hours(24);
 const EXPIRES: &str = "nullif(credentials.expires, 'infinity')";
-const IS_CONFIRMED: &str = "(credentials.incarnation = database_incarnation())";
+/// In a subquery, the function is called once and not for each row.
+const IS_CONFIRMED: &str = "(credentials.incarnation = (SELECT database_incarnation()))";
 
 /// Keys that have not expired, confirmed or not.
 macro_rules! unexpired {
@@ -149,22 +151,23 @@ pub(super) fn of_user(connection: &mut Connection, user: UserId) -> Result<Vec<K
 /// A page of the keys of all users, the newest first.
 pub(super) fn of_all(
     connection: &mut Connection,
-    limit: i64,
-    offset: i64,
+    paging: Paging,
     confirmed: Option<bool>,
-) -> Result<Vec<UserKey>, Error> {
+) -> Result<Page<UserKey>, Error> {
     let mut keys = unexpired!()
         .inner_join(users::table)
         .order((credentials::created.desc(), credentials::id.desc()))
-        .limit(limit)
-        .offset(offset)
+        .limit(paging.rows_to_fetch())
+        .offset(paging.offset)
         .select(UserKey::as_select())
         .into_boxed();
     if let Some(confirmed) = confirmed {
-        let is_confirmed = credentials::incarnation.eq(database_incarnation());
-        keys = keys.filter(is_confirmed.eq(confirmed));
+        keys = keys.filter(sql::<Bool>(IS_CONFIRMED).eq(confirmed));
     }
-    Ok(keys.load(connection)?)
+    let mut keys = keys.load(connection)?;
+    let found = keys.len();
+    keys.truncate(usize::try_from(paging.limit).unwrap_or_default());
+    Ok(paging.page(keys, i64::try_from(found).unwrap_or_default()))
 }
 
 /// A key that is valid, and for whom a token can be signed.

@@ -329,6 +329,23 @@ async fn an_administrators_key_for_a_person_decides_nothing() {
     unknown.expect_problem(404, "not-found");
 }
 
+#[tokio::test]
+async fn a_page_of_all_keys_says_whether_there_are_more() {
+    let app = Fixture::start().await;
+    let (admin, ada) = (app.admin().await, app.sign_up(ADA).await);
+    for name in ["one", "two", "three"] {
+        let _ = Key::own(&app, &ada, &json!({"name": name})).await;
+    }
+    let page = app.get(&admin, "/users/keys?confirmed=true&limit=2").await;
+    assert_eq!(page.json.as_array().unwrap().len(), 2);
+    let next = page.header("link").unwrap();
+    let next = next.strip_suffix(">; rel=\"next\"").unwrap();
+    let last = app.get(&admin, &next[1..]).await.expect(200);
+    assert_eq!(last.json.as_array().unwrap().len(), 1);
+    assert_eq!(last.json[0]["name"], json!("one"));
+    assert_eq!(last.header("link"), None);
+}
+
 fn store_code(app: &Fixture, person: &Person, code: &str) {
     use diesel::RunQueryDsl as _;
     diesel::sql_query(format!(
