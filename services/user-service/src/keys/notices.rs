@@ -115,9 +115,7 @@ fn take(
     let more = i64::try_from(due.len()).is_ok_and(|taken| taken >= NOTICES);
     let (mut messages, mut mailed) = (Vec::new(), Vec::new());
     for (id, to, name, expires) in &due {
-        let (Some(to), notice, expires) = (*to, Notice::KeyExpires, Some(*expires)) else {
-            continue;
-        };
+        let (to, notice, expires) = (*to, Notice::KeyExpires, Some(*expires));
         let mail = insert_notice(connection, verification, notice, to, name, expires)?;
         mailed.extend(mail.is_some().then_some(*id));
         messages.extend(mail);

@@ -5,11 +5,11 @@ use std::time::Duration;
 use audit_log::Entry;
 use auth::ApiKey;
 use chrono::{DateTime, Utc};
-use database::{Connection, Error, interval};
+use database::{Connection, Error, prepared};
 use diesel::dsl::{AssumeNotNull, exists, now, sql};
 use diesel::expression::SqlLiteral;
 use diesel::prelude::*;
-use diesel::sql_types::{BigInt, Binary, Bool, Nullable, Timestamptz};
+use diesel::sql_types::{BigInt, Binary, Bool, Nullable, Text, Timestamptz};
 use listing::{Page, Paging};
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -75,7 +75,6 @@ fn is_usual(confirmed: &bool) -> bool {
     *confirmed
 }
 
-const DAY: Duration = Duration::from_hours(24);
 const EXPIRES: &str = "nullif(credentials.expires, 'infinity')";
 /// In a subquery, the function is called once and not for each row.
 const IS_CONFIRMED: &str = "(credentials.incarnation = (SELECT database_incarnation()))";
@@ -292,38 +291,35 @@ pub(super) fn unconfirmed(
 }
 
 /// A key of which a mail is due, whom that goes to, and the name and the end of the key.
-type DueNotice = (CredentialId, Option<UserId>, String, DateTime<Utc>);
+type DueNotice = (CredentialId, UserId, String, DateTime<Utc>);
 
 /// Postpones the notices that are due by a day, and returns them. Those of a service account go to the administrator who made
-/// the key. No other process takes them until the transaction ends.
+/// the key; if that user was deleted, they are left as they are. No other process takes them until the transaction ends.
 pub(super) fn postpone_notices(
     connection: &mut Connection,
     limit: i64,
 ) -> Result<Vec<DueNotice>, Error> {
-    // A join would lock the users, too.
-    let to = sql::<Nullable<Binary>>(
-        "CASE WHEN (SELECT is_service FROM users WHERE users.id = user_id) THEN created_by ELSE user_id END",
-    );
-    let due: Vec<DueNotice> = unexpired!()
-        .filter(credentials::notice_due.le(now.into_sql::<Timestamptz>().nullable()))
-        .order(credentials::notice_due)
-        .limit(limit)
-        .select((
-            credentials::id,
-            to,
-            credentials::name.assume_not_null(),
-            credentials::expires,
-        ))
-        .for_update()
-        .skip_locked()
-        .load(connection)?;
-    let ids = due.iter().map(|(id, ..)| *id);
-    let postponed = now.into_sql::<Timestamptz>() + interval(DAY);
-    diesel::update(credentials::table.filter(credentials::id.eq_any(ids)))
-        .set(credentials::notice_due.eq(postponed.nullable()))
-        .execute(connection)?;
-    Ok(due)
+    let postpone = prepared(POSTPONE_NOTICES)
+        .bind::<BigInt, _>(limit)
+        .returning::<(Binary, Binary, Text, Timestamptz)>();
+    Ok(postpone.load(connection)?)
 }
+
+// Locks the recipients, too, as the insertion of a mail does, but waits for none: what changes a user locks the user before
+// the user's keys.
+const POSTPONE_NOTICES: &str = "
+WITH due AS (
+    SELECT credentials.id, recipients.id AS recipient, name, expires
+    FROM credentials JOIN users AS owners ON owners.id = user_id
+        JOIN users AS recipients ON recipients.id = CASE WHEN owners.is_service THEN created_by ELSE user_id END
+    WHERE kind = 'key' AND expires > now() AND notice_due <= now()
+    ORDER BY notice_due LIMIT $1
+    FOR UPDATE OF credentials SKIP LOCKED FOR KEY SHARE OF recipients SKIP LOCKED
+), postponed AS (
+    UPDATE credentials SET notice_due = now() + interval '1 day' FROM due WHERE credentials.id = due.id
+    RETURNING due.*
+)
+SELECT * FROM postponed ORDER BY expires";
 
 /// Ends the notices of keys that were mailed about.
 pub(super) fn end_notices(connection: &mut Connection, ids: &[CredentialId]) -> Result<(), Error> {

@@ -6,6 +6,7 @@
 )]
 
 use auth::ApiKey;
+use diesel::connection::SimpleConnection as _;
 use serde_json::{Value, json};
 use testkit::{Http, Reply, eventually};
 use values::CredentialId;
@@ -654,4 +655,36 @@ async fn an_administrator_who_was_deactivated_is_not_mailed_about_a_key_that_exp
     })
     .await;
     assert_eq!(notices(&app, "key-expires", &maker), "0");
+}
+
+#[tokio::test]
+async fn a_mail_about_a_key_does_not_wait_for_a_change_of_its_recipient() {
+    let app = Fixture::start_with(&MAIL).await;
+    let (admin, maker) = (app.admin().await, app.make_admin("eve@example.com").await);
+    let (ada, bob) = (app.sign_up(ADA).await, app.sign_up("bob@example.com").await);
+    let flows = json!({"email": "flows@example.com", "service": true});
+    let flows = app.post(&admin, "/user", &flows).await.expect(200);
+    let path = format!("/users/{}/keys", flows.json["user"]["id"].as_str().unwrap());
+    let end = chrono::Utc::now() + chrono::Duration::hours(72);
+    let body = json!({"name": "a", "expires": end.to_rfc3339()});
+    let _ = Key::of(app.post(&maker, &path, &body).await);
+    for person in [&ada, &bob] {
+        let _ = Key::own(&app, person, &body).await;
+    }
+    let (mut changes, mut connection) = (app.admin_connection(), app.admin_connection());
+    let change = format!(
+        "BEGIN; SELECT FROM users.users WHERE encode(id, 'hex') IN ('{}', '{}') FOR UPDATE",
+        ada.id, maker.id
+    );
+    changes.batch_execute(&change).unwrap();
+    let due = "UPDATE users.credentials SET notice_due = now() WHERE notice_due IS NOT NULL";
+    connection.batch_execute(due).unwrap();
+    let is_mailed =
+        async |person: &Person| (notices(&app, "key-expires", person) == "1").then_some(());
+    eventually("the mail to bob", async || is_mailed(&bob).await).await;
+    assert_eq!(notices(&app, "key-expires", &ada), "0");
+    changes.batch_execute("ROLLBACK").unwrap();
+    for person in [&ada, &maker] {
+        eventually("the other mails", async || is_mailed(person).await).await;
+    }
 }
