@@ -100,7 +100,7 @@ fn signed(limit: u64) -> i64 {
 mod tests {
     use diesel::connection::SimpleConnection as _;
     use diesel::prelude::*;
-    use testkit::{TestDatabase, rows_read};
+    use testkit::{TestDatabase, eventually, lines, rows_read};
     use values::UserId;
 
     use super::count;
@@ -151,5 +151,44 @@ mod tests {
             .unwrap();
         assert_eq!((counted.tasks, counted.webhooks), (TASKS, TASKS));
         assert!(read < 10 * TASKS, "{read} rows and index entries");
+    }
+
+    /// Many users with stored bytes, a task and an answer each.
+    const SHARED: &str = "
+        SET search_path = people_task;
+        CREATE TEMPORARY TABLE made AS
+            SELECT substr(sha256(n::text::bytea), 1, 12) AS id FROM generate_series(1, 100) AS n;
+        INSERT INTO stored_bytes (user_id, bytes) SELECT id, 100 FROM made;
+        INSERT INTO tasks (id, creator, requester, approver, requester_key, approver_key, title, description, public,
+            approver_secret, requester_secret)
+        SELECT id, id, 'a@example.com', 'b@example.com', 'a@example.com', 'b@example.com', 't', 'd', false,
+            sha256(id), sha256(sha256(id)) FROM made;
+        INSERT INTO idempotency_keys (key, user_id, task_id, body, answer)
+        SELECT sha256(id), id, id, sha256(id), 'x' FROM made;";
+
+    #[tokio::test]
+    async fn bytes_of_users_are_locked_in_the_order_of_their_keys() {
+        let database = TestDatabase::people_task(crate::MIGRATIONS);
+        database.admin().batch_execute(SHARED).unwrap();
+        for table in ["idempotency_keys", "tasks"] {
+            let (mut first, mut other) = (database.admin(), database.admin());
+            let lock =
+                "BEGIN; SELECT FROM people_task.stored_bytes ORDER BY user_id LIMIT 1 FOR UPDATE";
+            first.batch_execute(lock).unwrap();
+            let (mut second, delete) =
+                (database.admin(), format!("DELETE FROM people_task.{table}"));
+            let deleting = std::thread::spawn(move || second.batch_execute(&delete).unwrap());
+            let waiting = "SELECT query AS line FROM pg_stat_activity
+                WHERE datname = current_database() AND wait_event_type = 'Lock'";
+            eventually("the deletion to wait", async || {
+                (lines(&mut other, waiting).len() == 1).then_some(())
+            })
+            .await;
+            let free = "SELECT count(*)::text AS line FROM
+                (SELECT FROM people_task.stored_bytes FOR UPDATE SKIP LOCKED) AS free";
+            assert_eq!(lines(&mut other, free), ["99"], "{table}");
+            first.batch_execute("ROLLBACK").unwrap();
+            deleting.join().unwrap();
+        }
     }
 }
