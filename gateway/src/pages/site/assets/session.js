@@ -97,7 +97,7 @@ export const forgetAttempt = () => shared.remove(ATTEMPT_KEY);
 /** The token, or what stands for it: `call` takes both. Nothing if the person is not signed in. */
 export const token = () => (isStaying() ? fetched ?? OF_SESSION : ownToken());
 /** The token of this tab, which no other one has. */
-export const ownToken = () => storage.get(TOKEN_KEY);
+const ownToken = () => storage.get(TOKEN_KEY);
 export function signIn(value) {
   forgetSession();
   fetched = null;

@@ -2,8 +2,8 @@
 
 import { call } from "./api.js";
 import { closeDialog, element, labelled, markErrors, notify, openDialog, unmark, withButtonsDisabled } from "./dom.js";
-import { canStay, signIn } from "./session.js";
-import { signInAndStay } from "./stay.js";
+import { canStay } from "./session.js";
+import { signInAndStay, signInHere } from "./stay.js";
 import { t } from "./texts.js";
 
 /** The address that was typed last, which every form begins with. */
@@ -74,7 +74,7 @@ function card(name, done, go) {
       try {
         const { token, isDone } = await send(form);
         if (!token && !isDone) return go("sign-in", t("linkSent"));
-        if (token) signIn(token);
+        if (token) signInHere(token);
         done();
       } catch (error) {
         if (!markErrors(form, error, { email: "username" })) failure.textContent = error.message;

@@ -2,7 +2,7 @@
 // only in memory.
 
 import { Failure, request } from "./http.js";
-import { attemptName, claims, claimsOf, fetchedToken, forgetAttempt, forgetSession, isLeaving, isStaying, leaveSession, ownToken, signOut, stay } from "./session.js";
+import { attemptName, claims, claimsOf, fetchedToken, forgetAttempt, forgetSession, isLeaving, isStaying, leaveSession, signIn, signOut, stay } from "./session.js";
 import { t } from "./texts.js";
 
 /** A token is replaced before it expires. */
@@ -53,14 +53,22 @@ async function fetchToken() {
 }
 
 function take(token) {
-  // A person may have signed in since the page was loaded.
-  user ??= claimsOf(ownToken()).id;
-  fetchedAt = performance.now();
-  stay(token);
-  if (user === undefined || claimsOf(token).id === user) return token;
-  // Another tab signed another person in. What this page shows is not theirs.
+  const { id } = claimsOf(token);
+  user ??= id;
+  if (id === user) {
+    fetchedAt = performance.now();
+    stay(token);
+    return token;
+  }
+  // Another tab signed another person in. What this page shows is not theirs, and until it is loaded again, it sends nothing.
   location.reload();
   return new Promise(() => {});
+}
+
+/** Signs in with a token that is only for this tab. */
+export function signInHere(token) {
+  user = claimsOf(token).id;
+  signIn(token);
 }
 
 /** Signs in, and stays signed in. Throws a `Failure`. */

@@ -5,7 +5,8 @@ use serde_json::{Value, json};
 use testkit::eventually;
 
 use super::accessibility::check;
-use super::{APPROVER, REQUESTER, link, run_first, sign_in, signed_in, task_with};
+use super::drafts::end_sessions;
+use super::{APPROVER, REQUESTER, link, poll, run_first, sign_in, signed_in, status, task_with};
 use crate::harness::System;
 
 const STAY: &str = "document.getElementById('stay').click()";
@@ -105,21 +106,92 @@ async fn a_tab_does_not_decide_as_a_person_who_signed_in_to_another_tab() {
     phone.open(&url).await;
     sign_in(&phone, APPROVER, System::PASSWORD).await;
     phone.sees("Approve").await;
-    phone.run("window.isOfApprover = true").await;
+    phone.run("window.isOld = true").await;
     let first = phone.open_tab().await;
     phone.open(system.http.base()).await;
     stay(&phone, REQUESTER).await;
     phone.sees(NOTHING).await;
     phone.go_to_tab(&first).await;
     phone.click("Approve").await;
+    is_loaded_again(&phone).await;
+    assert_eq!(status(&system, &token, &task).await, "pending");
+    phone.assert_no_errors().await;
+    system.stop().await;
+}
+
+/// Waits until the page of a tab is loaded again that was marked by `window.isOld`.
+async fn is_loaded_again(phone: &Browser) {
     eventually("the page to be loaded again", || async {
-        let left = phone.run("return window.isOfApprover ?? false").await;
-        (left == false).then_some(())
+        let old = phone.run("return window.isOld ?? false").await;
+        (old == false).then_some(())
     })
     .await;
-    let path = format!("/people-task/tasks/{}", task.id);
-    let found = system.http.get(&path).bearer(&token).send().await;
-    assert_eq!(found.expect(200).json["status"], "pending");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_press_while_a_page_is_loaded_again_decides_as_nobody() {
+    let system = System::start().await;
+    let token = system.sign_up(REQUESTER).await;
+    system.sign_up(APPROVER).await;
+    let task = task_with(&system, &token, "Buy a chair", "").await;
+    let path = format!("/tasks?taskId={}", task.id);
+    let phone = signed_in(&system, &path, APPROVER).await;
+    phone.sees("Approve").await;
+    // The last moment at which the page can be used.
+    let press = "window.isOld = true; sessionStorage.sent = 0; const real = window.fetch;
+        window.fetch = (url, options) => {
+          if (options.method === 'PUT') sessionStorage.sent = 1;
+          return real(url, options);
+        };
+        addEventListener('beforeunload', () => {
+          document.getElementById('approve').click();
+          sessionStorage.pressed = document.getElementById('approve').disabled;
+        })";
+    phone.run(press).await;
+    let first = phone.open_tab().await;
+    phone.open(system.http.base()).await;
+    stay(&phone, REQUESTER).await;
+    phone.sees(NOTHING).await;
+    phone.go_to_tab(&first).await;
+    poll(&phone).await;
+    is_loaded_again(&phone).await;
+    // The other person decides in place of the approver.
+    phone.sees("Decide yourself").await;
+    let pressed = "return [sessionStorage.pressed, sessionStorage.sent]";
+    assert_eq!(phone.run(pressed).await, json!(["true", "0"]));
+    assert_eq!(status(&system, &token, &task).await, "pending");
+    phone.assert_no_errors().await;
+    system.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_page_is_of_the_person_who_signed_in_to_it_last() {
+    let system = System::start().await;
+    let token = system.sign_up(REQUESTER).await;
+    system.sign_up(APPROVER).await;
+    let task = task_with(&system, &token, "Buy a chair", "").await;
+    let path = format!("/tasks?taskId={}", task.id);
+    let phone = signed_in(&system, &path, REQUESTER).await;
+    phone.sees("Decide yourself").await;
+    phone.reload().await;
+    phone.sees("Decide yourself").await;
+    phone.run("window.isOld = true").await;
+    end_sessions(&system, REQUESTER).await;
+    phone.click("Withdraw").await;
+    phone.sees("Your session has ended.").await;
+    sign_in(&phone, APPROVER, System::PASSWORD).await;
+    phone.sees("You are signed in again.").await;
+    let first = phone.open_tab().await;
+    phone.open(system.http.base()).await;
+    phone.sees("Keep me signed in on this device").await;
+    phone.run(STAY).await;
+    sign_in(&phone, REQUESTER, "a new password").await;
+    phone.sees(NOTHING).await;
+    phone.go_to_tab(&first).await;
+    assert_eq!(phone.run("return window.isOld").await, true);
+    poll(&phone).await;
+    is_loaded_again(&phone).await;
+    phone.sees("Decide yourself").await;
     phone.assert_no_errors().await;
     system.stop().await;
 }
