@@ -1,7 +1,7 @@
 // Calls about one task.
 
 import { call } from "./api.js";
-import { randomName, secretOf, token } from "./session.js";
+import { draftOf, dropDraft, keepDraft, randomName, secretOf, token } from "./session.js";
 
 /** The fields that every version of the service can add. */
 const KNOWN = ["isApprover", "decisionMade", "created", "public"];
@@ -46,20 +46,22 @@ export async function nextTask(id) {
 export const editTask = ({ id, version }, body) => call("PUT", path(id), { ...accessTo(id), version, body });
 
 /**
- * What a form creates with. A person whose browser got no response sends the form again: the same body has the same key then, and
- * the service creates nothing twice.
+ * Creates something. A person whose browser got no response sends the form again, perhaps after it was closed or the page was loaded
+ * again: until there is a response, the same body has the same key, and the service creates nothing twice.
  */
-function creation(path) {
-  let [sent, key] = [];
-  return (body) => {
-    const text = JSON.stringify(body);
-    if (text !== sent) [sent, key] = [text, randomName()];
-    return call("POST", path, { token: token(), body, key });
-  };
+async function create(path, body) {
+  const name = `sent-${path}`;
+  const text = JSON.stringify(body);
+  const before = draftOf(name);
+  const sent = before?.text === text ? before : { text, key: randomName() };
+  keepDraft(name, sent);
+  const created = await call("POST", path, { token: token(), body, key: sent.key });
+  dropDraft(name);
+  return created;
 }
 
-export const taskCreation = () => creation("/people-task/tasks");
-export const webhookCreation = () => creation("/people-task/webhooks");
+export const createTask = (body) => create("/people-task/tasks", body);
+export const createWebhook = (body) => create("/people-task/webhooks", body);
 
 /** Approves or rejects a task, if it still is as it was shown. */
 export const sendDecision = ({ id, version }, verb, comment) =>

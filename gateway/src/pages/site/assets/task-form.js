@@ -5,7 +5,7 @@ import { signInAgain } from "./frame.js";
 import { isUncertain } from "./http.js";
 import { claims, draftOf, dropDraft, forgetApproverLink, keepDraft, rememberApproverLink } from "./session.js";
 import { linkPanel } from "./share.js";
-import { cancelPreview, cancelTask, editTask, loadTask, taskCreation } from "./task-api.js";
+import { cancelPreview, cancelTask, createTask, editTask, loadTask } from "./task-api.js";
 import { comparison } from "./task-view.js";
 import { t } from "./texts.js";
 import { fromLocalInput, isDouble, isOver, parseTime, timeZone, toApi, toLocalInput, zonedText } from "./times.js";
@@ -208,11 +208,10 @@ function linkOf(task) {
 /** Asks for a new task. `created` is called after it was created. */
 export function createDialog(created) {
   const requester = claims().email ?? "";
-  const create = taskCreation();
   openForm({
     title: t("newTask"), name: "new-task", task: { requester }, fields: fieldsOf({ requester }), action: t("create"),
     async send(changes) {
-      const task = await create({ requester, ...changes });
+      const task = await createTask({ requester, ...changes });
       created();
       return linkOf(task);
     },

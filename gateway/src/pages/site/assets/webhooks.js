@@ -4,7 +4,7 @@ import { call } from "./api.js";
 import { element, labelled, markInvalid, notify, withButtonsDisabled } from "./dom.js";
 import { signInAgain } from "./frame.js";
 import { token } from "./session.js";
-import { deliveriesOf, redeliver, testWebhook, webhookCreation, webhooksOf } from "./task-api.js";
+import { createWebhook, deliveriesOf, redeliver, testWebhook, webhooksOf } from "./task-api.js";
 import { t } from "./texts.js";
 import { exactTime, parseTime, timeFromNow } from "./times.js";
 
@@ -91,13 +91,12 @@ function deliveryDetails({ attempts, nextAttempt }) {
 
 function addForm(task, reload) {
   const url = element("input", { id: "webhook-url", type: "url", required: true, inputmode: "url", autocomplete: "off" });
-  const register = webhookCreation();
   const submit = (event) => {
     event.preventDefault();
     markInvalid(url, "");
     withButtonsDisabled(form, async () => {
       try {
-        await register({ taskId: task.id, url: url.value });
+        await createWebhook({ taskId: task.id, url: url.value });
         await reload();
       } catch (error) {
         await failed(error, (text) => markInvalid(url, text));

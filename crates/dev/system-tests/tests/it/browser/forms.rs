@@ -117,6 +117,39 @@ async fn a_task_whose_creation_got_no_response_is_created_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_task_whose_form_was_closed_without_a_response_is_created_once() {
+    let system = System::start().await;
+    let token = system.sign_up(REQUESTER).await;
+    let phone = signed_in(&system, "/", REQUESTER).await;
+    write_task(&phone).await;
+    for _ in 0..2 {
+        answer(&phone, "POST /people-task/tasks", &[LOST]).await;
+        phone.click("Create").await;
+        phone.sees(UNREACHABLE).await;
+        phone.press(ESCAPE).await;
+        dialog_closes(&phone).await;
+        phone.click("New task").await;
+        phone.sees("This is what you wrote before.").await;
+    }
+    phone.reload().await;
+    phone.click("New task").await;
+    phone.sees("This is what you wrote before.").await;
+    phone.click("Create").await;
+    phone.sees("Copy link").await;
+    let tasks = "/people-task/tasks?role=requester";
+    assert_eq!(length(&system, tasks, &token).await, 1);
+
+    // Who writes the same again later means another task.
+    phone.click("Done").await;
+    write_task(&phone).await;
+    phone.click("Create").await;
+    phone.sees("Copy link").await;
+    assert_eq!(length(&system, tasks, &token).await, 2);
+    phone.assert_no_errors().await;
+    system.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_webhook_whose_registration_got_no_response_is_registered_once() {
     let system = System::start().await;
     let token = system.sign_up(REQUESTER).await;
