@@ -162,7 +162,8 @@ async function edited(own) {
     else await show(task);
   } catch (error) {
     // Who handed a task over may not see it any more.
-    showError(error);
+    if (error.status === 404) showApology(t("editedAway"), tWith("editedAwayText", { who: foreign(own.approver) }), toTasks());
+    else showError(error);
   }
 }
 
@@ -210,11 +211,13 @@ function showApology(title, text, ...actions) {
   document.querySelector("h1").focus();
 }
 
+const toTasks = () => element("a", { href: "/", class: "button plain" }, t(token() ? "yourTasks" : "toStart"));
+
 /** A link that is old, was cut off, or has no secret that this person could do without. */
 function showBadLink(name, text) {
   showApology(t(name), text,
     link.id ? element("button", { type: "button", class: "plain", onclick: () => askToSignIn("") }, t("signIn")) : null,
-    element("a", { href: "/", class: "button plain" }, t(token() ? "yourTasks" : "toStart")));
+    toTasks());
 }
 
 function showError(error) {

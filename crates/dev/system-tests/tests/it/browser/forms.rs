@@ -79,6 +79,10 @@ async fn an_approver_reassigns_a_task_that_changes_meanwhile() {
     let path = format!("/people-task/tasks/{}", task.id);
     let saved = system.get(&path, &token).await.json;
     assert_eq!(saved["approver"], "third@example.com");
+    phone.sees("Your change is saved").await;
+    phone.sees("third@example.com decides now.").await;
+    phone.follow("Your tasks").await;
+    phone.sees("nothing to decide.").await;
     phone.assert_no_errors().await;
     system.stop().await;
 }

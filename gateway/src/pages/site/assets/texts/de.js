@@ -132,6 +132,8 @@ export const texts = {
   "news approved": "„{title}“ wurde gerade genehmigt.",
   "news rejected": "„{title}“ wurde gerade abgelehnt.",
   "news cancelled": "„{title}“ wurde gerade zurückgezogen. Es gibt nichts mehr zu entscheiden.",
+  editedAway: "Ihre Änderung ist gespeichert",
+  editedAwayText: "{who} entscheidet jetzt. Sie sehen diese Aufgabe nicht mehr.",
   notFound: "Aufgabe nicht gefunden",
   notLoaded: "Die Aufgabe konnte nicht geladen werden",
   oldLink: "Dieser Link ist nicht mehr gültig. Die Aufgabe wurde gelöscht, oder jemand anderes entscheidet sie jetzt. Fragen Sie die Person, die ihn gesendet hat.",

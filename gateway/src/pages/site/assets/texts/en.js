@@ -132,6 +132,8 @@ export const texts = {
   "news approved": "“{title}” was just approved.",
   "news rejected": "“{title}” was just rejected.",
   "news cancelled": "“{title}” was just withdrawn. There is nothing to decide any more.",
+  editedAway: "Your change is saved",
+  editedAwayText: "{who} decides now. You do not see this task any more.",
   notFound: "Task not found",
   notLoaded: "The task could not be loaded",
   oldLink: "This link is no longer valid. The task was deleted, or another person decides it now. Ask the person who sent it.",
