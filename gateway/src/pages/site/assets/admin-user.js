@@ -4,7 +4,7 @@ import { loadUser, revokeTokens, startDeletion, updateUser } from "./admin-api.j
 import { deletionCard } from "./admin-deletions.js";
 import { action, activity, confirm, heading, linkTo, timeOf } from "./admin-list.js";
 import { failed, go, urlOf } from "./admin-state.js";
-import { $, element, foreign, labelled, markErrors, markInvalid, notLoaded, notify, unmark, withButtonsDisabled } from "./dom.js";
+import { element, foreign, labelled, markErrors, markInvalid, notLoaded, notify, unmark, withButtonsDisabled } from "./dom.js";
 import { claims } from "./session.js";
 import { t, tWith } from "./texts.js";
 
@@ -25,16 +25,21 @@ function fieldsOf(user) {
   ];
 }
 
-/** What the form changes of a user. */
-function changesOf(user) {
+/** What is written in the fields, by their ids. */
+const writtenIn = (form) => Object.fromEntries([...form.querySelectorAll("input")].map(({ id, value }) => [id, value]));
+
+/**
+ * What the form changes of a user. Other fields are left as they are, because a text may have what its field cannot show: commas, or
+ * spaces at its ends.
+ */
+function changesOf(written, before) {
   const changes = {};
-  for (const field of ["username", "email", "plan"]) {
-    if ($(field).value.trim() !== user[field]) changes[field] = $(field).value.trim();
+  for (const [field, text] of Object.entries(written)) {
+    if (text === before[field]) continue;
+    if (field === "scope") changes.scope = parts(text);
+    else if (field === "vendor") changes.vendor = parts(text).length > 0 ? parts(text) : null;
+    else changes[field] = field === "password" ? text : text.trim();
   }
-  if (joined(parts($("scope").value)) !== joined(user.scope)) changes.scope = parts($("scope").value);
-  const vendor = parts($("vendor").value);
-  if (joined(vendor) !== joined(user.vendor)) changes.vendor = vendor.length > 0 ? vendor : null;
-  if ($("password")?.value) changes.password = $("password").value;
   return changes;
 }
 
@@ -44,7 +49,7 @@ function editForm(user, reload) {
     unmark(form);
     withButtonsDisabled(form, async () => {
       try {
-        const changes = changesOf(user);
+        const changes = changesOf(writtenIn(form), before);
         if (Object.keys(changes).length > 0) await updateUser(user.id, changes);
         await reload(t("saved"), true);
       } catch (error) {
@@ -57,6 +62,7 @@ function editForm(user, reload) {
   const form = element("form", { class: "card", onsubmit: submit }, element("h2", {}, t("edit")), fieldsOf(user),
     element("p", { class: "soft small" }, t("changesSignOut")),
     element("div", { class: "actions" }, element("button", {}, t("save"))));
+  const before = writtenIn(form);
   return form;
 }
 

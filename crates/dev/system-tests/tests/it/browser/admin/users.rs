@@ -91,6 +91,36 @@ async fn a_user_is_found_changed_and_deactivated() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn saving_one_field_leaves_the_others_as_they_are() {
+    let system = System::start().await;
+    system.sign_up("ada@example.com").await;
+    let id = system.user_id("ada@example.com").await;
+    let path = format!("/users/{id}");
+    let set = json!({"scope": ["a,b"], "vendor": ["Acme, Inc."], "plan": " gold"});
+    let _ = system.put(&path, &system.admin, &set).await;
+    let phone = Browser::phone().await;
+    open(&system, &phone, &format!("?view=user&id={id}")).await;
+    phone.fill("E-mail address", "grace@example.com").await;
+    phone.click("Save").await;
+    phone.sees("The changes are saved.").await;
+    let user = system.get(&path, &system.admin).await.json;
+    assert_eq!(user["email"], "grace@example.com");
+    for field in ["scope", "vendor", "plan"] {
+        assert_eq!(user[field], set[field], "{field}");
+    }
+    phone.fill("Vendor", "").await;
+    phone.fill("Scope", "c, d").await;
+    phone.click("Save").await;
+    eventually("the changes to be saved", || async {
+        let user = system.get(&path, &system.admin).await.json;
+        (user["vendor"].is_null() && user["scope"] == json!(["c", "d"])).then_some(())
+    })
+    .await;
+    phone.assert_no_errors().await;
+    system.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn users_are_filtered_and_sorted_and_their_texts_are_no_markup() {
     let system = System::start().await;
     create_users(&system, 3).await;
