@@ -61,7 +61,7 @@ function form(path, reload, failed, scopes) {
   const input = (id, attributes) => element("input", { id, autocomplete: "off", ...attributes });
   const boxes = scopes.map((scope) => input(`scope-${scope.replace(":", "-")}`, { type: "checkbox", value: scope, checked: USUAL.includes(scope) }));
   const name = input("name", { required: true, maxlength: 100, dir: "auto" });
-  const end = input("expires", { type: "date" });
+  const end = input("expires", { type: "date", max: "9999-12-31" });
   const made = element("div", {});
   const submit = (event) => {
     event.preventDefault();

@@ -4,7 +4,7 @@ use serde_json::json;
 use testkit::eventually;
 
 use super::accessibility::check;
-use super::{APPROVER, sign_in};
+use super::{APPROVER, sign_in, signed_in};
 use crate::harness::System;
 use crate::webdriver::Browser;
 
@@ -36,6 +36,24 @@ async fn a_person_makes_a_key_that_works_and_ends_it() {
         (reply.send().await.status == 401).then_some(())
     })
     .await;
+    phone.assert_no_errors().await;
+    system.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_year_with_five_digits_is_refused_by_the_form() {
+    let system = System::start().await;
+    system.sign_up(APPROVER).await;
+    let phone = signed_in(&system, "/keys", APPROVER).await;
+    phone.fill("Name", "Invoices in n8n").await;
+    let end = "const end = document.getElementById('expires'); end.value =";
+    phone.run(&format!("{end} '12345-01-01'")).await;
+    phone.click("Make a key").await;
+    let refused = "return document.getElementById('expires').validity.rangeOverflow";
+    assert_eq!(phone.run(refused).await, true);
+    phone.run(&format!("{end} '9999-12-31'")).await;
+    phone.click("Make a key").await;
+    phone.sees("it is not shown again").await;
     phone.assert_no_errors().await;
     system.stop().await;
 }
