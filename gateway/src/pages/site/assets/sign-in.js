@@ -9,16 +9,16 @@ import { t } from "./texts.js";
 /** The address that was typed last, which every form begins with. */
 let email = "";
 
-function emailField() {
+function emailField(prefix) {
   return labelled(t("email"), element("input", {
-    id: "username", name: "username", type: "email", autocomplete: "username", required: true, value: email,
+    id: `${prefix}username`, name: "username", type: "email", autocomplete: "username", required: true, value: email,
     oninput: ({ target }) => { email = target.value.trim(); },
   }));
 }
 
-function passwordField(kind, help) {
+function passwordField(prefix, kind, help) {
   return labelled(t("password"),
-    element("input", { id: "password", name: "password", type: "password", autocomplete: kind, required: true }), help);
+    element("input", { id: `${prefix}password`, name: "password", type: "password", autocomplete: kind, required: true }), help);
 }
 
 /** Offers to stay signed in, where the browser can. */
@@ -33,7 +33,7 @@ function stayField() {
 const FORMS = {
   "sign-in": {
     title: "signInTitle", action: "signIn", links: [["sign-up", "createAccount"], ["forgot-password", "forgot"]],
-    fields: () => [emailField(), passwordField("current-password"), stayField()],
+    fields: (prefix) => [emailField(prefix), passwordField(prefix, "current-password"), stayField()],
     async send(form) {
       if (form.querySelector("#stay")?.checked) return signInAndStay(credentials(form)).then(() => ({ isDone: true }));
       return call("POST", "/user/auth", { body: credentials(form) });
@@ -41,7 +41,7 @@ const FORMS = {
   },
   "sign-up": {
     title: "signUpTitle", action: "createAccount", links: [["sign-in", "haveAccount"]],
-    fields: () => [emailField(), passwordField("new-password", t("passwordRule"))],
+    fields: (prefix) => [emailField(prefix), passwordField(prefix, "new-password", t("passwordRule"))],
     async send(form) {
       try {
         return await call("POST", "/user", { body: credentials(form) });
@@ -53,21 +53,24 @@ const FORMS = {
   },
   "forgot-password": {
     title: "forgotTitle", action: "sendLink", links: [["sign-in", "haveAccount"]],
-    fields: () => [emailField()],
+    fields: (prefix) => [emailField(prefix)],
     send: () => call("POST", "/user/forgot-password", { body: { email } }).then(() => ({})),
   },
 };
 
-const credentials = (form) => ({ username: email, password: form.querySelector("#password").value });
+const credentials = (form) => ({ username: email, password: form.elements.password.value });
 
-/** A form on a card. `go` shows another one, with a text above it. */
-function card(name, done, go) {
+/**
+ * A form on a card. `go` shows another one, with a text above it. The ids of its fields begin with `prefix`, because those of the
+ * page must be others.
+ */
+function card(name, done, go, prefix = "") {
   const { title, fields, action, links, send } = FORMS[name];
   const failure = element("p", { class: "error", role: "alert" });
   const submit = (event) => {
     event.preventDefault();
     // Password managers fill fields in without typing.
-    email = form.querySelector("#username").value.trim();
+    email = form.elements.username.value.trim();
     failure.textContent = "";
     unmark(form);
     withButtonsDisabled(form, async () => {
@@ -77,14 +80,15 @@ function card(name, done, go) {
         if (token) signInHere(token);
         done();
       } catch (error) {
-        if (!markErrors(form, error, { email: "username" })) failure.textContent = error.message;
+        const ids = { email: `${prefix}username`, username: `${prefix}username`, password: `${prefix}password` };
+        if (!markErrors(form, error, ids)) failure.textContent = error.message;
       }
     });
   };
   const linkTo = ([other, text]) => element("button", { type: "button", class: "link", onclick: () => go(other) }, t(text));
   // Method and action matter to password managers only: scripts send the form.
   const form = element("form", { class: "card narrow", method: "post", action: location.pathname, onsubmit: submit },
-    element("h1", {}, t(title)), ...fields(), failure,
+    element("h1", {}, t(title)), ...fields(prefix), failure,
     element("div", { class: "actions" }, element("button", {}, t(action))),
     element("p", { class: "links" }, links.map(linkTo)));
   return form;
@@ -136,11 +140,11 @@ export function signInDialog(reason) {
     const close = (isDone) => closeDialog(dialog, isDone ? "yes" : "");
     const said = element("p", { class: "notice", role: "alert" }, reason);
     const show = (name, text = "") => {
-      place.replaceChildren(card(name, () => close(true), show));
+      place.replaceChildren(card(name, () => close(true), show, "again-"));
       if (text) said.textContent = text;
       place.querySelector("input").focus();
     };
-    const place = element("div", {}, card("sign-in", () => close(true), show));
+    const place = element("div", {});
     const dialog = element("dialog", {
       "aria-label": t("signInTitle"),
       onclose: () => {
@@ -150,7 +154,7 @@ export function signInDialog(reason) {
     }, said, place, element("div", { class: "actions" },
       element("button", { type: "button", class: "plain", onclick: () => close(false) }, t("cancel"))));
     openDialog(dialog);
-    place.querySelector("input").focus();
+    show("sign-in");
   });
   return opened;
 }

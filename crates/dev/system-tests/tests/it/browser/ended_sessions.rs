@@ -1,7 +1,7 @@
 //! The end of a session, wherever a person writes: they sign in above the page, and what they wrote is there.
 
 use crate::webdriver::Browser;
-use serde_json::Value;
+use serde_json::{Value, json};
 use testkit::eventually;
 
 use super::accessibility::open_webhooks;
@@ -10,15 +10,19 @@ use super::{REQUESTER, dialog_closes, signed_in, task_with, write_task};
 use crate::harness::System;
 
 const ADMIN: &str = "admin@countersign.local";
-const NEW_PASSWORD: &str = "a new password";
+pub(super) const NEW_PASSWORD: &str = "a new password";
 const AGAIN: &str = "You are signed in again.";
 
 /// Signs in within the dialog that asks for it. Forms below it have fields with the same names.
-async fn sign_in_again(phone: &Browser, email: &str) {
+pub(super) async fn sign_in_again(phone: &Browser, email: &str) {
     phone.sees("Your session has ended.").await;
+    // The labels of the dialog would be those of the fields below it.
+    let twice = "const ids = [...document.querySelectorAll('dialog [id]')].map(({ id }) => id);
+        return ids.filter((id) => document.querySelectorAll(`#${id}`).length > 1)";
+    assert_eq!(phone.run(twice).await, json!([]));
     let script = format!(
         "const form = [...document.querySelectorAll('dialog form')].pop();
-         form.querySelector('#username').value = '{email}'; form.querySelector('#password').value = '{NEW_PASSWORD}';
+         form.elements.username.value = '{email}'; form.elements.password.value = '{NEW_PASSWORD}';
          form.querySelector('button:not([type])').click()"
     );
     phone.run(&script).await;
