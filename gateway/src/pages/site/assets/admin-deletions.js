@@ -65,7 +65,9 @@ export function deletionCard(id, ticket, restarted, completed) {
     try {
       isRunning = render(await loadDeletion(id, ticket));
     } catch (error) {
-      if (!error.temporary) return failed(error);
+      if (!error.temporary) await failed(error);
+      // Who signs in again sees how it goes on.
+      isRunning = error.temporary || error.status === 401;
     }
     if (isRunning && card.isConnected) setTimeout(follow, POLL);
   };

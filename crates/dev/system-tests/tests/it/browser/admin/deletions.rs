@@ -4,6 +4,8 @@ use crate::webdriver::Browser;
 use serde_json::json;
 use testkit::eventually;
 
+use super::super::drafts::end_sessions;
+use super::super::ended_sessions::{NEW_PASSWORD, sign_in_again};
 use super::{ADMIN, confirm, control_engine, has, open};
 use crate::harness::System;
 
@@ -71,6 +73,29 @@ async fn a_deletion_is_cancelled_and_started_again() {
     phone.click("Delete again").await;
     confirm(&phone, "Delete again").await;
     phone.sees("Completed 8 of 8 steps").await;
+    phone.assert_no_errors().await;
+    system.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_deletion_is_watched_on_after_the_end_of_the_session() {
+    let system = System::start().await;
+    let phone = Browser::phone().await;
+    let id = open_user(&system, &phone, "ada@example.com").await;
+    control_engine(&system, &json!({"accepted": "1h"})).await;
+    phone.click("Delete").await;
+    confirm(&phone, "Delete").await;
+    phone.sees("In progress").await;
+    end_sessions(&system, ADMIN).await;
+    sign_in_again(&phone, ADMIN).await;
+    let signed_in = system.sign_in(ADMIN, NEW_PASSWORD).await;
+    let admin = signed_in.expect(200).text_of("token");
+    let address = phone.address().await;
+    let (_, ticket) = address.split_once("ticket=").unwrap();
+    let path = format!("/users/{id}/delete-status/{ticket}");
+    let cancel = system.http.delete(&path).bearer(&admin);
+    let _ = cancel.send().await.expect(200);
+    phone.sees("Cancelled").await;
     phone.assert_no_errors().await;
     system.stop().await;
 }
