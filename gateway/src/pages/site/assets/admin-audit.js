@@ -4,7 +4,7 @@ import { listAudit } from "./admin-api.js";
 import { action, choiceFilter, list, secondOf, sectionHeading, textFilter, userLink } from "./admin-list.js";
 import { $, element, foreign, notify } from "./dom.js";
 import { numberText, t } from "./texts.js";
-import { fromLocalInput, timeZone, toApi, toLocalInput } from "./times.js";
+import { fromLocalInput, parseTime, timeZone, toApi, toLocalInput } from "./times.js";
 
 /** The entries that a file has at most. */
 const MOST = 10_000;
@@ -63,14 +63,17 @@ function csvValue(value) {
 const csv = (rows) => [FIELDS, ...rows.map((row) => FIELDS.map((field) => row[field]))]
   .map((values) => `${values.map(csvValue).join(",")}\r\n`).join("");
 
-/** All entries of a state, as far as a file has them, and whether there are more. */
-async function loadAll(load, state) {
+/** All entries that filters let through, as far as a file has them, and whether there are more. */
+async function loadAll(filters) {
   const rows = [];
+  let { before } = filters;
   let offset = "0";
   while (offset && rows.length < MOST) {
-    const page = await load({ ...state, offset, limit: PORTION });
+    const page = await listAudit({ ...filters, before, offset, limit: PORTION });
     rows.push(...page.rows);
     offset = page.next;
+    // Entries that are written meanwhile would move those that are still to be loaded.
+    if (offset) before = new Date(+parseTime(rows[0].at) + 1).toISOString();
   }
   return { rows, hasMore: Boolean(offset) };
 }
@@ -94,7 +97,8 @@ export function show(view, state) {
     actions.dataset.of = of || "users";
     actions.replaceChildren(...ACTIONS[actions.dataset.of].map((value) => element("option", { value, label: t(`action ${value}`) })));
   };
-  const load = (current) => listAudit({ ...current, after: timeIn(current.after), before: timeIn(current.before) });
+  const filtersOf = (current) => ({ ...current, after: timeIn(current.after), before: timeIn(current.before) });
+  const load = (current) => listAudit(filtersOf(current));
   const entries = list({
     label: t("section audit"), state, sort: "at:-1", sorts: [["at", t("time")], ["action", t("action")]], columns, load,
     loaded: showActions,
@@ -110,7 +114,7 @@ export function show(view, state) {
     entries.go({ after: $("after").value, before: "" });
   }, () => {});
   const filtered = () => Object.fromEntries(["of", "action", "actor", "subject", "requestId", "after", "before"].map((id) => [id, $(id).value.trim()]));
-  const download = action(t("download"), () => loadAll(load, filtered()), ({ rows, hasMore }) => {
+  const download = action(t("download"), () => loadAll(filtersOf(filtered())), ({ rows, hasMore }) => {
     save(csv(rows));
     if (hasMore) notify(t("downloadedMost", { count: numberText(MOST) }));
   });

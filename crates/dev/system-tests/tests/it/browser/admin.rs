@@ -183,6 +183,43 @@ async fn the_audit_log_of_some_days_is_downloaded() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_download_has_each_entry_once_while_others_are_written() {
+    let system = System::start().await;
+    system.sign_up("ada@example.com").await;
+    let phone = Browser::phone().await;
+    open(&system, &phone, "?view=audit&action=user-created").await;
+    has(&phone, 1, "tbody tr").await;
+    // As if only one entry fitted into the first response, before another one is written.
+    let body = json!({"username": "grace@example.com", "password": System::PASSWORD});
+    let script = format!(
+        "window.blobs = []; URL.createObjectURL = (blob) => {{ blobs.push(blob); return '#'; }};
+         const real = window.fetch; let isFirst = true;
+         window.fetch = async (url, options) => {{
+           const response = await real(url, options);
+           if (!url.startsWith('/audit?') || !isFirst) return response;
+           isFirst = false;
+           const headers = {{ 'Content-Type': 'application/json' }};
+           await real('/user', {{ method: 'POST', headers, body: JSON.stringify({body}) }});
+           return new Response(await response.text(), {{ headers: {{ Link: '</audit?offset=1>; rel=\"next\"' }} }});
+         }}"
+    );
+    phone.run(&script).await;
+    phone.click("Download as CSV").await;
+    eventually("the file to be made", || async {
+        (phone.run("return blobs.length").await == 1).then_some(())
+    })
+    .await;
+    let text = phone.run("return blobs[0].text()").await;
+    let lines = text.as_str().unwrap().lines().count();
+    assert_eq!(lines, 2, "{text}");
+    let created = "/audit?filter=action:user-created";
+    let written = system.get(created, &system.admin).await.json;
+    assert_eq!(written.as_array().unwrap().len(), 2);
+    phone.assert_no_errors().await;
+    system.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn the_focus_follows_what_is_opened() {
     let system = System::start().await;
     system.sign_up("ada@example.com").await;
