@@ -15,6 +15,8 @@ export class FakeCountersign {
 	/** What happens to the next requests: `unavailable`, `page`, `lose-response` or `lose-request`. */
 	faults = [];
 	revoked = false;
+	/** How many tasks fit into a page of a list. */
+	longestPage = 100;
 	/** Is called after a page of a list was read. */
 	afterList = undefined;
 	key = KEY;
@@ -111,7 +113,7 @@ export class FakeCountersign {
 	#list(url) {
 		const [limit, offset] = ['limit', 'offset'].map((name) => Number(url.searchParams.get(name)));
 		const tasks = [...this.tasks.values()].sort((one, other) => (one.mtime < other.mtime ? 1 : -1));
-		const page = tasks.slice(offset, offset + limit);
+		const page = tasks.slice(offset, offset + Math.min(limit, this.longestPage));
 		this.afterList?.();
 		return [200, page];
 	}

@@ -60,15 +60,17 @@ async function load(context: IPollFunctions, after?: number, events?: string[]):
 	if (role !== '') query.role = role;
 	// A task that changes between two pages moves the others, so one may be on both.
 	const changes = new Map<string, Change>();
+	query.offset = 0;
 	for (let page = 0; page < MAX_PAGES; page++) {
-		query.offset = page * PAGE;
 		const tasks = (await call(context, 'GET', '/people-task/tasks', {
 			query,
 			repeatTime: REPEAT_TIME,
 		})) as IDataObject[];
 		const newer = tasks.filter(({ mtime }) => after === undefined || time(mtime) > after);
 		for (const change of newer.flatMap(changesOf)) changes.set(change.key, change);
-		if (after === undefined || newer.length < PAGE) break;
+		// A page of long tasks is shorter than its limit.
+		if (after === undefined || tasks.length === 0 || newer.length < tasks.length) break;
+		query.offset += tasks.length;
 	}
 	const wanted = [...changes.values()].filter(
 		({ at, event }) => (after === undefined || at > after) && (events?.includes(event) ?? true),

@@ -58,6 +58,16 @@ test('more changes than a page has are all reported', async () => {
 	assert.equal(await poll(context), null);
 });
 
+test('pages that are shorter than their limit, because the tasks are long, are all read', async (t) => {
+	countersign.longestPage = 69;
+	t.after(() => (countersign.longestPage = 100));
+	const context = trigger(['created']);
+	await poll(context);
+	for (let number = 0; number < 90; number++) add(`task ${number}`);
+	assert.equal(new Set(found(await poll(context))).size, 90);
+	assert.equal(await poll(context), null);
+});
+
 test('a change that moves to the next page while they are read is reported once', async () => {
 	const context = trigger(['created']);
 	await poll(context);
