@@ -146,6 +146,19 @@ test("an edit whose answer is lost makes another secret for its approver, and no
   assert.equal(server.calls(/PUT/).length, 3);
 });
 
+test("an edit whose answer is lost succeeds for who may not have the approver's secret", async () => {
+  const task = await client.create(question);
+  const body = JSON.stringify({ status: 403, code: "forbidden", title: "Forbidden", detail: "You may not do this." });
+  const forbidden = { status: 403, body, headers: { "content-type": "application/problem+json" } };
+  server.plan(/PUT/, "lose", forbidden);
+  assert.equal((await client.edit(task.id, { approver: "linus@example.com" })).approver, "linus@example.com");
+  const renewed = server.calls(/PUT/).map((call) => call.body.renewApproverSecret);
+  assert.deepEqual(renewed, [undefined, true, undefined]);
+  server.plan(/PUT/, forbidden);
+  await assert.rejects(client.edit(task.id, { approver: "ada@example.com" }), { code: "forbidden" });
+  assert.equal(server.calls(/PUT/).length, 4);
+});
+
 test("JSON that is no task is no answer either", async () => {
   const json = (body) => ({ status: 200, body, headers: { "content-type": "application/json" } });
   const task = await client.create(question);

@@ -16,6 +16,7 @@ from countersign_client import (
     Client,
     ConnectionFailed,
     Decision,
+    Forbidden,
     NotFound,
     RateLimited,
     Rejected,
@@ -125,6 +126,21 @@ def test_an_edit_whose_answer_is_lost_makes_another_secret_for_its_approver(fake
     plain = {"approver": "linus@example.com"}
     # The first attempt has had no effect.
     assert edits == [plain, plain, {**plain, "renewApproverSecret": True}]
+
+
+def test_an_edit_whose_answer_is_lost_succeeds_for_who_may_not_have_the_secret(fake: Fake, client: Any) -> None:
+    task = client.create("Decide?", "grace@example.com")
+    forbidden = problem(403, "forbidden")
+    fake.fail("lose", where=lambda seen: seen.method == "PUT")
+    fake.fail("answer", where=lambda seen: seen.method == "PUT", answer=forbidden)
+    assert client.edit(task.id, approver="linus@example.com").approver == "linus@example.com"
+    edits = [seen.body for seen in fake.seen if seen.method == "PUT"]
+    plain = {"approver": "linus@example.com"}
+    assert edits == [plain, {**plain, "renewApproverSecret": True}, plain]
+    fake.fail("answer", where=lambda seen: seen.method == "PUT", answer=forbidden)
+    with pytest.raises(Forbidden):
+        client.edit(task.id, approver="ada@example.com")
+    assert len(fake.paths("PUT")) == 4
 
 
 def test_a_list_pages_by_itself(fake: Fake, client: Any) -> None:
