@@ -158,7 +158,7 @@ export interface TaskFilters {
   requester?: string;
   title?: string;
   public?: boolean;
-  /** A text in the title or the description. */
+  /** A text in the title, or in the address of the approver or the requester, whatever its accents and its case. */
   text?: string;
   /** A text to search for. */
   pattern?: string;

@@ -73,7 +73,8 @@ class Task:
     comment_required: bool | None = None
     confirmation_required: bool | None = None
     approver_secret: str | None = field(default=None, repr=False)
-    """Opens the task without an account, and decides it by default. Only the answer to a creation has it."""
+    """Opens the task without an account, and decides it by default. Only the answers to a creation and to an edit that makes
+    another one have it."""
     requester_secret: str | None = field(default=None, repr=False)
     webhooks: tuple[Webhook, ...] = field(default=(), repr=False)
     """The webhooks that were created with the task. Only the answer to a creation has them."""

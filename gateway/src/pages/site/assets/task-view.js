@@ -49,7 +49,7 @@ export const isInPlace = ({ status, decidedBy, approver }) => status !== "cancel
 
 function verdict(task, isOwn) {
   const inPlace = isInPlace(task);
-  const values = { who: foreign(task.decidedBy ?? ""), approver: foreign(task.approver), title: shortTitle(task) };
+  const values = { who: foreign(task.decidedBy ?? ""), approver: foreign(task.approver) };
   const by = isOwn ? "own" : task.decidedBy ? "by" : "";
   return tWith(["decided", task.status, by, inPlace && by ? "inPlace" : ""].filter(Boolean).join(" "), values);
 }
