@@ -41,7 +41,7 @@ pub(crate) enum Command {
     Status(Ticket),
     /// Repeat all deletions that failed.
     Retry,
-    /// Cancel a deletion that has not deleted anything yet.
+    /// Cancel a deletion that is in progress. What was deleted stays deleted, and the account stays deactivated.
     Cancel(Ticket),
 }
 
@@ -71,9 +71,10 @@ pub(crate) fn run(command: &Command, global: &Global, output: Output) -> Outcome
             let user = user_id(&ticket.user, |name| {
                 users::find_to_change(&api, name, output)
             })?;
-            output.confirm("Cancel the deletion?")?;
+            output.confirm("Cancel the deletion? What was deleted stays deleted.")?;
             let cancelled = api.delete(&["users", &user, "delete-status", &ticket.ticket])?;
-            output.done("The deletion is cancelled.", &cancelled)
+            let sentence = "The deletion is cancelled. What was deleted stays deleted.";
+            output.done(sentence, &cancelled)
         }
     }
 }
