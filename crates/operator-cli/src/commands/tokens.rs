@@ -23,7 +23,7 @@ pub(crate) enum Command {
         /// The identifier, the username or the e-mail address.
         user: String,
     },
-    /// Revoke the access tokens of all users: everyone has to sign in again.
+    /// Revoke the access tokens of all users: everyone has to sign in again, and API keys are off until `keys confirm`.
     RevokeAll,
 }
 
@@ -47,10 +47,10 @@ fn revoke(user: &str, global: &Global, output: Output) -> Outcome {
 
 fn revoke_all(output: Output) -> Outcome {
     let settings: DatabaseSettings = super::settings()?;
-    output.confirm("Revoke the access tokens of all users?")?;
+    output.confirm("Revoke the access tokens of all users, and turn off all API keys?")?;
     let revoked = super::runtime()?.block_on(user_service::revoke_all_tokens(&settings));
     revoked.context("the tokens could not be revoked")?;
-    let sentence =
-        "All access tokens are revoked. Every gateway and service refuses them within a second.";
+    let sentence = "All access tokens are revoked. Every gateway and service refuses them within a second. \
+                    API keys are off until they are confirmed: `countersign keys confirm --all`.";
     output.done(sentence, &json!({"revoked": "all"}))
 }

@@ -2,7 +2,7 @@ use database::{Connection, Database, DatabaseSettings};
 
 use super::store;
 
-/// Revokes the access tokens of all users.
+/// Revokes the access tokens of all users. API keys are off until they are confirmed, as after a restore.
 ///
 /// # Errors
 /// The database is unavailable.
@@ -11,7 +11,8 @@ pub async fn revoke_all_tokens(settings: &DatabaseSettings) -> Result<(), databa
     let start = |connection: &mut Connection| store::start_generation(connection);
     database.run(start).await?;
     tracing::info!(
-        "all access tokens are revoked; every gateway and service refuses them within a second"
+        "all access tokens are revoked, and every gateway and service refuses them within a second; API keys are off until \
+         `countersign keys confirm --all`"
     );
     Ok(())
 }

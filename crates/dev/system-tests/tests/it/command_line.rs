@@ -225,6 +225,8 @@ async fn nothing_is_destroyed_without_a_confirmation() {
 
     let revoked = cli.run(&["tokens", "revoke-all", "--yes"]).await;
     assert_eq!(revoked.code, 0, "{}", revoked.stderr);
+    let keys = "`countersign keys confirm";
+    assert!(revoked.stdout.contains(keys), "{}", revoked.stdout);
     eventually("every token to be revoked", || async {
         let reply = system.http.get("/user").bearer(&token).send().await;
         (reply.status == 401).then_some(())
