@@ -22,10 +22,10 @@ use crate::system::port_of;
 /// The programs that are replaced, in this order.
 const REPLACED: [&str; 6] = [
     "gateway",
+    "notification-worker",
     "user-service",
     "people-task-service",
     "deletion-worker",
-    "notification-worker",
     "webhook-worker",
 ];
 
