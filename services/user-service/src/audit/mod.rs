@@ -96,4 +96,13 @@ mod tests {
         let names = AuditAction::ALL.iter().map(|action| action.name());
         assert_allowed_texts(&database, "users", "audit_log.action", names);
     }
+
+    #[test]
+    fn the_description_of_the_list_names_the_actions() {
+        let text = include_str!("routes.rs");
+        for action in AuditAction::ALL {
+            let name = action.name();
+            assert!(text.contains(&format!("`{name}`")), "{name}");
+        }
+    }
 }

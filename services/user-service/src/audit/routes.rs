@@ -9,12 +9,12 @@ use crate::context::Context;
 
 /// Get the audit log of users
 ///
-/// Who did what to which user, newest first. Actions: `first-admin-made`, `user-created`,
-/// `user-updated`, `tokens-revoked`, `verification-requested`, `email-verified`, `signed-in`, `sign-in-refused`, `key-created`,
-/// `key-ended`, `key-confirmed`, `password-changed`,
-/// `password-change-refused`, `password-reset-requested`, `password-reset`, `user-deletion-requested`, `user-deletion-cancelled`,
-/// `user-deletion-failed` and `user-deleted`. A deleted user is shown by a pseudonym. The filters `after`
-/// (inclusive) and `before` (exclusive) take a time in RFC 3339 format.
+/// Who did what to which user, newest first. Actions: `first-admin-made`, `user-created`, `user-updated`, `tokens-revoked`,
+/// `verification-requested`, `email-verified`, `signed-in`, `sign-in-refused`, `session-started`, `session-ended`,
+/// `session-replayed`, `key-created`, `key-ended`, `key-confirmed`, `password-changed`, `password-change-refused`,
+/// `password-reset-requested`, `password-reset`, `user-deletion-requested`, `user-deletion-cancelled`, `user-deletion-failed` and
+/// `user-deleted`. A deleted user is shown by a pseudonym. The filters `after` (inclusive) and `before` (exclusive) take a time
+/// in RFC 3339 format.
 #[utoipa::path(
     params(AuditQuery),
     responses(
