@@ -3,12 +3,13 @@
 
 import { call } from "./api.js";
 import { $, element, foreign, labelled, markErrors, markInvalid, notify, unmark, withButtonsDisabled } from "./dom.js";
-import { showFrame } from "./frame.js";
-import { isStaying, signIn, signOut, token } from "./session.js";
-import { signInForm } from "./sign-in.js";
+import { ownPage } from "./own-page.js";
+import { isStaying, signIn, token } from "./session.js";
 import { signInAndStay } from "./stay.js";
 import { t } from "./texts.js";
 import { unverifiedNotice } from "./verification.js";
+
+const { start, failed } = ownPage("accountTitle", show);
 
 const password = (id, label, kind, help) => labelled(t(label),
   element("input", { id, type: "password", autocomplete: kind, required: true }), help);
@@ -40,41 +41,24 @@ function passwordForm(email) {
         form.reset();
         notify(t("passwordChanged"), "good");
       } catch (error) {
-        if (error.status === 401) askToSignIn(t("sessionEnded"));
-        else if (error.code === "wrong-password") markInvalid($("old"), error.message);
-        else if (!markErrors(form, error, { newPassword: "new", oldPassword: "old" })) notify(error.message, "bad");
+        if (error.code === "wrong-password") markInvalid($("old"), error.message);
+        else if (!markErrors(form, error, { newPassword: "new", oldPassword: "old" })) failed(error);
       }
     });
   }
   return form;
 }
 
-function askToSignIn(reason) {
-  signOut();
-  notify(reason);
-  showFrame();
-  $("content").replaceChildren(signInForm(start));
-}
-
-async function start() {
-  document.title = t("accountTitle");
-  showFrame();
-  if (!token()) return askToSignIn("");
-  notify("");
-  try {
-    const user = await call("GET", "/user", { token: token() });
-    const notice = unverifiedNotice();
-    $("content").replaceChildren(...(notice ? [notice] : []),
-      element("section", { class: "card" }, element("h1", {}, t("accountTitle")),
-        element("dl", { class: "facts" }, element("dt", {}, t("email")), element("dd", {}, foreign(user.email)),
-          element("dt", {}, t("plan")), element("dd", {}, user.plan)),
-        element("p", {}, element("a", { href: "/sessions" }, t("sessionsTitle"))),
-        element("p", {}, element("a", { href: "/keys" }, t("keysTitle")))),
-      passwordForm(user.email));
-  } catch (error) {
-    if (error.status === 401) askToSignIn(t("sessionEnded"));
-    else notify(error.message, "bad");
-  }
+async function show() {
+  const user = await call("GET", "/user", { token: token() });
+  const notice = unverifiedNotice();
+  $("content").replaceChildren(...(notice ? [notice] : []),
+    element("section", { class: "card" }, element("h1", {}, t("accountTitle")),
+      element("dl", { class: "facts" }, element("dt", {}, t("email")), element("dd", {}, foreign(user.email)),
+        element("dt", {}, t("plan")), element("dd", {}, user.plan)),
+      element("p", {}, element("a", { href: "/sessions" }, t("sessionsTitle"))),
+      element("p", {}, element("a", { href: "/keys" }, t("keysTitle")))),
+    passwordForm(user.email));
 }
 
 if (/^\/sessions\b/.test(location.pathname)) import("./sessions.js");

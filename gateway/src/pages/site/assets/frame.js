@@ -10,6 +10,13 @@ function menuLink(path, text) {
   return element("a", { href: path, "aria-current": location.pathname === path ? "page" : null }, text);
 }
 
+/** Signs the person out of this browser. */
+export async function leave() {
+  forgetEverything();
+  await endSession();
+  location.assign("/");
+}
+
 /** Shows the menu of a person who is signed in, or a link with which to sign in. */
 export function showFrame() {
   storage.remove("countersign-reloads");
@@ -21,11 +28,6 @@ export function showFrame() {
     $("menu").replaceChildren(...(location.pathname === "/" ? [] : [menuLink("/", t("signIn"))]));
     return;
   }
-  const leave = async () => {
-    forgetEverything();
-    await endSession();
-    location.assign("/");
-  };
   $("menu").replaceChildren(
     menuLink("/", t("tasks")),
     menuLink("/account", t("account")),

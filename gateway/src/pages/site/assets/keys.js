@@ -3,9 +3,8 @@
 
 import { call } from "./api.js";
 import { $, element, foreign, labelled, markErrors, notify, unmark, withButtonsDisabled } from "./dom.js";
-import { showFrame } from "./frame.js";
-import { signOut, token } from "./session.js";
-import { signInForm } from "./sign-in.js";
+import { ownPage } from "./own-page.js";
+import { token } from "./session.js";
 import { addTexts, language, t } from "./texts.js";
 import { parseTime, timeFromNow } from "./times.js";
 
@@ -96,30 +95,13 @@ function told(key) {
   return labelled(t("newKey"), field, t("newKeyHelp"));
 }
 
-function failedHere(error) {
-  if (error.status === 401) askToSignIn(t("sessionEnded"));
-  else notify(error.message, "bad");
-}
-
-function askToSignIn(reason) {
-  signOut();
-  notify(reason);
-  showFrame();
-  $("content").replaceChildren(signInForm(showOwnKeys));
-}
-
 /** Shows the page of a person's own keys. */
-export async function showOwnKeys() {
-  document.title = t("keysTitle");
-  showFrame();
-  if (!token()) return askToSignIn("");
-  notify("");
-  const keys = element("div", {});
-  try {
-    await showKeys(keys, "/user/keys", failedHere);
+export function showOwnKeys() {
+  const { start, failed } = ownPage("keysTitle", async () => {
+    const keys = element("div", {});
+    await showKeys(keys, "/user/keys", failed);
     $("content").replaceChildren(element("h1", {}, t("keysTitle")), element("p", { class: "soft" }, t("keysHelp")), keys,
       element("p", {}, element("a", { href: "/account" }, t("accountTitle"))));
-  } catch (error) {
-    failedHere(error);
-  }
+  });
+  return start();
 }

@@ -2,10 +2,9 @@
 
 import { call } from "./api.js";
 import { $, element, foreign, notify, withButtonsDisabled } from "./dom.js";
-import { showFrame } from "./frame.js";
-import { forgetEverything, signOut, token } from "./session.js";
-import { signInForm } from "./sign-in.js";
-import { endSession } from "./stay.js";
+import { leave } from "./frame.js";
+import { ownPage } from "./own-page.js";
+import { token } from "./session.js";
 import { t } from "./texts.js";
 import { parseTime, timeFromNow } from "./times.js";
 
@@ -14,6 +13,8 @@ const PROGRAMS = [["Edg", "Edge"], ["OPR/", "Opera"], ["Firefox/", "Firefox"], [
   ["Chrome/", "Chrome"], ["Safari/", "Safari"]];
 const SYSTEMS = [["Android", "Android"], ["iPhone", "iPhone"], ["iPad", "iPad"], ["Windows", "Windows"], ["Mac OS X", "macOS"],
   ["CrOS", "ChromeOS"], ["Linux", "Linux"]];
+
+const { start, failed } = ownPage("sessionsTitle", show);
 
 /** What a person calls a program. */
 function nameOf(program) {
@@ -50,24 +51,6 @@ function end(session, item) {
   });
 }
 
-async function leave() {
-  forgetEverything();
-  await endSession();
-  location.assign("/");
-}
-
-function failed(error) {
-  if (error.status === 401) askToSignIn(t("sessionEnded"));
-  else notify(error.message, "bad");
-}
-
-function askToSignIn(reason) {
-  signOut();
-  notify(reason);
-  showFrame();
-  $("content").replaceChildren(signInForm(start));
-}
-
 async function show() {
   const sessions = await call("GET", "/user/sessions", { token: token() });
   $("content").replaceChildren(
@@ -75,14 +58,6 @@ async function show() {
     element("p", { class: "soft" }, t("sessionsHelp")),
     sessions.length > 0 ? element("ul", { class: "rows sessions" }, sessions.map(row)) : element("p", { class: "empty" }, t("noSessions")),
     element("p", {}, element("a", { href: "/account" }, t("accountTitle"))));
-}
-
-async function start() {
-  document.title = t("sessionsTitle");
-  showFrame();
-  if (!token()) return askToSignIn("");
-  notify("");
-  await show().catch(failed);
 }
 
 start();
