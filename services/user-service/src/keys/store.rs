@@ -328,3 +328,41 @@ pub(super) fn end_notices(connection: &mut Connection, ids: &[CredentialId]) -> 
         .execute(connection)?;
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use diesel::connection::SimpleConnection as _;
+    use testkit::{TestDatabase, lines};
+
+    use super::{Paging, of_all};
+    use crate::MIGRATIONS;
+
+    /// A user with thirty keys, and a transaction in which calls of functions are counted.
+    const KEYS: &str = "
+        SET search_path = users;
+        INSERT INTO users (id, username, email, username_key, email_key, password_hash, plan, scope)
+        VALUES (decode(repeat('00', 12), 'hex'), 'ada', 'ada', 'ada', 'ada', 'x', 'free', '{user}');
+        INSERT INTO credentials
+            (id, user_id, kind, fingerprint, incarnation, expires, client_network, program, name, scopes)
+        SELECT substr(sha256(n::text::bytea), 1, 12), decode(repeat('00', 12), 'hex'), 'key', sha256(n::text::bytea),
+            database_incarnation(), 'infinity', '', '', 'a', '{}'
+        FROM generate_series(1, 30) AS n;
+        SET track_functions = 'all';
+        BEGIN;";
+
+    #[test]
+    fn a_page_asks_for_the_incarnation_once_for_each_use_and_not_for_each_key() {
+        let database = TestDatabase::users(MIGRATIONS);
+        let mut connection = database.admin();
+        connection.batch_execute(KEYS).unwrap();
+        let paging = Paging {
+            limit: 20,
+            offset: 0,
+        };
+        let page = of_all(&mut connection, paging, Some(true)).unwrap();
+        assert_eq!((page.rows.len(), page.found), (20, 21));
+        let calls = "SELECT calls::text AS line FROM pg_stat_xact_user_functions
+            WHERE funcname = 'database_incarnation'";
+        assert_eq!(lines(&mut connection, calls), ["2"]);
+    }
+}
