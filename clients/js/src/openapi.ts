@@ -50,12 +50,12 @@ export type paths = {
         };
         /**
          * Get the audit log of users
-         * @description Who did what to which user, newest first. Actions: `first-admin-made`, `user-created`,
-         *     `user-updated`, `tokens-revoked`, `verification-requested`, `email-verified`, `signed-in`, `sign-in-refused`, `key-created`,
-         *     `key-ended`, `key-confirmed`, `password-changed`,
-         *     `password-change-refused`, `password-reset-requested`, `password-reset`, `user-deletion-requested`, `user-deletion-cancelled`,
-         *     `user-deletion-failed` and `user-deleted`. A deleted user is shown by a pseudonym. The filters `after`
-         *     (inclusive) and `before` (exclusive) take a time in RFC 3339 format.
+         * @description Who did what to which user, newest first. Actions: `first-admin-made`, `user-created`, `user-updated`, `tokens-revoked`,
+         *     `verification-requested`, `email-verified`, `signed-in`, `sign-in-refused`, `session-started`, `session-ended`,
+         *     `session-replayed`, `key-created`, `key-ended`, `key-confirmed`, `password-changed`, `password-change-refused`,
+         *     `password-reset-requested`, `password-reset`, `user-deletion-requested`, `user-deletion-cancelled`, `user-deletion-failed` and
+         *     `user-deleted`. A deleted user is shown by a pseudonym. The filters `after` (inclusive) and `before` (exclusive) take a time
+         *     in RFC 3339 format.
          */
         get: operations["listAudit"];
         put?: never;
@@ -2315,7 +2315,7 @@ export type components = {
         WebhookUrl: string;
     };
     responses: {
-        /** @description The service behind the gateway cannot be reached. Nothing was changed; try again soon. */
+        /** @description The service behind the gateway cannot be reached, and nothing was changed; or it closed the connection or sent an invalid response, and the request may have taken effect. The detail says which. */
         BadGateway: {
             headers: {
                 [name: string]: unknown;
@@ -7229,9 +7229,9 @@ export interface operations {
             query?: {
                 /** @description Only keys that are confirmed, or only those that are not. */
                 confirmed?: boolean;
-                /** @description The number of keys of the page, 1 to 1000; 100 by default. */
+                /** @description The maximum number of rows of a page. A page of large rows has fewer: at most 4 MiB. If there are more rows, the `Link` header leads to the next page. */
                 limit?: number;
-                /** @description The number of keys before the page. */
+                /** @description How many rows to skip. */
                 offset?: number;
             };
             header?: never;
@@ -7240,9 +7240,11 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The keys. */
+            /** @description The keys of the page. */
             200: {
                 headers: {
+                    /** @description `<…>; rel="next"` when there are more. */
+                    Link?: string;
                     [name: string]: unknown;
                 };
                 content: {
