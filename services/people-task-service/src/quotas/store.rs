@@ -153,28 +153,32 @@ mod tests {
         assert!(read < 10 * TASKS, "{read} rows and index entries");
     }
 
-    /// Many users with stored bytes, a task and an answer each.
+    /// Many users with stored bytes. Those with the lower keys have a task each, for which one of the others has an answer.
     const SHARED: &str = "
         SET search_path = people_task;
         CREATE TEMPORARY TABLE made AS
-            SELECT substr(sha256(n::text::bytea), 1, 12) AS id FROM generate_series(1, 100) AS n;
+            SELECT id, row_number() OVER (ORDER BY id) AS n
+            FROM (SELECT substr(sha256(n::text::bytea), 1, 12) AS id FROM generate_series(1, 100) AS n) AS ids;
         INSERT INTO stored_bytes (user_id, bytes) SELECT id, 100 FROM made;
         INSERT INTO tasks (id, creator, requester, approver, requester_key, approver_key, title, description, public,
             approver_secret, requester_secret)
         SELECT id, id, 'a@example.com', 'b@example.com', 'a@example.com', 'b@example.com', 't', 'd', false,
-            sha256(id), sha256(sha256(id)) FROM made;
+            sha256(id), sha256(sha256(id)) FROM made WHERE n <= 50;
         INSERT INTO idempotency_keys (key, user_id, task_id, body, answer)
-        SELECT sha256(id), id, id, sha256(id), 'x' FROM made;";
+        SELECT sha256(made.id), others.id, made.id, sha256(made.id), 'x'
+        FROM made JOIN made AS others ON others.n = made.n + 50;";
 
     #[tokio::test]
     async fn bytes_of_users_are_locked_in_the_order_of_their_keys() {
-        let database = TestDatabase::people_task(crate::MIGRATIONS);
-        database.admin().batch_execute(SHARED).unwrap();
-        for table in ["idempotency_keys", "tasks"] {
+        for (table, owner) in [("idempotency_keys", "user_id"), ("tasks", "creator")] {
+            let database = TestDatabase::people_task(crate::MIGRATIONS);
+            database.admin().batch_execute(SHARED).unwrap();
             let (mut first, mut other) = (database.admin(), database.admin());
-            let lock =
-                "BEGIN; SELECT FROM people_task.stored_bytes ORDER BY user_id LIMIT 1 FOR UPDATE";
-            first.batch_execute(lock).unwrap();
+            let lowest = format!("SELECT {owner} FROM people_task.{table} ORDER BY 1 LIMIT 1");
+            let lock = format!(
+                "BEGIN; SELECT FROM people_task.stored_bytes WHERE user_id = ({lowest}) FOR UPDATE"
+            );
+            first.batch_execute(&lock).unwrap();
             let (mut second, delete) =
                 (database.admin(), format!("DELETE FROM people_task.{table}"));
             let deleting = std::thread::spawn(move || second.batch_execute(&delete).unwrap());
