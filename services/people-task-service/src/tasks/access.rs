@@ -149,7 +149,7 @@ impl Actor {
         let caller = self.caller.as_ref();
         let is_service = caller.is_some_and(Caller::is_service);
         let undeciding_key = caller.is_some_and(|caller| !caller.may(KeyScope::TasksDecide));
-        let overrides = self.overrides && self.is_admin();
+        let overrides = self.overrides && self.is_admin() && !undeciding_key;
         let is_decider = match task.deciders {
             None => true,
             // No one has confirmed the address of a service account.

@@ -424,3 +424,24 @@ async fn a_repeat_is_told_the_same_secrets() {
         assert_eq!(again.header("idempotent-replayed"), Some("true"));
     }
 }
+
+#[tokio::test]
+async fn a_key_that_may_not_decide_overrides_nobody() {
+    use auth::KeyScope::{Admin, TasksDecide, TasksWrite};
+    let all = People::start(&[]).await;
+    let scope = ["user", auth::ADMIN_SCOPE];
+    let to_root = json!({"approver": all.root.email});
+    for (scopes, status) in [
+        (&[TasksWrite, Admin][..], 403),
+        (&[TasksWrite, Admin, TasksDecide], 200),
+    ] {
+        let task = all.app.create(&all.root, only_approver()).await;
+        let key = all
+            .app
+            .authority
+            .key_of(all.root.id, &all.root.email, &scope, scopes);
+        let edit = all.app.http.put(&format!("{}?override=true", task.path));
+        let edit = edit.bearer(&key).json(&to_root).send().await;
+        let _ = edit.expect(status);
+    }
+}
