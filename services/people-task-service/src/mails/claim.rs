@@ -315,7 +315,8 @@ fn count(
         let number = |hash: [u8; 32]| counts.get(hash.as_slice()).copied().unwrap_or_default();
         let has_room = |counted: &Counted| {
             let is_first = counted.spares_first.is_some_and(|of| number(of) == 0);
-            is_first || number(counted.hash) < i64::from(counted.limit)
+            let limit = i64::from(counted.limit) * if is_first { 2 } else { 1 };
+            number(counted.hash) < limit
         };
         if !counted.iter().all(has_room) {
             limited.insert(id);
@@ -334,7 +335,7 @@ fn count(
 struct Counted {
     hash: [u8; 32],
     limit: u32,
-    /// The limit does not hold while this count is 0.
+    /// The limit is twice as high while this count is 0.
     spares_first: Option<[u8; 32]>,
 }
 
