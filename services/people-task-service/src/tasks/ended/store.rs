@@ -31,7 +31,8 @@ pub(super) fn ended_since(
 }
 
 /// The audit log has an index of times, and an entry for each end of a task, which the same transaction inserts. So
-/// waiting costs decisions nothing.
+/// waiting costs decisions nothing. No cursor leads further back than a minute.
 const ENDED_SINCE: &str = "SELECT now() AS cursor, coalesce(array_agg(subject_id), '{}') AS tasks
     FROM audit_log
-    WHERE at > coalesce($1, now()) - $2 * interval '1 millisecond' AND action IN ('task-approved', 'task-rejected', 'task-cancelled')";
+    WHERE at > greatest(coalesce($1, now()), now() - interval '1 minute') - $2 * interval '1 millisecond'
+        AND action IN ('task-approved', 'task-rejected', 'task-cancelled')";
