@@ -135,7 +135,7 @@ impl Host {
 
     /// Whether an owner may have another request, of a host with this limit. What is not known to be fast gets no place on
     /// loan, and leaves half of what others leave it, if there are other owners. But the first request of an owner waits for
-    /// none of its group.
+    /// none of its group while the host has a place.
     pub(super) fn has_place(
         &self,
         owner: &Arc<str>,
