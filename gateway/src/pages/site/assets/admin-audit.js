@@ -4,7 +4,7 @@ import { listAudit } from "./admin-api.js";
 import { action, choiceFilter, list, secondOf, sectionHeading, textFilter, userLink } from "./admin-list.js";
 import { $, element, foreign, notify } from "./dom.js";
 import { numberText, t } from "./texts.js";
-import { fromLocalInput, parseTime, timeZone, toApi, toLocalInput } from "./times.js";
+import { fromLocalInput, timeZone, toApi, toLocalInput } from "./times.js";
 
 /** The entries that a file has at most. */
 const MOST = 10_000;
@@ -65,17 +65,15 @@ const csv = (rows) => [FIELDS, ...rows.map((row) => FIELDS.map((field) => row[fi
 
 /** All entries that filters let through, as far as a file has them, and whether there are more. */
 async function loadAll(filters) {
-  const rows = [];
-  let { before } = filters;
+  // Entries that are written meanwhile move others to the next page.
+  const rows = new Map();
   let offset = "0";
-  while (offset && rows.length < MOST) {
-    const page = await listAudit({ ...filters, before, offset, limit: PORTION });
-    rows.push(...page.rows);
+  while (offset && rows.size < MOST) {
+    const page = await listAudit({ ...filters, offset, limit: PORTION });
+    for (const row of page.rows) rows.set(row.id, row);
     offset = page.next;
-    // Entries that are written meanwhile would move those that are still to be loaded.
-    if (offset) before = new Date(+parseTime(rows[0].at) + 1).toISOString();
   }
-  return { rows, hasMore: Boolean(offset) };
+  return { rows: [...rows.values()], hasMore: Boolean(offset) };
 }
 
 function save(text) {

@@ -60,7 +60,7 @@ function form(path, reload, failed, scopes) {
   const input = (id, attributes) => element("input", { id, autocomplete: "off", ...attributes });
   const boxes = scopes.map((scope) => input(`scope-${scope.replace(":", "-")}`, { type: "checkbox", value: scope, checked: USUAL.includes(scope) }));
   const name = input("name", { required: true, maxlength: 100, dir: "auto" });
-  const end = input("expires", { type: "date", max: "9999-12-31" });
+  const end = input("expires", { type: "date", max: "9999-12-30" });
   const made = element("div", {});
   const submit = (event) => {
     event.preventDefault();
@@ -71,9 +71,9 @@ function form(path, reload, failed, scopes) {
         if (end.value) body.expires = new Date(`${end.value}T23:59:59`).toISOString();
         const { key } = await call("POST", path, { token: token(), body });
         created.reset();
-        await reload();
         made.replaceChildren(told(key));
         made.querySelector("input").focus();
+        await reload();
       } catch (error) {
         if (!markErrors(created, error, { scopes: boxes[0].id })) failed(error);
       }

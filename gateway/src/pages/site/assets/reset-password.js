@@ -1,6 +1,7 @@
 import { call } from "./api.js";
 import { $, element, labelled, markErrors, markInvalid, notify, unmark, withButtonsDisabled } from "./dom.js";
 import { showFrame } from "./frame.js";
+import { isUncertain } from "./http.js";
 import { codeFromLink } from "./link.js";
 import { t } from "./texts.js";
 
@@ -14,6 +15,10 @@ const form = element("form", { class: "card narrow", method: "post", action: "/r
   password("repeated", "repeatPassword"),
   element("div", { class: "actions" }, element("button", {}, t("setPassword"))));
 
+const signInLink = () => element("a", { href: "/" }, t("signIn"));
+
+let mayHaveArrived = false;
+
 function submit(event) {
   event.preventDefault();
   unmark(form);
@@ -25,11 +30,13 @@ function submit(event) {
     try {
       await call("POST", "/user/forgot-password/reset", { body: { code: code.value.trim(), password: $("password").value } });
       form.hidden = true;
-      notify([t("passwordSet"), " ", element("a", { href: "/" }, t("signIn"))], "good");
+      notify([t("passwordSet"), " ", signInLink()], "good");
     } catch (error) {
+      mayHaveArrived ||= isUncertain(error);
       if (error.code === "invalid-code") {
         code.closest(".field").hidden = false;
         markInvalid(code, `${error.message} ${t("requestAnother")}`);
+        if (mayHaveArrived) notify([t("mayBeSet"), " ", signInLink()]);
       } else if (!markErrors(form, error)) notify(error.message, "bad");
     }
   });

@@ -45,23 +45,27 @@ export async function nextTask(id) {
 /** Changes a task, if it still is as it was shown. */
 export const editTask = ({ id, version }, body) => call("PUT", path(id), { ...accessTo(id), version, body });
 
+/** What was last sent to register a webhook. Its URL may be a secret, so that only the page has it. */
+let sentWebhook = null;
+const SENT_TASK = "sent-new-task";
+const keepSentTask = (sent) => (sent ? keepDraft(SENT_TASK, sent) : dropDraft(SENT_TASK));
+
 /**
- * Creates something. A person whose browser got no response sends the form again, perhaps after it was closed or the page was loaded
- * again: until there is a response, the same body has the same key, and the service creates nothing twice.
+ * Creates something. A person whose browser got no response sends the form again: until that has succeeded, the same body has the same
+ * key as in `before`, which was given to `keep`, and the service creates nothing twice.
  */
-async function create(path, body) {
-  const name = `sent-${path}`;
+async function create(path, body, before, keep) {
   const text = JSON.stringify(body);
-  const before = draftOf(name);
   const sent = before?.text === text ? before : { text, key: randomName() };
-  keepDraft(name, sent);
+  keep(sent);
   const created = await call("POST", path, { token: token(), body, key: sent.key });
-  dropDraft(name);
+  keep(null);
   return created;
 }
 
-export const createTask = (body) => create("/people-task/tasks", body);
-export const createWebhook = (body) => create("/people-task/webhooks", body);
+/** Creates a task: once, also if the form was closed or the page loaded again before it is sent again. */
+export const createTask = (body) => create("/people-task/tasks", body, draftOf(SENT_TASK), keepSentTask);
+export const createWebhook = (body) => create("/people-task/webhooks", body, sentWebhook, (sent) => { sentWebhook = sent; });
 
 /** Approves or rejects a task, if it still is as it was shown. */
 export const sendDecision = ({ id, version }, verb, comment) =>

@@ -72,7 +72,7 @@ function bodyOf(written) {
   for (const [id, value] of Object.entries(written)) {
     if (id === "decisionBy") body.decisionBy = toApi(fromLocalInput(value));
     else if (id === "description-field") body.description = value;
-    else body[id] = typeof value === "string" && id !== "title" ? value.trim() : value;
+    else body[id] = typeof value === "string" ? value.trim() : value;
   }
   return body;
 }
@@ -100,7 +100,7 @@ function remarks(form, changes) {
 }
 
 /** Whether a task is as it was written. */
-const isAsWritten = (task, written) => Object.keys(differing(written, valuesOf(task))).length === 0;
+const isAsWritten = (task, written) => Object.keys(differing(bodyOf(written), bodyOf(valuesOf(task)))).length === 0;
 
 /**
  * A dialog with a form. `send(changes, base)` gets what differs from the task, and returns what is shown instead of the form
@@ -149,7 +149,9 @@ function openForm({ title, name, task, fields, action, send, edited, isDone = is
     else if (!markErrors(form, error, { description: "description-field" })) say(error.message);
   }
   async function hasArrived(written) {
-    const newer = await loadTask(task.id).catch(() => null);
+    // Who named another approver may not see it any more.
+    const isGone = ({ status }) => status === 404 && written.approver;
+    const newer = await loadTask(task.id).catch((error) => (isGone(error) ? { ...base.task, ...bodyOf(written) } : null));
     if (!newer || !isDone(newer, written)) return false;
     dropDraft(name);
     // The new approver's link was in the response.
@@ -177,6 +179,8 @@ function openForm({ title, name, task, fields, action, send, edited, isDone = is
   const dialog = element("dialog", { "aria-labelledby": "dialog-title" }, form);
   const discard = () => {
     dropDraft(name);
+    // The same text is another task from now on.
+    dropDraft(`sent-${name}`);
     write(form, base.values);
     restored.hidden = true;
     form.querySelector("input, textarea").focus();

@@ -97,6 +97,7 @@ function addForm(task, reload) {
     withButtonsDisabled(form, async () => {
       try {
         await createWebhook({ taskId: task.id, url: url.value });
+        form.reset();
         await reload();
       } catch (error) {
         await failed(error, (text) => markInvalid(url, text));

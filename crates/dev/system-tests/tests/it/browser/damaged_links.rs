@@ -3,7 +3,7 @@
 use crate::webdriver::Browser;
 
 use super::drafts::{end_sessions, value_of};
-use super::{APPROVER, REQUESTER, sign_in, signed_in, task_with};
+use super::{APPROVER, LOST, REQUESTER, answer, sign_in, signed_in, task_with};
 use crate::harness::{System, Task};
 
 /// A task, and a phone that has not opened its link.
@@ -175,6 +175,35 @@ async fn a_damaged_code_is_read_or_said_to_be_half() {
     phone.sees("Forgot your password?").await;
     assert!(phone.address().await.ends_with("/sessions"));
     phone.assert_no_errors().await;
+    system.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_code_that_became_invalid_without_a_response_may_have_set_the_password() {
+    let system = System::start().await;
+    let phone = Browser::phone().await;
+    let (base, code) = (system.http.base(), "0".repeat(64));
+    let page = format!("{base}/reset-password?code={code}");
+    phone.open(&page).await;
+    for field in ["New password", "Repeat new password"] {
+        phone.fill(field, System::PASSWORD).await;
+    }
+    let may_be_set = "The new password may already be set";
+    answer(
+        &phone,
+        "POST /user/forgot-password/reset",
+        &["(send) => send()", LOST],
+    )
+    .await;
+    phone.click("Set password").await;
+    phone.sees("This code is invalid or has expired.").await;
+    assert!(!phone.text().await.contains(may_be_set));
+    phone.click("Set password").await;
+    phone.sees("The server cannot be reached.").await;
+    phone.click("Set password").await;
+    phone.sees(may_be_set).await;
+    phone.follow("Sign in").await;
+    phone.sees("Forgot your password?").await;
     system.stop().await;
 }
 

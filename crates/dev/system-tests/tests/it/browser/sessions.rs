@@ -6,7 +6,10 @@ use testkit::eventually;
 
 use super::accessibility::check;
 use super::drafts::end_sessions;
-use super::{APPROVER, REQUESTER, link, poll, run_first, sign_in, signed_in, status, task_with};
+use super::{
+    APPROVER, REQUESTER, keep_from_polling, link, poll, run_first, sign_in, signed_in, status,
+    task_with,
+};
 use crate::harness::System;
 
 const STAY: &str = "document.getElementById('stay').click()";
@@ -173,6 +176,7 @@ async fn a_page_is_of_the_person_who_signed_in_to_it_last() {
     let path = format!("/tasks?taskId={}", task.id);
     let phone = signed_in(&system, &path, REQUESTER).await;
     phone.sees("Decide yourself").await;
+    keep_from_polling(&phone).await;
     phone.reload().await;
     phone.sees("Decide yourself").await;
     phone.run("window.isOld = true").await;
