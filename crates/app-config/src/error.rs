@@ -1,5 +1,7 @@
 use std::borrow::Cow;
 
+use config::ConfigError;
+
 use crate::SettingValue;
 
 /// An error in the settings of a process.
@@ -47,7 +49,28 @@ pub enum Error {
     },
     /// The settings file is missing or is not TOML.
     #[error("The settings cannot be read: {0}")]
-    Source(#[from] config::ConfigError),
+    Source(String),
+}
+
+// The text only: the error of a file that is not TOML also shows a line of it, which may have a secret.
+impl From<ConfigError> for Error {
+    fn from(error: ConfigError) -> Self {
+        Self::Source(match error {
+            ConfigError::FileParse { uri, cause } => {
+                without_contents(uri.as_deref(), &cause.to_string())
+            }
+            error => error.to_string(),
+        })
+    }
+}
+
+/// The file, and of its error the first line, which is the position, and the last one, which says what is wrong. The lines
+/// between them show the file.
+fn without_contents(file: Option<&str>, error: &str) -> String {
+    let mut lines = error.lines();
+    let parts = [file, lines.next(), lines.next_back()];
+    let parts: Vec<_> = parts.into_iter().flatten().collect();
+    parts.join(": ")
 }
 
 impl Error {
@@ -65,4 +88,37 @@ impl Error {
 fn file_hint(name: &str, secret: bool) -> String {
     let hint = secret.then(|| format!(", or {name}_FILE to a file that holds it"));
     hint.unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::error::Error as _;
+
+    use config::{Config, File, FileFormat};
+
+    use super::Error;
+
+    #[test]
+    fn a_settings_file_that_is_not_toml_is_refused_without_its_contents() {
+        let name = format!("settings-test-broken-{}.toml", std::process::id());
+        let path = std::env::temp_dir().join(&name);
+        std::fs::write(
+            &path,
+            "pause = \"5s\"\nsmtp_url = \"smtp://ada:s3cret@mail\n",
+        )
+        .unwrap();
+        let file = File::from(path.clone()).format(FileFormat::Toml);
+        let refused = Config::builder().add_source(file).build().unwrap_err();
+        std::fs::remove_file(&path).unwrap();
+
+        let error = Error::from(refused);
+        let expected = "TOML parse error at line 2, column 35: invalid basic string, expected `\"`";
+        assert!(
+            error.to_string().ends_with(&format!("{name}: {expected}")),
+            "{error}"
+        );
+        let shown = format!("{error} {error:?}");
+        assert!(!shown.contains("s3cret"), "{shown}");
+        assert!(error.source().is_none());
+    }
 }
