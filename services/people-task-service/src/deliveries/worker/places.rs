@@ -106,12 +106,15 @@ pub(super) struct Host {
 struct HostRequest {
     delivery: DeliveryId,
     owner: Arc<str>,
-    group: Arc<str>,
     since: Instant,
     recall: CancellationToken,
 }
 
 impl HostRequest {
+    fn group(&self) -> &str {
+        group_of(&self.owner)
+    }
+
     fn is_slow(&self, now: Instant) -> bool {
         now - self.since >= SLOW
     }
@@ -169,12 +172,11 @@ impl Host {
     ) -> CancellationToken {
         self.recent.record(Arc::clone(owner), now.into());
         let group = group_key(&self.groups, owner);
-        *self.groups.entry(Arc::clone(&group)).or_default() += 1;
+        *self.groups.entry(group).or_default() += 1;
         let recall = CancellationToken::new();
         self.requests.push(HostRequest {
             delivery,
             owner: Arc::clone(owner),
-            group,
             since: now,
             recall: recall.clone(),
         });
@@ -212,7 +214,9 @@ impl Host {
             let on_loan = own.saturating_sub(without_loans(limit)) as usize;
             if on_loan > 0 && self.waiting.has_other_than(group) {
                 let own = self.requests.iter().rev();
-                let newest = own.filter(|request| request.group == *group).take(on_loan);
+                let newest = own
+                    .filter(|request| request.group() == &**group)
+                    .take(on_loan);
                 newest
                     .filter(is_slow)
                     .for_each(|request| request.recall.cancel());
@@ -222,7 +226,7 @@ impl Host {
         if !self.requests.iter().any(is_ending)
             && self.waiting.has_startable(&self.groups, may_start)
         {
-            let of_group = |request: &HostRequest| self.groups.get(&request.group).copied();
+            let of_group = |request: &HostRequest| self.groups.get(request.group()).copied();
             // The last one of several that are equal is returned, so the oldest.
             let slow = self.requests.iter().rev().filter(is_slow);
             let most = slow.max_by_key(|request| of_group(request));
