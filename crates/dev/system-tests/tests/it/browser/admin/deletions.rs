@@ -17,6 +17,15 @@ async fn open_user(system: &System, phone: &Browser, email: &str) -> String {
     id
 }
 
+/// Begins the deletion of a user, for which the engine takes an hour.
+async fn begin_long_deletion(system: &System, phone: &Browser) -> String {
+    let id = open_user(system, phone, "ada@example.com").await;
+    control_engine(system, &json!({"accepted": "1h"})).await;
+    phone.click("Delete").await;
+    confirm(phone, "Delete").await;
+    id
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_deletion_is_watched_until_it_is_completed() {
     let system = System::start().await;
@@ -59,10 +68,7 @@ async fn a_deletion_is_watched_until_it_is_completed() {
 async fn a_deletion_is_cancelled_and_started_again() {
     let system = System::start().await;
     let phone = Browser::phone().await;
-    let id = open_user(&system, &phone, "ada@example.com").await;
-    control_engine(&system, &json!({"accepted": "1h"})).await;
-    phone.click("Delete").await;
-    confirm(&phone, "Delete").await;
+    let id = begin_long_deletion(&system, &phone).await;
     phone.click("Cancel the deletion").await;
     confirm(&phone, "Cancel the deletion").await;
     phone.sees("Cancelled").await;
@@ -81,10 +87,7 @@ async fn a_deletion_is_cancelled_and_started_again() {
 async fn a_deletion_is_watched_on_after_the_end_of_the_session() {
     let system = System::start().await;
     let phone = Browser::phone().await;
-    let id = open_user(&system, &phone, "ada@example.com").await;
-    control_engine(&system, &json!({"accepted": "1h"})).await;
-    phone.click("Delete").await;
-    confirm(&phone, "Delete").await;
+    let id = begin_long_deletion(&system, &phone).await;
     phone.sees("In progress").await;
     end_sessions(&system, ADMIN).await;
     sign_in_again(&phone, ADMIN).await;
