@@ -4,7 +4,7 @@ use values::Secret;
 
 use crate::servers::servers;
 
-/// Returns the URL of the vhost that a run's tests share. Nothing may read messages in it, and nobody may cut it off.
+/// Returns the URL of the vhost that a run's tests share. No test may read messages in it or make it unavailable.
 pub fn shared_broker() -> Secret {
     Secret::new(&*servers().rabbitmq.amqp_url)
 }
