@@ -17,7 +17,7 @@ use crate::error::TaskError;
 use crate::status::TaskStatus;
 use crate::tasks::access::{Actor, DecidedVia, Permission, Relations};
 use crate::tasks::requests::Precondition;
-use crate::tasks::{Task, change_in_round, find_permitted, store as task_store};
+use crate::tasks::{Task, change_in_round, find_permitted};
 
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Decision {
@@ -144,7 +144,7 @@ fn decide_together(
     tasks: &[TaskId],
     attempts: &[DecisionAttempt],
 ) -> Result<BatchOutcomes<DecidedTask, TaskError>, Error> {
-    let mut tasks = task_store::find_all(connection, tasks)?;
+    let (mut tasks, have_reminders) = store::find_all(connection, tasks)?;
     let (mut outcomes, mut new) = (Vec::new(), BTreeMap::new());
     for attempt in attempts {
         let judged = attempt.judge(&tasks);
@@ -156,7 +156,7 @@ fn decide_together(
         outcomes.push(judged.err().map(Err));
     }
     let new: Vec<_> = new.into_values().collect();
-    let mut rows = store::decide(connection, &new)?;
+    let mut rows = store::decide(connection, &new, have_reminders)?;
     let allowed = attempts.iter().zip(&mut outcomes);
     for (attempt, outcome) in allowed.filter(|(_, outcome)| outcome.is_none()) {
         *outcome = match rows.remove(&attempt.task) {

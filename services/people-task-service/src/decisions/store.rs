@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use audit_log::{Entry, insert_entries};
 use chrono::{DateTime, Utc};
 use database::{Error, column, prepared};
-use diesel::sql_types::{Array, BigInt, Binary, Integer, Jsonb, Nullable, Text, Timestamptz};
+use diesel::sql_types::{Array, BigInt, Binary, Bool, Integer, Jsonb, Nullable, Text, Timestamptz};
 use diesel::{PgConnection, Queryable, QueryableByName, RunQueryDsl as _};
 use serde::Serialize;
 use serde_json::Value;
@@ -16,6 +16,37 @@ use values::{DeliveryId, Names as _, TaskId, UserId};
 
 use crate::schema::allowed_users;
 use crate::status::TaskStatus;
+use crate::tasks::{Task, task_columns};
+
+#[derive(QueryableByName)]
+struct FoundTask {
+    #[diesel(embed)]
+    task: Task,
+    #[diesel(sql_type = Bool)]
+    has_reminders: bool,
+}
+
+/// Finds tasks, and whether any of them has reminders: mails, or webhooks that are called at its due date. What has none when
+/// it is read has none while it has this version.
+pub(super) fn find_all(
+    connection: &mut PgConnection,
+    tasks: &[TaskId],
+) -> Result<(HashMap<TaskId, Task>, bool), Error> {
+    let find = prepared(FIND_ALL).bind::<Array<Binary>, _>(tasks);
+    let found: Vec<FoundTask> = find.load(connection)?;
+    let have_reminders = found.iter().any(|found| found.has_reminders);
+    let tasks = found.into_iter().map(|found| (found.task.id, found.task));
+    Ok((tasks.collect(), have_reminders))
+}
+
+const FIND_ALL: &str = concat!(
+    "SELECT ",
+    task_columns!(),
+    ", EXISTS (SELECT FROM mailed_tasks WHERE mailed_tasks.task_id = given.id)
+        OR EXISTS (SELECT FROM webhooks WHERE webhooks.task_id = given.id AND on_due) AS has_reminders
+    FROM unnest($1) AS given (id) JOIN tasks ON tasks.id = ANY(ARRAY[given.id])
+    JOIN task_states ON task_states.task_id = ANY(ARRAY[given.id])"
+);
 
 pub(super) struct NewDecision<'a> {
     pub(super) task: TaskId,
@@ -63,12 +94,19 @@ pub(super) struct DecidedRow {
 pub(super) fn decide(
     connection: &mut PgConnection,
     decisions: &[NewDecision<'_>],
+    have_reminders: bool,
 ) -> Result<HashMap<TaskId, DecidedRow>, Error> {
     if decisions.is_empty() {
         return Ok(HashMap::new());
     }
+    let is_cancelled = |d: &NewDecision<'_>| d.status == TaskStatus::Cancelled;
+    let statement = if have_reminders || decisions.iter().any(is_cancelled) {
+        DECIDE_AND_END_REMINDERS
+    } else {
+        DECIDE
+    };
     let traces = decisions.iter().map(|d| d.cause.trace.to_string());
-    let decided: Vec<DecidedRow> = prepared(DECIDE)
+    let decided: Vec<DecidedRow> = prepared(statement)
         .bind::<Array<Binary>, _>(column(decisions, |d| d.task))
         .bind::<Array<Integer>, _>(column(decisions, |d| d.version))
         .bind::<Array<Text>, _>(column(decisions, |d| d.status.name()))
@@ -92,10 +130,12 @@ pub(super) fn decide(
 //
 // Workers of earlier versions would send a withdrawal as a rejection, so it is hidden from them, as deliveries with options
 // are.
-const DECIDE: &str = concat!(
-    "WITH ",
-    allowed_users!("$6, $7"),
-    ", judged AS (
+macro_rules! decide {
+    ($reminders:literal) => {
+        concat!(
+            "WITH ",
+            allowed_users!("$6, $7"),
+            ", judged AS (
     SELECT given.*
     FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) AS given (
             task_id, version, decision, person, new_comment, user_id, incarnation, request_id, traceparent, entry, via)
@@ -122,7 +162,24 @@ const DECIDE: &str = concat!(
     SELECT new_id(), id, task_id, host, coalesce(lane, ''), request_id, traceparent, has_options
     FROM receivers WHERE is_called
     RETURNING id, task_id, lane
-), not_sent AS (
+)",
+            $reminders,
+            ", recorded AS (",
+            insert_entries!("SELECT entry FROM decided"),
+            ")
+SELECT task_id, decision_made, decided_by, decided_via, delivery_ids AS deliveries, lanes
+FROM decided CROSS JOIN LATERAL (
+    SELECT coalesce(array_agg(id), '{}') AS delivery_ids, coalesce(array_agg(lane), '{}') AS lanes
+    FROM delivered WHERE delivered.task_id = decided.task_id
+) AS own"
+        )
+    };
+}
+
+const DECIDE: &str = decide!("");
+
+const DECIDE_AND_END_REMINDERS: &str = decide!(
+    ", not_sent AS (
     DELETE FROM deliveries WHERE id = ANY(ARRAY(
         SELECT id FROM deliveries
         WHERE task_id = ANY(ARRAY(SELECT task_id FROM decided WHERE decision = 'cancelled')) AND due_at IS NOT NULL
@@ -149,14 +206,7 @@ const DECIDE: &str = concat!(
     SELECT new_id(), task_id, creator, 'cancelled', mail_recipient(approver_key), now(), now() FROM mailed
     WHERE decision = 'cancelled' AND NOT EXISTS (
         SELECT FROM not_mailed WHERE not_mailed.task_id = mailed.task_id AND kind = 'asked' AND lease = 0)
-), recorded AS (",
-    insert_entries!("SELECT entry FROM decided"),
-    ")
-SELECT task_id, decision_made, decided_by, decided_via, delivery_ids AS deliveries, lanes
-FROM decided CROSS JOIN LATERAL (
-    SELECT coalesce(array_agg(id), '{}') AS delivery_ids, coalesce(array_agg(lane), '{}') AS lanes
-    FROM delivered WHERE delivered.task_id = decided.task_id
-) AS own"
+)"
 );
 
 /// Who hears of it when a task is withdrawn.
