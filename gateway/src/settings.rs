@@ -45,9 +45,9 @@ app_config::settings! {
         pub(crate) cors_allowed_origins: AllowedOrigins = or_default("CORS_ALLOWED_ORIGINS", ""),
         pub(crate) pages: PagesSettings = part(),
         /// How long a service may take to start its response, and between two parts of it.
-        pub(crate) upstream_timeout: Duration = or_default("GATEWAY_UPSTREAM_TIMEOUT", "30s"),
+        pub(crate) upstream_timeout: Duration = between("GATEWAY_UPSTREAM_TIMEOUT", "30s", "100ms", "1h"),
         /// How long a caller may take to send a body.
-        pub(crate) body_timeout: Duration = or_default("GATEWAY_BODY_TIMEOUT", "30s"),
+        pub(crate) body_timeout: Duration = between("GATEWAY_BODY_TIMEOUT", "30s", "100ms", "1h"),
         /// Concurrent requests to each service, of which one client address (of IPv6: one /64 network) may have a quarter; more are refused at once.
         pub(crate) max_in_flight: u64 = between("GATEWAY_MAX_IN_FLIGHT", "1024", "1", "1000000"),
         /// Concurrent requests whose body is still arriving, in addition to `GATEWAY_MAX_IN_FLIGHT`, of which one client address (of IPv6: one /64 network) may have a quarter; more are refused at once.

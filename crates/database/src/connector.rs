@@ -149,7 +149,7 @@ fn bad_connection(reason: &str) -> Error {
 /// Adds timeouts that the URL does not set itself: for opening a connection (`connect_timeout`, at least two
 /// seconds in libpq), for unacknowledged data (`tcp_user_timeout`, in milliseconds), and for a server that
 /// disappears while a result is awaited (`keepalives_idle` and `keepalives_interval`, in seconds).
-fn with_timeouts(url: &str, timeout: Duration) -> String {
+pub(crate) fn with_timeouts(url: &str, timeout: Duration) -> String {
     const UNACKNOWLEDGED: Duration = Duration::from_secs(10);
     let connect = timeout.as_secs().max(2);
     let mut url = url.to_owned();

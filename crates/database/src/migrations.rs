@@ -13,6 +13,7 @@ use values::Secret;
 use telemetry::Outage;
 
 use crate::availability::is_read_only;
+use crate::connector::with_timeouts;
 use crate::error::{is_connection_loss, is_pooled};
 use crate::{DatabaseSettings, StatementLimits, observer, requirements};
 
@@ -20,6 +21,8 @@ use crate::{DatabaseSettings, StatementLimits, observer, requirements};
 const LOCK: i64 = 0x636f_756e_7465_7273;
 /// How long to wait for a database that is still starting, and for migrations that another process runs.
 const MAX_WAIT: Duration = Duration::from_secs(60);
+/// The maximum time that one attempt to connect takes.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 const PAUSE: Duration = Duration::from_millis(500);
 /// How long to wait while another process migrates, which may copy a large table.
 const MAX_LOCK_WAIT: Duration = Duration::from_secs(6 * 60 * 60);
@@ -353,11 +356,26 @@ fn connect(url: &str) -> Result<PgConnection, MigrationError> {
 }
 
 fn connect_to_primary(url: &str) -> Result<PgConnection, MigrationError> {
-    let mut connection = PgConnection::establish(url)?;
+    let mut connection = PgConnection::establish(&with_timeouts(url, CONNECT_TIMEOUT))?;
     if is_read_only(&mut connection)? {
         let message = "the database is read-only: it is a standby, or default_transaction_read_only is on; \
                        DATABASE_URL must lead to the primary";
         return Err(MigrationError::Unusable(message.to_owned()));
     }
     Ok(connection)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpListener;
+
+    use super::{MigrationError, connect_to_primary};
+
+    #[test]
+    fn a_server_that_never_answers_is_given_up() {
+        let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = silent.local_addr().unwrap().port();
+        let connected = connect_to_primary(&format!("postgres://a:b@127.0.0.1:{port}/d"));
+        assert!(matches!(connected, Err(MigrationError::Connect(_))));
+    }
 }

@@ -17,7 +17,7 @@ app_config::settings! {
         /// Services keep a quarter of them, at least one, for lists and counts.
         pub pool_size: u32 = between("DATABASE_POOL_SIZE", "32", "1", "200"),
         /// How long a request waits for a connection before it is refused with 503.
-        pub timeout: Duration = or_default("DATABASE_TIMEOUT", "3s"),
+        pub timeout: Duration = between("DATABASE_TIMEOUT", "3s", "100ms", "1m"),
     }
 
     /// Settings of the command `migrate` of a service.

@@ -34,6 +34,10 @@ use crate::settings::HttpServerSettings;
 /// How long a connection that is being closed may still send, so that its client can read the response.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 
+/// How long requests in flight may take when the server stops. It is longer than any `SHUTDOWN_GRACE`, by which the process
+/// ends, and says so if requests were in flight.
+const UNLIMITED_STOP: Duration = Duration::from_secs(24 * 60 * 60);
+
 type Socket = Either<TcpStream, Box<TlsStream<TcpStream>>>;
 
 /// A listening port.
@@ -172,7 +176,7 @@ fn builder(settings: HttpServerSettings, max_connections: usize) -> ServerBuilde
     ServerBuilder::default()
         .workers(settings.workers)
         .max_concurrent_connections(max_connections.div_ceil(settings.workers))
-        .shutdown_timeout(settings.grace.as_secs())
+        .shutdown_timeout(UNLIMITED_STOP.as_secs())
         .disable_signals()
 }
 

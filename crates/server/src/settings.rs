@@ -16,7 +16,7 @@ app_config::settings! {
         /// with its next response, so that load balancers and clients move to other replicas. Workers stop at once.
         pub shutdown_delay: Duration = between("SHUTDOWN_DELAY", "0s", "0s", "5m"),
         /// How long requests and steps in flight may take after SIGTERM and `SHUTDOWN_DELAY`.
-        pub shutdown_grace: Duration = or_default("SHUTDOWN_GRACE", "25s"),
+        pub shutdown_grace: Duration = between("SHUTDOWN_GRACE", "25s", "0s", "1h"),
     }
 
     /// How a process serves HTTP.
@@ -35,13 +35,11 @@ app_config::settings! {
         pub keep_alive: Duration = between("HTTP_KEEP_ALIVE", "75s", "35s", "1h"),
         /// How long a request may take, from its head to the end of its response. Then its connection is closed.
         pub request_timeout: Duration = between("HTTP_REQUEST_TIMEOUT", "120s", "1s", "1h"),
-        /// How long requests in flight may take when the process stops.
-        pub grace: Duration = by(|_| Ok::<_, app_config::Error>(Duration::from_secs(20))),
     }
 }
 
 impl HttpServerSettings {
-    /// One thread and a quick stop: for internal ports and tests.
+    /// One thread: for internal ports and tests.
     pub fn single_threaded() -> Self {
         Self {
             workers: 1,
@@ -49,7 +47,6 @@ impl HttpServerSettings {
             head_timeout: Duration::from_secs(10),
             keep_alive: Duration::from_secs(75),
             request_timeout: Duration::from_secs(120),
-            grace: Duration::from_secs(1),
         }
     }
 }

@@ -69,7 +69,7 @@ impl Asking {
         entry: &Arc<Entry>,
         key: &ApiKey,
     ) -> Result<Arc<KeyToken>, Problem> {
-        let _alone = entry.asking.lock().await;
+        let _alone = in_time(async { Ok(entry.asking.lock().await) }).await?;
         if let Some(answer) = entry.current() {
             return Ok(answer?);
         }

@@ -56,7 +56,7 @@ pub(crate) struct List {
     /// A condition such as `isActive:false`; can be repeated.
     #[arg(long, value_name = "FIELD:VALUE")]
     filter: Vec<String>,
-    /// A part of the username or e-mail address.
+    /// A part of the username.
     #[arg(long)]
     pattern: Option<String>,
     /// The order, such as `email:1` or `created:-1`.

@@ -19,6 +19,8 @@ DECLARE
     since timestamptz := (SELECT min(created) FROM deleted) - interval '1 day';
     until timestamptz := clock_timestamp() + interval '1 day';
 BEGIN
+    -- Before the bytes that they free, as where they are deleted themselves.
+    PERFORM FROM idempotency_keys WHERE task_id = ANY (ids) ORDER BY key FOR UPDATE;
     -- Those whose bytes are freed below and by the deletion of the tasks.
     PERFORM FROM stored_bytes WHERE user_id IN (
         SELECT creator FROM deleted UNION

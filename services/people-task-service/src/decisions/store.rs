@@ -42,8 +42,8 @@ pub(super) fn find_all(
 const FIND_ALL: &str = concat!(
     "SELECT ",
     task_columns!(),
-    ", EXISTS (SELECT FROM mailed_tasks WHERE mailed_tasks.task_id = given.id)
-        OR EXISTS (SELECT FROM webhooks WHERE webhooks.task_id = given.id AND on_due) AS has_reminders
+    ", EXISTS (SELECT FROM mailed_tasks WHERE mailed_tasks.task_id = ANY(ARRAY[given.id]))
+        OR EXISTS (SELECT FROM webhooks WHERE webhooks.task_id = ANY(ARRAY[given.id]) AND on_due) AS has_reminders
     FROM unnest($1) AS given (id) JOIN tasks ON tasks.id = ANY(ARRAY[given.id])
     JOIN task_states ON task_states.task_id = ANY(ARRAY[given.id])"
 );

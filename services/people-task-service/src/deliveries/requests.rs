@@ -7,6 +7,7 @@ use utoipa::openapi::schema::ObjectBuilder;
 use utoipa::{IntoParams, ToSchema};
 use values::{FromText as _, Invalid, bounded_text};
 
+use crate::deliveries::host_of;
 use crate::status::DeliveryStatus;
 
 values::names! {
@@ -40,12 +41,12 @@ impl Filter for DeliveryFilter {
 }
 
 values::texts! {
-    /// The host of a webhook's URL, as [`host_of`](super::host_of) returns it.
+    /// The host of a webhook's URL, in any spelling that a URL may have, as [`host_of`] returns it.
     pub(crate) struct Host = |text| {
-        let text = bounded_text(text, 1, MAX_HOST)?.to_ascii_lowercase();
-        let trimmed = text.trim_end_matches('.');
-        let host = if trimmed.is_empty() { &text } else { trimmed };
-        Ok(host.to_owned())
+        let text = bounded_text(text, 1, MAX_HOST)?;
+        let host = url::Host::parse(text);
+        let host = host.map_err(|_| Invalid::new("invalid-host", "must be the host of a URL"))?;
+        Ok(host_of(&format!("http://{host}/")))
     };
 }
 
@@ -186,6 +187,28 @@ mod tests {
             "limit=0",
         ] {
             assert_eq!(chosen(wrong), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_host_is_found_in_each_spelling_of_a_url() {
+        for (spelling, host) in [
+            ("A.example.", "a.example"),
+            ("b\u{fc}cher.example", "xn--bcher-kva.example"),
+            ("0x7f.1", "127.0.0.1"),
+            ("[0:0::1]", "[::1]"),
+        ] {
+            assert_eq!(Host::from_text(spelling).unwrap().as_str(), host);
+        }
+        for wrong in [
+            "",
+            "a.example/b",
+            "a.example:80",
+            "b@a.example",
+            "::1",
+            "a b",
+        ] {
+            assert!(Host::from_text(wrong).is_err(), "{wrong}");
         }
     }
 

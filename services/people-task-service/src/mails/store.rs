@@ -187,7 +187,7 @@ WITH due AS (
 )
 SELECT claimed.id, lease, kind, recipient, is_of_another, due_at + $4 < now() AS is_late,
     coalesce(tasks.decision_by <= now(), false) AS is_due,
-    EXISTS (SELECT FROM mail_opt_outs WHERE mail_opt_outs.recipient = claimed.recipient) AS is_opted_out,
+    EXISTS (SELECT FROM mail_opt_outs WHERE mail_opt_outs.recipient = ANY(ARRAY[claimed.recipient])) AS is_opted_out,
     recipient = mail_recipient(CASE WHEN is_decision THEN tasks.requester_key ELSE tasks.approver_key END) AS is_current,
     language, CASE WHEN is_decision THEN requester_seed ELSE approver_seed END AS seed,
     CASE WHEN is_decision THEN requester_secret ELSE approver_secret END AS secret,

@@ -182,17 +182,39 @@ mod tests {
             let (mut second, delete) =
                 (database.admin(), format!("DELETE FROM people_task.{table}"));
             let deleting = std::thread::spawn(move || second.batch_execute(&delete).unwrap());
-            let waiting = "SELECT query AS line FROM pg_stat_activity
-                WHERE datname = current_database() AND wait_event_type = 'Lock'";
             eventually("the deletion to wait", async || {
-                (lines(&mut other, waiting).len() == 1).then_some(())
+                (lines(&mut other, WAITING).len() == 1).then_some(())
             })
             .await;
-            let free = "SELECT count(*)::text AS line FROM
-                (SELECT FROM people_task.stored_bytes FOR UPDATE SKIP LOCKED) AS free";
-            assert_eq!(lines(&mut other, free), ["99"], "{table}");
+            assert_eq!(lines(&mut other, FREE), ["99"], "{table}");
             first.batch_execute("ROLLBACK").unwrap();
             deleting.join().unwrap();
         }
+    }
+
+    const WAITING: &str = "SELECT query AS line FROM pg_stat_activity
+        WHERE datname = current_database() AND wait_event_type = 'Lock'";
+    /// How many rows no transaction has locked.
+    const FREE: &str = "SELECT count(*)::text AS line FROM
+        (SELECT FROM people_task.stored_bytes FOR UPDATE SKIP LOCKED) AS free";
+
+    #[tokio::test]
+    async fn answers_are_locked_before_the_bytes_of_their_users() {
+        let database = TestDatabase::people_task(crate::MIGRATIONS);
+        database.admin().batch_execute(SHARED).unwrap();
+        let (mut first, mut other) = (database.admin(), database.admin());
+        let lock =
+            "BEGIN; SELECT FROM people_task.idempotency_keys ORDER BY key LIMIT 1 FOR UPDATE";
+        first.batch_execute(lock).unwrap();
+        let mut second = database.admin();
+        let delete = "DELETE FROM people_task.tasks";
+        let deleting = std::thread::spawn(move || second.batch_execute(delete).unwrap());
+        eventually("the deletion to wait", async || {
+            (lines(&mut other, WAITING).len() == 1).then_some(())
+        })
+        .await;
+        assert_eq!(lines(&mut other, FREE), ["100"]);
+        first.batch_execute("ROLLBACK").unwrap();
+        deleting.join().unwrap();
     }
 }

@@ -82,13 +82,14 @@ fn unknown(name: &str) -> Invalid {
     Invalid::new("unknown-name", message)
 }
 
-/// The most bytes that the value of a name can have in JSON, where a character takes six bytes at most.
+/// The most bytes that the value of a name can have in JSON, where a character takes six bytes at most. The metadata are JSON
+/// of 4 KiB, which may be a text in JSON again.
 fn longest(name: &str) -> usize {
     match name {
         "description" => 120_002,
         "comment" => 12_002,
         "title" | "approver" | "requester" | "decidedBy" => 3_002,
-        _ if name.starts_with(METADATA) => 4_096,
+        _ if name.starts_with(METADATA) => 8_194,
         _ => 512,
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use database::{Connection, Error, interval};
-use diesel::dsl::{exists, now};
+use diesel::dsl::{exists, not, now};
 use diesel::prelude::*;
 use diesel::sql_types::{Bool, Timestamptz};
 use jobs::REPUBLISH_GRACE;
@@ -146,6 +146,7 @@ pub(crate) fn find_user_by_code(
         .filter(codes::purpose.eq(kind.name()))
         .filter(codes::expires.gt(now))
         .filter(is_newest.or((!sets_password).into_sql::<Bool>()))
+        .filter(not(users::is_service))
         .select(users::id);
     let found = match kind {
         Kind::ForgotPassword => valid.first::<UserId>(connection),

@@ -34,14 +34,15 @@ impl Found {
     }
 }
 
-/// One row, with the user of a name if there is one. The DSL has neither `substring`, which the index
+/// One row, with the person of a name if there is one: a service account has no sign-in, even if a process of an earlier version
+/// has given it a password. The DSL has neither `substring`, which the index
 /// `users_by_password_cost` holds, nor a join of a value.
 const FIND_CANDIDATE: &str = "
 SELECT users.id, password_hash, is_active, epoch,
     (SELECT max(substring(password_hash FROM 5 FOR 2)) FROM users) AS highest_cost
 FROM (VALUES ($1)) AS given (name)
     LEFT JOIN sign_in_names ON sign_in_names.name = given.name
-    LEFT JOIN users ON users.id = user_id";
+    LEFT JOIN users ON users.id = user_id AND NOT is_service";
 
 /// Finds the user with a name. It does the same for a name that no user has.
 pub(super) fn find_candidate(

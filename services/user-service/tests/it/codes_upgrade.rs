@@ -6,7 +6,7 @@ use crate::fixture::{Fixture, Person};
 use crate::passwords::{reset_forgotten, store_code};
 
 /// Executes an update as a process of that version does.
-fn update(app: &Fixture, person: &Person, columns: &str) {
+pub(crate) fn update(app: &Fixture, person: &Person, columns: &str) {
     let update = format!(
         "UPDATE users.users SET code_generation = code_generation + 1{columns} WHERE encode(id, 'hex') = '{}'",
         person.id

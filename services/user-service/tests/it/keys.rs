@@ -12,6 +12,7 @@ use testkit::{Http, Reply, eventually};
 use values::CredentialId;
 
 use crate::audit::rows;
+use crate::codes_upgrade;
 use crate::fixture::{Fixture, PASSWORD, Person};
 use crate::sessions::claims_of;
 use crate::sign_in::hold_pauses;
@@ -687,4 +688,17 @@ async fn a_mail_about_a_key_does_not_wait_for_a_change_of_its_recipient() {
     for person in [&ada, &maker] {
         eventually("the other mails", async || is_mailed(person).await).await;
     }
+}
+
+#[tokio::test]
+async fn a_password_that_the_version_before_sets_ends_the_keys_of_a_person() {
+    let app = Fixture::start().await;
+    let ada = app.sign_up(ADA).await;
+    let key = Key::own(&app, &ada, &json!({"name": "a"})).await;
+    codes_upgrade::update(&app, &ada, ", plan = 'b', mtime = now()");
+    let _ = exchange(&app.http, &key.text).await.expect(200);
+    let columns = ", password_hash = 'x', epoch = epoch + 1, mtime = now()";
+    codes_upgrade::update(&app, &ada, columns);
+    let refused = exchange(&app.http, &key.text).await;
+    refused.expect_problem(401, "invalid-key");
 }

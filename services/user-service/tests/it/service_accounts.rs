@@ -5,10 +5,12 @@
     reason = "tests and tables of cases may be longer than functions"
 )]
 
+use diesel::connection::SimpleConnection as _;
 use serde_json::json;
 
 use crate::fixture::{Fixture, PASSWORD, Person};
 use crate::keys::{Key, assert_key, token_of};
+use crate::passwords::{reset_forgotten, store_code};
 use crate::sessions::claims_of;
 
 async fn service_account(app: &Fixture, admin: &Person, email: &str) -> String {
@@ -90,4 +92,22 @@ async fn the_last_administrator_who_can_sign_in_stays() {
         .update(&admin, &admin.id, &json!({"isActive": false}))
         .await;
     refused.expect_problem(409, "last-admin");
+}
+
+#[tokio::test]
+async fn what_the_version_before_gave_a_service_account_signs_no_one_in() {
+    let app = Fixture::start().await;
+    let admin = app.admin().await;
+    let id = service_account(&app, &admin, "flows@example.com").await;
+    let set_password = format!(
+        "UPDATE users.users SET password_hash = (SELECT password_hash FROM users.users WHERE encode(id, 'hex') = '{}')
+        WHERE encode(id, 'hex') = '{id}'",
+        admin.id
+    );
+    app.admin_connection().batch_execute(&set_password).unwrap();
+    let reply = app.sign_in("flows@example.com", PASSWORD).await;
+    reply.expect_problem(401, "invalid-credentials");
+    store_code(&app, &Person { id, ..admin }, "code", "1 hour");
+    let reply = reset_forgotten(&app, "code", "battery staple").await;
+    reply.expect_problem(400, "invalid-code");
 }

@@ -3,7 +3,7 @@
 //! Owners are of groups: accounts that strangers made from one network are of one, and every other account is of its own. A
 //! group has one share and one turn, however many owners it has, and they take turns within it.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -138,7 +138,7 @@ impl Host {
 
     /// Whether an owner may have another request, of a host with this limit. What is not known to be fast gets no place on
     /// loan, and leaves half of what others leave it, if there are other owners. But the first request of an owner waits for
-    /// none of its group while the host has a place.
+    /// none of its group while the host has a place, unless many owners of the group have one.
     pub(super) fn has_place(
         &self,
         owner: &Arc<str>,
@@ -156,7 +156,16 @@ impl Host {
         } else {
             left.min(without_loans(limit))
         };
-        own < allowed || !self.requests.iter().any(|request| request.owner == *owner)
+        own < allowed || self.is_newcomer(owner, limit)
+    }
+
+    /// Whether an owner has no request, and only a few owners of its group have one.
+    fn is_newcomer(&self, owner: &Arc<str>, limit: u32) -> bool {
+        let group = group_of(owner);
+        let requests = self.requests.iter();
+        let of_group = requests.filter(|request| request.group() == group);
+        let owners: HashSet<_> = of_group.map(|request| &request.owner).collect();
+        !owners.contains(owner) && owners.len() < limit.div_ceil(4) as usize
     }
 
     pub(super) fn has_request_of(&self, group: &str) -> bool {

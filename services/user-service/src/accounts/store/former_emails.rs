@@ -1,10 +1,12 @@
 //! Addresses that gave a user access to tasks until the user got another one.
 
+use chrono::{DateTime, Utc};
 use database::{Connection, Error};
 use diesel::prelude::*;
 use serde::Serialize;
-use values::{EmailAddress, Timestamp, UserId};
+use values::{EmailAddress, UserId};
 
+use crate::people_tasks::with_microseconds;
 use crate::schema::{deletions, former_emails, users};
 
 /// An address that was a user's. Tasks that were created before or after that time may be of another person.
@@ -16,8 +18,10 @@ pub(crate) struct FormerEmail {
     /// In lower case.
     #[diesel(column_name = email_key)]
     email: EmailAddress,
-    since: Timestamp,
-    until: Timestamp,
+    #[serde(serialize_with = "with_microseconds")]
+    since: DateTime<Utc>,
+    #[serde(serialize_with = "with_microseconds")]
+    until: DateTime<Utc>,
 }
 
 /// Records that the user gives up the present address now.

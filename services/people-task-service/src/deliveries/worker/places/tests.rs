@@ -72,6 +72,29 @@ fn slow_owners_leave_places_of_a_shared_host_to_others() {
 }
 
 #[test]
+fn many_owners_of_a_group_have_no_more_places_than_one() {
+    let (now, other) = (Instant::now(), owner("other"));
+    let mut host = called_by(&other, now);
+    let started = (0..20).filter(|number| {
+        let member = owner(&format!("g/{number}"));
+        let has_place = host.has_place(&member, false, LIMIT, now);
+        if has_place {
+            start(&mut host, &member, now);
+        }
+        has_place
+    });
+    assert_eq!(started.count(), 8);
+    assert_eq!(fill(&mut host, &other, true, now), 8);
+    // What one of the group gives up is not taken from the other owner.
+    let first = host.requests[0].delivery;
+    host.ended(&owner("g/0"), first);
+    start(&mut host, &other, now);
+    let another = host.requests.pop().unwrap();
+    host.ended(&other, another.delivery);
+    assert!(!host.has_place(&owner("g/20"), false, LIMIT, now));
+}
+
+#[test]
 fn slow_requests_on_loan_are_recalled_when_another_group_waits() {
     let (now, a) = (Instant::now(), owner("g/a"));
     let mut host = Host::default();
