@@ -128,7 +128,7 @@ pub(crate) fn memory_sum(memory: &BTreeMap<String, Memory>) -> f64 {
 fn read_memory(pid: i32) -> Option<Memory> {
     let process = Process::new(pid).ok()?;
     let rollup = process.smaps_rollup().ok()?;
-    let peak = process.status().ok()?.vmhwm.unwrap_or_default();
+    let peak = process.status().ok()?.vmhwm?;
     let mut maps = rollup.memory_map_rollup.into_iter();
     let sizes = maps.next()?.extension.map;
     let size = |name: &str| sizes.get(name).copied().unwrap_or_default() as f64 / MEBIBYTE;

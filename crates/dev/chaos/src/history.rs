@@ -135,6 +135,17 @@ impl History {
         }
     }
 
+    /// Creations that were answered as no creation may be.
+    pub(crate) fn unexpected_creations(&self) -> Vec<Finding> {
+        let uncreated = lock(&self.uncreated);
+        let unexpected = uncreated.iter().filter_map(CallOutcome::unexpected);
+        let finding = |response| {
+            let what = format!("creating a task: {response}");
+            Finding::new(Violation::UnexpectedResponse, "-", what)
+        };
+        unexpected.map(finding).collect()
+    }
+
     pub(crate) fn is_delivered(&self, key: &str) -> bool {
         let arrivals = lock(&self.arrivals);
         let mut all = arrivals.get(key).into_iter().flatten();

@@ -271,13 +271,7 @@ impl<'run> TaskWorkload<'run> {
     pub(crate) fn check_creations(&self) -> anyhow::Result<Vec<Finding>> {
         let client = &self.load.client.repeating;
         let token = self.creator.token();
-        let uncreated = lock(&self.load.history.uncreated);
-        let unexpected = uncreated.iter().filter_map(CallOutcome::unexpected);
-        let finding = |response| {
-            let what = format!("creating a task: {response}");
-            Finding::new(Violation::UnexpectedResponse, "-", what)
-        };
-        let mut findings: Vec<_> = unexpected.map(finding).collect();
+        let mut findings = self.load.history.unexpected_creations();
         for task in lock(&self.load.history.tasks).iter().rev().take(REPEATED) {
             let creation = &task.creation;
             let again = creation_call(&creation.key, &creation.request).token(&token);

@@ -8,7 +8,7 @@ use std::time::Duration;
 use anyhow::{Context, ensure};
 use chrono::{DateTime, Utc};
 use clap::Args;
-use local_stack::{random, wait_until};
+use local_stack::random;
 use rig::{
     Admin, Call, Client, Options, Person, Profile, Response, Source, Stack, System, Workspace,
     interrupt, say, transcript, verdict,
@@ -235,10 +235,10 @@ impl Story<'_> {
 
     /// Waits until the demo engine has received an item that matches `query`. Returns the newest one.
     fn wait_received(&self, query: &str) -> anyhow::Result<Value> {
-        let arrived = wait_until(ARRIVAL_LIMIT, || match self.engine.received(query) {
+        let arrived = interrupt::wait_until(ARRIVAL_LIMIT, || match self.engine.received(query) {
             Ok(mut items) => items.pop().map(Ok),
             Err(error) => Some(Err(error)),
-        });
+        })?;
         arrived.with_context(|| {
             let limit = ARRIVAL_LIMIT.as_secs();
             format!("the demo engine received nothing for {query} within {limit} s")

@@ -50,14 +50,21 @@ pub fn with_own_system<T>(
     if has_logs {
         say("stopping everything");
     }
-    if outcome.as_ref().is_ok_and(passed) || interrupt::came() || !has_logs {
-        remove(&workspace)?;
-    } else {
-        kill(&workspace)?;
+    let is_removed = outcome.as_ref().is_ok_and(passed) || interrupt::came() || !has_logs;
+    let ended = match is_removed {
+        true => remove(&workspace),
+        false => kill(&workspace),
+    };
+    if !is_removed {
         say(&format!(
             "the logs of the processes are in .local/{folder}/log, those of the servers and their data in \
              .local/{folder}/servers"
         ));
+    }
+    // What the test found is not lost with a clean-up that fails.
+    if let Err(error) = ended {
+        let error = error.context("removing the test's system");
+        complain(&format!("{} {error:#}", paint::red("error:")));
     }
     outcome
 }
@@ -116,6 +123,6 @@ fn watch(arguments: &[String]) -> anyhow::Result<ExitCode> {
     let base = Workspace::find()?;
     // Another run cleans up its own system; the lock keeps this run from mistaking it for remains.
     let _lock = base.lock(folder)?;
-    kill(&base.aside(folder))?;
+    remove(&base.aside(folder))?;
     Ok(ExitCode::SUCCESS)
 }

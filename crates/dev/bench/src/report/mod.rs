@@ -21,7 +21,8 @@ pub(crate) struct Report {
     /// The machine and the versions, each with its name.
     pub(crate) environment: Vec<(String, String)>,
     pub(crate) figures: Vec<Figure>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    /// What the plots show, which are files of their own.
+    #[serde(skip)]
     pub(crate) points: Vec<Point>,
 }
 
@@ -62,8 +63,7 @@ impl Figure {
     }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Plot {
     TaskPages,
     TaskCounts,
@@ -71,7 +71,7 @@ pub(crate) enum Plot {
     Memory,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Point {
     pub(crate) plot: Plot,
     pub(crate) series: String,

@@ -197,6 +197,7 @@ impl Test {
         let panics = self.fleet.system.panics()?.into_iter();
         let panics = panics.map(|what| Finding::new(Violation::Panic, "-", what));
         result.findings.extend(panics);
+        result.findings.extend(history.unexpected_creations());
         Ok(Summary {
             result,
             phases: self.phases,

@@ -86,6 +86,7 @@ fn check_memory(context: &Context, figures: &mut Figures) -> Result<()> {
         figures.add(resident, memory.highest, "MiB");
     }
     for (name, Memory { highest, .. }) in memory {
+        ensure!(highest > 0.0, "the memory of {name} could not be read");
         ensure!(highest <= MEMORY_LIMIT, "{name} grew to {highest:.0} MiB");
     }
     Ok(())
