@@ -20,7 +20,7 @@ use tokio_util::sync::CancellationToken;
 use tower::timeout::Timeout;
 use tower::util::{BoxCloneSyncService, ServiceExt as _, service_fn};
 
-use crate::connection::{ClosableStream, RequestConnection};
+use crate::connection::{ClosableStream, Content, RequestConnection};
 use crate::resolver::{current_owner, scoped};
 use crate::{AddressPolicy, BuildError, Resolve, Resolved, SendError, TargetUrl, Unresolved};
 
@@ -86,7 +86,7 @@ pub struct Call {
 /// An HTTP client for URLs that come from callers.
 #[derive(Debug, Clone)]
 pub struct GuardedClient {
-    client: Client<Connector, Full<Bytes>>,
+    client: Client<Connector, Full<Content>>,
     policy: AddressPolicy,
     timeout: Duration,
 }
@@ -143,8 +143,7 @@ impl GuardedClient {
         // The resolver is not asked for a literal address.
         self.policy.check_url(url.parsed())?;
         let body_bytes = call.body_bytes;
-        let mut request = request(url, call);
-        let mut connection = RequestConnection::of(&mut request);
+        let (mut connection, request) = RequestConnection::of(request(url, call));
         let call = CancellationToken::new();
         let _ending = call.clone().drop_guard();
         let sent = CALL.scope(call, self.client.request(request));
@@ -180,7 +179,7 @@ async fn read_beginning(response: Response<Incoming>, body_bytes: usize) -> Trun
     }
 }
 
-fn request(url: &TargetUrl, call: Call) -> Request<Full<Bytes>> {
+fn request(url: &TargetUrl, call: Call) -> Request<Bytes> {
     const AGENT: &str = concat!("countersign/", env!("CARGO_PKG_VERSION"));
     let mut headers = call.headers;
     headers.insert(USER_AGENT, HeaderValue::from_static(AGENT));
@@ -189,7 +188,7 @@ fn request(url: &TargetUrl, call: Call) -> Request<Full<Bytes>> {
     if let Some(authorization) = url.authorization() {
         headers.insert(AUTHORIZATION, authorization.clone());
     }
-    let mut request = Request::new(Full::new(call.body));
+    let mut request = Request::new(call.body);
     *request.method_mut() = call.method;
     *request.uri_mut() = url.uri().clone();
     *request.headers_mut() = headers;

@@ -2,12 +2,14 @@
 
 use std::io;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Weak};
 use std::task::{Context, Poll};
 
+use bytes::{Buf, Bytes};
 use futures_util::task::AtomicWaker;
 use http::{Extensions, Request};
+use http_body_util::Full;
 use hyper::rt::{Read, ReadBufCursor, Write};
 use hyper_util::client::legacy::connect::{
     CaptureConnection, Connected, Connection, capture_connection,
@@ -16,8 +18,6 @@ use hyper_util::client::legacy::connect::{
 /// What a connection and its current request share.
 #[derive(Debug, Default)]
 struct State {
-    /// Whether something is not written yet.
-    is_writing: AtomicBool,
     is_closed: AtomicBool,
     writer: AtomicWaker,
 }
@@ -36,11 +36,6 @@ impl<S> ClosableStream<S> {
     pub(crate) fn new(stream: S) -> Self {
         let state = Arc::default();
         Self { stream, state }
-    }
-
-    fn begin_write(&self, context: &Context<'_>) -> io::Result<()> {
-        self.state.is_writing.store(true, Ordering::SeqCst);
-        self.check(context)
     }
 
     /// Registers the task that writes before it looks whether to go on, so that it misses no end of its request.
@@ -69,7 +64,7 @@ impl<S: Write + Unpin> Write for ClosableStream<S> {
         context: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
-        self.begin_write(context)?;
+        self.check(context)?;
         Pin::new(&mut self.stream).poll_write(context, bytes)
     }
 
@@ -82,18 +77,13 @@ impl<S: Write + Unpin> Write for ClosableStream<S> {
         context: &mut Context<'_>,
         buffers: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        self.begin_write(context)?;
+        self.check(context)?;
         Pin::new(&mut self.stream).poll_write_vectored(context, buffers)
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         self.check(context)?;
-        // It is called when all has been passed to `poll_write`.
-        let flushed = Pin::new(&mut self.stream).poll_flush(context);
-        self.state
-            .is_writing
-            .store(flushed.is_pending(), Ordering::SeqCst);
-        flushed
+        Pin::new(&mut self.stream).poll_flush(context)
     }
 
     /// Waits for nothing: what is closed may be dropped.
@@ -111,20 +101,53 @@ impl<S: Connection> Connection for ClosableStream<S> {
     }
 }
 
+/// The content of a request. Hyper drops it once it is written, and uses the connection for another request only afterwards.
+#[derive(Debug)]
+pub(crate) struct Content {
+    bytes: Bytes,
+    _unwritten: Arc<()>,
+}
+
+impl Buf for Content {
+    fn remaining(&self) -> usize {
+        self.bytes.remaining()
+    }
+
+    fn chunk(&self) -> &[u8] {
+        self.bytes.chunk()
+    }
+
+    fn advance(&mut self, count: usize) {
+        self.bytes.advance(count);
+    }
+}
+
 /// The connection of a request, which is closed when this is dropped, unless it can have another request.
 #[derive(Debug)]
 pub(crate) struct RequestConnection {
     captured: CaptureConnection,
+    /// Whether something is not written yet.
+    unwritten: Weak<()>,
     has_response: bool,
 }
 
 impl RequestConnection {
-    /// Of a request that is sent afterwards.
-    pub(crate) fn of<B>(request: &mut Request<B>) -> Self {
-        Self {
-            captured: capture_connection(request),
+    /// A request that is sent afterwards, and its connection.
+    pub(crate) fn of(request: Request<Bytes>) -> (Self, Request<Full<Content>>) {
+        let unwritten = Arc::new(());
+        let remaining = Arc::downgrade(&unwritten);
+        let mut request = request.map(|bytes| {
+            Full::new(Content {
+                bytes,
+                _unwritten: unwritten,
+            })
+        });
+        let connection = Self {
+            captured: capture_connection(&mut request),
+            unwritten: remaining,
             has_response: false,
-        }
+        };
+        (connection, request)
     }
 
     /// The response has come.
@@ -135,14 +158,14 @@ impl RequestConnection {
 
 impl Drop for RequestConnection {
     fn drop(&mut self) {
+        if self.has_response && self.unwritten.strong_count() == 0 {
+            return;
+        }
         let mut extras = Extensions::new();
         if let Some(connected) = self.captured.connection_metadata().as_ref() {
             connected.get_extras(&mut extras);
         }
-        let Some(state) = extras.get::<Arc<State>>() else {
-            return;
-        };
-        if !self.has_response || state.is_writing.load(Ordering::SeqCst) {
+        if let Some(state) = extras.get::<Arc<State>>() {
             state.is_closed.store(true, Ordering::SeqCst);
             state.writer.wake();
         }

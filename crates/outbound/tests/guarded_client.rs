@@ -336,6 +336,46 @@ async fn a_receiver_that_does_not_read_leaves_no_connection_behind() {
     }
 }
 
+/// A server that answers every request of a connection with an empty body.
+async fn persistent_server() -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    tokio::spawn(async move {
+        while let Ok((mut stream, _)) = listener.accept().await {
+            tokio::spawn(async move {
+                let mut request = Vec::new();
+                while stream.read_buf(&mut request).await.unwrap() > 0 {
+                    if request.ends_with(b"{}") {
+                        request.clear();
+                        stream.write_all(EMPTY).await.unwrap();
+                    }
+                }
+            });
+        }
+    });
+    address
+}
+
+const EMPTY: &[u8] = b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n";
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_end_of_a_call_leaves_the_next_one_of_its_connection_alone() {
+    let url = format!("http://{}/", persistent_server().await);
+    let client = client("127.0.0.0/8", SystemResolver::from_system().unwrap());
+    let calls = |_| {
+        let (client, url) = (client.clone(), url.clone());
+        tokio::spawn(async move {
+            for _ in 0..2_000 {
+                let called = post(&client, &url).await;
+                assert!(called.is_ok(), "{called:?}");
+            }
+        })
+    };
+    for calls in (0..16).map(calls).collect::<Vec<_>>() {
+        calls.await.unwrap();
+    }
+}
+
 /// A resolver whose first lookup succeeds, and whose others never end.
 #[derive(Clone, Default)]
 struct OnceResolving {
