@@ -14,12 +14,14 @@ use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::client::legacy::connect::dns::Name;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use rustls::ClientConfig;
 use rustls::crypto::ring;
 use tokio::net::TcpStream;
 use tokio_util::sync::CancellationToken;
 use tower::timeout::Timeout;
 use tower::util::{BoxCloneSyncService, ServiceExt as _, service_fn};
 
+use crate::certificates::FewCertificates;
 use crate::connection::{ClosableStream, Content, RequestConnection};
 use crate::resolver::{current_owner, scoped};
 use crate::{AddressPolicy, BuildError, Resolve, Resolved, SendError, TargetUrl, Unresolved};
@@ -217,7 +219,7 @@ fn connector(policy: AddressPolicy, resolver: Arc<dyn Resolve>) -> io::Result<Co
     http.set_keepalive_retries(Some(KEEPALIVE_PROBES));
     http.set_tcp_user_timeout(Some(TCP_TIMEOUT));
     let https = HttpsConnectorBuilder::new()
-        .with_provider_and_platform_verifier(Arc::new(ring::default_provider()))?
+        .with_tls_config(tls().map_err(io::Error::other)?)
         .https_or_http()
         .enable_http1()
         .wrap_connector(http);
@@ -225,6 +227,16 @@ fn connector(policy: AddressPolicy, resolver: Arc<dyn Resolve>) -> io::Result<Co
     let limited = Timeout::new(of_call, CONNECT_TIMEOUT);
     let closable = limited.map_response(ClosableStream::new);
     Ok(BoxCloneSyncService::new(closable))
+}
+
+fn tls() -> Result<ClientConfig, rustls::Error> {
+    let provider = Arc::new(ring::default_provider());
+    let verifier = FewCertificates::new(Arc::clone(&provider))?;
+    let config = ClientConfig::builder_with_provider(provider);
+    let config = config.with_safe_default_protocol_versions()?;
+    let config = config.dangerous();
+    let config = config.with_custom_certificate_verifier(Arc::new(verifier));
+    Ok(config.with_no_client_auth())
 }
 
 /// Opens a connection, until the call ends for which it is opened. A call that got another one meanwhile would leave it behind.

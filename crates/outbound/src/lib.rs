@@ -18,6 +18,7 @@
 //! Deliberately absent: retries and limits per host, which depend on what is sent.
 
 mod address_policy;
+mod certificates;
 mod client;
 mod connection;
 mod engine_origins;

@@ -20,8 +20,8 @@
 //! Invariants: only the owner of a host sends its deliveries; a result counts only for the version of the row that was
 //! sent, and a failure only if its worker was not taken for dead; a worker starts nothing while others may take it for
 //! dead; what waited in memory for more than a second is read again before it is sent; a host never has more requests
-//! than its limit, except those that are tried because they may end workers, and those that a worker which was cut off
-//! from the database has not ended yet.
+//! than its limit, except those that are tried because they may end workers, calls that try webhooks, and those that a
+//! worker which was cut off from the database has not ended yet.
 
 mod attempt;
 mod call;

@@ -112,7 +112,7 @@ impl Dispatcher {
         self.attempts.spawn(async move {
             let row = match reload {
                 None => row,
-                Some(reload) => match reload.await {
+                Some(reload) => match recall.run_until_cancelled(reload).await.flatten() {
                     Some(row) => Box::new(row),
                     None => return not_sent(&row, worker),
                 },
