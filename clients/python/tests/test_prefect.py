@@ -225,6 +225,46 @@ def test_two_questions_of_a_flow(prefect_api: str, server: Fake, block: Any) -> 
     assert run.end() == ["Buy a chair?", "Buy a table?"]
 
 
+@pytest.mark.parametrize("is_async", [False, True])
+def test_another_question_with_the_same_name_is_not_decided(prefect_api: str, server: Fake, block: Any, is_async: bool) -> None:
+    from prefect import flow
+
+    from countersign_client import QuestionChanged
+    from countersign_client.prefect import aask, ask
+
+    create, shipped = server.create, []
+
+    def create_decided(seen: Any) -> Any:
+        result = create(seen)
+        server.decide(next(iter(server.tasks)), "approved")
+        return result
+
+    server.create = create_decided  # type: ignore[method-assign]
+
+    @flow
+    def ship() -> None:
+        for order in (1, 2):
+            ask(block, f"Ship order {order}?", "grace@example.com")
+            shipped.append(order)
+
+    @flow
+    async def aship() -> None:
+        for order in (1, 2):
+            await aask(block, f"Ship order {order}?", "grace@example.com")
+            shipped.append(order)
+
+    run = Run((lambda: asyncio.run(aship())) if is_async else ship)
+    with pytest.raises(QuestionChanged, match="a name of its own"):
+        run.end()
+    assert shipped == [1]
+
+
+def test_a_question_that_version_0_3_0_stored_is_found(prefect_api: str) -> None:
+    from countersign_client.prefect import _task_id
+
+    assert _task_id("a" * 24, "Buy a chair?", "grace@example.com", "question", {}) == "a" * 24
+
+
 def paused_again(prefect_api: str, webhook: Any, known: set[str]) -> str:
     """Waits until the flow run is in a state of a pause that is not known yet."""
 

@@ -58,6 +58,10 @@ class Overdue(WaitTimeout):
     """The date by which a decision was needed has passed, and the task is pending."""
 
 
+class QuestionChanged(CountersignError):
+    """A flow or a node of a graph asks something else than before in its place, so that the decision is not about it."""
+
+
 # What the server answered.
 
 

@@ -5,7 +5,7 @@ webhooks, or by `wait_and_resume`. A node runs again from its start when it is r
 because its identifier is kept in the checkpoint, and its creation has an idempotency key made from the thread and the
 checkpoint. The graph needs a checkpointer.
 
-What resumes a graph is not believed: the node reads the task, and interrupts again while that is pending.
+What resumes a graph is not trusted: the node reads the task, and interrupts again while that is pending.
 """
 
 from __future__ import annotations
@@ -22,10 +22,11 @@ from langgraph.config import get_config
 from langgraph.func import task as cached  # pyright: ignore[reportMissingTypeStubs]
 from langgraph.types import Command, interrupt
 
+from ._asked import asked, task_of
 from ._async_client import AsyncClient
 from ._client import Client
 from ._waiting import decision_of
-from .errors import CountersignError
+from .errors import QuestionChanged
 from .models import Decision, Task
 from .options import TaskOptions, Unpack
 
@@ -46,33 +47,10 @@ THREAD = "langgraph_thread"
 """The name in a task's metadata for the thread that asked."""
 
 _MARK = "countersign_task"
-
-
-class QuestionChanged(CountersignError):
-    """A node that was resumed asks something else than before, so that the decision is not about it.
-
-    Make texts that can differ between two runs, such as those of a model, in an earlier node. Several questions of one node are
-    asked one after the other.
-    """
-
-
-@dataclass(frozen=True)
-class _Asked:
-    """What the checkpoint keeps of a question. It has no secrets."""
-
-    task_id: str
-    digest: str
-
-    def check(self, digest: str) -> str:
-        if self.digest != digest:
-            raise QuestionChanged("The node was resumed, and asks another question than before.")
-        return self.task_id
-
-
-def _digest(title: str, approver: str, options: TaskOptions) -> str:
-    """Identifies what is decided on."""
-    parts = [title, approver, options.get("description", "")]
-    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
+_CHANGED = (
+    "The node was resumed, and asks another question than before. Make texts that can differ between two runs in an earlier "
+    "node, and ask several questions of a node one after the other."
+)
 
 
 def _prepared(options: TaskOptions) -> tuple[str, TaskOptions]:
@@ -90,14 +68,14 @@ def _prepared(options: TaskOptions) -> tuple[str, TaskOptions]:
 def _create(client: Client, title: str, approver: str, options: TaskOptions) -> dict[str, str]:
     key, options = _prepared(options)
     created = client.create(title, approver, idempotency_key=key, **options)
-    return {"task_id": created.id, "digest": _digest(title, approver, options)}
+    return asked(created, title, approver, options)
 
 
 @cached(name="countersign_ask")
 async def _acreate(client: AsyncClient, title: str, approver: str, options: TaskOptions) -> dict[str, str]:
     key, options = _prepared(options)
     created = await client.create(title, approver, idempotency_key=key, **options)
-    return {"task_id": created.id, "digest": _digest(title, approver, options)}
+    return asked(created, title, approver, options)
 
 
 def _interrupt(task_id: str, title: str, approver: str) -> None:
@@ -118,8 +96,8 @@ def ask(
     Raises `Rejected`, unless ``raise_if_rejected`` is false, `Withdrawn`, and `QuestionChanged`.
     ``decision_by`` must be a moment.
     """
-    asked = _Asked(**_create(client, title, approver, options).result())
-    task_id = asked.check(_digest(title, approver, options))
+    kept = _create(client, title, approver, options).result()
+    task_id = task_of(kept, title, approver, options, _CHANGED)
     while True:
         _interrupt(task_id, title, approver)
         task = client.get(task_id)
@@ -136,8 +114,8 @@ async def aask(
     **options: Unpack[TaskOptions],
 ) -> Decision:
     """Does the same as `ask` in an asynchronous node. It needs Python 3.11 or later."""
-    asked = _Asked(**await _acreate(client, title, approver, options))
-    task_id = asked.check(_digest(title, approver, options))
+    kept = await _acreate(client, title, approver, options)
+    task_id = task_of(kept, title, approver, options, _CHANGED)
     while True:
         _interrupt(task_id, title, approver)
         task = await client.get(task_id)

@@ -2,7 +2,7 @@
 
 `ask` creates the question in a task of Prefect and pauses the flow run. A webhook of Countersign resumes it, and nothing has to
 stand in between: the webhook has the body that Prefect expects, and only Prefect's answer ``ACCEPT`` counts as a delivery.
-What resumes the run is not believed: the decision is read from Countersign.
+What resumes the run is not trusted: the decision is read from Countersign.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from prefect.input import RunInput
 from prefect.settings import PREFECT_API_URL
 from pydantic import Field, SecretStr
 
+from ._asked import asked, task_of
 from ._async_client import AsyncClient
 from ._client import Client
 from ._waiting import decision_of
@@ -97,15 +98,25 @@ _STORED: Any = {
 
 
 @prefect_task(**_STORED)
-def _create(block: Countersign, title: str, approver: str, idempotency_key: str, options: TaskOptions) -> str:
+def _create(block: Countersign, title: str, approver: str, idempotency_key: str, options: TaskOptions) -> dict[str, str]:
     with block.client() as client:
-        return client.create(title, approver, idempotency_key=idempotency_key, **options).id
+        created = client.create(title, approver, idempotency_key=idempotency_key, **options)
+        return asked(created, title, approver, options)
 
 
 @prefect_task(**_STORED)
-async def _acreate(block: Countersign, title: str, approver: str, idempotency_key: str, options: TaskOptions) -> str:
+async def _acreate(block: Countersign, title: str, approver: str, idempotency_key: str, options: TaskOptions) -> dict[str, str]:
     async with block.async_client() as client:
-        return (await client.create(title, approver, idempotency_key=idempotency_key, **options)).id
+        created = await client.create(title, approver, idempotency_key=idempotency_key, **options)
+        return asked(created, title, approver, options)
+
+
+def _task_id(kept: dict[str, str] | str, title: str, approver: str, name: str, options: TaskOptions) -> str:
+    # What version 0.3.0 has stored is the identifier alone.
+    if isinstance(kept, str):
+        return kept
+    otherwise = f"The flow run has asked another question with the name {name!r}: give each question a name of its own."
+    return task_of(kept, title, approver, options, otherwise)
 
 
 def _prepared(block: Countersign, name: str, options: TaskOptions) -> tuple[str, TaskOptions]:
@@ -149,10 +160,11 @@ def ask(
     ``name`` tells the questions of one flow run apart: the same name is the same question, also when the run is repeated. The
     flow run looks every ``poll_interval`` seconds whether it was resumed. After ``timeout`` seconds Prefect raises
     ``FlowPauseTimeout``. A ``decision_by`` that is a length of time begins when the flow run was to start. Raises `Rejected`,
-    unless ``raise_if_rejected`` is false, and `Withdrawn`.
+    unless ``raise_if_rejected`` is false, `Withdrawn`, and `QuestionChanged` if the same name has another title, approver or
+    description than before.
     """
     key, options = _prepared(block, name, options)
-    task_id = _create(block, title, approver, key, options)
+    task_id = _task_id(_create(block, title, approver, key, options), title, approver, name, options)
     with block.client() as client:
         pauses = 0
         while (decision := _end(client.get(task_id), raise_if_rejected)) is None:
@@ -179,7 +191,7 @@ async def aask(
 ) -> Decision:
     """Does the same as `ask` in an asynchronous flow."""
     key, options = _prepared(block, name, options)
-    task_id = await _acreate(block, title, approver, key, options)
+    task_id = _task_id(await _acreate(block, title, approver, key, options), title, approver, name, options)
     async with block.async_client() as client:
         pauses = 0
         while (decision := _end(await client.get(task_id), raise_if_rejected)) is None:
