@@ -95,9 +95,10 @@ class Question {
     const task = await this.#client.create(question, { idempotencyKey: key, signal: this.#signal, retryFor: 0 });
     this.#record.taskId = task.id;
     this.#record.decisionBy = task.decisionBy;
-    await this.#save();
     const { approverSecret, requesterSecret, ...shown } = task;
+    // Before it is saved: what is told twice after a failure is better than what is never told.
     this.#tell("asked", { ...shown, link: this.#client.linkFor(task) });
+    await this.#save();
     return false;
   }
 
@@ -128,8 +129,8 @@ class Question {
       return false;
     }
     this.#record.dueTold = task.decisionBy;
-    await this.#save();
     this.#tell("due", task);
+    await this.#save();
     return false;
   }
 
