@@ -71,7 +71,7 @@ export const createWebhook = (body) => create("/people-task/webhooks", body, sen
 export const sendDecision = ({ id, version }, verb, comment) =>
   call("PUT", `${path(id)}/${verb}`, { ...accessTo(id), version, body: comment ? { comment } : {} });
 
-/** How many webhooks would hear of it if the task were withdrawn, and how many would not. */
+/** How many webhooks would be called if the task were withdrawn, and how many would not. */
 export const cancelPreview = (id) => call("GET", `${path(id)}/cancel`, accessTo(id));
 
 /** Withdraws a task, if it still is as it was shown. */

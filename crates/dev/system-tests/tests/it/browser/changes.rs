@@ -174,9 +174,7 @@ async fn an_edit_changes_only_what_the_person_changed() {
     phone.fill("Title", "Buy two chairs").await;
     change(&system, &token, &task, &json!({"description": "second"})).await;
     phone.click("Save").await;
-    phone
-        .sees("Somebody else changed this task meanwhile.")
-        .await;
+    phone.sees("Another person changed this task.").await;
     assert_eq!(marked(&phone).await, json!([["first"], ["second"]]));
     phone.click("Save").await;
     eventually("the edit to be saved", || async {

@@ -13,7 +13,7 @@ use super::{APPROVER, LOST, REQUESTER, answer, dialog_closes, signed_in, task_wi
 use crate::harness::{System, Task};
 
 const UNREACHABLE: &str = "The server cannot be reached.";
-const MEANWHILE: &str = "Somebody else changed this task meanwhile.";
+const MEANWHILE: &str = "Another person changed this task.";
 
 /// Opens a task as a person with an account.
 async fn open(system: &System, email: &str, task: &Task) -> Browser {

@@ -7,7 +7,7 @@ use super::{REQUESTER, dialog_closes, link, poll, signed_in, status, task_with};
 use crate::harness::System;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_created_a_task_withdraws_it_and_learns_before_who_will_not_hear_of_it() {
+async fn who_created_a_task_withdraws_it_and_learns_before_who_is_not_called() {
     let system = System::start().await;
     let token = system.sign_up(REQUESTER).await;
     let task = task_with(&system, &token, "Buy a chair", "").await;
@@ -19,7 +19,7 @@ async fn who_created_a_task_withdraws_it_and_learns_before_who_will_not_hear_of_
 
     let phone = signed_in(&system, &format!("/tasks?taskId={}", task.id), REQUESTER).await;
     phone.click("Withdraw").await;
-    phone.sees("1 webhook will not hear of it").await;
+    phone.sees("1 webhook is not called").await;
     phone
         .fill("Reason (optional)", "We found an old one.")
         .await;

@@ -162,8 +162,8 @@ export const texts = {
   withdrawHelp: "Dann gibt es nichts mehr zu entscheiden. Das lässt sich nicht rückgängig machen.",
   withdrawReason: "Grund (optional)",
   withdrawNotTold: ({ count }) => (count === 1
-    ? "1 Webhook erfährt davon nichts: Ein Ablauf, der auf die Entscheidung wartet, wartet für immer."
-    : `${count} Webhooks erfahren davon nichts: Abläufe, die auf die Entscheidung warten, warten für immer.`),
+    ? "1 Webhook wird nicht aufgerufen: Ein Ablauf, der auf die Entscheidung wartet, wartet für immer."
+    : `${count} Webhooks werden nicht aufgerufen: Abläufe, die auf die Entscheidung warten, warten für immer.`),
 
   // Konten.
   signInTitle: "Anmelden",
@@ -174,7 +174,7 @@ export const texts = {
   forgot: "Passwort vergessen?",
   email: "E-Mail-Adresse",
   password: "Passwort",
-  passwordRule: "Mindestens 5 Zeichen. Ein paar Wörter ohne Zusammenhang sind ein gutes Passwort.",
+  passwordRule: "Ein paar Wörter ohne Zusammenhang sind ein gutes Passwort.",
   signUpClosed: "Konten auf diesem Server legen nur Administratorinnen und Administratoren an.",
   sendLink: "Link senden",
   linkSent: "Wenn es ein Konto mit dieser Adresse gibt, ist eine Nachricht mit einem Link unterwegs.",

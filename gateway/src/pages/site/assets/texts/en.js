@@ -111,7 +111,7 @@ export const texts = {
   inPlace: "You decide in place of {who}. The outcome says so.",
   changes: "What is new",
   readChange: "Read the change",
-  changedMeanwhile: "Somebody else changed this task meanwhile. Nothing is saved yet: look at what is new, and save again.",
+  changedMeanwhile: "Another person changed this task. Nothing is saved yet: look at what is new, and save again.",
   showAll: "Show all",
   addComment: "Add a comment",
   sentWhenOnline: "No connection. Your decision is sent as soon as you are online again. Leave this page open.",
@@ -162,8 +162,8 @@ export const texts = {
   withdrawHelp: "Then there is nothing to decide any more. This cannot be undone.",
   withdrawReason: "Reason (optional)",
   withdrawNotTold: ({ count }) => (count === 1
-    ? "1 webhook will not hear of it: a flow that waits for its decision waits for ever."
-    : `${count} webhooks will not hear of it: flows that wait for their decision wait for ever.`),
+    ? "1 webhook is not called: a flow that waits for its decision waits forever."
+    : `${count} webhooks are not called: flows that wait for their decision wait forever.`),
 
   // Accounts.
   signInTitle: "Sign in",
@@ -174,7 +174,7 @@ export const texts = {
   forgot: "Forgot your password?",
   email: "E-mail address",
   password: "Password",
-  passwordRule: "At least 5 characters. A few unrelated words are a good password.",
+  passwordRule: "A few unrelated words are a good password.",
   signUpClosed: "Accounts on this server are created by its administrators.",
   sendLink: "Send me a link",
   linkSent: "If there is an account with this address, a message with a link is on its way.",
