@@ -129,10 +129,12 @@ export const forgetSecret = (id) => storage.remove(secretKey(id));
 /** Whether the secret is still there after the page was loaded again. */
 export const keepsSecret = (id) => storage.keeps(secretKey(id));
 
-/** The secret of the approver's link, for the creator, who is told it only once. */
-export const approverLinkOf = (id) => storage.get(linkKey(id));
-export const rememberApproverLink = (id, secret) => storage.set(linkKey(id), secret);
-export const forgetApproverLink = (id) => storage.remove(linkKey(id));
+/** The secret of the approver's link, for the creator, who is told it only once. Another approver has another one. */
+export function approverLinkOf({ id, approver }) {
+  const [secret, of] = (storage.get(linkKey(id)) ?? "").split(/ (.*)/s);
+  return of === approver ? secret : null;
+}
+export const rememberApproverLink = ({ id, approver, approverSecret }) => storage.set(linkKey(id), `${approverSecret} ${approver}`);
 
 /** The claims of a token, unchecked: only to choose what to show. */
 export function claimsOf(value) {

@@ -3,7 +3,7 @@
 import { closeDialog, element, labelled, markErrors, notify, openDialog, remark, SECOND_PRESS, sendByKeyboard, unmark, withButtonsDisabled } from "./dom.js";
 import { signInAgain } from "./frame.js";
 import { isUncertain } from "./http.js";
-import { claims, draftOf, dropDraft, forgetApproverLink, keepDraft, rememberApproverLink } from "./session.js";
+import { claims, draftOf, dropDraft, keepDraft, rememberApproverLink } from "./session.js";
 import { linkPanel } from "./share.js";
 import { cancelPreview, cancelTask, createTask, editTask, loadTask } from "./task-api.js";
 import { comparison } from "./task-view.js";
@@ -154,13 +154,11 @@ function openForm({ title, name, task, fields, action, send, edited, isDone = is
     const newer = await loadTask(task.id).catch((error) => (isGone(error) ? { ...base.task, ...bodyOf(written) } : null));
     if (!newer || !isDone(newer, written)) return false;
     dropDraft(name);
-    // The new approver's link was in the response.
-    if (written.approver) forgetApproverLink(task.id);
     const own = Object.keys(bodyOf(written)).map((field) => [field, newer[field]]);
     edited({ ...base.task, ...Object.fromEntries(own) });
     return true;
   }
-  /** Somebody else changed the task: shows how, and takes their values where this person has none. */
+  /** Another person changed the task: shows how, and takes their values where this person has none. */
   async function showChange(written) {
     const [newer, compare] = await Promise.all([loadTask(task.id), comparison()]);
     change.replaceChildren(element("p", {}, element("strong", {}, t("changedMeanwhile"))), compare(base.task, newer).list ?? "");
@@ -205,7 +203,7 @@ function openForm({ title, name, task, fields, action, send, edited, isDone = is
 
 /** Keeps the secret of the approver's link for this tab. Returns the panel with the link. */
 function linkOf(task) {
-  rememberApproverLink(task.id, task.approverSecret);
+  rememberApproverLink(task);
   return linkPanel(task);
 }
 
@@ -262,7 +260,7 @@ export function newLinkDialog(task, edited) {
   });
 }
 
-/** Withdraws a task, with a reason. It says before how many webhooks will not hear of it. */
+/** Withdraws a task, with a reason. It says before how many webhooks are not called. */
 export async function withdrawDialog(task, edited) {
   let preview;
   try {

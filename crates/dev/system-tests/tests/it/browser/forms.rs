@@ -57,6 +57,27 @@ async fn a_creator_edits_and_renews_the_link_of_a_task_that_changes_meanwhile() 
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_creator_is_offered_the_link_of_the_present_approver_only() {
+    let system = System::start().await;
+    let token = system.sign_up(REQUESTER).await;
+    let task = task_with(&system, &token, "Buy a chair", "").await;
+    let phone = open(&system, REQUESTER, &task).await;
+    phone.click("New link for the approver").await;
+    send(&phone, "dialog form").await;
+    phone.click("Done").await;
+    phone.sees("Link for the approver").await;
+    // Another tab may have replaced it.
+    phone.sees("New link for the approver").await;
+    let other = json!({"approver": "third@example.com"});
+    change(&system, &token, &task, &other).await;
+    phone.reload().await;
+    phone.sees("New link for the approver").await;
+    assert!(!phone.text().await.contains("Link for the approver"));
+    phone.assert_no_errors().await;
+    system.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn an_approver_reassigns_a_task_that_changes_meanwhile() {
     let system = System::start().await;
     let token = system.sign_up(REQUESTER).await;
