@@ -3,6 +3,7 @@
 
 import { call } from "./api.js";
 import { $, element, foreign, labelled, markErrors, markInvalid, notify, unmark, withButtonsDisabled } from "./dom.js";
+import { isUncertain } from "./http.js";
 import { ownPage } from "./own-page.js";
 import { isStaying, signIn, token } from "./session.js";
 import { signInAndStay } from "./stay.js";
@@ -24,6 +25,8 @@ function passwordForm(email) {
     password("repeated", "repeatPassword", "new-password"),
     element("div", { class: "actions" }, element("button", {}, t("changePassword"))));
 
+  let mayHaveArrived = false;
+
   function submit(event) {
     event.preventDefault();
     unmark(form);
@@ -39,10 +42,14 @@ function passwordForm(email) {
         // The new password ended the session of this browser, too.
         if (wasStaying) await signInAndStay({ email, password: body.newPassword }).catch(() => {});
         form.reset();
+        mayHaveArrived = false;
         notify(t("passwordChanged"), "good");
       } catch (error) {
+        mayHaveArrived ||= isUncertain(error);
         if (error.code === "wrong-password") markInvalid($("old"), error.message);
         else if (!markErrors(form, error, { newPassword: "new", oldPassword: "old" })) failed(error);
+        // The new password ended the session.
+        if (error.status === 401 && mayHaveArrived) notify(t("mayBeSet"));
       }
     });
   }

@@ -6,7 +6,7 @@ use testkit::eventually;
 
 use super::accessibility::open_webhooks;
 use super::drafts::value_of;
-use super::{REQUESTER, set_password, sign_in, signed_in, task_with};
+use super::{LOST, REQUESTER, answer, set_password, sign_in, signed_in, task_with};
 use crate::harness::System;
 
 const EMAIL: &str = "ada@example.com";
@@ -35,6 +35,23 @@ async fn a_person_signs_up_and_changes_the_password() {
     let old = system.sign_in(EMAIL, System::PASSWORD).await;
     old.expect_problem(401, "invalid-credentials");
     let _ = system.sign_in(EMAIL, "new password").await.expect(200);
+    phone.assert_no_errors().await;
+    system.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_password_whose_change_got_no_response_may_be_set() {
+    let system = System::start().await;
+    system.sign_up(EMAIL).await;
+    let phone = signed_in(&system, "/account", EMAIL).await;
+    phone.sees(EMAIL).await;
+    answer(&phone, "POST /user/change-password", &[LOST]).await;
+    change_password(&phone, System::PASSWORD, "new password").await;
+    phone.sees("The server cannot be reached.").await;
+    phone.click("Change password").await;
+    phone.sees("The new password may already be set").await;
+    sign_in(&phone, EMAIL, "new password").await;
+    phone.sees("Where you are signed in").await;
     phone.assert_no_errors().await;
     system.stop().await;
 }
