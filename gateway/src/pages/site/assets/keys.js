@@ -3,6 +3,7 @@
 
 import { call } from "./api.js";
 import { $, element, foreign, labelled, markErrors, notify, unmark, withButtonsDisabled } from "./dom.js";
+import { isUncertain } from "./http.js";
 import { ownPage } from "./own-page.js";
 import { token } from "./session.js";
 import { addTexts, language, t } from "./texts.js";
@@ -76,6 +77,8 @@ function form(path, reload, failed, scopes) {
         await reload();
       } catch (error) {
         if (!markErrors(created, error, { scopes: boxes[0].id })) failed(error);
+        // The key may be there all the same.
+        if (isUncertain(error)) await reload().catch(() => {});
       }
     });
   };

@@ -62,6 +62,20 @@ async fn a_year_with_five_digits_is_refused_by_the_form() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_key_whose_creation_got_no_response_is_listed() {
+    let system = System::start().await;
+    system.sign_up(APPROVER).await;
+    let phone = signed_in(&system, "/keys", APPROVER).await;
+    phone.fill("Name", "Invoices in n8n").await;
+    answer(&phone, "POST /user/keys", &[LOST]).await;
+    phone.click("Make a key").await;
+    phone.sees("The server cannot be reached.").await;
+    phone.sees("Invoices in n8n").await;
+    phone.assert_no_errors().await;
+    system.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn an_administrator_makes_a_key_for_a_service_account() {
     let system = System::start().await;
     let body = json!({"email": "flows@example.com", "service": true});
