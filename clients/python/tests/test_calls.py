@@ -33,8 +33,9 @@ from .fake import KEY, Fake, answer, problem
 def test_unavailability_is_waited_out(fake: Fake, client: Any) -> None:
     fake.fail("answer", times=2, answer=problem(503, "overloaded"))
     fake.fail("answer", times=1, answer=(502, {"Content-Type": "text/html"}, b"<h1>Bad gateway"))
+    fake.fail("answer", times=1, answer=problem(408, "body-timeout"))
     assert client.count() == 0
-    assert len(fake.seen) == 4
+    assert len(fake.seen) == 5
 
 
 def test_retry_after_is_kept(fake: Fake, client: Any) -> None:

@@ -19,6 +19,7 @@ T = TypeVar("T")
 FIRST_PAUSE = 0.2
 LONGEST_PAUSE = 10.0
 MAX_RETRY_AFTER = 3600.0
+PASSING = (408, 429, 500, 502, 503, 504)
 
 log = logging.getLogger("countersign_client")
 
@@ -71,10 +72,10 @@ def pause_after(failures: int, error: CountersignError | None) -> float:
 def passes(error: CountersignError) -> bool:
     """Whether the reason of a failure may be over soon."""
     if isinstance(error, ApiError):
-        return error.status in (429, 500, 502, 503, 504) or error.code == "idempotency-key-in-use"
+        return error.status in PASSING or error.code == "idempotency-key-in-use"
     if isinstance(error, UnexpectedResponse):
         # Proxies answer so while the server starts.
-        return error.status in (429, 500, 502, 503, 504) or 200 <= error.status < 300
+        return error.status in PASSING or 200 <= error.status < 300
     return isinstance(error, ConnectionFailed)
 
 
