@@ -64,7 +64,7 @@ export async function request(api: Api, settings: Settings, asked: Request, sign
   return describe(settings, await api.create(task, asked.idempotency_key ?? randomUUID(), signal));
 }
 
-/** Reads how a request stands. */
+/** Reads the status of a request. */
 export async function check(api: Api, settings: Settings, id: string, signal?: AbortSignal): Promise<Approval> {
   return describe(settings, await api.get(id, 0, signal));
 }

@@ -73,7 +73,7 @@ export function makeServer(settings: Settings): McpServer {
     "check_approval",
     {
       title: "Check approval",
-      description: "Tells how a request for approval stands.",
+      description: "Tells the status of a request for approval.",
       inputSchema: { id },
       outputSchema: approval,
       annotations: { readOnlyHint: true, openWorldHint: true },

@@ -55,9 +55,9 @@ class Client:
     that name none (``COUNTERSIGN_REQUESTER``, or else the address of the key's account).
 
     All times are in seconds. A request takes at most ``timeout``, and those that wait on the server that much longer. A call
-    that fails because the server or the network is away, or because there are too many calls, is repeated for ``retry_for``;
-    ``ask`` and ``wait`` go on for ``outage`` without any answer. ``http`` is a client of httpx with settings of your own,
-    which is not closed.
+    that fails because the server or the network is unavailable, or because there are too many calls, is repeated for
+    ``retry_for``; ``ask`` and ``wait`` go on for ``outage`` without any answer. ``http`` is a client of httpx with settings of
+    your own, which is not closed.
     """
 
     def __init__(
@@ -112,7 +112,7 @@ class Client:
         """Asks a person, waits for the answer, and returns the approval.
 
         Raises `Rejected` if the answer is no, unless ``raise_if_rejected`` is false; `Withdrawn` if the question was
-        cancelled; `WaitTimeout` after ``timeout`` seconds (``None`` waits for ever); and with ``until_due``, `Overdue` when
+        cancelled; `WaitTimeout` after ``timeout`` seconds (``None`` waits forever); and with ``until_due``, `Overdue` when
         ``decision_by`` has passed. The question stays open after a time-out, unless ``withdraw_on_timeout`` is true.
 
         ``on_created`` gets the task before the wait, for example to send its `link` to the approver.
