@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use auth::Signer;
-use chrono::{DateTime, SecondsFormat, Utc};
+use chrono::{DateTime, Utc};
 use reqwest::{Client, Method, Response, StatusCode};
-use serde::{Deserialize, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 use url::Url;
 use values::{EmailAddress, UserId};
 
-use crate::accounts::store::former_emails::FormerEmail;
+use crate::accounts::store::former_emails::{FormerEmail, with_microseconds};
 use crate::calls::{CallError, append_path, send};
 
 /// The subject of the token with which the worker authenticates.
@@ -34,14 +34,6 @@ pub(crate) struct EraseRequest {
     /// the user active.
     #[serde(serialize_with = "with_microseconds")]
     pub(crate) changed: DateTime<Utc>,
-}
-
-/// Later changes differ by microseconds.
-pub(crate) fn with_microseconds<S: Serializer>(
-    time: &DateTime<Utc>,
-    serializer: S,
-) -> Result<S::Ok, S::Error> {
-    serializer.serialize_str(&time.to_rfc3339_opts(SecondsFormat::Micros, true))
 }
 
 #[derive(Debug, Clone, Copy, Deserialize)]

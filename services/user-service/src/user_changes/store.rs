@@ -10,7 +10,7 @@ use diesel::sql_types::{BigInt, Binary, Bool, Interval, Nullable, Timestamptz};
 use serde::Serialize;
 use values::{EmailAddress, UserId};
 
-use crate::people_tasks::with_microseconds;
+use crate::accounts::store::former_emails::with_microseconds;
 use crate::schema::{deletion_settings, user_changes, users};
 
 /// The time from the first call about a user to the next one if the first fails, and the longest. A usual call is much

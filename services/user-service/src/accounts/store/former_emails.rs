@@ -1,12 +1,11 @@
 //! Addresses that gave a user access to tasks until the user got another one.
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, SecondsFormat, Utc};
 use database::{Connection, Error};
 use diesel::prelude::*;
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use values::{EmailAddress, UserId};
 
-use crate::people_tasks::with_microseconds;
 use crate::schema::{deletions, former_emails, users};
 
 /// An address that was a user's. Tasks that were created before or after that time may be of another person.
@@ -22,6 +21,14 @@ pub(crate) struct FormerEmail {
     since: DateTime<Utc>,
     #[serde(serialize_with = "with_microseconds")]
     until: DateTime<Utc>,
+}
+
+/// For the people-task service, whose times differ by microseconds.
+pub(crate) fn with_microseconds<S: Serializer>(
+    time: &DateTime<Utc>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(&time.to_rfc3339_opts(SecondsFormat::Micros, true))
 }
 
 /// Records that the user gives up the present address now.
