@@ -25,9 +25,13 @@ pub fn run(main: impl FnOnce() -> anyhow::Result<ExitCode>) -> ExitCode {
         _ => main(),
     };
     outcome.unwrap_or_else(|error| {
-        complain(&format!("{} {error:#}", paint::red("error:")));
+        print_error(&error);
         ExitCode::FAILURE
     })
+}
+
+fn print_error(error: &anyhow::Error) {
+    complain(&format!("{} {error:#}", paint::red("error:")));
 }
 
 /// Runs a test that starts a system of its own in `.local/<folder>`, and removes the system before and after it. Logs and
@@ -50,21 +54,18 @@ pub fn with_own_system<T>(
     if has_logs {
         say("stopping everything");
     }
-    let is_removed = outcome.as_ref().is_ok_and(passed) || interrupt::came() || !has_logs;
-    let ended = match is_removed {
-        true => remove(&workspace),
-        false => kill(&workspace),
-    };
-    if !is_removed {
+    let ended = if outcome.as_ref().is_ok_and(passed) || interrupt::came() || !has_logs {
+        remove(&workspace)
+    } else {
         say(&format!(
             "the logs of the processes are in .local/{folder}/log, those of the servers and their data in \
              .local/{folder}/servers"
         ));
-    }
+        kill(&workspace)
+    };
     // What the test found is not lost with a clean-up that fails.
     if let Err(error) = ended {
-        let error = error.context("removing the test's system");
-        complain(&format!("{} {error:#}", paint::red("error:")));
+        print_error(&error.context("removing the test's system"));
     }
     outcome
 }

@@ -16,7 +16,8 @@ use values::{DeliveryId, Names as _, TaskId, UserId};
 
 use crate::schema::allowed_users;
 use crate::status::TaskStatus;
-use crate::tasks::{Task, task_columns};
+use crate::tasks::Task;
+use crate::tasks::store::find_tasks;
 
 #[derive(QueryableByName)]
 struct FoundTask {
@@ -39,13 +40,9 @@ pub(super) fn find_all(
     Ok((tasks.collect(), have_reminders))
 }
 
-const FIND_ALL: &str = concat!(
-    "SELECT ",
-    task_columns!(),
+const FIND_ALL: &str = find_tasks!(
     ", EXISTS (SELECT FROM mailed_tasks WHERE mailed_tasks.task_id = ANY(ARRAY[given.id]))
-        OR EXISTS (SELECT FROM webhooks WHERE webhooks.task_id = ANY(ARRAY[given.id]) AND on_due) AS has_reminders
-    FROM unnest($1) AS given (id) JOIN tasks ON tasks.id = ANY(ARRAY[given.id])
-    JOIN task_states ON task_states.task_id = ANY(ARRAY[given.id])"
+        OR EXISTS (SELECT FROM webhooks WHERE webhooks.task_id = ANY(ARRAY[given.id]) AND on_due) AS has_reminders"
 );
 
 pub(super) struct NewDecision<'a> {
@@ -88,6 +85,8 @@ pub(super) struct DecidedRow {
 /// decision. No webhook waits for their due dates any more, and the only mail about them is that of the decision. When a task
 /// is withdrawn, deliveries of due dates that wait are not sent either, and the approver gets a mail unless the one that asks was
 /// still waiting.
+///
+/// `have_reminders` is what [`find_all`] returned for the tasks.
 ///
 /// Nothing is decided about a task that another transaction is changing, or has changed since it was judged: every change
 /// of a task and of its webhooks makes another version. Erased users decide nothing.

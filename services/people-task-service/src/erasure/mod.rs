@@ -119,8 +119,8 @@ pub(crate) async fn erase(
         let batch = database.transaction(erase).await?;
         tasks += batch.tasks;
         deleted += batch.tasks + batch.webhooks;
-        let is_full = batch.tasks >= TASKS && started.elapsed() < CALL_TIME;
-        if batch.tasks == 0 || batch.more && !is_full {
+        let ends_early = batch.tasks < TASKS || started.elapsed() >= CALL_TIME;
+        if batch.tasks == 0 || batch.more && ends_early {
             break batch;
         }
     };

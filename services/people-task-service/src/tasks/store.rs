@@ -133,12 +133,22 @@ pub(crate) fn find_all(
     Ok(found.into_iter().map(|task| (task.id, task)).collect())
 }
 
-const FIND_ALL: &str = concat!(
-    "SELECT ",
-    task_columns!(),
-    " FROM unnest($1) AS given (id) JOIN tasks ON tasks.id = ANY(ARRAY[given.id])
+/// Finds tasks by an array of their identifiers, with more columns.
+macro_rules! find_tasks {
+    ($more_columns:literal) => {
+        concat!(
+            "SELECT ",
+            $crate::tasks::task_columns!(),
+            $more_columns,
+            " FROM unnest($1) AS given (id) JOIN tasks ON tasks.id = ANY(ARRAY[given.id])
     JOIN task_states ON task_states.task_id = ANY(ARRAY[given.id])"
-);
+        )
+    };
+}
+
+pub(crate) use find_tasks;
+
+const FIND_ALL: &str = find_tasks!("");
 
 pub(crate) fn lock(connection: &mut PgConnection, id: TaskId) -> Result<Option<Task>, Error> {
     lock_all(connection, &[id])?;
