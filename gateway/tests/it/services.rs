@@ -16,6 +16,7 @@ use local_stack::ports;
 use serde_json::{Value, json};
 use server::{HttpServerSettings, Running};
 use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
 use values::{TaskId, UserId};
 
 /// Bytes of a long response, more than the buffers of sockets.
@@ -96,10 +97,12 @@ impl FakeService {
         running.address = Some(address);
         let state = Arc::<Mutex<State>>::default();
         let data = Data::from(Arc::clone(&state));
+        let shutdown = Data::new(running.shutdown());
         let settings = HttpServerSettings::single_threaded();
         server::serve(&running, listener, settings, move || {
             App::new()
                 .app_data(data.clone())
+                .app_data(shutdown.clone())
                 .route("/healthz", get().to(HttpResponse::Ok))
                 .route("/openapi.json", get().to(document))
                 .route("/.well-known/jwks.json", get().to(keys))
@@ -148,7 +151,7 @@ impl FakeService {
     }
 
     pub(crate) async fn stop(&self) {
-        self.running.stop(Duration::from_secs(3)).await;
+        assert!(self.running.stop(Duration::from_secs(3)).await);
     }
 }
 
@@ -175,8 +178,8 @@ async fn revocations(state: Shared) -> HttpResponse {
     })
 }
 
-/// Tells each listener once which tasks have ended.
-async fn ended_tasks(state: Shared) -> HttpResponse {
+/// Tells each listener once which tasks have ended, until the service stops.
+async fn ended_tasks(state: Shared, shutdown: Data<CancellationToken>) -> HttpResponse {
     let length = {
         let mut state = state.lock().unwrap();
         state.feeds += 1;
@@ -192,7 +195,8 @@ async fn ended_tasks(state: Shared) -> HttpResponse {
             (state, told),
         ))
     });
-    HttpResponse::Ok().streaming(lines.take(length))
+    let stopped = CancellationToken::clone(&shutdown).cancelled_owned();
+    HttpResponse::Ok().streaming(lines.take(length).take_until(stopped))
 }
 
 /// Takes a moment, in which other requests need the same token.

@@ -147,7 +147,7 @@ impl TokenAuthority {
 
     /// Stops the server.
     pub(crate) async fn stop(&self) {
-        self.running.stop(Duration::from_secs(5)).await;
+        assert!(self.running.stop(Duration::from_secs(5)).await);
     }
 }
 

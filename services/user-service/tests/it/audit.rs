@@ -252,7 +252,7 @@ async fn a_failed_deletion_has_one_entry() {
     let rows = app.database.rows_that_hold("users", "user-deletion-failed");
     assert_eq!(rows.len(), 1, "{rows:?}");
     assert!(rows[0].contains("delete-people-tasks") && rows[0].contains(&user.to_string()));
-    worker.stop(Duration::from_secs(20)).await;
+    assert!(worker.stop(Duration::from_secs(20)).await);
 }
 
 /// The pseudonym of a deleted user in the audit log.
