@@ -2,11 +2,16 @@
 
 use chrono::{DateTime, SecondsFormat, Utc};
 use database::{Connection, Error};
+use diesel::dsl::max;
 use diesel::prelude::*;
 use serde::{Serialize, Serializer};
 use values::{EmailAddress, UserId};
 
+use crate::accounts::User;
 use crate::schema::{deletions, former_emails, users};
+
+/// The latest time that RFC 3339 can express, in whole seconds.
+const END_OF_9999: DateTime<Utc> = DateTime::from_timestamp(253_402_300_799, 0).unwrap();
 
 /// An address that was a user's. Tasks that were created before or after that time may be of another person.
 #[derive(Debug, Queryable, Selectable, Serialize)]
@@ -14,13 +19,24 @@ use crate::schema::{deletions, former_emails, users};
 pub(crate) struct FormerEmail {
     #[serde(skip)]
     id: i64,
-    /// In lower case.
     #[diesel(column_name = email_key)]
     email: EmailAddress,
     #[serde(serialize_with = "with_microseconds")]
     since: DateTime<Utc>,
     #[serde(serialize_with = "with_microseconds")]
     until: DateTime<Utc>,
+}
+
+impl FormerEmail {
+    /// An address that the user still has, and that was another user's until this time.
+    pub(crate) fn present(email: EmailAddress, since: DateTime<Utc>) -> Self {
+        Self {
+            id: 0,
+            email,
+            since,
+            until: END_OF_9999,
+        }
+    }
 }
 
 /// For the people-task service, whose times differ by microseconds.
@@ -70,15 +86,27 @@ pub(crate) fn load(
         .load(connection)?)
 }
 
+/// Until when the present address of a user was another user's, if it was.
+pub(crate) fn latest_end_of_others(
+    connection: &mut Connection,
+    user: &User,
+) -> Result<Option<DateTime<Utc>>, Error> {
+    Ok(former_emails::table
+        .filter(former_emails::email_key.eq(user.email.normalized()))
+        .filter(former_emails::user_id.ne(user.id))
+        .select(max(former_emails::until))
+        .first(connection)?)
+}
+
+/// Deletes addresses that were loaded, and returns their number.
 pub(crate) fn delete(
     connection: &mut Connection,
     user: UserId,
     emails: &[FormerEmail],
-) -> Result<(), Error> {
+) -> Result<usize, Error> {
     let ids = emails.iter().map(|email| email.id);
     let rows = former_emails::table
         .filter(former_emails::user_id.eq(user))
         .filter(former_emails::id.eq_any(ids));
-    diesel::delete(rows).execute(connection)?;
-    Ok(())
+    Ok(diesel::delete(rows).execute(connection)?)
 }

@@ -9,6 +9,7 @@ use super::DeletionWorker;
 use super::error::StepError;
 use super::store::{self, Job};
 use crate::accounts::User;
+use crate::accounts::store::former_emails::{self, FormerEmail};
 use crate::audit::AuditAction;
 use crate::calls::{CallError, append_path, send};
 use crate::deletions::steps::{Progress, Step};
@@ -109,15 +110,16 @@ impl DeletionWorker {
         if erased.more {
             return Ok(Progress::More);
         }
-        if request.former_emails.is_empty() {
-            return Ok(Progress::Done);
-        }
-        // There may be former addresses beyond these.
         let delete = move |connection: &mut _| {
-            accounts::store::former_emails::delete(connection, job.user, &request.former_emails)
+            former_emails::delete(connection, job.user, &request.former_emails)
         };
-        self.database.run(delete).await?;
-        Ok(Progress::More)
+        // There may be former addresses beyond these.
+        let may_have_more = self.database.run(delete).await? > 0;
+        Ok(if may_have_more {
+            Progress::More
+        } else {
+            Progress::Done
+        })
     }
 }
 
@@ -129,9 +131,18 @@ fn erase_request(connection: &mut Connection, job: Job) -> Result<Option<EraseRe
     let Some(changed) = store::lock(connection, job)? else {
         return Ok(None);
     };
+    let mut former = former_emails::load(connection, job.user, FORMER_EMAILS)?;
+    let mut present = Vec::new();
+    if let Some(user) = user {
+        // What was requested while another user had the address is that user's.
+        match former_emails::latest_end_of_others(connection, &user)? {
+            Some(since) => former.push(FormerEmail::present(user.email, since)),
+            None => present.push(user.email),
+        }
+    }
     Ok(Some(EraseRequest {
-        emails: Vec::from_iter(user.map(|user| user.email)),
-        former_emails: accounts::store::former_emails::load(connection, job.user, FORMER_EMAILS)?,
+        emails: present,
+        former_emails: former,
         incarnation: store::load_incarnation(connection)?,
         changed,
     }))

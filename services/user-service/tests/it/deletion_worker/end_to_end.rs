@@ -302,3 +302,28 @@ async fn tasks_requested_under_former_addresses_are_erased() {
     assert_eq!(left, Vec::<String>::new());
     system.stop().await;
 }
+
+#[actix_web::test]
+async fn tasks_requested_while_another_user_had_the_address_are_not_erased() {
+    let system = System::start(Control::default()).await;
+    let admin = system.admin().await;
+    let (other, _) = system.sign_up().await;
+    let change = json!({"email": "fourth@example.com", "username": "fourth@example.com"});
+    let change = system.http.put(&format!("/users/{other}")).json(&change);
+    let _ = change.bearer(&admin).send().await.expect(200);
+    let (id, _) = system.sign_up().await;
+    let (_, status) = system.delete(&admin, &format!("/users/{id}")).await;
+    let ended = system.ended(&admin, &status).await;
+    assert_eq!(text(&ended, "/status"), "completed");
+    let call = system.fixture.people_tasks.calls().pop().unwrap();
+    assert_eq!(call.emails, json!([]));
+    let until = format!(
+        "SELECT to_char(until, 'YYYY-MM-DD\"T\"HH24:MI:SS.US\"Z\"') AS line FROM users.former_emails
+        WHERE encode(user_id, 'hex') = '{other}'"
+    );
+    let until = lines(&mut system.fixture.database.admin(), &until);
+    let present =
+        json!([{"email": ADA, "since": until[0], "until": "9999-12-31T23:59:59.000000Z"}]);
+    assert_eq!(call.former_emails, present);
+    system.stop().await;
+}

@@ -1,0 +1,1 @@
+DROP INDEX CONCURRENTLY IF EXISTS former_emails_by_email_key;
