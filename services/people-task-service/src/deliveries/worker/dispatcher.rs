@@ -19,9 +19,10 @@ use crate::deliveries::worker::call::Sender;
 use crate::deliveries::worker::lane::Lane;
 use crate::deliveries::worker::loads::{Ended, Loads};
 use crate::deliveries::worker::ownership::{Member, Ownership, Wishes};
-use crate::deliveries::worker::places::{Host, Origin, Owners, WaitingLanes};
+use crate::deliveries::worker::places::{Host, Origin, Owners};
 use crate::deliveries::worker::recorder::Settled;
 use crate::deliveries::worker::shards::Shards;
+use crate::deliveries::worker::waiting_lanes::WaitingLanes;
 use crate::settings::WebhookWorkerSettings;
 
 /// The largest number of messages that are taken before deliveries are loaded.

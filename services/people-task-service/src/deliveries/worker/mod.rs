@@ -38,6 +38,7 @@ mod recorder;
 mod results_store;
 mod schedule;
 mod shards;
+mod waiting_lanes;
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;

@@ -124,7 +124,7 @@ impl Ownership {
             self.member.send_replace(None);
             return Ok(());
         }
-        if self.judgement.succeeded(started) {
+        if self.judgement.succeeded(started, workers.clock) {
             self.delete_silent(&workers).await?;
         }
         let share = if is_stopping { 0 } else { share(&workers) };
@@ -212,7 +212,8 @@ struct Judgement {
     silence: Duration,
     /// Since when every beat has succeeded.
     since: Option<Instant>,
-    last_success: Option<Instant>,
+    /// When that was, by this process and by the database.
+    last_success: Option<(Instant, DateTime<Utc>)>,
     /// How long they must have.
     required: Duration,
 }
@@ -234,23 +235,27 @@ impl Judgement {
     }
 
     /// A beat that started at this time succeeded. Returns whether silent workers are dead.
-    fn succeeded(&mut self, at: Instant) -> bool {
-        // This process was paused, and perhaps the machine with all workers.
-        if self
-            .last_success
-            .is_some_and(|last| at - last > self.silence / 2)
-        {
-            self.failed();
+    fn succeeded(&mut self, at: Instant, clock: DateTime<Utc>) -> bool {
+        if let Some((last, last_clock)) = self.last_success {
+            let (elapsed, by_clock) = (at - last, (clock - last_clock).to_std());
+            let limit = self.silence / 2;
+            // This process was paused, and perhaps the machine with all workers. Or the database's clock was set forward,
+            // by which the last beats of all are old.
+            if elapsed > limit || by_clock.is_ok_and(|by_clock| by_clock > elapsed + limit) {
+                self.failed();
+            }
         }
-        self.last_success = Some(at);
+        self.last_success = Some((at, clock));
         at - *self.since.get_or_insert(at) >= self.required
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::sync::LazyLock;
     use std::time::{Duration, Instant};
 
+    use chrono::DateTime;
     use database::{Database, DatabaseSettings};
     use testkit::TestDatabase;
 
@@ -299,6 +304,7 @@ mod tests {
                     claiming: 0,
                     silent: Vec::new(),
                     owned: Vec::new(),
+                    clock: DateTime::UNIX_EPOCH,
                 })
             });
             assert_eq!(shares.collect::<Vec<_>>(), expected);
@@ -308,32 +314,48 @@ mod tests {
     const SILENCE: Duration = Duration::from_secs(2);
     const BEAT: Duration = Duration::from_millis(500);
 
-    /// Beats until the worker may judge, and returns how long this took.
-    fn time_to_judge(judgement: &mut Judgement, now: &mut Instant) -> Duration {
-        let start = *now;
-        while !judgement.succeeded(*now) {
+    /// Beats until the worker may judge, and returns how long this took. The database's clock is ahead by some time.
+    fn time_to_judge(judgement: &mut Judgement, now: &mut Instant, ahead: Duration) -> Duration {
+        let (start, first) = (*now, *FIRST);
+        while !judgement.succeeded(*now, DateTime::UNIX_EPOCH + ahead + (*now - first)) {
             *now += BEAT;
         }
         *now - start
     }
 
+    /// When the tests began.
+    static FIRST: LazyLock<Instant> = LazyLock::new(Instant::now);
+
     #[test]
     fn a_worker_judges_once_it_has_watched_the_others_for_as_long_as_the_silence() {
         let mut judgement = Judgement::new(SILENCE);
-        let mut now = Instant::now();
-        assert_eq!(time_to_judge(&mut judgement, &mut now), SILENCE);
-        assert!(judgement.succeeded(now + BEAT));
+        let mut now = *FIRST;
+        let time = time_to_judge(&mut judgement, &mut now, Duration::ZERO);
+        assert_eq!(time, SILENCE);
+        now += BEAT;
+        let time = time_to_judge(&mut judgement, &mut now, Duration::ZERO);
+        assert_eq!(time, Duration::ZERO);
     }
 
     #[test]
-    fn after_an_outage_or_a_pause_it_watches_them_twice_as_long() {
+    fn after_an_outage_a_pause_or_a_step_of_the_clock_it_watches_them_twice_as_long() {
         let mut judgement = Judgement::new(SILENCE);
-        let mut now = Instant::now();
-        time_to_judge(&mut judgement, &mut now);
+        let mut now = *FIRST;
+        time_to_judge(&mut judgement, &mut now, Duration::ZERO);
         judgement.failed();
         now += BEAT;
-        assert_eq!(time_to_judge(&mut judgement, &mut now), 2 * SILENCE);
+        let time = time_to_judge(&mut judgement, &mut now, Duration::ZERO);
+        assert_eq!(time, 2 * SILENCE);
         now += 3 * BEAT;
-        assert_eq!(time_to_judge(&mut judgement, &mut now), 2 * SILENCE);
+        let time = time_to_judge(&mut judgement, &mut now, Duration::ZERO);
+        assert_eq!(time, 2 * SILENCE);
+        let hour = Duration::from_hours(1);
+        now += BEAT;
+        assert_eq!(time_to_judge(&mut judgement, &mut now, hour), 2 * SILENCE);
+        now += BEAT;
+        assert_eq!(
+            time_to_judge(&mut judgement, &mut now, hour),
+            Duration::ZERO
+        );
     }
 }

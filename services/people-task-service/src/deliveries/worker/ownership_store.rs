@@ -39,6 +39,8 @@ pub(super) struct Workers {
     /// Those of the others that have been silent for too long.
     pub(super) silent: Vec<i32>,
     pub(super) owned: Vec<i32>,
+    /// The clock of the database, by which beats are old.
+    pub(super) clock: DateTime<Utc>,
 }
 
 /// Says that a worker is alive, and whether it stops.
@@ -65,14 +67,15 @@ pub(super) fn beat(
             count(*) FILTER (WHERE NOT is_silent AND NOT is_stopping AND id < $1) AS older,
             count(*) FILTER (WHERE protocol < $3) AS claiming,
             coalesce(array_agg(id) FILTER (WHERE is_silent), '{}') AS silent,
-            ARRAY(SELECT id FROM delivery_shards WHERE worker_id = $1) AS owned
+            ARRAY(SELECT id FROM delivery_shards WHERE worker_id = $1) AS owned,
+            now() AS clock
         FROM workers",
     )
     .bind::<Integer, _>(worker)
     .bind::<Interval, _>(interval(silence))
     .bind::<BigInt, _>(OWNS_SHARDS)
     .bind::<Bool, _>(is_stopping)
-    .returning::<(Bool, BigInt, BigInt, BigInt, Array<Integer>, Array<Integer>)>();
+    .returning::<(Bool, BigInt, BigInt, BigInt, Array<Integer>, Array<Integer>, Timestamptz)>();
     Ok(beat.get_result(connection)?)
 }
 

@@ -7,12 +7,13 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use fairness::{FairQueue, Recent, Remainder};
+use fairness::{Recent, Remainder};
 use tokio_util::sync::CancellationToken;
 use values::DeliveryId;
 
 use crate::deliveries::group_of;
 use crate::deliveries::worker::lane::{Circuit, Health, Lane, SLOW};
+use crate::deliveries::worker::waiting_lanes::{LanesOfGroups, WaitingLanes, group_key};
 
 /// How long another owner counts after its last request to a host.
 const SHARED: Duration = Duration::from_mins(10);
@@ -20,74 +21,10 @@ const SHARED: Duration = Duration::from_mins(10);
 const RECENT: Duration = Duration::from_secs(10);
 /// The largest number of concurrent first requests to an origin that does not respond, and of groups that try again.
 const MAX_TRIALS: usize = 4;
-/// The largest number of lanes that wait for a host.
-const MAX_WAITING: usize = 100_000;
 
 /// What an owner may always have under way and in memory, until an eighth of the worker's capacity is left: so an owner of a
 /// group that has its share is not kept waiting by the others of the group.
 const ALWAYS: (u64, u64) = (4, 16);
-
-/// Lanes that wait. Groups take turns, and the owners of a group, too.
-pub(super) struct WaitingLanes {
-    groups: FairQueue<Arc<str>, Arc<str>>,
-    lanes: HashMap<Arc<str>, FairQueue<Arc<str>, Arc<str>>>,
-}
-
-impl WaitingLanes {
-    pub(super) fn new() -> Self {
-        Self {
-            groups: FairQueue::new(MAX_WAITING),
-            lanes: HashMap::new(),
-        }
-    }
-
-    pub(super) fn total(&self) -> usize {
-        self.groups.total()
-    }
-
-    /// Adds a lane of an owner. There is a place for each lane of a worker.
-    pub(super) fn push(&mut self, owner: &Arc<str>, lane: Arc<str>) -> bool {
-        let group = group_key(&self.lanes, owner);
-        let is_added = self.groups.push(&group, Arc::clone(&group)).is_ok();
-        let lanes = self.lanes.entry(group);
-        let lanes = lanes.or_insert_with(|| FairQueue::new(MAX_WAITING));
-        is_added && lanes.push(owner, lane).is_ok()
-    }
-
-    fn has_other_than(&self, group: &Arc<str>) -> bool {
-        self.groups.total() > self.groups.total_of(group)
-    }
-
-    /// Whether a lane of a group that is none of these waits and may start.
-    fn has_startable(
-        &self,
-        others: &HashMap<Arc<str>, u32>,
-        may_start: impl Fn(&Arc<str>) -> bool,
-    ) -> bool {
-        let mut lanes = self.lanes.iter();
-        lanes.any(|(group, lanes)| !others.contains_key(group) && lanes.items().any(&may_start))
-    }
-
-    pub(super) fn pop(&mut self) -> Option<Arc<str>> {
-        let group = self.groups.pop()?;
-        let lanes = self.lanes.get_mut(&group)?;
-        let lane = lanes.pop();
-        if lanes.total() == 0 {
-            self.lanes.remove(&group);
-        }
-        lane
-    }
-}
-
-/// The group of an owner, as the map knows it.
-fn group_key<T>(known: &HashMap<Arc<str>, T>, owner: &Arc<str>) -> Arc<str> {
-    let group = group_of(owner);
-    match known.get_key_value(group) {
-        Some((known, _)) => Arc::clone(known),
-        None if group.len() == owner.len() => Arc::clone(owner),
-        None => group.into(),
-    }
-}
 
 /// The concurrent requests to a host, and the lanes that wait for a place.
 ///
@@ -101,11 +38,16 @@ pub(super) struct Host {
     /// Which owners had requests lately.
     recent: Recent<Arc<str>>,
     pub(super) waiting: WaitingLanes,
+    /// Lanes for which their groups left no place when it was their turn, since the last tick. What a request of the group
+    /// gives up is theirs before the others'.
+    refused: LanesOfGroups,
 }
 
 struct HostRequest {
     delivery: DeliveryId,
     owner: Arc<str>,
+    /// Whether its lane was known to be fast.
+    is_fast: bool,
     since: Instant,
     recall: CancellationToken,
 }
@@ -127,6 +69,7 @@ impl Default for Host {
             requests: Vec::new(),
             recent: Recent::new(SHARED),
             waiting: WaitingLanes::new(),
+            refused: LanesOfGroups::default(),
         }
     }
 }
@@ -138,7 +81,7 @@ impl Host {
 
     /// Whether an owner may have another request, of a host with this limit. What is not known to be fast gets no place on
     /// loan, and leaves half of what others leave it, if there are other owners. But the first request of an owner waits for
-    /// none of its group while the host has a place, unless many owners of the group have one.
+    /// none of its group while the host has a place, unless many owners of the group have one that is not known to be fast.
     pub(super) fn has_place(
         &self,
         owner: &Arc<str>,
@@ -159,13 +102,29 @@ impl Host {
         own < allowed || self.is_newcomer(owner, limit)
     }
 
-    /// Whether an owner has no request, and only a few owners of its group have one.
+    /// Whether an owner has no request, and only a few owners of its group have one that is not known to be fast.
     fn is_newcomer(&self, owner: &Arc<str>, limit: u32) -> bool {
         let group = group_of(owner);
         let requests = self.requests.iter();
-        let of_group = requests.filter(|request| request.group() == group);
+        let of_group = requests.filter(|request| !request.is_fast && request.group() == group);
         let owners: HashSet<_> = of_group.map(|request| &request.owner).collect();
-        !owners.contains(owner) && owners.len() < limit.div_ceil(4) as usize
+        owners.len() < limit.div_ceil(4) as usize
+            && self.requests.iter().all(|request| request.owner != *owner)
+    }
+
+    /// Remembers a lane that got no place.
+    pub(super) fn refuse(&mut self, owner: &Arc<str>, lane: Arc<str>) {
+        self.refused.push(owner, lane);
+    }
+
+    /// The next lane of the owner's group that got no place.
+    pub(super) fn pop_refused(&mut self, owner: &str) -> Option<Arc<str>> {
+        self.refused.pop(group_of(owner))
+    }
+
+    /// All lanes are tried again.
+    pub(super) fn forget_refused(&mut self) {
+        self.refused.clear();
     }
 
     pub(super) fn has_request_of(&self, group: &str) -> bool {
@@ -177,6 +136,7 @@ impl Host {
         &mut self,
         owner: &Arc<str>,
         delivery: DeliveryId,
+        is_fast: bool,
         now: Instant,
     ) -> CancellationToken {
         self.recent.record(Arc::clone(owner), now.into());
@@ -186,6 +146,7 @@ impl Host {
         self.requests.push(HostRequest {
             delivery,
             owner: Arc::clone(owner),
+            is_fast,
             since: now,
             recall: recall.clone(),
         });

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use diesel::connection::SimpleConnection as _;
 use messaging::Publisher;
 use outbound::SystemResolver;
 use people_task_service::run_webhook_worker;
@@ -302,6 +303,43 @@ async fn hanging_requests_of_two_users_who_were_answered_at_once_do_not_hold_the
     for _ in 0..5 {
         let time = time_of_healthy(&fixture, &publisher, &receiver).await;
         assert!(time < HANGING / 2, "{time:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_account_of_a_network_whose_accounts_keep_a_host_busy_gets_its_turn() {
+    // Fast, and not.
+    for (delay, at_once) in [(50, 16), (600, 8)] {
+        let after = Duration::from_millis(delay);
+        let (fixture, receiver) = (
+            Fixture::new(),
+            Receiver::start(move |_| CannedResponse::after(after)),
+        );
+        let publisher = fixture.publisher().await;
+        for _ in 0..5 {
+            fixture.decide(&vec![receiver.url("/"); 20 * at_once]);
+        }
+        let late = fixture.decide(&[receiver.url("/late")]).remove(0);
+        let mut connection = fixture.connection();
+        let later = format!(
+            "UPDATE deliveries SET next_attempt = now() + interval '1 hour' WHERE encode(id, 'hex') = '{late}'"
+        );
+        connection.batch_execute(&later).unwrap();
+        let group = "UPDATE webhooks SET lane = replace(lane, ' ', ' network/');
+            UPDATE deliveries SET lane = replace(lane, ' ', ' network/')";
+        connection.batch_execute(group).unwrap();
+        let worker = fixture.worker(&[]).await;
+        receiver.wait_for_calls(4 * at_once).await;
+        let now = later.replace("now() + interval '1 hour'", "now()");
+        connection.batch_execute(&now).unwrap();
+        publisher.send([fixture.message_for(&late)]);
+        eventually("the delivery of the other account", async || {
+            let calls = receiver.calls();
+            calls.iter().any(|call| call.path == "/late").then_some(())
+        })
+        .await;
+        assert!(receiver.calls().len() < 20 * at_once, "{delay}");
+        drop(worker);
     }
 }
 

@@ -20,11 +20,12 @@ const FRESH: Duration = Duration::from_secs(1);
 impl Dispatcher {
     /// Starts what could not be started when it was loaded: lanes may be tried again.
     pub(super) fn start_everywhere(&mut self) {
+        self.hosts.values_mut().for_each(Host::forget_refused);
         let hosts = self.hosts.iter();
         let waiting = hosts.filter(|(_, host)| host.waiting.total() > 0);
         let waiting: Vec<_> = waiting.map(|(name, _)| Arc::clone(name)).collect();
         for host in waiting {
-            self.start_at_host(&host);
+            self.start_at_host(&host, None);
         }
     }
 
@@ -39,15 +40,15 @@ impl Dispatcher {
         }
     }
 
-    /// Starts what the host of a lane has places for.
+    /// Starts what the host of a lane has places for, and first what was refused one beside others of the lane's group.
     pub(super) fn start_at(&mut self, name: &Arc<str>) {
         if let Some(lane) = self.lanes.get(name) {
-            let host = Arc::clone(&lane.host);
-            self.start_at_host(&host);
+            let (host, owner) = (Arc::clone(&lane.host), Arc::clone(&lane.owner));
+            self.start_at_host(&host, Some(&owner));
         }
     }
 
-    fn start_at_host(&mut self, name: &Arc<str>) {
+    fn start_at_host(&mut self, name: &Arc<str>, owner: Option<&Arc<str>>) {
         let limit = self.max_in_flight_per_host;
         let now = Instant::now();
         if !self.shards().contain(name) || self.paused.contains(&**name) {
@@ -55,6 +56,13 @@ impl Dispatcher {
         }
         if let Some(host) = self.hosts.get(name) {
             host.recall(limit, now, |lane| self.may_start(host, lane, now));
+        }
+        if let Some(host) = self.hosts.get_mut(name)
+            && host.in_flight() < limit
+            && let Some(lane) = owner.and_then(|owner| host.pop_refused(owner))
+            && self.lanes.get(&lane).is_some_and(|lane| !lane.is_waiting)
+        {
+            self.start_one(&lane, name, now);
         }
         while let Some(host) = self.hosts.get_mut(name)
             && host.in_flight() < limit
@@ -80,15 +88,17 @@ impl Dispatcher {
         let limit = self.max_in_flight_per_host;
         let host = self.hosts.get(host_name);
         let may_start = host.is_some_and(|host| self.may_start(host, name, now));
-        let Some(lane) = self.lanes.get_mut(name) else {
+        let (Some(lane), Some(host)) = (self.lanes.get_mut(name), self.hosts.get_mut(host_name))
+        else {
             return;
         };
         lane.is_waiting = false;
-        let has_place = |host: &Host| host.has_place(&lane.owner, lane.is_fast(now), limit, now);
-        if may_start
-            && host.is_some_and(has_place)
-            && let Some((loaded, row)) = lane.ready.pop_front()
-        {
+        if !may_start {
+            return;
+        }
+        if !host.has_place(&lane.owner, lane.is_fast(now), limit, now) {
+            host.refuse(&lane.owner, Arc::clone(name));
+        } else if let Some((loaded, row)) = lane.ready.pop_front() {
             self.start(Box::new(row), loaded, now);
             self.enqueue_ready(name);
         }
@@ -105,7 +115,7 @@ impl Dispatcher {
         lane.in_flight += 1;
         lane.last_start = Some(now);
         let host = self.hosts.entry(Arc::clone(&lane.host)).or_default();
-        let recall = host.started(&lane.owner, row.delivery_id, now);
+        let recall = host.started(&lane.owner, row.delivery_id, lane.is_fast(now), now);
         let sender = Arc::clone(&self.sender);
         let worker = self.member.map(|member| member.id);
         let reload = (now - loaded >= FRESH).then(|| self.loads.reload(&row));

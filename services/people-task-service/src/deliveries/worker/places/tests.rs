@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 use tokio_util::sync::CancellationToken;
 use values::DeliveryId;
 
-use super::{Host, Lane, Origin, Owners, SLOW, WaitingLanes};
+use super::{Host, Lane, Origin, Owners, SLOW};
 use crate::deliveries::worker::lane::Health;
 
 const LIMIT: u32 = 16;
@@ -24,7 +24,7 @@ fn fill(host: &mut Host, owner: &Arc<str>, is_fast: bool, now: Instant) -> u32 {
 
 /// Starts a request of an owner. Returns what recalls its place.
 fn start(host: &mut Host, owner: &Arc<str>, now: Instant) -> CancellationToken {
-    host.started(owner, DeliveryId::generate(), now)
+    host.started(owner, DeliveryId::generate(), false, now)
 }
 
 /// How many requests end when slow ones are recalled and lanes that wait may start.
@@ -39,7 +39,7 @@ fn recalled(host: &Host, at: Instant) -> usize {
 /// A host that an owner has called.
 fn called_by(owner: &Arc<str>, now: Instant) -> Host {
     let (mut host, delivery) = (Host::default(), DeliveryId::generate());
-    host.started(owner, delivery, now);
+    host.started(owner, delivery, false, now);
     host.ended(owner, delivery);
     host
 }
@@ -247,24 +247,6 @@ fn a_group_has_one_share_and_each_of_its_owners_a_few_deliveries() {
 }
 
 #[test]
-fn groups_take_turns_and_so_do_the_owners_of_a_group() {
-    let mut waiting = WaitingLanes::new();
-    for (name, lane) in [
-        ("g/a", "a1"),
-        ("g/a", "a2"),
-        ("g/b", "b1"),
-        ("c", "c1"),
-        ("c", "c2"),
-    ] {
-        assert!(waiting.push(&owner(name), lane.into()));
-    }
-    let order: Vec<_> = std::iter::from_fn(|| waiting.pop()).collect();
-    let order: Vec<_> = order.iter().map(|lane| &**lane).collect();
-    assert_eq!(order, ["a1", "c1", "b1", "c2", "a2"]);
-    assert!(waiting.lanes.is_empty());
-}
-
-#[test]
 fn an_owner_has_a_share_of_the_lanes() {
     let mut owners = Owners::new(1_000, 1_000);
     let lanes = (0..1_000).filter(|_| owners.add_lane(&owner("a")));
@@ -280,7 +262,7 @@ fn each_end_is_that_of_one_request() {
     let (now, owner, delivery) = (Instant::now(), owner("a"), DeliveryId::generate());
     let mut host = Host::default();
     for _ in 0..2 {
-        host.started(&owner, delivery, now);
+        host.started(&owner, delivery, false, now);
     }
     host.ended(&owner, delivery);
     assert_eq!(host.in_flight(), 1);
