@@ -8,11 +8,10 @@ import { linkPanel } from "./share.js";
 import { cancelPreview, cancelTask, createTask, editTask, loadTask } from "./task-api.js";
 import { comparison } from "./task-view.js";
 import { t } from "./texts.js";
-import { fromLocalInput, isDouble, isOver, parseTime, timeZone, toApi, toLocalInput, zonedText } from "./times.js";
+import { fromLocalInput, isDouble, isOver, LATEST, parseTime, timeZone, toApi, toLocalInput, zonedText } from "./times.js";
 
-/** The dates that a field takes: the service knows four digits of a year. */
+/** The dates that a field takes end with `LATEST`. */
 const EARLIEST = "0001-01-01T00:00";
-const LATEST = "9999-12-31T23:59";
 const MAX_REASON = 2_000;
 
 function check(id, label, checked) {

@@ -57,7 +57,7 @@ async fn dates_and_addresses_are_remarked_on_in_german() {
     phone.click("Neue Aufgabe").await;
     phone.sees("In Ihrer Zeitzone, Europe/Berlin.").await;
     let bounds = "const { min, max } = document.getElementById('decisionBy'); return [min, max]";
-    let expected = json!(["0001-01-01T00:00", "9999-12-31T23:59"]);
+    let expected = json!(["0001-01-01T00:00", "9999-12-31T23:59:59"]);
     assert_eq!(phone.run(bounds).await, expected);
     phone.fill("Titel", "Ein Tisch").await;
     phone
@@ -100,6 +100,17 @@ async fn dates_and_addresses_are_remarked_on_in_german() {
         .open(&format!("{}/tasks?taskId={}", system.http.base(), task.id))
         .await;
     phone.sees("31. Jan. 2099, 12:00 MEZ").await;
+
+    // The latest date that a task can have is in the year 10000 here, which no field takes.
+    let due = json!({"decisionBy": "9999-12-31 23:59:59"});
+    let _ = system.put(&path, &token, &due).await;
+    phone.reload().await;
+    phone.click("Bearbeiten").await;
+    let shown = phone.run("return document.getElementById('decisionBy').value");
+    assert_eq!(shown.await, "9999-12-31T23:59:59");
+    phone.fill("Titel", "Ein Sofa").await;
+    phone.click("Speichern").await;
+    phone.sees("Ein Sofa").await;
     phone.assert_no_errors().await;
     system.stop().await;
 }
