@@ -225,6 +225,8 @@ pub struct RetentionRule {
     pub column: &'static str,
     /// How long a row is kept after that time.
     pub keep: Duration,
+    /// Which of the rows, as an SQL condition.
+    pub only: &'static str,
 }
 
 /// Deletes old rows until it is cancelled.
@@ -273,10 +275,11 @@ fn delete_old(
 ) -> Result<usize, Error> {
     let deleted = sql_query(format!(
         "DELETE FROM {table} WHERE ctid = ANY(ARRAY(
-            SELECT ctid FROM {table} WHERE {column} < now() - $1
+            SELECT ctid FROM {table} WHERE {column} < now() - $1 AND ({only})
             ORDER BY {column} LIMIT $2 FOR UPDATE SKIP LOCKED))",
         table = rule.table,
         column = rule.column,
+        only = rule.only,
     ))
     .bind::<Interval, _>(interval(rule.keep))
     .bind::<BigInt, _>(batch)

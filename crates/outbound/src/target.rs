@@ -54,8 +54,8 @@ impl TargetUrl {
     }
 
     /// Parses a URL of a caller. It refuses every URL that two parsers might read differently: whitespace and control
-    /// characters, which some drop, other separators than slashes, and an encoded host. It refuses a host that is too long for
-    /// name servers, too.
+    /// characters, which some drop, other separators than slashes, an encoded host, and one that ends in several dots, which some
+    /// drop. It refuses a host that is too long for name servers, too.
     ///
     /// # Errors
     /// Like [`TargetUrl::parse`], or the URL contains a user name or a password.
@@ -70,7 +70,7 @@ impl TargetUrl {
         }
         let target = Self::parse(text)?;
         let host = target.parsed.host_str().unwrap_or_default();
-        if host.len() > MAX_HOST {
+        if host.len() > MAX_HOST || host.ends_with("..") {
             return Err(InvalidUrl::Malformed);
         }
         Ok(target)
@@ -269,11 +269,12 @@ mod tests {
     fn a_new_url_has_a_host_that_name_servers_can_know() {
         let refused = |host: String| TargetUrl::parse_new(&format!("http://{host}/")).err();
         assert_eq!(refused("a.".repeat(126) + "a"), None);
-        let too_long = Some(InvalidUrl::Malformed);
-        assert_eq!(refused("a.".repeat(127)), too_long);
+        let malformed = Some(InvalidUrl::Malformed);
+        assert_eq!(refused("a.".repeat(127)), malformed);
+        assert_eq!(refused("149..".to_owned()), malformed);
         // It is longer as it is looked up.
         let international = (0x4e00..).step_by(97).filter_map(char::from_u32);
-        assert_eq!(refused(international.take(100).collect()), too_long);
+        assert_eq!(refused(international.take(100).collect()), malformed);
     }
 
     #[test]

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use url::Url;
 use values::{EmailAddress, UserId};
 
-use crate::accounts::store::former_emails::{FormerEmail, with_microseconds};
+use crate::accounts::store::former_emails::FormerEmail;
 use crate::calls::{CallError, append_path, send};
 
 /// The subject of the token with which the worker authenticates.
@@ -32,7 +32,6 @@ pub(crate) struct EraseRequest {
     pub(crate) incarnation: String,
     /// The time of the user's latest change that the deletion follows. Nothing is erased if a later one was told that made
     /// the user active.
-    #[serde(serialize_with = "with_microseconds")]
     pub(crate) changed: DateTime<Utc>,
 }
 

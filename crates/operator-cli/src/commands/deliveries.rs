@@ -163,12 +163,20 @@ fn of_task(
 ) -> Result<Vec<Value>, Failure> {
     let path = ["people-task", "tasks", task, "deliveries"];
     let mut found = api.rows(&path, &[], usize::MAX)?;
+    let host = host.map(|host| host_of(&format!("http://{host}/")));
     found.retain(|delivery| {
-        let url = Url::parse(text(delivery, "url")).ok();
-        let has_host = |host| url.as_ref().and_then(Url::host_str) == Some(host);
-        status.is_none_or(|status| text(delivery, "status") == status) && host.is_none_or(has_host)
+        status.is_none_or(|status| text(delivery, "status") == status)
+            && host
+                .as_ref()
+                .is_none_or(|host| *host == host_of(text(delivery, "url")))
     });
     Ok(found)
+}
+
+/// The host of a URL, in the spelling of the API.
+fn host_of(url: &str) -> Option<String> {
+    let url = Url::parse(url).ok()?;
+    Some(url.host_str()?.trim_end_matches('.').to_owned())
 }
 
 fn after(hosts: &[Value]) -> (&str, String) {

@@ -29,6 +29,7 @@ pub(crate) const TEST_RETENTION: RetentionRule = RetentionRule {
     table: "webhook_tests",
     column: "requested",
     keep: Duration::from_secs(3_600),
+    only: "true",
 };
 
 /// The messages about deliveries that are due, which every worker gets.

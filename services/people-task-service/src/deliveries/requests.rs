@@ -49,6 +49,9 @@ values::texts! {
         let host = host.map(|host| host_of(&format!("http://{host}/")));
         Ok(host.unwrap_or_else(|_| text.to_owned()))
     };
+
+    /// The last host of a page.
+    pub(crate) struct HostCursor = |text| bounded_text(text, 1, MAX_HOST).map(str::to_lowercase);
 }
 
 http_kit::text_fields! {
@@ -129,7 +132,7 @@ pub(crate) struct HostQuery {
     pub(crate) limit: i64,
     /// Only hosts after this one in alphabetical order.
     #[param(value_type = Option<String>, max_length = 253)]
-    pub(crate) after: Option<Host>,
+    pub(crate) after: Option<HostCursor>,
 }
 
 impl HostQuery {
@@ -210,6 +213,9 @@ mod tests {
         let parse = |query| HostQuery::parse(&Query::parse(query));
         let all = parse("status=&after=").unwrap();
         assert_eq!((all.status, all.limit, all.after), (None, 50, None));
+        // A page may end with what is read as another host.
+        let after = parse("after=149").unwrap().after.unwrap();
+        assert_eq!(after.as_str(), "149");
         let some = parse("status=fail&limit=7&after=A.example").unwrap();
         assert_eq!((some.status, some.limit), (Some(HostStatus::Fail), 7));
         assert_eq!(some.after.unwrap().as_str(), "a.example");

@@ -34,6 +34,7 @@ pub(crate) const RETENTION: RetentionRule = RetentionRule {
     table: "erased_users",
     column: "erased",
     keep: auth::MAX_TOKEN_LIFETIME.saturating_add(Duration::from_secs(24 * 3600)),
+    only: "true",
 };
 
 /// How long a call deletes one batch of tasks after another.

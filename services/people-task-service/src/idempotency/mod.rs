@@ -29,6 +29,7 @@ pub(crate) const RETENTION: RetentionRule = RetentionRule {
     table: "idempotency_keys",
     column: "created",
     keep: Duration::from_secs(24 * 3_600),
+    only: "true",
 };
 
 pub(crate) fn count(operation: Operation, outcome: &'static str) {

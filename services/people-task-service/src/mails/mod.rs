@@ -37,11 +37,13 @@ pub(crate) const RETENTION: [RetentionRule; 2] = [
         table: "mail_counts",
         column: "hour",
         keep: Duration::from_secs(3_600),
+        only: "true",
     },
     RetentionRule {
         table: "task_mails",
         column: "next_attempt",
         keep: Duration::from_secs(2 * 24 * 3_600),
+        only: "true",
     },
 ];
 

@@ -210,7 +210,8 @@ app_config::settings! {
         ),
         /// Concurrent webhook requests to one host, whatever the ports and schemes, over all workers.
         pub max_in_flight_per_host: u32 = between("WEBHOOK_MAX_IN_FLIGHT_PER_HOST", "16", "1", "256"),
-        /// How long finished deliveries and their attempts are kept.
+        /// How long finished deliveries and their attempts are kept. Each day is a partition, and some statements lock all of
+        /// them: for more than half a year, raise `max_locks_per_transaction` of Postgres.
         pub retention: Duration = or_default("WEBHOOK_RETENTION", "30d"),
         /// The number of concurrent attempts, over all hosts. Operators cannot set it.
         pub max_in_flight: usize = by(fixed(2_048)),

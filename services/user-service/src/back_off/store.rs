@@ -91,6 +91,12 @@ fn count_in(
 pub(super) fn refund(connection: &mut Connection, attempt: &CountedAttempt) -> Result<(), Error> {
     let key = &attempt.key;
     for scope in key.scopes() {
+        // An attempt that was never checked leaves no row, however many names are tried.
+        let only = row!(key, *scope).filter(sign_in_failures::failures.eq(1));
+        let only = only.filter(sign_in_failures::blocked_until.is_null());
+        if diesel::delete(only).execute(connection)? > 0 {
+            continue;
+        }
         // A concurrent success may have deleted the attempt already.
         diesel::update(row!(key, *scope).filter(sign_in_failures::failures.gt(0)))
             .set(sign_in_failures::failures.eq(sign_in_failures::failures - 1))
@@ -221,13 +227,14 @@ pub(crate) fn forget_networks(
 
 #[cfg(test)]
 mod tests {
-    use diesel::Connection as _;
+    use diesel::{Connection as _, QueryDsl as _, RunQueryDsl as _};
     use testkit::TestDatabase;
 
     use super::super::{AttemptKey, CountedAttempt, name_hash};
     use super::{count, refund};
     use crate::client_network::ClientNetwork;
     use crate::error::UserError;
+    use crate::schema::sign_in_failures;
 
     /// Attempts under one name that no user has.
     struct Attempts {
@@ -276,6 +283,16 @@ mod tests {
         }
         attempts.count("a").unwrap();
         assert!(attempts.count("a").is_none());
+    }
+
+    #[test]
+    fn a_refunded_attempt_under_a_new_name_leaves_no_row() {
+        let mut attempts = Attempts::new();
+        let first = attempts.count("a").unwrap();
+        attempts.refund(&first);
+        let rows = sign_in_failures::table.count();
+        let rows: i64 = rows.get_result(&mut attempts.connection).unwrap();
+        assert_eq!(rows, 0);
     }
 
     #[test]

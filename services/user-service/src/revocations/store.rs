@@ -70,7 +70,8 @@ macro_rules! feed {
 }
 
 /// A deleted user has the highest epoch, which no token has, and so has a credential that has ended. A user that was
-/// inserted again is not deleted. Tokens that are issued for a credential are valid for minutes, so an hour is enough.
+/// inserted again is not deleted. Tokens that are issued for a credential are valid for at most five minutes; with those
+/// that the list has, the clock may be set forward by an hour.
 ///
 /// Both conditions on the time are one, because Postgres would start at the position alone: it would read every epoch
 /// that was ever raised.
@@ -88,7 +89,7 @@ const ALL: &str = feed!(
     UNION ALL
     (SELECT (extract(epoch FROM ended) * 1000000)::bigint, credential_id, 9223372036854775807 FROM ended_credentials
         WHERE (ended, credential_id) >= ((
-            SELECT greatest(now() - interval '1 hour', timestamptz 'epoch' + $1 * interval '1 microsecond')), $2)
+            SELECT greatest(now() - interval '70 minutes', timestamptz 'epoch' + $1 * interval '1 microsecond')), $2)
         ORDER BY ended, credential_id LIMIT $3)"
 );
 
@@ -106,7 +107,7 @@ const CHANGES: &str = feed!(
     UNION ALL
     (SELECT end_transaction, credential_id, 9223372036854775807 FROM ended_credentials
         WHERE end_transaction < (SELECT next FROM state) AND (end_transaction, credential_id) >= ($1, $2)
-            AND ended > now() - interval '1 hour'
+            AND ended > now() - interval '70 minutes'
         ORDER BY end_transaction, credential_id LIMIT $3)"
 );
 

@@ -10,7 +10,6 @@ use diesel::sql_types::{BigInt, Binary, Bool, Interval, Nullable, Timestamptz};
 use serde::Serialize;
 use values::{EmailAddress, UserId};
 
-use crate::accounts::store::former_emails::with_microseconds;
 use crate::schema::{deletion_settings, user_changes, users};
 
 /// The time from the first call about a user to the next one if the first fails, and the longest. A usual call is much
@@ -25,7 +24,6 @@ pub(super) struct UserState {
     #[serde(skip)]
     pub(super) user: UserId,
     /// The time of the latest change that the state contains.
-    #[serde(serialize_with = "with_microseconds")]
     changed: DateTime<Utc>,
     is_active: bool,
     is_admin: bool,

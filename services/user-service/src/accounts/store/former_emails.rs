@@ -1,10 +1,10 @@
 //! Addresses that gave a user access to tasks until the user got another one.
 
-use chrono::{DateTime, SecondsFormat, Utc};
+use chrono::{DateTime, Utc};
 use database::{Connection, Error};
 use diesel::dsl::max;
 use diesel::prelude::*;
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 use values::{EmailAddress, UserId};
 
 use crate::accounts::User;
@@ -21,9 +21,7 @@ pub(crate) struct FormerEmail {
     id: i64,
     #[diesel(column_name = email_key)]
     email: EmailAddress,
-    #[serde(serialize_with = "with_microseconds")]
     since: DateTime<Utc>,
-    #[serde(serialize_with = "with_microseconds")]
     until: DateTime<Utc>,
 }
 
@@ -37,14 +35,6 @@ impl FormerEmail {
             until: END_OF_9999,
         }
     }
-}
-
-/// For the people-task service, whose times differ by microseconds.
-pub(crate) fn with_microseconds<S: Serializer>(
-    time: &DateTime<Utc>,
-    serializer: S,
-) -> Result<S::Ok, S::Error> {
-    serializer.serialize_str(&time.to_rfc3339_opts(SecondsFormat::Micros, true))
 }
 
 /// Records that the user gives up the present address now.

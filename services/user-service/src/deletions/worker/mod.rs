@@ -71,11 +71,14 @@ pub async fn run_deletion_worker(settings: DeletionWorkerSettings) -> anyhow::Re
         broker: settings.broker,
         concurrency: CONCURRENCY,
         lease: settings.lease,
-        // A ticket is valid as long as its job's row exists.
+        // A ticket is valid as long as its job's row exists. What has failed can be started again as long as there is something
+        // left to delete.
         retention: vec![RetentionRule {
             table: "deletions",
             column: "finished",
             keep: settings.ticket_retention,
+            only: "status <> 'failed' OR NOT EXISTS (
+                SELECT FROM users WHERE users.id = deletions.user_id AND NOT users.is_active)",
         }],
     };
     jobs::run(&mut running, config, worker);

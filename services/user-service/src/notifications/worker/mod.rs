@@ -92,11 +92,12 @@ fn retention() -> Vec<RetentionRule> {
         table,
         column,
         keep,
+        only: "true",
     };
     vec![
         rule("codes", "expires", Duration::ZERO),
         rule("credentials", "expires", Duration::ZERO),
-        // The feed lists them for an hour.
+        // The feed lists them for 70 minutes.
         rule("ended_credentials", "ended", 2 * HOUR),
         rule("code_requests", "forgotten_at", Duration::ZERO),
         rule("notifications", "finished", DAY),

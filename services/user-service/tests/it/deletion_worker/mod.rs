@@ -18,6 +18,7 @@ use serde_json::json;
 use sha2::{Digest as _, Sha256};
 use testkit::eventually;
 use user_service::deletions::Step;
+use values::DeletionId;
 
 use crate::deletion_worker::fixture::{ErasureResponse, Fixture, REQUEST_ID};
 
@@ -374,11 +375,34 @@ async fn old_tickets_are_deleted() {
         "UPDATE users.deletions SET finished = now() - interval '31 days' WHERE id = decode('{old}', 'hex')"
     ));
     let worker = fixture.worker(&[("DELETE_TICKET_RETENTION", "30d")]).await;
+    ticket_is_deleted(&fixture, old).await;
+    assert_eq!(fixture.job(recent).status, "completed");
+    worker.stop(STOP_TIMEOUT).await;
+}
+
+#[actix_web::test]
+async fn an_old_deletion_that_failed_is_kept_as_long_as_it_can_be_started_again() {
+    let fixture = Fixture::new().await;
+    let (old, failed) = (
+        fixture.delete(fixture.user(EMAIL)),
+        fixture.delete(fixture.user("bob@example.com")),
+    );
+    fixture.sql(
+        "UPDATE users.deletions SET status = 'failed', failure = '{}', finished = now() - interval '31 days'",
+    );
+    fixture.sql("UPDATE users.users SET is_active = email <> 'bob@example.com'");
+    let worker = fixture.worker(&[("DELETE_TICKET_RETENTION", "30d")]).await;
+    ticket_is_deleted(&fixture, old).await;
+    assert_eq!(fixture.job(failed).status, "failed");
+    worker.stop(STOP_TIMEOUT).await;
+}
+
+async fn ticket_is_deleted(fixture: &Fixture, ticket: DeletionId) {
     eventually("the old ticket to be deleted", || async {
-        let left = fixture.database.rows_that_hold("users", &old.to_string());
+        let left = fixture
+            .database
+            .rows_that_hold("users", &ticket.to_string());
         left.is_empty().then_some(())
     })
     .await;
-    assert_eq!(fixture.job(recent).status, "completed");
-    worker.stop(STOP_TIMEOUT).await;
 }

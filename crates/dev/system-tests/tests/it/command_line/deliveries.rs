@@ -19,7 +19,7 @@ async fn deliveries_are_listed_and_sent_again() {
         &task.id,
         "--failed",
         "--host",
-        "127.0.0.1",
+        "0x7f.1",
     ];
     let failed = eventually("the delivery to fail", || async {
         let failed = cli.json(&list).await;
