@@ -14,7 +14,6 @@ use tokio_util::sync::CancellationToken;
 use values::Names as _;
 
 use crate::context::AppState;
-use crate::documents::{Documents, openapi_json};
 use crate::forward::forward;
 use crate::keys::KeyTokens;
 use crate::limits::circuit_breaker::CircuitBreaker;
@@ -48,7 +47,6 @@ pub async fn run(mut settings: GatewaySettings) -> anyhow::Result<Running> {
     let client = upstream::client(&connector);
     running.health = health(&authority, &state.upstreams, &client)?;
     start_tasks(&running, &authority, &state, &client);
-    let documents = Data::new(Documents::new(client, state.upstreams.clone()));
 
     let (tcp, address) = server::bind(settings.listen_address)?;
     running.address = Some(address);
@@ -62,7 +60,6 @@ pub async fn run(mut settings: GatewaySettings) -> anyhow::Result<Running> {
             .app_data(Data::<Verifier>::clone(&verifier))
             .app_data(Data::<RemoteAuthority>::clone(&authority))
             .app_data(Data::<AppState>::clone(&state))
-            .app_data(Data::<Documents>::clone(&documents))
             .app_data(Data::<Health>::clone(&health))
             // A pool for each thread, so that a connection stays on the thread that opened it.
             .app_data(Data::new(upstream::client(&connector)))
@@ -178,7 +175,6 @@ fn mount(config: &mut ServiceConfig, pages: &Pages) {
         // Not counted, so that no client can make a liveness probe fail.
         ("/healthz", reading().to(http_kit::healthz)),
         ("/readyz", counted(reading().to(http_kit::readyz))),
-        ("/openapi.json", counted(reading().to(openapi_json))),
     ] {
         serve(path, resource(path), route);
     }

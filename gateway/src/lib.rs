@@ -7,7 +7,6 @@
 //! - `keys` exchanges API keys for tokens, which services see in their place.
 //! - `limits` holds the rate limits, the circuit breakers and what client networks share.
 //! - `middleware` holds CORS, HSTS and the rule for `HEAD` requests; `tls` the certificates.
-//! - `documents` merges the services' OpenAPI documents into the one that callers read.
 //! - `pages` are the web pages, rendered at the start from templates and what the settings say about them.
 //!
 //! Invariants: a path that is not in the table of routes does not exist. Only allow-listed headers reach a
@@ -21,7 +20,6 @@
 mod app;
 mod client_info;
 mod context;
-mod documents;
 mod forward;
 mod keys;
 mod limits;

@@ -1,4 +1,4 @@
-// Made by `npm run generate` from openapi.json. Do not edit it.
+// Made by `npm run generate` from the server's openapi.json. Do not edit it.
 
 export type paths = {
     "/.well-known/jwks.json": {

@@ -8,6 +8,7 @@ import { extname, join, normalize } from "node:path";
 import { after, before, test } from "node:test";
 import { promisify } from "node:util";
 
+import { DOCUMENT } from "../scripts/document.js";
 import { FakeServer } from "./support/server.js";
 
 const root = new URL("..", import.meta.url).pathname;
@@ -88,7 +89,7 @@ test("the package has what it needs, and nothing else", async () => {
 test("its version is the product's, and that of the document", async () => {
   const { VERSION } = await import("@countersign/client");
   const cargo = await readFile(join(root, "..", "..", "Cargo.toml"), "utf8");
-  const document = JSON.parse(await readFile(join(root, "openapi.json"), "utf8"));
+  const document = JSON.parse(await readFile(DOCUMENT, "utf8"));
   const all = [VERSION, cargo.match(/^version = "(.+)"$/m)[1], document.info.version, (await version())];
   assert.deepEqual(new Set(all), new Set([VERSION]));
 });

@@ -7,7 +7,7 @@
 //! - [`request_context`]: the middleware for the request id, the log line and the metrics of a request.
 //! - [`unreadable_request`]: the response to a request that is not HTTP.
 //! - [`Routes`]: the routes of the OpenAPI document: other paths are `404`, other methods `405`.
-//! - [`mount()`] adds the probes, `/openapi.json` and the `404` and `405` fallback to the routes of a service.
+//! - [`mount()`] adds the probes and the `404` and `405` fallback to the routes of a service.
 //! - [`complete`]: what the operations of a document have in common.
 //! - [`problem_responses!`]: types that document problems in OpenAPI, with examples made of the problems.
 //! - [`schemas!`]: types with a schema in OpenAPI that no derive can write.
@@ -34,7 +34,7 @@ pub use fields::{FieldValue, Fields, json_object, json_text};
 pub use forwarded_for::client_network;
 pub use health::{Checked, Health, healthz, readyz};
 pub use middleware::{REQUEST_ID, TRACEPARENT, Waited, request_context, unreadable_request};
-pub use mount::{BearerToken, Document, Routes, complete, mount};
+pub use mount::{BearerToken, Routes, complete, mount};
 pub use problem::{FieldError, Problem, ProblemBody, whole_seconds};
 pub use query::{Query, combine_errors, path_id};
 #[doc(hidden)]

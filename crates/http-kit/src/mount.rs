@@ -9,26 +9,6 @@ use utoipa::openapi::{OpenApi, RefOr};
 
 use crate::{Health, Problem, healthz, readyz};
 
-/// A service's OpenAPI document, and the routes that it names.
-#[derive(Debug)]
-pub struct Document {
-    json: String,
-    routes: Routes,
-}
-
-impl Document {
-    /// Serializes the document once, for all requests.
-    ///
-    /// # Errors
-    /// The document cannot be serialized.
-    pub fn new(document: &OpenApi) -> Result<Self, serde_json::Error> {
-        Ok(Self {
-            json: document.to_json()?,
-            routes: Routes::of(document),
-        })
-    }
-}
-
 /// Adds the security scheme `bearer` to a document.
 #[derive(Debug)]
 pub struct BearerToken;
@@ -90,28 +70,22 @@ fn camel_case(name: &str) -> String {
     camel
 }
 
-/// Adds what both services have in addition to their own routes: `/healthz`, `/readyz`, `/openapi.json`, `404` for
-/// a path parameter of the wrong form, and `404` or `405` for requests that no route takes.
-pub fn mount(config: &mut ServiceConfig, health: Data<Health>, document: Data<Document>) {
+/// Adds what both services have in addition to their own routes: `/healthz`, `/readyz`, `404` for a path parameter of the wrong
+/// form, and `404` or `405` for requests that no route takes.
+pub fn mount(config: &mut ServiceConfig, health: Data<Health>, routes: Data<Routes>) {
     config
         .app_data(health)
-        .app_data(document)
+        .app_data(routes)
         .app_data(PathConfig::default().error_handler(|_, _| Problem::not_found("path").into()))
         .route("/healthz", get().to(healthz))
         .route("/readyz", get().to(readyz))
-        .route("/openapi.json", get().to(openapi_json))
         .default_service(to(fallback));
 }
 
-async fn openapi_json(document: Data<Document>) -> HttpResponse {
-    HttpResponse::Ok()
-        .content_type("application/json")
-        .body(document.json.clone())
+async fn fallback(request: HttpRequest, routes: Data<Routes>) -> Result<HttpResponse, Problem> {
+    Err(routes.refuse(&request))
 }
 
-async fn fallback(request: HttpRequest, document: Data<Document>) -> Result<HttpResponse, Problem> {
-    Err(document.routes.refuse(&request))
-}
 /// The routes of a process: the segments and methods of each path.
 ///
 /// They come from the OpenAPI document, which is collected from the handlers, so the response to an unknown path

@@ -33,6 +33,11 @@ use page::Source;
 const HTML: &str = "text/html; charset=utf-8";
 const SCRIPT: &str = "text/javascript; charset=utf-8";
 const STYLE: &str = "text/css; charset=utf-8";
+const JSON: &str = "application/json";
+
+/// The OpenAPI document: what the services and the table of routes document together. A test of the whole system compares it with
+/// them, and makes it again.
+const DOCUMENT: &str = "/openapi.json";
 
 #[derive(Clone, Default)]
 pub(crate) struct Pages {
@@ -41,11 +46,9 @@ pub(crate) struct Pages {
     pub(crate) not_found: Option<Arc<Page>>,
 }
 
-/// Every page and asset. Without pages, there is none.
+/// Every page and asset, or without pages only the OpenAPI document.
 pub(crate) fn load(settings: &PagesSettings) -> anyhow::Result<Pages> {
-    if settings.mode == Switch::Off {
-        return Ok(Pages::default());
-    }
+    let has_pages = settings.mode == Switch::On;
     let look = Arc::new(Look::new(settings)?);
     let logo = look.logo.as_ref();
     let logo_type = logo.map_or("image/svg+xml", |(_, logo_type)| *logo_type);
@@ -61,6 +64,7 @@ pub(crate) fn load(settings: &PagesSettings) -> anyhow::Result<Pages> {
         .into_iter()
         .chain(scripts)
         .chain(files::names().filter_map(place))
+        .filter(|(path, ..)| has_pages || path == DOCUMENT)
         .map(|(path, content_type, source)| Page::new(path, content_type, source, &look));
     let not_found = Source::Template(NOT_FOUND.into());
     let mut not_found = Page::new("/".to_owned(), HTML, not_found, &look)?;
@@ -69,7 +73,7 @@ pub(crate) fn load(settings: &PagesSettings) -> anyhow::Result<Pages> {
         served: served
             .map(|page| page.map(Arc::new))
             .collect::<anyhow::Result<_>>()?,
-        not_found: Some(Arc::new(not_found)),
+        not_found: has_pages.then(|| Arc::new(not_found)),
     })
 }
 
@@ -84,6 +88,7 @@ fn place(file: Cow<'static, str>) -> Option<(String, &'static str, Source)> {
         }
         "js" if !modules::is_module(&file) && !modules::is_joined(&file) => SCRIPT,
         "css" if !STYLES.contains(&file.as_ref()) => STYLE,
+        "json" => JSON,
         _ => return None,
     };
     Some((format!("/{file}"), content_type, Source::File(file)))
@@ -95,7 +100,7 @@ mod tests {
 
     use app_config::{Reader, Settings as _};
 
-    use super::{Page, PagesSettings, load};
+    use super::{DOCUMENT, Page, PagesSettings, load};
 
     fn pages_with(settings: &[(&str, &str)]) -> Arc<[Arc<Page>]> {
         let mut reader = Reader::from_pairs(settings.iter().copied()).unwrap();
@@ -212,7 +217,9 @@ mod tests {
             assert_ne!(other.unwrap().version(), version);
             let caching = [Some(version), Some("0123456789abcdef"), None]
                 .map(|version| page.caching(version));
-            if page.path.starts_with("/assets/") {
+            if page.path == DOCUMENT {
+                assert_eq!(caching[2], "no-cache");
+            } else if page.path.starts_with("/assets/") {
                 let kept = "public, max-age=31536000, immutable";
                 assert_eq!(caching, [kept, "no-cache", "no-cache"], "{}", page.path);
             } else {
@@ -253,14 +260,16 @@ mod tests {
 
     #[test]
     fn everything_but_the_viewer_is_small_enough_for_a_slow_phone() {
-        let is_viewer = |page: &&Arc<Page>| page.path.starts_with("/assets/vendor/swagger-ui");
+        let is_viewer = |page: &&Arc<Page>| {
+            page.path.starts_with("/assets/vendor/swagger-ui") || page.path == DOCUMENT
+        };
         let size = |page: &Arc<Page>| page.content.compressed().unwrap().len();
         let pages = pages();
         let total: usize = pages.iter().map(size).sum();
         let viewer: usize = pages.iter().filter(is_viewer).map(size).sum();
         let others = total - viewer;
         assert!(others < 160 * 1024, "{others} bytes, compressed");
-        // Only `/docs` loads it.
+        // Only `/docs` loads it, and the document.
         assert!(viewer < 500 * 1024, "{viewer} bytes, compressed");
         for page in pages.iter().filter(|page| is_html(page)) {
             let loads = text(page).contains("/assets/vendor/swagger-ui");

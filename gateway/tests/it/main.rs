@@ -10,7 +10,6 @@ mod access;
 mod circuit_breaker;
 mod connection;
 mod cors;
-mod documents;
 mod failures;
 mod fixture;
 mod head_requests;

@@ -50,11 +50,6 @@ pub(crate) struct State {
     pub(crate) raised: Vec<(UserId, i64)>,
     /// When the revocations were requested.
     pub(crate) polls: Vec<Instant>,
-    pub(crate) document: Value,
-    /// Requests for the document.
-    pub(crate) document_requests: usize,
-    /// Whether they get no response.
-    pub(crate) document_hangs: bool,
     /// The token of every API key, and for how many seconds; without one, all are refused.
     pub(crate) key_token: Option<(String, u64)>,
     /// The status with which they are refused in place of 401, and `Retry-After`.
@@ -104,7 +99,6 @@ impl FakeService {
                 .app_data(data.clone())
                 .app_data(shutdown.clone())
                 .route("/healthz", get().to(HttpResponse::Ok))
-                .route("/openapi.json", get().to(document))
                 .route("/.well-known/jwks.json", get().to(keys))
                 .route("/internal/revocations", get().to(revocations))
                 .route("/internal/tasks/ended", get().to(ended_tasks))
@@ -216,18 +210,6 @@ async fn exchange(state: Shared, body: Json<Value>) -> HttpResponse {
             None => HttpResponse::Unauthorized().finish(),
         },
     }
-}
-
-async fn document(state: Shared) -> HttpResponse {
-    let (document, hangs) = {
-        let mut state = state.lock().unwrap();
-        state.document_requests += 1;
-        (state.document.clone(), state.document_hangs)
-    };
-    if hangs {
-        std::future::pending::<()>().await;
-    }
-    HttpResponse::Ok().json(document)
 }
 
 async fn record(request: HttpRequest, payload: Payload, state: Shared) -> HttpResponse {

@@ -9,7 +9,7 @@ use actix_web::web::{self, Data};
 use anyhow::Context as _;
 use auth::RemoteAuthority;
 use database::ServicePools;
-use http_kit::{BearerToken, Document, Health, ProblemBody};
+use http_kit::{BearerToken, Health, ProblemBody, Routes};
 use jobs::RetentionRule;
 use listing::Lists;
 use messaging::Publisher;
@@ -65,7 +65,7 @@ pub async fn run(settings: PeopleTaskServiceSettings) -> anyhow::Result<Running>
     let ended = EndedTasks::new(context.database.clone(), running.shutdown());
     let (ended, turns) = (Data::new(ended), Data::new(Turns::new(mails::TURNS)));
     let health = Data::new(running.health.clone());
-    let document = Data::new(Document::new(&openapi())?);
+    let known = Data::new(Routes::of(&openapi()));
     server::serve(&running, listener, http, move || {
         let app = App::new()
             .app_data(context.clone())
@@ -78,7 +78,7 @@ pub async fn run(settings: PeopleTaskServiceSettings) -> anyhow::Result<Running>
         let (app, _) = app.into_utoipa_app().configure(routes).split_for_parts();
         app.configure(|config| mails::routes::internal(config, &context, &turns))
             .configure(|config| internal(config, &ended))
-            .configure(|config| http_kit::mount(config, health.clone(), document.clone()))
+            .configure(|config| http_kit::mount(config, health.clone(), known.clone()))
             .wrap(from_fn(http_kit::request_context))
             .wrap(from_fn(plugin_paths::rewrite))
     })?;

@@ -11,7 +11,7 @@ use actix_web::web::Data;
 use anyhow::Context as _;
 use auth::{Signer, SigningKey, Verifier};
 use database::{BatchLimits, Connection, ServicePools};
-use http_kit::{BearerToken, Document, ProblemBody};
+use http_kit::{BearerToken, ProblemBody, Routes};
 use listing::Lists;
 use messaging::{BrokerSettings, Publisher, Queue};
 use server::Running;
@@ -61,7 +61,7 @@ pub async fn run(settings: UserServiceSettings) -> anyhow::Result<Running> {
     let lookups = Data::new(lookups);
     let revocations = Data::new(revocations);
     let (context, health) = (Data::new(context), Data::new(running.health.clone()));
-    let document = Data::new(Document::new(&openapi())?);
+    let known = Data::new(Routes::of(&openapi()));
     server::serve(&running, listener, http, move || {
         let app = App::new()
             .app_data(context.clone())
@@ -71,7 +71,7 @@ pub async fn run(settings: UserServiceSettings) -> anyhow::Result<Running> {
         let (app, _) = app.into_utoipa_app().configure(routes).split_for_parts();
         app.service(revocations::routes::list_revocations)
             .service(keys::routes::exchange_key)
-            .configure(|config| http_kit::mount(config, health.clone(), document.clone()))
+            .configure(|config| http_kit::mount(config, health.clone(), known.clone()))
             .wrap(from_fn(http_kit::request_context))
     })?;
     Ok(running)
