@@ -293,25 +293,27 @@ mod tests {
 
     #[tokio::test]
     async fn a_failed_full_read_keeps_cursor_and_epochs_and_delays_no_change() {
-        let ((mut reader, verifier), ada, bob) = (reader(), UserId::generate(), UserId::generate());
+        let (mut reader, verifier) = reader();
+        let [ada, bob, eve] = std::array::from_fn(|_| UserId::generate());
         let pages = Pages::of([
             Some(page("a", &[(ada, 1)], "1")),
             // Changes, and the first page of everything.
-            Some(page("a", &[], "2")),
+            Some(page("a", &[(bob, 1)], "2")),
             Some(first_of_several(page("a", &[(ada, 1)], "page 2"))),
             // Changes; the second page fails.
-            Some(page("a", &[(bob, 1)], "3")),
+            Some(page("a", &[(eve, 1)], "3")),
             None,
             // Changes; the second page is the last one.
             Some(page("a", &[], "4")),
-            Some(page("a", &[], "2")),
+            Some(page("a", &[(bob, 1)], "2")),
             Some(page("a", &[], "5")),
         ]);
         reader.poll(&pages).await.unwrap();
         reader.next_full_read = Instant::now();
         reader.poll(&pages).await.unwrap();
         assert!(reader.poll(&pages).await.is_err());
-        for user in [ada, bob] {
+        // Bob's epoch was raised after the last full read that succeeded.
+        for user in [ada, bob, eve] {
             let revoked = check(&verifier, user, 0, "a");
             assert_eq!(revoked, Err(Rejection::Revoked));
         }
@@ -319,11 +321,24 @@ mod tests {
         reader.poll(&pages).await.unwrap();
         let expected = ["none", "1", "none", "2", "page 2", "3", "page 2", "4"];
         assert_eq!(pages.cursors(), expected);
-        // Bob's epoch was raised while everything was read.
-        for user in [ada, bob] {
+        // Eve's epoch was raised while everything was read.
+        for user in [ada, bob, eve] {
             let revoked = check(&verifier, user, 0, "a");
             assert_eq!(revoked, Err(Rejection::Revoked));
         }
+    }
+
+    #[tokio::test]
+    async fn of_several_epochs_of_a_user_in_a_full_read_the_highest_counts() {
+        let ((mut reader, verifier), ada) = (reader(), UserId::generate());
+        let pages = Pages::of([
+            Some(first_of_several(page("a", &[(ada, 1)], "page 2"))),
+            Some(page("a", &[(ada, 2)], "1")),
+        ]);
+        reader.poll(&pages).await.unwrap();
+        let revoked = check(&verifier, ada, 1, "a");
+        assert_eq!(revoked, Err(Rejection::Revoked));
+        assert_eq!(check(&verifier, ada, 2, "a"), Ok(()));
     }
 
     #[tokio::test]
