@@ -66,6 +66,8 @@ proptest! {
                     // The oldest one of its owner.
                     let first = items.get_mut(&popped).and_then(VecDeque::pop_front);
                     prop_assert!(first.is_some());
+                } else {
+                    prop_assert_eq!(queue.total(), 0);
                 },
                 _ => match queue.push(&owner, owner) {
                     Ok((number, displaced)) => {
