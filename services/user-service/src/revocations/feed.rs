@@ -104,6 +104,8 @@ impl Watched {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::HashSet;
+
     use database::DatabaseSettings;
     use diesel::connection::SimpleConnection as _;
     use testkit::TestDatabase;
@@ -111,21 +113,30 @@ mod tests {
 
     use super::*;
 
-    /// Users whose epochs were raised a moment ago.
-    const RAISED: &str = "
-        INSERT INTO users.users (id, username, username_key, email, email_key, password_hash, plan, scope,
+    const IDS: &str = "WITH new AS (
+        SELECT n, decode(lpad(to_hex(n), 24, '0'), 'hex') AS id FROM generate_series(1, 50) AS n)";
+    /// Users whose epochs were raised a moment ago, deleted users, and credentials that have ended.
+    const ENTRIES: [&str; 3] = [
+        "INSERT INTO users.users (id, username, username_key, email, email_key, password_hash, plan, scope,
             epoch_transaction, epoch_raised)
-        SELECT decode(lpad(to_hex(n), 24, '0'), 'hex'), n, n, n, n, 'x', 'free', '{user}',
-            pg_current_xact_id()::text::bigint, now()
-        FROM generate_series(1, 50) AS n";
+        SELECT id, n, n, n, n, 'x', 'free', '{user}', pg_current_xact_id()::text::bigint, now() FROM new",
+        "INSERT INTO users.deleted_users (user_id) SELECT id FROM new",
+        "INSERT INTO users.ended_credentials (credential_id) SELECT id FROM new",
+    ];
 
     #[tokio::test]
-    async fn a_scan_of_changes_ends_although_an_older_transaction_is_unfinished() {
+    async fn a_scan_omits_nothing_and_ends_although_an_older_transaction_is_unfinished() {
+        for insert in ENTRIES {
+            scan_entries(&format!("{IDS} {insert}")).await;
+        }
+    }
+
+    async fn scan_entries(insert: &str) {
         let test = TestDatabase::users(crate::MIGRATIONS);
         let mut unfinished = test.admin();
         let begin = "BEGIN; SELECT pg_current_xact_id()";
         unfinished.batch_execute(begin).unwrap();
-        test.admin().batch_execute(RAISED).unwrap();
+        test.admin().batch_execute(insert).unwrap();
         let database = Database::connect(&DatabaseSettings {
             url: test.users_url(),
             owner_url: None,
@@ -134,12 +145,16 @@ mod tests {
         });
         let mut next = FeedCursor::ALL;
         // Everything, and the changes since then; and these once more in the next poll.
-        for pages in [6, 3] {
-            for page in 1..=pages {
+        for (scan, changes_follow) in [(1, true), (2, false), (3, false)] {
+            let mut ids = HashSet::new();
+            for page in 1..=3 {
                 let feed = read_feed(&database, next, 20).await.unwrap();
-                assert_eq!(feed.more, page < pages, "page {page} of {pages}");
+                let more = page < 3 || changes_follow;
+                assert_eq!(feed.more, more, "page {page} of scan {scan}");
+                ids.extend(feed.epochs.iter().map(|(id, _)| *id));
                 next = FeedCursor::from_text(&feed.next).unwrap();
             }
+            assert_eq!(ids.len(), 50, "scan {scan}: {insert}");
         }
     }
 

@@ -9,7 +9,7 @@ use testkit::Reply;
 
 use crate::fixture::{Fixture, PASSWORD, Person};
 
-const REQUIRED: [(&str, &str); 2] = [
+pub(crate) const REQUIRED: [(&str, &str); 2] = [
     ("EMAIL_VERIFICATION", "required"),
     ("FORGOT_PASSWORD_LOG", "true"),
 ];
