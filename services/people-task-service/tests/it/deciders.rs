@@ -193,15 +193,18 @@ async fn who_created_or_requested_a_task_does_not_decide_it_without_self_approva
     let _ = all.approve(&all.grace, &task).await.expect(200);
     let task = all.create(json!({"selfApproval": false})).await;
     let _ = all.approve(&all.root, &task).await.expect(200);
-    // An administrator's own task is no exception.
-    let task = all
-        .app
-        .create(&all.root, json!({"selfApproval": false}))
-        .await;
-    let approve = all
-        .approval(&task, "?override=true")
-        .bearer(&all.root.token);
-    approve.send().await.expect_problem(403, "forbidden");
+    // An administrator's own tasks are no exception.
+    let created = json!({"selfApproval": false});
+    let requested = json!({"selfApproval": false, "requester": all.root.email});
+    for task in [
+        all.app.create(&all.root, created).await,
+        all.create(requested).await,
+    ] {
+        let approve = all
+            .approval(&task, "?override=true")
+            .bearer(&all.root.token);
+        approve.send().await.expect_problem(403, "forbidden");
+    }
 }
 
 #[tokio::test]

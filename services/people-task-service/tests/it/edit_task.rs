@@ -79,6 +79,13 @@ async fn the_creator_and_administrators_renew_the_secret_of_the_approver() {
     let reply = app.put(&carol, &task.path, &unchanged).await.expect(200);
     assert_eq!(secrets_in(&reply), (false, false));
     assert!(opens(&app, &task, &secret).await);
+    let to_linus = json!({"approver": "linus@example.com", "renewApproverSecret": true});
+    let reply = app.put(&carol, &task.path, &to_linus).await.expect(200);
+    assert_eq!(reply.json["approver"], "linus@example.com");
+    assert!(!opens(&app, &task, &secret).await);
+    app.get(&grace, &task.path)
+        .await
+        .expect_problem(404, "not-found");
     let invalid = json!({"renewApproverSecret": "yes"});
     let reply = app.put(&carol, &task.path, &invalid).await;
     reply.expect_problem(400, "validation-failed");
@@ -213,7 +220,10 @@ async fn a_field_with_its_current_value_is_not_a_change() {
     let mut whole = before.json.clone();
     merge(
         &mut whole,
-        json!({"approver": "GRACE@EXAMPLE.COM", "title": " Buy a second printer ", "public": false}),
+        json!({
+            "approver": "GRACE@EXAMPLE.COM", "title": " Buy a second printer ", "public": false,
+            "commentRequired": false, "confirmationRequired": false,
+        }),
     );
     let reply = app
         .put(&grace, &format!("{}?include=mtime", task.path), &whole)
