@@ -234,7 +234,8 @@ mod tests {
         };
         let refused = usage.check(&limits, tasks(2), now);
         assert_eq!(refused, Err(Refusal::Stock(excess)));
-        // Nothing else is refused.
+        // Nothing else is refused, even if there is more than the limit by now.
+        usage.add(tasks(2));
         let webhooks = Amounts {
             webhooks: 5,
             ..Amounts::default()

@@ -253,3 +253,44 @@ fn describe(
         response: answer.filter(|_| !has_headers),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use outbound::{SendError, TruncatedResponse, Unresolved};
+    use reqwest::StatusCode;
+
+    use super::health;
+    use crate::deliveries::worker::lane::Health;
+
+    #[test]
+    fn a_response_says_whether_the_receiver_works_and_an_error_whether_it_was_reached() {
+        let no_success = Err("no success".to_owned());
+        for (status, judged, expected) in [
+            (200, None, Health::Responds),
+            (404, None, Health::Responds),
+            (410, None, Health::Responds),
+            (429, None, Health::Fails),
+            (500, None, Health::Fails),
+            (200, Some(&no_success), Health::Fails),
+            (404, Some(&no_success), Health::Responds),
+            (500, Some(&no_success), Health::Fails),
+            (500, Some(&Ok(())), Health::Responds),
+        ] {
+            let response = Ok(TruncatedResponse {
+                status: StatusCode::from_u16(status).unwrap(),
+                headers: reqwest::header::HeaderMap::new(),
+                beginning: Vec::new(),
+            });
+            let found = health(&response, judged);
+            assert_eq!(found, expected, "{status} {judged:?}");
+        }
+        for (error, expected) in [
+            (SendError::ConnectionRefused, Health::Unreachable),
+            (Unresolved::NoAddress.into(), Health::Unreachable),
+            (Unresolved::NotAsked.into(), Health::Unknown),
+            (SendError::Full, Health::Unknown),
+        ] {
+            assert_eq!(health(&Err(error.clone()), None), expected, "{error}");
+        }
+    }
+}

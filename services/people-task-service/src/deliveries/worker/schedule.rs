@@ -191,6 +191,20 @@ mod tests {
         assert_eq!(decide(2, &no_address), RetryDecision::Fail);
     }
 
+    #[test]
+    fn a_suspended_delivery_is_looked_at_soon_and_then_the_less_often_the_older_it_is() {
+        for (age, is_suspended, pause) in [
+            (3600, false, 2),
+            (4, true, 2),
+            (40, true, 10),
+            (3600, true, 900),
+        ] {
+            let decision = RetrySchedule::suspend(age * SECOND, is_suspended, 1.0);
+            let expected = RetryDecision::Suspend(pause * SECOND);
+            assert_eq!(decision, expected, "{age} s, {is_suspended}");
+        }
+    }
+
     proptest! {
         #[test]
         fn a_pause_is_within_20_percent_of_the_schedule(earlier in 0_usize..2) {

@@ -187,6 +187,21 @@ fn failures_of_others_keep_no_lane_from_trying() {
 }
 
 #[test]
+fn an_origin_that_responds_is_reachable_whatever_it_answers() {
+    let now = Instant::now();
+    for (health, is_open) in [
+        (Health::Responds, false),
+        (Health::Fails, false),
+        (Health::Unreachable, true),
+        (Health::Unknown, true),
+    ] {
+        let mut origin = unreachable(now);
+        origin.ended(&owner("a"), health, now);
+        assert_eq!(origin.circuit.is_open(), is_open, "{health:?}");
+    }
+}
+
+#[test]
 fn of_the_lanes_that_have_failed_one_of_each_group_tries_after_the_pause() {
     let now = Instant::now();
     let mut origin = unreachable(now);
