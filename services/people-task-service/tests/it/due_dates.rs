@@ -405,8 +405,12 @@ async fn a_task_that_another_transaction_holds_is_due_afterwards() {
 
 #[tokio::test]
 async fn the_status_of_a_webhook_is_about_its_newest_event() {
-    let (app, receiver) = (Fixture::start_with_broker(&[]).await, accepting());
-    let ada = app.user("ada@example.com");
+    let app = Fixture::start_with_broker(&[]).await;
+    let receiver = Receiver::start(|before| {
+        // The third call is the last attempt of its delivery.
+        CannedResponse::status(if before < 2 { 200 } else { 410 })
+    });
+    let (ada, root) = (app.user("ada@example.com"), app.admin());
     let date = json!({"decisionBy": after(-1)});
     let task = app.create(&ada, date).await;
     let url = json!({"url": receiver.url("/")});
@@ -420,7 +424,7 @@ async fn the_status_of_a_webhook_is_about_its_newest_event() {
     };
     let _ = app.approve(&ada, &task).await.expect(200);
     assert_eq!(status().await, "pending");
-    let _second = worker(&app).await;
+    let second = worker(&app).await;
     let shown = settled(&app, &ada, &task, 2).await;
     assert_eq!(shown, ["sent", "due sent", "approved sent"]);
     // What is sent again stays what it was.
@@ -430,19 +434,22 @@ async fn the_status_of_a_webhook_is_about_its_newest_event() {
         .iter()
         .find(|delivery| delivery["taskStatus"] == "due");
     let id = due.unwrap()["id"].as_str().unwrap();
-    let path = format!("/people-task/deliveries/{id}/redeliver");
-    let again = app
-        .http
-        .post(&path)
-        .bearer(&ada.token)
-        .send()
-        .await
-        .expect(200);
-    assert_eq!(again.json["taskStatus"], "due");
+    let post = async |action: &str| {
+        let request = app
+            .http
+            .post(&format!("/people-task/deliveries/{id}/{action}"));
+        request.bearer(&root.token).send().await.expect(200)
+    };
+    assert_eq!(post("redeliver").await.json["taskStatus"], "due");
     assert_eq!(status().await, "sent");
     let calls = receiver.wait_for_calls(3).await;
     assert_eq!(statuses(&calls), ["due", "approved", "due"]);
     assert_eq!(calls[2].json()["decisionMade"], Value::Null);
     assert_eq!(calls[0].header("webhook-id"), calls[2].header("webhook-id"));
-    assert_eq!(settled(&app, &ada, &task, 2).await[0], "sent");
+    let shown = settled(&app, &ada, &task, 2).await;
+    assert_eq!(shown, ["sent", "due fail", "approved sent"]);
+    assert!(second.stop(STOP_TIMEOUT).await);
+    let _ = post("redeliver").await;
+    assert_eq!(post("cancel").await.json["status"], "fail");
+    assert_eq!(status().await, "sent");
 }
