@@ -1,9 +1,9 @@
 //! How many mails about tasks are sent to one person, for one creator, and by edits of others.
 
 use serde_json::json;
-use testkit::lines;
+use testkit::{eventually, lines};
 
-use crate::mails::{claim, claimed_kinds, create, in_hours, start};
+use crate::mails::{claim, claimed_kinds, create, in_hours, report, start};
 
 #[tokio::test]
 async fn a_flood_of_tasks_is_no_flood_of_mails() {
@@ -55,6 +55,17 @@ async fn a_few_creators_keep_no_other_one_from_writing_to_a_person() {
         }
         assert_eq!(claim(&app).await.len(), mails, "creator {number}");
     }
+}
+
+#[tokio::test]
+async fn a_mail_that_meets_an_outage_at_its_first_attempt_is_counted_once() {
+    let (app, ada) = start(&[("TASK_MAIL_PER_CREATOR", "1")]).await;
+    let _ = create(&app, &ada, json!({})).await;
+    let first = claim(&app).await.remove(0);
+    let outage = json!({"retryAfterMs": 1, "outage": true});
+    report(&app, &first, outage).await;
+    let again = eventually("the pause to end", async || claim(&app).await.pop()).await;
+    assert_eq!(again["attempt"], 2);
 }
 
 #[tokio::test]

@@ -62,7 +62,7 @@ pub(crate) async fn claimed_kinds(app: &Fixture) -> Vec<String> {
     kinds.map(str::to_owned).collect()
 }
 
-async fn report(app: &Fixture, mail: &Value, mut body: Value) {
+pub(crate) async fn report(app: &Fixture, mail: &Value, mut body: Value) {
     body["attempt"] = mail["attempt"].clone();
     let path = format!("/internal/mails/{}/report", mail["id"].as_str().unwrap());
     let request = app.http.post(&path).bearer(&worker_token(KEY));
@@ -304,14 +304,15 @@ async fn a_new_approver_is_asked_and_the_old_one_is_not_reminded() {
 
 #[tokio::test]
 async fn mails_that_are_late_or_whose_key_is_gone_are_dropped() {
-    let (app, ada) = start(&[]).await;
+    let (app, ada) = start(&[("TASK_REMINDERS", "1h")]).await;
     let _ = create(&app, &ada, json!({})).await;
     pass(&app, 25);
     assert!(claim(&app).await.is_empty());
-    let _ = create(&app, &ada, json!({"decisionBy": in_hours(30)})).await;
-    // The reminder was due 12 hours ago, but the due date has passed as well.
+    let _ = create(&app, &ada, json!({"decisionBy": in_hours(2)})).await;
+    // The reminder was due two hours ago, but the due date has passed as well.
     app.execute("DELETE FROM task_mails WHERE kind <> 'reminder'");
-    pass(&app, 31);
+    assert_eq!(planned(&app), ["reminder 1"]);
+    pass(&app, 3);
     assert!(claim(&app).await.is_empty());
     let _ = create(&app, &ada, json!({})).await;
     app.execute("UPDATE mailed_tasks SET approver_seed = requester_seed");
