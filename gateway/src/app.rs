@@ -65,7 +65,6 @@ pub async fn run(mut settings: GatewaySettings) -> anyhow::Result<Running> {
             .app_data(Data::new(upstream::client(&connector)))
             .configure(|config| mount(config, &pages))
             .wrap(DefaultHeaders::new().add(("x-content-type-options", "nosniff")))
-            .wrap(from_fn(middleware::remove_body))
             .wrap(cors(&settings.cors_allowed_origins))
             .wrap(from_fn(explain_refusals))
             .wrap(from_fn(middleware::send_hsts))

@@ -1,18 +1,19 @@
 use std::time::Duration;
 
+use app_config::{Error, Reader, SettingValue};
 use values::Secret;
 
 app_config::settings! {
     /// The database and how many connections this process may open.
     pub struct DatabaseSettings {
         /// The role that reads and writes.
-        pub url: Secret = required(
+        pub url: Secret = by(|reader| required_url(
+            reader,
             "DATABASE_URL",
-            "the Postgres URL of the service's role, `postgres://role:password@host:5432/countersign`."
-        ),
-        /// The Postgres URL of the role that owns the schema. If it is set, the process runs pending migrations at its
-        /// start; otherwise it waits a minute for the command `migrate` to run them.
-        pub owner_url: Option<Secret> = optional("DATABASE_OWNER_URL"),
+            "the Postgres URL of the service's role, `postgres://role:password@host:5432/countersign`.",
+        )),
+        /// The role that owns the schema, if the process runs migrations.
+        pub owner_url: Option<Secret> = by(owner_url),
         /// The maximum number of connections to Postgres; the sum over all processes must stay below its `max_connections`.
         /// Services keep a quarter of them, at least one, for lists and counts.
         pub pool_size: u32 = between("DATABASE_POOL_SIZE", "32", "1", "200"),
@@ -23,10 +24,93 @@ app_config::settings! {
     /// Settings of the command `migrate` of a service.
     pub struct OwnerSettings {
         /// The role that owns the schema.
-        pub url: Secret = required(
+        pub url: Secret = by(|reader| required_url(
+            reader,
             "DATABASE_OWNER_URL",
-            "the Postgres URL of the role that owns the schema, `postgres://role:password@host:5432/countersign`."
-        ),
+            "the Postgres URL of the role that owns the schema, `postgres://role:password@host:5432/countersign`.",
+        )),
+    }
+}
+
+fn required_url(
+    reader: &mut Reader,
+    name: &'static str,
+    purpose: &'static str,
+) -> Result<Secret, Error> {
+    let url: PostgresUrl = reader.required(name, purpose)?;
+    Ok(url.0)
+}
+
+fn owner_url(reader: &mut Reader) -> Result<Option<Secret>, Error> {
+    let url: Option<PostgresUrl> = reader.optional(
+        "DATABASE_OWNER_URL",
+        "The Postgres URL of the role that owns the schema. If it is set, the process runs pending migrations at its \
+        start; otherwise it waits a minute for the command `migrate` to run them.",
+    )?;
+    Ok(url.map(|url| url.0))
+}
+
+/// A URL that libpq reads as it is meant. Of any other, its messages would show the password.
+struct PostgresUrl(Secret);
+
+impl SettingValue for PostgresUrl {
+    const ALLOWED: &'static str =
+        "a URL with `%40` for `@` in the password, `%2F` for `/`, `%3F` for `?` and `%25` for `%`";
+    const EXAMPLE: &'static str = "postgres://role:password@localhost/countersign";
+    const SECRET: bool = true;
+
+    fn parse(text: &str) -> Result<Self, String> {
+        let text = text.trim();
+        let mut schemes = ["postgres://", "postgresql://"].into_iter();
+        let rest = schemes.find_map(|scheme| text.strip_prefix(scheme));
+        let rest = rest.ok_or("it does not start with postgres://")?;
+        let authority = rest.split(['/', '?']).next().unwrap_or_default();
+        if rest.matches('@').count() > usize::from(authority.contains('@')) {
+            return Err("it has an @, / or ? that is not percent-encoded".to_owned());
+        }
+        let is_encoded = |part: &str| {
+            let digits = part.get(..2).map(|digits| u8::from_str_radix(digits, 16));
+            matches!(digits, Some(Ok(1..)))
+        };
+        if !rest.split('%').skip(1).all(is_encoded) || rest.contains(char::is_whitespace) {
+            return Err("it has a % or a space that is not percent-encoded".to_owned());
+        }
+        Ok(Self(Secret::new(text)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use app_config::SettingValue as _;
+
+    use super::PostgresUrl;
+
+    #[test]
+    fn a_password_that_is_not_percent_encoded_is_refused_and_not_shown() {
+        for url in [
+            "postgres://role:password@host:5432/countersign",
+            "postgresql://role:p%40ss%2Fword#1@host,other/db?target_session_attrs=read-write",
+            "postgres://role@%2Fvar%2Frun/db",
+            "postgres:///db?host=/var/run",
+        ] {
+            assert!(PostgresUrl::parse(url).is_ok(), "{url}");
+        }
+        for wrong in [
+            "host=h user=u password=hidden",
+            "postgres://u:50%hidden@h/d",
+            "postgres://u:hidden%@h/d",
+            "postgres://u:%00hidden@h/d",
+            "postgres://u:hid/den@h/d",
+            "postgres://u:hid?den@h/d",
+            "postgres://u:hid@den@h/d",
+            "postgres://u:hid den@h/d",
+        ] {
+            let refused = PostgresUrl::parse(wrong).err().unwrap();
+            assert!(
+                !refused.contains("hid") && !refused.contains("den"),
+                "{refused}"
+            );
+        }
     }
 }
 

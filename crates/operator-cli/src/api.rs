@@ -4,7 +4,7 @@ use anyhow::Context as _;
 use app_config::Reader;
 use clap::Args;
 use reqwest::blocking::{Client, RequestBuilder};
-use reqwest::header::{HeaderValue, RETRY_AFTER};
+use reqwest::header::{CONTENT_LENGTH, HeaderValue, RETRY_AFTER};
 use reqwest::redirect::Policy;
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
@@ -151,7 +151,8 @@ impl Api {
     pub(crate) fn post(&self, path: &[&str], body: Option<&Value>) -> Result<Value, Failure> {
         self.call(Method::POST, path, |request| match body {
             Some(body) => request.json(body),
-            None => request,
+            // Some proxies refuse a POST without a length (RFC 9110 section 8.6).
+            None => request.header(CONTENT_LENGTH, 0),
         })
     }
 

@@ -1,7 +1,7 @@
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use std::vec::IntoIter;
 
 use bytes::Bytes;
@@ -31,7 +31,7 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// Shorter than the idle timeout of common servers (Node's is 5 s), so that requests seldom use a connection
 /// that the server is closing.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(4);
-/// How long to wait for the body once the status is known.
+/// How long to wait for the body once the status is known, unless the caller names how much of it it needs.
 const BODY_TIMEOUT: Duration = Duration::from_secs(1);
 /// The maximum number of bytes of a response's body, for calls that name none; the rest is not read.
 const BODY_BYTES: usize = 1024;
@@ -110,6 +110,8 @@ impl GuardedClient {
             .pool_idle_timeout(IDLE_TIMEOUT)
             .pool_max_idle_per_host(limits.idle_per_host)
             .http1_max_buf_size(MAX_BUFFER)
+            // A recipient replaces each line end within a header by a space (RFC 9112 section 5.2).
+            .http1_allow_obsolete_multiline_headers_in_responses(true)
             .build(connector);
         Ok(Self {
             client,
@@ -149,6 +151,7 @@ impl GuardedClient {
         let call = CancellationToken::new();
         let _ending = call.clone().drop_guard();
         let sent = CALL.scope(call, self.client.request(request));
+        let started = Instant::now();
         let response = match tokio::time::timeout(self.timeout, sent).await {
             Ok(Ok(response)) => response,
             // Only connecting has a limit of its own.
@@ -156,12 +159,22 @@ impl GuardedClient {
             Err(_) => return Err(SendError::TimedOut(self.timeout)),
         };
         connection.respond();
-        Ok(read_beginning(response, body_bytes).await)
+        let left = self.timeout.saturating_sub(started.elapsed());
+        let time_limit = if body_bytes > BODY_BYTES {
+            left.max(BODY_TIMEOUT)
+        } else {
+            BODY_TIMEOUT
+        };
+        Ok(read_beginning(response, body_bytes, time_limit).await)
     }
 }
 
 /// Reads the beginning of the body. The response counts even if that fails.
-async fn read_beginning(response: Response<Incoming>, body_bytes: usize) -> TruncatedResponse {
+async fn read_beginning(
+    response: Response<Incoming>,
+    body_bytes: usize,
+    time_limit: Duration,
+) -> TruncatedResponse {
     let (head, mut body) = response.into_parts();
     let mut beginning = Vec::new();
     let reading = async {
@@ -172,7 +185,7 @@ async fn read_beginning(response: Response<Incoming>, body_bytes: usize) -> Trun
             beginning.extend_from_slice(&chunk);
         }
     };
-    let _ = tokio::time::timeout(BODY_TIMEOUT, reading).await;
+    let _ = tokio::time::timeout(time_limit, reading).await;
     beginning.truncate(body_bytes);
     TruncatedResponse {
         status: head.status,

@@ -9,10 +9,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use app_config::{Networks, SettingValue as _};
-use http::HeaderMap;
+use bytes::Bytes;
+use http::{HeaderMap, Method};
 use outbound::{
-    AddressPolicy, GuardedClient, Limits, Refusal, Resolve, Resolved, SendError, SystemResolver,
-    TargetUrl, Unresolved,
+    AddressPolicy, Call, GuardedClient, Limits, Refusal, Resolve, Resolved, SendError,
+    SystemResolver, TargetUrl, Unresolved,
 };
 use testkit::{PrivateCa, eventually};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -304,6 +305,46 @@ async fn an_endless_body_is_truncated_and_the_response_returned() {
         (200, 0)
     );
     assert!(started.elapsed() < Duration::from_secs(20));
+}
+
+#[tokio::test]
+async fn a_body_that_the_caller_needs_may_come_late() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    tokio::spawn(async move {
+        while let Ok((mut stream, _)) = listener.accept().await {
+            let _ = stream.read(&mut [0; 4096]).await;
+            let (head, body) = OK.split_at(OK.len() - 2);
+            stream.write_all(head.as_bytes()).await.unwrap();
+            tokio::time::sleep(Duration::from_millis(1_500)).await;
+            // The other caller has closed the connection.
+            let _ = stream.write_all(body.as_bytes()).await;
+        }
+    });
+    let client = client("127.0.0.0/8", SystemResolver::from_system().unwrap());
+    let url = TargetUrl::parse(&format!("http://{address}/")).unwrap();
+    for (body_bytes, expected) in [(64 * 1024, "ok"), (1024, "")] {
+        let call = Call {
+            method: Method::POST,
+            headers: HeaderMap::new(),
+            body: Bytes::new(),
+            body_bytes,
+        };
+        let response = client.send(&url, call).await.unwrap();
+        assert_eq!(response.beginning, expected.as_bytes());
+    }
+}
+
+#[tokio::test]
+async fn a_response_may_have_a_header_over_several_lines() {
+    const FOLDED: &str = "HTTP/1.1 200 OK\r\nx-policy: a;\r\n  b\r\ncontent-length: 2\r\n\r\nok";
+    let (address, _) = server(FOLDED).await;
+    let client = client("127.0.0.0/8", SystemResolver::from_system().unwrap());
+    let response = post(&client, &format!("http://{address}/")).await.unwrap();
+    assert_eq!(
+        (response.status.as_u16(), &*response.beginning),
+        (200, &b"ok"[..])
+    );
 }
 
 #[tokio::test]

@@ -71,7 +71,14 @@ pub fn command<S: Settings, R: Future<Output = anyhow::Result<()>>>(
         let log = LogSettings::read(&mut reader)?;
         let settings = S::read(&mut reader)?;
         let _log = telemetry::init(command, &log, None)?;
-        runtime()?.block_on(work(settings))?;
+        runtime()?.block_on(async {
+            // The kernel drops a signal to process 1 that it does not handle.
+            let stopped = stop_signal()?;
+            tokio::select! {
+                done = work(settings) => done,
+                () = stopped => anyhow::bail!("it was stopped by a signal"),
+            }
+        })?;
         tracing::info!(process = command, "finished");
         Ok(())
     };

@@ -21,7 +21,8 @@ use crate::limits::concurrency::{self, in_parts};
 use crate::routes::{Access, Route};
 
 /// The response headers that callers read. `content-length` is set with the body.
-static FORWARDED: [ForwardedName; 16] = [
+static FORWARDED: [ForwardedName; 17] = [
+    ForwardedName::new("accept-encoding"),
     ForwardedName::new("allow"),
     ForwardedName::new("cache-control"),
     ForwardedName::new("content-disposition"),

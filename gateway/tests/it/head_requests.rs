@@ -60,3 +60,13 @@ async fn a_connection_can_be_reused_after_a_head() {
     assert_eq!(response.matches(r#"{"ok":true}"#).count(), 1, "{response}");
     assert!(response.ends_with(r#"{"ok":true}"#), "{response}");
 }
+
+#[tokio::test]
+async fn a_head_of_what_the_client_has_says_nothing_of_its_length() {
+    let fixture = Fixture::start().await;
+    let head = || fixture.http.request(Method::HEAD, "/assets/style.css");
+    let reply = head().send().await.expect(200);
+    let known = head().header("if-none-match", reply.header("etag").unwrap());
+    let reply = known.send().await.expect(304);
+    assert_eq!(reply.header("content-length"), None);
+}

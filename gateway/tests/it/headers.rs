@@ -123,6 +123,7 @@ async fn only_allow_listed_headers_reach_the_caller() {
         Some("</users?offset=1>; rel=\"next\"")
     );
     assert_eq!(reply.header("etag"), Some("\"1\""));
+    assert_eq!(reply.header("accept-encoding"), Some("identity"));
     assert_eq!(reply.header("cache-control"), Some("no-store"));
     assert_eq!(reply.header("x-content-type-options"), Some("nosniff"));
     for hidden in ["server", "x-upstream", "set-cookie"] {

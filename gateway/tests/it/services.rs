@@ -278,6 +278,7 @@ async fn reply(response: &str, state: &Shared) -> HttpResponse {
             .insert_header(("location", "/users/1/delete-status/2"))
             .insert_header(("link", "</users?offset=1>; rel=\"next\""))
             .insert_header(("etag", "\"1\""))
+            .insert_header(("accept-encoding", "identity"))
             .insert_header(("server", "secret/1.0"))
             .insert_header(("x-upstream", "10.0.0.1"))
             .insert_header(("set-cookie", "a=b"))

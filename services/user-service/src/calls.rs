@@ -55,6 +55,8 @@ pub(crate) fn client() -> Result<Client, reqwest::Error> {
         .connect_timeout(CALL_TIMEOUT)
         .timeout(CALL_TIMEOUT)
         .pool_max_idle_per_host(IDLE_CONNECTIONS_PER_HOST)
+        // A recipient replaces each line end within a header by a space (RFC 9112 section 5.2).
+        .http1_allow_obsolete_multiline_headers_in_responses(true)
         .user_agent(concat!("countersign/", env!("CARGO_PKG_VERSION")))
         .build()
 }

@@ -35,6 +35,9 @@ values::names! {
         Title = "title",
         Status = "status",
         Mtime = "mtime",
+        Approver = "approver",
+        Requester = "requester",
+        DecisionMade = "decisionMade",
     }
 
     pub(crate) enum TaskFilter {

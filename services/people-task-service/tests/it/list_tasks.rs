@@ -100,6 +100,19 @@ async fn every_sort_has_both_directions_and_puts_null_last() {
     assert!(sorted("status:-1").await.ends_with('d'));
     assert!(sorted("decisionBy:1").await.starts_with("cb"));
     assert!(sorted("decisionBy:-1").await.starts_with("bc"));
+    for sort in ["decisionMade:1", "decisionMade:-1"] {
+        assert!(sorted(sort).await.starts_with('d'), "{sort}");
+    }
+    let people =
+        json!({"title": "e", "approver": "Zoe@example.com", "requester": "Zoe@example.com"});
+    let _ = app.create(&me, people).await;
+    for sort in ["approver", "requester"] {
+        assert!(sorted(&format!("{sort}:1")).await.ends_with('e'), "{sort}");
+        assert!(
+            sorted(&format!("{sort}:-1")).await.starts_with('e'),
+            "{sort}"
+        );
+    }
 }
 
 #[tokio::test]
@@ -268,6 +281,9 @@ async fn pages_do_not_overlap_or_skip_rows() {
         "decisionBy:-1",
         "decisionBy:1",
         "status:1",
+        "approver:-1",
+        "requester:1",
+        "decisionMade:1",
     ] {
         let mut seen = Vec::new();
         let mut path = Some(format!("/people-task/tasks?limit=33&sort={sort}"));

@@ -81,6 +81,9 @@ fn keys(sort: TaskSort) -> (&'static str, Option<&'static str>) {
         TaskSort::Title => ("title_key", Some("lower(title)")),
         TaskSort::Status => (shown_status!(), None),
         TaskSort::Mtime => ("mtime", None),
+        TaskSort::Approver => ("approver_key", None),
+        TaskSort::Requester => ("requester_key", None),
+        TaskSort::DecisionMade => ("decision_made", None),
     }
 }
 
@@ -103,7 +106,7 @@ fn states(condition: &str, key: &'static str) -> Source {
 fn access_paths(selection: Selection, sort: Sort<TaskSort>) -> AccessPaths {
     let order = Order {
         direction: sort.direction,
-        nullable: sort.by == TaskSort::DecisionBy,
+        nullable: matches!(sort.by, TaskSort::DecisionBy | TaskSort::DecisionMade),
     };
     AccessPaths {
         table: &TABLE,

@@ -2,6 +2,7 @@ use std::time::Duration;
 
 use audit_log::{Actor, Changes, RequestMeta};
 use database::{Connection, Error};
+use reqwest::header::CONTENT_LENGTH;
 use reqwest::{Method, StatusCode};
 use values::EmailAddress;
 
@@ -69,7 +70,11 @@ impl DeletionWorker {
         let engine = self.settings.engine.as_ref();
         let engine = engine.ok_or(StepError::NoEngine)?;
         let url = append_path(engine, &["users", &job.user.to_string()], path);
-        let mut request = self.people_tasks.client.request(method, url);
+        let mut request = self.people_tasks.client.request(method.clone(), url);
+        if method == Method::POST {
+            // Some servers refuse a POST without a length (RFC 9110 section 8.6).
+            request = request.header(CONTENT_LENGTH, 0);
+        }
         if let Some(token) = &self.settings.engine_token {
             request = request.bearer_auth(token.expose());
         }
