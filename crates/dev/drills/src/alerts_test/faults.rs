@@ -24,7 +24,7 @@ pub(super) type Step = (
 );
 
 /// The steps in their order. What takes long begins early and is awaited later.
-pub(super) const STEPS: [Step; 26] = [
+pub(super) const STEPS: [Step; 28] = [
     (
         "a due delivery, a due code and a due mail that no worker can take",
         &[],
@@ -67,6 +67,7 @@ pub(super) const STEPS: [Step; 26] = [
             Ok(())
         },
     ),
+    ("API keys that are used", &[], use_keys),
     (
         "lower thresholds, and a process of another version",
         &["MemoryHigh", "DatabaseConnectionsNearMax", "VersionsDiffer"],
@@ -205,6 +206,11 @@ pub(super) const STEPS: [Step; 26] = [
         },
     ),
     (
+        "API keys that have ended, and no others",
+        &["ApiKeysRefused"],
+        |drill| drill.keep_up(|| use_ended_key(drill.system)),
+    ),
+    (
         "a gateway whose log no one reads, under load",
         &["LogLinesDropped"],
         |drill| {
@@ -222,9 +228,18 @@ pub(super) const STEPS: [Step; 26] = [
     ),
     (
         "the people-task service killed",
-        &["ProcessDown", "InstanceDown", "GatewayCircuitOpen"],
+        &[
+            "ProcessDown",
+            "InstanceDown",
+            "GatewayCircuitOpen",
+            "UserChangesWaiting",
+        ],
         |drill| {
             drill.system.rig.process("people-task-service")?.kill()?;
+            let (gateway, token) = (&drill.system.gateway, &drill.system.token);
+            let user = gateway.sign_up_new("deactivated")?;
+            let change = json!({"isActive": false});
+            gateway.put(&format!("/users/{}", user.id), token, change)?;
             drill.load(4, "/people-task/tasks", None)
         },
     ),
@@ -258,6 +273,27 @@ fn hold_due_rows(drill: &Drill<'_>) -> Result<()> {
     )?;
     lock(&system.held).push(held);
     signal(Signal::SIGCONT);
+    Ok(())
+}
+
+/// Each key is exchanged once for a token that is valid for minutes. What increases is what Prometheus has read before.
+fn use_keys(drill: &Drill<'_>) -> Result<()> {
+    const EXCHANGED: &str = "gateway_key_exchanges_total{outcome=\"exchanged\"}";
+    let (gateway, token) = (&drill.system.gateway, &drill.system.token);
+    for _ in 0..2 {
+        let before = drill.prometheus.query(EXCHANGED);
+        let made = gateway.post("/user/keys", token, json!({"name": "alerts"}))?;
+        gateway.get("/people-task/tasks", made.text("/key")?)?;
+        drill.wait_for_change(EXCHANGED, before)?;
+    }
+    Ok(())
+}
+
+fn use_ended_key(system: &System) -> Result<()> {
+    let (gateway, token) = (&system.gateway, &system.token);
+    let made = gateway.post("/user/keys", token, json!({"name": "alerts"}))?;
+    gateway.delete(&format!("/user/keys/{}", made.text("/id")?), token)?;
+    gateway.once(&Call::new("GET", "/people-task/tasks").token(made.text("/key")?))?;
     Ok(())
 }
 

@@ -18,9 +18,15 @@ const READY_LIMIT: Duration = Duration::from_secs(30);
 const STEP_LIMIT: Duration = Duration::from_secs(200);
 pub(super) const RULES: &str = include_str!("../../../../../deploy/observability/alerts.yml");
 /// Thresholds of a small system, in place of those of docker-compose.yml.
-const THRESHOLDS: [(&str, &str); 2] = [
+const THRESHOLDS: [(&str, &str); 5] = [
     ("0.85 * 512 * 1024 * 1024", "1024 * 1024"),
     ("0.9 * 200", "5"),
+    (
+        "user_changes_oldest_seconds) > 600",
+        "user_changes_oldest_seconds) > 2",
+    ),
+    ("outcome=\"exchanged\"}[5m]", "outcome=\"exchanged\"}[20s]"),
+    ("[6h] offset 10m", "[6h] offset 30s"),
 ];
 
 pub(super) struct Prometheus {
