@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import operator
 import os
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from importlib.util import find_spec
 from typing import Annotated, Any
 
@@ -20,10 +22,11 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import END, START, StateGraph
 from langgraph.graph.message import add_messages
 from langgraph.prebuilt import ToolNode
-from langgraph.types import Command
+from langgraph.types import Command, interrupt
 
 from countersign_client import AsyncClient, Client, Rejected, Task, WaitTimeout
 from countersign_client.langgraph import (
+    NotInterrupted,
     QuestionChanged,
     aask,
     approval_tool,
@@ -154,6 +157,67 @@ def test_a_crash_between_the_answer_and_the_checkpoint_makes_one_task(fake: Fake
     assert resume(graph, decided(fake, only_task(fake)))["runs"] == ["approved"]
 
 
+def test_a_decision_before_the_interrupt_is_saved_is_not_lost(fake: Fake, client: Client) -> None:
+    class Crash(Exception):
+        pass
+
+    class Saver(InMemorySaver):
+        crashes = 1
+
+        def put_writes(self, config: Any, writes: Any, task_id: str, task_path: str = "") -> None:
+            if self.crashes and any(channel == "__interrupt__" for channel, _ in writes):
+                self.crashes -= 1
+                raise Crash
+            super().put_writes(config, writes, task_id, task_path)
+
+    graph = graph_of(lambda state: {"runs": [ask(client, "Sure?", "grace@example.com").status]}, saver=Saver())
+    with pytest.raises(Crash):
+        graph.invoke({"runs": []}, CONFIG)
+    task = decided(fake, only_task(fake))
+    with pytest.raises(NotInterrupted):
+        resume(graph, task)
+    # No call comes any more, and the program is started again.
+    assert graph.invoke(None, CONFIG)["runs"] == ["approved"]
+    assert resume(graph, task) is None
+    assert only_task(fake) == task.id
+
+
+def test_a_call_that_comes_while_the_next_node_works_does_not_run_it_again(fake: Fake, client: Client) -> None:
+    tasks: list[Task] = []
+
+    def repeated() -> Any:
+        fake.until(lambda: graph.get_state(CONFIG).next == ("ship",))
+        return resume(graph, tasks[0])
+
+    def ship(state: State) -> Any:
+        with ThreadPoolExecutor() as receiver, pytest.raises(NotInterrupted):
+            receiver.submit(repeated).result()
+        return {"runs": ["shipped"]}
+
+    builder = StateGraph(State)
+    builder.add_node("approve", lambda state: {"runs": [ask(client, "Sure?", "grace@example.com").status]})
+    builder.add_node("ship", ship)
+    builder.add_edge(START, "approve")
+    builder.add_edge("approve", "ship")
+    graph = builder.compile(checkpointer=InMemorySaver())
+    graph.invoke({"runs": []}, CONFIG)
+    tasks.append(decided(fake, only_task(fake)))
+    assert resume(graph, tasks[0])["runs"] == ["approved", "shipped"]
+    assert resume(graph, tasks[0]) is None
+
+
+def test_an_answer_to_a_question_is_none_to_the_next_interrupt_of_its_node(fake: Fake, client: Client) -> None:
+    def node(state: State) -> Any:
+        status = ask(client, "Sure?", "grace@example.com").status
+        return {"runs": [status, interrupt("How many?")]}
+
+    graph = graph_of(node)
+    graph.invoke({"runs": []}, CONFIG)
+    result = resume(graph, decided(fake, only_task(fake)))
+    assert [asked.value for asked in result["__interrupt__"]] == ["How many?"]
+    assert graph.invoke(Command(resume="Two"), CONFIG)["runs"] == ["approved", "Two"]
+
+
 def test_a_question_that_changes_is_not_taken_for_approved(fake: Fake, client: Client) -> None:
     titles = iter(["Pay 10 €?", "Pay 10,000 €?"])
     graph = graph_of(lambda state: {"runs": [ask(client, next(titles), "grace@example.com").status]})
@@ -208,12 +272,42 @@ def test_a_tool_asks_for_a_model(fake: Fake, client: Client) -> None:
     compiled = graph.compile(checkpointer=InMemorySaver())
     compiled.invoke({"messages": []}, CONFIG)
     task_id = only_task(fake)
-    created = fake.seen[-1].body
+    created = next(seen.body for seen in fake.seen if seen.method == "POST")
     assert (created["description"], created["notify"]) == ("All rows.", True)
     result = resume(compiled, decided(fake, task_id, "rejected", "No."), CONFIG)
     expected = '{"decision": "rejected", "by": "grace@example.com", "comment": "No."}'
     assert result["messages"][-1].content == expected
     assert only_task(fake) == task_id
+
+
+@pytest.mark.parametrize("first", ["shown", "other"])
+def test_two_calls_of_a_tool_in_one_message(fake: Fake, client: Client, first: str) -> None:
+    """LangGraph shows one interrupt of a node at a time."""
+
+    class Messages(TypedDict):
+        messages: Annotated[list[Any], add_messages]
+
+    tool = approval_tool(client, "grace@example.com")
+    calls = [{"name": tool.name, "id": title, "args": {"title": title}} for title in ("one", "two")]
+    graph = StateGraph(Messages)
+    graph.add_node("model", lambda state: {"messages": [AIMessage("", tool_calls=calls)]})
+    graph.add_node("tools", ToolNode([tool], handle_tool_errors=False))
+    graph.add_edge(START, "model")
+    graph.add_edge("model", "tools")
+    compiled = graph.compile(checkpointer=InMemorySaver())
+    compiled.invoke({"messages": []}, CONFIG)
+    (question,) = open_questions(compiled, CONFIG)
+    (other,) = set(fake.tasks) - {question.task_id}
+    order = [question.task_id, other] if first == "shown" else [other, question.task_id]
+    for task_id in order:
+        resume(compiled, decided(fake, task_id), CONFIG)
+    answers = compiled.get_state(CONFIG).values["messages"][1:]
+    assert [(message.tool_call_id, json.loads(message.content)["decision"]) for message in answers] == [
+        ("one", "approved"),
+        ("two", "approved"),
+    ]
+    assert compiled.get_state(CONFIG).next == ()
+    assert len(fake.tasks) == 2
 
 
 PROGRAM = """

@@ -62,6 +62,10 @@ class QuestionChanged(CountersignError):
     """A flow or a node of a graph asks something else than before in its place, so that the decision is not about it."""
 
 
+class NotInterrupted(CountersignError):
+    """A thread of LangGraph runs, so that it cannot be resumed. Answer the call with 503: it comes again."""
+
+
 # What the server answered.
 
 

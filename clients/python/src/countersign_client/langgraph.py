@@ -19,6 +19,7 @@ from typing import Any, cast
 from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import BaseTool, StructuredTool
 from langgraph.config import get_config
+from langgraph.errors import GraphInterrupt
 from langgraph.func import task as cached  # pyright: ignore[reportMissingTypeStubs]
 from langgraph.types import Command, interrupt
 
@@ -26,11 +27,12 @@ from ._asked import asked, task_of
 from ._async_client import AsyncClient
 from ._client import Client
 from ._waiting import decision_of
-from .errors import QuestionChanged
+from .errors import NotInterrupted, QuestionChanged
 from .models import Decision, Task
 from .options import TaskOptions, Unpack
 
 __all__ = [
+    "NotInterrupted",
     "Question",
     "QuestionChanged",
     "aask",
@@ -78,9 +80,17 @@ async def _acreate(client: AsyncClient, title: str, approver: str, options: Task
     return asked(created, title, approver, options)
 
 
-def _interrupt(task_id: str, title: str, approver: str) -> None:
-    """Interrupts the graph, or returns if it was resumed after this place."""
-    interrupt({_MARK: task_id, "title": title, "approver": approver})
+def _interrupt(task_id: str, title: str, approver: str) -> GraphInterrupt | None:
+    """What interrupts the graph here, or nothing if it was resumed after this place.
+
+    The caller reads the task before it raises it: a call about a decision that came earlier is not repeated. Each place takes
+    its answer even if it has its decision, because the next interrupt of the node would take it for its own.
+    """
+    try:
+        interrupt({_MARK: task_id, "title": title, "approver": approver})
+    except GraphInterrupt as interrupted:
+        return interrupted
+    return None
 
 
 def ask(
@@ -99,10 +109,12 @@ def ask(
     kept = _create(client, title, approver, options).result()
     task_id = task_of(kept, title, approver, options, _CHANGED)
     while True:
-        _interrupt(task_id, title, approver)
+        interrupted = _interrupt(task_id, title, approver)
         task = client.get(task_id)
         if not task.is_pending:
             return decision_of(task, raise_if_rejected)
+        if interrupted:
+            raise interrupted
 
 
 async def aask(
@@ -117,10 +129,12 @@ async def aask(
     kept = await _acreate(client, title, approver, options)
     task_id = task_of(kept, title, approver, options, _CHANGED)
     while True:
-        _interrupt(task_id, title, approver)
+        interrupted = _interrupt(task_id, title, approver)
         task = await client.get(task_id)
         if not task.is_pending:
             return decision_of(task, raise_if_rejected)
+        if interrupted:
+            raise interrupted
 
 
 def approval_tool(
@@ -181,6 +195,19 @@ def _config_of(task: Task, config: RunnableConfig | None) -> RunnableConfig:
     return {"configurable": {"thread_id": thread}}
 
 
+def _command_for(task: Task, state: Any) -> Command[Any] | None:
+    """What continues a thread that waits for a task. Raises `NotInterrupted` if the thread may be about to wait for it."""
+    command = _command(_questions(state), lambda question: question.task_id == task.id)
+    if command is None and any(_is_running(node) for node in state.tasks):
+        raise NotInterrupted("The thread runs, and does not wait for this task, or not yet.")
+    return command
+
+
+def _is_running(node: Any) -> bool:
+    """Whether a node of a state is neither interrupted nor at its end. One whose process has died counts as running."""
+    return not node.interrupts and node.result is None and node.error is None
+
+
 def _command(questions: list[Question], is_meant: Callable[[Question], bool]) -> Command[Any] | None:
     meant = {question.interrupt_id: {_MARK: question.task_id} for question in questions if is_meant(question)}
     return Command(resume=meant) if meant else None
@@ -190,17 +217,17 @@ def resume(graph: Any, task: Task, config: RunnableConfig | None = None) -> Any:
     """Continues the thread that waits for a task, and returns what the graph returns.
 
     ``task`` is the one of a verified call. ``None`` is returned if the thread does not wait for it, as after a repeated call.
+    Raises `NotInterrupted` if a node of the thread runs: the call must come again.
     """
     config = _config_of(task, config)
-    command = _command(open_questions(graph, config), lambda question: question.task_id == task.id)
+    command = _command_for(task, graph.get_state(config))
     return graph.invoke(command, config) if command else None
 
 
 async def aresume(graph: Any, task: Task, config: RunnableConfig | None = None) -> Any:
     """Does the same as `resume` for an asynchronous graph."""
     config = _config_of(task, config)
-    questions = _questions(await graph.aget_state(config))
-    command = _command(questions, lambda question: question.task_id == task.id)
+    command = _command_for(task, await graph.aget_state(config))
     return (await graph.ainvoke(command, config)) if command else None
 
 
