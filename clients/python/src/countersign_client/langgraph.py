@@ -216,8 +216,9 @@ def _command(questions: list[Question], is_meant: Callable[[Question], bool]) ->
 def resume(graph: Any, task: Task, config: RunnableConfig | None = None) -> Any:
     """Continues the thread that waits for a task, and returns what the graph returns.
 
-    ``task`` is the one of a verified call. ``None`` is returned if the thread does not wait for it, as after a repeated call.
-    Raises `NotInterrupted` if a node of the thread runs: the call must come again.
+    ``task`` is the one of a verified call. ``None`` is returned if the thread does not wait for it, as when a call comes again
+    after the thread has ended. A call that comes again while the node that asked still runs, runs that node a second time, so
+    let it do nothing after `ask`. Raises `NotInterrupted` if another node of the thread runs: the call must come again.
     """
     config = _config_of(task, config)
     command = _command_for(task, graph.get_state(config))
