@@ -6,7 +6,7 @@ const KEY_LIFETIME = 23 * 3600;
 /** The pauses after failures, in seconds. They double. */
 const FIRST_PAUSE = 0.5;
 const LONGEST_PAUSE = 30;
-/** What a key may not do is tried again this often, in seconds, because its scopes may change. */
+/** What a key may not do or see is tried again this often, in seconds, because it may be replaced, and its scopes may change. */
 const FORBIDDEN_PAUSE = 60;
 
 /** The question was answered by an error for good. */
@@ -141,12 +141,17 @@ class Question {
       this.#permits.refused();
       return 0;
     }
-    if (error.status === 403) return FORBIDDEN_PAUSE;
+    if (error.status === 403 || this.#isUnseen(error)) return FORBIDDEN_PAUSE;
     const isRefusal = error.status >= 400 && error.status < 500 && ![408, 429].includes(error.status);
     const isWrong = error instanceof TypeError || error instanceof RangeError || error.code === "requester-missing";
     if ((isRefusal && error.code !== "idempotency-key-in-use" && error.code !== "unexpected-answer") || isWrong) throw new Failed(error);
     const pause = Math.min(LONGEST_PAUSE, FIRST_PAUSE * 2 ** Math.min(failures, 10));
     return Math.max(pause * (0.5 + Math.random() / 2), error.retryAfter ?? 0);
+  }
+
+  /** Whether the server has no such task for the key, which may be that of another account or another server. */
+  #isUnseen(error) {
+    return this.#record.taskId !== undefined && error.code === "not-found";
   }
 
   #sleep(seconds) {

@@ -115,9 +115,9 @@ module.exports = (RED) => {
       this.#show();
     }
 
-    /** A refused key is an error once; what passes by itself is only shown. */
+    /** A refused key, or one that does not see the task, is an error once; what passes by itself is only shown. */
     #report(error, message) {
-      const isRefused = error.status === 401 || error.status === 403;
+      const isRefused = error.status === 401 || error.status === 403 || error.code === "not-found";
       if (isRefused && this.#trouble !== error.code) this.#node.error(error, message);
       this.#trouble = error.code ?? "error";
       this.#show();

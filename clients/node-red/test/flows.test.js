@@ -182,6 +182,20 @@ test("a message waits while the key is refused, and goes on with another one", a
   await deploy();
 });
 
+test("a message waits while the server does not know its task, such as with the key of another account", async () => {
+  const task = await ask("Foreign", { order: 11 });
+  await until(() => server.calls(/wait=/).length === 1, "the first wait");
+  server.tasks.delete(task.id);
+  await deploy();
+  assert.match((await one("error")).error, /not-found/);
+  assert.equal((await red.kept()).length, 1);
+  server.tasks.set(task.id, task);
+  server.end(task.id, "approved");
+  await deploy();
+  assert.equal((await one("approved")).order, 11);
+  assert.equal(sink.of("error").length, 1);
+});
+
 test("a refused key is not tried by every message", async () => {
   const numbers = Array.from({ length: 12 }, (_, number) => number);
   for (const order of numbers) await red.send({ title: `Refused ${order}`, order });
