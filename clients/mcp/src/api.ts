@@ -41,7 +41,8 @@ export class ApiError extends Error {
 
   /** Whether the same request may succeed later. */
   get isPassing(): boolean {
-    return [0, 408, 429, 502, 503, 504].includes(this.status) || this.code === "idempotency-key-in-use";
+    const isServerError = this.status >= 500 && this.status !== 501 && this.status !== 505;
+    return isServerError || [0, 408, 429].includes(this.status) || this.code === "idempotency-key-in-use";
   }
 }
 

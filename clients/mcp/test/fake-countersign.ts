@@ -4,8 +4,8 @@ import type { AddressInfo } from "node:net";
 
 type Fields = Record<string, unknown>;
 
-/** What happens to a request instead of, or beside, its processing. */
-export type Fault = "lose-request" | "lose-response" | "unavailable" | "page";
+/** What happens to a request instead of, or beside, its processing. A number is the status of a proxy's page. */
+export type Fault = "lose-request" | "lose-response" | "unavailable" | "page" | number;
 
 /** A key that may create and read, and one that may also decide. */
 export const KEY = `csk_${"1".repeat(24)}${"a".repeat(36)}`;
@@ -70,6 +70,7 @@ export class FakeCountersign {
     const fault = this.faults.shift();
     if (fault === "lose-request") return void request.socket.destroy();
     if (fault === "unavailable") return send(response, 503, problem(503, "unavailable"), { "Retry-After": "1" });
+    if (typeof fault === "number") return void response.writeHead(fault).end("<html>A proxy</html>");
     if (fault === "page") return void response.end("<html>starting</html>");
     const body = chunks.length > 0 ? (JSON.parse(Buffer.concat(chunks).toString()) as Fields) : {};
     const [status, content] = await this.process(request, response, url, body);

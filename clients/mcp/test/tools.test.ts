@@ -91,6 +91,15 @@ describe("the tools", () => {
     assert.equal((await waiting).approval.status, "rejected");
   });
 
+  test("asking goes on after errors of proxies, and not after one that lasts", async () => {
+    countersign.faults.push(500, 520, 527);
+    assert.equal((await ask()).status, "pending");
+    const { id } = await ask();
+    countersign.faults.push(501);
+    const refused = await session.call("check_approval", { id });
+    assert.match(refused.text, /unexpected-response/);
+  });
+
   test("a wait that the client cancels ends its request", async () => {
     const { id } = await ask();
     const abort = new AbortController();

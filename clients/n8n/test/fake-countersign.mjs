@@ -69,6 +69,7 @@ export class FakeCountersign {
 		const fault = this.faults.shift();
 		if (fault === 'lose-request') return request.socket.destroy();
 		if (fault === 'unavailable') return send(response, 503, { code: 'unavailable', detail: 'Unavailable.' });
+		if (typeof fault === 'number') return response.writeHead(fault).end('<html>A proxy</html>');
 		if (fault === 'json') return send(response, 200, { status: 'ok' });
 		if (fault === 'page') return response.end('<html>n8n is not here</html>');
 		const body = chunks.length > 0 ? JSON.parse(Buffer.concat(chunks)) : {};

@@ -38,6 +38,21 @@ def test_unavailability_is_waited_out(fake: Fake, client: Any) -> None:
     assert len(fake.seen) == 5
 
 
+@pytest.mark.parametrize("status", [500, 520, 524, 527])
+def test_errors_of_proxies_are_waited_out(fake: Fake, client: Any, status: int) -> None:
+    fake.fail("answer", answer=(status, {"Content-Type": "text/html"}, b"<h1>Web server returned an unknown error"))
+    assert client.count() == 0
+    assert len(fake.seen) == 2
+
+
+@pytest.mark.parametrize("status", [400, 501, 505])
+def test_what_does_not_pass_is_raised_at_once(fake: Fake, client: Any, status: int) -> None:
+    fake.fail("answer", answer=(status, {"Content-Type": "text/html"}, b"<h1>Not implemented"))
+    with pytest.raises(UnexpectedResponse):
+        client.count()
+    assert len(fake.seen) == 1
+
+
 def test_retry_after_is_kept(fake: Fake, client: Any) -> None:
     status, headers, body = problem(429, "rate-limited")
     fake.fail("answer", answer=(status, {**headers, "Retry-After": "1"}, body))

@@ -15,8 +15,6 @@ const RESPONSE_TIME = 15_000;
 const REPEAT_TIME = 180_000;
 const FIRST_PAUSE = 500;
 const LONGEST_PAUSE = 10_000;
-/** The statuses after which the same request may succeed. 0 stands for no response. */
-const PASSING = [0, 408, 429, 502, 503, 504];
 
 interface Call {
 	body?: IDataObject;
@@ -56,7 +54,7 @@ export async function call(
 		const outcome = await callOnce(context, method, path, options);
 		if (outcome.code === '' || options.allow?.includes(outcome.code)) return outcome.body;
 		const wait = Math.max(pause, (Number(outcome.headers['retry-after']) || 0) * 1000);
-		const mayPass = PASSING.includes(outcome.status) || outcome.code === 'idempotency-key-in-use';
+		const mayPass = isPassing(outcome.status) || outcome.code === 'idempotency-key-in-use';
 		if (!mayPass || Date.now() + wait > end) {
 			throw new NodeApiError(
 				context.getNode(),
@@ -71,6 +69,11 @@ export async function call(
 		}
 		await sleep(wait);
 	}
+}
+
+/** Whether the same request may succeed after this status. 0 stands for no response. */
+function isPassing(status: number): boolean {
+	return [0, 408, 429].includes(status) || (status >= 500 && status !== 501 && status !== 505);
 }
 
 async function callOnce(

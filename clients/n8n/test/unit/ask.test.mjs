@@ -62,6 +62,15 @@ test('a lost response makes no second task', async () => {
 	assert.equal(countersign.requests.filter((request) => request === 'POST /people-task/tasks').length, 4);
 });
 
+test('a request is repeated after an error of a proxy, and not if the error lasts', async () => {
+	countersign.faults.push(500, 520, 527);
+	assert.equal((await call(new Context(countersign), 'GET', '/user')).email, 'ada@example.com');
+	assert.equal(countersign.requests.length, 4);
+	countersign.faults.push(501);
+	await assert.rejects(call(new Context(countersign), 'GET', '/user'), { description: 'unexpected-response' });
+	assert.equal(countersign.requests.length, 5);
+});
+
 test('if one item cannot be asked about, the others are withdrawn', async () => {
 	const titles = ['Buy a chair', ''];
 	const asking = asked({ title: (item) => titles[item] }, [{}, {}]);

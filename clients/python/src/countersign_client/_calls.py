@@ -19,7 +19,6 @@ T = TypeVar("T")
 FIRST_PAUSE = 0.2
 LONGEST_PAUSE = 10.0
 MAX_RETRY_AFTER = 3600.0
-PASSING = (408, 429, 500, 502, 503, 504)
 
 log = logging.getLogger("countersign_client")
 
@@ -69,13 +68,18 @@ def pause_after(failures: int, error: CountersignError | None) -> float:
     return max(pause, min(asked, MAX_RETRY_AFTER)) if asked else pause
 
 
+def is_passing(status: int) -> bool:
+    """Whether the same call may get another status later. Proxies have statuses of their own, such as Cloudflare's 520 to 527."""
+    return status in (408, 429) or (status >= 500 and status not in (501, 505))
+
+
 def passes(error: CountersignError) -> bool:
     """Whether the reason of a failure may be over soon."""
     if isinstance(error, ApiError):
-        return error.status in PASSING or error.code == "idempotency-key-in-use"
+        return is_passing(error.status) or error.code == "idempotency-key-in-use"
     if isinstance(error, UnexpectedResponse):
         # Proxies answer so while the server starts.
-        return error.status in PASSING or 200 <= error.status < 300
+        return is_passing(error.status) or 200 <= error.status < 300
     return isinstance(error, ConnectionFailed)
 
 
@@ -85,7 +89,7 @@ def arrived(error: CountersignError) -> bool:
         return error.may_have_arrived
     if isinstance(error, ApiError):
         # The database may have been lost while it committed.
-        return error.status in (500, 502, 504) or error.code in ("database-unavailable", "no-test-result")
+        return (error.status >= 500 and error.status != 503) or error.code in ("database-unavailable", "no-test-result")
     return True
 
 
