@@ -53,6 +53,18 @@ def test_what_does_not_pass_is_raised_at_once(fake: Fake, client: Any, status: i
     assert len(fake.seen) == 1
 
 
+@pytest.mark.parametrize(
+    "body", [b'{"code": 5, "message": "Not Found"}', b'{"code": "not-found"}', b'{"code": "a", "detail": 1}']
+)
+def test_json_of_a_proxy_is_no_problem_of_countersign(fake: Fake, client: Any, body: bytes) -> None:
+    task = client.create("Fine?", "grace@example.com")
+    fake.decide(task.id, "approved")
+    fake.fail("answer", times=2, answer=(404, {"Content-Type": "application/json"}, body))
+    with pytest.raises(UnexpectedResponse):
+        client.get(task.id)
+    assert client.wait(task.id, timeout=10).approved
+
+
 def test_retry_after_is_kept(fake: Fake, client: Any) -> None:
     status, headers, body = problem(429, "rate-limited")
     fake.fail("answer", answer=(status, {**headers, "Retry-After": "1"}, body))

@@ -148,14 +148,21 @@ def judge(response: Response) -> Answer:
             is_json = False
     if 200 <= response.status < 300 and (is_json or not response.body):
         return Answer(value, response.headers)
-    if response.status >= 400 and isinstance(value, dict) and "code" in value:
-        problem = cast("dict[str, Any]", value)
-        raise api_error(response.status, problem, retry_after(response))
+    if response.status >= 400 and is_problem(value):
+        raise api_error(response.status, cast("dict[str, Any]", value), retry_after(response))
     if 300 <= response.status < 400:
         message = f"The server redirects ({response.status}), which the client does not follow: give it the final address."
     else:
         message = f"The answer ({response.status}, {content_type or 'no type'}) is not one of Countersign."
     raise UnexpectedResponse(message, status=response.status)
+
+
+def is_problem(value: Any) -> bool:
+    """Whether JSON is a problem of Countersign. Proxies have errors of their own, whose `code` may be a number."""
+    if not isinstance(value, dict):
+        return False
+    problem = cast("dict[str, Any]", value)
+    return isinstance(problem.get("code"), str) and isinstance(problem.get("detail"), str)
 
 
 def retry_after(response: Response) -> float | None:
