@@ -177,4 +177,7 @@ def test_restarted(people: People, tmp_path: Path) -> None:
     with Program(command, tmp_path, people.environment()) as program:
         assert program.end() == 0
         assert program.text == f"approved by {people.email}\n"
+    with Program(command, tmp_path, people.environment()) as program:
+        assert program.end() == 0
+        assert program.text == 2 * f"approved by {people.email}\n"
     assert people.client.count() == 1

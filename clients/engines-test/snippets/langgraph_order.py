@@ -23,6 +23,8 @@ builder = StateGraph(State).add_node(ask_grace).add_edge(START, "ask_grace")
 graph = builder.compile(checkpointer=SqliteSaver(sqlite3.connect("graph.db", check_same_thread=False)))
 config = {"configurable": {"thread_id": "order-4711"}}
 
-if not graph.get_state(config).interrupts:  # after a restart it goes on with the question that it asked
-    graph.invoke({"order": 4711}, config)
-print("approved by", wait_and_resume(countersign, graph, config)["approved_by"])
+state = graph.get_state(config)
+if state.next or not state.values:  # after a restart it goes on with the question that it asked, and after its end it asks none
+    graph.invoke(None if state.next else {"order": 4711}, config, durability="sync")
+    wait_and_resume(countersign, graph, config)
+print("approved by", graph.get_state(config).values["approved_by"])
