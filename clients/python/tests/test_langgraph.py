@@ -10,13 +10,14 @@ import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from importlib.util import find_spec
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 import pytest
 from typing_extensions import TypedDict
 
 pytest.importorskip("langgraph")
 
+from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.messages import AIMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import END, START, StateGraph
@@ -350,6 +351,24 @@ def test_a_restart_of_the_program(fake: Fake, tmp_path: Any) -> None:
     secrets = (tmp_path / "checkpoints.db").read_bytes()
     assert b"a" * 64 not in secrets
     assert KEY.encode() not in secrets
+
+
+def test_tracers_get_no_secret(fake: Fake, client: Client) -> None:
+    class Tracer(BaseCallbackHandler):
+        told: ClassVar[list[str]] = []
+
+        def on_chain_start(self, serialized: Any, inputs: Any, **kwargs: Any) -> None:
+            self.told.append(repr((serialized, inputs, kwargs)))
+
+        def on_chain_end(self, outputs: Any, **kwargs: Any) -> None:
+            self.told.append(repr((outputs, kwargs)))
+
+    webhook: Any = {"url": "https://example.com/", "secret": "whsec_hidden", "headers": {"Authorization": "Bearer hidden"}}
+    graph = graph_of(lambda state: {"runs": [ask(client, "Sure?", "grace@example.com", webhooks=[webhook]).status]})
+    graph.invoke({"runs": []}, {**CONFIG, "callbacks": [Tracer()]})
+    assert [seen.body["webhooks"] for seen in fake.seen if seen.method == "POST"] == [[webhook]]
+    assert any("countersign_ask" in text for text in Tracer.told)
+    assert "hidden" not in "".join(Tracer.told)
 
 
 def test_without_a_thread_it_says_what_is_missing(fake: Fake, client: Client) -> None:

@@ -66,18 +66,28 @@ def _prepared(options: TaskOptions) -> tuple[str, TaskOptions]:
     return f"langgraph-{key}", with_thread
 
 
-@cached(name="countersign_ask")
+# LangGraph gives the arguments of such a function to callback handlers, which may record them: it has none, because the options
+# can have the secrets of webhooks.
+
+
 def _create(client: Client, title: str, approver: str, options: TaskOptions) -> dict[str, str]:
-    key, options = _prepared(options)
-    created = client.create(title, approver, idempotency_key=key, **options)
-    return asked(created, title, approver, options)
+    @cached(name="countersign_ask")
+    def create() -> dict[str, str]:
+        key, prepared = _prepared(options)
+        created = client.create(title, approver, idempotency_key=key, **prepared)
+        return asked(created, title, approver, options)
+
+    return create().result()
 
 
-@cached(name="countersign_ask")
 async def _acreate(client: AsyncClient, title: str, approver: str, options: TaskOptions) -> dict[str, str]:
-    key, options = _prepared(options)
-    created = await client.create(title, approver, idempotency_key=key, **options)
-    return asked(created, title, approver, options)
+    @cached(name="countersign_ask")
+    async def create() -> dict[str, str]:
+        key, prepared = _prepared(options)
+        created = await client.create(title, approver, idempotency_key=key, **prepared)
+        return asked(created, title, approver, options)
+
+    return await create()
 
 
 def _interrupt(task_id: str, title: str, approver: str) -> GraphInterrupt | None:
@@ -106,7 +116,7 @@ def ask(
     Raises `Rejected`, unless ``raise_if_rejected`` is false, `Withdrawn`, and `QuestionChanged`.
     ``decision_by`` must be a moment.
     """
-    kept = _create(client, title, approver, options).result()
+    kept = _create(client, title, approver, options)
     task_id = task_of(kept, title, approver, options, _CHANGED)
     while True:
         interrupted = _interrupt(task_id, title, approver)
