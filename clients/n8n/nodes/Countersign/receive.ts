@@ -33,7 +33,10 @@ export async function receive(context: IWebhookFunctions): Promise<IWebhookRespo
 		const id = String(body.id);
 		const asked = state.tasks.find((task) => task.id === id);
 		if (!asked) return refuse(context, 404, 'The node does not wait for this task');
-		if (body.status === 'due') await withdrawDue(context, asked);
+		if (body.status === 'due') {
+			if (await hasOtherDate(context, id, body.decisionBy)) return received();
+			await withdrawDue(context, asked);
+		}
 		const tasks = await readEnded(context, state.tasks, body.status === 'due' ? undefined : body);
 		if (!tasks) return received();
 		const output = tasks.map((task, item) => ({ json: toOutput(task), pairedItem: { item } }));
@@ -71,6 +74,16 @@ function readState(context: IWebhookFunctions): State | undefined {
 		`{{ JSON.stringify($node[${name}].context[${JSON.stringify(STATE)}]) }}`,
 	);
 	return typeof text === 'string' ? (JSON.parse(text) as State) : undefined;
+}
+
+/** Whether the date of a pending task is another one than that which has passed: a call may come hours later. */
+async function hasOtherDate(
+	context: IWebhookFunctions,
+	id: string,
+	passed: unknown,
+): Promise<boolean> {
+	const { status, decisionBy } = await getTask(context, id, { repeatTime: REPEAT_TIME });
+	return status === 'pending' && decisionBy !== passed;
 }
 
 /**

@@ -151,6 +151,18 @@ test('a due date withdraws the task, without a call about that', async () => {
 	assert.equal((await tell(run, { ...run.tasks[0], status: 'due' })).workflowData[0][0].json.status, 'due');
 });
 
+test('a late call about a date that was changed meanwhile withdraws nothing', async () => {
+	const run = await asked({ decisionBy: '2020-01-01T00:00:00Z', whenDue: 'stop' });
+	for (const decisionBy of ['2030-01-01 00:00:00', null]) {
+		const call = { ...run.tasks[0], decisionBy: '2020-01-01 00:00:00', status: 'due' };
+		run.tasks[0].decisionBy = decisionBy;
+		assert.equal((await tell(run, call)).workflowData, undefined);
+		assert.equal(countersign.tasks.get(run.tasks[0].id).status, 'pending');
+	}
+	countersign.end(run.tasks[0].id, 'approved');
+	assert.equal((await tell(run, run.tasks[0])).workflowData[0][0].json.status, 'approved');
+});
+
 test('a decision at the due date counts', async () => {
 	const run = await asked({ decisionBy: '2020-01-01T00:00:00Z', whenDue: 'stop' });
 	countersign.end(run.tasks[0].id, 'approved');
