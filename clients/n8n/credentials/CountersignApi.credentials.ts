@@ -36,7 +36,7 @@ export class CountersignApi implements ICredentialType {
 			required: true,
 			default: '',
 			placeholder: 'csk_…',
-			description: 'A key with the scopes tasks:read and tasks:write. It needs no other.',
+			description: 'A key with the scopes tasks:read and tasks:write, and users:read unless each question names a requester',
 		},
 	];
 
