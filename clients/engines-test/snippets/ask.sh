@@ -9,8 +9,9 @@ api() {
   printf '%s' "$answer"
 }
 
+key=$(uuidgen 2>/dev/null || cat /proc/sys/kernel/random/uuid) || exit 1  # macOS has no /proc, and slim images no uuidgen
 task=$(api "$COUNTERSIGN_URL/people-task/tasks" --header 'Content-Type: application/json' \
-  --header "Idempotency-Key: $(cat /proc/sys/kernel/random/uuid)" \
+  --header "Idempotency-Key: $key" \
   --data "{\"title\": \"Ship order 4711?\", \"requester\": \"$COUNTERSIGN_REQUESTER\", \"approver\": \"grace@example.com\"}") || exit 1
 id=$(jq --raw-output .id <<<"$task")
 status=pending
