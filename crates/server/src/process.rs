@@ -71,14 +71,18 @@ pub fn command<S: Settings, R: Future<Output = anyhow::Result<()>>>(
         let log = LogSettings::read(&mut reader)?;
         let settings = S::read(&mut reader)?;
         let _log = telemetry::init(command, &log, None)?;
-        runtime()?.block_on(async {
+        let runtime = runtime()?;
+        let done = runtime.block_on(async {
             // The kernel drops a signal to process 1 that it does not handle.
             let stopped = stop_signal()?;
             tokio::select! {
                 done = work(settings) => done,
                 () = stopped => anyhow::bail!("it was stopped by a signal"),
             }
-        })?;
+        });
+        // A statement that waits for a lock ends with the process.
+        runtime.shutdown_background();
+        done?;
         tracing::info!(process = command, "finished");
         Ok(())
     };
