@@ -1,5 +1,5 @@
 import { UnexpectedAnswerError } from "./errors.js";
-import type { Transport } from "./transport.js";
+import type { Call, Transport } from "./transport.js";
 import type { ListOptions, Task, TaskFilters } from "./types.js";
 
 const PATH = "/people-task/tasks";
@@ -18,21 +18,27 @@ export function filterQuery(filters: TaskFilters): URLSearchParams {
 }
 
 /** Yields the tasks of all pages, each once. */
-export async function* listTasks(transport: Transport, options: ListOptions): AsyncGenerator<Task, void, undefined> {
-  let query: URLSearchParams | undefined = filterQuery(options);
+export function listTasks(transport: Transport, options: ListOptions): AsyncGenerator<Task, void, undefined> {
+  const query = filterQuery(options);
   query.set("limit", String(options.pageSize ?? 100));
   if (options.sort !== undefined) query.set("sort", options.sort);
   if (options.include?.length) query.set("include", options.include.join(","));
-  // A task that is created meanwhile moves the others to the next page.
+  return listRows<Task>(transport, { method: "GET", path: PATH, query, signal: options.signal });
+}
+
+/** Yields the rows of all pages of a list, each once. */
+export async function* listRows<Row extends { id: string }>(transport: Transport, call: Call): AsyncGenerator<Row, void, undefined> {
+  let query = call.query;
+  // A row that is made meanwhile moves the others to the next page.
   const seen = new Set<string>();
   for (let last = ""; query && String(query) !== last; ) {
     last = String(query);
-    const { body, headers } = await transport.send<Task[]>({ method: "GET", path: PATH, query, signal: options.signal });
+    const { body, headers } = await transport.send<Row[]>({ ...call, query });
     if (!Array.isArray(body)) throw new UnexpectedAnswerError("The answer is no list.", 200);
-    for (const task of body) {
-      if (seen.has(task.id)) continue;
-      seen.add(task.id);
-      yield task;
+    for (const row of body) {
+      if (seen.has(row.id)) continue;
+      seen.add(row.id);
+      yield row;
     }
     query = nextPage(headers.get("link"));
   }

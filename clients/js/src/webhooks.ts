@@ -1,5 +1,6 @@
 import { checkId, checkIdempotencyKey, limits } from "./checks.js";
 import { ProblemError } from "./errors.js";
+import { listRows } from "./lists.js";
 import { type Call, Failure, type Transport } from "./transport.js";
 import type { CallOptions, CreateOptions, Delivery, NewWebhook, Webhook, WebhookTest } from "./types.js";
 import { randomKey } from "./signatures.js";
@@ -41,9 +42,13 @@ export class Webhooks {
     return this.#call({ method: "GET", path: `/people-task/tasks/${checkId(taskId)}/webhooks` }, options);
   }
 
-  /** The calls of a task's webhooks, with their attempts. */
-  deliveries(taskId: string, options: CallOptions = {}): Promise<Delivery[]> {
-    return this.#call({ method: "GET", path: `/people-task/tasks/${checkId(taskId)}/deliveries` }, options);
+  /** The calls of a task's webhooks, with their attempts. It fetches all pages. */
+  async deliveries(taskId: string, options: CallOptions = {}): Promise<Delivery[]> {
+    const path = `/people-task/tasks/${checkId(taskId)}/deliveries`;
+    const call: Call = { method: "GET", path, query: new URLSearchParams({ limit: "100" }), ...limits(options) };
+    const deliveries: Delivery[] = [];
+    for await (const delivery of listRows<Delivery>(this.#transport, call)) deliveries.push(delivery);
+    return deliveries;
   }
 
   /** Sends a call again. */

@@ -78,6 +78,12 @@ test("another one's decision is an error, also after a lost attempt", async () =
   await assert.rejects(client.approve(third.id), { code: "task-already-resolved" }, "the first attempt was refused");
 });
 
+test("deliveries of all pages are listed", async () => {
+  const deliveries = Array.from({ length: 250 }, (_, number) => ({ id: String(number), status: "sent" }));
+  server.deliveries.set(id, deliveries);
+  assert.deepEqual(await client.webhooks.deliveries(id), deliveries);
+});
+
 test("webhooks are registered once, tried and deleted", async () => {
   server.plan(/POST .*webhooks/, "lose");
   const webhook = await client.webhooks.register(id, { url: "https://engine.example.com/x", events: ["approved", "cancelled"] });

@@ -129,6 +129,7 @@ export class FakeServer {
     const [, , id, action] = url.pathname.match(/^\/people-task\/(tasks)\/(\w+)(?:\/(\w+))?$/) ?? [];
     const task = this.tasks.get(id);
     if (!task) throw problem(404, "not-found");
+    if (action === "deliveries") return this.#deliveries(url, task);
     if (action === undefined && request.method === "GET") return this.#get(task, url, request);
     if (action === undefined && request.method === "PUT") return { body: shown(Object.assign(task, body, { version: task.version + 1 })) };
     if (action === "approve" || action === "reject") {
@@ -194,14 +195,22 @@ export class FakeServer {
   }
 
   #list(url) {
-    const [limit, offset] = ["limit", "offset"].map((name) => Number(url.searchParams.get(name) ?? 0));
-    const all = [...this.tasks.values()].reverse();
-    const page = all.slice(offset, offset + limit).map(shown);
-    const next = new URLSearchParams(url.searchParams);
-    next.set("offset", String(offset + limit));
-    const link = offset + limit < all.length ? { link: `</people-task/tasks?${next}>; rel="next"` } : {};
-    return { body: page, headers: link };
+    return pageOf([...this.tasks.values()].reverse().map(shown), url);
   }
+
+  /** The deliveries of tasks, by their ids. */
+  deliveries = new Map();
+  #deliveries(url, { id }) {
+    return pageOf(this.deliveries.get(id) ?? [], url);
+  }
+}
+
+function pageOf(all, url) {
+  const [limit, offset] = [["limit", 100], ["offset", 0]].map(([name, by]) => Number(url.searchParams.get(name) ?? by));
+  const next = new URLSearchParams(url.searchParams);
+  next.set("offset", String(offset + limit));
+  const link = offset + limit < all.length ? { link: `<${url.pathname}?${next}>; rel="next"` } : {};
+  return { body: all.slice(offset, offset + limit), headers: link };
 }
 
 const DEFAULT = ["id", "approver", "requester", "title", "description", "decisionBy", "status"];
