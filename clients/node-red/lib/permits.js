@@ -11,13 +11,9 @@ const REFUSED_PAUSE = 60;
 
 /** Lets all waiting messages of a server take turns, so that many of them need few connections. */
 class Permits {
-  #free;
+  #free = PERMITS;
   #queue = [];
   #nextTry;
-
-  constructor(permits = PERMITS) {
-    this.#free = permits;
-  }
 
   /** How long the next call may wait, in seconds. */
   get wait() {
