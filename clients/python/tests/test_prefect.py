@@ -131,6 +131,15 @@ def test_a_decision_before_the_pause_is_not_lost(prefect_api: str, server: Fake,
     assert Run(make_flow(block)).end() == "approved by grace@example.com: At once."
 
 
+def test_a_name_may_be_any_text(prefect_api: str, server: Fake, block: Any) -> None:
+    run = Run(make_flow(block, name="Übergabe 4711"))
+    until_paused(prefect_api, server)
+    (task_id,) = server.tasks
+    server.decide(task_id, "approved", "Gut.")
+    deliver(creation(server)["webhooks"][0], server.tasks[task_id])
+    assert run.end() == "approved by grace@example.com: Gut."
+
+
 def test_a_rejection_fails_the_flow(prefect_api: str, server: Fake, block: Any) -> None:
     from countersign_client import Rejected
 

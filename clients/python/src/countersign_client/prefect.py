@@ -7,6 +7,8 @@ What resumes the run is not trusted: the decision is read from Countersign.
 
 from __future__ import annotations
 
+import hashlib
+import re
 from datetime import timedelta
 from typing import Any, cast
 
@@ -131,12 +133,17 @@ def _prepared(block: Countersign, name: str, options: TaskOptions) -> tuple[str,
     decision_by, start = options.get("decision_by"), context.flow_run.expected_start_time
     if isinstance(decision_by, timedelta) and start is not None:
         prepared["decision_by"] = start + decision_by
-    return f"prefect-{run}-{name}", prepared
+    # An idempotency key is ASCII.
+    return f"prefect-{run}-{name.encode('ascii', 'backslashreplace').decode()}", prepared
 
 
 def _pause_key(name: str, pauses: int) -> str:
-    """Each pause has a key of its own, because the run may be resumed by hand before there is a decision."""
-    return f"countersign-{name}-{pauses}"
+    """Each pause has a key of its own, because the run may be resumed by hand before there is a decision.
+
+    Prefect takes lowercase letters, digits and dashes only.
+    """
+    safe = name if re.fullmatch("[a-z0-9-]+", name) else hashlib.sha256(name.encode()).hexdigest()
+    return f"countersign-{safe}-{pauses}"
 
 
 def _end(task: Task, raise_if_rejected: bool) -> Decision | None:
