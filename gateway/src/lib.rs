@@ -6,7 +6,7 @@
 //! - `waiting` lets callers wait for the end of a task, and hears of it from the people-task service.
 //! - `keys` exchanges API keys for tokens, which services see in their place.
 //! - `limits` holds the rate limits, the circuit breakers and what client networks share.
-//! - `middleware` holds CORS, HSTS and the rule for `HEAD` requests; `tls` the certificates.
+//! - `middleware` holds CORS and HSTS; `tls` the certificates.
 //! - `pages` are the web pages, rendered at the start from templates and what the settings say about them.
 //!
 //! Invariants: a path that is not in the table of routes does not exist. Only allow-listed headers reach a

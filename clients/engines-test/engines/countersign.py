@@ -61,7 +61,7 @@ def _wait_until_ready(url: str, seconds: float = 60) -> None:
     end = time.monotonic() + seconds
     while True:
         try:
-            with urllib.request.urlopen(f"{url}/openapi.json", timeout=5):  # noqa: S310
+            with urllib.request.urlopen(f"{url}/readyz", timeout=5):  # noqa: S310
                 return
         except (urllib.error.URLError, OSError) as error:
             if time.monotonic() > end:

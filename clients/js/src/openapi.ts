@@ -313,7 +313,8 @@ export type paths = {
         /**
          * The tasks of the user: those that the user created, requested or approves. With a task's secret, that
          *     task.
-         * @description Sorted by `created` (descending), `decisionBy`, `title`, `status` or `mtime`; filtered by `status`,
+         * @description Sorted by `created` (descending), `decisionBy`, `title`, `status`, `mtime`, `approver`, `requester` or
+         *     `decisionMade`; filtered by `status`,
          *     `approver`, `requester`, `title`, `public` or `text`; `pattern` searches the title, and the filter `text` the title and
          *     the addresses of approver and requester, without regard to accents. If more than 100,000 tasks match, `offset` is at most 10,000 in an order other than `created`.
          */

@@ -166,7 +166,7 @@ export interface TaskFilters {
 
 export interface ListOptions extends TaskFilters {
   /** `created:-1` by default. */
-  sort?: `${"created" | "decisionBy" | "title" | "status" | "mtime"}:${"1" | "-1"}`;
+  sort?: `${"created" | "decisionBy" | "title" | "status" | "mtime" | "approver" | "requester" | "decisionMade"}:${"1" | "-1"}`;
   /** How many rows a call brings, from 1 to 1000; 100 by default. */
   pageSize?: number;
   include?: readonly TaskField[];

@@ -85,7 +85,12 @@ module.exports = (RED) => {
     async #run(record, message, done) {
       const { signal } = this.#stop;
       const save = () => this.#store.save(record);
-      const tell = (what, about) => this.#tell(what, about, message);
+      let known;
+      const tell = (what, about) => {
+        const isKnown = what === "trouble" && known === about.code;
+        known = what === "trouble" ? about.code : undefined;
+        this.#tell(what, about, message, isKnown);
+      };
       try {
         if (!this.#server) throw new Error("The node has no server.");
         const { client, permits } = await this.#server.connect();
@@ -101,8 +106,8 @@ module.exports = (RED) => {
       }
     }
 
-    #tell(what, about, message) {
-      if (what === "trouble") return this.#report(about, message);
+    #tell(what, about, message, isKnown) {
+      if (what === "trouble") return this.#report(about, message, isKnown);
       this.#trouble = undefined;
       if (what === "well") return this.#show();
       const output = OUTPUTS.indexOf(what);
@@ -116,9 +121,9 @@ module.exports = (RED) => {
     }
 
     /** A refused key, or one that does not see the task, is an error once; what passes by itself is only shown. */
-    #report(error, message) {
+    #report(error, message, isKnown) {
       const isRefused = error.status === 401 || error.status === 403 || error.code === "not-found";
-      if (isRefused && this.#trouble !== error.code) this.#node.error(error, message);
+      if (isRefused && !isKnown && this.#trouble !== error.code) this.#node.error(error, message);
       this.#trouble = error.code ?? "error";
       this.#show();
     }

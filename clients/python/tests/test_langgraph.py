@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import operator
 import os
 import subprocess
@@ -282,32 +281,32 @@ def test_a_tool_asks_for_a_model(fake: Fake, client: Client) -> None:
 
 
 @pytest.mark.parametrize("first", ["shown", "other"])
-def test_two_calls_of_a_tool_in_one_message(fake: Fake, client: Client, first: str) -> None:
+def test_two_questions_of_a_node_at_the_same_time(fake: Fake, first: str) -> None:
     """LangGraph shows one interrupt of a node at a time."""
 
-    class Messages(TypedDict):
-        messages: Annotated[list[Any], add_messages]
+    async def run() -> list[str]:
+        async with AsyncClient(fake.url, KEY) as client:
 
-    tool = approval_tool(client, "grace@example.com")
-    calls = [{"name": tool.name, "id": title, "args": {"title": title}} for title in ("one", "two")]
-    graph = StateGraph(Messages)
-    graph.add_node("model", lambda state: {"messages": [AIMessage("", tool_calls=calls)]})
-    graph.add_node("tools", ToolNode([tool], handle_tool_errors=False))
-    graph.add_edge(START, "model")
-    graph.add_edge("model", "tools")
-    compiled = graph.compile(checkpointer=InMemorySaver())
-    compiled.invoke({"messages": []}, CONFIG)
-    (question,) = open_questions(compiled, CONFIG)
-    (other,) = set(fake.tasks) - {question.task_id}
-    order = [question.task_id, other] if first == "shown" else [other, question.task_id]
-    for task_id in order:
-        resume(compiled, decided(fake, task_id), CONFIG)
-    answers = compiled.get_state(CONFIG).values["messages"][1:]
-    assert [(message.tool_call_id, json.loads(message.content)["decision"]) for message in answers] == [
-        ("one", "approved"),
-        ("two", "approved"),
-    ]
-    assert compiled.get_state(CONFIG).next == ()
+            async def node(state: State) -> dict[str, list[str]]:
+                both = [aask(client, title, "grace@example.com") for title in ("one", "two")]
+                ended = await asyncio.gather(*both, return_exceptions=True)
+                for one in ended:
+                    if isinstance(one, BaseException):
+                        raise one
+                return {"runs": [f"{title} {one.status}" for title, one in zip(("one", "two"), ended, strict=True)]}
+
+            graph = graph_of(node)
+            await graph.ainvoke({"runs": []}, CONFIG)
+            (question,) = open_questions(graph, CONFIG)
+            (other,) = set(fake.tasks) - {question.task_id}
+            order = [question.task_id, other] if first == "shown" else [other, question.task_id]
+            for task_id in order:
+                await aresume(graph, decided(fake, task_id), CONFIG)
+            state = await graph.aget_state(CONFIG)
+            assert state.next == ()
+            return state.values["runs"]
+
+    assert asyncio.run(run()) == ["one approved", "two approved"]
     assert len(fake.tasks) == 2
 
 

@@ -50,12 +50,11 @@ fn owner_url(reader: &mut Reader) -> Result<Option<Secret>, Error> {
     Ok(url.map(|url| url.0))
 }
 
-/// A URL that libpq reads as it is meant. Of any other, its messages would show the password.
+/// A URL that libpq reads as it is meant. Of others, its messages may show the password.
 struct PostgresUrl(Secret);
 
 impl SettingValue for PostgresUrl {
-    const ALLOWED: &'static str =
-        "a URL with `%40` for `@` in the password, `%2F` for `/`, `%3F` for `?` and `%25` for `%`";
+    const ALLOWED: &'static str = "a URL; in the password write `%40` for `@`, `%2F` for `/`, `%3F` for `?` and `%25` for `%`";
     const EXAMPLE: &'static str = "postgres://role:password@localhost/countersign";
     const SECRET: bool = true;
 
@@ -64,15 +63,22 @@ impl SettingValue for PostgresUrl {
         let mut schemes = ["postgres://", "postgresql://"].into_iter();
         let rest = schemes.find_map(|scheme| text.strip_prefix(scheme));
         let rest = rest.ok_or("it does not start with postgres://")?;
-        let authority = rest.split(['/', '?']).next().unwrap_or_default();
-        if rest.matches('@').count() > usize::from(authority.contains('@')) {
+        let (before, query) = rest.split_once('?').unwrap_or((rest, ""));
+        let (authority, has_path) = match before.split_once('/') {
+            Some((authority, _)) => (authority, true),
+            None => (before, false),
+        };
+        // A name and a password without their end, which comes where libpq does not look for it.
+        let is_open = authority.contains(':') && !authority.contains('@');
+        let has_end = before.contains('@') || (!has_path && query.contains('@'));
+        if before.matches('@').count() > 1 || (is_open && has_end) {
             return Err("it has an @, / or ? that is not percent-encoded".to_owned());
         }
         let is_encoded = |part: &str| {
-            let digits = part.get(..2).map(|digits| u8::from_str_radix(digits, 16));
-            matches!(digits, Some(Ok(1..)))
+            let digits = part.as_bytes().first_chunk::<2>();
+            digits.is_some_and(|digits| digits.iter().all(u8::is_ascii_hexdigit) && digits != b"00")
         };
-        if !rest.split('%').skip(1).all(is_encoded) || rest.contains(char::is_whitespace) {
+        if !rest.split('%').skip(1).all(is_encoded) || before.contains(char::is_whitespace) {
             return Err("it has a % or a space that is not percent-encoded".to_owned());
         }
         Ok(Self(Secret::new(text)))
@@ -91,13 +97,15 @@ mod tests {
             "postgres://role:password@host:5432/countersign",
             "postgresql://role:p%40ss%2Fword#1@host,other/db?target_session_attrs=read-write",
             "postgres://role@%2Fvar%2Frun/db",
-            "postgres:///db?host=/var/run",
+            "postgres:///db?host=/var/run&user=ada@corp",
+            "postgres://h:5432/d?application_name=a@b&options=-c%20x=1 2",
         ] {
             assert!(PostgresUrl::parse(url).is_ok(), "{url}");
         }
         for wrong in [
             "host=h user=u password=hidden",
             "postgres://u:50%hidden@h/d",
+            "postgres://u:50%+5hidden@h/d",
             "postgres://u:hidden%@h/d",
             "postgres://u:%00hidden@h/d",
             "postgres://u:hid/den@h/d",

@@ -56,7 +56,7 @@ pub fn main<S: Settings, R: Future<Output = anyhow::Result<Running>>>(
 }
 
 /// A command of a binary that ends by itself, such as a migration: reads the settings, turns on the log, and waits for
-/// the work. SIGTERM and SIGINT end it at once.
+/// the work. SIGTERM, SIGINT and SIGQUIT end it at once.
 ///
 /// `None` when the process was started without the command.
 pub fn command<S: Settings, R: Future<Output = anyhow::Result<()>>>(
@@ -80,7 +80,7 @@ pub fn command<S: Settings, R: Future<Output = anyhow::Result<()>>>(
                 () = stopped => anyhow::bail!("it was stopped by a signal"),
             }
         });
-        // A statement that waits for a lock ends with the process.
+        // It does not wait for a thread whose statement waits for a lock.
         runtime.shutdown_background();
         done?;
         tracing::info!(process = command, "finished");

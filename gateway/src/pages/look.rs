@@ -5,6 +5,7 @@ use std::io::Read as _;
 use std::path::Path;
 
 use anyhow::{Context as _, bail};
+use app_config::Switch;
 use bytes::Bytes;
 use ring::digest::{Context, Digest, SHA256};
 
@@ -34,7 +35,8 @@ pub(super) struct Look {
 impl Look {
     /// Reads the logo, and computes the version.
     pub(super) fn new(settings: &PagesSettings) -> anyhow::Result<Self> {
-        let logo = settings.logo.as_deref().map(|path| {
+        let logo = settings.logo.as_deref();
+        let logo = logo.filter(|_| settings.mode == Switch::On).map(|path| {
             read_logo(path.as_ref()).with_context(|| {
                 format!("PAGES_LOGO is {path:?}. Set it to an SVG or PNG file of at most {MAX_LOGO} bytes")
             })

@@ -36,7 +36,7 @@ const STYLE: &str = "text/css; charset=utf-8";
 const JSON: &str = "application/json";
 
 /// The OpenAPI document: what the services and the table of routes document together. A test of the whole system compares it with
-/// them, and makes it again.
+/// them, and with `UPDATE_OPENAPI` makes it.
 const DOCUMENT: &str = "/openapi.json";
 
 #[derive(Clone, Default)]

@@ -34,7 +34,7 @@ export async function receive(context: IWebhookFunctions): Promise<IWebhookRespo
 		const asked = state.tasks.find((task) => task.id === id);
 		if (!asked) return refuse(context, 404, 'The node does not wait for this task');
 		if (body.status === 'due') {
-			if (await hasOtherDate(context, id, body.decisionBy)) return received();
+			if (await hasLaterDate(context, id, body.decisionBy)) return received();
 			await withdrawDue(context, asked);
 		}
 		const tasks = await readEnded(context, state.tasks, body.status === 'due' ? undefined : body);
@@ -76,14 +76,16 @@ function readState(context: IWebhookFunctions): State | undefined {
 	return typeof text === 'string' ? (JSON.parse(text) as State) : undefined;
 }
 
-/** Whether the date of a pending task is another one than that which has passed: a call may come hours later. */
-async function hasOtherDate(
+/** Whether a pending task has a later date than that which has passed, or none: a call may come hours later. */
+async function hasLaterDate(
 	context: IWebhookFunctions,
 	id: string,
 	passed: unknown,
 ): Promise<boolean> {
 	const { status, decisionBy } = await getTask(context, id, { repeatTime: REPEAT_TIME });
-	return status === 'pending' && decisionBy !== passed;
+	// Dates in the API's format sort as texts.
+	const isLater = decisionBy === null || String(decisionBy) > String(passed);
+	return status === 'pending' && isLater;
 }
 
 /**

@@ -133,8 +133,9 @@ def _prepared(block: Countersign, name: str, options: TaskOptions) -> tuple[str,
     decision_by, start = options.get("decision_by"), context.flow_run.expected_start_time
     if isinstance(decision_by, timedelta) and start is not None:
         prepared["decision_by"] = start + decision_by
-    # An idempotency key is ASCII.
-    return f"prefect-{run}-{name.encode('ascii', 'backslashreplace').decode()}", prepared
+    # An idempotency key has at most 255 printable ASCII characters.
+    safe = name if re.fullmatch("[ -~]{1,200}", name) else hashlib.sha256(name.encode()).hexdigest()
+    return f"prefect-{run}-{safe}", prepared
 
 
 def _pause_key(name: str, pauses: int) -> str:

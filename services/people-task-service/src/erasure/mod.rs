@@ -178,7 +178,8 @@ fn erase_in_transaction(
 /// Deletes mails that are to be sent to the user about tasks of others.
 fn delete_mails(connection: &mut Connection, user: &EraseRequest) -> Result<Batch, Error> {
     let addresses = user.addresses.iter();
-    let present = addresses.filter(|address| address.until.is_none());
+    let now = Utc::now();
+    let present = addresses.filter(|address| address.until.is_none_or(|until| until > now));
     let present: Vec<_> = present.map(|address| &address.email).collect();
     let deleted = mails::delete_of_recipients(connection, &present, MAILS)?;
     Ok(Batch {

@@ -25,7 +25,7 @@ pub(crate) async fn erase_user(
     Ok(Json(erase(&context.database, request, meta).await?))
 }
 
-/// Parses the body of a request: `emails`, and `formerEmails`, which the user had for some time.
+/// Parses the body of a request: `emails`, and `formerEmails`, which the user had, or has, for some time only.
 fn parse(id: UserId, mut fields: Fields) -> Result<EraseRequest, Problem> {
     let present: Option<List<EmailAddress>> = fields.required("emails");
     let former: Option<List<RequesterAddress>> = fields.optional("formerEmails");

@@ -70,8 +70,8 @@ macro_rules! feed {
 }
 
 /// A deleted user has the highest epoch, which no token has, and so has a credential that has ended. A user that was
-/// inserted again is not deleted. Tokens that are issued for a credential are valid for at most five minutes; with those
-/// that the list has, the clock may be set forward by an hour.
+/// inserted again is not deleted. Tokens that are issued for a credential are valid for at most five minutes. The list goes
+/// back 70 minutes, so it still has them when the clock is set forward by an hour.
 ///
 /// Both conditions on the time are one, because Postgres would start at the position alone: it would read every epoch
 /// that was ever raised.

@@ -4,8 +4,8 @@ import { language, t } from "./texts.js";
 import { setServerTime, timeOfDay } from "./times.js";
 
 const TIMEOUT = 15_000;
-/** Statuses after which the same request may succeed. */
-const TEMPORARY = [429, 502, 503, 504];
+/** Whether the same request may succeed after this status: of the server, or of a proxy before it. */
+const isTemporary = (status) => [408, 429].includes(status) || (status >= 502 && status !== 505);
 
 /**
  * A failed call. Its message is for the user; `fields` has a text for each field that the service names, and `temporary` says
@@ -93,7 +93,7 @@ function failure(response, problem) {
   const known = t(`problem ${problem.code}`, { ...problem, when: retryAfter ? timeOfDay(retryAfter) : "" }, "");
   const detail = language === "en" ? problem.detail : "";
   return new Failure(reasons || known || detail || t("unexpected", { status }), {
-    status, problem, temporary: TEMPORARY.includes(status), retryAfter,
+    status, problem, temporary: isTemporary(status), retryAfter,
   });
 }
 

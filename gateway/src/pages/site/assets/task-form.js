@@ -8,10 +8,11 @@ import { linkPanel } from "./share.js";
 import { cancelPreview, cancelTask, createTask, editTask, loadTask } from "./task-api.js";
 import { comparison } from "./task-view.js";
 import { t } from "./texts.js";
-import { fromLocalInput, isDouble, isOver, LATEST, parseTime, timeZone, toApi, toLocalInput, zonedText } from "./times.js";
+import { fromLocalInput, isDouble, isOver, parseTime, timeZone, toApi, toLocalInput, zonedText } from "./times.js";
 
-/** The dates that a field takes end with `LATEST`. */
+/** The dates that a field takes: the service knows four digits of a year. */
 const EARLIEST = "0001-01-01T00:00";
+const LATEST = "9999-12-31T23:59:59";
 const MAX_REASON = 2_000;
 
 function check(id, label, checked) {
@@ -21,10 +22,16 @@ function check(id, label, checked) {
 /** Without a step of a second, a field refuses a time that has seconds. */
 const stepOf = (time) => (time.length > 16 ? 1 : null);
 
+/** The due date of a task in a field. The latest one of the service is later than any that a field takes east of UTC. */
+function dueOf(task) {
+  const due = parseTime(task.decisionBy);
+  return toLocalInput(due && new Date(Math.min(due, new Date(LATEST))));
+}
+
 /** What the fields hold for a task, by their ids. */
 const valuesOf = (task) => ({
   title: task.title ?? "", approver: task.approver ?? "", "description-field": task.description ?? "",
-  decisionBy: toLocalInput(parseTime(task.decisionBy)), requester: task.requester ?? "",
+  decisionBy: dueOf(task), requester: task.requester ?? "",
   commentRequired: task.commentRequired ?? false, confirmationRequired: task.confirmationRequired ?? false, public: task.public ?? false,
 });
 
@@ -32,7 +39,7 @@ function fieldsOf(task) {
   const input = (id, attributes) => element("input", { id, dir: "auto", ...attributes });
   const email = (id) => input(id, { type: "email", required: true, autocomplete: "off", value: task[id] });
   const description = element("textarea", { id: "description-field", rows: 5, maxlength: 20_000, dir: "auto" }, task.description ?? "");
-  const due = toLocalInput(parseTime(task.decisionBy));
+  const due = dueOf(task);
   return [
     labelled(t("title"), input("title", { required: true, maxlength: 500, value: task.title })),
     labelled(t("approverField"), email("approver")),

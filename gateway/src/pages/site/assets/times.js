@@ -96,14 +96,11 @@ setInterval(() => {
   }
 }, 20_000);
 
-/** The latest date that a field takes: the service knows four digits of a year. */
-export const LATEST = "9999-12-31T23:59:59";
-
-/** The value of an `<input type="datetime-local">` in the reader's time zone, with seconds if there are any, and at most `LATEST`. */
+/** The value of an `<input type="datetime-local">` in the reader's time zone, with seconds if there are any. */
 export function toLocalInput(date) {
   if (!date) return "";
-  const local = Math.min(date.getTime() - date.getTimezoneOffset() * 60_000, Date.parse(`${LATEST}Z`));
-  return new Date(local).toISOString().slice(0, date.getUTCSeconds() > 0 ? 19 : 16);
+  const local = new Date(date.getTime() - date.getTimezoneOffset() * 60_000).toISOString();
+  return local.slice(0, date.getUTCSeconds() > 0 ? 19 : 16);
 }
 
 /** The time of such a field, or `null` if it is empty or none. */

@@ -2,7 +2,7 @@
 
 use chrono::{DateTime, Utc};
 use database::{Connection, Error};
-use diesel::dsl::max;
+use diesel::dsl::{max, min};
 use diesel::prelude::*;
 use serde::Serialize;
 use values::{EmailAddress, UserId};
@@ -23,18 +23,6 @@ pub(crate) struct FormerEmail {
     email: EmailAddress,
     since: DateTime<Utc>,
     until: DateTime<Utc>,
-}
-
-impl FormerEmail {
-    /// An address that the user still has, and that was another user's until this time.
-    pub(crate) fn present(email: EmailAddress, since: DateTime<Utc>) -> Self {
-        Self {
-            id: 0,
-            email,
-            since,
-            until: END_OF_9999,
-        }
-    }
 }
 
 /// Records that the user gives up the present address now.
@@ -76,16 +64,27 @@ pub(crate) fn load(
         .load(connection)?)
 }
 
-/// Until when the present address of a user was another user's, if it was.
-pub(crate) fn latest_end_of_others(
+/// The times at which a user has the present address and no other user had it; none if no other user ever had it.
+pub(crate) fn times_of_present(
     connection: &mut Connection,
     user: &User,
-) -> Result<Option<DateTime<Utc>>, Error> {
-    Ok(former_emails::table
+) -> Result<Vec<FormerEmail>, Error> {
+    let times: (Option<DateTime<Utc>>, Option<DateTime<Utc>>) = former_emails::table
         .filter(former_emails::email_key.eq(user.email.normalized()))
         .filter(former_emails::user_id.ne(user.id))
-        .select(max(former_emails::until))
-        .first(connection)?)
+        .select((min(former_emails::since), max(former_emails::until)))
+        .first(connection)?;
+    let (Some(first), Some(last)) = times else {
+        return Ok(Vec::new());
+    };
+    let times = [(DateTime::UNIX_EPOCH, first), (last, END_OF_9999)];
+    let present = |(since, until)| FormerEmail {
+        id: 0,
+        email: user.email.clone(),
+        since,
+        until,
+    };
+    Ok(times.map(present).into())
 }
 
 /// Deletes addresses that were loaded, and returns their number.

@@ -10,7 +10,7 @@ use super::DeletionWorker;
 use super::error::StepError;
 use super::store::{self, Job};
 use crate::accounts::User;
-use crate::accounts::store::former_emails::{self, FormerEmail};
+use crate::accounts::store::former_emails;
 use crate::audit::AuditAction;
 use crate::calls::{CallError, append_path, send};
 use crate::deletions::steps::{Progress, Step};
@@ -140,10 +140,11 @@ fn erase_request(connection: &mut Connection, job: Job) -> Result<Option<EraseRe
     let mut present = Vec::new();
     if let Some(user) = user {
         // What was requested while another user had the address is that user's.
-        match former_emails::latest_end_of_others(connection, &user)? {
-            Some(since) => former.push(FormerEmail::present(user.email, since)),
-            None => present.push(user.email),
+        let times = former_emails::times_of_present(connection, &user)?;
+        if times.is_empty() {
+            present.push(user.email);
         }
+        former.extend(times);
     }
     Ok(Some(EraseRequest {
         emails: present,

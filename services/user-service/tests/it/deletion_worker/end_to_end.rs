@@ -323,15 +323,20 @@ async fn tasks_requested_while_another_user_had_the_address_are_not_erased() {
     assert_eq!(text(&ended, "/status"), "completed");
     let call = system.fixture.people_tasks.calls().pop().unwrap();
     assert_eq!(call.emails, json!([]));
-    let until = format!(
-        "SELECT to_char(until, 'YYYY-MM-DD\"T\"HH24:MI:SS.US\"Z\"') AS line FROM users.former_emails
-        WHERE encode(user_id, 'hex') = '{other}'"
+    let times = format!(
+        "SELECT unnest(ARRAY[since, until])::timestamptz AS at FROM users.former_emails WHERE encode(user_id, 'hex') = '{other}'"
     );
-    let until = lines(&mut system.fixture.database.admin(), &until);
-    let mut present = call.former_emails;
-    let since = present[0]["since"].take();
-    assert_eq!(time(since.as_str().unwrap()), time(&until[0]));
-    let expected = json!([{"email": ADA, "since": null, "until": "9999-12-31T23:59:59Z"}]);
-    assert_eq!(present, expected);
+    let times = format!(
+        "SELECT to_char(at AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS.US\"Z\"') AS line FROM ({times}) AS times"
+    );
+    let times = lines(&mut system.fixture.database.admin(), &times);
+    let [before, after] = [0, 1].map(|index| {
+        let one = &call.former_emails[index];
+        assert_eq!(one["email"], ADA);
+        ["since", "until"].map(|name| time(one[name].as_str().unwrap()))
+    });
+    assert_eq!(before, [DateTime::UNIX_EPOCH, time(&times[0])]);
+    assert_eq!(after, [time(&times[1]), time("9999-12-31T23:59:59Z")]);
+    assert_eq!(call.former_emails.as_array().unwrap().len(), 2);
     system.stop().await;
 }

@@ -11,7 +11,7 @@ use utoipa::openapi::{OpenApi, Ref, RefOr, Response};
 use utoipa::{PartialSchema as _, ToSchema as _};
 
 /// The gateway's own part: title, server, tags, shared responses, its own paths.
-const BASE: &str = include_str!("../../../../../../gateway/src/openapi.base.json");
+const BASE: &str = include_str!("base.openapi.json");
 const PLUGIN_PREFIX: &str = "/plugins/";
 
 /// Merges the services' documents into the gateway's own. Paths that the gateway does not route are left out;

@@ -40,7 +40,7 @@ impl Dispatcher {
         }
     }
 
-    /// Starts what the host of a lane has places for, and first what was refused one beside others of the lane's group.
+    /// Starts what the host of a lane has places for, and first a lane of the same group that got no place.
     pub(super) fn start_at(&mut self, name: &Arc<str>) {
         if let Some(lane) = self.lanes.get(name) {
             let (host, owner) = (Arc::clone(&lane.host), Arc::clone(&lane.owner));
@@ -83,7 +83,7 @@ impl Dispatcher {
     }
 
     /// Starts a delivery of a lane, if the lane, its origin and its owner may have another request. Otherwise the lane
-    /// waits until one of its requests ends, or for the next tick.
+    /// waits until a request of its group ends, or for the next tick.
     fn start_one(&mut self, name: &Arc<str>, host_name: &Arc<str>, now: Instant) {
         let limit = self.max_in_flight_per_host;
         let host = self.hosts.get(host_name);
