@@ -229,6 +229,13 @@ mod tests {
     }
 
     #[test]
+    fn without_pages_there_is_only_the_document() {
+        let pages = pages_with(&[("PAGES", "off"), ("PAGES_LOGO", "/no/such/file")]);
+        let paths: Vec<_> = pages.iter().map(|page| &*page.path).collect();
+        assert_eq!(paths, [DOCUMENT]);
+    }
+
+    #[test]
     fn every_page_has_the_frame_and_the_escaped_name() {
         let pages = pages_with(&[("PAGES_NAME", "<b>Müller & Söhne</b>")]);
         for page in pages.iter().filter(|page| is_html(page)) {

@@ -382,21 +382,26 @@ async fn one_click_ends_reminders_and_nothing_else() {
 
 #[tokio::test]
 async fn erasure_deletes_the_mails_that_the_user_would_get() {
-    let (app, ada) = start(&[]).await;
-    let grace = app.user(GRACE);
-    let _ = create(&app, &ada, json!({"decisionBy": in_hours(30)})).await;
-    let _ = create(&app, &ada, json!({"approver": "else@example.com"})).await;
-    let _ = create(&app, &grace, json!({"approver": "else@example.com"})).await;
-    assert_eq!((app.count("task_mails"), app.count("mailed_tasks")), (5, 3));
-    let request = app
-        .http
-        .post(&format!("/internal/users/{}/erase", grace.id));
-    let request = request.bearer(&service_token(&app));
-    let body = json!({"emails": ["Grace@example.com"], "incarnation": testkit::INCARNATION});
-    let reply = request.json(&body).send().await.expect(200);
-    assert_eq!(reply.json["more"], false);
-    assert_eq!((app.count("task_mails"), app.count("mailed_tasks")), (1, 2));
-    assert_eq!(claim(&app).await[0]["to"], "else@example.com");
+    let since_others = json!({"email": "Grace@example.com", "since": in_hours(0), "until": "9999-12-31T23:59:59Z"});
+    for body in [
+        json!({"emails": ["Grace@example.com"], "incarnation": testkit::INCARNATION}),
+        json!({"emails": [], "formerEmails": [since_others], "incarnation": testkit::INCARNATION}),
+    ] {
+        let (app, ada) = start(&[]).await;
+        let grace = app.user(GRACE);
+        let _ = create(&app, &ada, json!({"decisionBy": in_hours(30)})).await;
+        let _ = create(&app, &ada, json!({"approver": "else@example.com"})).await;
+        let _ = create(&app, &grace, json!({"approver": "else@example.com"})).await;
+        assert_eq!((app.count("task_mails"), app.count("mailed_tasks")), (5, 3));
+        let request = app
+            .http
+            .post(&format!("/internal/users/{}/erase", grace.id));
+        let request = request.bearer(&service_token(&app));
+        let reply = request.json(&body).send().await.expect(200);
+        assert_eq!(reply.json["more"], false);
+        assert_eq!((app.count("task_mails"), app.count("mailed_tasks")), (1, 2));
+        assert_eq!(claim(&app).await[0]["to"], "else@example.com");
+    }
 }
 
 #[tokio::test]
