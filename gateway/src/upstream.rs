@@ -83,22 +83,13 @@ pub(crate) async fn open(client: &UpstreamClient, uri: Uri) -> anyhow::Result<Re
     Ok(response)
 }
 
-/// Gets the body of such a response, which must have at most `max_length` bytes.
-pub(crate) async fn get(
-    client: &UpstreamClient,
-    uri: Uri,
-    time_limit: Duration,
-    max_length: usize,
-) -> anyhow::Result<Bytes> {
-    let get = async {
-        let body = open(client, uri).await?.into_body();
-        let body = Limited::new(body, max_length).collect().await;
-        Ok(body.map_err(anyhow::Error::from_boxed)?.to_bytes())
-    };
-    timeout(time_limit, get).await?
-}
-
 pub(crate) async fn is_alive(client: UpstreamClient, uri: Uri) -> bool {
-    let response = get(&client, uri, HEALTH_TIMEOUT, HEALTH_LENGTH).await;
-    response.is_ok()
+    let response = async {
+        let body = open(&client, uri).await?.into_body();
+        let body = Limited::new(body, HEALTH_LENGTH).collect().await;
+        body.map(drop).map_err(anyhow::Error::from_boxed)
+    };
+    timeout(HEALTH_TIMEOUT, response)
+        .await
+        .is_ok_and(|read| read.is_ok())
 }

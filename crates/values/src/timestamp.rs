@@ -14,6 +14,11 @@ use crate::{FromText, Invalid};
 ))]
 pub struct Timestamp(pub DateTime<Utc>);
 
+impl Timestamp {
+    /// The last second that RFC 3339 can express.
+    pub const MAX: Self = Self(DateTime::from_timestamp(253_402_300_799, 0).unwrap());
+}
+
 impl FromText for Timestamp {
     fn from_text(text: &str) -> Result<Self, Invalid> {
         let parsed = DateTime::parse_from_rfc3339(text);

@@ -39,7 +39,7 @@ const JSON: &str = "application/json";
 /// them, and with `UPDATE_OPENAPI` makes it.
 const DOCUMENT: &str = "/openapi.json";
 
-#[derive(Clone, Default)]
+#[derive(Clone)]
 pub(crate) struct Pages {
     /// Those with paths.
     pub(crate) served: Arc<[Arc<Page>]>,

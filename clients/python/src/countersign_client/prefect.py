@@ -134,8 +134,12 @@ def _prepared(block: Countersign, name: str, options: TaskOptions) -> tuple[str,
     if isinstance(decision_by, timedelta) and start is not None:
         prepared["decision_by"] = start + decision_by
     # An idempotency key has at most 255 printable ASCII characters.
-    safe = name if re.fullmatch("[ -~]{1,200}", name) else hashlib.sha256(name.encode()).hexdigest()
-    return f"prefect-{run}-{safe}", prepared
+    return f"prefect-{run}-{_safe(name, '[ -~]{1,200}')}", prepared
+
+
+def _safe(name: str, allowed: str) -> str:
+    """The name of a question if it matches, or its hash."""
+    return name if re.fullmatch(allowed, name) else hashlib.sha256(name.encode()).hexdigest()
 
 
 def _pause_key(name: str, pauses: int) -> str:
@@ -143,8 +147,7 @@ def _pause_key(name: str, pauses: int) -> str:
 
     Prefect takes lowercase letters, digits and dashes only.
     """
-    safe = name if re.fullmatch("[a-z0-9-]+", name) else hashlib.sha256(name.encode()).hexdigest()
-    return f"countersign-{safe}-{pauses}"
+    return f"countersign-{_safe(name, '[a-z0-9-]+')}-{pauses}"
 
 
 def _end(task: Task, raise_if_rejected: bool) -> Decision | None:

@@ -179,7 +179,7 @@ fn erase_in_transaction(
 fn delete_mails(connection: &mut Connection, user: &EraseRequest) -> Result<Batch, Error> {
     let addresses = user.addresses.iter();
     let now = Utc::now();
-    let present = addresses.filter(|address| address.until.is_none_or(|until| until > now));
+    let present = addresses.filter(|address| address.until > now);
     let present: Vec<_> = present.map(|address| &address.email).collect();
     let deleted = mails::delete_of_recipients(connection, &present, MAILS)?;
     Ok(Batch {

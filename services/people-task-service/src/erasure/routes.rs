@@ -35,7 +35,7 @@ fn parse(id: UserId, mut fields: Fields) -> Result<EraseRequest, Problem> {
     let present = present.into_iter().map(|email| RequesterAddress {
         email,
         since: DateTime::UNIX_EPOCH,
-        until: None,
+        until: Timestamp::MAX.0,
     });
     let former = former.into_iter().flat_map(|List(former)| former);
     Ok(EraseRequest {
@@ -65,7 +65,7 @@ impl FieldValue for RequesterAddress {
         Ok(Self {
             email: EmailAddress::from_json(field("email"))?,
             since: since.map_or(Ok(DateTime::UNIX_EPOCH), time)?,
-            until: Some(time(field("until"))?),
+            until: time(field("until"))?,
         })
     }
 }

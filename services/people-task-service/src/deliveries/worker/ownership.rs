@@ -212,7 +212,7 @@ struct Judgement {
     silence: Duration,
     /// Since when every beat has succeeded.
     since: Option<Instant>,
-    /// When that was, by this process and by the database.
+    /// When the last beat succeeded, by this process and by the database.
     last_success: Option<(Instant, DateTime<Utc>)>,
     /// How long they must have.
     required: Duration,
@@ -252,10 +252,9 @@ impl Judgement {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::LazyLock;
     use std::time::{Duration, Instant};
 
-    use chrono::DateTime;
+    use chrono::{DateTime, Utc};
     use database::{Database, DatabaseSettings};
     use testkit::TestDatabase;
 
@@ -314,48 +313,48 @@ mod tests {
     const SILENCE: Duration = Duration::from_secs(2);
     const BEAT: Duration = Duration::from_millis(500);
 
-    /// Beats until the worker may judge, and returns how long this took. The database's clock is ahead by some time.
-    fn time_to_judge(judgement: &mut Judgement, now: &mut Instant, ahead: Duration) -> Duration {
-        let (start, first) = (*now, *FIRST);
-        while !judgement.succeeded(*now, DateTime::UNIX_EPOCH + ahead + (*now - first)) {
-            *now += BEAT;
-        }
-        *now - start
+    /// The time by the process and by the database.
+    type Now = (Instant, DateTime<Utc>);
+
+    fn start() -> Now {
+        (Instant::now(), DateTime::UNIX_EPOCH)
     }
 
-    /// When the tests began.
-    static FIRST: LazyLock<Instant> = LazyLock::new(Instant::now);
+    fn pass(now: &mut Now, time: Duration) {
+        now.0 += time;
+        now.1 += time;
+    }
+
+    /// Beats until the worker may judge, and returns how long this took.
+    fn time_to_judge(judgement: &mut Judgement, now: &mut Now) -> Duration {
+        let start = now.0;
+        while !judgement.succeeded(now.0, now.1) {
+            pass(now, BEAT);
+        }
+        now.0 - start
+    }
 
     #[test]
     fn a_worker_judges_once_it_has_watched_the_others_for_as_long_as_the_silence() {
-        let mut judgement = Judgement::new(SILENCE);
-        let mut now = *FIRST;
-        let time = time_to_judge(&mut judgement, &mut now, Duration::ZERO);
-        assert_eq!(time, SILENCE);
-        now += BEAT;
-        let time = time_to_judge(&mut judgement, &mut now, Duration::ZERO);
-        assert_eq!(time, Duration::ZERO);
+        let (mut judgement, mut now) = (Judgement::new(SILENCE), start());
+        assert_eq!(time_to_judge(&mut judgement, &mut now), SILENCE);
+        pass(&mut now, BEAT);
+        assert_eq!(time_to_judge(&mut judgement, &mut now), Duration::ZERO);
     }
 
     #[test]
     fn after_an_outage_a_pause_or_a_step_of_the_clock_it_watches_them_twice_as_long() {
-        let mut judgement = Judgement::new(SILENCE);
-        let mut now = *FIRST;
-        time_to_judge(&mut judgement, &mut now, Duration::ZERO);
+        let (mut judgement, mut now) = (Judgement::new(SILENCE), start());
+        time_to_judge(&mut judgement, &mut now);
         judgement.failed();
-        now += BEAT;
-        let time = time_to_judge(&mut judgement, &mut now, Duration::ZERO);
-        assert_eq!(time, 2 * SILENCE);
-        now += 3 * BEAT;
-        let time = time_to_judge(&mut judgement, &mut now, Duration::ZERO);
-        assert_eq!(time, 2 * SILENCE);
-        let hour = Duration::from_hours(1);
-        now += BEAT;
-        assert_eq!(time_to_judge(&mut judgement, &mut now, hour), 2 * SILENCE);
-        now += BEAT;
-        assert_eq!(
-            time_to_judge(&mut judgement, &mut now, hour),
-            Duration::ZERO
-        );
+        pass(&mut now, BEAT);
+        assert_eq!(time_to_judge(&mut judgement, &mut now), 2 * SILENCE);
+        pass(&mut now, 3 * BEAT);
+        assert_eq!(time_to_judge(&mut judgement, &mut now), 2 * SILENCE);
+        pass(&mut now, BEAT);
+        now.1 += Duration::from_hours(1);
+        assert_eq!(time_to_judge(&mut judgement, &mut now), 2 * SILENCE);
+        pass(&mut now, BEAT);
+        assert_eq!(time_to_judge(&mut judgement, &mut now), Duration::ZERO);
     }
 }

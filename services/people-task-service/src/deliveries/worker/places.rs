@@ -40,7 +40,7 @@ pub(super) struct Host {
     pub(super) waiting: WaitingLanes,
     /// Lanes for which their groups left no place when it was their turn, since the last tick. What a request of the group
     /// gives up is theirs before the others'.
-    refused: LanesOfGroups,
+    pub(super) refused: LanesOfGroups,
 }
 
 struct HostRequest {
@@ -110,21 +110,6 @@ impl Host {
         let owners: HashSet<_> = of_group.map(|request| &request.owner).collect();
         owners.len() < limit.div_ceil(4) as usize
             && self.requests.iter().all(|request| request.owner != *owner)
-    }
-
-    /// Remembers a lane that got no place.
-    pub(super) fn refuse(&mut self, owner: &Arc<str>, lane: Arc<str>) {
-        self.refused.push(owner, lane);
-    }
-
-    /// The next lane of the owner's group that got no place.
-    pub(super) fn pop_refused(&mut self, owner: &str) -> Option<Arc<str>> {
-        self.refused.pop(group_of(owner))
-    }
-
-    /// All lanes are tried again.
-    pub(super) fn forget_refused(&mut self) {
-        self.refused.clear();
     }
 
     pub(super) fn has_request_of(&self, group: &str) -> bool {

@@ -14,8 +14,8 @@ pub(crate) struct RequesterAddress {
     pub(crate) email: EmailAddress,
     /// Tasks that were created earlier are not the user's.
     pub(crate) since: DateTime<Utc>,
-    /// Tasks that were created later are not the user's. `None` if the user still has the address.
-    pub(crate) until: Option<DateTime<Utc>>,
+    /// Tasks that were created later are not the user's. It is in the future if the user still has the address.
+    pub(crate) until: DateTime<Utc>,
 }
 
 const CREATED: &str = "creator = $1";
@@ -47,8 +47,6 @@ pub(crate) fn load_tasks_of_user(
     addresses: &[RequesterAddress],
     limit: usize,
 ) -> Result<Vec<(TaskId, DateTime<Utc>)>, Error> {
-    // Postgres cannot store the latest time of chrono.
-    let far_future = DateTime::from_timestamp(253_402_300_799, 0).unwrap_or_default();
     let rows = |found: usize| i64::try_from(limit.saturating_sub(found)).unwrap_or(i64::MAX);
     let mut tasks: Vec<(TaskId, DateTime<Utc>)> = composed(statement(CREATED), (), true)
         .bind::<Binary, _>(user)
@@ -64,7 +62,7 @@ pub(crate) fn load_tasks_of_user(
             .bind::<BigInt, _>(rows(tasks.len()))
             .bind::<Text, _>(address.email.normalized())
             .bind::<Timestamptz, _>(address.since)
-            .bind::<Timestamptz, _>(address.until.unwrap_or(far_future))
+            .bind::<Timestamptz, _>(address.until)
             .returning::<(Binary, Timestamptz)>()
             .load(connection)?;
         tasks.extend(requested);

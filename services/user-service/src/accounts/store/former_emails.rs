@@ -5,13 +5,10 @@ use database::{Connection, Error};
 use diesel::dsl::{max, min};
 use diesel::prelude::*;
 use serde::Serialize;
-use values::{EmailAddress, UserId};
+use values::{EmailAddress, Timestamp, UserId};
 
 use crate::accounts::User;
 use crate::schema::{deletions, former_emails, users};
-
-/// The latest time that RFC 3339 can express, in whole seconds.
-const END_OF_9999: DateTime<Utc> = DateTime::from_timestamp(253_402_300_799, 0).unwrap();
 
 /// An address that was a user's. Tasks that were created before or after that time may be of another person.
 #[derive(Debug, Queryable, Selectable, Serialize)]
@@ -77,7 +74,7 @@ pub(crate) fn times_of_present(
     let (Some(first), Some(last)) = times else {
         return Ok(Vec::new());
     };
-    let times = [(DateTime::UNIX_EPOCH, first), (last, END_OF_9999)];
+    let times = [(DateTime::UNIX_EPOCH, first), (last, Timestamp::MAX.0)];
     let present = |(since, until)| FormerEmail {
         id: 0,
         email: user.email.clone(),

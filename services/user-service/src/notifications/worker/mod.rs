@@ -60,17 +60,21 @@ pub async fn run_notification_worker(
     let retry = RetryPolicy(settings.retry_schedule.0.clone().into());
     let task_mail = settings.task_mail_keys.as_ref();
     let task_mail = task_mail.zip(settings.people_task_service.clone());
-    if let (Some((keys, base)), Some(mail)) = (task_mail.clone(), &channels.mail) {
-        let sender = TaskMailSender {
-            client: calls::client()?,
-            base,
-            token: keys.worker_token(),
-            mail: mail.clone(),
-            retry: retry.clone(),
-        };
-        running.spawn(sender.run(running.shutdown()));
-    } else if task_mail.is_some() {
-        tracing::warn!("mails about tasks are accepted and not sent: set SMTP_URL and MAIL_FROM");
+    match (task_mail, &channels.mail) {
+        (Some((keys, base)), Some(mail)) => {
+            let sender = TaskMailSender {
+                client: calls::client()?,
+                base,
+                token: keys.worker_token(),
+                mail: mail.clone(),
+                retry: retry.clone(),
+            };
+            running.spawn(sender.run(running.shutdown()));
+        }
+        (Some(_), None) => tracing::warn!(
+            "mails about tasks are accepted and not sent: set SMTP_URL and MAIL_FROM"
+        ),
+        (None, _) => {}
     }
     let worker = NotificationWorker {
         database: database.clone(),

@@ -20,7 +20,8 @@ const FRESH: Duration = Duration::from_secs(1);
 impl Dispatcher {
     /// Starts what could not be started when it was loaded: lanes may be tried again.
     pub(super) fn start_everywhere(&mut self) {
-        self.hosts.values_mut().for_each(Host::forget_refused);
+        let hosts = self.hosts.values_mut();
+        hosts.for_each(|host| host.refused.clear());
         let hosts = self.hosts.iter();
         let waiting = hosts.filter(|(_, host)| host.waiting.total() > 0);
         let waiting: Vec<_> = waiting.map(|(name, _)| Arc::clone(name)).collect();
@@ -59,7 +60,7 @@ impl Dispatcher {
         }
         if let Some(host) = self.hosts.get_mut(name)
             && host.in_flight() < limit
-            && let Some(lane) = owner.and_then(|owner| host.pop_refused(owner))
+            && let Some(lane) = owner.and_then(|owner| host.refused.pop(group_of(owner)))
             && self.lanes.get(&lane).is_some_and(|lane| !lane.is_waiting)
         {
             self.start_one(&lane, name, now);
@@ -97,7 +98,7 @@ impl Dispatcher {
             return;
         }
         if !host.has_place(&lane.owner, lane.is_fast(now), limit, now) {
-            host.refuse(&lane.owner, Arc::clone(name));
+            host.refused.push(&lane.owner, Arc::clone(name));
         } else if let Some((loaded, row)) = lane.ready.pop_front() {
             self.start(Box::new(row), loaded, now);
             self.enqueue_ready(name);
