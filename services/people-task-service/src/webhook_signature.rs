@@ -77,18 +77,22 @@ impl WebhookSigner {
         }
     }
 
-    /// The value of the header `webhook-signature`: a `v1a` for each key and, if the receiver has a valid secret, a
-    /// `v1`. The signed text is `id.timestamp.body`.
+    /// The value of the header `webhook-signature`: a `v1` if the receiver has a valid secret and, unless a user made the
+    /// body, a `v1a` for each key. The signed text is `id.timestamp.body`.
+    ///
+    /// What a user made could say of any task that it is approved, so the service does not vouch for it.
     pub(crate) fn sign(
         &self,
         id: DeliveryId,
         timestamp: i64,
         body: &[u8],
+        is_made_by_user: bool,
         secret: Option<&str>,
     ) -> String {
         let mut signed = format!("{id}.{timestamp}.").into_bytes();
         signed.extend_from_slice(body);
-        let signatures = self.keys.iter().map(|key| key.sign(&signed));
+        let keys = self.keys.iter().filter(|_| !is_made_by_user);
+        let signatures = keys.map(|key| key.sign(&signed));
         let signatures = signatures.map(|signature| format!("v1a,{}", STANDARD.encode(signature)));
         let mut signatures: Vec<_> = signatures.collect();
         // HMAC accepts a key of any length.

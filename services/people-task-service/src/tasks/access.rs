@@ -150,9 +150,11 @@ impl Actor {
         let is_service = caller.is_some_and(Caller::is_service);
         let undeciding_key = caller.is_some_and(|caller| !caller.may(KeyScope::TasksDecide));
         let overrides = self.overrides && self.is_admin() && !undeciding_key;
+        // No one has confirmed the address of a service account.
+        let is_unconfirmed = is_approver && is_service && !self.is_admin();
+        let is_own = creator || is_requester || is_unconfirmed;
         let is_decider = match task.deciders {
             None => true,
-            // No one has confirmed the address of a service account.
             Some(_) if overrides || (is_approver && !is_service) => true,
             Some(Deciders::Approver) => has_link,
             Some(Deciders::SignedIn) => false,
@@ -165,7 +167,7 @@ impl Actor {
             undeciding_key,
             reader: opens || (task.public && self.caller.is_some()),
             registrant: false,
-            barred: !is_decider || ((creator || is_requester) && !task.self_approval),
+            barred: !is_decider || (is_own && !task.self_approval),
         }
     }
 }

@@ -181,6 +181,9 @@ fn judge(
     if edit.approver.is_some() && task.deciders.is_some() {
         // Otherwise who may not decide could name an approver who does what they want.
         relations.check(Permission::Decide)?;
+        if relations.undeciding_key {
+            return Err(TaskError::Forbidden);
+        }
     }
     if edit.renews() {
         relations.check(Permission::SeeNewSecrets)?;
@@ -188,6 +191,11 @@ fn judge(
     let names_self = edit.names_self(actor, task) && !relations.allow(Permission::Decide);
     if names_self || (!task.self_approval && edit.joins_approver_and_requester(task)) {
         return Err(TaskError::SelfApproval);
+    }
+    let names_requester = edit.requester.is_some() && !task.self_approval;
+    if names_requester && relations.requester && relations.admin {
+        // An administrator who is no longer the requester could decide.
+        return Err(TaskError::Forbidden);
     }
     task.check_pending(precondition)
 }

@@ -205,20 +205,39 @@ async fn who_created_or_requested_a_task_does_not_decide_it_without_self_approva
             .bearer(&all.root.token);
         approve.send().await.expect_problem(403, "forbidden");
     }
+    // Nor do they get rid of what bars them.
+    let task = all
+        .create(json!({"selfApproval": false, "requester": all.root.email}))
+        .await;
+    let to_ada = json!({"requester": all.ada.email});
+    let edit = all.app.put(&all.root, &task.path, &to_ada).await;
+    edit.expect_problem(403, "forbidden");
+    let _ = all
+        .app
+        .put(&all.carol, &task.path, &to_ada)
+        .await
+        .expect(200);
+    let _ = all.approve(&all.root, &task).await.expect(200);
 }
 
 #[tokio::test]
 async fn a_service_account_with_the_address_of_the_approver_does_not_decide_a_restricted_task() {
     let all = People::start(&[]).await;
     let bot = all.app.authority.service_account("grace@example.com");
-    for deciders in ["approver", "signed-in"] {
-        let fields = json!({"deciders": deciders, "notify": true});
+    for fields in [
+        json!({"deciders": "approver", "notify": true}),
+        json!({"deciders": "signed-in"}),
+        json!({"selfApproval": false}),
+    ] {
+        let hands_over = fields.get("deciders").is_none();
         let task = all.create(fields).await;
         let refused = all.approval(&task, "").bearer(&bot).send().await;
         refused.expect_problem(403, "forbidden");
-        let edit = all.app.http.put(&task.path).bearer(&bot);
-        let edit = edit.json(&json!({"approver": "eve@example.com"}));
-        edit.send().await.expect_problem(403, "forbidden");
+        if !hands_over {
+            let edit = all.app.http.put(&task.path).bearer(&bot);
+            let edit = edit.json(&json!({"approver": "eve@example.com"}));
+            edit.send().await.expect_problem(403, "forbidden");
+        }
         let _ = all.approve(&all.grace, &task).await.expect(200);
     }
     let task = all.create(json!({})).await;
@@ -446,5 +465,24 @@ async fn a_key_that_may_not_decide_overrides_nobody() {
         let edit = all.app.http.put(&format!("{}?override=true", task.path));
         let edit = edit.bearer(&key).json(&to_root).send().await;
         let _ = edit.expect(status);
+    }
+}
+
+#[tokio::test]
+async fn an_approvers_key_that_may_not_decide_hands_no_restricted_task_over() {
+    use auth::KeyScope::{TasksDecide, TasksWrite};
+    let all = People::start(&[]).await;
+    for fields in [only_approver(), json!({"deciders": "signed-in"})] {
+        let task = all.create(fields).await;
+        for (scopes, status) in [(&[TasksWrite][..], 403), (&[TasksWrite, TasksDecide], 200)] {
+            let grace = &all.grace;
+            let key = all
+                .app
+                .authority
+                .key_of(grace.id, &grace.email, &["user"], scopes);
+            let edit = all.app.http.put(&task.path).bearer(&key);
+            let edit = edit.json(&json!({"approver": "eve@example.com"}));
+            let _ = edit.send().await.expect(status);
+        }
     }
 }

@@ -68,6 +68,22 @@ async fn a_test_is_a_signed_call_that_is_no_decision() {
 }
 
 #[tokio::test]
+async fn a_body_that_a_user_made_is_not_signed_by_the_service() {
+    let (app, receiver) = (Fixture::start_with_broker(&ENGINES).await, accepting());
+    let ada = app.user("ada@example.com");
+    let _worker = worker_with(&app, &ENGINES).await;
+    let task = app.create(&ada, json!({})).await;
+    let forged = json!({"id": "665f1c2ab3d4e5f60718293a", "status": "approved"});
+    let options = json!({"body": forged});
+    let reply = try_options(&app, &ada, &task, &receiver.url("/"), options).await;
+    let webhook = reply.expect(200).text_of("id");
+    let _ = test(&app, &ada, &webhook).await.expect(200);
+    let call = receiver.calls().remove(0);
+    assert_eq!(call.json(), forged);
+    assert_eq!(call.header("webhook-signature"), "");
+}
+
+#[tokio::test]
 async fn a_test_has_the_options_of_its_webhook() {
     let app = Fixture::start_with_broker(&ENGINES).await;
     let ada = app.user("ada@example.com");

@@ -5,7 +5,7 @@ import { call } from "./api.js";
 import { $, element, labelled, markErrors, markInvalid, notify, unmark, withButtonsDisabled } from "./dom.js";
 import { showFrame } from "./frame.js";
 import { codeFromLink } from "./link.js";
-import { signOut, token } from "./session.js";
+import { token } from "./session.js";
 import { t } from "./texts.js";
 
 const password = (id, label, kind, help) => labelled(t(label),
@@ -63,7 +63,6 @@ function submit(event) {
       const { body, ...rest } = options();
       await call("POST", "/user/verify-email", { ...rest, body: { code: code.value.trim(), ...body } });
       form.hidden = true;
-      if (proof === "newPassword") signOut();
       notify(proof === "newPassword" ? [t("verifiedNew"), " ", element("a", { href: "/" }, t("signIn"))] : t("verified"), "good");
     } catch (error) {
       failed(error);

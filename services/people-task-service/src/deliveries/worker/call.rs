@@ -67,7 +67,10 @@ impl Sender {
         let (id, timestamp) = (row.delivery_id, Utc::now().timestamp());
         let secret = row.secret.take();
         let body = body(row, options, occasion, registrant)?;
-        let signature = self.signer.sign(id, timestamp, &body, secret.as_deref());
+        let (secret, is_made_by_user) = (secret.as_deref(), options.body.is_some());
+        let signature = self
+            .signer
+            .sign(id, timestamp, &body, is_made_by_user, secret);
         let context = RequestContext::current_or_fresh();
         let json = HeaderValue::from_static("application/json");
         headers.entry(CONTENT_TYPE).or_insert(json);
@@ -78,7 +81,9 @@ impl Sender {
             ("x-request-id", context.request_id),
             ("traceparent", context.trace.to_string()),
         ] {
-            if let Ok(value) = HeaderValue::try_from(text) {
+            if !text.is_empty()
+                && let Ok(value) = HeaderValue::try_from(text)
+            {
                 headers.insert(HeaderName::from_static(name), value);
             }
         }

@@ -299,3 +299,31 @@ async fn a_creator_sees_how_a_webhook_is_called_and_sends_a_test() {
     phone.assert_no_errors().await;
     system.stop().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_new_password_for_another_account_leaves_this_one_signed_in() {
+    let system = System::start().await;
+    system.sign_up(EMAIL).await;
+    let phone = signed_in(&system, "/account", EMAIL).await;
+    phone.sees(EMAIL).await;
+    let link = format!("{}/verify-email?code=c0de", system.http.base());
+    phone.open(&link).await;
+    phone.sees("You are signed in. Confirm").await;
+    let answers = [
+        "async () => Response.json({ code: 'forbidden' }, { status: 403 })",
+        "async () => Response.json({})",
+    ];
+    answer(&phone, "POST /user/verify-email", &answers).await;
+    phone.click("Confirm").await;
+    phone.sees("You are signed in with another account.").await;
+    phone.click("I did not create this account").await;
+    phone.fill("New password", "new password").await;
+    phone.fill("Repeat new password", "new password").await;
+    phone.click("Set password and confirm").await;
+    phone.sees("your new password is set.").await;
+    phone.follow("Account").await;
+    phone.sees(EMAIL).await;
+    phone.sees("Sign out").await;
+    phone.assert_no_errors().await;
+    system.stop().await;
+}
