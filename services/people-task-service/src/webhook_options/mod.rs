@@ -10,7 +10,7 @@ mod success;
 pub(crate) mod template;
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::value::RawValue;
 use utoipa::ToSchema;
 use values::Names as _;
 
@@ -38,7 +38,9 @@ values::names! {
 }
 
 /// How the calls of a webhook differ from others.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+///
+/// JSON of users stays text until it is needed: parsed, it can take a hundred times the memory.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(crate) struct WebhookOptions {
     pub(crate) version: u32,
     /// Names of fields that the body has beside the usual ones.
@@ -49,7 +51,7 @@ pub(crate) struct WebhookOptions {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) method: Option<CallMethod>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) body: Option<Value>,
+    pub(crate) body: Option<Box<RawValue>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) success: Option<Success>,
 }

@@ -1,6 +1,7 @@
 //! The fields of a registration that are options.
 
 use http_kit::{FieldValue, json_object};
+use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
 use utoipa::openapi::schema::{
     AdditionalProperties, ArrayBuilder, ObjectBuilder, SchemaType, Type,
@@ -115,13 +116,21 @@ http_kit::text_fields! {
 
 /// A body with placeholders.
 #[derive(Debug, Clone)]
-pub(crate) struct BodyTemplate(pub(crate) Value);
+pub(crate) struct BodyTemplate {
+    pub(crate) json: Box<RawValue>,
+    /// Whether it has the task's metadata, or a part of it.
+    pub(crate) names_metadata: bool,
+}
 
 impl FieldValue for BodyTemplate {
     const IS_KEPT: bool = true;
 
     fn from_json(value: &Value) -> Result<Self, Invalid> {
-        template::check(value).map(|()| Self(value.clone()))
+        template::check(value)?;
+        Ok(Self {
+            json: raw(value)?,
+            names_metadata: template::names_metadata(value),
+        })
     }
 }
 
@@ -148,7 +157,7 @@ impl FieldValue for Success {
         }
         let status = object.get("status").map(statuses).transpose()?;
         let pointer = object.get("pointer").map(pointer).transpose()?;
-        let value = object.get("value").cloned();
+        let value = object.get("value").map(raw).transpose()?;
         if status.is_none() && pointer.is_none() {
             return Err(Invalid::new("required", "Must have `status` or `pointer`."));
         }
@@ -156,8 +165,10 @@ impl FieldValue for Success {
             let message = "`value` needs a `pointer`, which may be an empty string.";
             return Err(Invalid::new("required", message));
         }
-        let is_long = |value: &Value| value.to_string().len() > MAX_VALUE;
-        if value.as_ref().is_some_and(is_long) {
+        if value
+            .as_ref()
+            .is_some_and(|value| value.get().len() > MAX_VALUE)
+        {
             let message = "`value` must have at most 1 KiB as JSON.";
             return Err(Invalid::new("too-long", message));
         }
@@ -167,6 +178,10 @@ impl FieldValue for Success {
             value,
         })
     }
+}
+
+fn raw(value: &Value) -> Result<Box<RawValue>, Invalid> {
+    to_raw_value(value).map_err(|_| Invalid::new("invalid-type", "Must be JSON."))
 }
 
 fn statuses(value: &Value) -> Result<Vec<u16>, Invalid> {

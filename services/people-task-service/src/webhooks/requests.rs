@@ -13,7 +13,7 @@ use crate::header_keys::HeaderKeys;
 use crate::status::WebhookEvent;
 use crate::tasks::projection::TaskField;
 use crate::webhook_options::{
-    self, BodyTemplate, CallMethod, Include, NewHeaders, Success, WebhookOptions, template,
+    self, BodyTemplate, CallMethod, Include, NewHeaders, Success, WebhookOptions,
 };
 use crate::webhook_signature::WebhookSecret;
 
@@ -49,7 +49,7 @@ pub(crate) struct NewWebhookFields {
     /// given; only what no request line can have is percent-encoded, and the fragment is not sent.
     pub(crate) url: WebhookUrl,
     /// A signing secret of Standard Webhooks: `whsec_` and 24 to 64 bytes in base64. With it, calls also
-    /// carry a `v1` signature. It is never returned.
+    /// carry a `v1` signature, which is the only one of calls with a `body` of their own. It is never returned.
     #[schema(inline)]
     pub(crate) secret: Option<WebhookSecret>,
     /// What to call it for. By default that is the decision, `approved` or `rejected`; under
@@ -114,9 +114,9 @@ impl NewWebhookFields {
         if self.include.as_ref().is_some_and(includes) {
             return Some("include");
         }
-        let names_metadata = |body: &BodyTemplate| template::names_metadata(&body.0);
         let body = self.body.as_ref();
-        body.is_some_and(names_metadata).then_some("body")
+        body.is_some_and(|body| body.names_metadata)
+            .then_some("body")
     }
 
     /// How the calls of the webhook differ from others; `None` if they do not.
@@ -138,7 +138,7 @@ impl NewWebhookFields {
             include: include.map(|field| field.name().to_owned()).collect(),
             headers: self.headers.as_ref().map(seal).transpose()?,
             method: self.method,
-            body: self.body.as_ref().map(|body| body.0.clone()),
+            body: self.body.as_ref().map(|body| body.json.clone()),
             success: self.success.clone(),
         }))
     }

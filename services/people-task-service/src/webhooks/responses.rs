@@ -1,7 +1,7 @@
 //! The webhook object of responses.
 
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::value::RawValue;
 use utoipa::ToSchema;
 use values::{DeliveryId, TaskId, WebhookId};
 
@@ -47,7 +47,7 @@ pub(crate) struct WebhookResponse {
     // utoipa would demand an object beside the inlined type if this had a description.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(inline, value_type = BodyTemplate, required = false)]
-    body: Option<Value>,
+    body: Option<Box<RawValue>>,
     /// When a call has succeeded.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(inline)]

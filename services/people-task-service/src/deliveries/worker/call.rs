@@ -154,7 +154,8 @@ fn body(
     let (task, is_plugin, included) = (row.task, row.with_task_id, options.fields());
     let body = if let Some(template) = &options.body {
         let values = TaskResponse::values_for_webhook(task, occasion, registrant);
-        serde_json::to_vec(&template::render(template, &values))
+        let template = serde_json::from_str(template.get());
+        template.and_then(|template| serde_json::to_vec(&template::render(&template, &values)))
     } else {
         let body = TaskResponse::for_webhook(task, is_plugin, occasion, registrant, included);
         serde_json::to_vec(&body)
