@@ -1,4 +1,5 @@
 use std::collections::HashMap;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -17,6 +18,8 @@ pub struct Shares<O: Owner, R = Remainder> {
     rule: R,
     max_waiting: u64,
     held: Mutex<Held<O>>,
+    /// Units were given back. Wakes the first of the owners that wait and hold nothing, which only others can let in.
+    freed: Notify,
 }
 
 #[derive(Debug)]
@@ -85,6 +88,7 @@ impl<O: Owner, R: Rule<O>> Shares<O, R> {
                 total: 0,
                 owners: HashMap::new(),
             }),
+            freed: Notify::new(),
         })
     }
 
@@ -119,10 +123,28 @@ impl<O: Owner, R: Rule<O>> Shares<O, R> {
         let line = self.wait(&owner)?;
         let _waiting = Waiting(self, &owner);
         let _first = line.first.lock().await;
-        while self.held.lock().add(&self.rule, &owner, units).is_err() {
+        loop {
+            {
+                let mut freed = pin!(self.freed.notified());
+                // Before the units are asked for, so that none are given back unnoticed.
+                freed.as_mut().enable();
+                let Err(holds) = self.take(&owner, units) else {
+                    return Ok(self.share(owner.clone(), units));
+                };
+                if !holds {
+                    let _ = timeout(RECHECK, freed).await;
+                    continue;
+                }
+            }
             let _ = timeout(RECHECK, line.freed.notified()).await;
         }
-        Ok(self.share(owner.clone(), units))
+    }
+
+    /// Takes units, or says whether the owner holds some.
+    fn take(&self, owner: &O, units: u64) -> Result<(), bool> {
+        let mut held = self.held.lock();
+        let taken = held.add(&self.rule, owner, units);
+        taken.map_err(|_| held.owners.get(owner).is_some_and(|entry| entry.units > 0))
     }
 
     fn wait(&self, owner: &O) -> Result<Arc<Line>, Refused> {
@@ -160,6 +182,7 @@ impl<O: Owner, R> Shares<O, R> {
                 line.freed.notify_one();
             }
         });
+        self.freed.notify_one();
     }
 }
 
@@ -326,6 +349,25 @@ mod tests {
         });
         assert!(refused);
         assert!(waited.into_iter().all(|acquired| acquired));
+    }
+
+    #[tokio::test]
+    async fn what_an_owner_gives_back_wakes_the_first_one_that_holds_nothing() {
+        let shares = Shares::with_waiting(Remainder(2), 1);
+        let mut held: Vec<_> = (1..=2).map(|owner| shares.try_acquire(owner, 1)).collect();
+        let [mut third, mut fourth, mut fifth] =
+            [3, 4, 5].map(|owner| Box::pin(shares.acquire(owner, 1)));
+        for demand in [&mut third, &mut fourth, &mut fifth] {
+            assert!(demand.now_or_never().is_none());
+        }
+        drop(held.pop());
+        assert!((&mut fourth).now_or_never().is_none());
+        let share = third.now_or_never();
+        assert!(share.is_some());
+        drop(share);
+        // A demand that gives up passes its turn on.
+        drop(fourth);
+        assert!(fifth.now_or_never().is_some());
     }
 
     #[tokio::test]
