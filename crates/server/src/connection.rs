@@ -76,7 +76,9 @@ impl Connection {
 
     async fn overdue(&self) {
         while self.deadline.get() > Instant::now() {
-            sleep_until(self.deadline.get()).await;
+            // The deadline may move forward meanwhile, when a response ends.
+            let soon = Instant::now() + self.settings.head_timeout;
+            sleep_until(self.deadline.get().min(soon)).await;
         }
         metrics::counter!("http_slow_connections_closed_total").increment(1);
     }

@@ -38,6 +38,10 @@ const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 /// ends, and says so if requests were in flight.
 const UNLIMITED_STOP: Duration = Duration::from_secs(24 * 60 * 60);
 
+/// How many blocking calls of its requests each thread of the server may make at a time. The pool of connections limits them,
+/// so this is no limit of its own, as a part of the number of processors would be. Threads start when they are needed.
+const BLOCKING_THREADS: usize = 512;
+
 type Socket = Either<TcpStream, Box<TlsStream<TcpStream>>>;
 
 /// A listening port.
@@ -175,6 +179,7 @@ fn shared(total: usize) -> usize {
 fn builder(settings: HttpServerSettings, max_connections: usize) -> ServerBuilder {
     ServerBuilder::default()
         .workers(settings.workers)
+        .worker_max_blocking_threads(BLOCKING_THREADS)
         .max_concurrent_connections(max_connections.div_ceil(settings.workers))
         .shutdown_timeout(UNLIMITED_STOP.as_secs())
         .disable_signals()

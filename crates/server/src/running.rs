@@ -80,8 +80,9 @@ impl Running {
         });
     }
 
-    /// Stops every task; `false` if some did not finish within the grace period.
+    /// Stops every task, also if the process was not drained; `false` if some did not finish within the grace period.
     pub async fn stop(&self, grace: Duration) -> bool {
+        self.draining.cancel();
         self.shutdown.cancel();
         self.tasks.close();
         tokio::time::timeout(grace, self.tasks.wait()).await.is_ok()
@@ -96,6 +97,8 @@ impl Running {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::Running;
 
     #[tokio::test]
@@ -106,5 +109,13 @@ mod tests {
         running.spawn(async { panic!("a bug") });
         running.ended().await;
         assert!(running.shutdown().is_cancelled());
+    }
+
+    #[tokio::test]
+    async fn those_who_wait_are_told_that_a_process_stops_that_is_not_drained() {
+        let running = Running::new();
+        let draining = running.draining();
+        running.spawn(async move { draining.cancelled().await });
+        assert!(running.stop(Duration::from_secs(60)).await);
     }
 }

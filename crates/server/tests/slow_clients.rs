@@ -44,10 +44,17 @@ fn server_that_tells(
         App::new()
             .app_data(given_up.clone())
             .route("/short", get().to(HttpResponse::Ok))
+            .route("/long", get().to(long))
             .route("/endless", get().to(endless))
     })
     .unwrap();
     (running, address)
+}
+
+/// Takes longer than a client may need for its next head.
+async fn long() -> HttpResponse {
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    HttpResponse::Ok().finish()
 }
 
 struct TellWhenDropped(Arc<Notify>);
@@ -103,6 +110,24 @@ async fn a_connection_is_closed_when_a_later_head_trickles_in() {
     let (_running, address) = server();
     let mut socket = TcpStream::connect(address).await.unwrap();
     expect_200(&mut socket).await;
+    trickle(&mut socket).await;
+}
+
+#[tokio::test]
+async fn a_head_that_trickles_in_after_a_long_request_has_no_more_time() {
+    let settings = HttpServerSettings {
+        head_timeout: Duration::from_millis(300),
+        keep_alive: Duration::from_millis(500),
+        request_timeout: LONG * 2,
+        ..HttpServerSettings::single_threaded()
+    };
+    let (_running, address) = server_that_tells(Data::default(), settings);
+    let mut socket = TcpStream::connect(address).await.unwrap();
+    let request = b"GET /long HTTP/1.1\r\nHost: x\r\n\r\n";
+    socket.write_all(request).await.unwrap();
+    let mut response = [0; 15];
+    let _ = socket.read_exact(&mut response).await.unwrap();
+    assert_eq!(&response, b"HTTP/1.1 200 OK");
     trickle(&mut socket).await;
 }
 
