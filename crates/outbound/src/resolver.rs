@@ -297,12 +297,9 @@ impl fmt::Debug for SystemResolver {
     }
 }
 
-/// The right to look up a host, until it is dropped.
-type LookupPermit = (
-    Share<(String, Owner), Each>,
-    Share<String, Each>,
-    Share<Owner>,
-);
+/// The right to look up a host, until it is dropped: of the lookups in its domain, unless the host is known, and of all.
+type LookupPermit = (Option<InDomain>, Share<Owner>);
+type InDomain = (Share<(String, Owner), Each>, Share<String, Each>);
 
 /// Limits the concurrent lookups, and those that wait for it. Each limit has a share for each owner.
 struct LookupPermits {
@@ -338,22 +335,21 @@ impl LookupPermits {
     }
 
     async fn acquire(&self, host: &str, owner: &Owner, is_known: bool) -> Option<LookupPermit> {
+        let any = self.any.acquire(owner.clone(), 1);
+        if is_known {
+            let permit = tokio::select! {
+                biased;
+                permit = self.known.acquire(owner.clone(), 1) => permit,
+                permit = any => permit,
+            };
+            return Some((None, permit.ok()?));
+        }
         // First the shares in the domain, so that a busy domain waits for itself.
         let domain = domain_of(host).to_owned();
         let in_domain = (domain.clone(), owner.clone());
         let own = self.owners_in_domains.acquire(in_domain, 1).await.ok()?;
         let of_domain = self.domains.acquire(domain, 1).await.ok()?;
-        let any = self.any.acquire(owner.clone(), 1);
-        let permit = if is_known {
-            tokio::select! {
-                biased;
-                permit = self.known.acquire(owner.clone(), 1) => permit,
-                permit = any => permit,
-            }
-        } else {
-            any.await
-        };
-        Some((own, of_domain, permit.ok()?))
+        Some((Some((own, of_domain)), any.await.ok()?))
     }
 }
 

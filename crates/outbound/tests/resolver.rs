@@ -141,6 +141,24 @@ async fn a_domain_takes_no_more_than_its_share() {
 }
 
 #[tokio::test]
+async fn a_known_host_does_not_wait_for_dead_ones_of_its_domain() {
+    let (server, resolver) = start();
+    assert_eq!(resolver.resolve(HEALTHY).await, Ok(vec![LOCALHOST]));
+    let dead = (0..200).map(|n| {
+        let (owner, host) = (format!("owner-{}", n / 16), format!("dead-{n}.example.net"));
+        let lookup = resolver.resolve(&host);
+        async move { for_owner(&owner, lookup).await }
+    });
+    let dead = tokio::spawn(join_all(dead.collect::<Vec<_>>()));
+    eventually("the domain's share to be used", async || {
+        (dead_names(&server).len() >= 64).then_some(())
+    })
+    .await;
+    assert_eq!(resolver.resolve(HEALTHY).await, Ok(vec![LOCALHOST]));
+    assert!(dead.await.unwrap().iter().all(Result::is_err));
+}
+
+#[tokio::test]
 async fn a_host_is_not_asked_for_while_too_many_wait() {
     let (server, resolver) = start();
     let known = resolver.resolve("known.up.example.net").await;
