@@ -80,7 +80,8 @@ impl Host {
     }
 
     /// Whether an owner may have another request, of a host with this limit. What is not known to be fast gets no place on
-    /// loan, and leaves half of what others leave it, if there are other owners. But the first request of an owner waits for
+    /// loan, and leaves half of what others leave it, if there are other owners; of these, fast requests count as half of the
+    /// places at most, or they would take one after the other that slow ones give up. But the first request of an owner waits for
     /// none of its group while the host has a place, unless many owners of the group have one that is not known to be fast.
     pub(super) fn has_place(
         &self,
@@ -95,11 +96,20 @@ impl Host {
         let allowed = if is_fast {
             left
         } else if self.recent.has_other_than(owner, now.into()) {
-            left.div_ceil(2)
+            let fast = self.fast_of_others(owner);
+            (left + fast.saturating_sub(limit / 2)).div_ceil(2)
         } else {
             left.min(without_loans(limit))
         };
         own < allowed || self.is_newcomer(owner, limit)
+    }
+
+    /// How many fast requests other groups have.
+    fn fast_of_others(&self, owner: &str) -> u32 {
+        let group = group_of(owner);
+        let requests = self.requests.iter();
+        let fast = requests.filter(|request| request.is_fast && request.group() != group);
+        u32::try_from(fast.count()).unwrap_or(u32::MAX)
     }
 
     /// Whether an owner has no request, and only a few owners of its group have one that is not known to be fast.

@@ -72,6 +72,29 @@ fn slow_owners_leave_places_of_a_shared_host_to_others() {
 }
 
 #[test]
+fn fast_owners_leave_places_of_a_shared_host_to_slow_ones() {
+    let (now, fast, slow) = (Instant::now(), owner("fast"), owner("slow"));
+    let mut host = called_by(&slow, now);
+    let deliveries: Vec<_> = (0..LIMIT).map(|_| DeliveryId::generate()).collect();
+    for delivery in &deliveries {
+        assert!(host.has_place(&fast, true, LIMIT, now));
+        host.started(&fast, *delivery, true, now);
+    }
+    // One after the other gives its place up, and both want it.
+    for delivery in deliveries {
+        host.ended(&fast, delivery);
+        if host.has_place(&slow, false, LIMIT, now) {
+            start(&mut host, &slow, now);
+        } else {
+            assert!(host.has_place(&fast, true, LIMIT, now));
+            host.started(&fast, DeliveryId::generate(), true, now);
+        }
+    }
+    let slow = host.groups.get(&slow).copied();
+    assert_eq!(slow, Some(LIMIT / 4));
+}
+
+#[test]
 fn many_owners_of_a_group_have_no_more_places_than_one() {
     let (now, other) = (Instant::now(), owner("other"));
     let mut host = called_by(&other, now);
