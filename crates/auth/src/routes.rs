@@ -91,6 +91,19 @@ pub enum Work {
     Lookup,
     /// Creates a task, which may look up the host names of its webhooks.
     Creation,
+    /// A lookup or creation with a long body, which takes long even if nothing waits.
+    LongLookup,
+}
+
+impl Work {
+    /// What it is if the body is long.
+    #[must_use]
+    pub fn with_long_body(self) -> Self {
+        match self {
+            Self::Short | Self::Long => Self::Long,
+            Self::Lookup | Self::Creation | Self::LongLookup => Self::LongLookup,
+        }
+    }
 }
 
 use Access::{Cookie, Public, Token, TokenOrSecret};

@@ -34,7 +34,7 @@ use crate::context::AppState;
 use crate::limits::concurrency::{acquire, refusal};
 use crate::limits::rate_limit::RateLimitStatus;
 use crate::limits::turns::Turn;
-use crate::routes::{RateClass, Route, Work};
+use crate::routes::{RateClass, Route};
 use crate::settings::LimitBy;
 use crate::upstream::UpstreamClient;
 
@@ -181,8 +181,8 @@ impl Forwarding<'_> {
             state.turns.record(client);
             return Ok(None);
         };
-        let is_long = work == Work::Short && body.is_some_and(RequestBody::is_long);
-        let work = if is_long { Work::Long } else { work };
+        let is_long = body.is_some_and(RequestBody::is_long);
+        let work = if is_long { work.with_long_body() } else { work };
         let turn = state.turns.wait(client, self.route.service, work);
         in_time(turn).await.map(Some)
     }

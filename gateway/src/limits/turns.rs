@@ -30,7 +30,7 @@ const MAX_PAUSE: Duration = Duration::from_secs(1);
 /// How many requests of a network with the same work are worked on at a time while other networks need the gateway.
 const fn at_once(work: Work) -> u64 {
     match work {
-        Work::Long => 1,
+        Work::Long | Work::LongLookup => 1,
         Work::Short => 2,
         Work::Lookup | Work::Creation => 4,
     }
@@ -126,7 +126,7 @@ pub(crate) struct Turn {
 impl Drop for Turn {
     fn drop(&mut self) {
         let place = self.place.take();
-        if self.key.work == Work::Long
+        if at_once(self.key.work) == 1
             && self.turns.rule().is_contended(&self.key)
             && let Ok(runtime) = Handle::try_current()
         {
@@ -192,6 +192,9 @@ mod tests {
         let first = start_all(&turns, 1, Work::Short);
         assert_eq!((first.len(), second.len()), (2, 2));
         assert_eq!(start_all(&turns, 1, Work::Long).len(), 1);
+        assert_eq!(start_all(&turns, 1, Work::Creation).len(), 4);
+        let with_long_body = Work::Creation.with_long_body();
+        assert_eq!(start_all(&turns, 1, with_long_body).len(), 1);
         let other_service = turns.wait(client(1), Service::PeopleTask, Work::Short);
         assert!(other_service.now_or_never().is_some());
     }
