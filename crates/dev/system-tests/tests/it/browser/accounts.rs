@@ -316,7 +316,8 @@ async fn a_new_password_for_another_account_leaves_this_one_signed_in() {
     answer(&phone, "POST /user/verify-email", &answers).await;
     phone.click("Confirm").await;
     phone.sees("You are signed in with another account.").await;
-    phone.click("I did not create this account").await;
+    let no_password = "I did not create this account, or I don’t know its password";
+    phone.click(no_password).await;
     phone.fill("New password", "new password").await;
     phone.fill("Repeat new password", "new password").await;
     phone.click("Set password and confirm").await;
