@@ -1,6 +1,6 @@
 use std::sync::OnceLock;
 use std::thread;
-use std::time::{Duration, UNIX_EPOCH};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use diesel::connection::SimpleConnection as _;
 use diesel::r2d2::{ManageConnection, Pool, PooledConnection};
@@ -279,16 +279,19 @@ fn template(admin: &mut PgConnection, kind: &str, migrate: impl FnOnce(&Roles)) 
     name
 }
 
-/// Each build has its own template, because its migrations may differ.
+/// Each build has its own template, because its migrations may differ, and so has each day (of UTC), because they create the
+/// partitions of the months and days that follow.
 fn template_name(kind: &str) -> String {
+    let since_epoch = |time: SystemTime| time.duration_since(UNIX_EPOCH).unwrap_or_default();
     let program = std::env::current_exe().unwrap();
     let built = program.metadata().and_then(|m| m.modified()).unwrap();
-    let age = built.duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO);
+    let built = since_epoch(built).as_millis();
+    let day = since_epoch(SystemTime::now()).as_secs() / 86_400;
     let stem = program.file_stem().unwrap().to_string_lossy().into_owned();
     let stem = stem.replace(|c: char| !c.is_ascii_alphanumeric(), "_");
-    // Postgres cuts names after 63 bytes. The hash of the build is at the end.
+    // Postgres cuts names after 63 bytes; this one has at most 57. The hash of the build is at the end of the stem.
     let stem = &stem[stem.len().saturating_sub(16)..];
-    format!("template_{stem}_{kind}_{}", age.as_millis())
+    format!("template_{stem}_{kind}_{built}_{day}")
 }
 
 fn create_template(admin: &mut PgConnection, name: &str, migrate: impl FnOnce(&Roles)) {
