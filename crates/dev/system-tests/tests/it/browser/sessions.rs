@@ -106,6 +106,7 @@ async fn a_tab_does_not_decide_as_a_person_who_signed_in_to_another_tab() {
     let task = task_with(&system, &token, "Buy a chair", "").await;
     let phone = Browser::phone().await;
     let url = format!("{}/tasks?taskId={}", system.http.base(), task.id);
+    keep_from_polling(&phone).await;
     phone.open(&url).await;
     sign_in(&phone, APPROVER, System::PASSWORD).await;
     phone.sees("Approve").await;
