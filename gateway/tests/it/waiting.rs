@@ -9,23 +9,33 @@ use tokio::task::JoinHandle;
 use values::UserId;
 
 use crate::fixture::{Fixture, token};
-use crate::services::FakeService;
+use crate::services::{FakeService, State};
 
 const BEHIND_A_PROXY: (&str, &str) = ("TRUSTED_PROXIES", "127.0.0.0/8");
 const CLIENT: &str = "203.0.113.1";
 /// Less than any wait that the tests ask for.
 const SOON: Duration = Duration::from_secs(5);
 
-/// Starts to wait, and returns when the service has been asked once.
+/// Starts to wait, and returns when the service has been asked once for this caller.
 async fn wait(fixture: &Fixture, path: &str, client: &str) -> JoinHandle<Reply> {
-    let before = fixture.tasks.count();
-    let request = fixture.http.get(path).bearer(&fixture.token());
+    let token = fixture.token();
+    let request = fixture.http.get(path).bearer(&token);
     let waiting = tokio::spawn(request.header("x-forwarded-for", client).send());
+    until_asked(fixture, &token).await;
+    waiting
+}
+
+/// Waits until the service has been asked for the caller with this token. It may be asked again for others meanwhile.
+async fn until_asked(fixture: &Fixture, token: &str) {
+    let authorization = format!("Bearer {token}");
     eventually("the service to be asked", || async {
-        (fixture.tasks.count() > before).then_some(())
+        let asked = |state: &mut State| {
+            let mut headers = state.received.iter().map(|r| r.header("authorization"));
+            headers.any(|header| header == Some(&*authorization))
+        };
+        fixture.tasks.with(asked).then_some(())
     })
     .await;
-    waiting
 }
 
 /// The reply, which must come long before the wait is over.
@@ -84,12 +94,8 @@ async fn the_token_is_judged_again_at_the_answer() {
     let path = fixture.tasks.pending_task();
     let user = UserId::generate();
     let token = token(&fixture.signer, user);
-    let before = fixture.tasks.count();
     let waiting = tokio::spawn(fixture.http.get(&path).bearer(&token).send());
-    eventually("the service to be asked", || async {
-        (fixture.tasks.count() > before).then_some(())
-    })
-    .await;
+    until_asked(&fixture, &token).await;
     fixture.users.with(|state| state.raised.push((user, 2)));
     eventually("the token to be revoked", || async {
         let reply = fixture.http.get("/user").bearer(&token).send().await;
@@ -105,14 +111,14 @@ async fn a_gateway_that_stops_answers_everyone_at_once() {
     let fixture = Fixture::start().await;
     let path = fixture.tasks.pending_task();
     let mut waiting = Vec::new();
-    for _ in 0..100 {
-        let request = fixture.http.get(&path).bearer(&fixture.token());
+    let tokens: Vec<_> = (0..100).map(|_| fixture.token()).collect();
+    for token in &tokens {
+        let request = fixture.http.get(&path).bearer(token);
         waiting.push(tokio::spawn(request.send()));
     }
-    eventually("all to wait", || async {
-        (fixture.tasks.count() >= 100).then_some(())
-    })
-    .await;
+    for token in &tokens {
+        until_asked(&fixture, token).await;
+    }
     fixture.gateway.drain(Duration::ZERO).await;
     for waiting in waiting {
         assert_eq!(soon(waiting).await.expect(200).json["status"], "pending");
