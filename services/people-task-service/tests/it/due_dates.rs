@@ -277,7 +277,7 @@ async fn an_edited_due_date_is_the_one_that_counts() {
     wait_for_waiting(&app, 0).await;
     // It was told of a later date.
     assert_eq!(edit(json!(after(-120))).await, None);
-    let new = after(3);
+    let new = after(6);
     assert_eq!(edit(json!(new)).await, Some(new.clone()));
     let calls = receiver.wait_for_calls(2).await;
     assert_eq!(calls[1].json()["decisionBy"], new);
