@@ -353,6 +353,8 @@ async fn addresses_for_which_the_mail_server_is_slow_delay_no_mail_of_another_cr
     };
     // Another account that signs up here would count as one with the first.
     let (ada, other) = (system.sign_up(ADA).await, system.admin.clone());
+    // Until then, the worker gives up no mail whose place another one could take.
+    let given_up = Instant::now() + Duration::from_secs(20);
     for number in 0..20 {
         let approver = format!("slow-{number}@example.com");
         let _ = create(&system, &ada, json!({"approver": approver})).await;
@@ -369,11 +371,10 @@ async fn addresses_for_which_the_mail_server_is_slow_delay_no_mail_of_another_cr
             (server.mails().len() > before).then_some(())
         })
         .await;
-        let time = started.elapsed();
-        // The mail server is given up after 20 seconds.
+        let (time, asked) = (started.elapsed(), asked_slowly());
         assert!(time < Duration::from_secs(10), "{time:?}");
+        assert!(asked == 12 || Instant::now() > given_up, "{asked}");
     }
-    assert_eq!(asked_slowly(), 12);
     server.be_silent_for(None);
     system.stop().await;
 }
