@@ -6,9 +6,11 @@ use testkit::eventually;
 use super::changes::change;
 use super::ended_sessions::send;
 use super::{
-    APPROVER, REQUESTER, answer, dialog_closes, poll, read_change, signed_in, status, task_with,
+    APPROVER, REQUESTER, answer, dialog_closes, keep_from_polling, poll, read_change, sign_in,
+    signed_in, status, task_with,
 };
 use crate::harness::System;
+use crate::webdriver::Browser;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_creator_chooses_to_decide_in_place_of_the_approver() {
@@ -74,7 +76,11 @@ async fn an_own_change_leaves_those_of_others_to_be_read() {
     let system = System::start().await;
     let token = system.sign_up(REQUESTER).await;
     let task = task_with(&system, &token, "Buy a chair", "").await;
-    let phone = signed_in(&system, &format!("/tasks?taskId={}", task.id), REQUESTER).await;
+    let phone = Browser::phone().await;
+    keep_from_polling(&phone).await;
+    let url = format!("{}/tasks?taskId={}", system.http.base(), task.id);
+    phone.open(&url).await;
+    sign_in(&phone, REQUESTER, System::PASSWORD).await;
     phone.click("Decide yourself …").await;
     let long = |text: &str| json!({"description": text.repeat(50)});
     let dear = long("It costs a million.\n\n");
