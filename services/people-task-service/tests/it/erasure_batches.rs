@@ -110,17 +110,6 @@ async fn batches_of_tasks_with_many_webhooks_are_smaller() {
 }
 
 #[tokio::test]
-async fn nothing_is_left_of_an_erased_task() {
-    let app = Fixture::start().await;
-    let me = app.user("me@example.com");
-    insert_tasks(&app, [&me, &me], [3, 20]);
-    assert_eq!(erase(&app, &me, &[]).await, deleted(3, false));
-    for table in TABLES {
-        assert_eq!(app.count(table), 0, "{table}");
-    }
-}
-
-#[tokio::test]
 async fn an_erasure_does_not_wait_for_rows_that_another_transaction_holds() {
     let blocked = json!({"deleted": 0, "deletedTasks": 0, "more": true, "blocked": true});
     for (held, of_other_user, expected, rest) in [
