@@ -51,8 +51,9 @@ async fn a_caller_is_answered_when_the_task_ends() {
     let fixture = Fixture::start().await;
     let (path, other) = (fixture.tasks.pending_task(), fixture.tasks.pending_task());
     let waiting = wait(&fixture, &path, CLIENT).await;
+    let of_other = wait(&fixture, &other, CLIENT).await;
     fixture.tasks.end(&other);
-    tokio::task::yield_now().await;
+    assert_eq!(soon(of_other).await.expect(200).json["ok"], true);
     assert!(!waiting.is_finished());
     fixture.tasks.end(&path);
     let reply = soon(waiting).await.expect(200);
