@@ -92,7 +92,10 @@ async fn a_body_never_looks_complete_when_the_caller_disconnects() {
     let head = "POST /user HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n";
     let mut socket = TcpStream::connect(fixture.address()).await.unwrap();
     socket.write_all(head.as_bytes()).await.unwrap();
-    drop(socket);
+    socket.shutdown().await.unwrap();
+    let response = read_until_silence(&mut socket, 1).await;
+    assert!(response.starts_with("HTTP/1.1 400"), "{response}");
+    assert!(response.contains("incomplete-body"), "{response}");
     assert_eq!(fixture.http.post("/user").send().await.status, 200);
     assert_eq!(fixture.users.with(|state| state.started), 1);
 }
