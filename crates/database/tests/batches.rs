@@ -120,7 +120,8 @@ async fn a_second_batch_is_processed_beside_the_first_one_if_enough_requests_wai
     let mut sent = vec![fixture.send(1)];
     fixture.wait_for_batches(1).await;
     sent.extend((2..=7).map(|number| fixture.send(number)));
-    tokio::task::yield_now().await;
+    // A second batch would begin within this time.
+    tokio::time::sleep(Duration::from_millis(200)).await;
     assert_eq!(*fixture.taken.lock().unwrap(), [vec![1]]);
     sent.push(fixture.send(8));
     fixture.wait_for_batches(2).await;
