@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+use std::collections::HashSet;
 use std::time::Duration;
 
 use database::{Database, DatabaseSettings, Error, migrate, prepare_schema};
@@ -187,17 +188,25 @@ async fn a_process_waits_for_a_database_that_only_reads() {
 
 type Preparation = JoinHandle<Result<(), database::MigrationError>>;
 
-/// Starts to prepare the schema as the role of the service, and waits until that has looked for migrations.
-async fn preparing(test: &TestDatabase, migrations: EmbeddedMigrations) -> Preparation {
+/// Starts to prepare the schema as the role of the service, and waits until that has looked for migrations twice. Each time,
+/// its last statement has this text.
+async fn preparing(
+    test: &TestDatabase,
+    migrations: EmbeddedMigrations,
+    statement: &str,
+) -> Preparation {
     let settings = settings(test);
     let preparing =
         tokio::spawn(async move { prepare_schema(&settings, "users", migrations).await });
-    eventually("the process to look for migrations", || async {
-        let looking = "SELECT count(*) AS count FROM pg_stat_activity
-            WHERE datname = current_database() AND usename = 'users_service' AND state = 'idle'
-                AND query LIKE '%__diesel_schema_migrations%'";
-        let looking = count(looking)(&mut test.admin()).unwrap();
-        (looking > 0).then_some(())
+    let looked = format!(
+        "SELECT query_start::text AS line FROM pg_stat_activity
+        WHERE datname = current_database() AND usename = 'users_service' AND state = 'idle'
+            AND query LIKE '%{statement}%__diesel_schema_migrations%'"
+    );
+    let mut times = HashSet::new();
+    eventually("the process to look for migrations twice", async || {
+        times.extend(lines(&mut test.admin(), &looked));
+        (times.len() > 1).then_some(())
     })
     .await;
     preparing
@@ -206,8 +215,7 @@ async fn preparing(test: &TestDatabase, migrations: EmbeddedMigrations) -> Prepa
 #[tokio::test]
 async fn a_process_without_the_owners_url_waits_for_the_first_migrations() {
     let test = TestDatabase::empty();
-    let preparing = preparing(&test, MIGRATIONS).await;
-    assert!(!preparing.is_finished());
+    let preparing = preparing(&test, MIGRATIONS, "SELECT to_regclass").await;
     let owner_url = test.users_owner_url();
     migrate(&owner_url, "users", MIGRATIONS).await.unwrap();
     preparing.await.unwrap().unwrap();
@@ -216,8 +224,7 @@ async fn a_process_without_the_owners_url_waits_for_the_first_migrations() {
 #[tokio::test]
 async fn a_process_without_the_owners_url_waits_for_later_migrations() {
     let test = TestDatabase::users(MIGRATIONS);
-    let preparing = preparing(&test, LATER_MIGRATIONS).await;
-    assert!(!preparing.is_finished());
+    let preparing = preparing(&test, LATER_MIGRATIONS, "SELECT version").await;
     let owner_url = test.users_owner_url();
     migrate(&owner_url, "users", LATER_MIGRATIONS)
         .await
