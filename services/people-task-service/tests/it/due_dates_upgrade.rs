@@ -1,5 +1,7 @@
 //! The event `due` while processes of the version before run.
 
+use std::collections::HashSet;
+
 use diesel::PgConnection;
 use diesel::connection::SimpleConnection as _;
 use serde_json::json;
@@ -24,10 +26,16 @@ async fn nothing_is_due_while_a_worker_runs_that_does_not_know_it() {
     let other = app.create(&ada, json!({"decisionBy": after(-1)})).await;
     let _ = register(&app, &ada, PLUGIN, &other, url).await.expect(200);
     let _ = app.approve(&ada, &other).await.expect(200);
-    eventually("the worker to join", async || {
-        (app.count("delivery_workers") == 2).then_some(())
+    let beat = "SELECT max(beat)::text AS value FROM delivery_workers WHERE protocol > 0";
+    let mut beats = HashSet::new();
+    // By then, it has looked for due dates.
+    eventually("the worker to join and to beat twice", async || {
+        app.execute("UPDATE delivery_workers SET beat = now() WHERE protocol = 0");
+        beats.extend(app.value(beat));
+        (beats.len() > 2).then_some(())
     })
     .await;
+    assert_eq!(app.count("delivery_workers"), 2);
     assert_eq!(app.count("deliveries WHERE due_at IS NOT NULL"), 0);
     assert_eq!(waiting(&app), 1);
     assert_eq!(receiver.calls().len(), 0);
