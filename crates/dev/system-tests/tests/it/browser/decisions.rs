@@ -4,7 +4,7 @@ use crate::webdriver::Browser;
 use serde_json::json;
 use testkit::eventually;
 
-use super::{APPROVER, LOST, REQUESTER, answer, link, status, task_with};
+use super::{APPROVER, LOST, REQUESTER, answer, link, poll, status, task_with};
 use crate::harness::System;
 
 // Code points of keys in the WebDriver protocol.
@@ -244,6 +244,7 @@ async fn a_change_is_shown_before_the_decision_and_keeps_the_comment() {
     let path = format!("/people-task/tasks/{}", task.id);
     let changed = json!({"title": "Buy ten chairs"});
     let _ = system.put(&path, &token, &changed).await;
+    poll(&phone).await;
     phone.sees("This task was just changed.").await;
     phone.sees("Buy ten chairs").await;
     eventually("the comment to be there", || async {

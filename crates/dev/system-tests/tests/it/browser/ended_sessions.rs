@@ -6,7 +6,7 @@ use testkit::eventually;
 
 use super::accessibility::open_webhooks;
 use super::drafts::{ESCAPE, end_sessions, value_of};
-use super::{REQUESTER, dialog_closes, signed_in, task_with, write_task};
+use super::{REQUESTER, dialog_closes, poll, signed_in, task_with, write_task};
 use crate::harness::System;
 
 const ADMIN: &str = "admin@countersign.local";
@@ -61,6 +61,7 @@ async fn the_list_behind_a_dialog_leaves_it_open_after_the_end_of_the_session() 
     let phone = signed_in(&system, "/", REQUESTER).await;
     write_task(&phone).await;
     end_sessions(&system, REQUESTER).await;
+    poll(&phone).await;
     let refused = "return performance.getEntriesByType('resource')
         .filter(({ name, responseStatus }) => name.includes('/people-task/tasks?') && responseStatus === 401).length";
     eventually("the list to be loaded again", async || {

@@ -4,7 +4,7 @@ use crate::webdriver::Browser;
 use serde_json::{Value, json};
 use testkit::eventually;
 
-use super::{APPROVER, REQUESTER, sign_in, signed_in, status, task_with, write_task};
+use super::{APPROVER, REQUESTER, poll, sign_in, signed_in, status, task_with, write_task};
 use crate::harness::System;
 
 #[tokio::test(flavor = "multi_thread")]
@@ -173,6 +173,7 @@ async fn pages_of_the_inbox_have_an_end_and_keep_the_focus() {
         .run("document.getElementById('previousPage').focus()")
         .await;
     let _ = task_with(&system, &token, "Task number 56", "").await;
+    poll(&phone).await;
     phone.sees("26–27 of 27").await;
     focus_is_on(&phone, "previousPage").await;
     phone.fill("Search titles and people", "no such task").await;
