@@ -69,7 +69,7 @@ async fn the_deliveries_of_a_host_are_cancelled_while_one_is_under_way() {
     let system = System::start_with(&[("WEBHOOK_RETRY_SCHEDULE", "50ms,50ms,50ms")]).await;
     let cli = CommandLine::of(&system);
     let token = system.sign_up(REQUESTER).await;
-    let _ = decide(&system, &token, "correlationId=slow&delay=9s&status=500").await;
+    let _ = decide(&system, &token, "correlationId=slow&delay=6s&status=500").await;
     wait_for_calls(&system, "slow", 1).await;
 
     let host = ["--host", "127.0.0.1"];
@@ -91,7 +91,12 @@ async fn the_deliveries_of_a_host_are_cancelled_while_one_is_under_way() {
     );
 
     // The attempt that was under way ends before the third one of this delivery.
-    let _ = decide(&system, &token, "correlationId=later&delay=5s&failFirst=2").await;
+    let _ = decide(
+        &system,
+        &token,
+        "correlationId=later&delay=3200ms&failFirst=2",
+    )
+    .await;
     wait_for_calls(&system, "later", 3).await;
     assert_eq!(system.received("correlationId=slow").await.len(), 1);
 
