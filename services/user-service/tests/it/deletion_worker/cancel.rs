@@ -60,11 +60,11 @@ async fn either_the_cancel_or_the_completion_wins() {
     let system = System::start(Control::default()).await;
     let admin = system.admin().await;
     let (mut cancelled, mut completed) = (0, 0);
-    for number in 0..30 {
+    for number in 0..20 {
         let deleted_user = system.deleted_user(&admin, number).await;
         // From before the first step to after the last one, whose end the last round waits for.
-        tokio::time::sleep(Duration::from_millis((number * number) as u64)).await;
-        if number == 29 {
+        tokio::time::sleep(Duration::from_millis(2 * (number * number) as u64)).await;
+        if number == 19 {
             system.ended(&admin, &deleted_user.ticket).await;
         }
         let cancel_status = system.cancel(&admin, &deleted_user).await.status;
