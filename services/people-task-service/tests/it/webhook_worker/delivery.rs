@@ -1,10 +1,12 @@
 //! One delivery, from its row to the receiver and back.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use diesel::connection::SimpleConnection as _;
 use diesel::{Connection as _, PgConnection};
 use testkit::eventually;
+use tokio::sync::Notify;
 
 use crate::fixture::redacted;
 use crate::webhook_worker::fixture::{
@@ -230,8 +232,13 @@ async fn the_newest_100_attempts_are_kept() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_delivery_that_is_cancelled_while_it_waits_for_a_place_is_not_sent() {
-    let react = |_, path: &str| match path {
-        "/slow" => CannedResponse::after(Duration::from_secs(6)),
+    let release = Arc::<Notify>::default();
+    let released = Arc::clone(&release);
+    let react = move |_, path: &str| match path {
+        "/slow" => CannedResponse {
+            release: Some(Arc::clone(&released)),
+            ..CannedResponse::status(200)
+        },
         _ => CannedResponse::status(200),
     };
     let (fixture, receiver) = (
@@ -252,6 +259,9 @@ async fn a_delivery_that_is_cancelled_while_it_waits_for_a_place_is_not_sent() {
         WHERE host = '127.0.0.1'",
     );
     fixture.decide(&[receiver.url("/other")]);
+    // What was loaded within the last second is not loaded again before it is sent.
+    tokio::time::sleep(Duration::from_millis(1_500)).await;
+    release.notify_one();
     let calls = receiver.wait_for_calls(2).await;
     assert_eq!(calls[1].path, "/other");
     assert!(worker.stop(STOP_TIMEOUT).await);

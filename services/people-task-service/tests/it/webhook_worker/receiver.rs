@@ -10,6 +10,7 @@ use actix_web::web::{Bytes, Data};
 use actix_web::{App, HttpRequest, HttpResponse};
 use server::{HttpServerSettings, Running};
 use testkit::eventually;
+use tokio::sync::Notify;
 
 /// A call to a receiver.
 #[derive(Debug, Clone)]
@@ -38,6 +39,8 @@ impl Call {
 pub(crate) struct CannedResponse {
     pub(crate) status: u16,
     pub(crate) delay: Duration,
+    /// What the response waits for.
+    pub(crate) release: Option<Arc<Notify>>,
     pub(crate) header: Option<(&'static str, String)>,
     pub(crate) closes: bool,
     pub(crate) body: Vec<u8>,
@@ -165,6 +168,9 @@ async fn receive(state: Data<State>, request: HttpRequest, body: Bytes) -> HttpR
     let response = (state.react)(before, &request.uri().to_string());
     if !response.delay.is_zero() {
         tokio::time::sleep(response.delay).await;
+    }
+    if let Some(release) = response.release {
+        release.notified().await;
     }
     state.now.fetch_sub(1, Ordering::Relaxed);
     let mut reply = HttpResponse::build(response.status.try_into().unwrap());
