@@ -44,6 +44,10 @@ impl Message {
         }
     }
 
+    pub(crate) fn is_transient(&self) -> bool {
+        self.delivery_mode == TRANSIENT
+    }
+
     pub(crate) fn properties(&self) -> BasicProperties {
         let mut headers = FieldTable::default();
         let text = |value: &str| AMQPValue::LongString(value.into());

@@ -95,12 +95,14 @@ impl Publisher {
         (publisher, task)
     }
 
-    /// Queues messages for publishing and returns at once. A message that does not fit the buffer is
-    /// dropped and counted: the sweep publishes its row later.
+    /// Queues messages for publishing and returns at once. A message that does not fit the buffer is dropped and counted:
+    /// the sweep publishes its row later. So is a transient one, which may be long, while none can be published.
     pub fn send(&self, messages: impl IntoIterator<Item = Message>) {
+        let is_connected = self.is_connected();
         for mut message in messages {
             message.context = message.context.published(self.queue.name());
-            if self.outgoing.try_send(message).is_err() {
+            let may_wait = is_connected || !message.is_transient();
+            if !may_wait || self.outgoing.try_send(message).is_err() {
                 count(self.queue, "dropped", 1);
             }
         }

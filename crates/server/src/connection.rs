@@ -110,15 +110,23 @@ pub fn is_tls() -> bool {
     Connection::current().is_some_and(|connection| connection.is_tls)
 }
 
+/// The longest head of a request whose connection is set aside, in bytes: its memory is held until the response.
+const MAX_HEAD_ASIDE: usize = 8 * 1024;
+
 /// Sets the connection of the request that this code handles aside: it no longer counts among those that client networks
 /// share, and its response closes it. For requests that wait long, of which there must be a limit of their own: see
-/// [`keep_until_closed`].
-pub fn set_aside() {
-    if let Some(connection) = Connection::current() {
-        // One of a trusted proxy never counts, and is closed all the same: it would hold for long what is kept until then.
-        connection.permit.entry.take();
-        connection.is_aside.set(true);
+/// [`keep_until_closed`]. `false`, and nothing changes, if the request has a long head.
+pub fn set_aside() -> bool {
+    let Some(connection) = Connection::current() else {
+        return true;
+    };
+    if connection.intake.head_length.get() > MAX_HEAD_ASIDE {
+        return false;
     }
+    // One of a trusted proxy never counts, and is closed all the same: it would hold for long what is kept until then.
+    connection.permit.entry.take();
+    connection.is_aside.set(true);
+    true
 }
 
 /// Keeps a value until the connection of the request that this code handles is closed, such as what limits connections that are

@@ -1,6 +1,6 @@
 //! How much of what a client sends may be passed on to actix-http at a time.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::future::poll_fn;
 use std::pin::Pin;
 use std::rc::Rc;
@@ -36,6 +36,8 @@ pub(crate) enum Phase {
 #[derive(Debug, Default)]
 pub(crate) struct Intake {
     state: RefCell<State>,
+    /// How many bytes the last head had.
+    pub(crate) head_length: Cell<usize>,
 }
 
 #[derive(Debug, Default)]

@@ -113,6 +113,7 @@ impl<T> PacedStream<T> {
         self.passed += count;
         let ended = self.blank_line.advance(count);
         if ended {
+            self.intake.head_length.set(self.passed);
             self.passed = 0;
         }
         self.parsing = ended || matches!(phase, Phase::Body { .. });

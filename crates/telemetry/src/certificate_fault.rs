@@ -1,4 +1,3 @@
-use std::borrow::Cow;
 use std::error::Error;
 use std::io;
 
@@ -7,10 +6,11 @@ use rustls::CertificateError;
 /// Why the certificate of a server that was called was refused. Without this, logs would say that the server could not be
 /// reached, and send the operator to the network.
 ///
-/// It names no host: callers of the API see it, too.
+/// It names no host and repeats nothing of the certificate: callers of the API see it, too, and anyone may have made the
+/// certificate.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
-pub struct CertificateFault(Cow<'static, str>);
+pub struct CertificateFault(&'static str);
 
 impl CertificateFault {
     /// Finds the fault among the causes of an error.
@@ -22,8 +22,8 @@ impl CertificateFault {
     }
 }
 
-fn describe(fault: &CertificateError) -> Cow<'static, str> {
-    let text = match fault {
+fn describe(fault: &CertificateError) -> &'static str {
+    match fault {
         CertificateError::UnknownIssuer => {
             "unknown issuer: its CA is not in the trust store of the system"
         }
@@ -39,9 +39,15 @@ fn describe(fault: &CertificateError) -> Cow<'static, str> {
         }
         CertificateError::Revoked => "it was revoked",
         CertificateError::BadEncoding => "it is not an X.509 certificate",
-        other => return other.to_string().into(),
-    };
-    text.into()
+        CertificateError::InvalidPurpose | CertificateError::InvalidPurposeContext { .. } => {
+            "it was not issued for servers"
+        }
+        CertificateError::UnsupportedSignatureAlgorithmContext { .. }
+        | CertificateError::UnsupportedSignatureAlgorithmForPublicKeyContext { .. } => {
+            "its signature algorithm is not supported"
+        }
+        _ => "it is not acceptable",
+    }
 }
 
 /// Finds the error of the TLS library among the causes of an error.
@@ -87,6 +93,14 @@ mod tests {
             (CertificateError::NotValidForName, "host name mismatch"),
             (CertificateError::Expired, "expired"),
             (CertificateError::NotValidYet, "not valid yet"),
+            // Its own text has all of the algorithm, whose length the server chooses.
+            (
+                CertificateError::UnsupportedSignatureAlgorithmContext {
+                    signature_algorithm_id: vec![255; 32 * 1024],
+                    supported_algorithms: Vec::new(),
+                },
+                "its signature algorithm is not supported",
+            ),
         ] {
             let text = describe(&error);
             assert!(text.contains(expected), "{text}");

@@ -19,6 +19,8 @@ use crate::traces::{EXPORT_ONLY, TraceExport, TraceSettings};
 
 /// How many lines may wait until the log is read: a few megabytes. More are dropped.
 const MAX_WAITING_LINES: usize = 8_192;
+/// It logs faults of certificates, whose length servers choose, and which are logged by this crate's errors.
+const NEVER_LOGGED: &str = "rustls_platform_verifier=off";
 /// The pause after each write. The lines of the meantime are written together: a write for each of them would take a tenth
 /// of the gateway's processor time.
 const PAUSE: Duration = Duration::from_millis(5);
@@ -97,6 +99,7 @@ pub fn init(
     traces: Option<&TraceSettings>,
 ) -> anyhow::Result<Telemetry> {
     let filter = EnvFilter::try_new(&settings.filter).context("LOG is not a valid filter")?;
+    let filter = filter.add_directive(NEVER_LOGGED.parse()?);
     let started = traces.map(|settings| TraceExport::start(process, settings));
     let started = started.transpose().context("traces cannot be exported")?;
     let (lines, writer) = NonBlockingBuilder::default()

@@ -112,11 +112,12 @@ pub(super) fn method(method: &Method) -> Result<http::Method, Problem> {
 pub(super) fn request_headers(access: Access, given: &HeaderMap, client: &ClientInfo) -> Outgoing {
     let mut headers = Outgoing::with_capacity(16);
     let of_sessions = OF_SESSIONS.iter().filter(|_| access == Access::Cookie);
+    let dropped = hop_by_hop(given);
     for name in FORWARDED.iter().chain(of_sessions) {
+        if dropped.contains(&&name.actix) {
+            continue;
+        }
         for value in given.get_all(&name.actix) {
-            if is_hop_by_hop(given, name.actix.as_str()) {
-                break;
-            }
             if let Ok(value) = HeaderValue::from_bytes(value.as_bytes()) {
                 headers.append(&name.hyper, value);
             }
@@ -144,13 +145,18 @@ fn set(headers: &mut Outgoing, name: HeaderName, value: &str) {
     }
 }
 
-/// Whether the caller's `Connection` header names a header (RFC 9110 section 7.6.1).
-fn is_hop_by_hop(given: &HeaderMap, name: &str) -> bool {
-    given
-        .get_all(CONNECTION)
-        .filter_map(|value| value.to_str().ok())
-        .flat_map(|value| value.split(','))
-        .any(|listed| listed.trim().eq_ignore_ascii_case(name))
+/// The headers to pass on that the caller's `Connection` header names (RFC 9110 section 7.6.1). It may be long, so it is read
+/// once for each request.
+fn hop_by_hop(given: &HeaderMap) -> Vec<&'static GivenName> {
+    let listed = given.get_all(CONNECTION);
+    let listed = listed.filter_map(|value| value.to_str().ok());
+    let mut named = Vec::new();
+    for option in listed.flat_map(|value| value.split(',')).map(str::trim) {
+        let mut names = FORWARDED.iter().chain(&OF_SESSIONS).map(|name| &name.actix);
+        let name = names.find(|name| option.eq_ignore_ascii_case(name.as_str()));
+        named.extend(name.filter(|name| !named.contains(name)));
+    }
+    named
 }
 
 #[cfg(test)]

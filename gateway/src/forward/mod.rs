@@ -103,7 +103,10 @@ impl Forwarding<'_> {
         let body = request_body::collect(announced, payload, client, state).await?;
         let response = match self.place_to_wait()? {
             None => self.send_in_turn(&bearer, body).await?,
-            Some(place) => self.send_when_ended(&bearer, place).await?,
+            Some(place) => {
+                drop(body);
+                self.send_when_ended(&bearer, place).await?
+            }
         };
         response::relay(response, state, client, self.route).await
     }

@@ -46,10 +46,9 @@ impl Forwarding<'_> {
             return Ok(response);
         };
         let (asked, until) = (Instant::now(), place.end(wait));
-        if place.is_over(until) {
+        if place.is_over(until) || !server::set_aside() {
             return Ok(response);
         }
-        server::set_aside();
         loop {
             // The connection to the service is free for others meanwhile.
             drop(response);

@@ -69,6 +69,22 @@ async fn a_caller_is_answered_when_the_task_ends() {
 }
 
 #[tokio::test]
+async fn a_caller_with_a_long_head_is_answered_at_once() {
+    let fixture = Fixture::start().await;
+    let path = fixture.tasks.pending_task();
+    let reply = |length| {
+        let request = fixture.http.get(&path).bearer(&fixture.token());
+        request.header("x-long", &"a".repeat(length)).send()
+    };
+    let short = tokio::spawn(reply(7 * 1024));
+    let long = tokio::time::timeout(SOON, reply(8 * 1024)).await.unwrap();
+    assert_eq!(long.expect(200).json["status"], "pending");
+    assert!(!short.is_finished());
+    fixture.tasks.end(&path);
+    let _ = soon(short).await.expect(200);
+}
+
+#[tokio::test]
 async fn the_state_of_a_task_that_does_not_end_comes_when_the_wait_is_over() {
     let fixture = Fixture::with(&[("GATEWAY_LONGEST_WAIT", "1s")]).await;
     let path = fixture.tasks.pending_task();

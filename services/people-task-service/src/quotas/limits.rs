@@ -21,7 +21,7 @@ values::names! {
 pub(crate) struct Amounts {
     pub(crate) tasks: u64,
     pub(crate) webhooks: u64,
-    /// Of titles, descriptions and metadata.
+    /// Of titles, descriptions, metadata, options of webhooks, and answers that are kept.
     pub(crate) bytes: u64,
     pub(crate) mails: u64,
 }

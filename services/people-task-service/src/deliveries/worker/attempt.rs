@@ -24,6 +24,9 @@ use crate::tasks::responses::Occasion;
 /// The value of `webhooks.registered_as` for administrators.
 const ADMINISTRATOR: &str = "administrator";
 
+/// The longest error that is kept, in characters: parts of some are chosen by receivers.
+const MAX_ERROR: usize = 500;
+
 /// Why a slow request was ended before its timeout.
 const RECALLED: &str = "ended early, because it was slow and others waited";
 
@@ -174,7 +177,7 @@ impl Sender {
             let (lane, host) = (row.lane.clone(), row.host.clone());
             let (client, url, call) = self.prepare(row, options, occasion, registrant)?;
             let group = group_of(LaneParts::of(&lane).owner);
-            let bytes = call.body.len() as u64;
+            let bytes = (call.body.len() + call.body_bytes) as u64;
             let memory = self.bodies.try_acquire(group.to_owned(), bytes);
             let _memory = memory.map_err(|_| SendError::Full)?;
             let response = for_owner(group, client.send(&url, call)).await;
@@ -249,7 +252,7 @@ fn describe(
         at: Timestamp(at),
         duration_ms: i32::try_from(duration.as_millis()).unwrap_or(i32::MAX),
         status_code,
-        error: error.as_deref().map(without_nul),
+        error: error.map(|text| without_nul(&text).chars().take(MAX_ERROR).collect()),
         response: answer.filter(|_| !has_headers),
     }
 }

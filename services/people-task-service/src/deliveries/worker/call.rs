@@ -44,7 +44,7 @@ pub(super) struct Sender {
     pub(super) engine_origins: EngineOrigins,
     pub(super) header_keys: HeaderKeys,
     pub(super) signer: WebhookSigner,
-    /// The bytes of the bodies that are being sent.
+    /// The bytes of the bodies that are being sent, and of the answers that are kept.
     pub(super) bodies: Arc<Shares<String>>,
     pub(super) schedule: RetrySchedule,
 }

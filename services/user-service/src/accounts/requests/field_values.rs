@@ -43,13 +43,14 @@ impl FieldValue for Scopes {
                 );
                 return Err(Invalid::new("invalid-scope", message));
             }
-            if !scopes.contains(&scope) {
-                scopes.push(scope);
+            if scopes.contains(&scope) {
+                continue;
             }
-        }
-        if scopes.len() > MAX_SCOPES {
-            let message = format!("Must have at most {MAX_SCOPES} scopes.");
-            return Err(Invalid::new("too-many", message));
+            if scopes.len() == MAX_SCOPES {
+                let message = format!("Must have at most {MAX_SCOPES} scopes.");
+                return Err(Invalid::new("too-many", message));
+            }
+            scopes.push(scope);
         }
         Ok(Self(scopes))
     }

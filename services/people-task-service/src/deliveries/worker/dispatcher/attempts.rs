@@ -120,14 +120,15 @@ impl Dispatcher {
         let sender = Arc::clone(&self.sender);
         let worker = self.member.map(|member| member.id);
         let reload = (now - loaded >= FRESH).then(|| self.loads.reload(&row));
+        let mut row = row;
         self.attempts.spawn(async move {
-            let row = match reload {
-                None => row,
-                Some(reload) => match recall.run_until_cancelled(reload).await.flatten() {
-                    Some(row) => Box::new(row),
+            if let Some(reload) = reload {
+                match recall.run_until_cancelled(reload).await.flatten() {
+                    // It replaces the one of before, which has the same texts.
+                    Some(reloaded) => *row = reloaded,
                     None => return not_sent(&row, worker),
-                },
-            };
+                }
+            }
             let occasion = row.due_at.map_or(Occasion::Decision, Occasion::Due);
             sender.attempt(row, worker, occasion, recall).await
         });
