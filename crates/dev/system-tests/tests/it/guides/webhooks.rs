@@ -80,7 +80,7 @@ impl Received {
         let engine = system.webhook_url().replace("/webhooks/flow", "");
         let environment = [
             ("BASE", system.http.base()),
-            ("ENGINE", &engine),
+            ("RECEIVER", &engine),
             ("TOKEN", &token),
             ("ID", &task.id),
         ];
