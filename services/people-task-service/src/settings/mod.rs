@@ -121,7 +121,8 @@ app_config::settings! {
         pub user_webhooks: u64 = or_default("QUOTA_USER_WEBHOOKS", "2000000"),
         /// Webhooks that all tasks together may have, decided ones too, so that they become ever more; 0 for no limit.
         pub all_webhooks: u64 = or_default("QUOTA_WEBHOOKS", "0"),
-        /// Bytes that the titles, descriptions and metadata of a user's tasks may have; 0 for no limit.
+        /// Bytes that the titles, descriptions and metadata of a user's tasks, the options of the user's webhooks, and the answers
+        /// that are kept for repeats of the user's requests may have together; 0 for no limit.
         pub user_bytes: u64 = or_default("QUOTA_USER_BYTES", "20000000000"),
         /// Bytes that all tables of the people-task-service together may have on disk; 0 for no limit.
         pub all_bytes: u64 = or_default("QUOTA_BYTES", "0"),
@@ -133,9 +134,11 @@ app_config::settings! {
         pub user_webhooks_per_minute: u64 = or_default("QUOTA_USER_WEBHOOKS_PER_MINUTE", "600000"),
         /// Webhooks that all users together may register within a minute, at each replica; 0 for no limit.
         pub all_webhooks_per_minute: u64 = or_default("QUOTA_WEBHOOKS_PER_MINUTE", "1200000"),
-        /// Bytes of titles, descriptions and metadata that a user may add within a minute, at each replica; 0 for no limit.
+        /// Bytes of titles, descriptions, metadata and options of webhooks that a user may add within a minute, at each replica; 0
+        /// for no limit.
         pub user_bytes_per_minute: u64 = or_default("QUOTA_USER_BYTES_PER_MINUTE", "2000000000"),
-        /// Bytes of titles, descriptions and metadata that all users together may add within a minute, at each replica; 0 for no limit.
+        /// Bytes of titles, descriptions, metadata and options of webhooks that all users together may add within a minute, at each
+        /// replica; 0 for no limit.
         pub all_bytes_per_minute: u64 = or_default("QUOTA_BYTES_PER_MINUTE", "4000000000"),
         /// The identifiers of users to whom no quota applies, separated by commas.
         pub exempt: Csv<UserId> = or_default("QUOTA_EXEMPT_USERS", "none"),
