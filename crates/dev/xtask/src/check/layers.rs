@@ -45,7 +45,6 @@ const LAYERS: [Layer; 2] = [
             "/error.rs",
             "/app.rs",
             "/context.rs",
-            "/problems.rs",
             // A middleware that rewrites paths, two extractors, and a field of requests and responses.
             "services/people-task-service/src/plugin_paths.rs",
             "services/people-task-service/src/tasks/credentials.rs",
