@@ -30,6 +30,7 @@ diesel::table! {
         self_approval -> Bool,
         reading_secret -> Nullable<Binary>,
         metadata -> Nullable<Text>,
+        requester_since -> Nullable<Timestamptz>,
     }
 }
 

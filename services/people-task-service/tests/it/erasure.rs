@@ -101,6 +101,48 @@ async fn tasks_requested_under_a_former_address_are_erased_as_long_as_the_user_h
     }
 }
 
+#[tokio::test]
+async fn a_task_is_erased_with_the_user_who_had_the_address_when_an_edit_made_it_the_requester() {
+    let app = Fixture::start().await;
+    let (former, present) = (app.user("former@example.com"), app.user("new@example.com"));
+    let other = app.user("other@example.com");
+    let task = app.create(&other, json!({})).await;
+    let ago = |days| chrono::Utc::now() - chrono::TimeDelta::days(days);
+    app.execute("UPDATE tasks SET created = now() - interval '2 days'");
+    let edit = json!({"requester": "Shared@example.com"});
+    let _ = app.put(&other, &task.path, &edit).await.expect(200);
+
+    // The task was created before the first user gave the address up, and edited after the second one took it.
+    for (user, since, until, tasks) in [(&former, 3, 1, 0), (&present, 1, -1, 1)] {
+        let had =
+            json!([{"email": "shared@example.com", "since": ago(since), "until": ago(until)}]);
+        let body = json!({"emails": [], "formerEmails": had});
+        let reply = erase(&app, user, body).await.expect(200);
+        assert_eq!(reply.json, deleted(tasks, false), "{}", user.email);
+    }
+    assert_eq!(app.count("tasks"), 0);
+}
+
+#[tokio::test]
+async fn an_edit_that_leaves_the_requester_does_not_change_whose_task_it_is() {
+    let app = Fixture::start().await;
+    let (former, other) = (
+        app.user("former@example.com"),
+        app.user("other@example.com"),
+    );
+    let task = app
+        .create(&other, json!({"requester": "shared@example.com"}))
+        .await;
+    let ago = |days| chrono::Utc::now() - chrono::TimeDelta::days(days);
+    app.execute("UPDATE tasks SET created = now() - interval '2 days'");
+    let edit = json!({"title": "Edited", "requester": "SHARED@example.com"});
+    let _ = app.put(&other, &task.path, &edit).await.expect(200);
+    let had = json!([{"email": "shared@example.com", "since": ago(3), "until": ago(1)}]);
+    let body = json!({"emails": [], "formerEmails": had});
+    let reply = erase(&app, &former, body).await.expect(200);
+    assert_eq!(reply.json, deleted(1, false));
+}
+
 async fn erase(app: &Fixture, user: &User, mut body: Value) -> Reply {
     body["incarnation"] = json!(INCARNATION);
     let path = format!("/internal/users/{}/erase", user.id);

@@ -12,14 +12,16 @@ use crate::schema::tasks;
 #[derive(Debug, Clone)]
 pub(crate) struct RequesterAddress {
     pub(crate) email: EmailAddress,
-    /// Tasks that were created earlier are not the user's.
+    /// Tasks that were requested under it earlier, by their creation or an edit, are not the user's.
     pub(crate) since: DateTime<Utc>,
-    /// Tasks that were created later are not the user's. It is in the future if the user still has the address.
+    /// Tasks that were requested under it later are not the user's. It is in the future if the user still has the address.
     pub(crate) until: DateTime<Utc>,
 }
 
 const CREATED: &str = "creator = $1";
-const REQUESTED: &str = "requester_key = $3 AND created >= $4 AND created < $5 AND creator <> $1";
+/// `created < $5` follows from the condition before it, and is for the index.
+const REQUESTED: &str = "requester_key = $3 AND coalesce(requester_since, created) >= $4
+    AND coalesce(requester_since, created) < $5 AND created < $5 AND creator <> $1";
 
 /// The statement that finds the tasks that a user created, or those that the user requested and did not create. Each has the
 /// order of its index. One statement for both would read the whole table when nothing is left.
