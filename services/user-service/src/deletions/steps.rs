@@ -19,7 +19,7 @@ values::names! {
         DeletePeopleTasks = "delete-people-tasks",
         /// The user's codes, notifications, sessions and sign-in records are deleted.
         DeleteSignInData = "delete-sign-in-data",
-        /// The user's row is deleted.
+        /// Tasks that were added since their step are deleted, and then the user's row.
         DeleteUser = "delete-user",
     }
 }

@@ -52,6 +52,11 @@ impl DeletionWorker {
                 Ok(self.database.transaction(delete).await?)
             }
             Step::DeleteUser => {
+                // Others may have requested tasks for the user since their step, and a failed deletion continues much later.
+                let erased = self.delete_people_tasks(job).await?;
+                if erased != Progress::Done {
+                    return Ok(erased);
+                }
                 let meta = RequestMeta::internal();
                 let delete = move |connection: &mut _| delete_user(connection, job, position, meta);
                 Ok(self.database.transaction(delete).await?)

@@ -53,7 +53,7 @@ async fn duplicate_and_invalid_messages_do_no_harm() {
         5,
         "each operation must be called once"
     );
-    assert_eq!(fixture.people_tasks.calls().len(), 1);
+    assert_eq!(fixture.people_tasks.calls().len(), 2);
     for worker in workers {
         assert!(worker.stop(STOP_TIMEOUT).await);
     }

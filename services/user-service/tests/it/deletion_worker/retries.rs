@@ -21,7 +21,7 @@ async fn failed_attempts_are_forgotten_when_a_step_makes_progress() {
     let worker = fixture.worker(&[("DELETE_MAX_ATTEMPTS", "2")]).await;
     let ended = fixture.ended(fixture.delete(fixture.user(EMAIL))).await;
     assert_eq!(ended.status, "completed", "{:?}", ended.failure);
-    assert_eq!(fixture.people_tasks.calls().len(), responses.len() + 1);
+    assert_eq!(fixture.people_tasks.calls().len(), responses.len() + 2);
     worker.stop(STOP_TIMEOUT).await;
 }
 
@@ -34,7 +34,7 @@ async fn an_erasure_that_other_transactions_block_is_repeated_and_is_no_failure(
     let worker = fixture.worker(&[("DELETE_MAX_ATTEMPTS", "1")]).await;
     let ended = fixture.ended(fixture.delete(fixture.user(EMAIL))).await;
     assert_eq!(ended.status, "completed", "{:?}", ended.failure);
-    assert_eq!(fixture.people_tasks.calls().len(), 2);
+    assert_eq!(fixture.people_tasks.calls().len(), 3);
     worker.stop(STOP_TIMEOUT).await;
 }
 
@@ -96,6 +96,34 @@ async fn a_failed_deletion_continues_at_its_step_when_it_is_started_again() {
         "the finished steps at the engine must not be repeated"
     );
     system.stop().await;
+}
+
+#[actix_web::test]
+async fn tasks_that_were_added_after_their_step_are_deleted_before_the_user() {
+    use ErasureResponse::{Blocked, Failure, More};
+    let fixture = Fixture::new().await;
+    let ada = fixture.user(EMAIL);
+    let job = fixture.delete(ada);
+    fixture.sql(
+        "UPDATE users.deletion_steps SET finished = now() WHERE name <> 'delete-user';
+         UPDATE users.deletions SET steps_done = 7",
+    );
+    let responses = [Failure, More, Blocked];
+    fixture.people_tasks.will_respond(&responses);
+    let worker = fixture.worker(&[("DELETE_MAX_ATTEMPTS", "1")]).await;
+    let failed = fixture.ended(job).await;
+    assert_eq!((failed.status.as_str(), failed.steps_done), ("failed", 7));
+    assert!(!failed.is_revoked, "the user must still be there");
+
+    fixture.sql(
+        "UPDATE users.deletions SET status = 'in-progress', failure = NULL, finished = NULL, started = now(),
+             next_attempt = now(), republish_at = now()",
+    );
+    let ended = fixture.ended(job).await;
+    assert_eq!(ended.status, "completed", "{:?}", ended.failure);
+    assert!(ended.is_revoked);
+    assert_eq!(fixture.people_tasks.calls().len(), responses.len() + 1);
+    worker.stop(STOP_TIMEOUT).await;
 }
 
 #[actix_web::test]
