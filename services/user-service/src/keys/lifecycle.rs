@@ -51,7 +51,7 @@ pub(super) async fn create(
     let entry = RequestActor::new(caller, meta).entry(AuditAction::KeyCreated, owner);
     let entry = entry.detail(json!({"createdKey": new.key.id(), "scopes": scopes}));
     let insert = move |connection: &mut Connection| {
-        let owner = accounts::store::lock(connection, owner)?.ok_or(UserError::NotFound("user"))?;
+        let owner = lock_owner(connection, &new, epoch)?;
         check(&new, &owner, epoch)?;
         let count = store::count(connection, owner.id)?;
         if usize::try_from(count).is_ok_and(|count| count >= most) {
@@ -67,6 +67,17 @@ pub(super) async fn create(
     record_event("created");
     tracing::info!(key.id = %shown.id, "an API key was made");
     Ok((shown, text))
+}
+
+/// Locks the user of a key, and the administrator who makes it, so that what ends the administrator's account does not miss it.
+/// `epoch` is that of the caller's token.
+fn lock_owner(connection: &mut Connection, new: &NewKey, epoch: i64) -> Result<User, UserError> {
+    if let Some(administrator) = new.created_by {
+        accounts::store::lock_active_admins(connection)?;
+        let unchanged = accounts::store::lock_unchanged(connection, administrator, epoch)?;
+        unchanged.ok_or(UserError::CallerGone)?;
+    }
+    accounts::store::lock(connection, new.user)?.ok_or(UserError::NotFound("user"))
 }
 
 /// Refuses a key that the user may not have. `epoch` is that of the caller's token.

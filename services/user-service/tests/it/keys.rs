@@ -14,7 +14,7 @@ use values::CredentialId;
 use crate::audit::rows;
 use crate::codes_upgrade;
 use crate::fixture::{Fixture, PASSWORD, Person};
-use crate::sessions::claims_of;
+use crate::sessions::{claims_of, waiting};
 use crate::sign_in::hold_pauses;
 
 const ADA: &str = "ada@example.com";
@@ -413,6 +413,33 @@ async fn keys_end_with_what_takes_the_account_back_but_not_with_a_password_of_it
         let again = call(&app, &token, "GET", "/user", &json!(null)).await;
         again.expect_problem(401, "token-revoked");
     }
+}
+
+#[tokio::test]
+async fn an_administrator_whose_account_ends_meanwhile_makes_no_key_for_another_user() {
+    let app = Fixture::start().await;
+    let (eve, ada) = (
+        app.make_admin("eve@example.com").await,
+        app.sign_up(ADA).await,
+    );
+    let mut deletion = app.admin_connection();
+    let deactivate = format!(
+        "BEGIN; UPDATE users.users SET is_active = false, epoch = epoch + 1 WHERE encode(id, 'hex') = '{}'",
+        eve.id
+    );
+    deletion.batch_execute(&deactivate).unwrap();
+    let commit = async {
+        eventually("the key to wait for the deletion", async || {
+            (waiting(&app) > 0).then_some(())
+        })
+        .await;
+        deletion.batch_execute("COMMIT").unwrap();
+    };
+    let (path, body) = (format!("/users/{}/keys", ada.id), json!({"name": "a"}));
+    let (made, ()) = tokio::join!(app.post(&eve, &path, &body), commit);
+    made.expect_problem(401, "token-revoked");
+    let keys = app.get(&ada, "/user/keys").await.expect(200);
+    assert_eq!(keys.json, json!([]));
 }
 
 #[tokio::test]

@@ -226,7 +226,7 @@ fn release(connection: &mut diesel::PgConnection) {
 }
 
 /// How many statements wait for a lock.
-fn waiting(app: &Fixture) -> usize {
+pub(crate) fn waiting(app: &Fixture) -> usize {
     let waiting = "SELECT pid::text AS line FROM pg_stat_activity
         WHERE datname = current_database() AND wait_event_type = 'Lock'";
     testkit::lines(&mut app.admin_connection(), waiting).len()
