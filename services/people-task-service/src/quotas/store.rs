@@ -69,7 +69,7 @@ SELECT (SELECT count(*) FROM (SELECT FROM task_states WHERE status = 'pending' L
     (SELECT coalesce(sum(pg_total_relation_size(oid)), 0)::bigint FROM pg_class
      WHERE relnamespace = to_regnamespace($2) AND relkind = 'r') AS bytes";
 
-/// Adds to the bytes of users, except erased ones.
+/// Adds to the bytes of users, except erased ones who have no tasks.
 pub(super) fn add_bytes(
     connection: &mut PgConnection,
     added: &[(UserId, i64)],
@@ -81,10 +81,12 @@ pub(super) fn add_bytes(
     Ok(())
 }
 
-// In the order of the keys, so that two processes do not wait for each other.
+// In the order of the keys, so that two processes do not wait for each other. An erased user who has tasks is one whom a restore
+// brought back, or one whose row is deleted with the last of them.
 const ADD_BYTES: &str = "
 INSERT INTO stored_bytes AS known (user_id, bytes)
-SELECT id, bytes FROM unnest($1, $2) AS given (id, bytes) WHERE may_add_rows(id, NULL) ORDER BY id
+SELECT id, bytes FROM unnest($1, $2) AS given (id, bytes)
+WHERE may_add_rows(id, NULL) OR EXISTS (SELECT FROM tasks WHERE creator = given.id) ORDER BY id
 ON CONFLICT (user_id) DO UPDATE SET bytes = known.bytes + excluded.bytes";
 
 pub(crate) fn forget(connection: &mut PgConnection, user: UserId) -> Result<(), Error> {

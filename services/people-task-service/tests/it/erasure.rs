@@ -192,6 +192,9 @@ async fn a_user_whom_a_restore_brought_back_can_create_tasks_again() {
     .await;
     let webhook = json!({"taskId": task.text_of("id"), "url": "http://127.0.0.1:9/"});
     let _ = app.try_register(&restored, &webhook).await.expect(200);
+    // The bytes of the task count towards the user's quota.
+    assert!(app.stop().await);
+    assert_eq!(app.count("stored_bytes WHERE bytes > 0"), 1);
 }
 
 #[tokio::test]
