@@ -5,6 +5,7 @@ use std::collections::HashMap;
 
 use audit_log::{Entry, RequestMeta, insert_entries};
 use database::{Error, column, prepared};
+use diesel::dsl::sql;
 use diesel::prelude::*;
 use diesel::sql_types::{Array, BigInt, Binary, Bool, Integer, Jsonb, Nullable, Text};
 use telemetry::RequestContext;
@@ -56,7 +57,7 @@ pub(crate) fn find(connection: &mut PgConnection, id: WebhookId) -> Result<Optio
     Ok(found?)
 }
 
-/// Loads the ids of at most `limit` webhooks that a user registered, and of their tasks.
+/// Loads the ids of at most `limit` webhooks that a user registered for tasks of others, and of these tasks.
 pub(crate) fn load_of_user(
     connection: &mut PgConnection,
     user: UserId,
@@ -64,6 +65,8 @@ pub(crate) fn load_of_user(
 ) -> Result<Vec<(WebhookId, TaskId)>, Error> {
     let ids = webhooks::table
         .filter(webhooks::registered_by.eq(user))
+        // A literal, for which Postgres uses the partial index.
+        .filter(sql::<Bool>("registered_as IS DISTINCT FROM 'creator'"))
         .limit(i64::try_from(limit).unwrap_or(i64::MAX))
         .select((webhooks::id, webhooks::task_id))
         .load(connection);
