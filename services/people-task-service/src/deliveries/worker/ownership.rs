@@ -13,7 +13,7 @@ use database::{Connection, Database, Error};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use crate::deliveries::worker::ownership_store::{self as store, Workers};
+use crate::deliveries::worker::ownership_store::{self as store, Row, Workers};
 use crate::deliveries::worker::shards::{SHARDS, Shards};
 
 /// How often a worker says that it is alive.
@@ -60,7 +60,7 @@ pub(super) struct Ownership {
     wishes: watch::Receiver<Wishes>,
     member: watch::Sender<Option<Member>>,
     judgement: Judgement,
-    worker: Option<i32>,
+    worker: Option<Row>,
     took_over: Option<DateTime<Utc>>,
 }
 
@@ -101,7 +101,7 @@ impl Ownership {
             }
         }
         let Some(worker) = self.worker else { return };
-        let leave = move |connection: &mut Connection| store::leave(connection, worker);
+        let leave = move |connection: &mut Connection| store::leave(connection, worker.id);
         if let Err(error) = database.transaction(leave).await {
             tracing::warn!(error = ?error, "the worker could not leave; another one will delete it");
         }
@@ -109,11 +109,12 @@ impl Ownership {
 
     async fn beat(&mut self, started: Instant) -> Result<(), Error> {
         let wishes = *self.wishes.borrow_and_update();
-        let id = self.join().await?;
+        let row = self.join().await?;
+        let id = row.id;
         self.give_up(id, wishes.given_up).await?;
         let (silence, is_stopping) = (self.silence, wishes.is_stopping);
         let beat =
-            move |connection: &mut Connection| store::beat(connection, id, is_stopping, silence);
+            move |connection: &mut Connection| store::beat(connection, &row, is_stopping, silence);
         let workers = self.database.run(beat).await?;
         if !workers.is_member {
             tracing::warn!(
@@ -147,14 +148,14 @@ impl Ownership {
         Ok(())
     }
 
-    /// The number of this worker, which joins if it has none.
-    async fn join(&mut self) -> Result<i32, Error> {
-        if let Some(id) = self.worker {
-            return Ok(id);
+    /// The row of this worker, which joins if it has none.
+    async fn join(&mut self) -> Result<Row, Error> {
+        if let Some(row) = &self.worker {
+            return Ok(row.clone());
         }
-        let id = self.database.transaction(store::join).await?;
-        self.worker = Some(id);
-        Ok(id)
+        let row = self.database.transaction(store::join).await?;
+        self.worker = Some(row.clone());
+        Ok(row)
     }
 
     async fn give_up(&self, worker: i32, shards: Shards) -> Result<(), Error> {
@@ -256,20 +257,50 @@ mod tests {
 
     use chrono::{DateTime, Utc};
     use database::{Database, DatabaseSettings};
+    use diesel::connection::SimpleConnection as _;
     use testkit::TestDatabase;
+    use tokio::sync::watch;
 
-    use super::{Judgement, Ownership, Shards, Workers, share};
+    use super::{Judgement, Member, Ownership, Shards, Wishes, Workers, share};
 
-    #[tokio::test]
-    async fn shards_that_were_given_up_are_gone_before_they_are_taken_again() {
-        let test = TestDatabase::people_task(crate::MIGRATIONS);
+    fn ownership(
+        test: &TestDatabase,
+    ) -> (
+        Ownership,
+        watch::Receiver<Option<Member>>,
+        watch::Sender<Wishes>,
+    ) {
         let database = Database::connect(&DatabaseSettings {
             url: test.people_task_url(),
             owner_url: None,
             pool_size: 1,
             timeout: Duration::from_secs(5),
         });
-        let (mut ownership, member, wishes) = Ownership::new(database, Duration::from_mins(1));
+        Ownership::new(database, Duration::from_mins(1))
+    }
+
+    #[tokio::test]
+    async fn a_worker_joins_again_if_another_one_has_its_number() {
+        let test = TestDatabase::people_task(crate::MIGRATIONS);
+        let (mut ownership, member, _wishes) = ownership(&test);
+        ownership.beat(Instant::now()).await.unwrap();
+        let number = member.borrow().unwrap().id;
+        // As when a dump is restored, and another worker joins first.
+        let restore = format!(
+            "SET search_path = people_task; DELETE FROM delivery_workers;
+            INSERT INTO delivery_workers (id, protocol) OVERRIDING SYSTEM VALUE VALUES ({number}, 2)"
+        );
+        test.admin().batch_execute(&restore).unwrap();
+        ownership.beat(Instant::now()).await.unwrap();
+        assert_eq!(*member.borrow(), None);
+        ownership.beat(Instant::now()).await.unwrap();
+        assert_ne!(member.borrow().unwrap().id, number);
+    }
+
+    #[tokio::test]
+    async fn shards_that_were_given_up_are_gone_before_they_are_taken_again() {
+        let test = TestDatabase::people_task(crate::MIGRATIONS);
+        let (mut ownership, member, wishes) = ownership(&test);
         let beat = async |ownership: &mut Ownership| {
             ownership.beat(Instant::now()).await.unwrap();
             let shards = member.borrow().unwrap().shards;
@@ -286,7 +317,7 @@ mod tests {
         assert_eq!(beat(&mut ownership).await, all);
         // As when the rest of a beat fails.
         wishes.send_modify(|wishes| wishes.given_up = some);
-        let id = ownership.join().await.unwrap();
+        let id = ownership.join().await.unwrap().id;
         ownership.give_up(id, some).await.unwrap();
         assert_eq!(beat(&mut ownership).await, all.without(some));
         assert_eq!(beat(&mut ownership).await, all);

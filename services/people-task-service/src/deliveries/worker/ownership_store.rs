@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use database::{Error, interval, prepared};
-use diesel::sql_types::{Array, BigInt, Bool, Integer, Interval, Timestamptz};
+use diesel::sql_types::{Array, BigInt, Bool, Integer, Interval, Text, Timestamptz};
 use diesel::{PgConnection, Queryable, RunQueryDsl as _};
 
 /// What a worker can do, as a number that grows. A kind of delivery that needs more than the workers of the version before
@@ -15,14 +15,23 @@ pub(super) const KNOWS_DUE_DATES: i64 = 1;
 /// Hosts are owned. Workers before claimed single deliveries, so only one of both kinds may be at work.
 const OWNS_SHARDS: i64 = 2;
 
-/// Inserts a worker, and returns its number. The commit waits for the disk: after a crash of the database no other worker
-/// may get the same number.
-pub(super) fn join(connection: &mut PgConnection) -> Result<i32, Error> {
+/// What a worker knows its row by.
+#[derive(Debug, Clone, Queryable)]
+pub(super) struct Row {
+    /// Its number.
+    pub(super) id: i32,
+    /// Another worker may get the number after a dump was restored, and never this.
+    instance: String,
+}
+
+/// Inserts a worker. The commit waits for the disk: after a crash of the database no other worker may get the same number.
+pub(super) fn join(connection: &mut PgConnection) -> Result<Row, Error> {
     prepared("SET LOCAL synchronous_commit = on").execute(connection)?;
-    let insert =
-        "INSERT INTO delivery_workers (protocol, sends_due) VALUES ($1, true) RETURNING id";
+    let insert = "INSERT INTO delivery_workers (protocol, sends_due) VALUES ($1, true) RETURNING id, instance";
     let insert = prepared(insert).bind::<BigInt, _>(PROTOCOL);
-    Ok(insert.returning::<Integer>().get_result(connection)?)
+    Ok(insert
+        .returning::<(Integer, Text)>()
+        .get_result(connection)?)
 }
 
 /// The workers and shards, as one worker sees them.
@@ -49,13 +58,13 @@ pub(super) struct Workers {
 /// silent after a while.
 pub(super) fn beat(
     connection: &mut PgConnection,
-    worker: i32,
+    worker: &Row,
     is_stopping: bool,
     silence: Duration,
 ) -> Result<Workers, Error> {
     let beat = prepared(
         "WITH own AS (
-            UPDATE delivery_workers SET beat = now(), is_stopping = $4 WHERE id = $1 RETURNING id
+            UPDATE delivery_workers SET beat = now(), is_stopping = $4 WHERE id = $1 AND instance = $5 RETURNING id
         ), ahead AS (
             UPDATE delivery_workers SET beat = now() WHERE id = ANY(ARRAY(
                 SELECT id FROM delivery_workers WHERE id <> $1 AND beat > now() + $2 FOR UPDATE SKIP LOCKED))
@@ -71,10 +80,11 @@ pub(super) fn beat(
             now() AS clock
         FROM workers",
     )
-    .bind::<Integer, _>(worker)
+    .bind::<Integer, _>(worker.id)
     .bind::<Interval, _>(interval(silence))
     .bind::<BigInt, _>(OWNS_SHARDS)
     .bind::<Bool, _>(is_stopping)
+    .bind::<Text, _>(&worker.instance)
     .returning::<(Bool, BigInt, BigInt, BigInt, Array<Integer>, Array<Integer>, Timestamptz)>();
     Ok(beat.get_result(connection)?)
 }

@@ -1,0 +1,1 @@
+ALTER TABLE delivery_workers DROP COLUMN instance;
