@@ -266,9 +266,14 @@ pub(crate) fn cancel(
     connection: &mut PgConnection,
     ids: &[DeliveryId],
 ) -> Result<Vec<DeliveryId>, Error> {
+    prepared(CREATE_PARTITIONS).execute(connection)?;
     let cancel = prepared(CANCEL).bind::<Array<Binary>, _>(ids);
     Ok(cancel.returning::<Binary>().load(connection)?)
 }
+
+// Workers create them ahead, but none may have run for two weeks. The names are those of the function.
+const CREATE_PARTITIONS: &str = "SELECT create_finished_deliveries_partitions()
+    WHERE to_regclass('finished_deliveries_' || to_char(now() AT TIME ZONE 'UTC', 'YYYYMMDD')) IS NULL";
 
 // The API shows the newest 100 attempts. The status of a webhook is about its newest event.
 const CANCEL: &str = "

@@ -167,6 +167,28 @@ async fn a_cancelled_delivery_has_failed_and_can_be_sent_again() {
 }
 
 #[tokio::test]
+async fn deliveries_are_cancelled_although_no_worker_has_run_for_weeks() {
+    let app = Fixture::start().await;
+    let (ada, root) = (app.user("ada@example.com"), app.admin());
+    decide(&app, &ada, &[A, B]).await;
+    app.execute(DROP_PARTITIONS);
+    let cancelled = change_host(&app, &root, "cancel", "127.0.0.1").await;
+    let _ = cancelled.expect(200);
+    app.execute(DROP_PARTITIONS);
+    let id = list(&app, &root, "").await[0]["id"].clone();
+    let id = id.as_str().unwrap();
+    let cancelled = post(&app, &root, &format!("{id}/cancel")).await.expect(200);
+    assert_eq!(cancelled.json["status"], "fail");
+}
+
+const DROP_PARTITIONS: &str = "
+DO $$ DECLARE partition regclass; BEGIN
+    FOR partition IN SELECT inhrelid FROM pg_inherits WHERE inhparent = 'finished_deliveries'::regclass LOOP
+        EXECUTE 'DROP TABLE ' || partition;
+    END LOOP;
+END $$";
+
+#[tokio::test]
 async fn the_deliveries_of_a_host_are_cancelled_and_sent_again() {
     let app = Fixture::start().await;
     let (ada, root) = (app.user("ada@example.com"), app.admin());
