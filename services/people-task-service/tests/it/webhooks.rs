@@ -1,3 +1,4 @@
+use diesel::connection::SimpleConnection as _;
 use futures_util::future::join_all;
 use serde_json::json;
 
@@ -97,12 +98,19 @@ async fn webhooks_of_earlier_versions_whose_hosts_are_too_long_are_removed() {
         let body = json!({"url": format!("{URL}{path}"), "taskId": task.id});
         let _ = app.try_register(&ada, &body).await.expect(200);
     }
+    app.execute("ALTER TABLE webhooks DROP CONSTRAINT webhooks_have_short_hosts");
     app.execute("UPDATE webhooks SET host = repeat('a', 254) WHERE url LIKE '%long'");
+    app.execute(include_str!(
+        "../../migrations/00000000000065_short_hosts_of_webhooks/up.sql"
+    ));
     app.execute(include_str!(
         "../../migrations/00000000000067_webhooks_of_long_hosts/up.sql"
     ));
     assert_eq!(app.count("webhooks WHERE url LIKE '%short'"), 1);
     assert_eq!(app.count("webhooks"), 1);
+    // As processes of earlier versions do.
+    let long = "UPDATE people_task.webhooks SET host = repeat('a', 254)";
+    assert!(app.database.admin().batch_execute(long).is_err());
 }
 
 #[tokio::test]

@@ -1,0 +1,1 @@
+ALTER TABLE webhooks DROP CONSTRAINT webhooks_have_short_hosts;
