@@ -161,6 +161,21 @@ async fn a_host_is_paused_and_resumed_once() {
 }
 
 #[tokio::test]
+async fn hosts_that_an_earlier_version_paused_by_another_spelling_are_resumed() {
+    let app = Fixture::start().await;
+    let root = app.admin();
+    app.execute(
+        "INSERT INTO paused_hosts (host) VALUES
+            ('b\u{fc}cher.example'), ('xn--bcher-kva.example'), ('0x7f.1'), ('z.example')",
+    );
+    for (host, left) in [("b\u{fc}cher.example", 2), ("127.0.0.1", 1)] {
+        let resumed = change(&app, &root, "resume", &json!({"host": host})).await;
+        assert_eq!(resumed.expect(200).json["paused"], Value::Null);
+        assert_eq!(app.count("paused_hosts"), left, "{host}");
+    }
+}
+
+#[tokio::test]
 async fn a_thousand_hosts_may_be_paused() {
     let app = Fixture::start().await;
     let root = app.admin();

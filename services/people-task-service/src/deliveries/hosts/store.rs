@@ -6,9 +6,9 @@ use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Nullable, Text, Timestamptz};
 use serde::Serialize;
 use utoipa::ToSchema;
-use values::Timestamp;
+use values::{FromText as _, Timestamp};
 
-use crate::deliveries::requests::HostStatus;
+use crate::deliveries::requests::{Host, HostStatus};
 use crate::schema::paused_hosts;
 
 /// A host with deliveries.
@@ -130,7 +130,15 @@ pub(crate) fn set_paused(
             .on_conflict_do_nothing()
             .execute(connection)?
     } else {
-        diesel::delete(paused_hosts::table.find(host)).execute(connection)?
+        let paused: Vec<String> = paused_hosts::table
+            .select(paused_hosts::host)
+            .load(connection)?;
+        // 0.3.0 recorded other spellings, too, such as `bücher.example`.
+        let is_host =
+            |paused: &&String| Host::from_text(paused).is_ok_and(|it| it.as_str() == host);
+        let spellings: Vec<_> = paused.iter().filter(is_host).collect();
+        let rows = paused_hosts::table.filter(paused_hosts::host.eq_any(spellings));
+        diesel::delete(rows).execute(connection)?
     };
     Ok(changed > 0)
 }
