@@ -167,6 +167,25 @@ async fn a_cancelled_delivery_has_failed_and_can_be_sent_again() {
 }
 
 #[tokio::test]
+async fn deliveries_that_an_earlier_version_has_parked_stay_parked() {
+    let app = Fixture::start().await;
+    let (ada, root) = (app.user("ada@example.com"), app.admin());
+    decide(&app, &ada, &[A, A, B]).await;
+    app.execute("UPDATE deliveries SET lost_claims = 2, lost_trials = 3");
+    app.execute(
+        r#"UPDATE deliveries SET attempt_log =
+            '[{"error": null}, {"error": "parked: three workers ended while they sent this delivery; redeliver it to try again"}]'
+        WHERE host = '127.0.0.1'"#,
+    );
+    app.execute("UPDATE deliveries SET has_options = true WHERE id = (SELECT id FROM deliveries WHERE host = '127.0.0.1' LIMIT 1)");
+    app.execute(include_str!(
+        "../../migrations/00000000000073_parked_deliveries/up.sql"
+    ));
+    let queues = app.get(&root, "/people-task/queues").await.expect(200).json;
+    assert_eq!(queues["deliveries"]["parked"], 2);
+}
+
+#[tokio::test]
 async fn deliveries_are_cancelled_although_no_worker_has_run_for_weeks() {
     let app = Fixture::start().await;
     let (ada, root) = (app.user("ada@example.com"), app.admin());

@@ -1,0 +1,2 @@
+-- Earlier versions park deliveries with fewer lost trials.
+SELECT 1;
