@@ -124,7 +124,9 @@ pub(super) fn take(
     Ok(take.load(connection)?)
 }
 
-// A worker that was taken for dead takes nothing: the lock of its row makes the one that deletes it wait.
+// A worker that was taken for dead takes nothing: the lock of its row makes the one that deletes it wait. A shard may have
+// been taken since the statement began, by a worker that joined since then. `free` has the owner of that moment, and
+// `delivery_shards` the one before.
 const TAKE: &str = "
 WITH own AS (
     SELECT id FROM delivery_workers WHERE id = $1 FOR KEY SHARE
@@ -135,7 +137,7 @@ WITH own AS (
     FOR NO KEY UPDATE SKIP LOCKED
 )
 UPDATE delivery_shards SET worker_id = own.id FROM own, free
-WHERE delivery_shards.id = ANY(ARRAY[free.id])
+WHERE delivery_shards.id = ANY(ARRAY[free.id]) AND delivery_shards.worker_id IS NOT DISTINCT FROM free.worker_id
 RETURNING delivery_shards.id, free.worker_id IS NOT NULL AS orphaned, now() AS at";
 
 pub(super) fn give_up(
@@ -160,4 +162,45 @@ pub(super) fn leave(connection: &mut PgConnection, worker: i32) -> Result<(), Er
         .bind::<Integer, _>(worker)
         .execute(connection)?;
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use diesel::connection::{Connection as _, SimpleConnection as _};
+    use testkit::{TestDatabase, eventually, lines};
+
+    use super::{join, take};
+
+    #[tokio::test]
+    async fn a_shard_that_a_new_worker_has_just_taken_is_not_taken_from_it() {
+        let test = TestDatabase::people_task(crate::MIGRATIONS);
+        let (mut first, mut second) =
+            (test.people_task_connection(), test.people_task_connection());
+        let id = first.transaction(|first| join(first)).unwrap().id;
+        // The first one's statement begins before the second one joins, and goes on once the second one has its shards.
+        let mut holder = test.admin();
+        let hold =
+            format!("BEGIN; SELECT FROM people_task.delivery_workers WHERE id = {id} FOR UPDATE");
+        holder.batch_execute(&hold).unwrap();
+        let taking = std::thread::spawn(move || {
+            let taken = first.transaction(|connection| take(connection, id, 64));
+            taken.unwrap();
+        });
+        eventually("the first worker to wait", async || {
+            let waiting = "SELECT query AS line FROM pg_stat_activity
+                WHERE datname = current_database() AND wait_event_type = 'Lock'";
+            (lines(&mut test.admin(), waiting).len() == 1).then_some(())
+        })
+        .await;
+        let id = second.transaction(|second| join(second)).unwrap().id;
+        let taken = second.transaction(|connection| take(connection, id, 64));
+        let taken = taken.unwrap().len();
+        holder.batch_execute("ROLLBACK").unwrap();
+        taking.join().unwrap();
+        let owned = format!(
+            "SELECT id::text AS line FROM people_task.delivery_shards WHERE worker_id = {id}"
+        );
+        assert_eq!(lines(&mut holder, &owned).len(), taken);
+        assert!(taken > 1);
+    }
 }
