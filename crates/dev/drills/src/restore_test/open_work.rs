@@ -153,13 +153,19 @@ pub(super) fn test_empty_system(system: &System) -> Result<()> {
         // As after an upgrade.
         let later = "CREATE TABLE users.later (user_id bytea REFERENCES users.users)";
         bootstrap::execute(admin_url, later)?;
-        run_backup(system, &["restore".as_ref(), "--replace".as_ref(), &dump])
+        run_backup(system, &["restore".as_ref(), "--replace".as_ref(), &dump])?;
+        bootstrap::execute(admin_url, IS_ANALYSED)
     })?;
     let restored = Instant::now();
     work.check_completed(restored)
         .context("after restoring into an empty system")?;
     system.ensure_all_alive()
 }
+
+/// Fails if there are no statistics.
+const IS_ANALYSED: &str = "DO $$ BEGIN
+    ASSERT EXISTS (SELECT FROM pg_statistic WHERE starelid = 'people_task.tasks'::regclass), 'the tables are not analysed';
+END $$";
 
 /// Replaces both servers by empty ones at the same addresses.
 fn replace(servers: &Servers) -> Result<()> {
