@@ -131,7 +131,8 @@ export const keepsSecret = (id) => storage.keeps(secretKey(id));
 
 /** The secret of the approver's link, for the creator, who is told it only once. Another approver has another one. */
 export function approverLinkOf({ id, approver }) {
-  const [secret, of] = (storage.get(linkKey(id)) ?? "").split(/ (.*)/s);
+  // 0.3.0 remembered the secret alone.
+  const [secret, of = approver] = (storage.get(linkKey(id)) ?? "").split(/ (.*)/s);
   return of === approver ? secret : null;
 }
 export const rememberApproverLink = ({ id, approver, approverSecret }) => storage.set(linkKey(id), `${approverSecret} ${approver}`);
