@@ -1,5 +1,6 @@
 use std::time::{Duration, Instant};
 
+use app_config::SettingValue as _;
 use diesel::connection::SimpleConnection as _;
 use diesel::dsl::sql;
 use diesel::migration::{Migration, MigrationSource};
@@ -8,13 +9,13 @@ use diesel::sql_types::{Bool, Text};
 use diesel::{Connection as _, ConnectionError, PgConnection, RunQueryDsl as _};
 use diesel_migrations::{EmbeddedMigrations, MigrationHarness as _};
 
-use values::Secret;
-
 use telemetry::Outage;
+use values::Secret;
 
 use crate::availability::is_read_only;
 use crate::connector::with_timeouts;
 use crate::error::{is_connection_loss, is_pooled};
+use crate::settings::PostgresUrl;
 use crate::{DatabaseSettings, StatementLimits, observer, requirements};
 
 /// The advisory lock that all replicas of all services take before they migrate.
@@ -140,6 +141,8 @@ pub async fn check_schema(
     schema: &'static str,
     migrations: EmbeddedMigrations,
 ) -> Result<String, MigrationError> {
+    // libpq's message about a URL may have its password.
+    PostgresUrl::parse(url.expose()).map_err(MigrationError::Unusable)?;
     on_connection(
         url,
         schema,

@@ -51,7 +51,7 @@ fn owner_url(reader: &mut Reader) -> Result<Option<Secret>, Error> {
 }
 
 /// A URL that libpq reads as it is meant. Of others, its messages may show the password.
-struct PostgresUrl(Secret);
+pub(crate) struct PostgresUrl(Secret);
 
 impl SettingValue for PostgresUrl {
     const ALLOWED: &'static str = "a URL; in the password write `%40` for `@`, `%2F` for `/`, `%3F` for `?` and `%25` for `%`";
@@ -78,6 +78,13 @@ impl SettingValue for PostgresUrl {
             let digits = part.as_bytes().first_chunk::<2>();
             digits.is_some_and(|digits| digits.iter().all(u8::is_ascii_hexdigit) && digits != b"00")
         };
+        let parameters = query.split('&').filter(|_| !query.is_empty());
+        if !parameters
+            .into_iter()
+            .all(|parameter| parameter.matches('=').count() == 1)
+        {
+            return Err("each parameter after the ? must be NAME=VALUE".to_owned());
+        }
         if !rest.split('%').skip(1).all(is_encoded) || before.contains(char::is_whitespace) {
             return Err("it has a % or a space that is not percent-encoded".to_owned());
         }
@@ -98,7 +105,7 @@ mod tests {
             "postgresql://role:p%40ss%2Fword#1@host,other/db?target_session_attrs=read-write",
             "postgres://role@%2Fvar%2Frun/db",
             "postgres:///db?host=/var/run&user=ada@corp",
-            "postgres://h:5432/d?application_name=a@b&options=-c%20x=1 2",
+            "postgres://h:5432/d?application_name=a@b&options=-c%20x%3D1 2",
         ] {
             assert!(PostgresUrl::parse(url).is_ok(), "{url}");
         }
@@ -112,6 +119,7 @@ mod tests {
             "postgres://u:hid?den@h/d",
             "postgres://u:hid@den@h/d",
             "postgres://u:hid den@h/d",
+            "postgres:///d?user=u&password=hid&den",
         ] {
             let refused = PostgresUrl::parse(wrong).err().unwrap();
             assert!(

@@ -89,9 +89,10 @@ impl Queue {
         body: &[u8],
         properties: BasicProperties,
     ) -> Result<PublisherConfirm, Error> {
-        // Without `mandatory` the broker confirms and drops a message that it cannot route.
+        // Without `mandatory` the broker confirms and drops a message that it cannot route. While no consumer is there,
+        // that is what should become of a broadcast.
         let options = BasicPublishOptions {
-            mandatory: true,
+            mandatory: self.kind == Kind::Quorum,
             ..BasicPublishOptions::default()
         };
         let (exchange, key) = match self.kind {

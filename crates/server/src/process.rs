@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use app_config::{Reader, Settings};
+use http_kit::Health;
 use metrics_exporter_prometheus::PrometheusHandle;
 use telemetry::LogSettings;
 use tokio::runtime::Runtime;
@@ -133,6 +134,7 @@ fn run<S: Settings, R: Future<Output = anyhow::Result<Running>>>(
         running.spawn(run_upkeep(
             metrics.clone(),
             telemetry.dropped_lines(),
+            running.health.clone(),
             UPKEEP_INTERVAL,
             running.shutdown(),
         ));
@@ -183,6 +185,7 @@ fn ignore_signals() -> std::io::Result<()> {
 async fn run_upkeep(
     metrics: PrometheusHandle,
     dropped_lines: impl Fn() -> u64,
+    health: Health,
     interval: Duration,
     shutdown: CancellationToken,
 ) {
@@ -199,6 +202,8 @@ async fn run_upkeep(
                 "the log is not read fast enough and has lost lines"
             );
         }
+        // Checks log the end of an outage, also if nothing asks whether the process is ready.
+        let _ = shutdown.run_until_cancelled(health.record()).await;
         let pause = tokio::time::sleep(interval);
         if shutdown.run_until_cancelled(pause).await.is_none() {
             return;
@@ -250,6 +255,7 @@ fn is_ready() -> anyhow::Result<bool> {
 mod tests {
     use std::time::Duration;
 
+    use http_kit::Health;
     use procfs::process::Process;
     use tokio::time::{sleep, timeout};
     use tokio_util::sync::CancellationToken;
@@ -267,7 +273,7 @@ mod tests {
     async fn a_process_that_is_not_scraped_does_not_keep_the_values_of_histograms() {
         let metrics = telemetry::metrics_recorder();
         let (interval, shutdown) = (Duration::from_millis(1), CancellationToken::new());
-        let upkeep = run_upkeep(metrics, || 0, interval, shutdown.clone());
+        let upkeep = run_upkeep(metrics, || 0, Health::default(), interval, shutdown.clone());
         tokio::spawn(upkeep);
         let before = memory();
         let added_to_buckets = || async {

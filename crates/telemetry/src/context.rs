@@ -9,6 +9,9 @@ use values::Names as _;
 
 use crate::traces;
 
+/// The name of the span that has the identifier of a request.
+pub(crate) const WORK: &str = "work";
+
 const MAX_REQUEST_ID_LENGTH: usize = 128;
 
 tokio::task_local! {
@@ -100,8 +103,9 @@ impl RequestContext {
 
     fn start(self, kind: SpanKind, name: &'static str) -> (Self, Span) {
         let is_exporting = traces::is_exporting();
-        let span = tracing::info_span!(
-            "work",
+        // Lines of any level have its fields, whatever `LOG` says.
+        let span = tracing::error_span!(
+            WORK,
             otel.name = name,
             otel.kind = is_exporting.then(|| kind.name()),
             request_id = %self.request_id,

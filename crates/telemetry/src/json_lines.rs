@@ -15,8 +15,10 @@ use tracing_subscriber::fmt::time::{FormatTime as _, SystemTime};
 use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields, FormattedFields};
 use tracing_subscriber::registry::LookupSpan;
 
+use crate::context::WORK;
+
 /// Formats an event as one JSON object: `timestamp`, `level`, the fields of the event, `target`, and `span` with the fields
-/// of the innermost span. It formats these fields, too.
+/// of the innermost span and of the one that has the identifier of the request. It formats these fields, too.
 #[derive(Debug, Clone, Copy)]
 pub struct JsonLines;
 
@@ -34,10 +36,21 @@ impl<S: Subscriber + for<'span> LookupSpan<'span>> FormatEvent<S, Self> for Json
         write!(writer, r#"","level":"{}","#, metadata.level())?;
         self.format_fields(writer.by_ref(), event)?;
         write!(writer, r#","target":{}"#, Value::from(metadata.target()))?;
-        if let Some(span) = context.lookup_current()
-            && let Some(fields) = span.extensions().get::<FormattedFields<Self>>()
-        {
-            write!(writer, r#","span":{{{fields}}}"#)?;
+        if let Some(current) = context.lookup_current() {
+            // That of the request has its identifier, and the innermost one what it works on.
+            let of_request = current.scope().skip(1).find(|span| span.name() == WORK);
+            let mut separator = r#","span":{"#;
+            for span in of_request.into_iter().chain([current]) {
+                if let Some(fields) = span.extensions().get::<FormattedFields<Self>>()
+                    && !fields.is_empty()
+                {
+                    write!(writer, "{separator}{fields}")?;
+                    separator = ",";
+                }
+            }
+            if separator == "," {
+                writer.write_str("}")?;
+            }
         }
         writer.write_str("}\n")
     }
@@ -175,6 +188,17 @@ mod tests {
             "target": module_path!(), "span": {"id": 7, "late": "yes"},
         });
         assert_eq!(lines, [expected]);
+    }
+
+    #[test]
+    fn a_line_of_a_span_within_that_of_a_request_has_the_fields_of_both() {
+        let lines = logged(|| {
+            let outer = tracing::error_span!("work", request_id = "r");
+            let middle = tracing::info_span!("step", step = 1);
+            let inner = tracing::info_span!("task", task = 2);
+            outer.in_scope(|| middle.in_scope(|| inner.in_scope(|| tracing::info!("done"))));
+        });
+        assert_eq!(lines[0]["span"], json!({"request_id": "r", "task": 2}));
     }
 
     #[test]

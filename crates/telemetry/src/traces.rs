@@ -173,9 +173,12 @@ impl HttpClient for CollectorClient {
                 .as_ref()
                 .err()
                 .and_then(|error| CertificateFault::find(&**error));
-            match fault {
-                Some(fault) => self.outage.fail(&fault),
-                None => self.outage.record(&sent),
+            match (&sent, fault) {
+                (_, Some(fault)) => self.outage.fail(&fault),
+                // Its own text has the URL, which may have a secret.
+                (Err(error), None) => self.outage.fail(&error.source()),
+                (Ok(response), None) if response.status().is_success() => self.outage.end(),
+                (Ok(response), None) => self.outage.fail(&response.status()),
             }
             sent
         })

@@ -10,8 +10,9 @@ use http::Response;
 use http_kit::Problem;
 use hyper::body::Incoming;
 use hyper_util::client::legacy::{Error, ResponseFuture};
-use telemetry::CertificateFault;
+use telemetry::{CertificateFault, Outage};
 use tokio::time::{sleep, timeout};
+use values::Names as _;
 
 use crate::routes::Route;
 
@@ -22,11 +23,12 @@ const RETRY_PAUSE: Duration = Duration::from_millis(50);
 ///
 /// Unless it is a `POST`, a request is sent once more if no connection could be made, because then the service never saw
 /// it. A request that changes nothing is also sent once more if its connection was closed without a response, as a service
-/// does that stops or is killed.
+/// does that stops or is killed. That there is no response is logged as an outage of its service.
 pub(super) async fn exchange(
     route: &Route,
     send: impl Fn() -> ResponseFuture,
     time_limit: Duration,
+    outage: &Outage,
 ) -> Result<Response<Incoming>, Problem> {
     let attempt = async || {
         timeout(time_limit, send())
@@ -43,7 +45,7 @@ pub(super) async fn exchange(
         }
         response => response,
     };
-    response.map_err(|error| no_response(&error))
+    response.map_err(|error| no_response(&error, route, outage))
 }
 
 /// Whether no connection could be made, and not because it took too long.
@@ -68,11 +70,14 @@ pub(super) fn upstream_timeout() -> Problem {
 }
 
 /// `502 bad-gateway` for a service that could not be reached or did not respond.
-fn no_response(error: &Error) -> Problem {
+fn no_response(error: &Error, route: &Route, outage: &Outage) -> Problem {
     let connected = !error.is_connect();
+    let service = route.service.name();
     match CertificateFault::find(error) {
-        Some(fault) => tracing::warn!(%fault, "the certificate of a service was refused"),
-        None => tracing::warn!(?error, connected, "a service did not respond"),
+        Some(fault) => outage.fail(&format_args!("{service}: certificate refused: {fault}")),
+        None => outage.fail(&format_args!(
+            "{service}, connected: {connected}: {error:?}"
+        )),
     }
     let (kind, detail) = if connected {
         (

@@ -169,7 +169,8 @@ impl Forwarding<'_> {
             bearer.apply(request.headers_mut());
             asking.http_client.request(request)
         };
-        let exchange = exchange(route, send, asking.state.upstream_timeout);
+        let outage = &asking.state.circuit_breakers.of(route.service).outage;
+        let exchange = exchange(route, send, asking.state.upstream_timeout, outage);
         let outcome =
             |result: &Result<_, _>| CallOutcome::of(result, |r: &Response<_>| r.status().as_u16());
         telemetry::outgoing(route.service.name(), exchange, outcome).await

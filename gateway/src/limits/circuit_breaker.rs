@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use http_kit::Problem;
 use parking_lot::Mutex;
+use telemetry::Outage;
 
 use crate::settings::CircuitSettings;
 
@@ -18,6 +19,8 @@ pub(crate) struct CircuitBreaker {
     service: &'static str,
     settings: CircuitSettings,
     state: Mutex<State>,
+    /// Requests without a response, until the next response.
+    pub(crate) outage: Outage,
 }
 
 #[derive(Debug, Default)]
@@ -53,6 +56,7 @@ impl CircuitBreaker {
             service,
             settings,
             state: Mutex::default(),
+            outage: Outage::new("a service does not respond"),
         }
     }
 
@@ -93,6 +97,7 @@ impl Permit<'_> {
     /// The service responded, perhaps with an error.
     pub(crate) fn record_response(mut self) {
         self.trial = None;
+        self.circuit.outage.end();
         let CircuitBreaker { service, state, .. } = self.circuit;
         let before = std::mem::take(&mut *state.lock());
         if before.until.is_some() {

@@ -95,9 +95,7 @@ impl Listener {
         while Instant::now() < self.until {
             let started = Instant::now();
             let read = stopping.run_until_cancelled(self.read()).await?;
-            let warn = |error: &Error| {
-                tracing::warn!(?error, "the tasks that have ended could not be read");
-            };
+            let warn = |error: &Error| error.warn("the tasks that have ended could not be read");
             let mut line = read.inspect_err(warn).ok()?;
             let now = Instant::now();
             let told = &mut self.told;
