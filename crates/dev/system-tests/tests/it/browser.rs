@@ -93,7 +93,16 @@ async fn status(system: &System, token: &str, task: &Task) -> Value {
     reply.expect(200).json["status"].clone()
 }
 
-/// Reads what is new, one part after the other, until the buttons that decide are back.
+/// Waits until the buttons that decide have taken the place of others, and a press of them counts.
+pub(crate) async fn buttons_work(phone: &Browser) {
+    eventually("the buttons that decide", || async {
+        (phone.count("#decide:not([hidden])").await == 1).then_some(())
+    })
+    .await;
+    wait_for_another_press().await;
+}
+
+/// Reads what is new, one part after the other, until the buttons that decide are back, and work.
 async fn read_change(phone: &Browser) {
     let next = "document.querySelector('#read:not([hidden]) button')?.click()";
     eventually("the change to be read", || async {
@@ -101,6 +110,7 @@ async fn read_change(phone: &Browser) {
         (phone.count("#decide:not([hidden])").await == 1).then_some(())
     })
     .await;
+    wait_for_another_press().await;
 }
 
 /// Lets the page look at once whether its task has changed, as it does when it is online again.

@@ -19,12 +19,13 @@ const otherVerb = { approve: "reject", reject: "approve" };
 
 /**
  * The form of a pending task. `decided(task, wasFirst)` is called with the task after a decision, `changed(task)` if it is another
- * one than the person saw, and `failed(error, button)` after a failure. Returns the form, and `update(task, changes)` for a task
- * that has changed: `changes` is what the person must read first, or nothing.
+ * one than the person saw, and `failed(error, button)` after a failure. Returns the form, `update(task, changes)` for a task
+ * that has changed: `changes` is what the person must read first, or nothing; and `takesPlace()`, to be called when the form takes
+ * the place of another button.
  */
 export function decisionForm(task, proposed, handlers) {
   const draft = draftOf(`comment-${task.id}`);
-  const state = { task, verb: proposed, asked: null, sent: [], handlers };
+  const state = { task, verb: proposed, asked: null, sent: [], since: -Infinity, handlers };
   const comment = element("textarea", { id: "comment", maxlength: MAX_COMMENT, rows: 2, dir: "auto" });
   comment.value = draft?.text ?? "";
   const button = (verb) => element("button", {
@@ -60,12 +61,12 @@ export function decisionForm(task, proposed, handlers) {
     state.task = newer;
     forgetFirstPress(form, state);
     label(form, newer);
-    if (changes) askToRead(form, changes, handlers.seen);
-    else forgetChange(form);
+    if (changes) askToRead(form, state, changes);
+    else forgetChange(form, state);
   };
   label(form, task);
   if (comment.value) showComment(form);
-  return { form, update };
+  return { form, update, takesPlace: () => { state.since = performance.now(); } };
 }
 
 /** In whose place the person decides, and what the comment is for. It is open where a rejection needs it. */
@@ -82,15 +83,15 @@ function showComment(form) {
   form.querySelector("#add-comment").hidden = true;
 }
 
-/** Shows what changed at the buttons, which come back when it was in view to its end. `done` is called then. */
-function askToRead(form, changes, done) {
+/** Shows what changed at the buttons, which come back when it was in view to its end. */
+function askToRead(form, state, changes) {
   const change = form.querySelector("#change");
   const end = element("p", { class: "end" });
   let timer;
   const wait = (isInView) => {
     clearTimeout(timer);
     // Another change may have taken its place.
-    if (isInView) timer = setTimeout(() => { if (end.isConnected && showButtons(form, true)) done(); }, READING);
+    if (isInView) timer = setTimeout(() => { if (end.isConnected && showButtons(form, state, true)) state.handlers.seen(); }, READING);
   };
   // Each press shows the next part: within the change, or on a low screen, where it is a part of the page, of the page.
   const show = () => {
@@ -106,31 +107,35 @@ function askToRead(form, changes, done) {
   change.hidden = false;
   change.scrollTop = 0;
   form.querySelector("#read").replaceChildren(element("button", { type: "button", onclick: show }, t("readChange")));
-  showButtons(form, false);
+  showButtons(form, state, false);
   if (globalThis.IntersectionObserver) new IntersectionObserver((entries) => wait(entries[entries.length - 1].isIntersecting)).observe(end);
 }
 
 /** Shows the buttons that decide, or the one that leads to the change. The focus stays where it was. Returns whether they changed. */
-function showButtons(form, isRead) {
+function showButtons(form, state, isRead) {
   const [decide, read] = ["#decide", "#read"].map((id) => form.querySelector(id));
   if (decide.hidden !== isRead) return false;
   const [from, to] = isRead ? [read, decide] : [decide, read];
   const hadFocus = from.contains(document.activeElement);
   from.hidden = true;
   to.hidden = false;
+  state.since = performance.now();
   if (hadFocus) to.querySelector("button").focus();
   return true;
 }
 
 /** The task is again as the person read it. */
-function forgetChange(form) {
+function forgetChange(form, state) {
   if (!form.querySelector("#decide").hidden) return;
   form.querySelector("#change").hidden = true;
-  showButtons(form, true);
+  showButtons(form, state, true);
 }
 
 async function submit(form, state, verb) {
   const { task, handlers } = state;
+  const now = performance.now();
+  // One that comes too soon belongs to the button that was there before.
+  if (now - state.since < SECOND_PRESS) return;
   const comment = $("comment");
   const text = comment.value.trim();
   state.verb = verb;
@@ -139,7 +144,7 @@ async function submit(form, state, verb) {
     markInvalid(comment, t("commentMissing"));
     return;
   }
-  if (task.confirmationRequired && !isSecondPress(form, state, verb)) return;
+  if (task.confirmationRequired && !isSecondPress(form, state, verb, now)) return;
   const stop = showProgress(form, verb);
   try {
     const { decided, first } = await decide(state, verb, text);
@@ -157,8 +162,7 @@ async function submit(form, state, verb) {
 }
 
 /** Whether a press confirms an earlier one of the same button. If it does not, the form asks for a second press. */
-function isSecondPress(form, state, verb) {
-  const now = performance.now();
+function isSecondPress(form, state, verb, now) {
   const { asked } = state;
   if (asked?.verb !== verb) forgetFirstPress(form, state);
   state.asked = { verb, at: now };

@@ -41,6 +41,7 @@ function actionsOf(task) {
     inPlace = true;
     $("choice").replaceWith(actionsOf(shown));
     followBar();
+    form.takesPlace();
     // Nothing asked this person yet to read what is new.
     form.update(shown, read === shown ? null : compare(read, shown).list);
     form.form.querySelector(".actions:not([hidden]) button").focus();

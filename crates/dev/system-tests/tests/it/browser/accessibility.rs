@@ -3,7 +3,7 @@
 use crate::webdriver::{Browser, Screen};
 use serde_json::{Value, json};
 
-use super::{APPROVER, REQUESTER, link, poll, sign_in, signed_in, task_with};
+use super::{APPROVER, REQUESTER, buttons_work, link, poll, sign_in, signed_in, task_with};
 use crate::harness::System;
 
 const AXE: &str = include_str!("../../../vendor/axe.min.js");
@@ -68,6 +68,7 @@ async fn pages_for_people_without_an_account_are_accessible() {
     check(&phone, "This task was just changed.").await;
     // The change is longer than its part of the screen.
     phone.click("Read the change").await;
+    buttons_work(&phone).await;
     phone.click("Approve").await;
     check(&phone, "You approved this.").await;
     phone.assert_no_errors().await;

@@ -7,8 +7,8 @@ use testkit::eventually;
 use super::accessibility::open_webhooks;
 use super::drafts::value_of;
 use super::{
-    APPROVER, REQUESTER, keep_from_polling, link, poll, read_change, sign_in, signed_in, status,
-    task_with,
+    APPROVER, REQUESTER, buttons_work, keep_from_polling, link, poll, read_change, sign_in,
+    signed_in, status, task_with,
 };
 use crate::harness::{System, Task};
 
@@ -44,6 +44,15 @@ async fn a_text_that_was_never_shown_is_not_approved() {
     keep_from_polling(&phone).await;
     phone.open(&link(&system, &task)).await;
     phone.sees("The price is 10.").await;
+    // A press that was meant for the button before them comes just after the buttons that decide are back.
+    let late =
+        "const [decide, approve] = ['decide', 'approve'].map((id) => document.getElementById(id));
+        new MutationObserver(() => {
+          if (decide.hidden) return;
+          approve.click();
+          window.isTaken = approve.disabled;
+        }).observe(decide, { attributeFilter: ['hidden'] })";
+    phone.run(late).await;
     let dear = long.replace("10.", "10,000.");
     change(&system, &token, &task, &json!({"description": dear})).await;
     phone.click("Approve").await;
@@ -55,6 +64,9 @@ async fn a_text_that_was_never_shown_is_not_approved() {
     assert_eq!(phone.count("#description .changed").await, 1);
 
     // The buttons come back when the change was in view.
+    buttons_work(&phone).await;
+    assert_eq!(phone.run("return window.isTaken").await, false);
+    assert_eq!(status(&system, &token, &task).await, "pending");
     phone.click("Approve").await;
     phone.sees("You approved this.").await;
     assert_eq!(status(&system, &token, &task).await, "approved");

@@ -5,6 +5,7 @@ mod states;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use crate::browser::buttons_work;
 use crate::webdriver::{Browser, Screen};
 use anyhow::Context as _;
 use rig::say;
@@ -296,6 +297,7 @@ impl Camera<'_> {
             .await?;
         let end = "sessionStorage.setItem('countersign-token', 'ended')";
         let _ = self.browser.run(end).await;
+        buttons_work(&self.browser).await;
         self.click("Approve").await;
         self.take_screen("session-ended", "Your session has ended. Sign in again.")
             .await?;
