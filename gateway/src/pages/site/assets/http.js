@@ -4,12 +4,14 @@ import { language, t } from "./texts.js";
 import { setServerTime, timeOfDay } from "./times.js";
 
 const TIMEOUT = 15_000;
+/** What the server says of a session or a task, and what a proxy or firewall before it also says, of something else. */
+const REFUSALS = [401, 403, 404];
 /** Whether the same request may succeed after this status: of the server, or of a proxy before it. */
 const isTemporary = (status) => [408, 429].includes(status) || (status >= 502 && status !== 505);
 
 /**
  * A failed call. Its message is for the user; `fields` has a text for each field that the service names, and `temporary` says
- * that trying again may help.
+ * that trying again may help. The status of a refusal is 0 if it is not the server's.
  */
 export class Failure extends Error {
   constructor(message, { status = 0, problem = {}, temporary = false, retryAfter = 0 } = {}) {
@@ -92,8 +94,9 @@ function failure(response, problem) {
   const reasons = [...new Set((problem.errors ?? []).map(textOf))].join(" ");
   const known = t(`problem ${problem.code}`, { ...problem, when: retryAfter ? timeOfDay(retryAfter) : "" }, "");
   const detail = language === "en" ? problem.detail : "";
+  const isOurs = typeof problem.code === "string" || !REFUSALS.includes(status);
   return new Failure(reasons || known || detail || t("unexpected", { status }), {
-    status, problem, temporary: isTemporary(status), retryAfter,
+    status: isOurs ? status : 0, problem, temporary: isTemporary(status), retryAfter,
   });
 }
 

@@ -4,7 +4,7 @@ use crate::webdriver::Browser;
 use serde_json::json;
 use testkit::eventually;
 
-use super::{APPROVER, LOST, REQUESTER, answer, link, poll, status, task_with};
+use super::{APPROVER, LOST, REQUESTER, answer, link, poll, run_first, status, task_with};
 use crate::harness::System;
 
 // Code points of keys in the WebDriver protocol.
@@ -219,15 +219,31 @@ async fn what_answers_in_place_of_the_server_decides_nothing() {
     phone.open(&link(&system, &task)).await;
     phone.sees("Approve").await;
     let answers = [
+        "() => new Response('<h1>Blocked</h1>', { status: 403 })",
         "() => new Response('<h1>Maintenance</h1>')",
         "() => new Response('')",
         r#"() => new Response('{"status": "pending"}')"#,
     ];
     answer(&phone, "PUT", &answers).await;
     phone.click("Approve").await;
+    phone.sees("The server responded with status 403.").await;
+    assert!(!phone.text().await.contains("no longer valid"));
+    phone.click("Approve").await;
     phone.sees("You approved this.").await;
-    assert_eq!(phone.run("return window.sent").await, 4);
+    assert_eq!(phone.run("return window.sent").await, 5);
     assert_eq!(status(&system, &token, &task).await, "approved");
+
+    let other = task_with(&system, &token, "Buy a table", "").await;
+    let blocked = "window.real = window.fetch;
+        window.fetch = () => Promise.resolve(new Response('404 page not found', { status: 404 }))";
+    run_first(&phone, blocked).await;
+    phone.open(&link(&system, &other)).await;
+    phone.sees("The server responded with status 404.").await;
+    phone.run("window.fetch = window.real").await;
+    // The secret is still known.
+    let again = "document.querySelector('#content button').click()";
+    phone.run(again).await;
+    phone.sees("Buy a table").await;
     phone.assert_no_errors().await;
     system.stop().await;
 }
