@@ -3,7 +3,7 @@
 import { loadQueues } from "./admin-api.js";
 import { badge, linkTo, sectionHeading, table } from "./admin-list.js";
 import { failed } from "./admin-state.js";
-import { element } from "./dom.js";
+import { element, forgetFailure } from "./dom.js";
 import { locale, t } from "./texts.js";
 
 const number = new Intl.NumberFormat(locale);
@@ -38,7 +38,11 @@ export function show(view) {
   const body = element("div", { id: "queues", "aria-busy": "true" });
   let shown = "";
   const refresh = async () => {
-    const [tasks, users] = await loadQueues();
+    const [tasks, users] = await loadQueues().catch((error) => {
+      failed(error);
+      throw error;
+    });
+    forgetFailure();
     const text = JSON.stringify([tasks, users]);
     body.removeAttribute("aria-busy");
     if (text === shown) return;
@@ -51,6 +55,6 @@ export function show(view) {
         element("p", { class: "soft small" }, t("queuesHelp"))));
   };
   view.append(sectionHeading("queues"), body);
-  refresh().catch(failed);
+  refresh().catch(() => {});
   return refresh;
 }

@@ -263,8 +263,20 @@ async function start() {
   $("content").removeAttribute("aria-busy");
 }
 
+/** Shows what is new. Who writes nothing that would be lost learns here, too, that the session has ended. */
+async function update() {
+  if (!$("task-text") || shown.status !== "pending") return;
+  try {
+    await refresh();
+  } catch (error) {
+    const mayWrite = document.querySelector(".decision, #content details[open], dialog");
+    if (error.status === 401 && !link.secret && !mayWrite && $("task-text")) showError(error);
+    throw error;
+  }
+}
+
 if (!link.id && !link.secret && !link.isHalf) location.replace("/");
 else {
   showFrame();
-  start().then(() => repeat(async () => { if (shown?.status === "pending") await refresh(); }));
+  start().then(() => repeat(update));
 }

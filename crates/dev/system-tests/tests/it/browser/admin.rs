@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use testkit::{Http, eventually};
 
 use super::accessibility::check;
-use super::keep_from_polling;
+use super::{answer, keep_from_polling, poll};
 use crate::harness::System;
 
 const ADMIN: &str = "admin@countersign.local";
@@ -123,6 +123,13 @@ async fn the_queues_and_the_audit_log_are_shown() {
         phone.sees(text).await;
     }
     has(&phone, 3, "td[data-label='Dead letters']").await;
+    // Numbers that are not the newest ones are not shown without a word.
+    let failed = "() => new Response('', { status: 503 })";
+    answer(&phone, "GET /people-task/queues", &[failed]).await;
+    poll(&phone).await;
+    phone.sees("The server responded with status 503.").await;
+    poll(&phone).await;
+    has(&phone, 0, "#alert p").await;
     phone.follow("Audit log").await;
     phone.sees("Account created").await;
     phone.sees("Signed in").await;

@@ -6,7 +6,7 @@ use testkit::eventually;
 
 use super::accessibility::open_webhooks;
 use super::drafts::{ESCAPE, end_sessions, value_of};
-use super::{REQUESTER, dialog_closes, poll, signed_in, task_with, write_task};
+use super::{REQUESTER, dialog_closes, poll, sign_in, signed_in, task_with, write_task};
 use crate::harness::System;
 
 const ADMIN: &str = "admin@countersign.local";
@@ -73,6 +73,22 @@ async fn the_list_behind_a_dialog_leaves_it_open_after_the_end_of_the_session() 
     sign_in_again(&phone, REQUESTER).await;
     phone.click("Create").await;
     phone.sees("Copy link").await;
+    phone.assert_no_errors().await;
+    system.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_person_who_waits_for_a_decision_learns_that_the_session_has_ended() {
+    let system = System::start().await;
+    let token = system.sign_up(REQUESTER).await;
+    let task = task_with(&system, &token, "Buy a chair", "").await;
+    let phone = signed_in(&system, &format!("/tasks?taskId={}", task.id), REQUESTER).await;
+    phone.sees("Decide yourself").await;
+    end_sessions(&system, REQUESTER).await;
+    poll(&phone).await;
+    phone.sees("Your session has ended.").await;
+    sign_in(&phone, REQUESTER, NEW_PASSWORD).await;
+    phone.sees("Decide yourself").await;
     phone.assert_no_errors().await;
     system.stop().await;
 }
