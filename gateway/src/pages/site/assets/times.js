@@ -32,7 +32,7 @@ const exact = dates({ ...day, ...clock });
 const exactWithZone = dates({ ...day, ...clock, timeZoneName: "short" });
 const toTheSecond = dates({ ...day, ...clock, second: "2-digit", timeZoneName: "short" });
 const hourAndMinute = dates(clock);
-const relative = formatter(() => new Intl.RelativeTimeFormat(locale, { numeric: "auto" }), () => "");
+const relative = formatter(() => new Intl.RelativeTimeFormat(locale), () => "");
 
 /** How much the server's clock is ahead. */
 let ahead = 0;
@@ -53,11 +53,11 @@ export function parseTime(text) {
   return Number.isNaN(date.getTime()) ? null : date;
 }
 
-/** “in 3 hours”. */
+/** “in 3 hours”, in whole units: what is due never seems to be due later. */
 export function fromNow(date) {
   const seconds = (date - now()) / 1000;
   const [unit, length] = UNITS.find(([, size]) => Math.abs(seconds) >= size) ?? [];
-  return unit ? relative(Math.round(seconds / length), unit) : t("now");
+  return unit ? relative(Math.trunc(seconds / length), unit) : t("now");
 }
 
 export const isOver = (date) => date < now();

@@ -101,6 +101,16 @@ async fn dates_and_addresses_are_remarked_on_in_german() {
         .await;
     phone.sees("31. Jan. 2099, 12:00 MEZ").await;
 
+    // In the evening, a day and a half later is the day after tomorrow, and in the morning it is tomorrow.
+    let soon =
+        "return new Date(Date.now() + 36.5 * 3_600_000).toISOString().replace(/\\.\\d+/, '')";
+    let soon = phone.run(soon).await;
+    let due = json!({"decisionBy": soon});
+    let _ = system.put(&path, &token, &due).await.expect(200);
+    phone.reload().await;
+    phone.sees("in 1 Tag").await;
+    assert!(!phone.text().await.contains("übermorgen"));
+
     // The latest date that a task can have is in the year 10000 here, which no field takes.
     let due = json!({"decisionBy": "9999-12-31 23:59:59"});
     let _ = system.put(&path, &token, &due).await;
