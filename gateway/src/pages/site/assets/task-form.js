@@ -276,6 +276,8 @@ export async function withdrawDialog(task, edited) {
     else notify(error.message, "bad");
     return;
   }
+  // A second press was made before the dialog was there.
+  if (document.querySelector("dialog")) return;
   const count = preview.webhooksNotTold;
   const reason = element("textarea", { id: "reason", maxlength: MAX_REASON, rows: 2, dir: "auto" });
   openForm({

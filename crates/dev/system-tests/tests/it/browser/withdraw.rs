@@ -2,8 +2,9 @@
 
 use crate::webdriver::Browser;
 use serde_json::json;
+use testkit::eventually;
 
-use super::{REQUESTER, dialog_closes, link, poll, signed_in, status, task_with};
+use super::{REQUESTER, answer, dialog_closes, link, poll, signed_in, status, task_with};
 use crate::harness::System;
 
 #[tokio::test(flavor = "multi_thread")]
@@ -18,7 +19,22 @@ async fn who_created_a_task_withdraws_it_and_learns_before_who_is_not_called() {
     assert!(!approver.text().await.contains("Withdraw"));
 
     let phone = signed_in(&system, &format!("/tasks?taskId={}", task.id), REQUESTER).await;
+    // A person who presses twice gets one dialog.
+    let late = "async (send) => {
+        const response = await send();
+        window.arrived = (window.arrived ?? 0) + 1;
+        await (window.held ??= new Promise((done) => { window.release = done; }));
+        return response;
+    }";
+    let preview = format!("GET /people-task/tasks/{}/cancel", task.id);
+    answer(&phone, &preview, &[late, late]).await;
     phone.click("Withdraw").await;
+    phone.click("Withdraw").await;
+    eventually("both presses to ask for the webhooks", || async {
+        (phone.run("return window.arrived").await == 2).then_some(())
+    })
+    .await;
+    phone.run("window.release()").await;
     phone.sees("1 webhook is not called").await;
     phone
         .fill("Reason (optional)", "We found an old one.")
