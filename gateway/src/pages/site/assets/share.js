@@ -13,8 +13,8 @@ async function copy(field, button) {
   try {
     await navigator.clipboard.writeText(field.value);
   } catch {
-    // Without TLS there is no clipboard for scripts, but the older way still works.
-    document.execCommand("copy");
+    // Without TLS there is no clipboard for scripts, but the older way still works. If not, the link is selected for the person.
+    if (!document.execCommand("copy")) return;
   }
   button.textContent = t("copied");
   setTimeout(() => { button.textContent = t("copyLink"); }, COPIED);

@@ -99,6 +99,18 @@ async fn a_created_task_is_decided_with_its_link() {
     let phone = signed_in(&system, "/", REQUESTER).await;
     write_task(&phone).await;
     phone.click("Create").await;
+    phone.sees("Copy link").await;
+    let refuse = "navigator.clipboard.writeText = () => Promise.reject(new Error('refused'));
+        document.execCommand = () => { window.isRefused = true; return false; }";
+    phone.run(refuse).await;
+    phone.click("Copy link").await;
+    eventually("the browser to refuse to copy", || async {
+        (phone.run("return window.isRefused").await == true).then_some(())
+    })
+    .await;
+    assert!(!phone.text().await.contains("Copied"));
+    let copy = "delete navigator.clipboard.writeText; delete document.execCommand";
+    phone.run(copy).await;
     phone.click("Copy link").await;
     phone.sees("Copied").await;
     let link = phone
