@@ -122,5 +122,5 @@ connect({ show: showView, failed });
 $("content").addEventListener("click", followLink);
 addEventListener("popstate", () => { if ($("view")) showView(true); });
 await start();
-// While a person is asked something, nothing changes.
-repeat(async () => { if (!document.querySelector("dialog")) await refresh(); });
+// While a person is asked something, or reads what they opened in a list, nothing changes.
+repeat(async () => { if (!document.querySelector("dialog, #list details[open]")) await refresh(); });

@@ -104,6 +104,16 @@ async fn failed_deliveries_of_a_host_are_shown_and_sent_again() {
     has(&phone, 2, "tbody tr").await;
     phone.sees("2 attempts").await;
     phone.sees("503").await;
+    // What a person has opened to read stays open.
+    phone
+        .run("document.querySelector('#list details').open = true")
+        .await;
+    has(&phone, 0, "#list[aria-busy]").await;
+    let poll = "dispatchEvent(new Event('online'));
+        return document.getElementById('list').hasAttribute('aria-busy')";
+    assert_eq!(phone.run(poll).await, false);
+    let close = "document.querySelector('#list details').open = false;";
+    assert_eq!(phone.run(&format!("{close} {poll}")).await, true);
     phone.click("Send again").await;
     phone.sees("The delivery is sent again.").await;
     is_focused(&phone, "Send again").await;
