@@ -3,7 +3,7 @@
 import { loadUser, PAGE } from "./admin-api.js";
 import { change, failed, urlOf } from "./admin-state.js";
 import { offsetOf } from "./api.js";
-import { closeDialog, element, foreign, labelled, notify, openDialog, withButtonsDisabled } from "./dom.js";
+import { closeDialog, element, foreign, isSaid, labelled, notify, openDialog, withButtonsDisabled } from "./dom.js";
 import { numberText, t } from "./texts.js";
 import { exactTime, parseTime, timeFromNow, timeToTheSecond } from "./times.js";
 
@@ -257,7 +257,7 @@ export function list({ label, state, filters = [], sorts = [], sort, columns, lo
       render(page);
       loaded(current, summary, page);
     } catch (error) {
-      if (request === newest) failed(error);
+      if (request === newest && !isSaid(error)) failed(error);
       throw error;
     } finally {
       if (request === newest) body.removeAttribute("aria-busy");

@@ -3,7 +3,7 @@
 import { loadQueues } from "./admin-api.js";
 import { badge, linkTo, sectionHeading, table } from "./admin-list.js";
 import { failed } from "./admin-state.js";
-import { element, forgetFailure } from "./dom.js";
+import { element, forgetFailure, isSaid } from "./dom.js";
 import { locale, t } from "./texts.js";
 
 const number = new Intl.NumberFormat(locale);
@@ -39,7 +39,7 @@ export function show(view) {
   let shown = "";
   const refresh = async () => {
     const [tasks, users] = await loadQueues().catch((error) => {
-      failed(error);
+      if (!isSaid(error)) failed(error);
       throw error;
     });
     forgetFailure();

@@ -37,6 +37,9 @@ export function notify(text, kind = "") {
   if (kind === "bad") $("alert").scrollIntoView({ block: "nearest" });
 }
 
+/** Whether the page shows the notice of this failure: what fails again in the background says so once. */
+export const isSaid = ({ message }) => $("alert").textContent === message;
+
 /** Removes a notice of a failure. */
 export function forgetFailure() {
   $("alert").replaceChildren();

@@ -1,6 +1,6 @@
 // The list of a person's tasks: tabs, search, filters, pages. Its state is in the URL.
 
-import { $, element, foreign, forgetFailure, labelled, notify } from "./dom.js";
+import { $, element, foreign, forgetFailure, isSaid, labelled, notify } from "./dom.js";
 import { repeat } from "./retry.js";
 import { createDialog } from "./task-form.js";
 import { countAll, countToDecide, loadPage, offsetsBefore, PAGE, SORTS, stateFromUrl, TABS, urlOf } from "./task-list.js";
@@ -71,7 +71,7 @@ async function refresh() {
     $("list").removeAttribute("aria-busy");
     if (error.status === 401 && document.querySelector("dialog")) return;
     if (error.status === 401) return sessionEnded();
-    notify(error.message, "bad");
+    if (!isSaid(error)) notify(error.message, "bad");
     throw error;
   }
 }

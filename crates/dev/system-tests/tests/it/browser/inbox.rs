@@ -157,6 +157,33 @@ async fn focus_is_on(phone: &Browser, id: &str) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn what_cannot_be_loaded_again_and_again_is_said_once() {
+    let system = System::start().await;
+    let phone = signed_in(&system, "/", "admin@countersign.local").await;
+    phone.sees("nothing to decide.").await;
+    for (path, text) in [
+        ("/", "nothing to decide."),
+        ("/admin?view=deliveries", "Nothing found."),
+        ("/admin?view=queues", "webhook.due-deliveries"),
+    ] {
+        phone.open(&format!("{}{path}", system.http.base())).await;
+        phone.sees(text).await;
+        let offline = "window.fetch = () => Promise.reject(new TypeError('offline'))";
+        phone.run(offline).await;
+        poll(&phone).await;
+        phone.sees("The server cannot be reached.").await;
+        // Nothing of it waits for the network, so all is done after the next turn of the browser.
+        let again = "document.body.style.minHeight = '3000px'; scrollTo(0, 1000);
+            const said = document.querySelector('#alert p');
+            dispatchEvent(new Event('online'));
+            return new Promise((done) => setTimeout(() => done([said.isConnected, scrollY])))";
+        assert_eq!(phone.run(again).await, json!([true, 1000]), "{path}");
+    }
+    phone.assert_no_errors().await;
+    system.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn pages_of_the_inbox_have_an_end_and_keep_the_focus() {
     let system = System::start().await;
     let token = system.sign_up(REQUESTER).await;
