@@ -98,8 +98,9 @@ export const forgetAttempt = () => shared.remove(ATTEMPT_KEY);
 export const token = () => (isStaying() ? fetched ?? OF_SESSION : ownToken());
 /** The token of this tab, which no other one has. */
 const ownToken = () => storage.get(TOKEN_KEY);
+/** Signs in with a token. A session that is to be ended still is. */
 export function signIn(value) {
-  forgetSession();
+  if (isStaying()) forgetSession();
   fetched = null;
   storage.set(TOKEN_KEY, value);
 }

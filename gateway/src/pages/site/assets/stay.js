@@ -65,10 +65,12 @@ function take(token) {
   return new Promise(() => {});
 }
 
-/** Signs in with a token that is only for this tab. */
+/** Signs in with a token that is only for this tab. A session that another tab has begun meanwhile is to be ended. */
 export function signInHere(token) {
+  const wasStaying = isStaying();
   user = claimsOf(token).id;
   signIn(token);
+  if (wasStaying) leaveSession();
 }
 
 /** Signs in, and stays signed in. Throws a `Failure`. */

@@ -6,7 +6,10 @@ use testkit::eventually;
 
 use super::accessibility::open_webhooks;
 use super::drafts::{ESCAPE, end_sessions, value_of};
-use super::{REQUESTER, dialog_closes, poll, sign_in, signed_in, task_with, write_task};
+use super::sessions::{NOTHING, cookies, staying};
+use super::{
+    APPROVER, REQUESTER, dialog_closes, poll, run_first, sign_in, signed_in, task_with, write_task,
+};
 use crate::harness::System;
 
 const ADMIN: &str = "admin@countersign.local";
@@ -125,6 +128,38 @@ async fn an_administrator_loses_no_edit_and_no_new_address() {
     phone.click("New user").await;
     assert_eq!(value_of(&phone, "new-email").await, "grace@example.com");
     assert_eq!(value_of(&phone, "new-password").await, Value::from(""));
+    phone.assert_no_errors().await;
+    system.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_session_that_could_not_be_ended_is_ended_after_the_next_sign_in() {
+    let phone = Browser::phone().await;
+    let refuse = "const real = window.fetch;
+        window.fetch = (url, options) => {
+          const refused = Number(localStorage.refused ?? 0);
+          if (options?.method !== 'DELETE' || refused === 2) return real(url, options);
+          localStorage.refused = refused + 1;
+          return Promise.resolve(new Response('', { status: 503 }));
+        }";
+    run_first(&phone, refuse).await;
+    let (system, phone) = staying(phone).await;
+    assert_eq!(cookies(&phone).await.len(), 1);
+    phone.click("Sign out").await;
+    phone.sees("Forgot your password?").await;
+    eventually("the second refusal", async || {
+        (phone.run("return localStorage.refused").await == "2").then_some(())
+    })
+    .await;
+    sign_in(&phone, APPROVER, System::PASSWORD).await;
+    phone.sees(NOTHING).await;
+    eventually("the session to be ended", async || {
+        cookies(&phone).await.is_empty().then_some(())
+    })
+    .await;
+    // It ended none but that one.
+    phone.reload().await;
+    phone.sees(NOTHING).await;
     phone.assert_no_errors().await;
     system.stop().await;
 }

@@ -13,7 +13,7 @@ use super::{
 use crate::harness::System;
 
 const STAY: &str = "document.getElementById('stay').click()";
-const NOTHING: &str = "nothing to decide.";
+pub(super) const NOTHING: &str = "nothing to decide.";
 
 /// Signs in, and stays signed in.
 async fn stay(phone: &Browser, email: &str) {
@@ -23,7 +23,7 @@ async fn stay(phone: &Browser, email: &str) {
 }
 
 /// A system, and a browser in which its approver stays signed in.
-async fn staying(phone: Browser) -> (System, Browser) {
+pub(super) async fn staying(phone: Browser) -> (System, Browser) {
     let system = System::start().await;
     system.sign_up(APPROVER).await;
     phone.open(system.http.base()).await;
@@ -33,7 +33,7 @@ async fn staying(phone: Browser) -> (System, Browser) {
 }
 
 /// The cookies of the browser.
-async fn cookies(phone: &Browser) -> Vec<Value> {
+pub(super) async fn cookies(phone: &Browser) -> Vec<Value> {
     let all = phone.devtools("Storage.getCookies", &json!({})).await;
     all["cookies"].as_array().unwrap().clone()
 }
