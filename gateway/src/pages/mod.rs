@@ -209,6 +209,17 @@ mod tests {
     }
 
     #[test]
+    fn styles_are_sent_without_comments() {
+        let pages = pages();
+        let styles = pages.iter().find(|page| page.path == "/assets/style.css");
+        let text = text(styles.unwrap());
+        assert!(
+            text.contains("\n.skeleton") && !text.contains("/*"),
+            "{text}"
+        );
+    }
+
+    #[test]
     fn only_assets_are_kept_and_only_under_the_name_of_their_version() {
         let red = pages_with(&[("PAGES_COLOR", "#c00")]);
         for page in pages().iter() {

@@ -92,12 +92,16 @@ fn render(file: &str, look: &Look, language: Language) -> anyhow::Result<Bytes> 
     Ok(Bytes::from(text))
 }
 
+/// The styles of all pages without their comments, as scripts are sent.
 fn style(look: &Look) -> anyhow::Result<Bytes> {
-    let mut text = Vec::new();
+    let mut text = String::new();
     for file in STYLES {
-        text.extend_from_slice(&files::read(file)?);
+        let styles = String::from_utf8(files::read(file)?.into())?;
+        let is_comment = |line: &&str| line.starts_with("/*") && line.ends_with("*/");
+        let lines = styles.lines().filter(|line| !is_comment(line));
+        text.extend(lines.flat_map(|line| [line, "\n"]));
     }
-    text.extend_from_slice(look.stylesheet().as_bytes());
+    text.push_str(&look.stylesheet());
     Ok(Bytes::from(text))
 }
 
