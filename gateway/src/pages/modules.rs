@@ -2,7 +2,8 @@
 //! each module, and finds it only in the one that imports it.
 //!
 //! A joined file is a module, too. It keeps what each of its modules exports under the module's name, so that a script that
-//! is loaded later, by `import()`, shares the modules of the page's script instead of running them again.
+//! is loaded later, by `import()`, shares the modules of the page's script instead of running them again. It may be of a later
+//! version than these: where they lack what it imports, it fails when it is loaded, which is said, and not when it is used.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -14,6 +15,20 @@ use super::files::{self, LAYOUT};
 const FOLDER: &str = "assets/";
 /// What a page's HTML names before its script.
 const SCRIPT_OF_PAGE: &str = "{% set script = \"";
+/// The beginning of a page's script. Who asks a module for a name that it does not export gets an error.
+const MODULES_OF_PAGE: &str = "const modules = globalThis.countersignModules ??= new Proxy({}, {
+set(all, module, exported) {
+const get = (_, name) => {
+if (name in exported) return exported[name];
+throw new Error(`${module} has no ${name}`);
+};
+all[module] = new Proxy(exported, { get });
+return true;
+},
+});
+";
+/// The beginning of a script that is loaded later.
+const MODULES: &str = "const modules = globalThis.countersignModules;\n";
 /// What a module names before one that it loads later.
 const LOADED_LATER: &str = "import(\"./";
 
@@ -44,11 +59,13 @@ pub(super) fn joined(script: &str) -> anyhow::Result<String> {
     let mut modules = Vec::new();
     add_with_imports(script, &mut modules)?;
     let pages = page_scripts()?;
-    if !pages.contains(script) {
+    let is_of_page = pages.contains(script);
+    if !is_of_page {
         let known = known_before(script, &pages)?;
         modules.retain(|module| !known.contains(module));
     }
-    let mut text = "const modules = globalThis.countersignModules ??= {};\n".to_owned();
+    let start = if is_of_page { MODULES_OF_PAGE } else { MODULES };
+    let mut text = start.to_owned();
     for module in &modules {
         let of_module = wrapped(module).with_context(|| module.clone())?;
         writeln!(text, "modules[\"{module}\"] ??= {of_module}")?;
@@ -210,7 +227,7 @@ fn read(file: &str) -> anyhow::Result<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{exports, import_of, imported, joined, scripts};
+    use super::{MODULES, MODULES_OF_PAGE, exports, import_of, imported, joined, scripts};
 
     #[test]
     fn scripts_are_those_of_pages_and_those_that_are_loaded_later() {
@@ -235,6 +252,7 @@ mod tests {
             assert_eq!(text.matches(&start).count(), 1, "{module}");
             text.find(&start).unwrap()
         };
+        assert!(text.starts_with(MODULES_OF_PAGE));
         assert!(place("session.js") < place("link.js"));
         assert!(place("link.js") < place("tasks.js"));
         assert!(!text.contains("modules[\"sign-in.js\"]"));
@@ -249,6 +267,7 @@ mod tests {
             let start = format!("modules[\"{module}\"] ??= ");
             assert_eq!(text.contains(&start), is_there, "{module}");
         }
+        assert!(text.starts_with(MODULES));
         assert!(text.ends_with("export const { render } = modules[\"markdown.js\"];\n"));
         assert!(text.contains("Marked: ne"));
     }

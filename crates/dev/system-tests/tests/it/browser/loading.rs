@@ -61,6 +61,19 @@ async fn a_part_that_does_not_arrive_is_asked_for_again() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_part_of_another_version_that_needs_what_the_page_lacks_is_not_used() {
+    let system = System::start().await;
+    let phone = Browser::phone().await;
+    phone.open(system.http.base()).await;
+    phone.sees("Forgot your password?").await;
+    let lacking = "delete globalThis.countersignModules['dom.js'].openDialog;
+        return import('/assets/inbox.js').then(() => 'loaded', ({ message }) => message)";
+    assert_eq!(phone.run(lacking).await, "dom.js has no openDialog");
+    phone.assert_no_errors().await;
+    system.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_page_shows_that_its_task_is_on_its_way() {
     let system = System::start().await;
     let token = system.sign_up(REQUESTER).await;
