@@ -2,27 +2,11 @@ use actix_web::http::header::ALLOW;
 use actix_web::http::{Method, StatusCode};
 use actix_web::web::{Data, PathConfig, ServiceConfig, get, to};
 use actix_web::{HttpRequest, HttpResponse};
-use utoipa::Modify;
 use utoipa::openapi::path::PathItem;
-use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityRequirement, SecurityScheme};
+use utoipa::openapi::security::SecurityRequirement;
 use utoipa::openapi::{OpenApi, RefOr};
 
 use crate::{Health, Problem, healthz, readyz};
-
-/// Adds the security scheme `bearer` to a document.
-#[derive(Debug)]
-pub struct BearerToken;
-
-impl Modify for BearerToken {
-    fn modify(&self, document: &mut OpenApi) {
-        let bearer = HttpBuilder::new()
-            .scheme(HttpAuthScheme::Bearer)
-            .bearer_format("JWT")
-            .description(Some("The access token of sign-in or sign-up, or an API key (`csk_…`). What each call needs of a key is in the API guide; a key without it gets `403`."));
-        let components = document.components.get_or_insert_default();
-        components.add_security_scheme("bearer", SecurityScheme::Http(bearer.build()));
-    }
-}
 
 /// Completes the operations of a document: one that names no `security` takes an access token, one without a tag gets `tag`,
 /// and the name of its handler is its identifier in camel case, unless it has another. A parameter such as `userId` that has no

@@ -9,15 +9,13 @@ use actix_web::web::{self, Data};
 use anyhow::Context as _;
 use auth::RemoteAuthority;
 use database::ServicePools;
-use http_kit::{BearerToken, Health, ProblemBody, Routes};
+use http_kit::{Health, Routes};
 use jobs::RetentionRule;
 use listing::Lists;
 use messaging::Publisher;
 use outbound::SystemResolver;
 use server::Running;
 use utoipa::openapi::OpenApi;
-use utoipa::openapi::security::{ApiKey, ApiKeyValue, SecurityScheme};
-use utoipa::{Modify, OpenApi as _};
 use utoipa_actix_web::AppExt as _;
 use utoipa_actix_web::service_config::ServiceConfig;
 
@@ -147,8 +145,8 @@ fn health(context: &Context, authority: &Arc<RemoteAuthority>) -> Health {
 /// The service's OpenAPI document.
 #[must_use]
 pub fn openapi() -> OpenApi {
-    let app = App::new().into_utoipa_app().openapi(Base::openapi());
-    let document = app.configure(routes).split_for_parts().1;
+    let app = App::new().into_utoipa_app().configure(routes);
+    let (_, document) = app.split_for_parts();
     let mut document = http_kit::complete(document, "people-task");
     plugin_paths::document(&mut document);
     document
@@ -196,27 +194,4 @@ fn routes(config: &mut ServiceConfig<'_>) {
         .service(mails::routes::unsubscribe_recipient)
         .service(audit::routes::list_audit)
         .service(plugin_paths::dashboard_url);
-}
-
-/// The document without the handlers' operations.
-#[derive(utoipa::OpenApi)]
-#[openapi(
-    info(title = "people-task-service"),
-    components(schemas(ProblemBody)),
-    tags((name = "people-task", description = "Tasks that a person approves or rejects, and their webhooks.")),
-    modifiers(&BearerToken, &TaskSecrets),
-)]
-struct Base;
-
-struct TaskSecrets;
-
-impl Modify for TaskSecrets {
-    fn modify(&self, document: &mut OpenApi) {
-        let components = document.components.get_or_insert_default();
-        let secret = "A task's approver secret or requester secret. It gives access to that task.";
-        let header = ApiKey::Header(ApiKeyValue::with_description("X-Task-Secret", secret));
-        let query = ApiKey::Query(ApiKeyValue::with_description("secret", secret));
-        components.add_security_scheme("taskSecret", SecurityScheme::ApiKey(header));
-        components.add_security_scheme("taskSecretInQuery", SecurityScheme::ApiKey(query));
-    }
 }

@@ -11,11 +11,10 @@ use actix_web::web::Data;
 use anyhow::Context as _;
 use auth::{Signer, SigningKey, Verifier};
 use database::{BatchLimits, Connection, ServicePools};
-use http_kit::{BearerToken, ProblemBody, Routes};
+use http_kit::Routes;
 use listing::Lists;
 use messaging::{BrokerSettings, Publisher, Queue};
 use server::Running;
-use utoipa::OpenApi as _;
 use utoipa::openapi::OpenApi;
 use utoipa_actix_web::AppExt as _;
 use utoipa_actix_web::service_config::ServiceConfig;
@@ -191,8 +190,8 @@ fn signer(settings: &TokenSettings) -> anyhow::Result<Signer> {
 /// The service's OpenAPI document.
 #[must_use]
 pub fn openapi() -> OpenApi {
-    let app = App::new().into_utoipa_app().openapi(Base::openapi());
-    let document = app.configure(routes).split_for_parts().1;
+    let app = App::new().into_utoipa_app().configure(routes);
+    let (_, document) = app.split_for_parts();
     http_kit::complete(document, "users")
 }
 
@@ -236,21 +235,3 @@ fn routes(config: &mut ServiceConfig<'_>) {
         .service(audit::routes::list_audit)
         .service(revocations::routes::keys);
 }
-
-/// The document without the handlers' operations.
-#[derive(utoipa::OpenApi)]
-#[openapi(
-    info(
-        title = "User service",
-        description = "User accounts: sign-up, sign-in, administration, passwords and their recovery, deletion."
-    ),
-    components(schemas(ProblemBody)),
-    tags(
-        (name = "users", description = "User accounts."),
-        (name = "sessions", description = "Browsers that stay signed in."),
-        (name = "api-keys", description = "Keys with which programs act for a user."),
-        (name = "keys", description = "The keys that verify access tokens.")
-    ),
-    modifiers(&BearerToken),
-)]
-struct Base;
