@@ -26,7 +26,7 @@ pub(crate) fn run(arguments: &[String]) -> anyhow::Result<ExitCode> {
         .env("COUNTERSIGN_PROCESSES", processes.join(","))
         .env("ADMIN_USERNAME", &stack.admin.username)
         .env("ADMIN_PASSWORD", &stack.admin.password)
-        .env("DATABASE_URL", &stack.postgres.users)
+        .env("DATABASE_URL", &stack.database)
         .env("AMQP_URL", &stack.amqp)
         .status()
         .context("running it")?;

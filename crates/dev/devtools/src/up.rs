@@ -67,9 +67,6 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
 fn already_up(workspace: &Workspace) -> anyhow::Result<Option<ExitCode>> {
     let stack = Stack::read(workspace)?;
     let alive = instance::processes(workspace)?;
-    if let Some(advice) = instance::unproven(workspace) {
-        say(&advice);
-    }
     let Some(stack) = stack else {
         if !alive.is_empty() {
             say("stopping the processes of an interrupted run");
@@ -154,9 +151,6 @@ pub(crate) fn stop() -> anyhow::Result<ExitCode> {
     let workspace = Workspace::find()?;
     // First, so that a watching `up` knows that the processes are being stopped.
     Stack::remove(&workspace);
-    if let Some(advice) = instance::unproven(&workspace) {
-        say(&advice);
-    }
     match rig::stop_system(&workspace)? {
         (0, false) => say("nothing was running"),
         (count, _) => say(&format!(

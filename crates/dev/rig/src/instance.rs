@@ -15,9 +15,6 @@ use local_stack::{Identity, find_by_variable, private};
 
 use crate::workspace::Workspace;
 
-/// The variable of earlier versions. Its value is the folder.
-const EARLIER_MARKER: &str = "COUNTERSIGN_STACK";
-
 /// The variable's value for the processes of a system. The first call creates the folder.
 pub fn mark(workspace: &Workspace) -> anyhow::Result<String> {
     let folder = &workspace.local;
@@ -37,21 +34,6 @@ pub fn processes(workspace: &Workspace) -> anyhow::Result<Vec<(String, Identity)
         return Ok(Vec::new());
     }
     Ok(find_by_variable(MARKER, mark(workspace)?.as_ref()))
-}
-
-/// What to say about processes that may be those of an earlier version of this system or of another checkout at the same
-/// path. Nothing proves which, so they are not stopped.
-pub fn unproven(workspace: &Workspace) -> Option<String> {
-    let found = find_by_variable(EARLIER_MARKER, workspace.local.as_os_str());
-    let pids: Vec<String> = found.iter().map(|(_, one)| one.pid.to_string()).collect();
-    (!pids.is_empty()).then(|| {
-        format!(
-            "{} processes of an earlier version run for a checkout at this path, which may be another one, so they are left \
-             alone. If they are yours, stop them: kill {}",
-            pids.len(),
-            pids.join(" ")
-        )
-    })
 }
 
 /// Marks all processes of a system with its identity (see `instance`), so that `down` finds the processes even when no
@@ -134,18 +116,8 @@ mod tests {
         let others = [
             sleep(folder.path(), MARKER, "another one"),
             sleep(folder.path(), MARKER, &format!("{id} pid:[1]")),
-            sleep(
-                folder.path(),
-                EARLIER_MARKER,
-                workspace.local.to_str().unwrap(),
-            ),
         ];
         assert_eq!(processes(&workspace).unwrap(), [("sleep".to_owned(), ours)]);
-        let advice = unproven(&workspace).unwrap();
-        assert!(
-            advice.ends_with(&format!("kill {}", others[2].pid)),
-            "{advice}"
-        );
         for process in others.iter().chain([&ours]) {
             assert!(process.is_alive());
             process.kill().unwrap();

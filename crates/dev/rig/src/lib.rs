@@ -48,7 +48,7 @@ pub use plan::{Replicas, parse_replicas};
 pub use process::{Process, stop_system};
 pub use programs::Source;
 pub use receiver::{Receiver, Reply, Request, key_of};
-pub use stack_file::{Admin, Databases, Entry, Stack};
+pub use stack_file::{Admin, Entry, Stack};
 pub use stream::Stream;
 pub use sync::{ToggleListener, Watch, join, lock, spawn};
 pub use system::{Options, System};

@@ -17,7 +17,8 @@ pub struct Stack {
     pub admin: Admin,
     /// The demo flow engine's URL.
     pub demo_engine: String,
-    pub postgres: Databases,
+    /// The URL of the user service's database.
+    pub database: String,
     /// The broker's URL.
     pub amqp: String,
     pub processes: Vec<Entry>,
@@ -28,15 +29,6 @@ pub struct Stack {
 pub struct Admin {
     pub username: String,
     pub password: String,
-}
-
-/// The database URLs of the services' roles and of the superuser.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Databases {
-    pub users: String,
-    pub people_task: String,
-    pub admin: String,
 }
 
 /// One process.
@@ -85,11 +77,7 @@ mod tests {
                 password: "p".into(),
             },
             demo_engine: "http://127.0.0.1:8090".into(),
-            postgres: Databases {
-                users: "u".into(),
-                people_task: "t".into(),
-                admin: "s".into(),
-            },
+            database: "u".into(),
             amqp: "amqp://".into(),
             processes: vec![Entry {
                 name: "webhook-worker".into(),
@@ -102,7 +90,7 @@ mod tests {
             "gateway": "http://127.0.0.1:8080",
             "admin": {"username": "a", "password": "p"},
             "demoEngine": "http://127.0.0.1:8090",
-            "postgres": {"users": "u", "peopleTask": "t", "admin": "s"},
+            "database": "u",
             "amqp": "amqp://",
             "processes": [{"name": "webhook-worker", "pid": 7, "url": null, "metrics": "m"}],
         });

@@ -17,7 +17,7 @@ use crate::output::say;
 use crate::plan::{self, Replicas};
 use crate::process::{self, Process};
 use crate::programs::{self, Source};
-use crate::stack_file::{Admin, Databases, Entry, Stack};
+use crate::stack_file::{Admin, Entry, Stack};
 use crate::stream::Stream;
 use crate::sync::{join, lock};
 use crate::workspace::{Programs, Workspace};
@@ -315,11 +315,7 @@ impl System {
             gateway: self.gateway.clone(),
             admin: self.admin.clone(),
             demo_engine: self.demo_engine.clone(),
-            postgres: Databases {
-                users: self.backing.databases.users_service.clone(),
-                people_task: self.backing.databases.people_task_service.clone(),
-                admin: self.backing.admin_url.clone(),
-            },
+            database: self.backing.databases.users_service.clone(),
             amqp: self.backing.amqp.clone(),
             processes: self.processes.iter().filter_map(entry).collect(),
         }
