@@ -60,12 +60,6 @@ pub struct Batches<Request, Response, E> {
     runtime: Handle,
 }
 
-impl<Request, Response, E> std::fmt::Debug for Batches<Request, Response, E> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Batches").finish_non_exhaustive()
-    }
-}
-
 #[derive(Debug)]
 struct Caller<Response, E> {
     reply: oneshot::Sender<Result<Response, E>>,

@@ -38,7 +38,7 @@ pub struct Database {
 }
 
 /// The two pools of a service.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct ServicePools {
     /// For everything but lists.
     pub database: Database,
@@ -248,10 +248,4 @@ pub fn transaction<T, E: From<Error>>(
         (DieselError::RollbackTransaction, Some(failure)) => failure,
         (error, _) => Error::from(error).into(),
     })
-}
-
-impl std::fmt::Debug for Database {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Database").finish_non_exhaustive()
-    }
 }

@@ -1,5 +1,4 @@
 use std::collections::{BTreeMap, HashMap};
-use std::fmt;
 
 use crate::{Owner, Refused};
 
@@ -119,13 +118,6 @@ impl<O: Owner, T> FairQueue<O, T> {
     fn take_number(&mut self) -> u64 {
         self.next_number += 1;
         self.next_number
-    }
-}
-
-impl<O, T> fmt::Debug for FairQueue<O, T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut queue = f.debug_struct("FairQueue");
-        queue.field("total", &self.total).finish_non_exhaustive()
     }
 }
 

@@ -76,7 +76,7 @@ pub trait Worker: Clone + Send + Sync + 'static {
 }
 
 /// The resources and limits of a worker.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct WorkerConfig {
     /// The database of the jobs.
     pub database: Database,

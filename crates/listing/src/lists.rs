@@ -44,7 +44,7 @@ const MAX_WAIT: Duration = Duration::from_secs(3);
 const MAX_WAITING: u64 = 64;
 
 /// Runs the lists and counts of a service.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Lists {
     database: Database,
     queries: Arc<Shares<UserId, Each>>,

@@ -15,7 +15,6 @@ use crate::quotas::Quotas;
 use crate::settings::DeciderSettings;
 use crate::webhook_signature::WebhookSigner;
 
-#[derive(Debug)]
 pub(crate) struct Context {
     pub(crate) database: Database,
     /// Publishes deliveries that are due.

@@ -12,7 +12,6 @@ use crate::hashing::Hasher;
 use crate::password_rules::PasswordRules;
 use crate::settings::HandlerSettings;
 
-#[derive(Debug)]
 pub(crate) struct Context {
     pub(crate) database: Database,
     pub(crate) lists: Lists,

@@ -19,7 +19,7 @@ const QUEUE_PER_THREAD: usize = 16;
 /// Runs bcrypt on its own threads, one for each core, behind a short queue in which client networks take
 /// turns. A burst of sign-ins neither starves other work nor other networks. When the queue is full, work is
 /// [`HashError::Refused`].
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub(crate) struct Hasher {
     queue: Arc<Mutex<FairQueue<ClientNetwork, Job>>>,
     /// Wakes a thread for each job in the queue.

@@ -18,7 +18,6 @@ const UPKEEP_INTERVAL: Duration = Duration::from_secs(600);
 const BATCH: i64 = 1_000;
 
 /// Keeps the verifier of this process and the lifetimes of tokens up to date.
-#[derive(Debug)]
 pub(crate) struct Poller {
     source: Source,
     reader: FeedReader,
@@ -82,7 +81,6 @@ impl Poller {
     }
 }
 
-#[derive(Debug)]
 struct Source {
     database: Database,
     watched: watch::Sender<Watched>,

@@ -39,7 +39,6 @@ const HEARTBEAT: Duration = Duration::from_secs(1);
 const MAX_LISTENERS: usize = 64;
 
 /// What the feed reads, how many gateways may listen, and when they stop.
-#[derive(Debug)]
 pub(crate) struct EndedTasks {
     database: Database,
     listeners: Arc<Semaphore>,

@@ -111,7 +111,7 @@ fn signer(settings: &DeletionWorkerSettings) -> anyhow::Result<Arc<Signer>> {
     Ok(Arc::new(signer))
 }
 
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 struct DeletionWorker {
     database: Database,
     people_tasks: PeopleTasks,
