@@ -20,6 +20,7 @@
 
 mod retry;
 mod store;
+mod sweep;
 mod worker;
 
 pub use retry::{RetryPolicy, growing_pause, jitter};

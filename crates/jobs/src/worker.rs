@@ -4,23 +4,15 @@ use std::time::{Duration, Instant};
 
 use database::{Connection, Database, Error};
 use http_kit::Health;
-use messaging::{
-    BrokerSettings, ConsumerConfig, Disposition, Message, Publisher, Queue, RelaySettings, consume,
-    relay,
-};
+use messaging::{BrokerSettings, ConsumerConfig, Disposition, Message, Publisher, Queue, consume};
 use server::Running;
 use telemetry::RequestContext;
 use tokio_util::sync::CancellationToken;
 use values::FromText as _;
 
 use crate::store::{Claim, JobId, JobTable, Lease, RetentionRule, retain};
+use crate::sweep::sweep;
 
-const SWEEP: RelaySettings = RelaySettings {
-    pause: Duration::from_millis(500),
-    batch: 100,
-};
-/// How long sweeps ignore a job that was published.
-const REPUBLISH_INTERVAL: Duration = Duration::from_secs(30);
 /// How long one message may be held. A job that takes longer is released and published again.
 const MAX_MESSAGE_TIME: Duration = Duration::from_secs(20);
 const MEASURE_INTERVAL: Duration = Duration::from_secs(5);
@@ -95,8 +87,8 @@ pub fn run<W: Worker>(running: &mut Running, config: WorkerConfig, worker: W) {
     let (database, shutdown) = (config.database, running.shutdown());
     let (publisher, publishing) = Publisher::new(config.broker.clone(), W::QUEUE, shutdown.clone());
     running.spawn(publishing);
-    let sweep = sweep::<W>(publisher.clone(), database.clone(), shutdown.clone());
-    running.spawn(sweep);
+    let (due, swept) = (publisher.clone(), database.clone());
+    running.spawn(sweep(W::TABLE, due, swept, shutdown.clone()));
     running.spawn(measure::<W>(database.clone(), shutdown.clone()));
     let measured = database.clone();
     running.on_scrape(move || measured.record_gauges("main"));
@@ -132,13 +124,6 @@ pub fn health(
             async move { database.check().await }
         })
         .required("queue", move || std::future::ready(queue_connected()))
-}
-
-async fn sweep<W: Worker>(publisher: Publisher, database: Database, shutdown: CancellationToken) {
-    relay(publisher, SWEEP, shutdown, |batch| {
-        database.run(move |connection| W::TABLE.take_due(connection, batch, REPUBLISH_INTERVAL))
-    })
-    .await;
 }
 
 /// Keeps the gauges of the backlog up to date until it is cancelled. `outbox_overdue_seconds` grows when no worker does the

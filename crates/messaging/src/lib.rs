@@ -4,8 +4,8 @@
 //! a message may be lost, duplicated or reordered without harm:
 //!
 //! - [`Publisher`] publishes right after a commit without making its caller wait. A message that it
-//!   cannot publish is dropped and counted, because
-//! - [`relay()`] sweeps the database for due rows that have no message in flight and publishes them.
+//!   cannot publish is dropped and counted, because workers sweep the database for due rows that have
+//!   no message in flight and publish them.
 //! - [`consume`] passes messages to a handler, a limited number at once, and acknowledges each after its
 //!   handler has returned.
 //!
@@ -25,7 +25,6 @@ mod error;
 mod message;
 mod publisher;
 mod queue;
-mod relay;
 
 pub use connection::BrokerSettings;
 pub use consumer::{ConsumerConfig, Disposition, consume};
@@ -34,4 +33,3 @@ pub use error::Error;
 pub use message::Message;
 pub use publisher::{Publisher, QueueStatus};
 pub use queue::Queue;
-pub use relay::{RelaySettings, relay};

@@ -7,8 +7,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use messaging::{
-    BrokerSettings, ConsumerConfig, DeadLetters, Disposition, Message, Publisher, Queue,
-    RelaySettings, consume, relay,
+    BrokerSettings, ConsumerConfig, DeadLetters, Disposition, Message, Publisher, Queue, consume,
 };
 use telemetry::RequestContext;
 use testkit::{TestBroker, eventually};
@@ -174,46 +173,6 @@ async fn publisher_and_consumer_reconnect_after_an_outage() {
     fixture.connected().await;
     fixture.publisher.send([message("after")]);
     fixture.received_body("after").await;
-    fixture.stop().await;
-}
-
-#[tokio::test]
-async fn the_relay_publishes_due_rows_and_pauses_during_an_outage() {
-    let mut fixture = Fixture::start().await;
-    fixture.consume(|_| Disposition::Done);
-    let due = Arc::new(Mutex::new(vec![
-        message("one"),
-        message("two"),
-        message("three"),
-    ]));
-    let source = Arc::clone(&due);
-    let settings = RelaySettings {
-        pause: Duration::from_millis(10),
-        batch: 2,
-    };
-    let sweeping = relay(
-        fixture.publisher.clone(),
-        settings,
-        fixture.shutdown.clone(),
-        move |batch| {
-            let mut due = source.lock().unwrap();
-            let taken = due.len().min(usize::try_from(batch).unwrap());
-            let messages = due.drain(..taken).collect();
-            async { Ok::<_, std::io::Error>(messages) }
-        },
-    );
-    fixture.tasks.push(tokio::spawn(sweeping));
-    assert_eq!(fixture.received(3).await.len(), 3);
-
-    fixture.broker.set_reachable(false);
-    eventually("the publisher to be disconnected", || async {
-        fixture.broker.cut_connections();
-        (!fixture.publisher.is_connected()).then_some(())
-    })
-    .await;
-    due.lock().unwrap().push(message("kept"));
-    fixture.broker.set_reachable(true);
-    fixture.received_body("kept").await;
     fixture.stop().await;
 }
 
