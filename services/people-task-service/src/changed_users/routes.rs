@@ -2,9 +2,9 @@ use actix_web::put;
 use actix_web::web::{Data, Json, Path};
 use auth::ServiceCaller;
 use database::Connection;
-use http_kit::{Fields, JsonBody, Problem, path_id};
+use http_kit::{JsonBody, Problem, path_id};
 use serde_json::{Value, json};
-use values::{Timestamp, UserId};
+use values::UserId;
 
 use crate::changed_users::store::{self, ChangedUser};
 use crate::context::Context;
@@ -18,25 +18,10 @@ pub(crate) async fn report_user(
     id: Path<String>,
     context: Data<Context>,
 ) -> Result<Json<Value>, Problem> {
-    let user = parse(body)?;
+    let user: ChangedUser = body.deserialized()?;
     let id: UserId = path_id(&id, "user")?;
     let record = move |connection: &mut Connection| store::record(connection, id, &user);
     context.database.transaction(record).await?;
     tracing::info!(user.id = %id, "a change of a user was recorded");
     Ok(Json(json!({})))
-}
-
-fn parse(mut fields: Fields) -> Result<ChangedUser, Problem> {
-    let changed: Option<Timestamp> = fields.required("changed");
-    let is_active = fields.required("isActive");
-    let is_admin = fields.required("isAdmin");
-    let email = fields.optional("email");
-    let user = changed.zip(is_active).zip(is_admin);
-    let user = user.map(|((Timestamp(changed), is_active), is_admin)| ChangedUser {
-        changed,
-        is_active,
-        is_admin,
-        email,
-    });
-    fields.finish_with(user)
 }

@@ -2,11 +2,14 @@ use chrono::{DateTime, Utc};
 use database::{Connection, Error, prepared};
 use diesel::prelude::*;
 use diesel::sql_types::{Binary, Bool, Nullable, Text, Timestamptz};
+use serde::Deserialize;
 use values::{EmailAddress, UserId};
 
 use crate::schema::changed_users;
 
 /// A user as the user service knows it.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub(super) struct ChangedUser {
     pub(super) changed: DateTime<Utc>,
     pub(super) is_active: bool,

@@ -4,15 +4,18 @@ use chrono::{DateTime, Utc};
 use database::{Error, composed, prepared};
 use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Binary, Nullable, Text, Timestamptz};
+use serde::Deserialize;
 use values::{EmailAddress, TaskId, UserId};
 
 use crate::schema::tasks;
 
 /// An address under which a user requested tasks.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Deserialize)]
 pub(crate) struct RequesterAddress {
     pub(crate) email: EmailAddress,
-    /// Tasks that were requested under it earlier, by their creation or an edit, are not the user's.
+    /// Tasks that were requested under it earlier, by their creation or an edit, are not the user's. An earlier version sends
+    /// none.
+    #[serde(default)]
     pub(crate) since: DateTime<Utc>,
     /// Tasks that were requested under it later are not the user's. It is in the future if the user still has the address.
     pub(crate) until: DateTime<Utc>,
