@@ -22,6 +22,7 @@ mod extractors;
 mod key_scopes;
 mod keys;
 mod mail_keys;
+pub mod mails;
 mod remote_authority;
 mod revocation;
 mod revocation_feed;

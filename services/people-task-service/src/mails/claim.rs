@@ -2,14 +2,15 @@ use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
 use auth::MailKeys;
+use auth::mails::{DueMails, MailKind, Report, Room};
 use database::{Connection, Database, Error, transaction};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use sha2::{Digest as _, Sha256};
 use values::{Language, MailId, Names as _, Secret, Timestamp, UserId};
 
 use crate::mailing::{Mailing, Part, Seed};
 use crate::mails::store::{self, ClaimedMail, MailedTask, RecipientHash};
-use crate::mails::{MailKind, unsubscribe};
+use crate::mails::{fits, is_reminder, unsubscribe};
 use crate::status::TaskStatus;
 use crate::turns::{Turn, Turns};
 
@@ -33,42 +34,6 @@ values::names! {
         /// The secret was made with a key that is no longer known.
         NoKey = "no-key",
     }
-}
-
-/// What a worker can send now.
-#[derive(Debug, Clone, Copy, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct Room {
-    /// At most [`MAX_CLAIMED`].
-    limit: usize,
-    /// How many mails of one creator. Workers of versions before 0.3.0 do not say.
-    per_creator: Option<usize>,
-    /// The creator of whose mails it is sending too many already.
-    except_creator: Option<UserId>,
-}
-
-/// What became of a mail.
-#[derive(Debug, Clone, Copy, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct Report {
-    /// The number of the attempt, which is that of the claim.
-    attempt: i64,
-    /// The pause before the next attempt, at most [`MAX_DELAY`]. `None` if there is none: the mail was sent or is given up.
-    retry_after_ms: Option<u64>,
-    /// Whether the attempt does not count, because the mail server failed.
-    #[serde(default, rename = "outage")]
-    is_outage: bool,
-}
-
-/// Mails that were claimed, for the notification worker.
-#[derive(Serialize)]
-pub(super) struct DueMails {
-    pub(super) mails: Vec<DueMail>,
-    /// Mails about tasks that were withdrawn. A worker of an earlier version, which does not know them, leaves them out;
-    /// another one gets them when the claim has ended.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub(super) cancelled: Vec<DueMail>,
-    pub(super) more: bool,
 }
 
 /// A mail that is to be sent now, with everything that it says. It contains secrets and personal data.
@@ -112,7 +77,7 @@ pub(super) async fn claim(
     turns: &Turns,
     keys: &MailKeys,
     room: Room,
-) -> Result<DueMails, Error> {
+) -> Result<DueMails<DueMail>, Error> {
     let (mailing, turns, keys) = (mailing.clone(), turns.clone(), keys.clone());
     let room = Room {
         limit: room.limit.min(MAX_CLAIMED),
@@ -150,7 +115,7 @@ pub(super) async fn claim(
         mails,
         cancelled,
         // Without a row in all these rounds, another transaction holds those that are due.
-        more: claimed.more && claimed.rows > 0,
+        more: Some(claimed.more && claimed.rows > 0),
     })
 }
 
@@ -222,7 +187,7 @@ fn claim_in_turn(
 /// Whether a mail is to be sent, apart from limits.
 fn judge(row: ClaimedMail, mailing: &Mailing, keys: &MailKeys) -> Result<DueMail, DropReason> {
     let kind = MailKind::from_name(&row.kind).ok_or(DropReason::Superseded)?;
-    if !row.is_current || !kind.fits(row.task.status) {
+    if !row.is_current || !fits(kind, row.task.status) {
         return Err(DropReason::Superseded);
     }
     // An earlier version changes due dates without these mails.
@@ -232,7 +197,7 @@ fn judge(row: ClaimedMail, mailing: &Mailing, keys: &MailKeys) -> Result<DueMail
     if row.is_late || (kind == MailKind::Reminder && row.is_due) {
         return Err(DropReason::Late);
     }
-    if row.is_opted_out && kind.is_reminder() {
+    if row.is_opted_out && is_reminder(kind) {
         return Err(DropReason::OptedOut);
     }
     let secret = secret(&row, kind, keys).ok_or(DropReason::NoKey)?;
@@ -272,7 +237,7 @@ fn due_mail(
         task_link: link(if is_decided { "&role=requester" } else { "" }),
         approve_link: is_pending.then(|| link("&action=approve")),
         reject_link: is_pending.then(|| link("&action=reject")),
-        unsubscribe_link: kind.is_reminder().then(unsubscribe_link),
+        unsubscribe_link: is_reminder(kind).then(unsubscribe_link),
         task: row.task,
     }
 }
@@ -377,8 +342,9 @@ fn counted(mail: &DueMail, mailing: &Mailing) -> Vec<Counted> {
 pub(super) async fn record(database: &Database, id: MailId, report: Report) -> Result<(), Error> {
     let pause = report.retry_after_ms.map(Duration::from_millis);
     let pause = pause.map(|pause| pause.min(MAX_DELAY));
+    let attempt = i64::from(report.attempt);
     let record = move |connection: &mut Connection| match pause {
-        Some(pause) => store::postpone(connection, id, report.attempt, pause, report.is_outage),
+        Some(pause) => store::postpone(connection, id, attempt, pause, report.is_outage),
         None => store::delete(connection, &[id]),
     };
     database.run(record).await

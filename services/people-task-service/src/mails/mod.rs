@@ -19,9 +19,9 @@ mod unsubscribe;
 
 use std::time::Duration;
 
+use auth::mails::MailKind;
 use database::Database;
 use jobs::RetentionRule;
-use serde::Serialize;
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
@@ -47,35 +47,17 @@ pub(crate) const RETENTION: [RetentionRule; 2] = [
     },
 ];
 
-values::names! {
-    /// Why a mail is sent, with the name in the database, in metrics and for the notification worker.
-    #[derive(Serialize)]
-    #[serde(rename_all = "kebab-case")]
-    pub(crate) enum MailKind {
-        Asked = "asked",
-        /// The approver is reminded before the due date.
-        Reminder = "reminder",
-        /// The approver is reminded at the due date.
-        Due = "due",
-        Decided = "decided",
-        /// The approver who was asked is told that the task was withdrawn.
-        Cancelled = "cancelled",
-    }
+/// Whether recipients can opt out of mails of this kind.
+fn is_reminder(kind: MailKind) -> bool {
+    matches!(kind, MailKind::Reminder | MailKind::Due)
 }
 
-impl MailKind {
-    /// Whether recipients can opt out of it.
-    pub(crate) fn is_reminder(self) -> bool {
-        matches!(self, Self::Reminder | Self::Due)
-    }
-
-    /// Whether it is right about a task with this status.
-    pub(crate) fn fits(self, status: TaskStatus) -> bool {
-        match self {
-            Self::Asked | Self::Reminder | Self::Due => status == TaskStatus::Pending,
-            Self::Decided => matches!(status, TaskStatus::Approved | TaskStatus::Rejected),
-            Self::Cancelled => status == TaskStatus::Cancelled,
-        }
+/// Whether a mail of this kind is right about a task with this status.
+fn fits(kind: MailKind, status: TaskStatus) -> bool {
+    match kind {
+        MailKind::Asked | MailKind::Reminder | MailKind::Due => status == TaskStatus::Pending,
+        MailKind::Decided => matches!(status, TaskStatus::Approved | TaskStatus::Rejected),
+        MailKind::Cancelled => status == TaskStatus::Cancelled,
     }
 }
 

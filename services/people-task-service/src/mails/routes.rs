@@ -2,13 +2,14 @@ use actix_web::http::header::{ACCEPT_LANGUAGE, CACHE_CONTROL, CONTENT_SECURITY_P
 use actix_web::web::{Data, Json, Path, ServiceConfig};
 use actix_web::{HttpRequest, HttpResponse, get, post};
 use askama::Template;
+use auth::mails::DueMails;
 use auth::{MailKeys, NotificationWorkerCaller};
 use database::DatabaseProblems;
 use http_kit::{JsonBody, Problem, Query, QueryProblems, path_id, problem_responses};
 use values::{Invalid, Language, Names as _};
 
 use crate::context::Context;
-use crate::mails::claim::{self, DueMails};
+use crate::mails::claim::{self, DueMail};
 use crate::mails::unsubscribe::{self, UnsubscribeQuery};
 use crate::turns::Turns;
 
@@ -31,7 +32,7 @@ async fn claim_mails(
     keys: Data<MailKeys>,
     turns: Data<Turns>,
     context: Data<Context>,
-) -> Result<Json<DueMails>, Problem> {
+) -> Result<Json<DueMails<DueMail>>, Problem> {
     let room = body.deserialized()?;
     let due = claim::claim(&context.database, &context.mailing, &turns, &keys, room);
     Ok(Json(due.await?))

@@ -1,18 +1,7 @@
+use auth::mails::MailKind;
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Deserializer};
-use values::{Language, MailId, Names, Secret, TaskId};
-
-values::names! {
-    /// Why a mail is sent, with the name that the people-task service uses. The requester is told about the decision; all
-    /// others go to the approver.
-    pub(super) enum MailKind {
-        Asked = "asked",
-        Reminder = "reminder",
-        Due = "due",
-        Decided = "decided",
-        Cancelled = "cancelled",
-    }
-}
+use values::{Language, MailId, Names as _, Secret, TaskId, UserId};
 
 /// A mail about a task, as the people-task service hands it over.
 #[derive(Deserialize)]
@@ -20,13 +9,12 @@ values::names! {
 pub(super) struct TaskMail {
     pub(super) id: MailId,
     pub(super) attempt: u32,
-    #[serde(deserialize_with = "name")]
     pub(super) kind: MailKind,
-    #[serde(deserialize_with = "name")]
+    #[serde(deserialize_with = "language")]
     pub(super) language: Language,
     pub(super) task_id: TaskId,
     /// The creator of the task. The version before does not say it.
-    pub(super) creator: Option<String>,
+    pub(super) creator: Option<UserId>,
     pub(super) to: String,
     pub(super) requester: String,
     pub(super) approver: String,
@@ -43,9 +31,9 @@ pub(super) struct TaskMail {
     pub(super) unsubscribe_link: Option<Secret>,
 }
 
-fn name<'de, T: Names, D: Deserializer<'de>>(deserializer: D) -> Result<T, D::Error> {
+fn language<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Language, D::Error> {
     let name = String::deserialize(deserializer)?;
-    T::from_name(&name).ok_or_else(|| serde::de::Error::custom("an unknown name"))
+    Language::from_name(&name).ok_or_else(|| serde::de::Error::custom("an unknown name"))
 }
 
 fn is_approved<'de, D: Deserializer<'de>>(deserializer: D) -> Result<bool, D::Error> {

@@ -7,15 +7,15 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
+use auth::mails::{DueMails, Report, Room};
 use jobs::{RetryPolicy, growing_pause};
 use reqwest::{Client, RequestBuilder, Response};
-use serde::{Deserialize, Serialize};
 use telemetry::{Outage, RequestContext, SpanKind};
 use tokio::task::{Id, JoinError, JoinSet};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use url::Url;
-use values::{Names as _, Secret};
+use values::{Names as _, Secret, UserId};
 
 use super::channels::Mail;
 use super::error::SendError;
@@ -56,7 +56,7 @@ impl TaskMailSender {
             let claimed = self.claim(&room).await;
             outage.record(&claimed);
             let wait = match claimed {
-                Ok(Claimed { mails, more, .. }) => {
+                Ok(DueMails { mails, more, .. }) => {
                     let more = more.unwrap_or(mails.len() >= room.limit);
                     for mail in mails {
                         self.start(&mut sending, mail);
@@ -74,7 +74,7 @@ impl TaskMailSender {
     }
 
     fn start(&self, sending: &mut Sending, mail: TaskMail) {
-        let (sender, creator) = (self.clone(), mail.creator.clone());
+        let (sender, creator) = (self.clone(), mail.creator);
         let send = async move { sender.send(&mail).await };
         let send = RequestContext::fresh().scope(SpanKind::Client, "task-mail.send", send);
         let id = sending.mails.spawn(send).id();
@@ -150,9 +150,9 @@ impl TaskMailSender {
 
     /// Claims mails that are due, as many as there is room for. After an error, those that were claimed are handed over again
     /// later.
-    async fn claim(&self, room: &Room) -> Result<Claimed, CallError> {
+    async fn claim(&self, room: &Room) -> Result<DueMails<TaskMail>, CallError> {
         let response = self.call(self.post(&["claim"]).json(room)).await?;
-        let mut claimed: Claimed = response.json().await?;
+        let mut claimed: DueMails<TaskMail> = response.json().await?;
         claimed.mails.append(&mut claimed.cancelled);
         Ok(claimed)
     }
@@ -176,19 +176,7 @@ impl TaskMailSender {
 struct Sending {
     mails: JoinSet<()>,
     /// Who created the task of each.
-    creators: HashMap<Id, String>,
-}
-
-/// What can be sent now.
-#[derive(Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Room {
-    limit: usize,
-    /// How many mails of one creator.
-    per_creator: usize,
-    /// A creator who has all of those already.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    except_creator: Option<String>,
+    creators: HashMap<Id, UserId>,
 }
 
 impl Sending {
@@ -199,11 +187,11 @@ impl Sending {
         }
         // Two of them are more than all mails.
         let except = numbers.iter().find(|(_, number)| **number >= PER_CREATOR);
-        let except = except.map(|(creator, _)| (*creator).clone());
+        let except = except.map(|(creator, _)| **creator);
         let others = numbers.values().filter(|number| **number < PER_CREATOR);
         Room {
             limit: CONCURRENCY.saturating_sub(self.mails.len()),
-            per_creator: PER_CREATOR - others.max().copied().unwrap_or_default(),
+            per_creator: Some(PER_CREATOR - others.max().copied().unwrap_or_default()),
             except_creator: except,
         }
     }
@@ -237,40 +225,20 @@ impl Sending {
     }
 }
 
-/// What became of a mail: it was sent or is given up or, with a pause, is tried again after it.
-#[derive(Debug, Clone, Copy, Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Report {
-    attempt: u32,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    retry_after_ms: Option<u64>,
-    /// Whether the next attempt has the same number. The version before takes no notice, and the mail is given up then.
-    #[serde(rename = "outage", skip_serializing_if = "std::ops::Not::not")]
-    is_outage: bool,
-}
-
-#[derive(Deserialize)]
-struct Claimed {
-    mails: Vec<TaskMail>,
-    /// Mails about tasks that were withdrawn. The version before has none.
-    #[serde(default)]
-    cancelled: Vec<TaskMail>,
-    /// Whether more may be due. The version before does not say so.
-    more: Option<bool>,
-}
-
 #[cfg(test)]
 mod tests {
     use std::future::pending;
 
+    use values::UserId;
+
     use super::{Room, Sending};
 
-    fn room(mails: &[(&str, usize)]) -> Room {
+    fn room(mails: [(UserId, usize); 2]) -> Room {
         let mut sending = Sending::default();
         for (creator, number) in mails {
-            for _ in 0..*number {
+            for _ in 0..number {
                 let id = sending.mails.spawn(pending()).id();
-                sending.creators.insert(id, (*creator).to_owned());
+                sending.creators.insert(id, creator);
             }
         }
         sending.room()
@@ -278,19 +246,20 @@ mod tests {
 
     #[tokio::test]
     async fn one_creator_has_three_quarters_of_the_places() {
-        for (mails, limit, per_creator, except) in [
-            ([("a", 0), ("b", 0)], 16, 12, None),
-            ([("a", 3), ("b", 1)], 12, 9, None),
-            ([("a", 11), ("b", 1)], 4, 1, None),
-            ([("a", 12), ("b", 0)], 4, 12, Some("a")),
-            ([("a", 12), ("b", 3)], 1, 9, Some("a")),
+        let (a, b) = (UserId::generate(), UserId::generate());
+        for (mails, limit, per_creator, except_creator) in [
+            ([(a, 0), (b, 0)], 16, 12, None),
+            ([(a, 3), (b, 1)], 12, 9, None),
+            ([(a, 11), (b, 1)], 4, 1, None),
+            ([(a, 12), (b, 0)], 4, 12, Some(a)),
+            ([(a, 12), (b, 3)], 1, 9, Some(a)),
         ] {
             let expected = Room {
                 limit,
-                per_creator,
-                except_creator: except.map(str::to_owned),
+                per_creator: Some(per_creator),
+                except_creator,
             };
-            assert_eq!(room(&mails), expected);
+            assert_eq!(room(mails), expected);
         }
     }
 }

@@ -10,10 +10,11 @@ mod texts;
 mod tests;
 
 use askama::Template;
+use auth::mails::MailKind;
 use values::Secret;
 
 use super::notification::{AboutKey, Code};
-use super::task_mail::{MailKind, TaskMail};
+use super::task_mail::TaskMail;
 use crate::notifications::{Kind, Notice};
 use foreign_text::{excerpt, one_line};
 use texts::{TaskTexts, Texts};

@@ -1,11 +1,12 @@
 use std::time::Duration;
 
+use auth::mails::MailKind;
 use serde_json::{Value, json};
 use values::{Language, Names as _, Secret};
 
 use super::{AllTexts, Email};
 use crate::notifications::worker::notification::{AboutKey, Code};
-use crate::notifications::worker::task_mail::{MailKind, TaskMail};
+use crate::notifications::worker::task_mail::TaskMail;
 use crate::notifications::{Kind, Notice};
 
 fn with_code(kind: Kind, language: Language, link: &str) -> Email {
