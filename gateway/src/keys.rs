@@ -1,14 +1,5 @@
-//! API keys: the gateway exchanges each for an access token at the user service, and services see only that.
-//!
-//! - A token is kept until its end, at most some minutes, so the keys that are in use go on while the user service is away.
-//!   It is exchanged again behind a request once half of its time is over, and in each minute in which it is used, by which the
-//!   user service knows when a key was used last.
-//! - Requests that need the token of a key at the same time wait for one exchange.
-//! - A token that was revoked is never used: it is verified for each request, as any token is. It is exchanged once more,
-//!   because the user's password may be new while the key goes on.
-//! - A text that is no key is remembered for some minutes, and counts towards the limit on passwords of its network: once,
-//!   because its repetition guesses nothing. What was a key, and has ended, does not count. A key that is off after a restore
-//!   is asked about again in seconds.
+//! API keys: the gateway exchanges each for an access token at the user service, and services see only that:
+//! [why](../../docs/decisions/api-keys.md).
 //!
 //! Keys are found by their hashes. At most [`MAX_KEYS`] are remembered; those that are used most stay. Texts that are no keys,
 //! or not yet known as some, are apart, so that who sends many of them evicts no token.

@@ -1,18 +1,11 @@
 //! The audit log: who changed which user or task, when, from which address, with which request id.
 //!
-//! - [`Entry`] is a row to insert. [`Entry::record_with`] adds it to the statement that makes the change, which
-//!   saves a round trip; [`Entry::record`] inserts it for changes of several statements. Either way the row
-//!   is part of the transaction that makes the change.
-//! - [`list()`], [`AuditQuery`] and [`AuditEntry`] are the administrators' view.
-//! - [`retain`] creates the partitions of the next months and drops old ones, [`pseudonymise`] replaces the identifier
-//!   of a deleted user and removes the user's client addresses, and [`forget_addresses`] removes those of unknown
-//!   callers who changed the user's tasks.
-//!
 //! Each service has a table `audit_log` in its own schema, which its migrations create. They also list the actions of the
 //! service. Each month is a partition. The database roles of the services can only insert and read
 //! rows; deleting, forgetting and pseudonymising are functions of the schema's owner.
 //!
 //! Invariants:
+//! - A row is part of the transaction that makes the change.
 //! - A row holds identifiers and names of changed fields, never values: no e-mail address, username, password,
 //!   token, code or secret.
 //! - The database sets the time and the number of a row; statements of the services cannot.

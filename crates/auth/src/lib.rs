@@ -1,16 +1,9 @@
-//! Access tokens: JSON Web Tokens (RFC 7519) signed with Ed25519 (RFC 8037).
+//! Access tokens: JSON Web Tokens (RFC 7519) signed with Ed25519 (RFC 8037), and who may call what.
 //!
-//! - [`Signer`] issues tokens. Only the user service and its workers have the private key.
-//! - [`Verifier`] verifies them: the signature with the key that `kid` names, `iss`, `aud`, `exp`, `iat`, the
-//!   presence and type of every claim, that the user's epoch has not been raised since, and that the database has
-//!   not been restored since.
-//!   The algorithm is that of the key, never that of the token; no other algorithm is compiled in.
-//! - [`FeedReader`] keeps a verifier up to date with the revocation feed, and [`RemoteAuthority`] with the user
-//!   service's keys, too.
-//! - [`Caller`], [`MaybeCaller`], [`AdminCaller`]: extractors, so that the signature of a handler shows who may call it.
-//! - [`ApiKey`]: a key in the form in which programs send it; [`ExchangedKey`], the token that the gateway gets for it.
-//! - [`routes`]: every call, and the scopes that an API key needs for it. The extractors check them.
-//! - [`MailKeys`]: the key by which the notification worker fetches mails about tasks.
+//! A [`Verifier`] checks the signature with the key that `kid` names, `iss`, `aud`, `exp`, `iat`, the presence and type of
+//! every claim, that the user's epoch has not been raised since, and that the database has not been restored since. The
+//! algorithm is that of the key, never that of the token; no other algorithm is compiled in. Only the user service and its
+//! workers have the private key: [why](../../../docs/decisions/ed25519-only.md).
 //!
 //! Invariant: every process that polls the feed rejects a token whose epoch is below its user's, within one second
 //! of the commit that raised the epoch.

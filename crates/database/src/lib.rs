@@ -5,13 +5,7 @@
 //! wait too long get [`Error::Busy`]. Store functions take `&mut` [`Connection`], so that several compose in
 //! one transaction, and [`transaction`] nests them.
 //!
-//! [`migrate`] brings a schema up to date, under a lock that all replicas share. [`prepare_schema`] does so at the start of a
-//! process that may, and waits for it in all others. [`check_schema`] says whether that is done.
-//!
-//! The pools log when the database becomes unavailable and when it is back. [`Database::check`] says why it cannot be
-//! used.
-//!
-//! A failure becomes a [`Problem`](http_kit::Problem), and [`DatabaseProblems`] documents these responses.
+//! The pools log when the database becomes unavailable and when it is back.
 //!
 //! Invariant: a closure does nothing slow besides its statements, such as hashing or calling other systems.
 

@@ -1,20 +1,4 @@
-//! Building blocks that every HTTP process shares.
-//!
-//! - [`Problem`]: the form of all error responses (RFC 9457).
-//! - [`JsonBody`], [`OptionalJsonBody`], [`Fields`]: size-limited bodies, parsed field by field, so that a
-//!   response reports every invalid field.
-//! - [`Query`] and [`path_id`]: values of query and path.
-//! - [`request_context`]: the middleware for the request id, the log line and the metrics of a request.
-//! - [`unreadable_request`]: the response to a request that is not HTTP.
-//! - [`Routes`]: the routes of the OpenAPI document: other paths are `404`, other methods `405`.
-//! - [`mount()`] adds the probes and the `404` and `405` fallback to the routes of a service.
-//! - [`complete`]: what the operations of a document have in common.
-//! - [`problem_responses!`]: types that document problems in OpenAPI, with examples made of the problems.
-//! - [`schemas!`]: types with a schema in OpenAPI that no derive can write.
-//! - [`Health`]: the liveness and readiness probes, `/healthz` and `/readyz`.
-//! - [`forwarded_for`]: the client's address behind proxies; [`client_network()`]: the unit by which it is limited.
-//!
-//! Nothing here depends on tokens, the database or the queue.
+//! Building blocks that every HTTP process shares. Nothing here depends on tokens, the database or the queue.
 
 mod body;
 mod documentation;

@@ -1,13 +1,8 @@
-//! The choice of the access path to the rows of a list.
+//! The choice of the access path to the rows of a list. None depends on the planner's estimates to be fast:
+//! [why](../../../docs/decisions/lists-from-one-table.md).
 //!
-//! No list depends on the planner's estimates to be fast. The store of a list says which indexes lead to its rows, and the
-//! first of these paths that serves it is taken:
-//!
-//! 1. *Ordered*: indexes that have exactly the rows, in their order, are read up to the end of the page.
-//! 2. *Few*: an index leads to few rows, among which are those of the list. These are read and sorted. If it is known that
-//!    they are few, this comes first; otherwise they are counted.
-//! 3. *First*: the first rows in the order are looked through. If they fill the page, it is right.
-//! 4. *All*: all rows that match are read and sorted.
+//! The store of a list says which indexes lead to its rows. The first of the paths *ordered*, *few*, *first* and *all* that
+//! serves it is taken. *Few* comes first if it is known that its rows are few; otherwise they are counted.
 
 use database::{Connection, Error, composed};
 use diesel::pg::Pg;

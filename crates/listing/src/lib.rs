@@ -1,12 +1,4 @@
-//! Lists and counts, from the query string to the response.
-//!
-//! - [`ListQuery`] parses `limit`, `offset`, `sort`, `filter` and `pattern`; [`Conditions`] parses the last
-//!   two, for counts, and [`Paging`] the first two. They document themselves in OpenAPI. An enum lists what a
-//!   list can be sorted and filtered by ([`Names`](values::Names), [`Filter`]), so that an error can say what is allowed.
-//!   Errors report every invalid parameter, not only the first.
-//! - A store describes its list: as a [`Statement`] if one index has its rows in their order, or else as
-//!   [`AccessPaths`], of which the first one that serves is taken. Either loads a [`Page`] within [`PageLimits`].
-//! - [`Lists`] runs lists and counts, and limits the memory that their pages take. [`EncodedPage`] is the response.
+//! Lists and counts, from the query string to the response. Errors report every invalid parameter, not only the first.
 
 mod access;
 mod conditions;

@@ -1,16 +1,7 @@
 //! Calls to URLs that come from callers, guarded against server-side request forgery.
 //!
-//! A caller registers a URL, and the system sends requests to it from inside its network. So:
-//!
-//! - [`TargetUrl`] is called byte for byte as it was given.
-//! - [`AddressPolicy`] decides which addresses may be called: public ones, and those that the operator allows.
-//! - [`EngineOrigins`] names where callers may shape whole requests although the address is not public.
-//! - [`AddressPolicy::check_registration`] refuses a URL early, so that the caller is told.
-//! - [`GuardedClient`] checks the addresses again at every connection, so a name that resolves differently the
-//!   second time gains nothing.
-//! - [`SystemResolver`] resolves names within limits, because callers choose them, too. A call [`for_owner`] uses the
-//!   share of that owner.
-//! - [`retry_after()`] parses the `Retry-After` header of a response.
+//! A caller registers a URL, and the system sends requests to it from inside its network. A [`GuardedClient`] checks the
+//! addresses of the host again at every connection, so a name that resolves differently the second time gains nothing.
 //!
 //! Invariants: redirects are not followed; proxies from the environment are not used; every request and every
 //! DNS lookup has a timeout; the kept part of a response has a limit.

@@ -99,10 +99,9 @@ pub(crate) fn current_owner() -> Owner {
 
 /// Asks the name servers of `/etc/resolv.conf`, after `/etc/hosts`. Both are read again when they change.
 ///
-/// Callers choose the hosts, so some have name servers that never respond. No lookup takes longer than
-/// 3.5 seconds with its waiting, and a host without a response is not looked up again for three. Concurrent lookups of
-/// a host are one. A domain and an [owner](for_owner) have a share of all lookups, and half of them are for hosts
-/// that resolved recently. A host for which there is no capacity is [not asked](Unresolved::NotAsked) for.
+/// No lookup takes longer than 3.5 seconds with its waiting, and a domain and an [owner](for_owner) have a share of all lookups:
+/// [why](../../../docs/decisions/name-resolution.md). A host for which there is no capacity is
+/// [not asked](Unresolved::NotAsked) for.
 #[derive(Clone)]
 pub struct SystemResolver(Arc<State>);
 

@@ -1,11 +1,5 @@
 //! Starts, drives and breaks systems: what the commands in `devtools`, `drills`, `chaos` and `bench` share.
 //!
-//! - [`System`]: servers and processes, which can be replaced, frozen and killed. [`with_own_system`] runs a
-//!   test on one of its own, and removes it.
-//! - [`Client`]: calls a process or the gateway.
-//! - [`Receiver`] and [`MailServer`]: get what the system sends.
-//! - [`Process`], [`TcpProxy`] and [`HeldLock`]: what faults are made of.
-//!
 //! Invariants: what starts something also stops it, even if it fails, unless it was asked to leave it running. Only
 //! processes that these commands started are signalled.
 //!

@@ -1,18 +1,5 @@
 //! Helpers that the tests of several packages share.
 //!
-//! - [`TestDatabase`]: a private database, cloned from a migrated template and dropped at the end.
-//! - [`lines`]: the results of a statement as text; [`rows_read`]: how much statements have read.
-//! - [`TestBroker`]: a private vhost of RabbitMQ.
-//! - [`Forger`]: makes a table of invalid tokens, which [`expect_forgeries_refused`] sends to a service.
-//! - [`TestNameServer`]: a DNS server that answers for some names and is silent for others.
-//! - [`MailServer`]: a mail server that records what it gets.
-//! - [`PrivateCa`]: a certification authority that only a test trusts. [`tls_in_front_of`] lets a
-//!   server speak TLS.
-//! - [`Http`]: sends requests to a running service. [`Reply`] has the status, the headers and the JSON.
-//! - [`assert_schema_matches`] and [`assert_allowed_texts`]: compare tables and enums with the database.
-//! - [`assert_migrations_can_be_undone`]: runs each migration, undoes it, and compares the schema.
-//! - [`eventually`]: waits for a condition instead of a fixed time.
-//!
 //! `cargo xtask test` starts the servers once and names them in `COUNTERSIGN_TEST_SERVERS`. Without them a test
 //! fails with that advice, and is not skipped.
 

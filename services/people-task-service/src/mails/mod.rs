@@ -1,16 +1,10 @@
 //! Mails about tasks: the approver is asked, reminded before and at the due date, and told if the task is withdrawn; the
-//! requester is told about the decision.
+//! requester is told about the decision. The notification worker fetches them:
+//! [why](../../../../docs/decisions/mails-are-fetched.md).
 //!
-//! - `mailed_tasks` has a row for each task that mails are sent about, and `task_mails` one for each mail that is to be
-//!   sent. The transaction that creates, edits or decides the task writes them.
-//! - The notification worker, which has the mail server, [claims](claim) mails by an internal endpoint, sends them, and
-//!   reports what became of each. A claim ends by itself, so a mail whose worker ends is sent by another: at least once.
-//! - Creators of tasks take [turns](crate::turns), so one with many mails that are due keeps no other waiting. The
-//!   accounts of a group count as one.
-//! - A mail is judged when it is claimed. It is dropped if the task has changed, the recipient wants no reminders or has
-//!   got too many mails, or the mail is a day late, such as after a backup was restored.
-//! - No secret is stored. Those of mailed tasks are derived from a key and a random seed, so they can be derived
-//!   again for each mail.
+//! `mailed_tasks` has a row for each task that mails are sent about. A mail whose worker ends is sent by another: at least once.
+//! A mail is judged when it is claimed. It is dropped if the task has changed, the recipient wants no reminders or has
+//! got too many mails, or the mail is a day late, such as after a backup was restored.
 
 mod claim;
 pub(crate) mod routes;

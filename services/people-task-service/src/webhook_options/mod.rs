@@ -2,7 +2,7 @@
 //! meaning of the answer.
 //!
 //! The options of a webhook are one document in its row. Bodies are made from the rows when a call is sent, and nothing is
-//! stored of them: [why](../../../docs/decisions/webhook-bodies-are-made-when-sent.md).
+//! stored of them: [why](../../../../docs/decisions/webhook-bodies-are-made-when-sent.md).
 
 mod header_rules;
 mod requests;

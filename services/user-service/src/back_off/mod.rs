@@ -1,12 +1,8 @@
 //! The back-off that slows down guessing a password: after several failures in a row, each further attempt
-//! must wait, even with the right password.
+//! must wait, even with the right password: [why](../../../../docs/decisions/rate-limits.md).
 //!
-//! - Failures are counted for each name and client network, and for each name alone. A name is counted as it
-//!   was given, whether it exists or not. So the counts reveal neither which names exist nor which two
-//!   belong to one user.
-//! - An attempt counts before its password is checked, so that concurrent guesses count each other.
-//! - Attempts from a network from which the user signed in before are not part of the count for the name
-//!   alone, so that strangers cannot lock a user out.
+//! A name is counted as it was given, whether it exists or not. So the counts reveal neither which names exist nor which two
+//! belong to one user.
 
 mod store;
 

@@ -1,15 +1,8 @@
 //! The keys that verify tokens, and the feed of raised epochs, through which other processes learn of
-//! revocations within a poll interval.
+//! revocations within a poll interval: [why](../../../../docs/decisions/token-epochs-and-revocation-feed.md).
 //!
-//! A full read lists the epochs that a token can still be older than, by the time of the raise. Then follow
-//! changes, from the oldest transaction that was running when the full read began. Every later commit has at least
-//! that number, so the feed skips nothing; it can repeat entries.
-//!
-//! A reader that asks for changes may wait for some up to a second. Meanwhile the poller of this process, which reads
-//! the feed from the database twice a second, does so for all of them.
-//!
-//! Numbers and epochs count within one incarnation of the database. Each page says which one it is, and a reader
-//! starts again when it changes.
+//! A full read lists the epochs that a token can still be older than, by the time of the raise. Then follow changes, and the
+//! feed skips nothing; it can repeat entries. A reader starts again when the incarnation of the database changes.
 
 mod cursor;
 mod feed;

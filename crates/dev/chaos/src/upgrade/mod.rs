@@ -1,9 +1,5 @@
-//! `cargo xtask upgrade-test`: replaces the processes of a running system, one after the other, and no call may fail.
-//!
-//! It builds the programs of an earlier revision, starts two replicas of each process behind load balancers, and calls
-//! the gateway all the time. Then it migrates the database with the new programs, replaces every process by the new
-//! version, goes back to the earlier one, and forward again. After that it restarts everything, and rotates both
-//! signing keys. At the end every webhook must have arrived.
+//! `cargo xtask upgrade-test`: replaces the processes of a running system, one after the other, and no call may fail, as
+//! [the guide to upgrades](../../../../../deploy/UPGRADING.md) promises.
 //!
 //! The load balancers do what a Service of Kubernetes does: a new connection goes to the next replica that was ready
 //! when it was last asked, and open connections stay where they are. Nothing repeats a call.
