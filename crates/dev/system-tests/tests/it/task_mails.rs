@@ -270,6 +270,25 @@ async fn a_mail_waits_for_a_mail_server_that_is_away_for_longer_than_the_schedul
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_mail_outlasts_four_claims_without_a_report_and_no_more() {
+    let settings = [("NOTIFICATION_RETRY_SCHEDULE", "10ms,10ms")];
+    let (mut system, server) = System::start_with_mail(&settings).await;
+    let token = system.sign_up(ADA).await;
+    system.stop_workers().await;
+    for (title, claims) in [("First", 6), ("Second", 7)] {
+        let _ = create(&system, &token, json!({"title": title})).await;
+        let claim = format!(
+            "UPDATE people_task.task_mails SET lease = {claims} WHERE lease = 0 RETURNING kind AS line"
+        );
+        assert_eq!(lines(&mut system.database.admin(), &claim), ["asked"]);
+    }
+    system.start_workers().await;
+    wait_until_sent(&system).await;
+    assert_eq!(subjects(&server), ["Please decide: First"]);
+    system.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_hostile_title_adds_no_header() {
     let (system, server) = System::start_with_mail(&[]).await;
     let token = system.sign_up(ADA).await;

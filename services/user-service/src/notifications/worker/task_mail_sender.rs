@@ -33,6 +33,9 @@ const PAUSE: Duration = Duration::from_secs(1);
 const MAX_PAUSE: Duration = Duration::from_secs(30);
 /// The longest pause before another attempt that the service accepts. After it, the mail would be too late.
 const MAX_RETRY_PAUSE: Duration = Duration::from_secs(24 * 3_600);
+/// Claims that may end without a report, such as when a worker is killed, before the mail itself is taken for the cause. In
+/// an outage all other attempts have the number of the last one.
+const LOST_CLAIMS: u32 = 4;
 /// A report that fails is repeated, because a lost one sends the mail again.
 const REPORT_ATTEMPTS: u32 = 5;
 
@@ -87,7 +90,7 @@ impl TaskMailSender {
     async fn send(&self, mail: &TaskMail) {
         let attempt = mail.attempt;
         // A worker that ends while it sends reports nothing, so the attempts are counted by the claims.
-        let sent = if attempt > self.retry.max_attempts() {
+        let sent = if attempt > self.retry.max_attempts() + LOST_CLAIMS {
             Err(SendError::TooManyAttempts)
         } else {
             self.mail.send_about_task(mail).await
