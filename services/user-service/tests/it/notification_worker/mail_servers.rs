@@ -208,6 +208,24 @@ async fn only_a_refusal_of_the_mail_itself_ends_it() {
             "the mail server responded with 530",
         ),
         (
+            "RCPT",
+            "504 5.5.2 <localhost>: Helo command rejected",
+            "pending",
+            "the mail server responded with 504",
+        ),
+        (
+            "RCPT",
+            "553-5.1.8 <a@b>: Sender address rejected:\r\n553 5.1.8 Domain not found",
+            "pending",
+            "the mail server responded with 553",
+        ),
+        (
+            "RCPT",
+            "554 5.7.1 <{to}>: Relay access denied",
+            "pending",
+            "the mail server responded with 554",
+        ),
+        (
             "MAIL",
             "550 bad sender",
             "pending",

@@ -3,6 +3,7 @@
 //! lettre's own transport does not say which command was refused. But a refused recipient or text ends a mail, whereas
 //! a refused password, sender or connection is for the operator to repair, so the mail is tried again.
 
+use std::error::Error as _;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -33,6 +34,9 @@ const IDLE_TIMEOUT: Duration = Duration::from_secs(60);
 const MAX_IDLE: usize = 10;
 /// Servers that require a password may say so only at the recipient (RFC 4954 section 6).
 const AUTHENTICATION_REQUIRED: &str = "530";
+/// Beginnings of enhanced codes (RFC 3463) that are not about the recipient but about permission, the protocol and the sender. By
+/// default Postfix says only at the recipient that it refuses the sender, the name of the client, or to relay.
+const NOT_OF_RECIPIENT: [&str; 4] = ["5.7.", "5.5.", "5.1.7", "5.1.8"];
 const NO_RESPONSE: &str = "did not respond in time";
 
 /// A mail server, with the connections that are open to it.
@@ -238,11 +242,19 @@ async fn begin_mail(
     sent.map_err(|error| failure(&error))?;
     for recipient in envelope.to() {
         let sent = connection.command(Rcpt::new(recipient.clone(), Vec::new()));
-        sent.await.map_err(|error| refusal("recipient", &error))?;
+        sent.await.map_err(|error| recipient_failure(&error))?;
     }
     let sent = connection.command(Data).await;
     sent.map_err(|error| refusal("mail", &error))?;
     Ok(())
+}
+
+fn recipient_failure(error: &Error) -> SendError {
+    let reply = error.source().map(ToString::to_string).unwrap_or_default();
+    match NOT_OF_RECIPIENT.iter().any(|code| reply.starts_with(code)) {
+        true => failure(error),
+        false => refusal("recipient", error),
+    }
 }
 
 /// The error of a text. Without a reply it is unknown whether the server took the mail.
