@@ -43,6 +43,8 @@ use task_mail_sender::TaskMailSender;
 const CONCURRENCY: u16 = 32;
 /// Longer than any channel takes.
 const LEASE: Duration = Duration::from_secs(30);
+/// The pause after those of the schedule if the mail server may have taken the mail each time, so that few copies arrive.
+const UNCERTAIN_PAUSE: Duration = Duration::from_secs(6 * 3_600);
 const HOUR: Duration = Duration::from_secs(3_600);
 const DAY: Duration = Duration::from_secs(24 * 3_600);
 
@@ -246,12 +248,11 @@ impl NotificationWorker {
         error: &SendError,
     ) -> Option<Duration> {
         let last = self.retry.max_attempts();
-        let is_of_mail_server =
-            error.is_of_mail_server() || matches!(error, SendError::MailUncertain(_));
-        let is_outage = is_of_mail_server && notification.waits_for_mail_server();
+        let waits = attempt >= last && notification.waits_for_mail_server();
         match error {
+            SendError::MailUncertain(_) if waits => Some(UNCERTAIN_PAUSE),
+            error if error.is_of_mail_server() && waits => self.retry.pause_after(last - 1),
             error if error.is_permanent() => None,
-            _ if is_outage && attempt >= last => self.retry.pause_after(last - 1),
             _ => self.retry.pause_after(attempt),
         }
     }

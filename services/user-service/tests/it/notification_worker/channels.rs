@@ -5,7 +5,7 @@ use std::time::Duration;
 use app_config::{Reader, Settings as _};
 use diesel::sql_types::{Nullable, Text};
 use diesel::{QueryableByName, RunQueryDsl as _};
-use testkit::eventually;
+use testkit::{eventually, lines};
 use user_service::NotificationWorkerSettings;
 
 use crate::notification_worker::fixture::{EMAIL, Fixture};
@@ -135,6 +135,29 @@ async fn a_mail_about_a_key_waits_for_a_mail_server_that_fails_and_a_code_does_n
     .await;
     server.refuse(0);
     assert_eq!(fixture.closed(key).await.status, "sent");
+    worker.stop(STOP_TIMEOUT).await;
+}
+
+#[actix_web::test]
+async fn a_mail_about_a_key_that_the_mail_server_may_have_taken_is_repeated_after_hours() {
+    let fixture = Fixture::new().await;
+    let server = testkit::MailServer::start().unwrap();
+    server.refuse_with(".", "no SMTP", u32::MAX);
+    let url = server.url();
+    let changes = [
+        ("SMTP_URL", url.as_str()),
+        ("MAIL_FROM", "no-reply@example.org"),
+        ("NOTIFICATION_RETRY_SCHEDULE", "1ms,1ms"),
+    ];
+    fixture.notification(Some(fixture.user()), "key-created", "mail");
+    let worker = fixture.worker(&changes).await;
+    let paused = "SELECT lease::text AS line FROM users.notifications
+        WHERE lease_until IS NULL AND next_attempt > now() + interval '5 hours'";
+    let attempts = eventually("a pause of hours", || async {
+        lines(&mut fixture.database.admin(), paused).pop()
+    })
+    .await;
+    assert_eq!((attempts.as_str(), server.texts().len()), ("3", 3));
     worker.stop(STOP_TIMEOUT).await;
 }
 
