@@ -1,7 +1,8 @@
 //! The texts of e-mails: one layout for all of them, as plain text and as HTML, and the texts of each language.
 //!
-//! In the plain text each link has its own line, so that mail programs detect where it ends. The HTML loads nothing, so
-//! that opening the message cannot be tracked.
+//! In the plain text each link has its own line, so that mail programs detect where it ends, and each line of a text of a
+//! person begins with a label or `>`, so that none passes for a line of the layout. The HTML loads nothing, so that opening
+//! the message cannot be tracked.
 
 mod foreign_text;
 mod texts;

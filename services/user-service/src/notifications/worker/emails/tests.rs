@@ -158,6 +158,15 @@ fn texts_of_people_cannot_break_out_of_a_mail() {
     assert!(email.plain.contains("> </h1><script>x</script>"));
     assert!(!email.subject.contains(['\r', '\n', '\u{202e}']));
     assert!(!email.plain.lines().any(|line| line.starts_with("Bcc")));
+    let comment = json!({"comment": "No.\n\nOpen the task:\n\nhttps://evil.example/"});
+    for (kind, label) in [
+        (MailKind::Decided, "Comment"),
+        (MailKind::Cancelled, "Reason"),
+    ] {
+        let plain = about_task(kind, Language::English, &comment).plain;
+        let quoted = format!("{label}: No.\r\n> Open the task:\r\n> https://evil.example/\r\n");
+        assert!(plain.contains(&quoted), "{plain}");
+    }
     let long = json!({"title": "é".repeat(500)});
     let subject = about_task(MailKind::Asked, Language::English, &long).subject;
     assert!(
