@@ -1901,7 +1901,7 @@ export type components = {
             method?: ("POST" | "PUT" | "PATCH") | null;
             /**
              * @description A signing secret of Standard Webhooks: `whsec_` and 24 to 64 bytes in base64. With it, calls also
-             *     carry a `v1` signature. It is never returned.
+             *     carry a `v1` signature, which is the only one of calls with a `body` of their own. It is never returned.
              */
             secret?: string | null;
             /**
