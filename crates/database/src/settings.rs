@@ -78,7 +78,8 @@ impl SettingValue for PostgresUrl {
             let digits = part.as_bytes().first_chunk::<2>();
             digits.is_some_and(|digits| digits.iter().all(u8::is_ascii_hexdigit) && digits != b"00")
         };
-        let parameters = query.split('&').filter(|_| !query.is_empty());
+        let parameters = query.strip_suffix('&').unwrap_or(query);
+        let parameters = parameters.split('&').filter(|_| !query.is_empty());
         if !parameters
             .into_iter()
             .all(|parameter| parameter.matches('=').count() == 1)
@@ -103,7 +104,7 @@ mod tests {
         for url in [
             "postgres://role:password@host:5432/countersign",
             "postgresql://role:p%40ss%2Fword#1@host,other/db?target_session_attrs=read-write",
-            "postgres://role@%2Fvar%2Frun/db",
+            "postgres://role@%2Fvar%2Frun/db?sslmode=require&",
             "postgres:///db?host=/var/run&user=ada@corp",
             "postgres://h:5432/d?application_name=a@b&options=-c%20x%3D1 2",
         ] {

@@ -18,7 +18,8 @@ pub struct Shares<O: Owner, R = Remainder> {
     rule: R,
     max_waiting: u64,
     held: Mutex<Held<O>>,
-    /// Units were given back. Wakes the first of the owners that wait and hold nothing, which only others can let in.
+    /// Units were given back. Wakes the first of the owners that wait and hold nothing: only units of others can meet their
+    /// demands.
     freed: Notify,
 }
 

@@ -57,7 +57,10 @@ mod tests {
 
     use app_config::{Reader, Settings as _};
     use database::DatabaseSettings;
+    use diesel::RunQueryDsl as _;
     use diesel::connection::SimpleConnection as _;
+    use diesel::dsl::sql;
+    use diesel::sql_types::BigInt;
     use messaging::{BrokerSettings, ConsumerConfig, Disposition, Queue, consume};
     use testkit::{TestBroker, TestDatabase, eventually};
     use values::NotificationId;
@@ -82,6 +85,20 @@ mod tests {
         let pairs = [("DATABASE_URL", servers.users_url().expose().to_owned())];
         let mut reader = Reader::from_pairs(pairs).unwrap();
         Database::connect(&DatabaseSettings::read(&mut reader).unwrap())
+    }
+
+    /// During an outage, sweeps leave a row to those after it.
+    async fn insert_row_that_sweeps_leave(servers: &TestDatabase) {
+        let insert = format!("INSERT INTO users.test_jobs (id) VALUES ('\\x{KEPT}')");
+        servers.admin().batch_execute(&insert).unwrap();
+        sleep(2 * PAUSE).await;
+        let kept = format!(
+            "SELECT count(*) FROM users.test_jobs WHERE id = '\\x{KEPT}' AND republish_at <= now()"
+        );
+        let kept: i64 = sql::<BigInt>(&kept)
+            .get_result(&mut servers.admin())
+            .unwrap();
+        assert_eq!(kept, 1);
     }
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -115,8 +132,7 @@ mod tests {
             (!publisher.is_connected()).then_some(())
         })
         .await;
-        let insert = format!("INSERT INTO users.test_jobs (id) VALUES ('\\x{KEPT}')");
-        servers.admin().batch_execute(&insert).unwrap();
+        insert_row_that_sweeps_leave(&servers).await;
         broker.set_reachable(true);
         eventually("the kept row to be published", async || {
             received.lock().unwrap().contains(KEPT).then_some(())

@@ -42,7 +42,7 @@ const MAX_PENDING_KNOWN: u64 = 4 * 2_048;
 const MAX_LOOKUPS: u64 = 4 * 128;
 /// How many more are for hosts that resolved recently. So hosts that never resolve, however many, cannot delay them.
 const MAX_LOOKUPS_OF_KNOWN_HOSTS: u64 = 4 * 128;
-/// The maximum number of concurrent lookups in one domain, so that no domain takes all of them.
+/// The maximum number of concurrent lookups of hosts of one domain that are not known, so that no domain takes all of them.
 const MAX_LOOKUPS_PER_DOMAIN: u64 = 64;
 /// How many of them one owner can have.
 const MAX_LOOKUPS_PER_DOMAIN_AND_OWNER: u64 = 16;
@@ -99,8 +99,8 @@ pub(crate) fn current_owner() -> Owner {
 
 /// Asks the name servers of `/etc/resolv.conf`, after `/etc/hosts`. Both are read again when they change.
 ///
-/// No lookup takes longer than 3.5 seconds with its waiting, and a domain and an [owner](for_owner) have a share of all lookups:
-/// [why](../../../docs/decisions/name-resolution.md). A host for which there is no capacity is
+/// No lookup takes longer than 3.5 seconds with its waiting, and an [owner](for_owner) and, for hosts that are not known, a domain have a share of all
+/// lookups: [why](../../../docs/decisions/name-resolution.md). A host for which there is no capacity is
 /// [not asked](Unresolved::NotAsked) for.
 #[derive(Clone)]
 pub struct SystemResolver(Arc<State>);

@@ -38,17 +38,19 @@ impl<S: Subscriber + for<'span> LookupSpan<'span>> FormatEvent<S, Self> for Json
         write!(writer, r#","target":{}"#, Value::from(metadata.target()))?;
         if let Some(current) = context.lookup_current() {
             // That of the request has its identifier, and the innermost one what it works on.
-            let of_request = current.scope().skip(1).find(|span| span.name() == WORK);
-            let mut separator = r#","span":{"#;
+            let of_request = current.scope().find(|span| span.name() == WORK);
+            let of_request = of_request.filter(|span| span.id() != current.id());
+            let mut is_open = false;
             for span in of_request.into_iter().chain([current]) {
                 if let Some(fields) = span.extensions().get::<FormattedFields<Self>>()
                     && !fields.is_empty()
                 {
+                    let separator = if is_open { "," } else { r#","span":{"# };
                     write!(writer, "{separator}{fields}")?;
-                    separator = ",";
+                    is_open = true;
                 }
             }
-            if separator == "," {
+            if is_open {
                 writer.write_str("}")?;
             }
         }
@@ -193,10 +195,10 @@ mod tests {
     #[test]
     fn a_line_of_a_span_within_that_of_a_request_has_the_fields_of_both() {
         let lines = logged(|| {
-            let outer = tracing::error_span!("work", request_id = "r");
-            let middle = tracing::info_span!("step", step = 1);
-            let inner = tracing::info_span!("task", task = 2);
-            outer.in_scope(|| middle.in_scope(|| inner.in_scope(|| tracing::info!("done"))));
+            let _request = tracing::error_span!("work", request_id = "r").entered();
+            let _step = tracing::info_span!("step", step = 1).entered();
+            let _task = tracing::info_span!("task", task = 2).entered();
+            tracing::info!("done");
         });
         assert_eq!(lines[0]["span"], json!({"request_id": "r", "task": 2}));
     }

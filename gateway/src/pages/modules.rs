@@ -3,7 +3,7 @@
 //!
 //! A joined file is a module, too. It keeps what each of its modules exports under the module's name, so that a script that
 //! is loaded later, by `import()`, shares the modules of the page's script instead of running them again. It may be of a later
-//! version than these: where they lack what it imports, it fails when it is loaded, which is said, and not when it is used.
+//! version than these: where they lack what it imports, it fails when it is loaded, and the page says so, and not when it is used.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;

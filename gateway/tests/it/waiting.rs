@@ -81,7 +81,7 @@ async fn a_caller_with_a_long_head_is_answered_at_once() {
     assert_eq!(long.expect(200).json["status"], "pending");
     assert!(!short.is_finished());
     fixture.tasks.end(&path);
-    let _ = soon(short).await.expect(200);
+    assert_eq!(soon(short).await.expect(200).json["ok"], true);
 }
 
 #[tokio::test]

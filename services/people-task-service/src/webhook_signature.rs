@@ -77,7 +77,7 @@ impl WebhookSigner {
         }
     }
 
-    /// The value of the header `webhook-signature`: a `v1` if the receiver has a valid secret and, unless a user made the
+    /// The value of the header `webhook-signature`, if there is one: a `v1` if the receiver has a valid secret and, unless a user made the
     /// body, a `v1a` for each key. The signed text is `id.timestamp.body`.
     ///
     /// What a user made could say of any task that it is approved, so the service does not vouch for it.
@@ -88,7 +88,7 @@ impl WebhookSigner {
         body: &[u8],
         is_made_by_user: bool,
         secret: Option<&str>,
-    ) -> String {
+    ) -> Option<String> {
         let mut signed = format!("{id}.{timestamp}.").into_bytes();
         signed.extend_from_slice(body);
         let keys = self.keys.iter().filter(|_| !is_made_by_user);
@@ -101,7 +101,7 @@ impl WebhookSigner {
             let code = hmac.chain_update(&signed).finalize();
             signatures.push(format!("v1,{}", STANDARD.encode(code.into_bytes())));
         }
-        signatures.join(" ")
+        (!signatures.is_empty()).then(|| signatures.join(" "))
     }
 }
 

@@ -59,21 +59,24 @@ WITH RECURSIVE step AS (
 ), hosts AS (
     SELECT host, next_attempt FROM (SELECT * FROM step LIMIT 10000) AS first
     WHERE host NOT IN (SELECT host FROM paused_hosts)
+), due_hosts AS (
+    SELECT host FROM hosts WHERE next_attempt <= now()
 ), parked AS (
-    SELECT FROM deliveries WHERE lost_claims >= 2 AND lost_trials >= 5
+    SELECT host, next_attempt FROM deliveries WHERE lost_claims >= 2 AND lost_trials >= 5
     UNION ALL
-    SELECT FROM deliveries WHERE option_claims >= 2 AND lost_trials >= 5
+    SELECT host, next_attempt FROM deliveries WHERE option_claims >= 2 AND lost_trials >= 5
 )
 SELECT
     (SELECT count(*) FROM (SELECT FROM deliveries ORDER BY host, next_attempt LIMIT $1) AS counted) AS pending,
-    (SELECT count(*) FROM (
-        SELECT FROM hosts CROSS JOIN LATERAL (
-            SELECT FROM deliveries
-            WHERE deliveries.host = hosts.host AND deliveries.next_attempt <= now()
-                AND NOT (coalesce(lost_claims, option_claims) >= 2 AND lost_trials >= 5)
-            ORDER BY deliveries.next_attempt LIMIT $1
-        ) AS first WHERE hosts.next_attempt <= now() LIMIT $1
-    ) AS ready) AS due,
+    -- An index has all that the first count reads, and a small one the few parked deliveries among them.
+    greatest(0, (SELECT count(*) FROM (
+        SELECT FROM due_hosts CROSS JOIN LATERAL (
+            SELECT FROM deliveries WHERE deliveries.host = due_hosts.host AND next_attempt <= now()
+            ORDER BY next_attempt LIMIT $1
+        ) AS first LIMIT $1
+    ) AS ready) - (
+        SELECT count(*) FROM parked WHERE next_attempt <= now() AND host IN (SELECT host FROM due_hosts)
+    )) AS due,
     coalesce(greatest(0, extract(epoch FROM now() - (SELECT min(next_attempt) FROM hosts)) * 1000), 0)::bigint
         / 1000::double precision AS oldest_due_seconds,
     (SELECT count(*) FROM parked) AS parked,

@@ -192,8 +192,8 @@ fn judge(
     if names_self || (!task.self_approval && edit.joins_approver_and_requester(task)) {
         return Err(TaskError::SelfApproval);
     }
-    let names_requester = edit.requester.is_some() && !task.self_approval;
-    if names_requester && relations.requester && relations.admin {
+    let evades = relations.requester && relations.admin && !relations.creator;
+    if evades && edit.requester.is_some() && !task.self_approval {
         // An administrator who is no longer the requester could decide.
         return Err(TaskError::Forbidden);
     }

@@ -3,7 +3,7 @@
 import { loadUser, PAGE } from "./admin-api.js";
 import { change, failed, urlOf } from "./admin-state.js";
 import { offsetOf } from "./api.js";
-import { closeDialog, element, foreign, isSaid, labelled, notify, openDialog, withButtonsDisabled } from "./dom.js";
+import { closeDialog, element, foreign, forgetFailure, isSaid, labelled, notify, openDialog, withButtonsDisabled } from "./dom.js";
 import { numberText, t } from "./texts.js";
 import { exactTime, parseTime, timeFromNow, timeToTheSecond } from "./times.js";
 
@@ -244,6 +244,7 @@ export function list({ label, state, filters = [], sorts = [], sort, columns, lo
     return low * PAGE || "";
   }
 
+  let told = null;
   async function refresh() {
     const request = ++newest;
     body.setAttribute("aria-busy", "true");
@@ -256,8 +257,9 @@ export function list({ label, state, filters = [], sorts = [], sort, columns, lo
       }
       render(page);
       loaded(current, summary, page);
+      if (told && isSaid(told)) forgetFailure();
     } catch (error) {
-      if (request === newest && !isSaid(error)) failed(error);
+      if (request === newest && !isSaid(error)) failed(told = error);
       throw error;
     } finally {
       if (request === newest) body.removeAttribute("aria-busy");

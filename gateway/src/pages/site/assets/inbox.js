@@ -88,6 +88,7 @@ function go(changes, mode = "replaceState") {
   history[mode](null, "", urlOf(state));
   showControls();
   $("list").setAttribute("aria-busy", "true");
+  forgetFailure();
   refresh().catch(() => {});
 }
 

@@ -69,6 +69,8 @@ function take(token) {
 export function signInHere(token) {
   const wasStaying = isStaying();
   user = claimsOf(token).id;
+  // Of the same person, this tab uses it.
+  if (wasStaying && claims()?.id === user) return;
   signIn(token);
   if (wasStaying) leaveSession();
 }
@@ -91,6 +93,8 @@ export async function endSession() {
 }
 
 async function finishLeaving() {
+  // Another tab may have begun a session while this one waited.
+  if (!isLeaving()) return;
   await request("DELETE", "/session", { session: true });
   forgetAttempt();
   if (isLeaving()) forgetSession();

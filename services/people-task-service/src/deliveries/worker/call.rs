@@ -74,22 +74,18 @@ impl Sender {
         let context = RequestContext::current_or_fresh();
         let json = HeaderValue::from_static("application/json");
         headers.entry(CONTENT_TYPE).or_insert(json);
+        let is_test = matches!(occasion, Occasion::Test);
         for (name, text) in [
-            ("webhook-id", id.to_string()),
-            ("webhook-timestamp", timestamp.to_string()),
+            ("webhook-id", Some(id.to_string())),
+            ("webhook-timestamp", Some(timestamp.to_string())),
             ("webhook-signature", signature),
-            ("x-request-id", context.request_id),
-            ("traceparent", context.trace.to_string()),
+            ("webhook-test", is_test.then(|| "true".to_owned())),
+            ("x-request-id", Some(context.request_id)),
+            ("traceparent", Some(context.trace.to_string())),
         ] {
-            if !text.is_empty()
-                && let Ok(value) = HeaderValue::try_from(text)
-            {
+            if let Some(Ok(value)) = text.map(HeaderValue::try_from) {
                 headers.insert(HeaderName::from_static(name), value);
             }
-        }
-        if matches!(occasion, Occasion::Test) {
-            let yes = HeaderValue::from_static("true");
-            headers.insert(HeaderName::from_static("webhook-test"), yes);
         }
         let needed = options.success.as_ref().map_or(0, Success::needed_bytes);
         let call = Call {

@@ -80,8 +80,7 @@ impl Host {
     }
 
     /// Whether an owner may have another request, of a host with this limit. What is not known to be fast gets no place on
-    /// loan, and leaves half of what others leave it, if there are other owners; of these, fast requests count as half of the
-    /// places at most, or they would take one after the other that slow ones give up. But the first request of an owner waits for
+    /// loan, and leaves half of what others leave it, if there are other owners. But the first request of an owner waits for
     /// none of its group while the host has a place, unless many owners of the group have one that is not known to be fast.
     pub(super) fn has_place(
         &self,
@@ -104,7 +103,8 @@ impl Host {
         own < allowed || self.is_newcomer(owner, limit)
     }
 
-    /// How many fast requests other groups have.
+    /// How many fast requests other groups have. They count as at most half of the places: otherwise they would get every
+    /// place that becomes free.
     fn fast_of_others(&self, owner: &str) -> u32 {
         let group = group_of(owner);
         let requests = self.requests.iter();
