@@ -65,18 +65,18 @@ WITH RECURSIVE step AS (
     SELECT host, next_attempt FROM deliveries WHERE lost_claims >= 2 AND lost_trials >= 5
     UNION ALL
     SELECT host, next_attempt FROM deliveries WHERE option_claims >= 2 AND lost_trials >= 5
+), parked_due AS (
+    SELECT count(*) AS number FROM parked WHERE next_attempt <= now() AND host IN (SELECT host FROM due_hosts)
 )
 SELECT
     (SELECT count(*) FROM (SELECT FROM deliveries ORDER BY host, next_attempt LIMIT $1) AS counted) AS pending,
     -- An index has all that the first count reads, and a small one the few parked deliveries among them.
-    greatest(0, (SELECT count(*) FROM (
+    least($1, (SELECT count(*) FROM (
         SELECT FROM due_hosts CROSS JOIN LATERAL (
             SELECT FROM deliveries WHERE deliveries.host = due_hosts.host AND next_attempt <= now()
-            ORDER BY next_attempt LIMIT $1
-        ) AS first LIMIT $1
-    ) AS ready) - (
-        SELECT count(*) FROM parked WHERE next_attempt <= now() AND host IN (SELECT host FROM due_hosts)
-    )) AS due,
+            ORDER BY next_attempt LIMIT $1 + (SELECT number FROM parked_due)
+        ) AS first LIMIT $1 + (SELECT number FROM parked_due)
+    ) AS ready) - (SELECT number FROM parked_due)) AS due,
     coalesce(greatest(0, extract(epoch FROM now() - (SELECT min(next_attempt) FROM hosts)) * 1000), 0)::bigint
         / 1000::double precision AS oldest_due_seconds,
     (SELECT count(*) FROM parked) AS parked,

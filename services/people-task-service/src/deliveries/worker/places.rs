@@ -89,11 +89,11 @@ impl Host {
         limit: u32,
         now: Instant,
     ) -> bool {
-        let own = self.groups.get(group_of(owner));
-        let own = own.copied().unwrap_or_default();
+        let group = group_of(owner);
+        let own = self.groups.get(group).copied().unwrap_or_default();
         let left = limit.saturating_sub(self.in_flight() - own);
         let allowed = if is_fast {
-            left
+            left.min(self.part_of_fast(group, limit))
         } else if self.recent.has_other_than(owner, now.into()) {
             let fast = self.fast_of_others(owner);
             (left + fast.saturating_sub(limit / 2)).div_ceil(2)
@@ -101,6 +101,20 @@ impl Host {
             left.min(without_loans(limit))
         };
         own < allowed || self.is_newcomer(owner, limit)
+    }
+
+    /// What a fast group may have: all places or, while others wait, an equal part of them. Otherwise turns would give a place
+    /// that it keeps for longer than they need to it as often as to them.
+    fn part_of_fast(&self, group: &str, limit: u32) -> u32 {
+        let waiting = self.waiting.groups().filter(|waiting| *waiting != group);
+        let mut groups: HashSet<_> = waiting.take(limit as usize).collect();
+        if groups.is_empty() {
+            return limit;
+        }
+        groups.extend(self.groups.keys().map(|group| &**group));
+        groups.insert(group);
+        let groups = u32::try_from(groups.len()).unwrap_or(u32::MAX);
+        (limit / groups).max(1)
     }
 
     /// How many fast requests other groups have. They count as at most half of the places: otherwise they would get every
@@ -169,7 +183,8 @@ impl Host {
     }
 
     /// Ends slow requests, if all places of this host with this limit are taken and other groups wait. For a group that has no
-    /// request and a lane that may start, one request of the group with the most ends at a time.
+    /// request and a lane that may start, one request of the group with the most ends at a time, unless half of the places
+    /// have fast requests, of which one ends soon.
     pub(super) fn recall(&self, limit: u32, now: Instant, may_start: impl Fn(&Arc<str>) -> bool) {
         let is_slow = |request: &&HostRequest| request.is_slow(now);
         if self.in_flight() < limit || !self.requests.first().as_ref().is_some_and(is_slow) {
@@ -188,7 +203,10 @@ impl Host {
             }
         }
         let is_ending = |request: &HostRequest| request.recall.is_cancelled();
-        if !self.requests.iter().any(is_ending)
+        let ends_soon = |request: &&HostRequest| request.is_fast && !is_slow(request);
+        let frees_soon = self.requests.iter().filter(ends_soon).count() >= limit as usize / 2;
+        if !frees_soon
+            && !self.requests.iter().any(is_ending)
             && self.waiting.has_startable(&self.groups, may_start)
         {
             let of_group = |request: &HostRequest| self.groups.get(request.group()).copied();

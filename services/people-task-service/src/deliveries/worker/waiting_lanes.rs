@@ -61,6 +61,11 @@ impl WaitingLanes {
         is_added && self.lanes.push(owner, lane)
     }
 
+    /// The groups whose lanes wait.
+    pub(super) fn groups(&self) -> impl Iterator<Item = &str> {
+        self.lanes.0.keys().map(|group| &**group)
+    }
+
     pub(super) fn has_other_than(&self, group: &Arc<str>) -> bool {
         self.groups.total() > self.groups.total_of(group)
     }

@@ -95,6 +95,49 @@ fn fast_owners_leave_places_of_a_shared_host_to_slow_ones() {
 }
 
 #[test]
+fn a_fast_owner_has_an_equal_part_while_others_wait() {
+    let (now, a, b, c) = (Instant::now(), owner("a"), owner("b"), owner("c"));
+    let mut host = Host::default();
+    for expected in [LIMIT, 8, 5] {
+        let mut host = Host::default();
+        let others = [&b, &c].into_iter().take((LIMIT / expected) as usize - 1);
+        for other in others {
+            assert!(host.waiting.push(other, Arc::clone(other)));
+        }
+        assert_eq!(fill(&mut host, &a, true, now), expected);
+    }
+    assert_eq!(fill(&mut host, &a, true, now), LIMIT);
+    let (first, second) = (host.requests[0].delivery, host.requests[1].delivery);
+    assert!(host.waiting.push(&b, "of b".into()));
+    host.ended(&a, first);
+    // It has more than its part, and gives the places back that become free.
+    assert!(!host.has_place(&a, true, LIMIT, now));
+    assert!(host.has_place(&b, true, LIMIT, now));
+    assert!(host.waiting.pop().is_some());
+    host.ended(&a, second);
+    assert!(host.has_place(&a, true, LIMIT, now));
+}
+
+#[test]
+fn no_slow_request_is_recalled_for_a_newcomer_while_half_of_the_places_are_free_soon() {
+    let (now, slow, fast) = (Instant::now(), owner("slow"), owner("fast"));
+    let later = now + SLOW;
+    for (number, expected) in [(8, 0), (7, 1)] {
+        let mut host = Host::default();
+        for _ in number..LIMIT {
+            start(&mut host, &slow, now);
+        }
+        for _ in 0..number {
+            host.started(&fast, DeliveryId::generate(), true, later);
+        }
+        assert!(host.waiting.push(&owner("new"), "has none".into()));
+        assert_eq!(recalled(&host, later), expected, "{number}");
+        // Those that hang are slow, whatever their lane was before.
+        assert_eq!(recalled(&host, later + SLOW), 1, "{number}");
+    }
+}
+
+#[test]
 fn many_owners_of_a_group_have_no_more_places_than_one() {
     let (now, other) = (Instant::now(), owner("other"));
     let mut host = called_by(&other, now);
