@@ -79,11 +79,8 @@ impl SettingValue for PostgresUrl {
             digits.is_some_and(|digits| digits.iter().all(u8::is_ascii_hexdigit) && digits != b"00")
         };
         let parameters = query.strip_suffix('&').unwrap_or(query);
-        let parameters = parameters.split('&').filter(|_| !query.is_empty());
-        if !parameters
-            .into_iter()
-            .all(|parameter| parameter.matches('=').count() == 1)
-        {
+        let mut parameters = parameters.split('&');
+        if !query.is_empty() && parameters.any(|parameter| parameter.matches('=').count() != 1) {
             return Err("each parameter after the ? must be NAME=VALUE".to_owned());
         }
         if !rest.split('%').skip(1).all(is_encoded) || before.contains(char::is_whitespace) {

@@ -99,9 +99,9 @@ pub(crate) fn current_owner() -> Owner {
 
 /// Asks the name servers of `/etc/resolv.conf`, after `/etc/hosts`. Both are read again when they change.
 ///
-/// No lookup takes longer than 3.5 seconds with its waiting, and an [owner](for_owner) and, for hosts that are not known, a domain have a share of all
-/// lookups: [why](../../../docs/decisions/name-resolution.md). A host for which there is no capacity is
-/// [not asked](Unresolved::NotAsked) for.
+/// No lookup takes longer than 3.5 seconds with its waiting, and an [owner](for_owner) and, for hosts that are not known, a
+/// domain have a share of all lookups: [why](../../../docs/decisions/name-resolution.md). A host for which there is no capacity
+/// is [not asked](Unresolved::NotAsked) for.
 #[derive(Clone)]
 pub struct SystemResolver(Arc<State>);
 

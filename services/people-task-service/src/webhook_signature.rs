@@ -77,8 +77,8 @@ impl WebhookSigner {
         }
     }
 
-    /// The value of the header `webhook-signature`, if there is one: a `v1` if the receiver has a valid secret and, unless a user made the
-    /// body, a `v1a` for each key. The signed text is `id.timestamp.body`.
+    /// The value of the header `webhook-signature`, if there is one: a `v1` if the receiver has a valid secret and, unless a
+    /// user made the body, a `v1a` for each key. The signed text is `id.timestamp.body`.
     ///
     /// What a user made could say of any task that it is approved, so the service does not vouch for it.
     pub(crate) fn sign(

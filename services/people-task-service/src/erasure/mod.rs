@@ -3,8 +3,8 @@
 //! It deletes the tasks that the user created or requested, with their webhooks, deliveries and attempts, and
 //! the webhooks that the user registered for other tasks, the mails that the user would get about them, and what repeats
 //! of the user's requests would get. Tasks of others that the user approves, or decided as an administrator or by the link of
-//! another person, stay with the user's address and comment: they are the requester's data. In the audit log a pseudonym replaces the user's id, and client addresses
-//! are removed.
+//! another person, stay with the user's address and comment: they are the requester's data. In the audit log a pseudonym
+//! replaces the user's id, and client addresses are removed.
 //!
 //! Before anything is deleted, a row in `erased_users` keeps the user's tokens from adding anything, even if this
 //! service cannot read the revocation feed. It is kept for as long as a token can be valid, or until the user service

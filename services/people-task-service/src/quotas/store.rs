@@ -137,26 +137,32 @@ mod tests {
         database
     }
 
+    /// The stocks of a user, and how many rows and index entries `work` reads in these tables beside them.
+    fn counted(
+        database: &TestDatabase,
+        user: UserId,
+        limit: u64,
+        tables: &str,
+        work: impl FnOnce(&mut PgConnection),
+    ) -> (Amounts, u64) {
+        let limits = Amounts {
+            tasks: limit,
+            webhooks: limit,
+            ..Amounts::default()
+        };
+        let counted = database.people_task_connection().transaction(|connection| {
+            let counted = count(connection, user, limits).unwrap();
+            work(connection);
+            Ok::<_, diesel::result::Error>((counted, rows_read(connection, tables)))
+        });
+        counted.unwrap()
+    }
+
     #[test]
     fn a_count_reads_what_the_user_has_and_not_for_each_task() {
         let user = UserId::generate();
-        let database = filled(user);
-        let limits = Amounts {
-            tasks: 10 * TASKS,
-            webhooks: 10 * TASKS,
-            bytes: 0,
-            mails: 0,
-        };
-        let mut connection = database.people_task_connection();
-        let (counted, read) = connection
-            .transaction(|connection| {
-                let counted = count(connection, user, limits).unwrap();
-                Ok::<_, diesel::result::Error>((
-                    counted,
-                    rows_read(connection, "task_states,webhooks"),
-                ))
-            })
-            .unwrap();
+        let tables = "task_states,webhooks";
+        let (counted, read) = counted(&filled(user), user, 10 * TASKS, tables, |_| ());
         assert_eq!((counted.tasks, counted.webhooks), (TASKS, TASKS));
         assert!(read < 10 * TASKS, "{read} rows and index entries");
     }
@@ -168,22 +174,9 @@ mod tests {
         let decide =
             "UPDATE people_task.task_states SET status = 'approved', decision_made = now()";
         database.admin().batch_execute(decide).unwrap();
-        let limits = Amounts {
-            tasks: TASKS,
-            webhooks: TASKS,
-            bytes: 0,
-            mails: 0,
-        };
-        let mut connection = database.people_task_connection();
-        let (counted, read) = connection
-            .transaction(|connection| {
-                let counted = count(connection, user, limits).unwrap();
-                let own = load_of_user(connection, user, 1).unwrap();
-                assert_eq!(own.len(), 0);
-                let read = rows_read(connection, "webhooks");
-                Ok::<_, diesel::result::Error>((counted, read))
-            })
-            .unwrap();
+        let (counted, read) = counted(&database, user, TASKS, "webhooks", |connection| {
+            assert_eq!(load_of_user(connection, user, 1).unwrap().len(), 0);
+        });
         assert_eq!((counted.tasks, counted.webhooks), (0, 0));
         assert!(read < TASKS / 10, "{read} rows and index entries");
     }

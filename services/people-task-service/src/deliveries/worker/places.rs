@@ -95,7 +95,7 @@ impl Host {
         let allowed = if is_fast {
             left.min(self.part_of_fast(group, limit))
         } else if self.recent.has_other_than(owner, now.into()) {
-            let fast = self.fast_of_others(owner);
+            let fast = self.fast_of_others(group);
             (left + fast.saturating_sub(limit / 2)).div_ceil(2)
         } else {
             left.min(without_loans(limit))
@@ -119,8 +119,7 @@ impl Host {
 
     /// How many fast requests other groups have. They count as at most half of the places: otherwise they would get every
     /// place that becomes free.
-    fn fast_of_others(&self, owner: &str) -> u32 {
-        let group = group_of(owner);
+    fn fast_of_others(&self, group: &str) -> u32 {
         let requests = self.requests.iter();
         let fast = requests.filter(|request| request.is_fast && request.group() != group);
         u32::try_from(fast.count()).unwrap_or(u32::MAX)

@@ -251,9 +251,10 @@ async fn begin_mail(
 
 fn recipient_failure(error: &Error) -> SendError {
     let reply = error.source().map(ToString::to_string).unwrap_or_default();
-    match NOT_OF_RECIPIENT.iter().any(|code| reply.starts_with(code)) {
-        true => failure(error),
-        false => refusal("recipient", error),
+    if NOT_OF_RECIPIENT.iter().any(|code| reply.starts_with(code)) {
+        failure(error)
+    } else {
+        refusal("recipient", error)
     }
 }
 
