@@ -1,4 +1,5 @@
-/// Finds the blank line that ends a head, and also a body in chunks.
+/// Finds the blank line that ends a head, and also a body in chunks. Those before its first byte end nothing (RFC 9112
+/// section 2.2).
 #[derive(Default)]
 pub(crate) struct BlankLine {
     searched: usize,
@@ -10,6 +11,7 @@ pub(crate) struct BlankLine {
 #[derive(Default, Clone, Copy, PartialEq, Eq)]
 enum LastBytes {
     #[default]
+    None,
     Other,
     Newline,
     NewlineAndReturn,
@@ -24,6 +26,7 @@ impl BlankLine {
         for byte in received.get(self.searched..).unwrap_or_default() {
             self.searched += 1;
             self.last = match (byte, self.last) {
+                (b'\r' | b'\n', LastBytes::None) => LastBytes::None,
                 (b'\n', LastBytes::Other) => LastBytes::Newline,
                 (b'\n', _) => {
                     self.end = Some(self.searched);

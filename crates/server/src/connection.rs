@@ -161,7 +161,7 @@ impl Drop for RequestInProgress {
 ///
 /// Once `draining` is cancelled, each response closes its connection. A client that is told so does not send a request
 /// at the moment at which an idle connection is closed. So does the response to a request that actix-http takes for the
-/// beginning of another protocol.
+/// beginning of another protocol, and to one whose body was not read to its end.
 pub(crate) async fn track_request<B: MessageBody + 'static>(
     draining: CancellationToken,
     mut request: ServiceRequest,
@@ -175,8 +175,9 @@ pub(crate) async fn track_request<B: MessageBody + 'static>(
     }
     let mut response = next.call(request).await?;
     let connection = in_progress.as_ref().map(|request| &request.0);
-    let is_aside = connection.is_some_and(|connection| connection.is_aside.get());
-    if draining.is_cancelled() || is_upgrade || is_aside {
+    let must_close =
+        |connection: &Rc<Connection>| connection.is_aside.get() || connection.intake.is_unread();
+    if draining.is_cancelled() || is_upgrade || connection.is_some_and(must_close) {
         let head = response.response_mut().head_mut();
         head.set_connection_type(ConnectionType::Close);
     }

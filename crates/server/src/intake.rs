@@ -2,6 +2,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::future::poll_fn;
+use std::mem;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
@@ -33,11 +34,14 @@ pub(crate) enum Phase {
 }
 
 /// The phase of a connection, which its stream and the application share.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(crate) struct Intake {
     state: RefCell<State>,
     /// How many bytes the last head had.
     pub(crate) head_length: Cell<usize>,
+    /// The body that the application has dropped, until the response ends: actix-http would go on to read one in chunks,
+    /// however long it is.
+    dropped: Cell<Option<Payload>>,
 }
 
 #[derive(Debug, Default)]
@@ -115,14 +119,24 @@ impl Intake {
 
     /// Ends a request: its whole response was passed to actix-http.
     pub(crate) fn end(&self) {
-        let unread = matches!(
+        self.dropped.take();
+        let is_unread = self.is_unread();
+        self.set(if is_unread {
+            Phase::Closing
+        } else {
+            Phase::Head
+        });
+    }
+
+    /// Whether there is more of the body than the application has read, so that the connection must close.
+    pub(crate) fn is_unread(&self) -> bool {
+        matches!(
             self.phase(),
             Phase::Body {
-                left: Some(1..),
+                left: None | Some(1..),
                 ..
             }
-        );
-        self.set(if unread { Phase::Closing } else { Phase::Head });
+        )
     }
 
     fn want(&self, wanted: bool) {
@@ -168,7 +182,10 @@ impl Stream for DemandingPayload {
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         let item = Pin::new(&mut self.inner).poll_next(context);
-        self.intake.want(item.is_pending());
+        match item {
+            Poll::Ready(None) => self.intake.set(Phase::Response),
+            _ => self.intake.want(item.is_pending()),
+        }
         item
     }
 }
@@ -176,5 +193,7 @@ impl Stream for DemandingPayload {
 impl Drop for DemandingPayload {
     fn drop(&mut self) {
         self.intake.want(false);
+        let inner = mem::replace(&mut self.inner, Payload::None);
+        self.intake.dropped.set(Some(inner));
     }
 }

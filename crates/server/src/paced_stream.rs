@@ -107,13 +107,13 @@ impl<T> PacedStream<T> {
             self.intake.pass(count);
             return;
         }
-        if phase == Phase::Head {
-            self.upgrade_offers.advance(&passed);
-        }
         self.passed += count;
         let ended = self.blank_line.advance(count);
-        if ended {
+        if phase == Phase::Head {
+            self.upgrade_offers.advance(&passed);
             self.intake.head_length.set(self.passed);
+        }
+        if ended {
             self.passed = 0;
         }
         self.parsing = ended || matches!(phase, Phase::Body { .. });
@@ -372,6 +372,23 @@ mod tests {
         }
         assert_eq!(received, head);
         assert!(parts < 30, "{parts}");
+    }
+
+    #[tokio::test]
+    async fn blank_lines_before_a_head_are_passed_on_in_few_parts_and_are_of_its_length() {
+        for line in ["\n", "\r\n"] {
+            let (mut client, server) = duplex(64 * 1024);
+            let mut stream = PacedStream::new(server, false);
+            let sent = line.repeat(20_000) + HEAD;
+            client.write_all(sent.as_bytes()).await.unwrap();
+            let (mut parts, mut received) = (0, 0);
+            while received < sent.len() {
+                received += stream.read(&mut [0; MAX_RECEIVED]).await.unwrap();
+                parts += 1;
+            }
+            assert!(parts < 30, "{parts}");
+            assert_eq!(stream.intake.head_length.get(), sent.len());
+        }
     }
 
     #[tokio::test]

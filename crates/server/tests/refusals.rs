@@ -134,3 +134,15 @@ async fn an_idle_connection_is_closed_without_a_response() {
         assert_eq!(response.matches("HTTP/1.1 ").count(), 1, "{response}");
     }
 }
+
+#[tokio::test]
+async fn a_connection_closes_after_the_response_that_did_not_need_a_body_in_chunks() {
+    let (_running, address) = server();
+    let head = "GET / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n";
+    for chunks in ["", "1\r\nx\r\n", "1\r\nx\r\n0\r\n\r\n"] {
+        let response = exchange(address, &format!("{head}{chunks}{GET}")).await;
+        assert!(response.starts_with("HTTP/1.1 200 OK"), "{response}");
+        assert!(response.contains("\r\nconnection: close\r\n"), "{response}");
+        assert_eq!(response.matches("HTTP/1.1 ").count(), 1, "{response}");
+    }
+}

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use testkit::{Reply, eventually};
-use tokio::io::AsyncWriteExt as _;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::task::JoinHandle;
 use values::UserId;
@@ -82,6 +82,26 @@ async fn a_caller_with_a_long_head_is_answered_at_once() {
     assert!(!short.is_finished());
     fixture.tasks.end(&path);
     assert_eq!(soon(short).await.expect(200).json["ok"], true);
+}
+
+#[tokio::test]
+async fn neither_chunks_nor_blank_lines_hide_a_long_head() {
+    let fixture = Fixture::start().await;
+    let path = fixture.tasks.pending_task();
+    let (blank, long) = ("\r\n".repeat(5_000), "a".repeat(10_000));
+    let chunked = format!("x-long: {long}\r\ntransfer-encoding: chunked\r\n\r\n0");
+    for (before, rest) in [(&*blank, ""), ("", &*chunked)] {
+        let token = fixture.token();
+        let mut socket = TcpStream::connect(fixture.address()).await.unwrap();
+        let request = format!(
+            "{before}GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nAuthorization: Bearer {token}\r\n{rest}\r\n\r\n"
+        );
+        socket.write_all(request.as_bytes()).await.unwrap();
+        let mut response = String::new();
+        let read = tokio::time::timeout(SOON, socket.read_to_string(&mut response)).await;
+        read.unwrap().unwrap();
+        assert!(response.contains("\"pending\""), "{response}");
+    }
 }
 
 #[tokio::test]
