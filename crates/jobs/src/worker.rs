@@ -16,7 +16,7 @@ use crate::sweep::sweep;
 /// How long one message may be held. A job that takes longer is released and published again.
 const MAX_MESSAGE_TIME: Duration = Duration::from_secs(20);
 const MEASURE_INTERVAL: Duration = Duration::from_secs(5);
-/// The pause before a message is requeued because the database is unavailable.
+/// The pause before a message is settled because its job could not be claimed.
 const PAUSE_WITHOUT_DATABASE: Duration = Duration::from_secs(1);
 
 /// The result of one step of a job.
@@ -50,7 +50,7 @@ pub trait Worker: Clone + Send + Sync + 'static {
     /// transaction.
     ///
     /// # Errors
-    /// A statement fails. The message is requeued.
+    /// A statement fails. The message is requeued, in an outage once.
     fn claim(
         &self,
         connection: &mut Connection,
@@ -173,13 +173,20 @@ impl<W: Worker> Runner<W> {
                 Disposition::Done
             }
             Err(error) => {
+                let is_outage = error.is_outage();
                 // The pool logs an outage, once.
-                if !error.is_outage() {
+                if !is_outage {
                     tracing::warn!(table = W::TABLE.name, job.id = %id, error = ?error, "a job could not be claimed");
                 }
                 let pause = tokio::time::sleep(PAUSE_WITHOUT_DATABASE);
                 self.shutdown.run_until_cancelled(pause).await;
-                Disposition::Requeue
+                // One requeue bridges a short outage. Some brokers count each, and an outage of minutes would make a dead
+                // letter of every message: the sweep publishes the job again when `republish_at` passes.
+                if is_outage && message.redelivered {
+                    Disposition::Done
+                } else {
+                    Disposition::Requeue
+                }
             }
         }
     }

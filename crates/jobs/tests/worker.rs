@@ -1,13 +1,13 @@
-//! A worker whose handler panics, with a real database and a real broker.
+//! A worker whose handler panics or whose claims fail, with a real database and a real broker.
 
 #![expect(
     clippy::unwrap_used,
     clippy::panic,
-    reason = "a test fails by panicking, and its worker panics"
+    reason = "a test fails by panicking, and one worker panics"
 )]
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use app_config::{Reader, Settings as _};
@@ -74,6 +74,38 @@ impl Worker for Panics {
     }
 }
 
+/// Cannot claim any job, because the database is unavailable, and notes of each attempt whether its message was redelivered.
+#[derive(Clone, Default)]
+struct WithoutDatabase {
+    redelivered: Arc<Mutex<Vec<bool>>>,
+}
+
+impl Worker for WithoutDatabase {
+    type Id = NotificationId;
+    type Job = Lease<NotificationId>;
+
+    const TABLE: JobTable<Self::Id> = JobTable::new("users.test_jobs");
+    const QUEUE: Queue = Queue::new("test.outages");
+    const CLAIM_REDELIVERED: bool = true;
+
+    fn claim(
+        &self,
+        _: &mut Connection,
+        claim: Claim<Self::Id>,
+    ) -> Result<Option<Self::Job>, Error> {
+        self.redelivered.lock().unwrap().push(claim.ignore_lease);
+        Err(Error::Unavailable("an outage".into()))
+    }
+
+    fn lease(job: &Self::Job) -> Lease<Self::Id> {
+        *job
+    }
+
+    async fn handle(&self, _: &Self::Job) -> Result<Outcome, Error> {
+        panic!("no job can be claimed")
+    }
+}
+
 #[derive(QueryableByName)]
 struct Count {
     #[diesel(sql_type = BigInt)]
@@ -86,24 +118,28 @@ fn finished(connection: &mut PgConnection) -> i64 {
     count.count
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn jobs_whose_handler_panics_are_found_by_the_sweep_and_hold_no_permit() {
-    let (servers, broker) = (TestDatabase::empty(), TestBroker::new());
+/// A worker's configuration, and ten jobs.
+fn config(servers: &TestDatabase, broker: &TestBroker) -> WorkerConfig {
     servers.admin().batch_execute(CREATE).unwrap();
     let pairs = [("DATABASE_URL", servers.users_url().expose().to_owned())];
     let mut reader = Reader::from_pairs(pairs).unwrap();
-    let database = Database::connect(&DatabaseSettings::read(&mut reader).unwrap());
-    let worker = Panics {
-        database: database.clone(),
-        claims_that_panic: 2,
-        panics: Arc::default(),
-    };
-    let config = WorkerConfig {
-        database,
+    WorkerConfig {
+        database: Database::connect(&DatabaseSettings::read(&mut reader).unwrap()),
         broker: BrokerSettings { url: broker.url() },
         concurrency: 2,
         lease: Duration::from_secs(1),
         retention: Vec::new(),
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn jobs_whose_handler_panics_are_found_by_the_sweep_and_hold_no_permit() {
+    let (servers, broker) = (TestDatabase::empty(), TestBroker::new());
+    let config = config(&servers, &broker);
+    let worker = Panics {
+        database: config.database.clone(),
+        claims_that_panic: 2,
+        panics: Arc::default(),
     };
     let mut running = Running::new();
     jobs::run(&mut running, config, worker.clone());
@@ -112,5 +148,32 @@ async fn jobs_whose_handler_panics_are_found_by_the_sweep_and_hold_no_permit() {
     })
     .await;
     assert_eq!(worker.panics.load(Ordering::SeqCst), 20);
+    assert!(running.stop(Duration::from_secs(10)).await);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn in_an_outage_of_the_database_a_message_is_requeued_once_and_its_job_published_again() {
+    let (servers, broker) = (TestDatabase::empty(), TestBroker::new());
+    let config = WorkerConfig {
+        concurrency: 1,
+        ..config(&servers, &broker)
+    };
+    let only_one =
+        "DELETE FROM users.test_jobs WHERE id <> (SELECT id FROM users.test_jobs LIMIT 1)";
+    servers.admin().batch_execute(only_one).unwrap();
+    let worker = WithoutDatabase::default();
+    let mut running = Running::new();
+    jobs::run(&mut running, config, worker.clone());
+    for attempts in [2, 4] {
+        eventually("the message to be delivered twice", async || {
+            (worker.redelivered.lock().unwrap().len() >= attempts).then_some(())
+        })
+        .await;
+        // The sweep publishes the job at once, and not after half a minute. Its message is handled after the first is settled.
+        let publish = "UPDATE users.test_jobs SET republish_at = now()";
+        servers.admin().batch_execute(publish).unwrap();
+    }
+    let redelivered = worker.redelivered.lock().unwrap()[..4].to_vec();
+    assert_eq!(redelivered, [false, true, false, true]);
     assert!(running.stop(Duration::from_secs(10)).await);
 }
