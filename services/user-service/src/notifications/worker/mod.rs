@@ -6,6 +6,7 @@
 //! - Each attempt makes its own code, because the previous attempt may or may not have arrived.
 //! - A code is given up after the last attempt, and so is a mail about a key, unless the mail server itself fails: that waits for
 //!   a day.
+//! - A code that was requested more than a day ago is not sent: no worker has run in between.
 //! - A notification without a user (a request for an unknown address) is closed without being sent.
 //!
 //! It also sends mails about tasks (`task_mail_sender`), whose rows the people-task service has.
@@ -152,6 +153,12 @@ impl Worker for NotificationWorker {
         if row.is_superseded(&recipient) {
             tracing::info!(notification.id = %lease.id, "notification superseded");
             store::close(connection, lease, Some("superseded"))?;
+            return Ok(None);
+        }
+        if Notice::from_name(&row.kind).is_none() && !is_recent(row.created) {
+            // No worker has run for long, and the user no longer waits for the code.
+            tracing::info!(notification.id = %lease.id, "the code was requested too long ago");
+            store::close(connection, lease, Some("late"))?;
             return Ok(None);
         }
         let notification = self.prepare(lease, &row, &recipient);

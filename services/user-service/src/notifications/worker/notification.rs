@@ -26,7 +26,7 @@ impl Notification {
     }
 }
 
-/// Whether a mail about a key is worth waiting for.
+/// Whether a notification is less than a day old. A code is not sent later, and a mail about a key is not tried again.
 pub(super) fn is_recent(created: DateTime<Utc>) -> bool {
     Utc::now() - created < TimeDelta::days(1)
 }

@@ -151,6 +151,31 @@ async fn a_notification_that_a_new_password_or_request_superseded_is_not_sent() 
 }
 
 #[actix_web::test]
+async fn a_code_that_was_requested_more_than_a_day_ago_is_not_sent() {
+    let fixture = Fixture::new().await;
+    let ada = fixture.user();
+    let [late, recent] = [25, 23].map(|hours| {
+        let id = fixture.forgot_password(ada, "webhook");
+        fixture.sql(&format!(
+            "UPDATE users.notifications SET created = now() - interval '{hours} hours' WHERE id = decode('{id}', 'hex')"
+        ));
+        id
+    });
+    let worker = fixture.worker(&[]).await;
+    let closed = fixture.closed(late).await;
+    assert_eq!(closed.status, "fail");
+    assert_eq!(closed.last_error.as_deref(), Some("late"));
+    assert_eq!(fixture.closed(recent).await.status, "sent");
+    assert_eq!(fixture.received().len(), 1);
+    assert_eq!(
+        fixture.codes().len(),
+        1,
+        "a code that is not sent is not made"
+    );
+    worker.stop(STOP_TIMEOUT).await;
+}
+
+#[actix_web::test]
 async fn nothing_is_sent_to_a_deleted_user() {
     let fixture = Fixture::new().await;
     let ada = fixture.user();
