@@ -19,6 +19,11 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
 /// Shorter than the 75 s for which services keep idle connections, so that they never close one in use.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(30);
 const IDLE_CONNECTIONS: usize = 256;
+/// How long a service may leave data unacknowledged, and how often an idle connection is probed: one whose machine is gone
+/// ends without a word, and a request on it would wait for the service's timeout.
+const TCP_TIMEOUT: Duration = Duration::from_secs(10);
+const KEEPALIVE: Duration = Duration::from_secs(10);
+const KEEPALIVE_PROBES: u32 = 3;
 const HEALTH_TIMEOUT: Duration = Duration::from_secs(1);
 /// The largest response of a health check in bytes.
 const HEALTH_LENGTH: usize = 64 * 1024;
@@ -58,6 +63,10 @@ pub(crate) fn connector() -> anyhow::Result<Connector> {
     connector.enforce_http(false);
     connector.set_nodelay(true);
     connector.set_connect_timeout(Some(CONNECT_TIMEOUT));
+    connector.set_keepalive(Some(KEEPALIVE));
+    connector.set_keepalive_interval(Some(KEEPALIVE));
+    connector.set_keepalive_retries(Some(KEEPALIVE_PROBES));
+    connector.set_tcp_user_timeout(Some(TCP_TIMEOUT));
     Ok(HttpsConnectorBuilder::new()
         .with_provider_and_platform_verifier(Arc::new(ring::default_provider()))?
         .https_or_http()
