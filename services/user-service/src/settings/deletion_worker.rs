@@ -25,8 +25,8 @@ app_config::settings! {
         /// Attempts of one step of a deletion without any progress before the deletion fails. The default is about 30 hours.
         // More than a day: the first nine pauses are 8 minutes together, the others 5 minutes each.
         pub(crate) max_attempts: u32 = between("DELETE_MAX_ATTEMPTS", "360", "1", "10000"),
-        /// How long a deletion may be in progress. Then it fails unless it makes progress, such as when the flow engine never
-        /// finishes a step.
+        /// How long a deletion may be in progress, which includes the time in which no worker runs. Then it fails unless it
+        /// makes progress, such as when the flow engine never finishes a step.
         pub(crate) max_age: Duration = between("DELETE_MAX_AGE", "7d", "1s", "365d"),
         /// The pause after the first failed attempt of a step. It doubles with every failure, up to 5 minutes.
         pub(crate) retry_pause: Duration = between("DELETE_RETRY_PAUSE", "1s", "1ms", "5m"),
