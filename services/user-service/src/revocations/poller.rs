@@ -68,8 +68,11 @@ impl Poller {
     async fn upkeep(&mut self) -> Result<(), Error> {
         self.record_lifetime().await?;
         let delete = |connection: &mut Connection| store::delete_expired(connection, BATCH);
-        self.source.database.run(delete).await?;
-        self.last_upkeep = Instant::now();
+        let deleted = self.source.database.run(delete).await?;
+        // After a full batch the next poll goes on: a night's deletions may be thousands.
+        if i64::try_from(deleted).is_ok_and(|deleted| deleted < BATCH) {
+            self.last_upkeep = Instant::now();
+        }
         Ok(())
     }
 
@@ -98,5 +101,40 @@ impl FeedSource for Source {
         self.watched
             .send_modify(|watched| watched.note(cursor, &page));
         Ok(page)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use database::DatabaseSettings;
+    use diesel::connection::SimpleConnection as _;
+    use testkit::{TestDatabase, lines};
+
+    use super::*;
+
+    /// One batch and a half of deleted users of whom no token is left.
+    const DELETED: &str = "INSERT INTO users.deleted_users (user_id, deleted)
+        SELECT substr(sha256(n::text::bytea), 1, 12), now() - interval '1 day' FROM generate_series(1, 1500) AS n";
+
+    #[tokio::test]
+    async fn while_a_batch_of_deleted_users_is_full_the_next_poll_goes_on() {
+        let test = TestDatabase::users(crate::MIGRATIONS);
+        test.admin().batch_execute(DELETED).unwrap();
+        let database = Database::connect(&DatabaseSettings {
+            url: test.users_url(),
+            owner_url: None,
+            pool_size: 2,
+            timeout: Duration::from_secs(30),
+        });
+        let verifier = Arc::new(Verifier::new("issuer", "audience"));
+        let starting = Poller::start(database, verifier, Duration::from_hours(1));
+        let (mut poller, _watching) = starting.await.unwrap();
+        let started = poller.last_upkeep;
+        for (left, is_done) in [("500", false), ("0", true)] {
+            poller.upkeep().await.unwrap();
+            let count = "SELECT count(*)::text AS line FROM users.deleted_users";
+            assert_eq!(lines(&mut test.admin(), count), [left]);
+            assert_eq!(poller.last_upkeep > started, is_done);
+        }
     }
 }
