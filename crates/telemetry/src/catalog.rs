@@ -142,7 +142,7 @@ pub const METRICS: &[Metric] = metrics! {
     Counter tasks_cancelled_total() of PEOPLE_TASK_SERVICE: "Tasks that were withdrawn.";
     Counter idempotent_requests_total(operation = ["create-task", "register-webhook"], outcome = ["in-use", "replayed", "reused", "stored"]) of PEOPLE_TASK_SERVICE: "Requests with an Idempotency-Key, by what became of them.";
     Counter quota_refusals_total(kind = ["rate", "stock"], resource = ["bytes", "mails", "tasks", "webhooks"], of = ["all", "user"]) of PEOPLE_TASK_SERVICE: "Requests that were refused because of a quota.";
-    Gauge quota_used_ratio(resource = ["bytes", "tasks", "webhooks"]) of PEOPLE_TASK_SERVICE: "How much of what all users together may have is used, from 0 to 1.";
+    Gauge quota_used_ratio(resource = ["bytes", "tasks", "webhooks"], of = ["all", "user"]) of PEOPLE_TASK_SERVICE: "How much is used of what all users together may have, or, with `user`, the highest such ratio of any user who added something within the hour; from 0 to 1.";
     Counter webhooks_registered_total() of PEOPLE_TASK_SERVICE: "Webhooks that were registered.";
     Counter webhooks_with_options_total() of PEOPLE_TASK_SERVICE: "Webhooks that were registered with `include`, `headers`, `method`, `body` or `success`.";
     Counter task_mails_dropped_total(kind = ["asked", "cancelled", "decided", "due", "other", "reminder"], reason = ["late", "limited", "no-key", "opted-out", "superseded"]) of PEOPLE_TASK_SERVICE: "Mails about tasks that were not sent.";

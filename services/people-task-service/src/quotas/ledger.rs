@@ -6,7 +6,7 @@ use database::{Connection, Database, Error};
 use parking_lot::Mutex;
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
-use values::UserId;
+use values::{Names as _, UserId};
 
 use super::error::{QuotaError, Whose};
 use super::limits::{Amounts, Limits, Usage};
@@ -126,6 +126,7 @@ impl Quotas {
                 error.warn("what a user has could not be counted; it is counted later");
             }
         }
+        record_used(self.of_user.stock, self.most_of_a_user(), Whose::User);
         if !self.with(|ledger| ledger.all.is_uncounted(Instant::now(), IDLE_INTERVAL)) {
             return Ok(());
         }
@@ -134,10 +135,18 @@ impl Quotas {
         let counted = self
             .count_one(database, |ledger| &mut ledger.all, count)
             .await?;
-        for (resource, ratio) in limits.used_ratios(counted) {
-            metrics::gauge!("quota_used_ratio", "resource" => resource).set(ratio);
-        }
+        record_used(limits, counted, Whose::All);
         Ok(())
+    }
+
+    /// The most of each resource that any user has to whom the limits apply, of those who added something lately.
+    fn most_of_a_user(&self) -> Amounts {
+        self.with(|ledger| {
+            let users = ledger.users.iter();
+            let limited = users.filter(|(user, _)| !self.exempt.contains(user));
+            let stocks = limited.map(|(_, usage)| usage.stock());
+            stocks.fold(Amounts::default(), Amounts::max_of_each)
+        })
     }
 
     /// Counts what a user has, or all together, and records it in their `usage`.
@@ -182,6 +191,13 @@ impl Ledger {
     }
 }
 
+fn record_used(limits: Amounts, used: Amounts, of: Whose) {
+    let of = of.name();
+    for (resource, ratio) in limits.used_ratios(used) {
+        metrics::gauge!("quota_used_ratio", "resource" => resource, "of" => of).set(ratio);
+    }
+}
+
 /// Writes the bytes that users added, and counts what they have, until it is cancelled. It counts by the connections of
 /// lists, which read indexes alone and leave the others free.
 pub(crate) async fn watch(
@@ -207,5 +223,32 @@ pub(crate) async fn watch(
             next_count = Instant::now() + started.elapsed() * PART;
         }
         shutdown.run_until_cancelled(sleep(INTERVAL)).await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use values::UserId;
+
+    use super::{Amounts, Limits, Quotas};
+
+    #[test]
+    fn of_all_users_the_one_who_has_most_and_is_not_exempt_is_measured() {
+        let bytes = |bytes| Amounts {
+            bytes,
+            ..Amounts::default()
+        };
+        let of_user = Limits {
+            stock: bytes(1_000),
+            ..Limits::default()
+        };
+        let [exempt, first, second, third] = [(); 4].map(|()| UserId::generate());
+        let quotas = Quotas::new(of_user, Limits::default(), vec![exempt]);
+        assert_eq!(quotas.most_of_a_user(), Amounts::default());
+        for (user, amount) in [(exempt, 5_000), (first, 100), (second, 850), (third, 200)] {
+            quotas.take(user, bytes(amount)).unwrap();
+        }
+        let ratios = of_user.stock.used_ratios(quotas.most_of_a_user());
+        assert_eq!(ratios.collect::<Vec<_>>(), [("bytes", 0.85)]);
     }
 }

@@ -60,6 +60,10 @@ impl Amounts {
         self.zip(other, u64::saturating_sub)
     }
 
+    pub(super) fn max_of_each(self, other: Self) -> Self {
+        self.zip(other, u64::max)
+    }
+
     /// The first resource of which `demand` would exceed these limits, if `used` is used. A limit of 0 is none.
     fn exceeded_by(self, used: Self, demand: Self) -> Option<Excess> {
         let used_and_demanded = used.each().into_iter().zip(demand.each());
