@@ -147,7 +147,7 @@ impl TlsSettings {
             "TLS_RELOAD_INTERVAL",
             "60s",
             ("100ms", "1d"),
-            "How often the two files are read again, so that a renewed certificate needs no restart.",
+            "How often the two files are read again, so that a renewed certificate needs no restart. In a container, mount their folder and not the files.",
         )?;
         let missing = |name| app_config::Error::Missing {
             name,
