@@ -3,8 +3,7 @@
 use audit_log::Entry;
 use chrono::{DateTime, Utc};
 use database::{Connection, Error, interval};
-use diesel::dsl::{exists, not, now, sql};
-use diesel::expression::SqlLiteral;
+use diesel::dsl::{exists, not, now};
 use diesel::pg::Pg;
 use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Bool, Nullable, Timestamptz};
@@ -47,14 +46,7 @@ pub(super) struct DeletionProgress {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Object>)]
     failure: Option<Value>,
-    /// While the deletion is in progress, and once there are some: how many of the user's tasks it has deleted.
-    #[diesel(sql_type = Nullable<BigInt>)]
-    #[diesel(select_expression = sql(DELETED_TASKS), select_expression_type = SqlLiteral<Nullable<BigInt>>)]
-    #[serde(skip_serializing_if = "Option::is_none")]
-    deleted_tasks: Option<i64>,
 }
-
-const DELETED_TASKS: &str = "CASE status WHEN 'in-progress' THEN nullif(deleted_tasks, 0) END";
 
 /// A deletion in the list of all deletions.
 #[derive(Debug, QueryableByName, Serialize, ToSchema)]
@@ -68,6 +60,10 @@ pub(super) struct Deletion {
     #[diesel(embed)]
     #[serde(flatten)]
     status: DeletionProgress,
+    /// While the deletion is in progress, and once there are some: how many of the user's tasks it has deleted.
+    #[diesel(sql_type = Nullable<BigInt>)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    deleted_tasks: Option<i64>,
     #[schema(value_type = String, format = DateTime)]
     created: Timestamp,
     /// Null while the deletion is in progress.
@@ -277,7 +273,8 @@ pub(super) fn load_page(
     let status = status.unwrap_or_default();
     let statement = Statement {
         query: format!(
-            "SELECT ticket, user_id, status, steps_done, steps_total, failure, {DELETED_TASKS} AS deleted_tasks, \
+            "SELECT ticket, user_id, status, steps_done, steps_total, failure, \
+                CASE status WHEN 'in-progress' THEN nullif(deleted_tasks, 0) END AS deleted_tasks, \
                 created, finished FROM deletions {status} ORDER BY created DESC, id DESC {page}"
         ),
         binds,

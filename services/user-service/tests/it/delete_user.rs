@@ -31,18 +31,21 @@ struct Name {
 }
 
 #[tokio::test]
-async fn the_ticket_shows_how_many_tasks_were_deleted_until_the_deletion_ends() {
+async fn the_list_shows_how_many_tasks_were_deleted_until_the_deletion_ends() {
     let app = Fixture::start().await;
     let (admin, ada) = (app.admin().await, app.sign_up("ada@example.com").await);
     let ticket = start(&app, &admin, &ada.id).await;
     let path = status_path(&ada.id, &ticket);
     let deleted = "UPDATE users.deletions SET deleted_tasks = 70000";
     app.admin_connection().batch_execute(deleted).unwrap();
-    let status = app.get(&admin, &path).await.expect(200).json;
-    assert_eq!(status["deletedTasks"], 70_000);
+    let listed = app.get(&admin, "/users/deletions").await.expect(200).json;
+    assert_eq!(listed[0]["deletedTasks"], 70_000);
+    let status = app.get(&admin, &path).await.expect(200);
+    assert_eq!(status.fields(), ["status", "stepsDone", "stepsTotal"]);
     let _ = app.delete(&admin, &path).await.expect(200);
-    let status = app.get(&admin, &path).await.expect(200).json;
-    assert_eq!(status.get("deletedTasks"), None);
+    let listed = app.get(&admin, "/users/deletions").await.expect(200).json;
+    assert_eq!(listed[0]["status"], "cancelled");
+    assert_eq!(listed[0].get("deletedTasks"), None);
 }
 
 #[tokio::test]

@@ -40,7 +40,13 @@ export const updateUser = (id, changes) => send("PUT", userPath(id), changes);
 export const revokeTokens = (id) => send("POST", `${userPath(id)}/revoke-tokens`);
 
 export const startDeletion = async (id) => (await send("DELETE", userPath(id))).ticket;
-export const loadDeletion = (id, ticket) => send("GET", deletionPath(id, ticket));
+/** The progress of a deletion. How many tasks it has deleted is only in the list. */
+export async function loadDeletion(id, ticket) {
+  const deletion = await send("GET", deletionPath(id, ticket));
+  if (deletion.status !== "in-progress") return deletion;
+  const { rows } = await page("/users/deletions", { status: "in-progress" }, { limit: 100 });
+  return { ...deletion, deletedTasks: rows.find((listed) => listed.ticket === ticket)?.deletedTasks };
+}
 export const cancelDeletion = (id, ticket) => send("DELETE", deletionPath(id, ticket));
 export const listDeletions = ({ offset }) => page("/users/deletions", {}, { offset });
 export const retryDeletions = () => send("POST", "/users/deletions/retry");

@@ -2,7 +2,7 @@
 
 use crate::webdriver::Browser;
 use serde_json::json;
-use testkit::eventually;
+use testkit::{eventually, lines};
 
 use super::super::drafts::end_sessions;
 use super::super::ended_sessions::{NEW_PASSWORD, sign_in_again};
@@ -69,6 +69,10 @@ async fn a_deletion_is_cancelled_and_started_again() {
     let system = System::start().await;
     let phone = Browser::phone().await;
     let id = begin_long_deletion(&system, &phone).await;
+    phone.sees("In progress").await;
+    let deleted = "UPDATE users.deletions SET deleted_tasks = 7 RETURNING user_id::text AS line";
+    assert_eq!(lines(&mut system.database.admin(), deleted).len(), 1);
+    phone.sees("7 tasks were deleted so far.").await;
     phone.click("Cancel the deletion").await;
     confirm(&phone, "Cancel the deletion").await;
     phone.sees("Cancelled").await;
