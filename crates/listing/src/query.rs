@@ -83,7 +83,7 @@ pub struct Paging {
     /// The maximum number of rows of a page. A page of large rows has fewer: at most 4 MiB. If there are more rows, the `Link` header leads to the next page.
     #[param(minimum = 1, maximum = 1000, default = 100, required = false)]
     pub limit: i64,
-    /// How many rows to skip.
+    /// How many rows to skip. At most 10,000 of more than 100,000 tasks in an order other than `created`; at most 1,000 of users with a `pattern` in an order other than `username`, if there are more than 100,000 users. Beyond that it is `400`, also where `Link` leads: use a filter, or that order.
     #[param(minimum = 0, maximum = 10_000_000, default = 0, required = false)]
     pub offset: i64,
 }

@@ -19,8 +19,8 @@ use crate::webhooks::requests::RegisterWebhookRequest;
 use crate::webhooks::responses::{WebhookResponse, WebhookTestResponse};
 use crate::webhooks::{manage, register, send_test};
 
-/// Registers a webhook for a pending task. A task has at most 20. When the task is decided, it is sent to
-/// the URL by POST, signed as Standard Webhooks describes, until a 2xx response. Under
+/// Registers a webhook for a pending task. A task has at most 20, and at most 10 of approvers and requesters. When the
+/// task is decided, it is sent to the URL by POST, signed as Standard Webhooks describes, until a 2xx response. Under
 /// `/plugins/appmixer/utils/tasks` the task may be decided already: then it is sent at once.
 ///
 /// A webhook whose `events` have `due` is also called when `decisionBy` passes while the task is pending. The body is the
