@@ -407,3 +407,42 @@ async fn a_decision_accepts_any_json_object_but_no_other_body() {
     let reply = app.get(&grace, &task.path).await;
     assert_ne!(reply.json["status"], Value::Null);
 }
+
+#[tokio::test]
+async fn a_decision_needs_no_body() {
+    let app = Fixture::start().await;
+    let grace = app.user("grace@example.com");
+    for (content_type, body) in [
+        ("application/x-www-form-urlencoded", ""),
+        ("application/json", ""),
+        ("application/json", "null"),
+    ] {
+        let task = app.create(&grace, json!({})).await;
+        let path = format!("{}/approve", task.path);
+        let put = app.http.put(&path).bearer(&grace.token);
+        let put = put.header("Content-Type", content_type).body(body);
+        let reply = put.send().await.expect(200);
+        assert_eq!(reply.json["status"], "approved", "{content_type} {body:?}");
+    }
+}
+
+#[tokio::test]
+async fn an_edit_and_the_decision_on_another_task_call_no_webhook() {
+    let app = Fixture::start().await;
+    let ada = app.user("ada@example.com");
+    let task = app.create(&ada, json!({})).await;
+    let other = app.create(&ada, json!({})).await;
+    for task in [&task, &other] {
+        let _ = app.register(&ada, task, "http://127.0.0.1:9/").await;
+    }
+    let edit = json!({"title": "Another title", "approver": "linus@example.com"});
+    let _ = app.put(&ada, &other.path, &edit).await.expect(200);
+    assert_eq!(app.count("all_deliveries"), 0);
+    let _ = app.approve(&ada, &task).await.expect(200);
+    assert_eq!(app.count("all_deliveries"), 1);
+    let of_task = format!(
+        "all_deliveries WHERE encode(task_id, 'hex') = '{}'",
+        task.id
+    );
+    assert_eq!(app.count(&of_task), 1);
+}

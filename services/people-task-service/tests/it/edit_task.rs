@@ -209,6 +209,20 @@ async fn a_requester_cannot_become_the_approver() {
 }
 
 #[tokio::test]
+async fn a_field_that_is_null_is_not_a_change() {
+    let app = Fixture::start().await;
+    let carol = app.user("carol@example.com");
+    let task = app.create(&carol, json!({"description": "d"})).await;
+    let path = format!("{}?include=mtime", task.path);
+    let before = app.get(&carol, &path).await.expect(200);
+    let nulls = json!({"title": null, "description": null, "approver": null, "requester": null});
+    let reply = app.put(&carol, &path, &nulls).await.expect(200);
+    assert_eq!(reply.json, before.json);
+    assert!(opens(&app, &task, &task.approver_secret).await);
+    assert!(opens(&app, &task, &task.requester_secret).await);
+}
+
+#[tokio::test]
 async fn a_field_with_its_current_value_is_not_a_change() {
     let app = Fixture::start().await;
     let (carol, grace) = (app.user("carol@example.com"), app.user("grace@example.com"));

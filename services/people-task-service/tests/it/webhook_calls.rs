@@ -5,7 +5,7 @@ use standardwebhooks::Webhook;
 use testkit::eventually;
 
 use crate::due_dates::{accepting, after, worker_with};
-use crate::fixture::{Fixture, Task, User};
+use crate::fixture::{DEFAULT_FIELDS, Fixture, Task, User};
 use crate::webhook_options::{ENGINES, KEYS, OLD_KEY, VALUE, try_options};
 use crate::webhook_worker::fixture::{CannedResponse, Receiver, STOP_TIMEOUT};
 use crate::webhook_worker::receiver::Call;
@@ -83,6 +83,26 @@ async fn a_call_has_the_method_the_headers_and_the_body_of_its_registration_and_
         .unwrap();
     // The body could say of any task that it is approved.
     assert!(!call.header("webhook-signature").contains("v1a,"));
+}
+
+#[tokio::test]
+async fn a_call_without_options_has_the_documented_fields_and_the_comment_if_there_is_one() {
+    let (app, receiver) = (Fixture::start_with_broker(&[]).await, accepting());
+    let ada = app.user("ada@example.com");
+    let _worker = worker_with(&app, &[]).await;
+    for (before, decision) in [json!({}), json!({"comment": "Fine."})].iter().enumerate() {
+        let task = app.create(&ada, json!({})).await;
+        let _ = app.register(&ada, &task, &receiver.url("/")).await;
+        let path = format!("{}/approve", task.path);
+        let _ = app.put(&ada, &path, decision).await.expect(200);
+        let sent = receiver.wait_for_calls(before + 1).await[before].json();
+        let fields: Vec<_> = sent.as_object().unwrap().keys().collect();
+        let mut expected = DEFAULT_FIELDS.to_vec();
+        expected.extend(decision.get("comment").map(|_| "comment"));
+        expected.sort_unstable();
+        assert_eq!(fields, expected);
+        assert_eq!(sent.get("comment"), decision.get("comment"));
+    }
 }
 
 #[tokio::test]

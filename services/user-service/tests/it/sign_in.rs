@@ -64,6 +64,19 @@ async fn users_sign_in_by_username_or_email_in_any_case() {
 }
 
 #[tokio::test]
+async fn of_a_username_and_an_email_the_username_counts() {
+    let app = Fixture::start().await;
+    let (ada, _eve) = (
+        app.sign_up("ada@example.com").await,
+        app.sign_up("eve@example.com").await,
+    );
+    let body =
+        json!({"username": "ada@example.com", "email": "eve@example.com", "password": PASSWORD});
+    let reply = app.http.post("/user/auth").json(&body).send().await;
+    assert_eq!(Person::of(&reply.expect(200)).id, ada.id);
+}
+
+#[tokio::test]
 async fn sign_in_ignores_tokens() {
     let app = Fixture::start().await;
     let body = json!({"username": ADMIN, "password": PASSWORD});

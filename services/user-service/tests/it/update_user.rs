@@ -52,6 +52,29 @@ async fn sending_the_whole_user_back_changes_nothing() {
 }
 
 #[tokio::test]
+async fn a_field_that_is_null_stays_as_it_is_but_for_the_vendor() {
+    let app = Fixture::start().await;
+    let (admin, ada) = (app.admin().await, app.sign_up("ada@example.com").await);
+    let given = json!({
+        "email": "mail@example.com", "plan": "gold", "scope": ["user", "tester"], "vendor": "acme",
+        "allowedPrivateComponents": ["a.b.C"], "metadata": {"a": 1},
+    });
+    let mut expected = app.update(&admin, &ada.id, &given).await.expect(200).json;
+    let mut nulls = json!({
+        "username": null, "email": null, "password": null, "isActive": null, "plan": null, "scope": null,
+        "allowedPrivateComponents": null, "metadata": null,
+    });
+    let reply = app.update(&admin, &ada.id, &nulls).await.expect(200);
+    assert_eq!(reply.json, expected);
+    nulls["vendor"] = Value::Null;
+    let reply = app.update(&admin, &ada.id, &nulls).await.expect(200);
+    expected["vendor"] = Value::Null;
+    expected["mtime"] = reply.json["mtime"].clone();
+    assert_eq!(reply.json, expected);
+    let _ = app.sign_in("ada@example.com", PASSWORD).await.expect(200);
+}
+
+#[tokio::test]
 async fn changes_of_what_a_token_depends_on_revoke_it() {
     let app = Fixture::start().await;
     let admin = app.admin().await;

@@ -78,6 +78,7 @@ async fn users_are_counted_by_filters_and_a_pattern() {
         ("?pattern=%5C", 0),
         ("?filter=isActive:false", 0),
         ("?filter=plan:free&pattern=example", 4),
+        ("?limit=1", 4),
     ] {
         let reply = app
             .get(&admin, &format!("/users/count{query}"))
