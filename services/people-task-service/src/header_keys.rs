@@ -7,6 +7,7 @@ use base64::engine::general_purpose::STANDARD;
 use ring::aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
+use std::collections::HashSet;
 use std::sync::Arc;
 use values::{Secret, WebhookId};
 use zeroize::Zeroizing;
@@ -56,7 +57,14 @@ impl SettingValue for HeaderKeys {
     const SECRET: bool = true;
 
     fn parse(text: &str) -> Result<Self, String> {
-        parse_list(text.trim(), HeaderKey::parse).map(Self)
+        let keys = parse_list(text.trim(), HeaderKey::parse)?;
+        let ids: HashSet<_> = keys.iter().map(|key| &key.id).collect();
+        if ids.len() < keys.len() {
+            return Err(
+                "a key is there twice; keep its first place and remove the other".to_owned(),
+            );
+        }
+        Ok(Self(keys))
     }
 }
 
@@ -195,6 +203,19 @@ mod tests {
                 .seal(WebhookId::generate(), &headers())
                 .is_none()
         );
+    }
+
+    #[test]
+    fn a_key_is_there_once() {
+        for list in [
+            vec![key(1), key(1)],
+            vec![key(1), key(2), key(1)],
+            vec![key(10), key(10).to_uppercase()],
+        ] {
+            let reason = HeaderKeys::parse(&list.join(",")).unwrap_err();
+            assert!(reason.starts_with("a key is there twice"), "{reason}");
+            assert!(!reason.contains(&list[0]), "{reason}");
+        }
     }
 
     proptest! {

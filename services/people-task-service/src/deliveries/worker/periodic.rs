@@ -30,8 +30,10 @@ const DUE_DATES_PAUSE: Duration = Duration::from_secs(1);
 /// How many webhooks whose due date has passed one transaction handles at most.
 const DUE_DATES: usize = 200;
 /// How often webhooks are looked for whose headers an earlier key sealed, and how many one round handles, each in a
-/// transaction of its own.
+/// transaction of its own. There is a pause also after a round that sealed some: two workers whose keys have another order seal
+/// each other's again.
 const SEALED_PAUSE: Duration = Duration::from_secs(30);
+const PAUSE_BETWEEN_ROUNDS: Duration = Duration::from_secs(1);
 const SEALED: i64 = 200;
 /// How often calls that try webhooks are looked for, and how many a worker takes at a time. Looking at none takes one step
 /// in an index.
@@ -157,14 +159,15 @@ pub(super) async fn reseal_headers(
                 error.warn("headers could not be sealed again");
                 0
             });
+        let mut pause = SEALED_PAUSE;
         if resealed > 0 {
             tracing::info!(
                 webhooks = resealed,
                 "sealed headers again with the first key"
             );
-            continue;
+            pause = PAUSE_BETWEEN_ROUNDS;
         }
-        shutdown.run_until_cancelled(sleep(SEALED_PAUSE)).await;
+        shutdown.run_until_cancelled(sleep(pause)).await;
     }
 }
 
