@@ -1,4 +1,4 @@
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 use ipnet::IpNet;
@@ -202,13 +202,13 @@ impl SettingValue for Csv<UserId> {
     }
 }
 
-/// Networks in CIDR form.
+/// Networks in CIDR form. An address alone is a network of its own.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Networks(pub Vec<IpNet>);
 
 impl Networks {
     /// Whether one of the networks holds the address; an IPv4-mapped IPv6 address counts as IPv4.
-    pub fn contains(&self, address: std::net::IpAddr) -> bool {
+    pub fn contains(&self, address: IpAddr) -> bool {
         let address = address.to_canonical();
         self.0.iter().any(|network| network.contains(&address))
     }
@@ -216,11 +216,17 @@ impl Networks {
 
 impl SettingValue for Networks {
     const ALLOWED: &'static str =
-        "networks in CIDR form separated by commas such as `10.0.0.0/8,::1/128`";
+        "addresses and networks in CIDR form separated by commas such as `10.0.0.0/8,::1`";
     const EXAMPLE: &'static str = "10.0.0.0/8";
 
     fn parse(text: &str) -> Result<Self, String> {
-        let parse = |part: &str| part.parse().map_err(|error| format!("{part:?}: {error}"));
-        parse_list(text, parse).map(Self)
+        parse_list(text, parse_network).map(Self)
     }
+}
+
+fn parse_network(text: &str) -> Result<IpNet, String> {
+    if let Ok(address) = text.parse::<IpAddr>() {
+        return Ok(address.to_canonical().into());
+    }
+    text.parse().map_err(|error| format!("{text:?}: {error}"))
 }

@@ -141,6 +141,25 @@ fn networks_contain_ipv4_mapped_addresses() {
     assert!(!networks.contains("11.0.0.1".parse().unwrap()));
 }
 
+#[test]
+fn an_address_alone_is_a_network() {
+    let networks = with(("NETWORKS", "127.0.0.1, ::1,::ffff:10.1.2.3")).unwrap();
+    let networks = networks.networks;
+    for (address, is_in) in [
+        ("127.0.0.1", true),
+        ("127.0.0.2", false),
+        ("::1", true),
+        ("::2", false),
+        ("10.1.2.3", true),
+    ] {
+        assert_eq!(
+            networks.contains(address.parse().unwrap()),
+            is_in,
+            "{address}"
+        );
+    }
+}
+
 /// Reads the complete settings and these; the vendor and the warnings.
 fn vendor(pairs: &[(&str, &str)]) -> (Option<String>, Vec<String>) {
     let pairs = COMPLETE.iter().chain(pairs).copied();
