@@ -18,7 +18,9 @@ pub use catalog::{Label, METRICS, Metric, MetricKind, describe_metrics};
 pub use certificate_fault::{CertificateFault, tls_error};
 pub use context::{RequestContext, SpanKind, TraceContext};
 pub use json_lines::JsonLines;
-pub use logging::{LogFormat, LogSettings, Telemetry, init, metrics_recorder, print_error};
+pub use logging::{
+    LogFilter, LogFormat, LogSettings, Telemetry, init, metrics_recorder, print_error,
+};
 pub use outage::Outage;
 pub use outgoing::{CallOutcome, outgoing};
 pub use traces::{

@@ -6,9 +6,10 @@ use std::thread;
 use std::time::Duration;
 
 use anyhow::Context as _;
+use app_config::{SettingValue, parse_list};
 use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
 use tracing_appender::non_blocking::{ErrorCounter, NonBlockingBuilder, WorkerGuard};
-use tracing_subscriber::filter::{EnvFilter, FilterExt as _, filter_fn};
+use tracing_subscriber::filter::{EnvFilter, FilterExt as _, LevelFilter, filter_fn};
 use tracing_subscriber::fmt::MakeWriter;
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
@@ -33,14 +34,31 @@ app_config::settings! {
     /// The filter and format of logs.
     pub struct LogSettings {
         /// What to log.
-        pub filter: String = in_range(
-            "LOG",
-            "info",
-            "a level (`error`, `warn`, `info`, `debug`, `trace`) or a filter such as `info,lapin=warn`",
-            |filter: &String| EnvFilter::try_new(filter).is_ok()
-        ),
+        pub filter: LogFilter = or_default("LOG", "info"),
         /// The format of a log line.
         pub format: LogFormat = or_default("LOG_FORMAT", "json"),
+    }
+}
+
+/// The text of an [`EnvFilter`].
+#[derive(Debug, Clone)]
+pub struct LogFilter(String);
+
+impl SettingValue for LogFilter {
+    const ALLOWED: &'static str =
+        "a level (`error`, `warn`, `info`, `debug`, `trace`) or a filter such as `info,lapin=warn`";
+    const EXAMPLE: &'static str = "info";
+
+    fn parse(text: &str) -> Result<Self, String> {
+        let parts = parse_list(text, |part| {
+            // `EnvFilter` takes each other word for the name of a module, and logs nothing but that module.
+            if !part.contains(['=', '[']) && part.parse::<LevelFilter>().is_err() {
+                return Err(format!("{part:?} is not a level"));
+            }
+            let filter = EnvFilter::try_new(part).map_err(|error| format!("{part:?}: {error}"));
+            filter.map(|_| part.to_owned())
+        })?;
+        Ok(Self(parts.join(",")))
     }
 }
 
@@ -98,7 +116,7 @@ pub fn init(
     settings: &LogSettings,
     traces: Option<&TraceSettings>,
 ) -> anyhow::Result<Telemetry> {
-    let filter = EnvFilter::try_new(&settings.filter).context("LOG is not a valid filter")?;
+    let filter = EnvFilter::try_new(&settings.filter.0).context("LOG is not a valid filter")?;
     let filter = filter.add_directive(NEVER_LOGGED.parse()?);
     let started = traces.map(|settings| TraceExport::start(process, settings));
     let started = started.transpose().context("traces cannot be exported")?;
@@ -230,4 +248,39 @@ pub fn metrics_recorder() -> PrometheusHandle {
             handle
         })
         .clone()
+}
+
+#[cfg(test)]
+mod tests {
+    use app_config::SettingValue as _;
+
+    use super::LogFilter;
+
+    #[test]
+    fn a_filter_has_levels_and_modules_with_a_level() {
+        for (text, expected) in [
+            ("info", "info"),
+            (" WARN ", "WARN"),
+            ("off", "off"),
+            ("info, lapin=warn,", "info,lapin=warn"),
+            ("info,[request]=debug", "info,[request]=debug"),
+        ] {
+            assert_eq!(LogFilter::parse(text).unwrap().0, expected);
+        }
+    }
+
+    #[test]
+    fn a_word_that_is_no_level_would_turn_the_log_off_and_is_refused() {
+        for (text, part) in [
+            ("warning", "warning"),
+            ("inf", "inf"),
+            ("error;info", "error;info"),
+            ("info,lapin", "lapin"),
+            ("lapin=warning", "lapin=warning"),
+        ] {
+            let reason = LogFilter::parse(text).unwrap_err();
+            assert!(reason.starts_with(&format!("{part:?}")), "{reason}");
+        }
+        assert!(LogFilter::parse(",").is_err());
+    }
 }

@@ -1,7 +1,8 @@
 //! Traces: a decision is one trace, from the gateway to the request that its receiver gets.
 
+use app_config::SettingValue as _;
 use opentelemetry_proto::tonic::trace::v1::span::SpanKind;
-use telemetry::{LogFormat, LogSettings};
+use telemetry::{LogFilter, LogFormat, LogSettings};
 use tokio::runtime::Runtime;
 
 use crate::harness::System;
@@ -17,7 +18,7 @@ const CALLER: &str = "00f067aa0ba902b7";
 fn decide(sampler: &str, flags: &str) -> (String, Vec<Span>) {
     let collector = Collector::start();
     let log = LogSettings {
-        filter: "off".to_owned(),
+        filter: LogFilter::parse("off").unwrap(),
         format: LogFormat::Json,
     };
     let telemetry = telemetry::init("countersign", &log, Some(&collector.settings(sampler)));
