@@ -31,6 +31,12 @@ pub enum Error {
         /// The allowed values.
         allowed: Cow<'static, str>,
     },
+    /// A variable of the environment is not text. Its value, which may be a secret, is not shown.
+    #[error("{name} is not valid UTF-8. Set it again.")]
+    NotUnicode {
+        /// The environment variable.
+        name: String,
+    },
     /// A secret is set both directly and through a file.
     #[error("{name} and {name}_FILE are both set. Set one of them.")]
     GivenTwice {

@@ -1,8 +1,9 @@
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
+use std::ffi::OsString;
 use std::path::PathBuf;
 
-use config::{Config, Environment, File, FileFormat};
+use config::{Config, ConfigError, Environment, File, FileFormat};
 
 use crate::{Error, SettingValue};
 
@@ -45,9 +46,15 @@ pub struct Reader {
 }
 
 enum Source {
-    Given(Box<Config>),
+    Given(Given),
     /// Settings get their defaults or examples, so that all of them can be described.
     Examples,
+}
+
+struct Given {
+    config: Box<Config>,
+    /// The variables whose values are not UTF-8, in lower case. They matter only if a setting has the name.
+    not_unicode: HashSet<String>,
 }
 
 impl Reader {
@@ -56,14 +63,8 @@ impl Reader {
     /// # Errors
     /// The file is missing or is not TOML.
     pub fn from_process() -> Result<Self, Error> {
-        let mut builder = Config::builder();
-        if let Some(path) = std::env::var_os("CONFIG_FILE").filter(|path| !path.is_empty()) {
-            let file = File::from(PathBuf::from(path)).format(FileFormat::Toml);
-            builder = builder.add_source(file);
-        }
-        let environment = Environment::default().ignore_empty(true);
-        let config = builder.add_source(environment).build()?;
-        Ok(Self::new(Source::Given(Box::new(config))))
+        let file = std::env::var_os("CONFIG_FILE").filter(|path| !path.is_empty());
+        Self::from_variables(file.map(PathBuf::from), std::env::vars_os())
     }
 
     /// Settings from pairs instead of the environment, for tests.
@@ -73,12 +74,43 @@ impl Reader {
     pub fn from_pairs<N: Into<String>, V: Into<String>>(
         pairs: impl IntoIterator<Item = (N, V)>,
     ) -> Result<Self, Error> {
-        let pairs = pairs.into_iter().map(|(n, v)| (n.into(), v.into()));
-        let environment = Environment::default()
-            .ignore_empty(true)
-            .source(Some(pairs.collect()));
-        let config = Config::builder().add_source(environment).build()?;
-        Ok(Self::new(Source::Given(Box::new(config))))
+        let pairs = pairs.into_iter();
+        Self::from_variables(None, pairs.map(|(n, v)| (n.into().into(), v.into().into())))
+    }
+
+    fn from_variables(
+        file: Option<PathBuf>,
+        variables: impl Iterator<Item = (OsString, OsString)>,
+    ) -> Result<Self, Error> {
+        let mut builder = Config::builder();
+        if let Some(path) = file {
+            builder = builder.add_source(File::from(path).format(FileFormat::Toml));
+        }
+        let mut not_unicode = HashSet::new();
+        let mut given = HashMap::new();
+        for (name, value) in variables {
+            // Settings have names in ASCII.
+            let Ok(name) = name.into_string() else {
+                continue;
+            };
+            // The library refuses such a value with its text, even if no setting has the name.
+            match value.into_string() {
+                Ok(value) => {
+                    given.insert(name, value);
+                }
+                Err(_) => {
+                    not_unicode.insert(name.to_lowercase());
+                }
+            }
+        }
+        let environment = Environment::default().ignore_empty(true);
+        let config = builder
+            .add_source(environment.source(Some(given)))
+            .build()?;
+        Ok(Self::new(Source::Given(Given {
+            config: Box::new(config),
+            not_unicode,
+        })))
     }
 
     fn new(source: Source) -> Self {
@@ -231,15 +263,15 @@ impl Reader {
 
     /// The text of a setting, if it is set. `description` gets the name under which it was found.
     fn given(&mut self, description: &mut Description) -> Result<Option<String>, Error> {
-        let Source::Given(config) = &self.source else {
+        let Source::Given(given) = &self.source else {
             return Ok(None);
         };
         let (name, secret) = (description.name, description.secret);
-        let current = look_up(config, name, secret)?;
+        let current = look_up(given, name, secret)?;
         let Some(old_name) = description.old_name else {
             return Ok(current);
         };
-        let Some(old) = look_up(config, old_name, secret)? else {
+        let Some(old) = look_up(given, old_name, secret)? else {
             return Ok(current);
         };
         if current.is_some() {
@@ -254,12 +286,12 @@ impl Reader {
     }
 }
 
-fn look_up(config: &Config, name: &'static str, secret: bool) -> Result<Option<String>, Error> {
-    let direct = text_of(config, &name.to_lowercase())?;
+fn look_up(given: &Given, name: &'static str, secret: bool) -> Result<Option<String>, Error> {
+    let direct = text_of(given, name)?;
     if !secret {
         return Ok(direct);
     }
-    let file = match text_of(config, &format!("{}_file", name.to_lowercase()))? {
+    let file = match text_of(given, &format!("{name}_FILE"))? {
         Some(path) => text_of_file(name, path)?,
         None => None,
     };
@@ -282,11 +314,16 @@ fn text_of_file(name: &'static str, path: String) -> Result<Option<String>, Erro
     }
 }
 
-fn text_of(config: &Config, key: &str) -> Result<Option<String>, Error> {
-    match config.get_string(key) {
+fn text_of(given: &Given, name: &str) -> Result<Option<String>, Error> {
+    let key = name.to_lowercase();
+    if given.not_unicode.contains(&key) {
+        let name = name.to_owned();
+        return Err(Error::NotUnicode { name });
+    }
+    match given.config.get_string(&key) {
         // In a file, too, an empty value counts as not set.
         Ok(text) => Ok(Some(text).filter(|text| !text.is_empty())),
-        Err(config::ConfigError::NotFound(_)) => Ok(None),
+        Err(ConfigError::NotFound(_)) => Ok(None),
         Err(error) => Err(error.into()),
     }
 }
@@ -316,4 +353,35 @@ pub fn describe<S: Settings>() -> Result<Vec<Description>, Error> {
     let mut reader = Reader::new(Source::Examples);
     S::read(&mut reader)?;
     Ok(reader.described)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ffi::OsString;
+    use std::os::unix::ffi::OsStringExt as _;
+
+    use values::Secret;
+
+    use super::Reader;
+
+    #[test]
+    fn a_variable_that_is_not_utf_8_is_named_without_its_value_if_it_is_a_setting() {
+        let broken = || OsString::from_vec(b"s3cret\xff".to_vec());
+        let variables = [
+            (OsString::from("OTHER"), OsString::from("value")),
+            (OsString::from("Password"), broken()),
+            (OsString::from("KEY_FILE"), broken()),
+            (broken(), broken()),
+        ];
+        let mut reader = Reader::from_variables(None, variables.into_iter()).unwrap();
+
+        let other: String = reader.required("OTHER", "another one.").unwrap();
+        assert_eq!(other, "value");
+        for (name, named) in [("PASSWORD", "PASSWORD"), ("KEY", "KEY_FILE")] {
+            let error = reader.required::<Secret>(name, "a secret.").unwrap_err();
+            let expected = format!("{named} is not valid UTF-8. Set it again.");
+            assert_eq!(error.to_string(), expected);
+            assert!(!format!("{error:?}").contains("s3cret"));
+        }
+    }
 }
