@@ -161,11 +161,25 @@ fn each_process_gets_the_settings_of_an_overlay_and_no_unknown_one() {
     let [shared] = &containers(&pods()["every-deployment"]).to_vec()[..] else {
         panic!("one container is expected");
     };
-    assert_eq!(shared["envFrom"][0]["configMapRef"]["name"], "settings");
+    // Of two with one name, the later one counts.
+    let sources = shared["envFrom"].as_array().unwrap().iter();
+    let sources: Vec<_> = sources
+        .map(|source| &source["configMapRef"]["name"])
+        .collect();
+    assert_eq!(sources, ["defaults", "settings"]);
+    let fixed: BTreeSet<String> = pods()
+        .values()
+        .flat_map(containers)
+        .flat_map(variables)
+        .map(str::to_owned)
+        .collect();
     for overlay in ["small", "large"] {
         let (values, replaced) = (values(overlay), replaced(overlay));
         assert!(replaced.len() > 5, "{overlay}: {replaced:?}");
         assert!(replaced.is_subset(&values), "{overlay}");
+        // What the manifests set themselves would win over them.
+        let without_effect: Vec<_> = values.intersection(&fixed).collect();
+        assert!(without_effect.is_empty(), "{overlay}: {without_effect:?}");
         // Only settings are in the ConfigMap that the pods read.
         let removed = removed_from_settings(overlay);
         assert_eq!(removed, &replaced - &known, "{overlay}");
