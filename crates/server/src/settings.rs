@@ -35,7 +35,7 @@ app_config::settings! {
         /// How long a connection may wait for its next request.
         pub keep_alive: Duration = between("HTTP_KEEP_ALIVE", "75s", "35s", "1h"),
         /// How long a request may take, from its head to the end of its response. Then its connection is closed.
-        pub request_timeout: Duration = between("HTTP_REQUEST_TIMEOUT", "120s", "1s", "1h"),
+        pub request_timeout: Duration = between("HTTP_REQUEST_TIMEOUT", "120s", "65s", "1h"),
     }
 }
 
