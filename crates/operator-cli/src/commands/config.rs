@@ -10,7 +10,7 @@ use crate::output::Output;
 
 const EXAMPLES: &str = "\
 It reads the settings of its own environment as the process would, connects to nothing, and names the first setting that is
-missing or invalid.
+missing or invalid. It does not know those of the gateway, which names such a setting when it starts.
 
 Example, before a restart with changed settings:
   docker compose run --rm --no-deps webhook-worker countersign config check webhook-worker";
