@@ -21,7 +21,6 @@ use utoipa_actix_web::service_config::ServiceConfig;
 
 use crate::context::Context;
 use crate::hashing::Hasher;
-use crate::notifications::Channel;
 use crate::password_rules::PasswordRules;
 use crate::revocations::{Poller, Watching};
 use crate::schema::{MIGRATIONS, SCHEMA};
@@ -37,9 +36,9 @@ const MIN_SAFE_COST: u32 = 10;
 /// Starts the HTTP service.
 ///
 /// # Errors
-/// Settings contradict each other, the database stays unavailable, or the port is taken.
+/// The database stays unavailable, or the port is taken.
 pub async fn run(settings: UserServiceSettings) -> anyhow::Result<Running> {
-    check(&settings)?;
+    warn_of(&settings);
     database::prepare_schema(&settings.database, SCHEMA, MIGRATIONS).await?;
     let (address, http) = (settings.listen_address, settings.http);
     let mut running = Running::new();
@@ -76,7 +75,7 @@ pub async fn run(settings: UserServiceSettings) -> anyhow::Result<Running> {
     Ok(running)
 }
 
-fn check(settings: &UserServiceSettings) -> anyhow::Result<()> {
+fn warn_of(settings: &UserServiceSettings) {
     let cost = settings.passwords.cost;
     if cost < MIN_SAFE_COST {
         tracing::warn!(
@@ -85,19 +84,11 @@ fn check(settings: &UserServiceSettings) -> anyhow::Result<()> {
         );
     }
     let handlers = &settings.handlers;
-    match handlers.email_verification {
-        EmailVerification::Required if Channel::configured(&handlers.channels).is_empty() => {
-            anyhow::bail!(
-                "EMAIL_VERIFICATION is `required`, but no channel for codes is configured: set SMTP_URL and MAIL_FROM, or WEBHOOK_USER_FORGOT_PASSWORD"
-            )
-        }
-        EmailVerification::Off if handlers.sign_up.scopes.is_none() => {
-            tracing::warn!(
-                "EMAIL_VERIFICATION is off and sign-up is open: anyone can sign up with the e-mail address of an approver who has no account yet"
-            );
-            Ok(())
-        }
-        _ => Ok(()),
+    let is_open = handlers.sign_up.scopes.is_none();
+    if is_open && handlers.email_verification == EmailVerification::Off {
+        tracing::warn!(
+            "EMAIL_VERIFICATION is off and sign-up is open: anyone can sign up with the e-mail address of an approver who has no account yet"
+        );
     }
 }
 

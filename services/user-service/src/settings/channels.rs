@@ -29,6 +29,13 @@ app_config::settings! {
 }
 
 /// Reads a link with the placeholder of a code, by default to this page under `PUBLIC_URL`.
+impl ChannelSettings {
+    /// Whether nothing can send codes.
+    pub(super) fn is_empty(&self) -> bool {
+        self.webhook.is_none() && self.mail.is_none() && !self.log
+    }
+}
+
 pub(super) fn read_link(
     reader: &mut Reader,
     name: &'static str,

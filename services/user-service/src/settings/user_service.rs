@@ -31,7 +31,7 @@ app_config::settings! {
     }
 
     /// What the handlers read. It has neither the key that signs tokens nor the first administrator's password.
-    pub(crate) struct HandlerSettings {
+    pub(crate) struct HandlerSettings checked by check_channels {
         pub(crate) sign_up: SignUpSettings = part(),
         /// The flow engine. If not set, deletions skip its steps.
         pub(crate) flow_engine: Option<Url> = optional("FLOW_ENGINE_URL"),
@@ -138,10 +138,43 @@ app_config::named_settings! {
     SignUpUsernames, "`email` or `any`", "email";
 }
 
+fn check_channels(settings: &HandlerSettings) -> Result<(), Error> {
+    if settings.email_verification == EmailVerification::Required && settings.channels.is_empty() {
+        return Err(Error::Invalid {
+            name: "EMAIL_VERIFICATION",
+            given: "`required`".to_owned(),
+            reason: "no channel for codes is configured".to_owned(),
+            allowed: "`off`, or set SMTP_URL and MAIL_FROM, or WEBHOOK_USER_FORGOT_PASSWORD".into(),
+        });
+    }
+    Ok(())
+}
+
 fn check_first_admin(admin: &FirstAdmin) -> Result<(), Error> {
     if admin.username.is_some() && admin.password.is_none() {
         let purpose = "required because ADMIN_USERNAME is set.";
         return Err(Error::missing::<Secret>("ADMIN_PASSWORD", purpose));
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use app_config::{Reader, Settings as _};
+
+    use super::HandlerSettings;
+
+    #[test]
+    fn addresses_can_be_confirmed_only_by_a_channel_for_codes() {
+        const REQUIRED: (&str, &str) = ("EMAIL_VERIFICATION", "required");
+        let read = |pairs: &[(&str, &str)]| {
+            HandlerSettings::read(&mut Reader::from_pairs(pairs.iter().copied()).unwrap())
+        };
+        let error = read(&[REQUIRED]).unwrap_err().to_string();
+        let expected =
+            "EMAIL_VERIFICATION is `required`, which is not allowed: no channel for codes";
+        assert!(error.starts_with(expected), "{error}");
+        assert!(read(&[REQUIRED, ("FORGOT_PASSWORD_LOG", "true")]).is_ok());
+        assert!(read(&[]).is_ok());
+    }
 }
