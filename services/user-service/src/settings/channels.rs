@@ -1,7 +1,8 @@
 use std::time::Duration;
 
-use app_config::{PublicUrl, Reader, Settings as _};
+use app_config::{PublicUrl, Reader, SettingValue, Settings as _};
 use outbound::TargetUrl;
+use url::Url;
 
 use super::MailSettings;
 
@@ -28,7 +29,6 @@ app_config::settings! {
     }
 }
 
-/// Reads a link with the placeholder of a code, by default to this page under `PUBLIC_URL`.
 impl ChannelSettings {
     /// Whether nothing can send codes.
     pub(super) fn is_empty(&self) -> bool {
@@ -36,6 +36,7 @@ impl ChannelSettings {
     }
 }
 
+/// Reads a link with the placeholder of a code, by default to this page under `PUBLIC_URL`.
 pub(super) fn read_link(
     reader: &mut Reader,
     name: &'static str,
@@ -43,9 +44,12 @@ pub(super) fn read_link(
     purpose: &'static str,
 ) -> Result<String, app_config::Error> {
     let default = format!("{}/{page}?code={CODE}", PublicUrl::read(reader)?);
-    let allowed = "a URL that contains {{code}}";
-    let has_code = |link: &String| link.contains(CODE);
-    reader.in_range(name, default, allowed, purpose, has_code)
+    let allowed = "a URL that contains {{code}} and starts with http:// or https://";
+    let is_link = |link: &String| {
+        let link_with_code = link.replace(CODE, "code");
+        link.contains(CODE) && <Url as SettingValue>::parse(&link_with_code).is_ok()
+    };
+    reader.in_range(name, default, allowed, purpose, is_link)
 }
 
 #[cfg(test)]
@@ -89,15 +93,25 @@ mod tests {
     }
 
     #[test]
-    fn a_link_without_the_code_is_refused() {
+    fn a_link_without_the_code_or_without_a_host_is_refused() {
         for name in ["FORGOT_PASSWORD_URL", "VERIFY_EMAIL_URL"] {
-            let error = worker(&[(name, "https://c.example.com/")]).unwrap_err();
-            let message = error.to_string();
-            assert!(message.contains(name), "{message}");
-            assert!(
-                message.contains("a URL that contains {{code}}"),
-                "{message}"
-            );
+            for link in [
+                "https://c.example.com/",
+                "c.example.com/?code={{code}}",
+                "/reset?code={{code}}",
+                "https://?code={{code}}",
+                "javascript://c.example.com/{{code}}",
+                "{{code}}",
+            ] {
+                let error = worker(&[(name, link)]).unwrap_err();
+                let message = error.to_string();
+                assert!(message.contains(name), "{message}");
+                assert!(
+                    message.contains("a URL that contains {{code}}"),
+                    "{message}"
+                );
+            }
+            assert!(worker(&[(name, "https://c.example.com/{{code}}")]).is_ok());
         }
     }
 
