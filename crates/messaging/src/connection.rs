@@ -1,6 +1,7 @@
 use std::future::Future;
 use std::time::{Duration, Instant};
 
+use app_config::{Reader, SettingValue};
 use futures_util::Stream;
 use lapin::uri::AMQPUri;
 use lapin::{Channel, Connection, ConnectionProperties, Event};
@@ -24,10 +25,32 @@ app_config::settings! {
     /// The address of the broker.
     pub struct BrokerSettings {
         /// The AMQP URL.
-        pub url: Secret = required(
-            "AMQP_URL",
-            "RabbitMQ's URL, `amqp://user:password@host:5672/%2f`, or `amqps://…:5671/%2f` for TLS."
-        ),
+        pub url: Secret = by(read_url),
+    }
+}
+
+fn read_url(reader: &mut Reader) -> Result<Secret, app_config::Error> {
+    let url: AmqpUrl = reader.required(
+        "AMQP_URL",
+        "RabbitMQ's URL, `amqp://user:password@host:5672/%2f`, or `amqps://…:5671/%2f` for TLS.",
+    )?;
+    Ok(url.0)
+}
+
+/// A URL that lapin can read. Of others, its errors show the password.
+struct AmqpUrl(Secret);
+
+impl SettingValue for AmqpUrl {
+    const ALLOWED: &'static str = "a URL that starts with amqp:// or amqps://";
+    const EXAMPLE: &'static str = "amqp://user:password@localhost:5672/%2f";
+    const SECRET: bool = true;
+
+    fn parse(text: &str) -> Result<Self, String> {
+        let text = text.trim();
+        match text.parse::<AMQPUri>() {
+            Ok(_) => Ok(Self(Secret::new(text))),
+            Err(_) => Err("it is not the URL of a broker".to_owned()),
+        }
     }
 }
 
@@ -110,10 +133,37 @@ pub(crate) async fn supervise<R: Future<Output = Result<(), Error>>>(
 mod tests {
     use std::net::SocketAddr;
 
+    use app_config::Settings as _;
     use testkit::{PrivateCa, TestBroker, tls_in_front_of, with_private_ca};
     use url::Url;
 
     use super::*;
+
+    #[test]
+    fn what_is_not_the_url_of_a_broker_is_refused_and_not_shown() {
+        let read = |url: &str| {
+            let mut reader = Reader::from_pairs([("AMQP_URL", url)]).unwrap();
+            BrokerSettings::read(&mut reader)
+        };
+        for url in [
+            "amqp://u:hidden@rabbitmq:5672/%2f",
+            "amqps://u:hidden@rabbitmq/vhost?heartbeat=5",
+            "amqp://rabbitmq",
+        ] {
+            assert_eq!(read(url).unwrap().url.expose(), url);
+        }
+        for wrong in [
+            "rabbitmq:5672",
+            "rabbitmq",
+            "u:hidden@rabbitmq:5672",
+            "http://u:hidden@rabbitmq:5672",
+            "amqp://u:hidden/@rabbitmq:5672",
+        ] {
+            let error = read(wrong).unwrap_err().to_string();
+            assert!(error.starts_with("AMQP_URL is (a secret"), "{error}");
+            assert!(!error.contains("hidden"), "{error}");
+        }
+    }
 
     /// The URL of a broker through a port with TLS.
     async fn over_tls(broker: &TestBroker, config: rustls::ServerConfig) -> BrokerSettings {

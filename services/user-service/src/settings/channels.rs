@@ -116,6 +116,22 @@ mod tests {
     }
 
     #[test]
+    fn a_mail_server_without_a_scheme_is_refused_and_not_shown() {
+        for url in [
+            "mail.example.com:587",
+            "mail.example.com",
+            "user:hush@mail.example.com",
+            "http://user:hush@mail.example.com",
+            "smtp://user:hush/@mail.example.com",
+        ] {
+            let error = ChannelSettings::read(&mut reader(&[("SMTP_URL", url)])).unwrap_err();
+            let error = error.to_string();
+            assert!(error.starts_with("SMTP_URL is (a secret"), "{error}");
+            assert!(!error.contains("hush"), "{error}");
+        }
+    }
+
+    #[test]
     fn a_mail_server_without_tls_causes_a_warning_that_shows_no_secret() {
         for (url, warns) in [
             ("smtp://user:hush@mail.example.com", true),

@@ -47,6 +47,24 @@ impl SettingValue for Sender {
     }
 }
 
+/// The URL of a mail server.
+struct SmtpUrl(Secret);
+
+impl SettingValue for SmtpUrl {
+    const ALLOWED: &'static str = "a URL that starts with smtp:// or smtps://";
+    const EXAMPLE: &'static str = "smtps://user:password@mail.example.com";
+    const SECRET: bool = true;
+
+    fn parse(text: &str) -> Result<Self, String> {
+        let text = text.trim();
+        let url = Url::parse(text).map_err(|error| error.to_string())?;
+        match (url.scheme(), url.host()) {
+            ("smtp" | "smtps", Some(_)) => Ok(Self(Secret::new(text))),
+            _ => Err("it is not the URL of a mail server".to_owned()),
+        }
+    }
+}
+
 /// The parameter of `EHLO` (RFC 5321 section 4.1.1.1).
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct EhloName(String);
@@ -96,7 +114,7 @@ impl EhloName {
 impl MailSettings {
     pub(super) fn read(reader: &mut Reader) -> Result<Option<Self>, app_config::Error> {
         let public_url = PublicUrl::read(reader)?;
-        let smtp_url = reader.optional::<Secret>(
+        let smtp_url = reader.optional::<SmtpUrl>(
             "SMTP_URL",
             "The mail server for codes, such as smtps://user:password@mail.example.com. It requires MAIL_FROM. The server's certificate is checked with the trust store of the system (SSL_CERT_FILE, SSL_CERT_DIR).",
         )?;
@@ -105,7 +123,7 @@ impl MailSettings {
             "SMTP_EHLO_NAME",
             "The name by which the notification-worker introduces itself to the mail server (EHLO). The default is the host of PUBLIC_URL, or the domain of MAIL_FROM if that is an address or a name without a dot.",
         )?;
-        let Some(smtp_url) = smtp_url else {
+        let Some(SmtpUrl(smtp_url)) = smtp_url else {
             return Ok(None);
         };
         let purpose = "required because SMTP_URL is set.";
@@ -126,7 +144,7 @@ impl MailSettings {
     }
 }
 
-/// Whether e-mails reach the mail server over TLS or the loopback interface. An invalid URL stops the worker later.
+/// Whether e-mails reach the mail server over TLS or the loopback interface.
 fn is_encrypted_or_local(smtp_url: &Secret) -> bool {
     let Ok(url) = Url::parse(smtp_url.expose()) else {
         return true;
