@@ -1,5 +1,6 @@
 use std::time::Duration;
 
+use app_config::SettingValue;
 use database::DatabaseSettings;
 use messaging::BrokerSettings;
 use url::Url;
@@ -14,7 +15,7 @@ app_config::settings! {
         /// for the user-service and the deletion-worker, or for neither.
         pub(crate) engine: Option<Url> = optional("FLOW_ENGINE_URL"),
         /// The bearer token for the flow engine.
-        pub(crate) engine_token: Option<Secret> = optional("FLOW_ENGINE_TOKEN"),
+        pub(crate) engine_token: Option<EngineToken> = optional("FLOW_ENGINE_TOKEN"),
         pub(crate) people_task_service: Url = required("PEOPLE_TASK_SERVICE_URL", "the URL of the people-task service."),
         /// The key of access tokens in PEM form, with which the worker authenticates at the people-task service.
         pub(crate) signing_key: Secret = required(
@@ -42,5 +43,38 @@ app_config::settings! {
         ),
         /// How long the ticket of a deletion is valid after the deletion has ended.
         pub(crate) ticket_retention: Duration = or_default("DELETE_TICKET_RETENTION", "30d"),
+    }
+}
+
+/// A secret that fits into a header.
+#[derive(Debug, Clone)]
+pub(crate) struct EngineToken(pub(crate) Secret);
+
+impl SettingValue for EngineToken {
+    const ALLOWED: &'static str = "a secret in one line";
+    const EXAMPLE: &'static str = "secret";
+    const SECRET: bool = true;
+
+    fn parse(text: &str) -> Result<Self, String> {
+        if text.contains(char::is_control) {
+            return Err("it has a control character, such as the end of a line".to_owned());
+        }
+        Ok(Self(Secret::new(text)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use app_config::SettingValue as _;
+
+    use super::EngineToken;
+
+    #[test]
+    fn a_token_that_fits_into_no_header_is_refused_and_not_shown() {
+        assert_eq!(EngineToken::parse("a b~é").unwrap().0.expose(), "a b~é");
+        for text in ["hidden\n", "hid\r\nden", "hid\tden", "hid\u{7f}den"] {
+            let reason = EngineToken::parse(text).unwrap_err();
+            assert!(reason.starts_with("it has a control character"), "{reason}");
+        }
     }
 }

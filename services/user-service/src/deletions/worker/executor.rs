@@ -81,7 +81,7 @@ impl DeletionWorker {
             request = request.header(CONTENT_LENGTH, 0);
         }
         if let Some(token) = &self.settings.engine_token {
-            request = request.bearer_auth(token.expose());
+            request = request.bearer_auth(token.0.expose());
         }
         let response = send("flow-engine", request).await;
         let response = response.map_err(StepError::Engine)?;
