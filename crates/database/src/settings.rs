@@ -16,7 +16,7 @@ app_config::settings! {
         pub owner_url: Option<Secret> = by(owner_url),
         /// The maximum number of connections to Postgres; the sum over all processes must stay below its `max_connections`.
         /// Services keep a quarter of them, at least one, for lists and counts.
-        pub pool_size: u32 = between("DATABASE_POOL_SIZE", "32", "1", "200"),
+        pub pool_size: u32 = between("DATABASE_POOL_SIZE", "32", "2", "200"),
         /// How long a request waits for a connection before it is refused with 503.
         pub timeout: Duration = between("DATABASE_TIMEOUT", "3s", "100ms", "1m"),
     }

@@ -17,13 +17,14 @@ app_config::settings! {
         pub shutdown_delay: Duration = between("SHUTDOWN_DELAY", "0s", "0s", "5m"),
         /// How long requests and steps in flight may take after SIGTERM and `SHUTDOWN_DELAY`. What stops the process must wait longer than
         /// both together: `stop_grace_period` of Compose, `TimeoutStopSec` of systemd, `terminationGracePeriodSeconds` of Kubernetes.
-        pub shutdown_grace: Duration = between("SHUTDOWN_GRACE", "25s", "0s", "1h"),
+        pub shutdown_grace: Duration = between("SHUTDOWN_GRACE", "25s", "1s", "1h"),
     }
 
     /// How a process serves HTTP.
     #[derive(Copy)]
     pub struct HttpServerSettings {
-        /// Threads that serve requests.
+        /// Threads that serve requests. With more than 64, also raise the limit on all threads of the process, which is 256 with Compose
+        /// (`pids_limit`) and the Debian package (`TasksMax`).
         pub workers: usize = between("HTTP_WORKERS", "2", "1", "256"),
         /// Concurrent connections of each thread, each of which may need 150 KB of memory. Beyond that, the gateway closes the newest one of the client address (of IPv6: the /64 network) with the most connections; at a service, more wait in the queue of the operating system. The limit on open files may allow fewer.
         pub max_connections: usize = between("HTTP_MAX_CONNECTIONS", "10000", "1", "1000000"),
@@ -34,6 +35,7 @@ app_config::settings! {
         // service never closes one that is about to be used.
         /// How long a connection may wait for its next request.
         pub keep_alive: Duration = between("HTTP_KEEP_ALIVE", "75s", "35s", "1h"),
+        // Longer than `?wait=` and the feed of ended tasks, which take up to 50 and 60 s.
         /// How long a request may take, from its head to the end of its response. Then its connection is closed.
         pub request_timeout: Duration = between("HTTP_REQUEST_TIMEOUT", "120s", "65s", "1h"),
     }
