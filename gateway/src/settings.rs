@@ -29,7 +29,7 @@ app_config::named_settings! {
 
 app_config::settings! {
     /// The gateway's settings.
-    pub struct GatewaySettings checked by check_request_timeout {
+    pub struct GatewaySettings {
         /// The address to listen on. Port 0 picks a free port.
         pub(crate) listen_address: SocketAddr = or_default("LISTEN_ADDRESS", "127.0.0.1:8080"),
         /// The user service, and the tokens that it signs.
@@ -117,27 +117,6 @@ app_config::settings! {
 
 fn read_http(reader: &mut Reader) -> Result<HttpServerSettings, app_config::Error> {
     HttpServerSettings::read(reader.replace_default("HTTP_MAX_CONNECTIONS", MAX_CONNECTIONS))
-}
-
-/// Checks that a request that takes long ends with a response, and not with its connection. `GATEWAY_LONGEST_WAIT` cannot be
-/// too long for that.
-fn check_request_timeout(settings: &GatewaySettings) -> Result<(), app_config::Error> {
-    let longest = settings.http.request_timeout;
-    let times = [
-        ("GATEWAY_UPSTREAM_TIMEOUT", settings.upstream_timeout),
-        ("GATEWAY_BODY_TIMEOUT", settings.body_timeout),
-    ];
-    let Some((name, time)) = times.into_iter().find(|(_, time)| *time >= longest) else {
-        return Ok(());
-    };
-    Err(app_config::Error::Invalid {
-        name,
-        given: format!("{time:?}"),
-        reason: format!(
-            "HTTP_REQUEST_TIMEOUT is {longest:?}, which ends such a request without a response"
-        ),
-        allowed: "less than that, or HTTP_REQUEST_TIMEOUT to more".into(),
-    })
 }
 
 /// The files of a certificate.
@@ -280,36 +259,9 @@ impl fmt::Display for HexColor {
 
 #[cfg(test)]
 mod tests {
-    use app_config::{Reader, SettingValue as _, Settings as _};
+    use app_config::SettingValue as _;
 
-    use super::{AllowedOrigins, GatewaySettings, HexColor, PagesName};
-
-    fn read(pairs: &[(&str, &str)]) -> Result<GatewaySettings, app_config::Error> {
-        let required = [
-            ("USER_SERVICE_URL", "http://users"),
-            ("PEOPLE_TASK_SERVICE_URL", "http://people-task"),
-        ];
-        let pairs = required.iter().chain(pairs).copied();
-        GatewaySettings::read(&mut Reader::from_pairs(pairs).unwrap())
-    }
-
-    #[test]
-    fn a_request_ends_with_a_response_before_its_connection_is_closed() {
-        assert!(read(&[]).is_ok());
-        for name in ["GATEWAY_UPSTREAM_TIMEOUT", "GATEWAY_BODY_TIMEOUT"] {
-            let error = read(&[(name, "2m")]).unwrap_err().to_string();
-            let expected =
-                format!("{name} is 120s, which is not allowed: HTTP_REQUEST_TIMEOUT is 120s");
-            assert!(error.starts_with(&expected), "{error}");
-            assert!(read(&[(name, "2m"), ("HTTP_REQUEST_TIMEOUT", "121s")]).is_ok());
-        }
-    }
-
-    #[test]
-    fn requests_may_take_longer_than_a_wait_and_than_the_feed_of_ended_tasks() {
-        assert!(read(&[("HTTP_REQUEST_TIMEOUT", "64s")]).is_err());
-        assert!(read(&[("HTTP_REQUEST_TIMEOUT", "65s")]).is_ok());
-    }
+    use super::{AllowedOrigins, HexColor, PagesName};
 
     #[test]
     fn origins_are_kept_as_browsers_write_them() {

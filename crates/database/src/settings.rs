@@ -15,8 +15,8 @@ app_config::settings! {
         /// The role that owns the schema, if the process runs migrations.
         pub owner_url: Option<Secret> = by(owner_url),
         /// The maximum number of connections to Postgres; the sum over all processes must stay below its `max_connections`.
-        /// Services keep a quarter of them, at least one, for lists and counts.
-        pub pool_size: u32 = between("DATABASE_POOL_SIZE", "32", "2", "200"),
+        /// Services keep a quarter of them, at least one, for lists and counts, so that they open two if it is one.
+        pub pool_size: u32 = between("DATABASE_POOL_SIZE", "32", "1", "200"),
         /// How long a request waits for a connection before it is refused with 503.
         pub timeout: Duration = between("DATABASE_TIMEOUT", "3s", "100ms", "1m"),
     }

@@ -17,7 +17,7 @@ app_config::settings! {
         pub shutdown_delay: Duration = between("SHUTDOWN_DELAY", "0s", "0s", "5m"),
         /// How long requests and steps in flight may take after SIGTERM and `SHUTDOWN_DELAY`. What stops the process must wait longer than
         /// both together: `stop_grace_period` of Compose, `TimeoutStopSec` of systemd, `terminationGracePeriodSeconds` of Kubernetes.
-        pub shutdown_grace: Duration = between("SHUTDOWN_GRACE", "25s", "1s", "1h"),
+        pub shutdown_grace: Duration = between("SHUTDOWN_GRACE", "25s", "0s", "1h"),
     }
 
     /// How a process serves HTTP.
@@ -35,9 +35,10 @@ app_config::settings! {
         // service never closes one that is about to be used.
         /// How long a connection may wait for its next request.
         pub keep_alive: Duration = between("HTTP_KEEP_ALIVE", "75s", "35s", "1h"),
-        // Longer than `?wait=` and the feed of ended tasks, which take up to 50 and 60 s.
-        /// How long a request may take, from its head to the end of its response. Then its connection is closed.
-        pub request_timeout: Duration = between("HTTP_REQUEST_TIMEOUT", "120s", "65s", "1h"),
+        /// How long a request may take, from its head to the end of its response. Then its connection is closed without a response. So
+        /// it should be longer than `GATEWAY_UPSTREAM_TIMEOUT`, `GATEWAY_BODY_TIMEOUT` and `GATEWAY_LONGEST_WAIT`, and at a service longer
+        /// than a minute, for which it lets the gateway wait for news.
+        pub request_timeout: Duration = between("HTTP_REQUEST_TIMEOUT", "120s", "1s", "1h"),
     }
 }
 
