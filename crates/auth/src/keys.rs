@@ -4,6 +4,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use app_config::{Reader, SettingValue};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use ring::signature::{Ed25519KeyPair, KeyPair as _};
@@ -70,6 +71,48 @@ impl SigningKey {
     pub fn public(&self) -> PublicKey {
         PublicKey(self.0.public_key().as_ref().to_vec())
     }
+}
+
+/// The text of a private key that [`SigningKey::from_pem`] parses.
+struct KeyText(Secret);
+
+impl SettingValue for KeyText {
+    const ALLOWED: &'static str = "an Ed25519 private key (PEM, PKCS#8)";
+    const EXAMPLE: &'static str = "-----BEGIN PRIVATE KEY-----
+MC4CAQAwBQYDK2VwBCIEIAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA
+-----END PRIVATE KEY-----";
+    const SECRET: bool = true;
+
+    fn parse(text: &str) -> Result<Self, String> {
+        let text = Secret::new(text);
+        SigningKey::from_pem(&text).map_err(|error| error.to_string())?;
+        Ok(Self(text))
+    }
+}
+
+/// Reads the setting of a private key.
+///
+/// # Errors
+/// It is missing, or [`SigningKey::from_pem`] refuses it.
+pub fn read_signing_key(
+    reader: &mut Reader,
+    name: &'static str,
+    purpose: &'static str,
+) -> Result<Secret, app_config::Error> {
+    Ok(reader.required::<KeyText>(name, purpose)?.0)
+}
+
+/// Reads the setting of a private key that may be absent.
+///
+/// # Errors
+/// [`SigningKey::from_pem`] refuses it.
+pub fn read_optional_key(
+    reader: &mut Reader,
+    name: &'static str,
+    purpose: &'static str,
+) -> Result<Option<Secret>, app_config::Error> {
+    let key = reader.optional::<KeyText>(name, purpose)?;
+    Ok(key.map(|key| key.0))
 }
 
 impl fmt::Debug for SigningKey {
@@ -166,6 +209,35 @@ mod tests {
             SigningKey::from_pem(&marked).unwrap().public(),
             key.public()
         );
+    }
+
+    #[test]
+    fn a_setting_that_is_no_key_is_refused_and_not_shown() {
+        let valid = SigningKey::generate_pem();
+        let encrypted = pem::encode(&pem::Pem::new("ENCRYPTED PRIVATE KEY", b"0"));
+        let pairs = [
+            ("KEY", valid.expose()),
+            ("TEXT", "hidden"),
+            ("ENCRYPTED", &encrypted),
+        ];
+        let mut reader = Reader::from_pairs(pairs).unwrap();
+
+        let key = read_signing_key(&mut reader, "KEY", "a key.").unwrap();
+        assert_eq!(key.expose(), valid.expose());
+        let none = read_optional_key(&mut reader, "NONE", "Another key.");
+        assert!(none.unwrap().is_none());
+        for (name, reason) in [("TEXT", "it is not PEM"), ("ENCRYPTED", "it is encrypted")] {
+            let error = read_optional_key(&mut reader, name, "Another key.");
+            let error = error.unwrap_err().to_string();
+            let expected =
+                format!("{name} is (a secret that is not shown), which is not allowed: {reason}");
+            assert!(error.starts_with(&expected), "{error}");
+        }
+    }
+
+    #[test]
+    fn the_example_of_a_key_can_be_described() {
+        assert!(KeyText::parse(KeyText::EXAMPLE).is_ok());
     }
 
     #[test]

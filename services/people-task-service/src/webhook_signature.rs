@@ -17,12 +17,17 @@ app_config::settings! {
     /// The service's own signing keys.
     pub struct SigningSettings {
         /// The current key, in PEM.
-        pub key: Secret = required(
+        pub key: Secret = by(|reader| auth::read_signing_key(
+            reader,
             "WEBHOOK_SIGNING_KEY",
-            "the Ed25519 private key (PEM, PKCS#8) that signs webhook calls."
-        ),
-        /// The previous key, which also signs and is published while receivers switch to the current one.
-        pub previous_key: Option<Secret> = optional("WEBHOOK_PREVIOUS_SIGNING_KEY"),
+            "the key that signs webhook calls.",
+        )),
+        /// The previous key, in PEM.
+        pub previous_key: Option<Secret> = by(|reader| auth::read_optional_key(
+            reader,
+            "WEBHOOK_PREVIOUS_SIGNING_KEY",
+            "The previous key, which also signs and is published while receivers switch to the current one.",
+        )),
     }
 }
 

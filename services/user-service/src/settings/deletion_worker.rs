@@ -18,10 +18,11 @@ app_config::settings! {
         pub(crate) engine_token: Option<EngineToken> = optional("FLOW_ENGINE_TOKEN"),
         pub(crate) people_task_service: Url = required("PEOPLE_TASK_SERVICE_URL", "the URL of the people-task service."),
         /// The key of access tokens in PEM form, with which the worker authenticates at the people-task service.
-        pub(crate) signing_key: Secret = required(
+        pub(crate) signing_key: Secret = by(|reader| auth::read_signing_key(
+            reader,
             "TOKEN_SIGNING_KEY",
-            "the key that signs tokens: an Ed25519 private key in PKCS#8 PEM form."
-        ),
+            "the key that signs tokens.",
+        )),
         pub(crate) issuer: String = by(auth::read_issuer),
         /// Attempts of one step of a deletion without any progress before the deletion fails. The default is about 30 hours.
         // More than a day: the first nine pauses are 8 minutes together, the others 5 minutes each.

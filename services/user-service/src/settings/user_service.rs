@@ -58,9 +58,16 @@ app_config::settings! {
 
     /// How tokens are signed.
     pub(crate) struct TokenSettings {
-        pub(crate) key: Secret = required("TOKEN_SIGNING_KEY", "the Ed25519 key that signs tokens (PEM, PKCS#8)."),
-        /// Another Ed25519 key whose tokens are accepted, for rotation.
-        pub(crate) previous_key: Option<Secret> = optional("TOKEN_PREVIOUS_KEY"),
+        pub(crate) key: Secret = by(|reader| auth::read_signing_key(
+            reader,
+            "TOKEN_SIGNING_KEY",
+            "the key that signs tokens.",
+        )),
+        pub(crate) previous_key: Option<Secret> = by(|reader| auth::read_optional_key(
+            reader,
+            "TOKEN_PREVIOUS_KEY",
+            "Another key whose tokens are accepted, for rotation.",
+        )),
         pub(crate) issuer: String = by(auth::read_issuer),
         pub(crate) audience: String = by(auth::read_audience),
         /// How long an access token is valid.

@@ -292,11 +292,12 @@ mod tests {
 
     #[test]
     fn the_default_settings_survive_an_outage_of_a_day() {
+        let key = SigningKey::generate_pem();
         let required = [
             ("DATABASE_URL", "postgres://localhost/x"),
             ("AMQP_URL", "amqp://localhost"),
             ("PEOPLE_TASK_SERVICE_URL", "http://localhost"),
-            ("TOKEN_SIGNING_KEY", "x"),
+            ("TOKEN_SIGNING_KEY", key.expose()),
         ];
         let mut reader = Reader::from_pairs(required).unwrap();
         let settings = DeletionWorkerSettings::read(&mut reader).unwrap();
