@@ -15,5 +15,5 @@ mod value;
 
 pub use error::Error;
 pub use public_url::PublicUrl;
-pub use reader::{Description, Reader, Settings, describe};
+pub use reader::{Description, Reader, Settings, describe, names_in_file};
 pub use value::{Csv, Networks, SettingValue, Switch, parse_list};

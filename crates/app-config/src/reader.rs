@@ -1,9 +1,9 @@
 use std::borrow::Cow;
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use config::{Config, ConfigError, Environment, File, FileFormat};
+use config::{Config, ConfigError, Environment, File, FileFormat, FileSourceFile, Source as _};
 
 use crate::{Error, SettingValue};
 
@@ -63,8 +63,7 @@ impl Reader {
     /// # Errors
     /// The file is missing or is not TOML.
     pub fn from_process() -> Result<Self, Error> {
-        let file = std::env::var_os("CONFIG_FILE").filter(|path| !path.is_empty());
-        Self::from_variables(file.map(PathBuf::from), std::env::vars_os())
+        Self::from_variables(settings_file(), std::env::vars_os())
     }
 
     /// Settings from pairs instead of the environment, for tests.
@@ -79,28 +78,26 @@ impl Reader {
     }
 
     fn from_variables(
-        file: Option<PathBuf>,
+        file: Option<File<FileSourceFile, FileFormat>>,
         variables: impl Iterator<Item = (OsString, OsString)>,
     ) -> Result<Self, Error> {
         let mut builder = Config::builder();
-        if let Some(path) = file {
-            builder = builder.add_source(File::from(path).format(FileFormat::Toml));
+        if let Some(file) = file {
+            builder = builder.add_source(file);
         }
         let mut not_unicode = HashSet::new();
         let mut given = HashMap::new();
         for (name, value) in variables {
-            // Settings have names in ASCII.
-            let Ok(name) = name.into_string() else {
-                continue;
-            };
-            // The library refuses such a value with its text, even if no setting has the name.
-            match value.into_string() {
-                Ok(value) => {
+            match (name.into_string(), value.into_string()) {
+                (Ok(name), Ok(value)) => {
                     given.insert(name, value);
                 }
-                Err(_) => {
+                // The library refuses such a value with its text, even if no setting has the name.
+                (Ok(name), Err(_)) => {
                     not_unicode.insert(name.to_lowercase());
                 }
+                // Settings have names in ASCII.
+                (Err(_), _) => {}
             }
         }
         let environment = Environment::default().ignore_empty(true);
@@ -284,6 +281,20 @@ impl Reader {
         description.name = old_name;
         Ok(Some(old))
     }
+}
+
+fn settings_file() -> Option<File<FileSourceFile, FileFormat>> {
+    let path = std::env::var_os("CONFIG_FILE").filter(|path| !path.is_empty())?;
+    Some(File::from(PathBuf::from(path)).format(FileFormat::Toml))
+}
+
+/// The names in the TOML file that `CONFIG_FILE` names, as they are written there.
+///
+/// # Errors
+/// The file is missing or is not TOML.
+pub fn names_in_file() -> Result<BTreeSet<String>, Error> {
+    let table = settings_file().map(|file| file.collect()).transpose()?;
+    Ok(table.into_iter().flatten().map(|(name, _)| name).collect())
 }
 
 fn look_up(given: &Given, name: &'static str, secret: bool) -> Result<Option<String>, Error> {

@@ -43,6 +43,11 @@ const USERS_URL: &str = "users_service_database_url";
 const PEOPLE_TASK_URL: &str = "people_task_service_database_url";
 const AMQP_URL: &str = "amqp_url";
 
+/// The page that lists the settings of all processes, also those of the gateway.
+const SETTINGS: &str = include_str!("../../../../deploy/SETTINGS.md");
+/// The settings of this program alone.
+const OWN_SETTINGS: [&str; 2] = ["COUNTERSIGN_URL", "COUNTERSIGN_TOKEN"];
+
 #[derive(Args)]
 // Those of `status` are a group of the same name.
 #[group(skip)]
@@ -57,6 +62,8 @@ pub(crate) struct Arguments {
 const OK: &str = "ok";
 /// It works without it.
 const NOT_SET: &str = "not set";
+/// It has no effect.
+const UNKNOWN: &str = "unknown";
 const MISSING: &str = "missing";
 /// The members of what was found, which is a line of the report. `detail` is what there is; or what is missing, and what to
 /// do.
@@ -103,6 +110,7 @@ fn examine(arguments: &Arguments, global: &Global) -> Result<Vec<Value>, Failure
     let runtime = super::runtime()?;
     let mut findings = vec![secrets(folder)];
     findings.extend(settings());
+    findings.extend(unknown_settings());
     findings.extend(databases(&runtime, folder));
     findings.push(broker(&runtime, folder));
     let processes = status::states(&arguments.processes)?;
@@ -147,6 +155,24 @@ fn settings() -> Vec<Value> {
         checked("settings", found, &remedy)
     };
     faults.into_iter().map(finding).collect()
+}
+
+/// The names in the settings file that no process reads. A file that cannot be read is among the faults of the settings.
+fn unknown_settings() -> impl Iterator<Item = Value> {
+    let names = app_config::names_in_file().unwrap_or_default().into_iter();
+    names.filter(|name| !is_setting(name)).map(|name| {
+        let detail = format!("no process reads {name:?}. Correct it, in lower case, or remove it");
+        finding("setting", UNKNOWN, detail)
+    })
+}
+
+/// Whether it is the name of a setting, or of the file with a secret, in lower case.
+fn is_setting(name: &str) -> bool {
+    let variable = name.to_uppercase();
+    let is_known =
+        |name: &str| OWN_SETTINGS.contains(&name) || SETTINGS.contains(&format!("`{name}`"));
+    name == name.to_lowercase()
+        && (is_known(&variable) || is_known(variable.trim_end_matches("_FILE")))
 }
 
 fn read(folder: &Path, name: &str) -> anyhow::Result<Secret> {
@@ -257,4 +283,31 @@ fn mail(reader: &mut Reader, folder: &Path) -> Option<Value> {
         (None, None) => (NOT_SET, advice),
     };
     Some(finding("mail", state, detail))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_setting;
+
+    #[test]
+    fn a_name_that_is_misspelt_or_not_in_lower_case_is_no_setting() {
+        for name in [
+            "public_url",
+            "tls_certificate_file",
+            "token_signing_key_file",
+            "metrics_address",
+            "countersign_url",
+        ] {
+            assert!(is_setting(name), "{name}");
+        }
+        for name in [
+            "pubic_url",
+            "PUBLIC_URL",
+            "public-url",
+            "publicurl",
+            "gateway",
+        ] {
+            assert!(!is_setting(name), "{name}");
+        }
+    }
 }

@@ -57,7 +57,13 @@ async fn the_doctor_says_what_is_there_and_what_is_missing() {
         "postgres://a:b@127.0.0.1:9/c",
     );
     write("admin_password", "");
-    let wrong = [("LOG_FORMAT", "xml"), ("ADMIN_PASSWORD", "wrong password")];
+    write("settings.toml", "pubic_url = \"https://example.com\"\n");
+    let file = secrets.path().join("settings.toml").display().to_string();
+    let wrong = [
+        ("LOG_FORMAT", "xml"),
+        ("ADMIN_PASSWORD", "wrong password"),
+        ("CONFIG_FILE", &file),
+    ];
     let ran = cli.run_with(&["doctor", "--json"], &wrong, "").await;
     let found: Value = serde_json::from_str(&ran.stdout).unwrap();
     assert_eq!(ran.code, 1);
@@ -65,6 +71,8 @@ async fn the_doctor_says_what_is_there_and_what_is_missing() {
         assert_eq!(state(&found, about), "missing", "{found}");
     }
     assert_eq!(state(&found, "database users"), "ok");
+    assert_eq!(state(&found, "setting"), "unknown");
+    assert!(ran.stdout.contains("pubic_url"), "{}", ran.stdout);
     assert_eq!(state(&found, "administrator"), "not set");
     assert!(ran.stdout.contains("LOG_FORMAT"), "{}", ran.stdout);
     system.stop().await;
