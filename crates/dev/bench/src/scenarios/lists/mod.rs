@@ -30,7 +30,7 @@ struct Lists<'run> {
     /// The largest number of rows.
     many: usize,
     /// Durations with few rows, by name, which those with many rows are read beside.
-    few: HashMap<String, Limit>,
+    few: HashMap<&'static str, Limit>,
     failed: Vec<String>,
 }
 
@@ -108,7 +108,7 @@ impl Lists<'_> {
     }
 
     async fn measure(&self, kind: &Kind) -> Result<Vec<Call>> {
-        let token = match kind.by_admin {
+        let token = match kind.is_for_administrators() {
             true => &self.admin,
             false => &self.context.user.token,
         };
@@ -122,7 +122,7 @@ impl Lists<'_> {
     fn add(&mut self, kind: &Kind, count: usize, rows: &str, calls: &[Call], every: bool) {
         let median = durations(calls).p50;
         if let Some(plot) = kind.plot {
-            self.figures.point(plot, &kind.name, count as f64, median);
+            self.figures.point(plot, kind.name, count as f64, median);
         }
         if !every {
             return;
@@ -132,9 +132,9 @@ impl Lists<'_> {
             let reads = std::slice::from_ref(&self.reads);
             self.figures.add_beside(&name, rate(calls), "/s", reads);
         }
-        let few: Vec<Limit> = self.few.get(&kind.name).cloned().into_iter().collect();
+        let few: Vec<Limit> = self.few.get(kind.name).cloned().into_iter().collect();
         let duration = format!("{name}: duration, p50");
         self.figures.add_beside(duration, median, "ms", &few);
-        self.few.insert(kind.name.clone(), Limit::new(rows, median));
+        self.few.insert(kind.name, Limit::new(rows, median));
     }
 }
