@@ -31,6 +31,7 @@ mod tcp_proxy;
 pub mod transcript;
 mod workspace;
 
+pub use anstream::stdout;
 pub use backing::Backing;
 pub use client::{Call, Client, Person, Response};
 pub use duration::parse_duration;

@@ -1,6 +1,6 @@
 //! The output of the commands, and how they end.
 
-use std::io::{self, Write as _};
+use std::io::Write as _;
 use std::process::{ExitCode, ExitStatus};
 
 use crate::paint;
@@ -11,7 +11,7 @@ use crate::paint;
 macro_rules! outln {
     ($($argument:tt)*) => {{
         use std::io::Write as _;
-        let _ = writeln!(std::io::stdout(), $($argument)*);
+        let _ = writeln!($crate::stdout(), $($argument)*);
     }};
 }
 
@@ -22,7 +22,7 @@ pub fn say(text: &str) {
 
 /// Prints a line to standard error, without panicking when it is closed.
 pub fn complain(text: &str) {
-    let _ = writeln!(io::stderr(), "{text}");
+    let _ = writeln!(anstream::stderr(), "{text}");
 }
 
 /// Prints how to repeat a run with the same random choices: by its arguments and the seed.

@@ -1,23 +1,10 @@
-//! Colours, when the output is a terminal.
-
-use std::env;
-use std::io::{IsTerminal, stdout};
-use std::sync::LazyLock;
-
-static COLOURED: LazyLock<bool> = LazyLock::new(|| {
-    let set = |name| env::var_os(name).is_some_and(|value| !value.is_empty() && value != "0");
-    !set("NO_COLOR") && (stdout().is_terminal() || set("CLICOLOR_FORCE"))
-});
+//! Colours, which [`crate::stdout`] leaves out unless the output is a terminal.
 
 /// Colours of the processes. Red is for errors.
 const PREFIXES: [u8; 6] = [36, 33, 35, 32, 34, 96];
 
 fn coloured(code: &str, text: &str) -> String {
-    if *COLOURED {
-        format!("\x1b[{code}m{text}\x1b[0m")
-    } else {
-        text.to_owned()
-    }
+    format!("\x1b[{code}m{text}\x1b[0m")
 }
 
 /// Functions that colour a text, each with the code of its colour.

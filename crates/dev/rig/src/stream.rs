@@ -1,7 +1,7 @@
 //! Prints the logs of all processes, each line with the name of its process in a colour.
 
 use std::fs::File;
-use std::io::{Read, Write, stdout};
+use std::io::{Read, Write};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -73,7 +73,7 @@ impl Log {
             return;
         }
         let lines = take_lines(&mut self.rest);
-        let mut out = stdout().lock();
+        let mut out = anstream::stdout().lock();
         for line in lines {
             // A closed terminal sends a signal, which `interrupt` handles.
             let _ = writeln!(out, "{} {line}", self.prefix);
