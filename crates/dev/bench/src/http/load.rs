@@ -1,11 +1,10 @@
 //! Sends many requests, as fast as possible or at given times.
 
-use std::cell::Cell;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
-use futures_util::stream::{FuturesUnordered, TryStreamExt as _};
+use futures_util::stream::{self, FuturesUnordered, Stream, StreamExt as _, TryStreamExt as _};
 use tokio::sync::{Mutex, mpsc};
 
 use super::connection::Connection;
@@ -61,15 +60,18 @@ pub(crate) async fn send<R: AsRef<[u8]>>(
     for _ in 0..connections.min(requests.len()) {
         open.push(Connection::open(address).await?);
     }
-    let clock = match pace {
-        Pace::Closed { .. } => None,
-        Pace::Open { rate } => Some(Mutex::new(start_clock(requests.len(), rate))),
+    let due = match pace {
+        Pace::Closed { .. } => stream::repeat_with(Instant::now).boxed_local(),
+        Pace::Open { rate } => {
+            let mut clock = start_clock(requests.len(), rate);
+            stream::poll_fn(move |context| clock.poll_recv(context)).boxed_local()
+        }
     };
-    let next = Cell::new(0);
-    let source = Source { next, clock };
+    // Connections take turns.
+    let source = Mutex::new(stream::iter(requests).zip(due).enumerate());
     let senders: FuturesUnordered<_> = open
         .into_iter()
-        .map(|connection| send_each(connection, requests, &source))
+        .map(|connection| send_each(connection, &source))
         .collect();
     let sent: Vec<Vec<(usize, Call)>> = senders.try_collect().await?;
     let mut calls: Vec<(usize, Call)> = sent.into_iter().flatten().collect();
@@ -77,15 +79,14 @@ pub(crate) async fn send<R: AsRef<[u8]>>(
     Ok(calls.into_iter().map(|(_, call)| call).collect())
 }
 
-async fn send_each<R: AsRef<[u8]>>(
+/// Sends requests of `source`, each with its number and the time at which it is due.
+async fn send_each<'request, R: AsRef<[u8]> + 'request>(
     mut connection: Connection,
-    requests: &[R],
-    source: &Source,
+    source: &Mutex<impl Stream<Item = (usize, (&'request R, Instant))> + Unpin>,
 ) -> Result<Vec<(usize, Call)>> {
     let mut calls = Vec::new();
-    while let Some((index, due)) = source.next().await
-        && let Some(request) = requests.get(index)
-    {
+    let next = async || source.lock().await.next().await;
+    while let Some((index, (request, due))) = next().await {
         let request = request.as_ref();
         let response = connection.call(request).await?;
         let end = Instant::now();
@@ -103,23 +104,6 @@ async fn send_each<R: AsRef<[u8]>>(
         calls.push((index, Call { due, end, body }));
     }
     Ok(calls)
-}
-
-/// Tells connections which request is next, and when it is due.
-struct Source {
-    next: Cell<usize>,
-    /// When requests are due. Without it, each is due when it is asked for.
-    clock: Option<Mutex<mpsc::UnboundedReceiver<Instant>>>,
-}
-
-impl Source {
-    async fn next(&self) -> Option<(usize, Instant)> {
-        let due = match &self.clock {
-            Some(clock) => clock.lock().await.recv().await?,
-            None => Instant::now(),
-        };
-        Some((self.next.replace(self.next.get() + 1), due))
-    }
 }
 
 /// Sends the time at which each request is due when it has come. A thread does this, because the timers of the runtime are
