@@ -21,7 +21,8 @@ const LIMITS: StatementLimits = StatementLimits {
 
 fn german_database() -> TestDatabase {
     let test = TestDatabase::users(MIGRATIONS);
-    test.translate_messages();
+    // The server's messages to new connections are German then.
+    test.alter("SET lc_messages = 'C.UTF-8'");
     test
 }
 
@@ -143,7 +144,7 @@ async fn a_connection_that_an_administrator_ends_is_unavailable() {
 #[tokio::test]
 async fn a_server_without_a_free_connection_is_unavailable() {
     let test = german_database();
-    test.limit_connections(0);
+    test.alter("CONNECTION LIMIT 0");
     let settings = DatabaseSettings {
         timeout: Duration::from_millis(300),
         ..settings(&test)

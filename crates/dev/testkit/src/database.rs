@@ -169,17 +169,8 @@ impl TestDatabase {
         servers().postgres.admin_url_of(&self.name).unwrap()
     }
 
-    /// Makes the server write its messages to new connections in German.
-    pub fn translate_messages(&self) {
-        self.alter("SET lc_messages = 'C.UTF-8'");
-    }
-
-    /// Limits the connections of the services' roles.
-    pub fn limit_connections(&self, limit: u32) {
-        self.alter(&format!("CONNECTION LIMIT {limit}"));
-    }
-
-    fn alter(&self, change: &str) {
+    /// Changes the database by the rest of a statement `ALTER DATABASE`.
+    pub fn alter(&self, change: &str) {
         let alter = format!("ALTER DATABASE {} {change}", self.name);
         execute(&mut server(), &alter);
     }
