@@ -4,6 +4,7 @@ use std::collections::{HashMap, VecDeque};
 use std::time::{Duration, Instant};
 
 use chrono::{SecondsFormat, Utc};
+use indexmap::IndexMap;
 use serde::Serialize;
 
 const MAX_USERS: usize = 10_000;
@@ -127,30 +128,20 @@ impl User {
     }
 }
 
-/// The users, created at their first call.
+/// The users, created at their first call, the oldest first.
 #[derive(Default)]
-pub(crate) struct Users {
-    by_id: HashMap<String, User>,
-    oldest_first: VecDeque<String>,
-}
+pub(crate) struct Users(IndexMap<String, User>);
 
 impl Users {
     pub(crate) fn get(&mut self, id: &str) -> &mut User {
-        if !self.by_id.contains_key(id) {
-            if self.oldest_first.len() >= MAX_USERS
-                && let Some(oldest) = self.oldest_first.pop_front()
-            {
-                self.by_id.remove(&oldest);
-            }
-            self.oldest_first.push_back(id.to_owned());
+        if self.0.len() >= MAX_USERS && !self.0.contains_key(id) {
+            self.0.shift_remove_index(0);
         }
-        self.by_id
-            .entry(id.to_owned())
-            .or_insert_with(|| User::new(id))
+        self.0.entry(id.to_owned()).or_insert_with(|| User::new(id))
     }
 
     pub(crate) fn reset_failures(&mut self) {
-        for user in self.by_id.values_mut() {
+        for user in self.0.values_mut() {
             user.failures.clear();
         }
     }
@@ -187,7 +178,6 @@ mod tests {
         for number in 0..=MAX_USERS {
             users.get(&number.to_string());
         }
-        assert_eq!(users.by_id.len(), MAX_USERS);
-        assert_eq!(users.oldest_first.len(), MAX_USERS);
+        assert_eq!(users.0.len(), MAX_USERS);
     }
 }

@@ -28,6 +28,12 @@ const PAUSE: Duration = Duration::from_millis(50);
 const IN_FLIGHT: f64 = 16.0;
 /// Long enough that a killed worker has requests in flight.
 const SHORT_PAUSE: Duration = Duration::from_millis(10);
+/// What is measured after each kill.
+const PAUSES: [&str; 3] = [
+    "kill to the next webhook, longest",
+    "longest pause after the kill",
+    "kill to the last webhook, longest",
+];
 
 /// A healthy host alone, and beside others that hang.
 pub(super) async fn slow_receivers(context: &mut Context, figures: &mut Figures) -> Result<()> {
@@ -124,32 +130,22 @@ async fn measure_slow(context: &mut Context) -> Result<Decided> {
 /// how many of its places the killed worker had.
 pub(super) async fn kill_worker(context: &mut Context, figures: &mut Figures) -> Result<()> {
     let rounds = context.pick(5, 1);
-    let mut pauses = Vec::new();
+    let (mut longest, mut repeated) = ([0.0_f64; 3], 0);
     for _ in 0..rounds {
-        pauses.push(kill_once(context).await?);
+        let (decided, killed) = kill_once(context).await?;
+        let pauses = longest.iter_mut().zip(pauses(&decided, killed));
+        pauses.for_each(|(longest, pause)| *longest = longest.max(pause));
+        repeated += decided.repeated;
     }
-    let longest = |read: fn(&Pauses) -> f64| pauses.iter().map(read).fold(0.0, f64::max);
     figures.add("kills", rounds as f64, "");
-    let next = longest(|pauses| pauses.next);
-    figures.add("kill to the next webhook, longest", next, "s");
-    let any = longest(|pauses| pauses.longest);
-    figures.add("longest pause after the kill", any, "s");
-    let last = longest(|pauses| pauses.last);
-    figures.add("kill to the last webhook, longest", last, "s");
-    let repeated: usize = pauses.iter().map(|pauses| pauses.repeated).sum();
+    for (name, seconds) in PAUSES.into_iter().zip(longest) {
+        figures.add(name, seconds, "s");
+    }
     figures.add("webhooks that arrived twice", repeated as f64, "");
     Ok(())
 }
 
-/// How long the host waited after a kill, in seconds, and how many webhooks were repeated.
-struct Pauses {
-    next: f64,
-    longest: f64,
-    last: f64,
-    repeated: usize,
-}
-
-async fn kill_once(context: &mut Context) -> Result<Pauses> {
+async fn kill_once(context: &mut Context) -> Result<(Decided, Instant)> {
     start_afresh(context).await?;
     context.rig.start_process(SECOND_WORKER, &[])?;
     warm_up(context).await?;
@@ -162,7 +158,7 @@ async fn kill_once(context: &mut Context) -> Result<Pauses> {
         kill_after(context, &receiver, count / 4)
     )?;
     let decided = finish(context, &tasks, &receiver, before, calls).await?;
-    Ok(pauses(&decided, killed))
+    Ok((decided, killed))
 }
 
 async fn kill_after(context: &Context, receiver: &Receiver, arrivals: usize) -> Result<Instant> {
@@ -175,7 +171,8 @@ async fn kill_after(context: &Context, receiver: &Receiver, arrivals: usize) -> 
     Ok(Instant::now())
 }
 
-fn pauses(decided: &Decided, killed: Instant) -> Pauses {
+/// How long the host waited after a kill, in seconds: see [`PAUSES`].
+fn pauses(decided: &Decided, killed: Instant) -> [f64; 3] {
     let arrivals = decided.deliveries.iter().map(|(_, arrival)| *arrival);
     let after = arrivals.filter(|arrival| *arrival > killed);
     let after = after.map(|arrival| (arrival - killed).as_secs_f64());
@@ -185,10 +182,6 @@ fn pauses(decided: &Decided, killed: Instant) -> Pauses {
     let gaps = after
         .array_windows()
         .map(|[one, following]| following - one);
-    Pauses {
-        next,
-        longest: gaps.fold(next, f64::max),
-        last: after.last().copied().unwrap_or_default(),
-        repeated: decided.repeated,
-    }
+    let last = after.last().copied().unwrap_or_default();
+    [next, gaps.fold(next, f64::max), last]
 }
