@@ -36,7 +36,8 @@ use std::time::Duration;
 use anyhow::Result;
 use clap::{Parser, ValueEnum as _};
 use local_stack::{Need, packages};
-use rig::{Workspace, interrupt, outln, paint, say, with_own_system};
+use rig::paint::RED;
+use rig::{Workspace, interrupt, outln, say, with_own_system};
 
 use crate::context::Context;
 use crate::report::{Figures, Report, plots, table};
@@ -120,7 +121,7 @@ fn run(arguments: &Arguments) -> Result<ExitCode> {
     if failed.is_empty() {
         return Ok(ExitCode::SUCCESS);
     }
-    outln!("{}\n  {}", paint::red("failed:"), failed.join("\n  "));
+    outln!("{RED}failed:{RED:#}\n  {}", failed.join("\n  "));
     Ok(ExitCode::FAILURE)
 }
 

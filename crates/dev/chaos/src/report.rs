@@ -1,6 +1,7 @@
 //! The table that is printed at the end of a run.
 
-use rig::{outln, paint};
+use rig::outln;
+use rig::paint::{BOLD, RED, Style};
 use std::{collections::BTreeMap, fmt::Display, time::Duration};
 
 use crate::account_workload::AccountResults;
@@ -24,10 +25,7 @@ pub(crate) struct Report {
 
 impl Report {
     pub(crate) fn print(&self) {
-        outln!(
-            "\n{}",
-            paint::bold("responses to callers and requests to receivers")
-        );
+        outln!("\n{BOLD}responses to callers and requests to receivers{BOLD:#}");
         self.print_tasks();
         self.print_accounts();
         self.print_failovers();
@@ -116,8 +114,8 @@ impl Report {
 
     fn must_be_zero(&self, name: &str, violation: Violation) {
         let count = self.result.count(violation);
-        let text = format!("{count} (must be 0)");
-        row(name, if count == 0 { text } else { paint::red(&text) });
+        let style = if count == 0 { Style::new() } else { RED };
+        row(name, format!("{style}{count} (must be 0){style:#}"));
     }
 }
 
@@ -131,13 +129,13 @@ impl CheckResult {
         for finding in self.findings.iter().take(MAX_LISTED) {
             let violation = format!("{:?}", finding.violation).to_lowercase();
             let Finding { task, what, .. } = finding;
-            outln!("{} task {task} {what}", paint::red(&violation));
+            outln!("{RED}{violation}{RED:#} task {task} {what}");
         }
         if self.findings.len() > MAX_LISTED {
             outln!("and {} more", self.findings.len() - MAX_LISTED);
         }
         if self.succeeded == 0 {
-            outln!("{} no decision succeeded", paint::red("error:"));
+            outln!("{RED}error:{RED:#} no decision succeeded");
         }
     }
 }

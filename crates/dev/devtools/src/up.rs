@@ -5,8 +5,9 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 use local_stack::tail;
+use rig::paint::{BOLD, CYAN, GREEN, RED};
 use rig::{
-    Client, Options, Profile, Source, Stack, System, Workspace, instance, interrupt, outln, paint,
+    Client, Options, Profile, Source, Stack, System, Workspace, instance, interrupt, outln,
     parse_replicas, say,
 };
 
@@ -49,10 +50,10 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     drop(lock);
     print_summary(&system.stack());
     if arguments.detach {
-        outln!("Stop it with {}.", paint::bold("cargo xtask down"));
+        outln!("Stop it with {BOLD}cargo xtask down{BOLD:#}.");
         return Ok(ExitCode::SUCCESS);
     }
-    outln!("Stop it with {}.\n", paint::bold("Ctrl-C"));
+    outln!("Stop it with {BOLD}Ctrl-C{BOLD:#}.\n");
     let outcome = watch(&system);
     say("stopping");
     rig::stop_system(&workspace)?;
@@ -91,8 +92,7 @@ fn already_up(workspace: &Workspace) -> anyhow::Result<Option<ExitCode>> {
         return Ok(Some(ExitCode::SUCCESS));
     }
     outln!(
-        "{} the system is up, but not ready: {}. See .local/log, or run `cargo xtask down` first.",
-        paint::red("error:"),
+        "{RED}error:{RED:#} the system is up, but not ready: {}. See .local/log, or run `cargo xtask down` first.",
         unready.join(", ")
     );
     Ok(Some(ExitCode::FAILURE))
@@ -116,13 +116,13 @@ fn watch(system: &System) -> ExitCode {
             if !is_alive && is_up() && !interrupt::came() {
                 let name = &process.name;
                 let log = system.workspace.log(name);
-                let ended = format!("{name} ended; the end of {}:", log.display());
-                outln!("{}\n{}", paint::red(&ended), tail(&log, 10));
+                let (end, log) = (tail(&log, 10), log.display());
+                outln!("{RED}{name} ended; the end of {log}:{RED:#}\n{end}");
             }
             is_alive
         });
         if alive.is_empty() {
-            outln!("{}", paint::red("all processes have ended"));
+            outln!("{RED}all processes have ended{RED:#}");
             return ExitCode::FAILURE;
         }
     }
@@ -130,8 +130,8 @@ fn watch(system: &System) -> ExitCode {
 
 fn print_summary(stack: &Stack) {
     let Stack { gateway, admin, .. } = stack;
-    let line = |name: &str, value: &str| outln!("  {name:14} {}", paint::cyan(value));
-    outln!("\n{}", paint::green("Countersign is up"));
+    let line = |name: &str, value: &str| outln!("  {name:14} {CYAN}{value}{CYAN:#}");
+    outln!("\n{GREEN}Countersign is up{GREEN:#}");
     line("gateway", gateway);
     line("dashboard", &format!("{gateway}/tasks"));
     line("documentation", &format!("{gateway}/docs"));

@@ -3,7 +3,7 @@
 use std::io::Write as _;
 use std::process::{ExitCode, ExitStatus};
 
-use crate::paint;
+use crate::paint::{DIM, RED};
 
 /// Prints a line. Unlike `println!` it does not panic when standard output is closed, as in
 /// `cargo xtask up | head`: a command that stops halfway would leave servers running.
@@ -17,7 +17,7 @@ macro_rules! outln {
 
 /// Prints what the command is doing.
 pub fn say(text: &str) {
-    outln!("{} {text}", paint::dim("==>"));
+    outln!("{DIM}==>{DIM:#} {text}");
 }
 
 /// Prints a line to standard error, without panicking when it is closed.
@@ -47,7 +47,7 @@ pub fn verdict(test: &str, passed: bool) -> ExitCode {
         outln!("\n{test}: ok");
         ExitCode::SUCCESS
     } else {
-        outln!("\n{}", paint::red(&format!("{test}: failed")));
+        outln!("\n{RED}{test}: failed{RED:#}");
         ExitCode::FAILURE
     }
 }

@@ -9,8 +9,9 @@ use anyhow::{Context as _, bail};
 use local_stack::{Detached, EndOnDrop, Identity, Servers, private};
 
 use crate::output::{complain, say};
+use crate::paint::RED;
 use crate::workspace::Workspace;
-use crate::{instance, interrupt, paint};
+use crate::{instance, interrupt};
 
 const POLL: Duration = Duration::from_millis(200);
 
@@ -31,7 +32,7 @@ pub fn run(main: impl FnOnce() -> anyhow::Result<ExitCode>) -> ExitCode {
 }
 
 fn print_error(error: &anyhow::Error) {
-    complain(&format!("{} {error:#}", paint::red("error:")));
+    complain(&format!("{RED}error:{RED:#} {error:#}"));
 }
 
 /// Runs a test that starts a system of its own in `.local/<folder>`, and removes the system before and after it. Logs and

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use crate::paint;
+use crate::paint::PREFIXES;
 
 /// Follows log files until it is dropped. Dropping it prints the remaining lines.
 pub struct Stream {
@@ -27,10 +27,11 @@ impl Stream {
     /// Prints each file from its start.
     pub fn follow(logs: Vec<(String, PathBuf)>) -> Self {
         let width = logs.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
-        let logs = logs.into_iter().enumerate();
-        let logs = logs.filter_map(|(place, (name, path))| {
+        let logs = logs.into_iter().zip(PREFIXES.into_iter().cycle());
+        let logs = logs.filter_map(|((name, path), colour)| {
+            let colour = colour.on_default();
             Some(Log {
-                prefix: paint::prefix(place, &format!("{name:width$} |")),
+                prefix: format!("{colour}{name:width$} |{colour:#}"),
                 file: File::open(path).ok()?,
                 rest: Vec::new(),
             })

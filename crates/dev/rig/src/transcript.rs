@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::{outln, paint};
+use crate::outln;
+use crate::paint::{BOLD, CYAN, DIM, GREEN, RED, YELLOW};
 
 const MAX_LINES: usize = 24;
 const MAX_ITEMS: usize = 3;
@@ -12,20 +13,19 @@ const SECRET_PREFIX_LENGTH: usize = 8;
 
 /// Prints the title of the next calls.
 pub fn step(number: usize, title: &str) {
-    outln!("\n{}", paint::bold(&format!("{number}. {title}")));
+    outln!("\n{BOLD}{number}. {title}{BOLD:#}");
 }
 
 /// Prints a line beside the calls.
 pub fn note(text: &str) {
-    outln!("   {}", paint::green(text));
+    outln!("   {GREEN}{text}{GREEN:#}");
 }
 
 /// Prints a call that is about to be made, without secrets.
 pub fn request(method: &str, call_path: &str, token: Option<&str>, body: Option<&Value>) {
-    let note = token
-        .map(|_| paint::dim(" (with a token)"))
-        .unwrap_or_default();
-    outln!("   {} {}{note}", paint::cyan(method), path(call_path));
+    let note = token.map_or("", |_| " (with a token)");
+    let path = path(call_path);
+    outln!("   {CYAN}{method}{CYAN:#} {path}{DIM}{note}{DIM:#}");
     if let Some(body) = body {
         print_body(body);
     }
@@ -33,27 +33,21 @@ pub fn request(method: &str, call_path: &str, token: Option<&str>, body: Option<
 
 /// Prints the response, without secrets.
 pub fn response(status: u16, took: Duration, body: &Value) {
-    let status = match status {
-        200..300 => paint::green(&status.to_string()),
-        500.. => paint::red(&status.to_string()),
-        _ => paint::yellow(&status.to_string()),
+    let style = match status {
+        200..300 => GREEN,
+        500.. => RED,
+        _ => YELLOW,
     };
-    outln!(
-        "   {status} {}",
-        paint::dim(&format!("{} ms", took.as_millis()))
-    );
+    let took = took.as_millis();
+    outln!("   {style}{status}{style:#} {DIM}{took} ms{DIM:#}");
     print_body(body);
 }
 
 /// Prints an item that the demo engine received.
 pub fn received(item: &Value) {
     let field = |name: &str| item.get(name).and_then(Value::as_str).unwrap_or_default();
-    outln!(
-        "   {} at {}: POST {}",
-        paint::cyan("engine"),
-        field("at"),
-        field("path")
-    );
+    let (at, path) = (field("at"), field("path"));
+    outln!("   {CYAN}engine{CYAN:#} at {at}: POST {path}");
     for part in ["query", "body"] {
         outln!("     {part}");
         print_body(item.get(part).unwrap_or(&Value::Null));
@@ -62,11 +56,8 @@ pub fn received(item: &Value) {
 
 /// Says that a call failed and is repeated after a pause.
 pub fn pause(call: &str, failure: &str, pause: Duration) {
-    let text = format!(
-        "{call} {failure}; trying again in {:.1} s",
-        pause.as_secs_f64()
-    );
-    outln!("   {}", paint::yellow(&text));
+    let pause = pause.as_secs_f64();
+    outln!("   {YELLOW}{call} {failure}; trying again in {pause:.1} s{YELLOW:#}");
 }
 
 /// Returns a path whose `secret` parameter is shortened.
@@ -91,13 +82,11 @@ fn print_body(body: &Value) {
     let text = serde_json::to_string_pretty(&redact(body, "")).unwrap_or_default();
     let lines: Vec<&str> = text.lines().collect();
     for line in lines.iter().take(MAX_LINES) {
-        outln!("     {}", paint::dim(line));
+        outln!("     {DIM}{line}{DIM:#}");
     }
     if lines.len() > MAX_LINES {
-        outln!(
-            "     {}",
-            paint::dim(&format!("… {} more lines", lines.len() - MAX_LINES))
-        );
+        let more = lines.len() - MAX_LINES;
+        outln!("     {DIM}… {more} more lines{DIM:#}");
     }
 }
 

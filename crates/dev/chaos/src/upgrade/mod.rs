@@ -14,9 +14,9 @@ use std::time::{Duration, Instant};
 use anyhow::Context;
 use clap::{Args, ValueEnum};
 use local_stack::random;
+use rig::paint::BOLD;
 use rig::{
-    Profile, Source, Workspace, interrupt, lock, outln, paint, programs, say, verdict,
-    with_own_system,
+    Profile, Source, Workspace, interrupt, lock, outln, programs, say, verdict, with_own_system,
 };
 
 use self::fleet::{Fleet, Version};
@@ -224,7 +224,7 @@ impl Summary {
             "{:22} {:>8} {:>9} {:>7} {:>12} {:>8}",
             "phase", "seconds", "requests", "failed", "no response", "slowest"
         );
-        outln!("\n{}", paint::bold(&header));
+        outln!("\n{BOLD}{header}{BOLD:#}");
         for Phase { name, took, calls } in &self.phases {
             outln!(
                 "{name:22} {:>8.1} {:>9} {:>7} {:>12} {:>5} ms",

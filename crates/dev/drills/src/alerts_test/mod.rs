@@ -16,7 +16,8 @@ use clap::Args;
 use self::faults::{STEPS, Step};
 use self::prometheus::{Drill, Prometheus, RULES, names};
 use self::system::System;
-use rig::{Source, Workspace, interrupt, join, outln, paint, say, verdict, with_own_system};
+use rig::paint::RED;
+use rig::{Source, Workspace, interrupt, join, outln, say, verdict, with_own_system};
 
 #[derive(Args)]
 pub(crate) struct Arguments {
@@ -36,7 +37,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode> {
 fn report(alert: &str, fired: Option<&(String, Duration)>) -> bool {
     match fired {
         Some((value, after)) => outln!("  {alert:28} {value:>8}  after {:3} s", after.as_secs()),
-        None => outln!("  {}", paint::red(&format!("{alert:28} did not fire"))),
+        None => outln!("  {RED}{alert:28} did not fire{RED:#}"),
     }
     fired.is_some()
 }
