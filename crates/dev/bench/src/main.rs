@@ -139,7 +139,7 @@ fn publish(arguments: &Arguments, old: Option<&Report>, report: &Report) -> Resu
         report.write(path)?;
     }
     if let Some(folder) = &arguments.plots {
-        plots::draw(&report.points, folder)?;
+        plots::draw(&report.lines, folder)?;
     }
     Ok(())
 }
@@ -190,7 +190,7 @@ async fn measure_all(arguments: &Arguments, context: &mut Context) -> Result<Out
         command: arguments.command(),
         environment: environment::describe(context).await?,
         figures: figures.figures,
-        points: figures.points,
+        lines: figures.lines,
     };
     Ok((report, failed))
 }

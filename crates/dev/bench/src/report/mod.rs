@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
 use clap::ValueEnum;
+use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 
 use crate::http::Call;
@@ -23,7 +24,7 @@ pub(crate) struct Report {
     pub(crate) figures: Vec<Figure>,
     /// What the plots show, which are files of their own.
     #[serde(skip)]
-    pub(crate) points: Vec<Point>,
+    pub(crate) lines: Lines,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -63,7 +64,7 @@ impl Figure {
     }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, ValueEnum)]
 pub(crate) enum Plot {
     TaskPages,
     TaskCounts,
@@ -71,29 +72,20 @@ pub(crate) enum Plot {
     Memory,
 }
 
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Point {
-    pub(crate) plot: Plot,
-    pub(crate) series: String,
-    pub(crate) x: f64,
-    pub(crate) y: f64,
-}
+/// The points of each line in the order in which they were measured, by the plot and the name of the line.
+pub(crate) type Lines = IndexMap<(Plot, String), Vec<(f64, f64)>>;
 
 #[derive(Default)]
 pub(crate) struct Figures {
     pub(crate) scenario: String,
     pub(crate) figures: Vec<Figure>,
-    pub(crate) points: Vec<Point>,
+    pub(crate) lines: Lines,
 }
 
 impl Figures {
-    pub(crate) fn point(&mut self, plot: Plot, series: &str, x: f64, y: f64) {
-        self.points.push(Point {
-            plot,
-            series: series.to_owned(),
-            x,
-            y,
-        });
+    pub(crate) fn point(&mut self, plot: Plot, line: &str, x: f64, y: f64) {
+        let line = self.lines.entry((plot, line.to_owned()));
+        line.or_default().push((x, y));
     }
 
     pub(crate) fn add(&mut self, name: impl Into<String>, value: f64, unit: &str) {
@@ -224,7 +216,7 @@ pub(crate) fn per_second(count: usize, first: Option<Instant>, last: Option<Inst
 mod tests {
     use std::time::Duration;
 
-    use super::{Figure, Limit, Report, Spread, number};
+    use super::{Figure, Limit, Lines, Report, Spread, number};
 
     #[test]
     fn numbers_have_three_digits_and_separated_thousands() {
@@ -256,7 +248,7 @@ mod tests {
             command: "cargo xtask bench".to_owned(),
             environment: vec![("cores".to_owned(), "2".to_owned())],
             figures: vec![figure.clone()],
-            points: Vec::new(),
+            lines: Lines::default(),
         };
         let path = std::env::temp_dir().join(format!("bench-report-{}", std::process::id()));
         report.write(&path).unwrap();

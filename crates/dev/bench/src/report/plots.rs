@@ -11,7 +11,7 @@ use plotters::coord::Shift;
 use plotters::coord::ranged1d::{Ranged, ValueFormatter};
 use plotters::prelude::*;
 
-use super::{Plot, Point, number};
+use super::{Lines, Plot, number};
 
 const SIZE: (u32, u32) = (960, 520);
 const CHART_WIDTH: u32 = 700;
@@ -53,10 +53,10 @@ impl Plot {
 }
 
 /// Draws each plot that has points.
-pub(crate) fn draw(points: &[Point], folder: &Path) -> Result<()> {
+pub(crate) fn draw(lines: &Lines, folder: &Path) -> Result<()> {
     fs::create_dir_all(folder).with_context(|| format!("creating {}", folder.display()))?;
     for plot in Plot::value_variants().iter().copied() {
-        let lines = lines(plot, points);
+        let lines = lines_of(plot, lines);
         if lines.is_empty() {
             continue;
         }
@@ -68,36 +68,28 @@ pub(crate) fn draw(points: &[Point], folder: &Path) -> Result<()> {
     Ok(())
 }
 
-struct Line<'points> {
-    name: &'points str,
+struct Line<'lines> {
+    name: &'lines str,
     colour: RGBColor,
-    points: Vec<(f64, f64)>,
+    points: &'lines [(f64, f64)],
 }
 
-/// The lines in the order in which they were measured.
-fn lines(plot: Plot, points: &[Point]) -> Vec<Line<'_>> {
-    let mut lines: Vec<Line<'_>> = Vec::new();
-    for point in points.iter().filter(|point| point.plot == plot) {
-        let at = (point.x, point.y);
-        if let Some(line) = lines.iter_mut().find(|line| line.name == point.series) {
-            line.points.push(at);
-            continue;
-        }
-        let mut colours = COLOURS.into_iter().cycle();
-        lines.push(Line {
-            name: &point.series,
-            colour: colours.nth(lines.len()).unwrap_or(BLACK),
-            points: vec![at],
-        });
-    }
-    lines
+fn lines_of(plot: Plot, lines: &Lines) -> Vec<Line<'_>> {
+    let lines = lines.iter().filter(|((of, _), _)| *of == plot);
+    let lines = lines.zip(COLOURS.into_iter().cycle());
+    let lines = lines.map(|(((_, name), points), colour)| Line {
+        name,
+        colour,
+        points,
+    });
+    lines.collect()
 }
 
 fn draw_plot(plot: Plot, lines: &[Line<'_>], area: &Area<'_>) -> Result<()> {
     // Without a background, black text could not be read on a dark page.
     area.fill(&WHITE)?;
     let (chart, legend) = area.split_horizontally(CHART_WIDTH);
-    let points = || lines.iter().flat_map(|line| &line.points);
+    let points = || lines.iter().flat_map(|line| line.points);
     let (xs, ys) = (points().map(|point| point.0), points().map(|point| point.1));
     let mut builder = ChartBuilder::on(&chart);
     builder
@@ -174,7 +166,7 @@ fn decades(values: impl Iterator<Item = f64> + Clone) -> Range<f64> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Plot, Point, decades, draw};
+    use super::{Lines, Plot, decades, draw};
 
     #[test]
     fn axes_have_whole_decades() {
@@ -192,13 +184,9 @@ mod tests {
     #[test]
     fn only_plots_with_points_are_drawn() {
         let folder = std::env::temp_dir().join(format!("bench-plots-{}", std::process::id()));
-        let points = [(1_000.0, 0.5), (1_000_000.0, 40.0)].map(|(x, y)| Point {
-            plot: Plot::TaskPages,
-            series: "page, mine".to_owned(),
-            x,
-            y,
-        });
-        draw(&points, &folder).unwrap();
+        let points = vec![(1_000.0, 0.5), (1_000_000.0, 40.0)];
+        let lines = Lines::from([((Plot::TaskPages, "page, mine".to_owned()), points)]);
+        draw(&lines, &folder).unwrap();
         let text = std::fs::read_to_string(folder.join("task-pages.svg")).unwrap();
         let other = folder.join("users.svg").exists();
         std::fs::remove_dir_all(&folder).unwrap();
