@@ -65,41 +65,22 @@ fn without_tests(text: &str) -> String {
 fn paths(text: &str) -> Vec<Segments> {
     let mut found = Vec::new();
     // What stands before the braces that are open, such as `crate::tasks::`.
-    let mut prefixes: Vec<Segments> = Vec::new();
-    let (mut path, mut continues) = (Segments::new(), false);
-    let mut rest = text;
-    while let Some(first) = rest.chars().next() {
-        let is_word = |it: char| it.is_alphanumeric() || it == '_';
-        let word = rest.split(|it| !is_word(it)).next().unwrap_or_default();
-        let follows = std::mem::take(&mut continues);
-        let length = match (word, first) {
-            ("", ':') if rest.starts_with("::") => {
-                continues = true;
-                2
-            }
-            ("", '{') if follows => {
-                prefixes.push(std::mem::take(&mut path));
-                1
-            }
-            ("", other) => {
-                found.extend((!path.is_empty()).then(|| std::mem::take(&mut path)));
-                match other {
-                    '{' => prefixes.push(Segments::new()),
-                    '}' => drop(prefixes.pop()),
-                    _ => {}
-                }
-                other.len_utf8()
-            }
-            (word, _) => {
-                if !follows {
-                    found.extend((!path.is_empty()).then(|| std::mem::take(&mut path)));
-                    path = prefixes.last().cloned().unwrap_or_default();
-                }
-                path.push(word.to_owned());
-                word.len()
-            }
-        };
-        rest = rest.get(length..).unwrap_or_default();
+    let mut prefixes: Vec<String> = Vec::new();
+    let is_end = |it: char| !it.is_alphanumeric() && it != '_' && it != ':';
+    for part in text.split_inclusive(is_end) {
+        let word = part.trim_end_matches(is_end);
+        let path = prefixes.last().cloned().unwrap_or_default() + word;
+        let end = part.strip_prefix(word).unwrap_or_default();
+        let is_prefix = end == "{" && word.ends_with("::");
+        if !word.is_empty() && !is_prefix {
+            let segments = path.split(':').filter(|segment| !segment.is_empty());
+            found.push(segments.map(str::to_owned).collect());
+        }
+        match end {
+            "{" => prefixes.push(if is_prefix { path } else { String::new() }),
+            "}" => drop(prefixes.pop()),
+            _ => {}
+        }
     }
     found
 }
