@@ -154,17 +154,15 @@ pub(crate) fn number(value: f64) -> String {
         size if size >= 1.0 => 2,
         _ => 3,
     };
-    let text = format!("{value:.digits$}");
+    let mut text = format!("{value:.digits$}");
     let integer = text.find('.').unwrap_or(text.len());
-    let mut grouped = String::new();
-    for (index, digit) in text.char_indices() {
-        let left = integer.saturating_sub(index);
-        if left > 0 && left.is_multiple_of(3) && grouped.ends_with(|it: char| it.is_ascii_digit()) {
-            grouped.push(',');
+    let first = usize::from(text.starts_with('-')) + 1;
+    for place in (first..integer).rev() {
+        if (integer - place).is_multiple_of(3) {
+            text.insert(place, ',');
         }
-        grouped.push(digit);
     }
-    grouped
+    text
 }
 
 /// The median, the 99th percentile and the maximum, in milliseconds.
