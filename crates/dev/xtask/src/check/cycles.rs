@@ -1,50 +1,42 @@
 //! Modules must not import each other in a circle: neither those at the top of a package, each with all that is in it, nor
 //! single files. A file may use the modules around it and in it.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use super::source::{Package, Segments};
 
-/// Modules and those that each imports.
-type Graph = BTreeMap<Segments, BTreeSet<Segments>>;
+/// Modules, each with one that it imports.
+type Imports = BTreeSet<(Segments, Segments)>;
 
 /// Returns a message for each import of the package in `folder` that is part of a circle, or between two.
 pub(super) fn check(folder: &str, package: &Package) -> Vec<String> {
     let depths = [1, usize::MAX].into_iter();
     let mut circles = depths.map(|depth| circular(imports(package, depth)));
     let circular = circles.find(|circles| !circles.is_empty());
-    let circular = circular.unwrap_or_default();
-    let name = |module: &Segments| module.join("/");
-    let edges = circular
-        .iter()
-        .flat_map(|(from, all)| all.iter().map(move |to| (name(from), name(to))));
-    edges
-        .map(|(from, to)| format!("{folder}: {from} imports {to}, which leads back to it"))
-        .collect()
+    let message = |(from, to): (Segments, Segments)| {
+        let (from, to) = (from.join("/"), to.join("/"));
+        format!("{folder}: {from} imports {to}, which leads back to it")
+    };
+    circular.into_iter().flatten().map(message).collect()
 }
 
-/// Removes modules that import none of the others, or that none of the others imports, until only circles are left.
-fn circular(mut graph: Graph) -> Graph {
+/// Removes imports by modules that none of the others imports, and of those that import none, until only circles are left.
+fn circular(mut imports: Imports) -> Imports {
     loop {
-        let imported: BTreeSet<Segments> = graph.values().flatten().cloned().collect();
-        let importing: BTreeSet<Segments> = graph.keys().cloned().collect();
-        let before = graph.values().map(BTreeSet::len).sum::<usize>();
-        graph.retain(|module, _| imported.contains(module));
-        for all in graph.values_mut() {
-            all.retain(|module| importing.contains(module));
-        }
-        graph.retain(|_, all| !all.is_empty());
-        if graph.values().map(BTreeSet::len).sum::<usize>() == before {
-            return graph;
+        let (importing, imported): (BTreeSet<_>, BTreeSet<_>) = imports.iter().cloned().unzip();
+        let before = imports.len();
+        imports.retain(|(from, to)| imported.contains(from) && importing.contains(to));
+        if imports.len() == before {
+            return imports;
         }
     }
 }
 
 /// Which module imports which. Of their paths, `depth` segments count.
-fn imports(package: &Package, depth: usize) -> Graph {
+fn imports(package: &Package, depth: usize) -> Imports {
     let modules: BTreeSet<Segments> = package.keys().map(|file| module(file)).collect();
     let outer = |path: &Segments| path.iter().take(depth).cloned().collect::<Segments>();
-    let mut graph = Graph::new();
+    let mut imports = Imports::new();
     for (file, paths) in package {
         let full = module(file);
         let from = outer(&full);
@@ -53,11 +45,11 @@ fn imports(package: &Package, depth: usize) -> Graph {
             .filter_map(|path| resolve(&full, path, &modules));
         for to in targets.map(|to| outer(&to)) {
             if !from.starts_with(&to) && !to.starts_with(&from) {
-                graph.entry(from.clone()).or_default().insert(to);
+                imports.insert((from.clone(), to));
             }
         }
     }
-    graph
+    imports
 }
 
 /// `tasks/store.rs` is `["tasks", "store"]`, `tasks/mod.rs` is `["tasks"]`, and `lib.rs` is the root.
