@@ -1,13 +1,11 @@
 //! Urls and credentials of the servers, in a file that tests read.
 
-use std::path::Path;
-
-use anyhow::{Context as _, Result};
+use anyhow::Result;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Serialize};
 
-use crate::{Roles, private, with_database};
+use crate::{Roles, with_database};
 
 /// Name of the environment variable that holds the path of the description.
 pub const TEST_SERVERS_VARIABLE: &str = "COUNTERSIGN_TEST_SERVERS";
@@ -64,13 +62,6 @@ impl RabbitMqDescription {
     /// Returns the AMQP URL of the vhost `name`, which must not need escaping.
     pub fn amqp_url_of(&self, name: &str) -> String {
         format!("{}{name}", self.amqp_url.trim_end_matches("%2f"))
-    }
-}
-
-impl Description {
-    pub fn read(path: &Path) -> Result<Self> {
-        let description = private::read_json(path)?;
-        description.with_context(|| format!("{} is missing", path.display()))
     }
 }
 
