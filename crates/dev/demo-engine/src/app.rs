@@ -91,11 +91,6 @@ impl Server {
         format!("http://{}", self.address)
     }
 
-    /// Returns how the engine responds.
-    pub fn control(&self) -> Control {
-        self.engine.control()
-    }
-
     /// Changes how the engine responds, and returns the result.
     pub fn change_control(&self, change: &ControlChange) -> Control {
         self.engine.change_control(change)

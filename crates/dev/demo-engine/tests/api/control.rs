@@ -18,7 +18,8 @@ async fn single_fields_of_the_control_can_be_changed() {
     assert_eq!(response.status(), 200);
     let changed = json!({"delay": "1500ms", "fail": 3, "accepted": "0s", "down": false});
     assert_eq!(engine.get("/control").await, changed);
-    assert_eq!(engine.server.control().fail, 3);
+    let control = engine.server.change_control(&ControlChange::default());
+    assert_eq!(control.fail, 3);
 }
 
 #[tokio::test]
