@@ -22,7 +22,6 @@ pub fn query(url: &str, sql: &str) -> Result<String> {
     output_of(psql(url)?.args(["--no-align", "--command", sql]))
 }
 
-/// Returns what `pgbench` prints with these options.
 pub fn pgbench(url: &str, options: &str) -> Result<String> {
     let (mut command, url) = program("pgbench", url)?;
     output_of(command.arg(url).args(options.split(' ')))

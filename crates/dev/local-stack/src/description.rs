@@ -28,7 +28,6 @@ pub struct PostgresDescription {
 }
 
 impl PostgresDescription {
-    /// Returns the superuser's URL for the database `name`.
     pub fn admin_url_of(&self, name: &str) -> Result<String> {
         with_database(&self.admin_url, name)
     }

@@ -12,15 +12,12 @@ use crate::process::succeeds;
 pub struct Need(&'static str, fn() -> bool);
 
 impl Need {
-    /// The server programs of Postgres.
     pub const POSTGRES: Self = Self("postgresql", || postgres_programs().is_ok());
-    /// RabbitMQ with Erlang.
     pub const RABBITMQ: Self = Self("rabbitmq-server", || {
         rabbitmq_server().is_ok() && on_path("epmd").is_some()
     });
     /// The Postgres client library and its headers, which diesel links against.
     pub const CLIENT_LIBRARY: Self = Self("libpq-dev", has_client_library);
-    /// The command line client of Postgres.
     pub const PSQL: Self = Self("postgresql-client", || postgres_client("psql").is_ok());
     /// The browser in which the pages are tested.
     pub const CHROMIUM: Self = Self("chromium", || {

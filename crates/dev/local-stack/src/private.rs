@@ -69,12 +69,10 @@ pub fn write(path: &Path, content: &[u8]) -> Result<()> {
     fs::rename(&draft, path).with_context(failed("writing", path))
 }
 
-/// Writes a file of JSON atomically.
 pub fn write_json(path: &Path, content: &impl Serialize) -> Result<()> {
     write(path, serde_json::to_string_pretty(content)?.as_bytes())
 }
 
-/// Reads a file of JSON, if it exists.
 pub fn read_json<T: DeserializeOwned>(path: &Path) -> Result<Option<T>> {
     let text = match fs::read_to_string(path) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),

@@ -74,7 +74,6 @@ impl Identity {
         self.stop(Signal::SIGKILL, Duration::ZERO)
     }
 
-    /// Returns the process and all its descendants.
     fn family(&self) -> Vec<Self> {
         if !self.is_alive() {
             return Vec::new();

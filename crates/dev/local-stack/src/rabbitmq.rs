@@ -28,7 +28,6 @@ pub(crate) struct Ports {
 }
 
 impl Ports {
-    /// The next four ports.
     pub(crate) fn take(mut next: impl FnMut() -> Result<u16>) -> Result<Self> {
         Ok(Self {
             amqp: next()?,

@@ -10,7 +10,6 @@ use crate::packages::{self, Need};
 use crate::private::{self, failed};
 use crate::{Description, Postgres, RabbitMq, Roles, ports, rabbitmq, random};
 
-/// A private Postgres and a private RabbitMQ.
 #[derive(Debug)]
 pub struct Servers {
     pub postgres: Postgres,
@@ -281,7 +280,6 @@ pub enum Durability {
     Discardable,
 }
 
-/// How a server is stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stop {
     /// It is asked to stop and given time.
@@ -290,7 +288,6 @@ pub enum Stop {
     Kill,
 }
 
-/// The private servers.
 #[derive(Debug, Clone, Copy)]
 pub struct Layout {
     /// Whether the database server runs here, and not elsewhere.

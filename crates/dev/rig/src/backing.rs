@@ -13,14 +13,12 @@ use crate::workspace::Workspace;
 
 const DATABASE: &str = "countersign";
 
-/// The database and the broker.
 #[derive(Debug)]
 pub struct Backing {
     /// The URLs of the database, by role.
     pub databases: Roles,
     /// The superuser's URL of the database.
     pub admin_url: String,
-    /// The URL of the broker.
     pub amqp: String,
     /// The private servers, if at least one was started.
     pub servers: Option<Servers>,

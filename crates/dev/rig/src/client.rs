@@ -78,7 +78,6 @@ impl<'call> Call<'call> {
 }
 
 impl Response {
-    /// Fails if the status is another one.
     pub fn expect(self, status: u16) -> anyhow::Result<Self> {
         if self.status == status {
             return Ok(self);
@@ -115,7 +114,6 @@ impl Client {
         }
     }
 
-    /// Creates a client that waits at most `timeout` for a response.
     pub fn with_timeout(base: &str, timeout: Duration) -> Self {
         // A redirect or an error status is a response like any other.
         let agent = Agent::config_builder()
@@ -226,24 +224,21 @@ impl Client {
         ended?.context("the deletion was not completed")?
     }
 
-    /// Sends a `GET`, and fails unless the response is 200.
+    /// Fails unless the response is 200, like the functions for other methods.
     pub fn get(&self, path: &str, token: &str) -> anyhow::Result<Response> {
         self.call(&Call::new("GET", path).token(token))?.expect(200)
     }
 
-    /// Sends a `POST`, and fails unless the response is 200.
     pub fn post(&self, path: &str, token: &str, body: Value) -> anyhow::Result<Response> {
         let call = Call::new("POST", path).token(token).body(body);
         self.call(&call)?.expect(200)
     }
 
-    /// Sends a `PUT`, and fails unless the response is 200.
     pub fn put(&self, path: &str, token: &str, body: Value) -> anyhow::Result<Response> {
         let call = Call::new("PUT", path).token(token).body(body);
         self.call(&call)?.expect(200)
     }
 
-    /// Sends a `DELETE`, and fails unless the response is 200.
     pub fn delete(&self, path: &str, token: &str) -> anyhow::Result<Response> {
         let call = Call::new("DELETE", path).token(token);
         self.call(&call)?.expect(200)

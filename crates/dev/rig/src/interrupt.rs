@@ -24,7 +24,6 @@ pub fn watch() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Whether a signal arrived.
 pub fn came() -> bool {
     CAME.load(Ordering::SeqCst)
 }

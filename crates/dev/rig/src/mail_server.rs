@@ -25,7 +25,6 @@ struct State {
     silent_for: Arc<Watch<Option<&'static str>>>,
 }
 
-/// A mail server that records what it gets.
 #[derive(Debug)]
 pub struct MailServer {
     listener: ToggleListener,

@@ -15,7 +15,6 @@ macro_rules! outln {
     }};
 }
 
-/// Prints what the command is doing.
 pub fn say(text: &str) {
     outln!("{DIM}==>{DIM:#} {text}");
 }

@@ -12,7 +12,6 @@ use crate::output::say;
 use crate::plan::{self, ALL_SERVICES, PACKAGES, names_of_services};
 use crate::workspace::{Profile, Programs, Workspace};
 
-/// Where programs come from.
 #[derive(Debug, Clone, Copy)]
 pub enum Source<'run> {
     Build(Profile),

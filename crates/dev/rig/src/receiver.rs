@@ -50,7 +50,6 @@ impl Request<'_> {
         std::str::from_utf8(found?.value).ok()
     }
 
-    /// The last segment of the path.
     pub fn key(&self) -> &str {
         key_of(self.path)
     }

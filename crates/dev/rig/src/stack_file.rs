@@ -8,30 +8,24 @@ use serde::{Deserialize, Serialize};
 
 use crate::workspace::Workspace;
 
-/// The running system.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Stack {
-    /// The gateway's URL.
     pub gateway: String,
     pub admin: Admin,
-    /// The demo flow engine's URL.
     pub demo_engine: String,
     /// The URL of the user service's database.
     pub database: String,
-    /// The broker's URL.
     pub amqp: String,
     pub processes: Vec<Entry>,
 }
 
-/// The first administrator.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Admin {
     pub username: String,
     pub password: String,
 }
 
-/// One process.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Entry {
     /// Its name, with a number if there are replicas.
@@ -57,7 +51,6 @@ impl Stack {
         private::write_json(&Self::path(workspace), self)
     }
 
-    /// Removes the file, if it exists.
     pub fn remove(workspace: &Workspace) {
         // The file may be missing.
         let _ = fs::remove_file(Self::path(workspace));

@@ -27,7 +27,6 @@ const READY_LIMIT: Duration = Duration::from_secs(180);
 /// Short, because how long a start takes is measured.
 const POLL: Duration = Duration::from_millis(5);
 
-/// How to start a system.
 #[derive(Debug, Clone)]
 pub struct Options<'run> {
     pub source: Source<'run>,
@@ -65,9 +64,7 @@ impl<'run> Options<'run> {
 
 pub struct System {
     pub workspace: Workspace,
-    /// The gateway's URL.
     pub gateway: String,
-    /// The demo engine's URL.
     pub demo_engine: String,
     pub admin: Admin,
     pub backing: Backing,
@@ -170,7 +167,6 @@ impl System {
         servers.context("there are no servers")
     }
 
-    /// A client of the gateway.
     pub fn client(&self) -> Client {
         Client::new(&self.gateway)
     }

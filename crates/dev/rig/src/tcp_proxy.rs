@@ -32,7 +32,6 @@ enum Direction {
 
 /// A proxy for one connection of the system.
 pub struct TcpProxy {
-    /// Which connection it is.
     pub name: String,
     listener: ToggleListener,
     shared: Arc<Shared>,

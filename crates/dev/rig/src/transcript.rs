@@ -11,12 +11,10 @@ const MAX_LINES: usize = 24;
 const MAX_ITEMS: usize = 3;
 const SECRET_PREFIX_LENGTH: usize = 8;
 
-/// Prints the title of the next calls.
 pub fn step(number: usize, title: &str) {
     outln!("\n{BOLD}{number}. {title}{BOLD:#}");
 }
 
-/// Prints a line beside the calls.
 pub fn note(text: &str) {
     outln!("   {GREEN}{text}{GREEN:#}");
 }

@@ -15,7 +15,6 @@ use crate::output::say;
 /// The paths of programs by their names.
 pub type Programs = BTreeMap<String, PathBuf>;
 
-/// How programs are compiled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Profile {
     /// Quickly.
@@ -29,7 +28,6 @@ pub enum Profile {
 /// The folders of the project and of one system.
 #[derive(Debug, Clone)]
 pub struct Workspace {
-    /// The folder of the sources.
     pub root: PathBuf,
     /// The folder for all files of the system.
     pub local: PathBuf,

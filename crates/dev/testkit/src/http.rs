@@ -13,11 +13,9 @@ pub struct Http {
     client: reqwest::Client,
 }
 
-/// A request that is being built.
 #[derive(Debug)]
 pub struct Request(reqwest::RequestBuilder);
 
-/// A complete response.
 #[derive(Debug, Clone)]
 pub struct Reply {
     pub status: u16,

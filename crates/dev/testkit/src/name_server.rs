@@ -32,7 +32,6 @@ impl TestNameServer {
         self.address
     }
 
-    /// Returns the name of each query so far.
     pub fn queries(&self) -> Vec<String> {
         self.queries.lock().unwrap().clone()
     }

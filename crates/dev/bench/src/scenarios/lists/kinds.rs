@@ -9,7 +9,6 @@ use crate::report::Plot;
 const TASKS: &str = include_str!("tasks.txt");
 const USERS: &str = include_str!("users.txt");
 
-/// A page or a count.
 pub(super) struct Kind {
     pub(super) name: &'static str,
     pub(super) path: String,
