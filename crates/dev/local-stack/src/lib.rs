@@ -1,10 +1,5 @@
 //! Private Postgres and RabbitMQ servers for development and tests.
 //!
-//! [`Servers::start`] runs both in one folder, on free loopback ports, with random passwords. Starting them
-//! again in the same folder keeps data, ports and passwords. [`packages`] installs missing Debian packages.
-//! [`bootstrap`] prepares a database with the project's roles and schemas, [`client`] dumps and restores it. A standby follows the
-//! primary, and can be promoted.
-//!
 //! Invariants:
 //! - Every process started here is known by a pid file, and only processes that were started here are
 //!   signalled.

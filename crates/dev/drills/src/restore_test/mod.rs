@@ -4,10 +4,7 @@
 //! For each way to restore it takes a backup, changes a password, deactivates a user, deletes one, makes one an
 //! administrator, creates one that creates a task, and restores the backup while all processes run. Then it checks
 //! that every process refuses every earlier token, that users sign in as in the backup, that revocation works, and that
-//! a decision is delivered.
-//!
-//! At last it restores a backup of `deploy/backup` into an empty system, a new cluster and an empty RabbitMQ, and checks
-//! that all work completes that was pending at the time of the backup. It starts its own system and removes it at the end.
+//! a decision is delivered. At last it restores one into an empty system: see [`open_work`].
 
 mod drill;
 mod open_work;
