@@ -7,7 +7,7 @@ use diesel::r2d2::{ManageConnection, Pool, PooledConnection};
 use diesel::sql_types::Text;
 use diesel::{Connection as _, ConnectionError, PgConnection, QueryableByName, RunQueryDsl as _};
 use diesel_migrations::{EmbeddedMigrations, MigrationHarness as _};
-use local_stack::{Roles, bootstrap, client};
+use local_stack::{Roles, bootstrap};
 use values::Secret;
 
 use crate::servers::servers;
@@ -155,17 +155,8 @@ impl TestDatabase {
         }
     }
 
-    /// Returns a dump of all schemas.
-    pub fn dump(&self) -> Vec<u8> {
-        client::dump(&self.admin_url()).unwrap()
-    }
-
-    /// Restores a dump into this database, with more options of `pg_restore`.
-    pub fn restore(&self, dump: &[u8], options: &[&str]) {
-        client::restore(&self.admin_url(), dump, options).unwrap();
-    }
-
-    fn admin_url(&self) -> String {
+    /// Returns the superuser's URL, for client programs.
+    pub fn admin_url(&self) -> String {
         servers().postgres.admin_url_of(&self.name).unwrap()
     }
 

@@ -7,6 +7,7 @@ use app_config::{Reader, Settings as _};
 use auth::{RevocationFeed, Signer, SigningKey, Subject};
 use database::DatabaseSettings;
 use diesel::connection::SimpleConnection as _;
+use local_stack::client;
 use serde_json::json;
 use testkit::{Http, eventually};
 use values::{EmailAddress, FromText as _, RevocableId, Secret, UserId};
@@ -84,10 +85,10 @@ async fn check_restore(options: &[&str]) {
     let admin = app.admin().await;
     let ada = app.sign_up("ada@example.com").await;
     let bob = app.sign_up("bob@example.com").await;
-    let dump = app.database.dump();
+    let dump = client::dump(&app.database.admin_url()).unwrap();
     let mut earlier = lost_time(&app, &admin, &ada, &bob).await;
     earlier.extend([admin, ada, bob]);
-    app.database.restore(&dump, options);
+    client::restore(&app.database.admin_url(), &dump, options).unwrap();
     for person in &earlier {
         eventually_revoked(&app.http, person).await;
         eventually_revoked(&replica, person).await;
@@ -116,12 +117,12 @@ async fn a_restore_in_one_transaction_revokes_every_earlier_token() {
 async fn a_schema_that_was_dropped_and_restored_has_another_incarnation() {
     let app = Fixture::start().await;
     let ada = app.sign_up("ada@example.com").await;
-    let dump = app.database.dump();
+    let dump = client::dump(&app.database.admin_url()).unwrap();
     let mut connection = app.admin_connection();
     connection
         .batch_execute("DROP SCHEMA users CASCADE; CREATE SCHEMA users AUTHORIZATION users_owner; GRANT USAGE ON SCHEMA users TO users_service")
         .unwrap();
-    app.database.restore(&dump, &["--schema=users"]);
+    client::restore(&app.database.admin_url(), &dump, &["--schema=users"]).unwrap();
     eventually_revoked(&app.http, &ada).await;
     let _ = signed_in(&app, "ada@example.com", PASSWORD).await;
 }

@@ -7,6 +7,7 @@
 
 use auth::ApiKey;
 use diesel::connection::SimpleConnection as _;
+use local_stack::client;
 use serde_json::{Value, json};
 use testkit::{Http, Reply, eventually};
 use values::CredentialId;
@@ -504,8 +505,13 @@ async fn after_a_restore_keys_are_off_until_an_administrator_confirms_them() {
     for name in ["one", "two", "three"] {
         keys.push(Key::own(&app, &ada, &json!({"name": name})).await);
     }
-    let dump = app.database.dump();
-    app.database.restore(&dump, &["--clean", "--if-exists"]);
+    let dump = client::dump(&app.database.admin_url()).unwrap();
+    client::restore(
+        &app.database.admin_url(),
+        &dump,
+        &["--clean", "--if-exists"],
+    )
+    .unwrap();
     let admin = eventually(
         "an administrator who signed in after the restore",
         async || {
