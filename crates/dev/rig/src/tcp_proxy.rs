@@ -16,15 +16,6 @@ use crate::sync::{ToggleListener, Watch, lock, spawn};
 const RESPONSES_LOST: Duration = Duration::from_millis(300);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Traffic {
-    Free,
-    /// Requests pass, responses wait.
-    RequestsOnly,
-    /// Everything waits, and connections stay open.
-    Stalled,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Direction {
     Request,
     Response,
@@ -39,7 +30,8 @@ pub struct TcpProxy {
 
 struct Shared {
     connect: Box<dyn Fn() -> Option<TcpStream> + Send + Sync>,
-    traffic: Watch<Traffic>,
+    /// The directions in which everything waits, and connections stay open.
+    held: Watch<&'static [Direction]>,
     connections: Mutex<HashMap<u64, [TcpStream; 2]>>,
     next: AtomicU64,
 }
@@ -59,7 +51,7 @@ impl TcpProxy {
     ) -> anyhow::Result<Self> {
         let shared = Arc::new(Shared {
             connect: Box::new(connect),
-            traffic: Watch::new(Traffic::Free),
+            held: Watch::new(&[]),
             connections: Mutex::default(),
             next: AtomicU64::new(0),
         });
@@ -80,36 +72,27 @@ impl TcpProxy {
 
     /// Closes every connection and refuses new ones. The last responses are lost.
     pub fn cut(&self) {
-        self.shared.traffic.set(Traffic::RequestsOnly);
+        self.shared.held.set(&[Direction::Response]);
         thread::sleep(RESPONSES_LOST);
         self.listener.close();
         for stream in lock(&self.shared.connections).values().flatten() {
             // A connection that is already closed needs no shutdown.
             let _ = stream.shutdown(Shutdown::Both);
         }
-        self.shared.traffic.set(Traffic::Free);
+        self.shared.held.set(&[]);
     }
 
     /// Forwards nothing, and keeps connections open.
     pub fn stall(&self) {
-        self.shared.traffic.set(Traffic::Stalled);
+        self.shared
+            .held
+            .set(&[Direction::Request, Direction::Response]);
     }
 
     /// Ends a cut or stall. Data that was held back is forwarded.
     pub fn restore(&self) {
-        self.shared.traffic.set(Traffic::Free);
+        self.shared.held.set(&[]);
         self.listener.reopen();
-    }
-}
-
-impl Shared {
-    /// Waits until traffic in this direction is forwarded.
-    fn wait_for_traffic(&self, direction: Direction) {
-        self.traffic.wait_while(|traffic| match traffic {
-            Traffic::Free => false,
-            Traffic::RequestsOnly => direction == Direction::Response,
-            Traffic::Stalled => true,
-        });
     }
 }
 
@@ -119,7 +102,8 @@ pub fn connect_to(port: u16) -> Option<TcpStream> {
 }
 
 fn forward(shared: &Arc<Shared>, near: TcpStream) {
-    shared.wait_for_traffic(Direction::Request);
+    let held = &shared.held;
+    held.wait_while(|held| held.contains(&Direction::Request));
     let Some(far) = (shared.connect)() else {
         return;
     };
@@ -145,7 +129,7 @@ fn pump(shared: &Shared, direction: Direction, mut from: TcpStream, mut to: TcpS
     let mut buffer = [0; 16 * 1024];
     loop {
         let count = from.read(&mut buffer);
-        shared.wait_for_traffic(direction);
+        shared.held.wait_while(|held| held.contains(&direction));
         let passed = match count {
             Ok(0) => {
                 let _ = to.shutdown(Shutdown::Write);
