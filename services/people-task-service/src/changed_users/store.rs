@@ -1,11 +1,9 @@
 use chrono::{DateTime, Utc};
 use database::{Connection, Error, prepared};
-use diesel::prelude::*;
+use diesel::RunQueryDsl as _;
 use diesel::sql_types::{Binary, Bool, Nullable, Text, Timestamptz};
 use serde::Deserialize;
 use values::{EmailAddress, UserId};
-
-use crate::schema::changed_users;
 
 /// A user as the user service knows it.
 #[derive(Deserialize)]
@@ -80,6 +78,8 @@ const RESUME: &str = resume_deliveries!(
 );
 
 pub(crate) fn delete(connection: &mut Connection, id: UserId) -> Result<(), Error> {
-    diesel::delete(changed_users::table.find(id)).execute(connection)?;
+    prepared("DELETE FROM changed_users WHERE id = $1")
+        .bind::<Binary, _>(id)
+        .execute(connection)?;
     Ok(())
 }

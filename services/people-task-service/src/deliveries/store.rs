@@ -3,9 +3,8 @@
 
 use audit_log::insert_entries;
 use database::{Error, composed, prepared};
-use diesel::dsl::sql;
 use diesel::prelude::*;
-use diesel::sql_types::{Array, BigInt, Binary, Bool, Jsonb, Text};
+use diesel::sql_types::{Array, BigInt, Binary, Bool, Jsonb, Nullable, Text, Timestamptz};
 use listing::{Bind, Binds, Page, PageLimits, Statement};
 use serde::Serialize;
 use serde_json::Value;
@@ -15,34 +14,21 @@ use values::{DeliveryId, TaskId, Timestamp, WebhookId};
 use crate::deliveries::requests::DeliveryQuery;
 use crate::deliveries::responses::Attempt;
 use crate::free_rows::lock_free_rows;
-use crate::schema::{deliveries, finished_deliveries, webhooks};
+use crate::schema::{deliveries, webhooks};
 use crate::status::{DeliveryStatus, WebhookEvent, shown_status};
-
-// The view of waiting and finished deliveries.
-diesel::table! {
-    all_deliveries (id) {
-        id -> Binary,
-        webhook_id -> Binary,
-        task_id -> Binary,
-        status -> Text,
-        created -> Timestamptz,
-        next_attempt -> Nullable<Timestamptz>,
-        attempt_log -> Jsonb,
-        due_at -> Nullable<Timestamptz>,
-        suspended -> Bool,
-    }
-}
 
 /// A decision, or a due date that has passed, on its way to one webhook.
 #[derive(Debug, QueryableByName, Serialize, ToSchema)]
-#[diesel(table_name = all_deliveries, check_for_backend(diesel::pg::Pg))]
+#[diesel(check_for_backend(diesel::pg::Pg))]
 #[serde(rename_all = "camelCase")]
 #[schema(as = DeliveryResponse)]
 pub(crate) struct Delivery {
     /// The delivery's identifier: the `webhook-id` header of every attempt.
+    #[diesel(sql_type = Binary)]
     #[schema(value_type = String, example = "665f1c2ab3d4e5f60718293c")]
     id: DeliveryId,
     /// The webhook's identifier.
+    #[diesel(sql_type = Binary)]
     #[schema(value_type = String, example = "665f1c2ab3d4e5f60718293b")]
     webhook_id: WebhookId,
     /// The URL that is called.
@@ -53,18 +39,23 @@ pub(crate) struct Delivery {
     #[diesel(sql_type = Text)]
     task_status: WebhookEvent,
     /// `pending` until the last attempt ends, then `sent` or `fail`.
+    #[diesel(sql_type = Text)]
     status: DeliveryStatus,
     /// When the task was decided or the due date passed, or the webhook was registered if that was later.
+    #[diesel(sql_type = Timestamptz)]
     #[schema(value_type = String, format = DateTime)]
     created: Timestamp,
     /// When the next attempt is due; null if there is none.
+    #[diesel(sql_type = Nullable<Timestamptz>)]
     #[schema(value_type = Option<String>, format = DateTime, required = true)]
     next_attempt: Option<Timestamp>,
     /// It waits, because the user who registered the webhook has no right to the task now. Absent otherwise.
+    #[diesel(sql_type = Bool)]
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     #[schema(required = false)]
     suspended: bool,
     /// The newest 100 attempts, oldest first.
+    #[diesel(sql_type = Jsonb)]
     #[serde(rename = "attempts")]
     #[schema(value_type = Vec<Attempt>)]
     attempt_log: Value,
@@ -115,12 +106,11 @@ pub(crate) fn find_task(
     connection: &mut PgConnection,
     id: DeliveryId,
 ) -> Result<Option<TaskId>, Error> {
-    let found = all_deliveries::table
-        .filter(all_deliveries::id.eq(id))
-        .select(all_deliveries::task_id)
-        .first(connection)
-        .optional();
-    Ok(found?)
+    let find = prepared("SELECT task_id FROM all_deliveries WHERE id = $1").bind::<Binary, _>(id);
+    Ok(find
+        .returning::<Binary>()
+        .get_result(connection)
+        .optional()?)
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Queryable)]
@@ -327,17 +317,13 @@ pub(crate) fn lock_pending(connection: &mut PgConnection, host: &str) -> Result<
 
 /// Locks failed deliveries of a host, the oldest first.
 pub(crate) fn lock_failed(connection: &mut PgConnection, host: &str) -> Result<OfTasks, Error> {
-    let locked = finished_deliveries::table
-        // A literal, for which Postgres uses the partial index.
-        .filter(sql::<Bool>("status = 'fail'"))
-        .filter(finished_deliveries::host.eq(host))
-        .order(finished_deliveries::id)
-        .limit(BATCH)
-        .for_update()
-        .skip_locked()
-        .select((finished_deliveries::id, finished_deliveries::task_id))
-        .load(connection);
-    Ok(locked?)
+    // The status is a literal, for which Postgres uses the partial index.
+    let lock = prepared(
+        "SELECT id, task_id FROM finished_deliveries WHERE status = 'fail' AND host = $1
+        ORDER BY id LIMIT $2 FOR UPDATE SKIP LOCKED",
+    );
+    let lock = lock.bind::<Text, _>(host).bind::<BigInt, _>(BATCH);
+    Ok(lock.returning::<(Binary, Binary)>().load(connection)?)
 }
 
 /// Inserts audit entries, in the form of [`Entry::to_json`](audit_log::Entry::to_json).

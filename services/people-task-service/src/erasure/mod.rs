@@ -181,20 +181,22 @@ fn delete_mails(connection: &mut Connection, user: &EraseRequest) -> Result<Batc
     let now = Utc::now();
     let present = addresses.filter(|address| address.until > now);
     let present: Vec<_> = present.map(|address| &address.email).collect();
-    let deleted = mails::delete_of_recipients(connection, &present, MAILS)?;
+    let (deleted, more) = mails::delete_of_recipients(connection, &present, MAILS)?;
+    let progress = deleted > 0;
     Ok(Batch {
-        progress: deleted > 0,
-        more: mails::has_of_recipients(connection, &present)?,
+        progress,
+        more,
         ..Batch::default()
     })
 }
 
 /// Deletes what the user's repeats of requests would get.
 fn delete_answers(connection: &mut Connection, user: &EraseRequest) -> Result<Batch, Error> {
-    let deleted = idempotency::store::delete_of_user(connection, user.id, ANSWERS)?;
+    let (deleted, more) = idempotency::store::delete_of_user(connection, user.id, ANSWERS)?;
+    let progress = deleted > 0;
     Ok(Batch {
-        progress: deleted > 0,
-        more: idempotency::store::has_of_user(connection, user.id)?,
+        progress,
+        more,
         ..Batch::default()
     })
 }

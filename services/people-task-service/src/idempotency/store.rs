@@ -3,12 +3,11 @@
 use std::collections::{HashMap, HashSet};
 
 use database::{Connection, Error, column, prepared};
-use diesel::prelude::*;
-use diesel::sql_types::{Array, Binary, Bool, Nullable, Text};
+use diesel::sql_types::{Array, BigInt, Binary, Bool, Nullable, Text};
+use diesel::{Queryable, RunQueryDsl as _};
 use values::{TaskId, UserId};
 
 use crate::idempotency::{RepeatError, Repeatable};
-use crate::schema::idempotency_keys;
 
 #[derive(Debug, Clone)]
 pub(crate) struct StoredAnswer {
@@ -22,8 +21,17 @@ pub(crate) struct StoredAnswer {
 /// What came of looking for the answer of a request: `None` if there is none.
 pub(crate) type Found = Result<Option<StoredAnswer>, RepeatError>;
 
-#[derive(QueryableByName)]
-#[diesel(table_name = idempotency_keys, check_for_backend(diesel::pg::Pg))]
+type Columns = (
+    Binary,
+    Binary,
+    Binary,
+    Text,
+    Nullable<Binary>,
+    Nullable<Binary>,
+);
+
+/// The [`Columns`] of [`FIND`].
+#[derive(Queryable)]
 struct Row {
     key: Vec<u8>,
     task_id: TaskId,
@@ -80,6 +88,7 @@ const LOCK: &str = "SELECT key, pg_try_advisory_xact_lock(hashtextextended(encod
 fn load(connection: &mut Connection, keys: &[&[u8]]) -> Result<HashMap<Vec<u8>, Row>, Error> {
     let rows: Vec<Row> = prepared(FIND)
         .bind::<Array<Binary>, _>(keys)
+        .returning::<Columns>()
         .load(connection)?;
     Ok(rows.into_iter().map(|row| (row.key.clone(), row)).collect())
 }
@@ -156,24 +165,20 @@ const INSERT: &str =
     "INSERT INTO idempotency_keys (key, user_id, task_id, body, answer, seeds, secrets)
     SELECT * FROM unnest($1, $2, $3, $4, $5, $6, $7)";
 
-/// Deletes at most `limit` answers of a user that no other transaction holds. Returns how many were deleted.
+/// Deletes at most `limit` answers of a user that no other transaction holds. Returns how many, and whether there are more.
 pub(crate) fn delete_of_user(
     connection: &mut Connection,
     user: UserId,
     limit: i64,
-) -> Result<usize, Error> {
-    let keys: Vec<Vec<u8>> = idempotency_keys::table
-        .filter(idempotency_keys::user_id.eq(user))
-        .select(idempotency_keys::key)
-        .limit(limit)
-        .for_update()
-        .skip_locked()
-        .load(connection)?;
-    let rows = idempotency_keys::table.filter(idempotency_keys::key.eq_any(keys));
-    Ok(diesel::delete(rows).execute(connection)?)
-}
-
-pub(crate) fn has_of_user(connection: &mut Connection, user: UserId) -> Result<bool, Error> {
-    let rows = idempotency_keys::table.filter(idempotency_keys::user_id.eq(user));
-    Ok(diesel::select(diesel::dsl::exists(rows)).get_result(connection)?)
+) -> Result<(usize, bool), Error> {
+    let deleted = prepared(
+        "DELETE FROM idempotency_keys WHERE key = ANY(ARRAY(
+            SELECT key FROM idempotency_keys WHERE user_id = $1 LIMIT $2 FOR UPDATE SKIP LOCKED))",
+    )
+    .bind::<Binary, _>(user)
+    .bind::<BigInt, _>(limit)
+    .execute(connection)?;
+    let more = prepared("SELECT EXISTS (SELECT FROM idempotency_keys WHERE user_id = $1)");
+    let more = more.bind::<Binary, _>(user).returning::<Bool>();
+    Ok((deleted, more.get_result(connection)?))
 }

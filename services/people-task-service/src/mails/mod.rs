@@ -21,9 +21,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::status::TaskStatus;
 
-pub(crate) use store::{
-    TURNS, delete_of_recipients, has_of_recipients, is_mailed, planned_reminders, replan,
-};
+pub(crate) use store::{TURNS, delete_of_recipients, is_mailed, planned_reminders, replan};
 
 /// Rows that are no longer needed. Mails that were never claimed are deleted when they would be dropped anyway.
 pub(crate) const RETENTION: [RetentionRule; 2] = [

@@ -6,17 +6,16 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use database::{Connection, Error, interval, prepared};
-use diesel::dsl::{exists, now};
-use diesel::prelude::*;
 use diesel::sql_types::{
     Array, BigInt, Binary, Bool, Double, Interval, Nullable, Text, Timestamptz,
 };
+use diesel::{QueryableByName, RunQueryDsl as _};
 use serde::Serialize;
 use sha2::{Digest as _, Sha256};
 use values::{EmailAddress, MailId, TaskId, UserId};
 
 use crate::mailing::Seed;
-use crate::schema::{mail_opt_outs, mailed_tasks, task_mails, task_states};
+use crate::schema::task_states;
 use crate::status::{TaskStatus, shown_status};
 use crate::turns::TurnTable;
 
@@ -37,8 +36,9 @@ macro_rules! planned_reminders {
 pub(crate) use planned_reminders;
 
 pub(crate) fn is_mailed(connection: &mut Connection, task: TaskId) -> Result<bool, Error> {
-    let row = mailed_tasks::table.find(task);
-    Ok(diesel::select(exists(row)).get_result(connection)?)
+    let find = prepared("SELECT EXISTS (SELECT FROM mailed_tasks WHERE task_id = $1)");
+    let find = find.bind::<Binary, _>(task).returning::<Bool>();
+    Ok(find.get_result(connection)?)
 }
 
 /// Changes the mails of an edited task whose row is locked. A new approver, who has a new seed, is asked, and a new approver
@@ -94,13 +94,17 @@ pub(crate) const TURNS: TurnTable = TurnTable {
 };
 
 #[derive(QueryableByName)]
-#[diesel(table_name = task_mails)]
 pub(super) struct ClaimedMail {
+    #[diesel(sql_type = Binary)]
     pub(super) id: MailId,
+    #[diesel(sql_type = BigInt)]
     pub(super) lease: i64,
+    #[diesel(sql_type = Text)]
     pub(super) kind: String,
+    #[diesel(sql_type = Binary)]
     pub(super) recipient: Vec<u8>,
     /// Whether an edit of another user than the task's creator made it.
+    #[diesel(sql_type = Bool)]
     pub(super) is_of_another: bool,
     /// Whether its time is longer ago than mails are sent late.
     #[diesel(sql_type = Bool)]
@@ -214,7 +218,9 @@ pub(super) fn delay(connection: &mut Connection, ids: &[MailId]) -> Result<(), E
 
 /// Deletes mails that were sent, whichever claim sent them, or that are given up.
 pub(super) fn delete(connection: &mut Connection, ids: &[MailId]) -> Result<(), Error> {
-    diesel::delete(task_mails::table.filter(task_mails::id.eq_any(ids))).execute(connection)?;
+    prepared("DELETE FROM task_mails WHERE id = ANY($1)")
+        .bind::<Array<Binary>, _>(ids)
+        .execute(connection)?;
     Ok(())
 }
 
@@ -267,49 +273,43 @@ pub(crate) fn postpone(
     pause: Duration,
     is_outage: bool,
 ) -> Result<(), Error> {
-    let claimed = task_mails::table
-        .find(id)
-        .filter(task_mails::lease.eq(lease));
-    // A first claim would count for the limits again.
-    let same = is_outage.then(|| task_mails::lease.eq((lease - 1).max(1)));
-    diesel::update(claimed)
-        .set((
-            task_mails::next_attempt.eq(now.into_sql::<Timestamptz>() + interval(pause)),
-            same,
-        ))
+    prepared(POSTPONE)
+        .bind::<Binary, _>(id)
+        .bind::<BigInt, _>(lease)
+        .bind::<Interval, _>(interval(pause))
+        .bind::<Bool, _>(is_outage)
         .execute(connection)?;
     Ok(())
 }
 
+// A first claim would count for the limits again.
+const POSTPONE: &str = "UPDATE task_mails SET next_attempt = now() + $3,
+        lease = CASE WHEN $4 THEN greatest(lease - 1, 1) ELSE lease END
+    WHERE id = $1 AND lease = $2";
+
 /// Deletes at most `batch` mails that are to be sent to these addresses, except those that another transaction holds.
-/// Returns how many were deleted.
+/// Returns how many, and whether there are more.
 pub(crate) fn delete_of_recipients(
     connection: &mut Connection,
     addresses: &[&EmailAddress],
     batch: i64,
-) -> Result<usize, Error> {
-    let ids: Vec<MailId> = task_mails::table
-        .filter(task_mails::recipient.eq_any(hashes(addresses)))
-        .select(task_mails::id)
-        .limit(batch)
-        .for_update()
-        .skip_locked()
-        .load(connection)?;
-    let mails = task_mails::table.filter(task_mails::id.eq_any(ids));
-    Ok(diesel::delete(mails).execute(connection)?)
-}
-
-pub(crate) fn has_of_recipients(
-    connection: &mut Connection,
-    addresses: &[&EmailAddress],
-) -> Result<bool, Error> {
-    let mails = task_mails::table.filter(task_mails::recipient.eq_any(hashes(addresses)));
-    Ok(diesel::select(exists(mails)).get_result(connection)?)
-}
-
-fn hashes(addresses: &[&EmailAddress]) -> Vec<Vec<u8>> {
-    let hash = |address: &&EmailAddress| RecipientHash::from(*address).0.to_vec();
-    addresses.iter().map(hash).collect()
+) -> Result<(usize, bool), Error> {
+    let recipients = addresses
+        .iter()
+        .map(|address| RecipientHash::from(*address));
+    let recipients: Vec<_> = recipients.map(|hash| hash.0).collect();
+    let deleted = prepared(
+        "DELETE FROM task_mails WHERE id = ANY(ARRAY(
+            SELECT id FROM task_mails WHERE recipient = ANY($1) LIMIT $2 FOR UPDATE SKIP LOCKED))",
+    )
+    .bind::<Array<Binary>, _>(recipients.as_slice())
+    .bind::<BigInt, _>(batch)
+    .execute(connection)?;
+    let more = prepared("SELECT EXISTS (SELECT FROM task_mails WHERE recipient = ANY($1))");
+    let more = more
+        .bind::<Array<Binary>, _>(recipients)
+        .returning::<Bool>();
+    Ok((deleted, more.get_result(connection)?))
 }
 
 /// Records that a recipient wants no reminders, or wants them again.
@@ -318,14 +318,13 @@ pub(crate) fn set_opt_out(
     recipient: RecipientHash,
     is_out: bool,
 ) -> Result<(), Error> {
-    let hash = recipient.0.as_slice();
-    if is_out {
-        diesel::insert_into(mail_opt_outs::table)
-            .values(mail_opt_outs::recipient.eq(hash))
-            .on_conflict_do_nothing()
-            .execute(connection)?;
+    let set = if is_out {
+        "INSERT INTO mail_opt_outs (recipient) VALUES ($1) ON CONFLICT DO NOTHING"
     } else {
-        diesel::delete(mail_opt_outs::table.find(hash)).execute(connection)?;
-    }
+        "DELETE FROM mail_opt_outs WHERE recipient = $1"
+    };
+    prepared(set)
+        .bind::<Binary, _>(recipient.0)
+        .execute(connection)?;
     Ok(())
 }

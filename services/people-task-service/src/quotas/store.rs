@@ -1,12 +1,12 @@
 //! Counts what users have. Raw SQL, because a statement counts several things, each up to a limit.
 
 use database::{Error, column, prepared};
-use diesel::prelude::*;
 use diesel::sql_types::{Array, BigInt, Binary, Text};
+use diesel::{PgConnection, RunQueryDsl as _};
 use values::UserId;
 
 use super::limits::Amounts;
-use crate::schema::{SCHEMA, stored_bytes};
+use crate::schema::SCHEMA;
 
 /// The columns of [`COUNT`] and [`COUNT_ALL`].
 type Counted = (BigInt, BigInt, BigInt);
@@ -90,7 +90,9 @@ WHERE may_add_rows(id, NULL) OR EXISTS (SELECT FROM tasks WHERE creator = given.
 ON CONFLICT (user_id) DO UPDATE SET bytes = known.bytes + excluded.bytes";
 
 pub(crate) fn forget(connection: &mut PgConnection, user: UserId) -> Result<(), Error> {
-    diesel::delete(stored_bytes::table.find(user)).execute(connection)?;
+    prepared("DELETE FROM stored_bytes WHERE user_id = $1")
+        .bind::<Binary, _>(user)
+        .execute(connection)?;
     Ok(())
 }
 

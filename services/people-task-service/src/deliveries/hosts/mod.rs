@@ -4,7 +4,7 @@
 //! rows of `paused_hosts` are all that there is; a delivery does not know whether it is paused.
 
 pub(crate) mod routes;
-mod store;
+pub(super) mod store;
 
 use audit_log::{AuthMethod, RequestMeta};
 use auth::Caller;

@@ -1,15 +1,13 @@
 //! Statements on hosts. Those that read are raw SQL, because each host takes one step in an index (`LATERAL`, recursion).
 
 use database::{Error, composed, prepared};
-use diesel::dsl::count_star;
 use diesel::prelude::*;
-use diesel::sql_types::{BigInt, Nullable, Text, Timestamptz};
+use diesel::sql_types::{Array, BigInt, Nullable, Text, Timestamptz};
 use serde::Serialize;
 use utoipa::ToSchema;
 use values::{FromText as _, Timestamp};
 
 use crate::deliveries::requests::{Host, HostStatus};
-use crate::schema::paused_hosts;
 
 /// A host with deliveries.
 #[derive(Debug, QueryableByName, Serialize, ToSchema)]
@@ -114,8 +112,14 @@ pub(crate) fn load(connection: &mut PgConnection, host: &str) -> Result<HostRow,
 pub(crate) fn count_other_paused(connection: &mut PgConnection, host: &str) -> Result<i64, Error> {
     prepared("SELECT pg_advisory_xact_lock(hashtextextended('paused_hosts', 0))")
         .execute(connection)?;
-    let others = paused_hosts::table.filter(paused_hosts::host.ne(host));
-    Ok(others.select(count_star()).first(connection)?)
+    let others = prepared("SELECT count(*) FROM paused_hosts WHERE host <> $1");
+    let others = others.bind::<Text, _>(host).returning::<BigInt>();
+    Ok(others.get_result(connection)?)
+}
+
+pub(crate) fn load_paused(connection: &mut PgConnection) -> Result<Vec<String>, Error> {
+    let paused = prepared("SELECT host FROM paused_hosts").returning::<Text>();
+    Ok(paused.load(connection)?)
 }
 
 /// Records that a host is paused, or that it is not. Returns whether that is a change.
@@ -125,20 +129,18 @@ pub(crate) fn set_paused(
     is_paused: bool,
 ) -> Result<bool, Error> {
     let changed = if is_paused {
-        diesel::insert_into(paused_hosts::table)
-            .values(paused_hosts::host.eq(host))
-            .on_conflict_do_nothing()
+        prepared("INSERT INTO paused_hosts (host) VALUES ($1) ON CONFLICT DO NOTHING")
+            .bind::<Text, _>(host)
             .execute(connection)?
     } else {
-        let paused: Vec<String> = paused_hosts::table
-            .select(paused_hosts::host)
-            .load(connection)?;
+        let paused = load_paused(connection)?;
         // 0.3.0 recorded other spellings, too, such as `bücher.example`.
         let is_host =
             |paused: &&String| Host::from_text(paused).is_ok_and(|it| it.as_str() == host);
         let spellings: Vec<_> = paused.iter().filter(is_host).collect();
-        let rows = paused_hosts::table.filter(paused_hosts::host.eq_any(spellings));
-        diesel::delete(rows).execute(connection)?
+        prepared("DELETE FROM paused_hosts WHERE host = ANY($1)")
+            .bind::<Array<Text>, _>(spellings)
+            .execute(connection)?
     };
     Ok(changed > 0)
 }

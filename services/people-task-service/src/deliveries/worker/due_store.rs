@@ -14,12 +14,13 @@ use std::sync::Arc;
 use chrono::{DateTime, Utc};
 use database::{Error, column, prepared};
 use diesel::sql_types::{Array, BigInt, Binary, Bool, Integer, Nullable, Text, Timestamptz};
-use diesel::{PgConnection, QueryDsl as _, QueryResult, QueryableByName, RunQueryDsl as _};
+use diesel::{PgConnection, QueryResult, QueryableByName, RunQueryDsl as _};
 use values::{DeliveryId, UserId, WebhookId};
 
+use crate::deliveries::hosts::store::load_paused;
 use crate::deliveries::worker::shards::Shards;
 use crate::planning::planning;
-use crate::schema::{deliveries, paused_hosts, webhooks};
+use crate::schema::{deliveries, webhooks};
 use crate::tasks::{Task, task_columns};
 
 /// No commit waits for the disk: a crash of the database may undo a result that was just committed, and then the delivery
@@ -168,8 +169,7 @@ pub(super) fn scan_lanes(
     after: &str,
     limit: i64,
 ) -> Result<ScannedLanes, Error> {
-    let paused = paused_hosts::table.select(paused_hosts::host);
-    let paused = paused.load(connection)?;
+    let paused = load_paused(connection)?;
     let lanes: Vec<(String, bool)> = prepared(SCAN_LANES)
         .bind::<Text, _>(after)
         .bind::<BigInt, _>(limit)
