@@ -11,6 +11,7 @@ use chrono::{DateTime, Utc};
 use serde::Serialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
+use serde_with::skip_serializing_none;
 use utoipa::openapi::{RefOr, Schema};
 use utoipa::{PartialSchema, ToSchema};
 use values::{Names as _, Secret, TaskId, Timestamp};
@@ -24,115 +25,90 @@ use crate::tasks::store::Task;
 
 /// A task. It always has the seven default fields. The others are there when the operation adds them or
 /// `include` names them.
+#[skip_serializing_none]
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct TaskResponse {
     /// The task's identifier: 24 lower-case hexadecimal digits.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = String, required = true, example = "665f1c2ab3d4e5f60718293a")]
     id: Option<TaskId>,
     /// The same as `id`; only under `/plugins/appmixer/utils/tasks`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>, nullable = false)]
     task_id: Option<TaskId>,
     /// E-mail address of the person who decides.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = String, required = true, example = "grace@example.com")]
     approver: Option<String>,
     /// E-mail address of the person who needs the decision.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = String, required = true, example = "ada@example.com")]
     requester: Option<String>,
     /// What the approver decides about.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = String, required = true, example = "Buy a second printer")]
     title: Option<String>,
     /// The details.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = String, required = true, example = "The first one jams.")]
     description: Option<String>,
     /// The date by which a decision is needed, `YYYY-MM-DD HH:MM:SS` in UTC; null if there is none.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>, required = true, example = "2026-12-31 17:00:00")]
     decision_by: Option<Option<String>>,
     /// Whether and how the task was decided, or whether it was withdrawn.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = TaskStatus, required = true)]
     status: Option<&'static str>,
     /// Whether every signed-in user may read the task. Present at creation, or with `include`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     public: Option<bool>,
     /// Gives the approver access to the task without a token. Present at creation, and when the creator or an
     /// administrator replaced the approver.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false, min_length = 64, max_length = 64)]
     approver_secret: Option<String>,
     /// Gives the requester access to the task without a token. Present at creation, and when the creator or an
     /// administrator replaced the requester.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false, min_length = 64, max_length = 64)]
     requester_secret: Option<String>,
     /// When the task was created. Present with `include`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>, format = DateTime, nullable = false)]
     created: Option<Timestamp>,
     /// When the task last changed. Present with `include`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>, format = DateTime, nullable = false)]
     mtime: Option<Timestamp>,
     /// When the task was decided or withdrawn; null before. Present with `include`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>, format = DateTime)]
     decision_made: Option<Option<Timestamp>>,
     /// Whether the caller is the approver, by e-mail address or by the approver's secret. Present with `include`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     is_approver: Option<bool>,
     /// Whether the caller is the requester, by e-mail address or by the requester's secret. Present with `include`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     is_requester: Option<bool>,
     /// Whether the caller may decide the task while it is pending. Present with `include`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     can_decide: Option<bool>,
     /// E-mail address of the person who decided or withdrew the task: the signed-in user's, or that of the person whose
     /// secret was used. Null before, for an address that was not confirmed, and for decisions of early versions. Present with `include`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>, example = "grace@example.com")]
     decided_by: Option<Option<String>>,
     /// What that person wrote about it; null if nothing. Present with `include`. The body of a webhook call
     /// has it if it is not null.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>, example = "Too expensive.")]
     comment: Option<Option<String>>,
     /// Whether a rejection needs a comment. Present with `include`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     comment_required: Option<bool>,
     /// Whether the page asks for a second press before it sends a decision. Present with `include`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     confirmation_required: Option<bool>,
     /// Who decides the task: null if also its creator and administrators. Present with `include`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     deciders: Option<Option<Deciders>>,
     /// Whether who created or requested the task may decide it. Present with `include`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     self_approval: Option<bool>,
     /// How the task was decided; null before, and for decisions of early versions. Present with `include`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<DecidedVia>)]
     decided_via: Option<Option<Value>>,
     /// What the task's creator keeps with it; null if nothing. Present with `include`, for the creator and administrators.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(inline, value_type = Option<Metadata>)]
     metadata: Option<Option<Box<RawValue>>>,
     /// Counts the changes of what is decided on: `title`, `description`, `decisionBy`, `approver` and `requester`. It begins
     /// at 1, and `ETag` has the same number. Present with `include`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false, minimum = 1, example = 1)]
     version: Option<i64>,
     #[serde(skip)]

@@ -11,6 +11,7 @@ pub(crate) mod template;
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
+use serde_with::skip_serializing_none;
 use utoipa::ToSchema;
 use values::Names as _;
 
@@ -40,19 +41,16 @@ values::names! {
 /// How the calls of a webhook differ from others.
 ///
 /// JSON of users stays text until it is needed: parsed, it can take a hundred times the memory.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(crate) struct WebhookOptions {
     pub(crate) version: u32,
     /// Names of fields that the body has beside the usual ones.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) include: Vec<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) headers: Option<SealedHeaders>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) method: Option<CallMethod>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) body: Option<Box<RawValue>>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) success: Option<Success>,
 }
 

@@ -4,25 +4,21 @@ use reqwest::StatusCode;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
+use serde_with::skip_serializing_none;
 
 /// How much of an answer is read to judge it. A longer one is no success.
 const MAX_ANSWER: usize = 64 * 1024;
 
 /// What an answer must be for a delivery to count as sent.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Success {
     /// The statuses that count, in place of 2xx.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) status: Option<Vec<u16>>,
     /// A JSON pointer (RFC 6901). The answer must be JSON and have that place.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) pointer: Option<String>,
     /// What must be there.
-    #[serde(
-        default,
-        skip_serializing_if = "Option::is_none",
-        deserialize_with = "present"
-    )]
+    #[serde(default, deserialize_with = "present")]
     pub(crate) value: Option<Box<RawValue>>,
 }
 

@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 use serde_json::value::RawValue;
+use serde_with::skip_serializing_none;
 use utoipa::ToSchema;
 use values::{DeliveryId, TaskId, WebhookId};
 
@@ -12,6 +13,7 @@ use crate::webhooks::store::Webhook;
 
 /// A URL that is called when its task is decided, or when its due date passes. The last five fields are there if the
 /// registration had them, and for those who see the whole URL.
+#[skip_serializing_none]
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct WebhookResponse {
@@ -19,7 +21,6 @@ pub(crate) struct WebhookResponse {
     #[schema(value_type = String, example = "665f1c2ab3d4e5f60718293b")]
     id: WebhookId,
     /// The same as `id`; only under `/plugins/appmixer/utils/tasks`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>, nullable = false)]
     webhook_id: Option<WebhookId>,
     /// The URL that is called, as given. In a list, only the task's creator, the user who registered the webhook and
@@ -41,15 +42,12 @@ pub(crate) struct WebhookResponse {
     #[schema(required = false)]
     headers: Vec<String>,
     /// The method of the calls.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(inline)]
     method: Option<CallMethod>,
     // utoipa would demand an object beside the inlined type if this had a description.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(inline, value_type = BodyTemplate, required = false)]
     body: Option<Box<RawValue>>,
     /// When a call has succeeded.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(inline)]
     success: Option<Success>,
 }
