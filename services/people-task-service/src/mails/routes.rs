@@ -10,6 +10,7 @@ use values::{Invalid, Language, Names as _};
 
 use crate::context::Context;
 use crate::mails::claim::{self, DueMail};
+use crate::mails::store::RecipientHash;
 use crate::mails::unsubscribe::{self, UnsubscribeQuery};
 use crate::turns::Turns;
 
@@ -69,9 +70,7 @@ pub(crate) async fn unsubscribe_page(
     request: HttpRequest,
     context: Data<Context>,
 ) -> Result<HttpResponse, Problem> {
-    let query = parse_unsubscribe(&query)?;
-    let recipient = unsubscribe::recipient_of(&context.mailing, &query.token);
-    recipient.ok_or_else(invalid_token)?;
+    let (query, _) = parse_unsubscribe(&query, &context)?;
     respond(&request, &context, Step::Ask, &query.token)
 }
 
@@ -92,9 +91,7 @@ pub(crate) async fn unsubscribe_recipient(
     request: HttpRequest,
     context: Data<Context>,
 ) -> Result<HttpResponse, Problem> {
-    let query = parse_unsubscribe(&query)?;
-    let recipient = unsubscribe::recipient_of(&context.mailing, &query.token);
-    let recipient = recipient.ok_or_else(invalid_token)?;
+    let (query, recipient) = parse_unsubscribe(&query, &context)?;
     unsubscribe::set_opt_out(&context.database, recipient, !query.turns_on).await?;
     let step = if query.turns_on { Step::On } else { Step::Off };
     respond(&request, &context, step, &query.token)
@@ -148,12 +145,16 @@ values::names! {
     }
 }
 
-fn parse_unsubscribe(query: &Query) -> Result<UnsubscribeQuery, Problem> {
-    let token = query.first("token").unwrap_or_default();
-    Ok(UnsubscribeQuery {
-        token: token.to_owned(),
-        turns_on: query.parsed("reminders")? == Some(Reminders::On),
-    })
+fn parse_unsubscribe(
+    query: &Query,
+    context: &Context,
+) -> Result<(UnsubscribeQuery, RecipientHash), Problem> {
+    let token = query.first("token").unwrap_or_default().to_owned();
+    let turns_on = query.parsed("reminders")? == Some(Reminders::On);
+    let keys = context.mailing.keys.as_ref();
+    let recipient = keys.and_then(|keys| unsubscribe::parse(keys, &token));
+    let recipient = recipient.ok_or_else(invalid_token)?;
+    Ok((UnsubscribeQuery { token, turns_on }, recipient))
 }
 
 /// The token of an unsubscribe link is not one that was made here, or mail is off.

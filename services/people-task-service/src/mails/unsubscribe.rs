@@ -5,7 +5,6 @@ use database::{Connection, Database, Error};
 use utoipa::IntoParams;
 use values::Secret;
 
-use crate::mailing::Mailing;
 use crate::mails::store::{self, RecipientHash};
 
 /// The first bytes of the signature, which are enough for a token that can only turn reminders off and on.
@@ -29,11 +28,7 @@ pub(super) fn token(key: &MailKey, recipient: RecipientHash) -> String {
 }
 
 /// The recipient of a token, if it was made here.
-pub(super) fn recipient_of(mailing: &Mailing, token: &str) -> Option<RecipientHash> {
-    parse(mailing.keys.as_ref()?, token)
-}
-
-fn parse(keys: &MailKeys, token: &str) -> Option<RecipientHash> {
+pub(super) fn parse(keys: &MailKeys, token: &str) -> Option<RecipientHash> {
     let bytes = URL_SAFE_NO_PAD.decode(token).ok()?;
     let recipient = RecipientHash(*bytes.split_first_chunk()?.0);
     let given = Secret::new(token).fingerprint();
