@@ -229,6 +229,19 @@ pub struct RetentionRule {
     pub only: &'static str,
 }
 
+impl RetentionRule {
+    /// A rule for all rows of a table.
+    #[must_use]
+    pub const fn of_all(table: &'static str, column: &'static str, keep: Duration) -> Self {
+        Self {
+            table,
+            column,
+            keep,
+            only: "true",
+        }
+    }
+}
+
 /// Deletes old rows until it is cancelled.
 pub async fn retain(database: Database, rules: Vec<RetentionRule>, shutdown: CancellationToken) {
     let keeps = rules.iter().map(|rule| rule.keep / 4);

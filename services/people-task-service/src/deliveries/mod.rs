@@ -25,12 +25,8 @@ pub(crate) use self::responses::TestResult;
 pub(crate) use self::store::DueDelivery;
 
 /// Calls that tried webhooks are kept for as long as their number is limited by them.
-pub(crate) const TEST_RETENTION: RetentionRule = RetentionRule {
-    table: "webhook_tests",
-    column: "requested",
-    keep: Duration::from_secs(3_600),
-    only: "true",
-};
+pub(crate) const TEST_RETENTION: RetentionRule =
+    RetentionRule::of_all("webhook_tests", "requested", Duration::from_hours(1));
 
 /// The messages about deliveries that are due, which every worker gets.
 pub const QUEUE: Queue = Queue::broadcast("webhook.due-deliveries");

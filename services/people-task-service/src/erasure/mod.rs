@@ -30,12 +30,11 @@ use crate::tasks::store::erasure::{self as own_tasks, RequesterAddress};
 use crate::{changed_users, deliveries, idempotency, mails, quotas, webhooks};
 
 /// How long it is known which users were erased: as long as any token can be valid, and a day.
-pub(crate) const RETENTION: RetentionRule = RetentionRule {
-    table: "erased_users",
-    column: "erased",
-    keep: auth::MAX_TOKEN_LIFETIME.saturating_add(Duration::from_secs(24 * 3600)),
-    only: "true",
-};
+pub(crate) const RETENTION: RetentionRule = RetentionRule::of_all(
+    "erased_users",
+    "erased",
+    auth::MAX_TOKEN_LIFETIME.saturating_add(Duration::from_hours(24)),
+);
 
 /// How long a call deletes one batch of tasks after another.
 const CALL_TIME: Duration = Duration::from_millis(200);
@@ -53,7 +52,6 @@ const MAILS: i64 = 1_000;
 const ANSWERS: i64 = 1_000;
 
 /// A deleted user, as the deletion-worker knows the user.
-#[derive(Debug)]
 pub(crate) struct EraseRequest {
     pub(crate) id: UserId,
     /// The addresses under which the user requested tasks.

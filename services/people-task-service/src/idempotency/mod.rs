@@ -18,12 +18,8 @@ pub(crate) use requests::{
 };
 pub(crate) use store::StoredAnswer;
 
-pub(crate) const RETENTION: RetentionRule = RetentionRule {
-    table: "idempotency_keys",
-    column: "created",
-    keep: Duration::from_secs(24 * 3_600),
-    only: "true",
-};
+pub(crate) const RETENTION: RetentionRule =
+    RetentionRule::of_all("idempotency_keys", "created", Duration::from_hours(24));
 
 pub(crate) fn count(operation: Operation, outcome: &'static str) {
     metrics::counter!("idempotent_requests_total", "operation" => operation.name(), "outcome" => outcome)

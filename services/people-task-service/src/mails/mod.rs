@@ -25,18 +25,8 @@ pub(crate) use store::{TURNS, delete_of_recipients, is_mailed, planned_reminders
 
 /// Rows that are no longer needed. Mails that were never claimed are deleted when they would be dropped anyway.
 pub(crate) const RETENTION: [RetentionRule; 2] = [
-    RetentionRule {
-        table: "mail_counts",
-        column: "hour",
-        keep: Duration::from_secs(3_600),
-        only: "true",
-    },
-    RetentionRule {
-        table: "task_mails",
-        column: "next_attempt",
-        keep: Duration::from_secs(2 * 24 * 3_600),
-        only: "true",
-    },
+    RetentionRule::of_all("mail_counts", "hour", Duration::from_hours(1)),
+    RetentionRule::of_all("task_mails", "next_attempt", Duration::from_hours(48)),
 ];
 
 /// Whether recipients can opt out of mails of this kind.

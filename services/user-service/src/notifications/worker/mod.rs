@@ -97,12 +97,7 @@ pub async fn run_notification_worker(
 }
 
 fn retention() -> Vec<RetentionRule> {
-    let rule = |table, column, keep| RetentionRule {
-        table,
-        column,
-        keep,
-        only: "true",
-    };
+    let rule = RetentionRule::of_all;
     vec![
         rule("codes", "expires", Duration::ZERO),
         rule("credentials", "expires", Duration::ZERO),
