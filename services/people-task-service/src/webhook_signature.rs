@@ -58,7 +58,6 @@ fn secret_key(text: &str) -> Option<Zeroizing<Vec<u8>>> {
 }
 
 /// Signs with the current key, and with the previous one while receivers switch over.
-#[derive(Debug)]
 pub(crate) struct WebhookSigner {
     keys: Vec<SigningKey>,
 }

@@ -49,7 +49,6 @@ impl Decision {
     };
 }
 
-#[derive(Debug)]
 pub(crate) struct DecisionAttempt {
     pub(super) actor: Actor,
     pub(super) task: TaskId,

@@ -24,7 +24,6 @@ const IDLE_INTERVAL: Duration = Duration::from_mins(1);
 const USERS: usize = 200;
 
 /// What users have and add, as this process knows it.
-#[derive(Debug)]
 pub(crate) struct Quotas {
     of_user: Limits,
     of_all: Limits,

@@ -12,11 +12,9 @@ const SECRET_HEADER: &str = "x-task-secret";
 const SECRET_PARAMETER: &str = "secret";
 
 /// A caller with a token, a secret, or both; `401` with neither.
-#[derive(Debug)]
 pub(crate) struct Credentials(pub(crate) Actor);
 
 /// A caller whose secret may still come in the body.
-#[derive(Debug)]
 pub(crate) struct PartialCredentials(Actor);
 
 /// A caller with a token, and perhaps a secret; `401` without a token.

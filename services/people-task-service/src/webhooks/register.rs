@@ -32,7 +32,6 @@ pub(crate) const MAX_PER_TASK: i64 = 20;
 /// Those of approvers and requesters, so that they leave room for the flow engine that asks.
 const MAX_OF_OTHERS: i64 = 10;
 
-#[derive(Debug)]
 pub(crate) enum RegisteredWebhook {
     /// A webhook was registered, and has a delivery if its task is decided.
     New(Webhook, Option<DueDelivery>),

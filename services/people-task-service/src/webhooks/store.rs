@@ -162,7 +162,6 @@ const FIND_ALL: &str = concat!(
 );
 
 /// A request to register a webhook whose address was checked.
-#[derive(Debug)]
 pub(crate) struct Registration {
     pub(crate) webhook: Webhook,
     /// Which key sealed its headers.

@@ -31,7 +31,6 @@ const MAX_ERROR: usize = 500;
 const RECALLED: &str = "ended early, because it was slow and others waited";
 
 /// A finished attempt that is not recorded yet, or why there was none.
-#[derive(Debug)]
 pub(super) struct AttemptResult {
     pub(super) lease: Lease,
     pub(super) attempt: Attempt,

@@ -37,7 +37,6 @@ pub(super) fn options_of(row: &DueRow) -> Options {
     WebhookOptions::parse(text).ok_or_else(|| not_sent(reason))
 }
 
-#[derive(Debug)]
 pub(super) struct Sender {
     pub(super) client: GuardedClient,
     pub(super) public_client: GuardedClient,

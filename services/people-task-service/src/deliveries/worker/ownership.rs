@@ -208,7 +208,6 @@ fn share(workers: &Workers) -> u32 {
 ///
 /// A worker that was cut off from the database itself cannot tell a dead worker from one that was cut off with it. So it
 /// first must have seen, without interruption, that the others had the time to beat again.
-#[derive(Debug)]
 struct Judgement {
     silence: Duration,
     /// Since when every beat has succeeded.
