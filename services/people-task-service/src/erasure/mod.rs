@@ -83,6 +83,17 @@ struct Batch {
     more: bool,
 }
 
+impl Batch {
+    /// A step that deleted this number of rows beside tasks and webhooks, and perhaps left some.
+    fn of_rows((deleted, more): (usize, bool)) -> Self {
+        Self {
+            progress: deleted > 0,
+            more,
+            ..Self::default()
+        }
+    }
+}
+
 type Step = fn(&mut Connection, &EraseRequest) -> Result<Batch, Error>;
 
 /// The steps of a transaction, of which each waits until nothing is left for those before. A transaction that deletes tasks
@@ -179,24 +190,12 @@ fn delete_mails(connection: &mut Connection, user: &EraseRequest) -> Result<Batc
     let now = Utc::now();
     let present = addresses.filter(|address| address.until > now);
     let present: Vec<_> = present.map(|address| &address.email).collect();
-    let (deleted, more) = mails::delete_of_recipients(connection, &present, MAILS)?;
-    let progress = deleted > 0;
-    Ok(Batch {
-        progress,
-        more,
-        ..Batch::default()
-    })
+    mails::delete_of_recipients(connection, &present, MAILS).map(Batch::of_rows)
 }
 
 /// Deletes what the user's repeats of requests would get.
 fn delete_answers(connection: &mut Connection, user: &EraseRequest) -> Result<Batch, Error> {
-    let (deleted, more) = idempotency::store::delete_of_user(connection, user.id, ANSWERS)?;
-    let progress = deleted > 0;
-    Ok(Batch {
-        progress,
-        more,
-        ..Batch::default()
-    })
+    idempotency::store::delete_of_user(connection, user.id, ANSWERS).map(Batch::of_rows)
 }
 
 /// Deletes webhooks that the user registered for tasks of others, with their deliveries. A decision of such a task,
