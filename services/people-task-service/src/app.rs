@@ -1,5 +1,3 @@
-//! The HTTP service: its routes and startup.
-
 use std::future::ready;
 use std::sync::Arc;
 

@@ -1,5 +1,3 @@
-//! The state that the handlers of all capabilities share.
-
 use std::sync::Arc;
 
 use auth::MailKeys;

@@ -1,5 +1,3 @@
-//! Why requests are refused or fail, and the problems that their callers get.
-
 use std::time::Duration;
 
 use actix_web::http::StatusCode;

@@ -1,5 +1,3 @@
-//! Rows that no other transaction has locked.
-
 /// Locks those of some rows of `$table` that no other transaction has locked, until the end of the transaction. Evaluates
 /// to the owners that have another one, or returns the error.
 macro_rules! lock_free_rows {

@@ -1,5 +1,4 @@
-//! The audit log of tasks. Each capability writes its rows together with its changes; this module has the
-//! names of the actions, and the administrators' list.
+//! The audit log of tasks: the names of its actions, and the administrators' list.
 
 pub(crate) mod routes;
 

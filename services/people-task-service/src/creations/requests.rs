@@ -1,5 +1,3 @@
-//! The request body of a new task.
-
 use http_kit::{Fields, Problem};
 use utoipa::ToSchema;
 

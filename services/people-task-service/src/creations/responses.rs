@@ -1,5 +1,3 @@
-//! The answer to a new task.
-
 use actix_web::body::BoxBody;
 use actix_web::http::header::ETAG;
 use actix_web::{HttpRequest, HttpResponse, Responder};

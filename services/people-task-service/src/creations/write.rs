@@ -1,5 +1,3 @@
-//! How new tasks are written: those that wait for the database together.
-
 use std::collections::HashMap;
 
 use database::{

@@ -1,5 +1,3 @@
-//! Request bodies of decisions.
-
 use http_kit::{OptionalJsonBody, Problem};
 use utoipa::ToSchema;
 use utoipa::openapi::schema::ObjectBuilder;

@@ -1,5 +1,3 @@
-//! The parameters of the lists of all deliveries and of hosts, and the body of changes of many.
-
 use http_kit::{Fields, Problem, Query, combine_errors};
 use listing::{ANY_TEXT, Conditions, Filter, Paging};
 use outbound::MAX_HOST;

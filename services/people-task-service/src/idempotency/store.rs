@@ -1,5 +1,3 @@
-//! The answers that repeats get.
-
 use std::collections::{HashMap, HashSet};
 
 use database::{Connection, Error, column, prepared};

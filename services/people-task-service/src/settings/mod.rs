@@ -1,5 +1,3 @@
-//! The settings of the two processes.
-
 mod mails;
 
 use std::net::SocketAddr;

@@ -1,5 +1,3 @@
-//! The query of a task list.
-
 use listing::{ANY_TEXT, Conditions, Filter, ListQuery, text_parameter};
 use utoipa::IntoParams;
 use utoipa::openapi::path::{Parameter, ParameterIn};

@@ -1,5 +1,3 @@
-//! Tasks as they are: one, a page of a list, or how many there are.
-
 use database::{BatchLimits, Connection, Database, Lookups};
 use listing::{Page, PageLimits};
 use values::TaskId;

@@ -1,5 +1,3 @@
-//! Request bodies and parameters of tasks.
-
 mod precondition;
 
 use chrono::{DateTime, NaiveDateTime, Timelike as _, Utc};

@@ -1,4 +1,3 @@
-//! The task object of responses.
 #![allow(
     unused_qualifications,
     reason = "utoipa's derive writes them for inlined types"

@@ -1,5 +1,3 @@
-//! The fields of a registration that are options.
-
 use http_kit::{FieldValue, json_object};
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};

@@ -1,5 +1,3 @@
-//! Webhooks that are registered are listed and deleted.
-
 use audit_log::RequestMeta;
 use database::{Connection, Database};
 use serde_json::json;

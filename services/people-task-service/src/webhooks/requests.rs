@@ -1,5 +1,3 @@
-//! Request bodies and parameters of webhooks.
-
 use http_kit::{FieldValue, Fields, Problem};
 use outbound::{InvalidUrl, TargetUrl};
 use serde_json::Value;

@@ -1,5 +1,3 @@
-//! The webhook object of responses.
-
 use serde::Serialize;
 use serde_json::value::RawValue;
 use serde_with::skip_serializing_none;

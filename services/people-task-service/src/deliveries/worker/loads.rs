@@ -1,5 +1,3 @@
-//! Loads of due deliveries that run beside the dispatcher.
-
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 

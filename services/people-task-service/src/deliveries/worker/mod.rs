@@ -1,14 +1,7 @@
 //! The webhook-worker: sends decisions to webhooks, at least once, and without letting one receiver delay another.
 //!
-//! - [`dispatcher`] decides what is started next. It knows of each [`lane`] which deliveries are due, how many
-//!   requests it has, and whether it [is answered](lane::Circuit); [`places`] is what lanes share, and which hosts are paused. It
-//!   waits neither for the database nor for a receiver.
-//! - [`loads`] loads deliveries ahead, [`attempt`] makes one request, [`schedule`] decides what follows, and
-//!   [`recorder`] records results in batches. [`due_store`] sets aside deliveries that end workers.
-//! - [`ownership`] divides the hosts among the workers, and takes over those of workers that ended.
-//! - [`call`] makes what is sent, from the rows and the options of the webhook.
-//! - [`periodic`] makes calls that try webhooks, adds deliveries of due dates that pass while a task is pending, and keeps
-//!   the tables in order.
+//! [`dispatcher`] decides what is started next, and waits neither for the database nor for a receiver: [`loads`], [`attempt`],
+//! [`recorder`] and [`ownership`] work beside it.
 //!
 //! A lane is the due deliveries of one owner, who registered their webhooks, to one origin. Lanes of different owners take
 //! turns for everything that they share, and what a receiver answers to one of them delays no other.

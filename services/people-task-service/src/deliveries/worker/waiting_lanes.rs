@@ -1,5 +1,3 @@
-//! Lanes that wait for their turn.
-
 use std::collections::HashMap;
 use std::sync::Arc;
 

@@ -1,5 +1,3 @@
-//! The tasks of a user who is being erased.
-
 use chrono::{DateTime, Utc};
 use database::{Error, composed, prepared};
 use diesel::prelude::*;
