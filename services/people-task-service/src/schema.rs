@@ -35,28 +35,6 @@ diesel::table! {
 }
 
 diesel::table! {
-    task_states (task_id) {
-        task_id -> Binary,
-        status -> Text,
-        mtime -> Timestamptz,
-        decision_made -> Nullable<Timestamptz>,
-        version -> Integer,
-        public -> Bool,
-        creator -> Binary,
-        created -> Timestamptz,
-        decision_by -> Nullable<Timestamptz>,
-        approver_key -> Text,
-        requester_key -> Text,
-        title_key -> Text,
-        decided_by -> Nullable<Text>,
-        comment -> Nullable<Text>,
-        decided_via -> Nullable<Jsonb>,
-        is_restricted -> Bool,
-        cancelled -> Bool,
-    }
-}
-
-diesel::table! {
     webhooks (id) {
         id -> Binary,
         task_id -> Binary,

@@ -39,6 +39,7 @@ fn schema_rs_has_the_tables_and_columns_of_the_database() {
             ("paused_hosts", "its statements are raw SQL"),
             ("stored_bytes", "its statements are raw SQL"),
             ("task_mails", "its statements are raw SQL"),
+            ("task_states", "its statements are raw SQL"),
             ("webhook_tests", "its statements are raw SQL"),
         ],
     );

@@ -15,7 +15,6 @@ use sha2::{Digest as _, Sha256};
 use values::{EmailAddress, MailId, TaskId, UserId};
 
 use crate::mailing::Seed;
-use crate::schema::task_states;
 use crate::status::{TaskStatus, shown_status};
 use crate::turns::TurnTable;
 
@@ -133,11 +132,12 @@ pub(super) struct ClaimedMail {
 
 /// The task of a mail, as the mail tells of it.
 #[derive(QueryableByName, Serialize)]
-#[diesel(table_name = task_states)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct MailedTask {
+    #[diesel(sql_type = Binary)]
     pub(super) task_id: TaskId,
     /// The creator, or the group of accounts that counts as one with it.
+    #[diesel(sql_type = Binary)]
     pub(super) creator: UserId,
     #[diesel(sql_type = Binary)]
     #[serde(skip)]
@@ -151,8 +151,11 @@ pub(super) struct MailedTask {
     /// The beginning of the description.
     #[diesel(sql_type = Text)]
     description: String,
+    #[diesel(sql_type = Text)]
     pub(super) status: TaskStatus,
+    #[diesel(sql_type = Nullable<Text>)]
     decided_by: Option<String>,
+    #[diesel(sql_type = Nullable<Text>)]
     comment: Option<String>,
 }
 

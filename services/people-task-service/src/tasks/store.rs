@@ -13,7 +13,7 @@ use sha2::{Digest as _, Sha256};
 use values::{TaskId, UserId};
 
 use crate::changed_users::resume_deliveries;
-use crate::schema::{task_states, tasks};
+use crate::schema::tasks;
 use crate::status::{Deciders, TaskStatus};
 
 /// The columns of a [`Task`] in `tasks` and `task_states`. Statements name them, because `*` changes
@@ -159,12 +159,9 @@ pub(crate) fn lock(connection: &mut PgConnection, id: TaskId) -> Result<Option<T
 /// Locks tasks until the end of the transaction, in the order of their identifiers. Edits, webhook registrations and
 /// decisions of one task run one after the other.
 pub(crate) fn lock_all(connection: &mut PgConnection, ids: &[TaskId]) -> Result<(), Error> {
-    let _locked: Vec<TaskId> = task_states::table
-        .filter(task_states::task_id.eq_any(ids))
-        .order(task_states::task_id)
-        .select(task_states::task_id)
-        .for_no_key_update()
-        .load(connection)?;
+    prepared("SELECT FROM task_states WHERE task_id = ANY($1) ORDER BY task_id FOR NO KEY UPDATE")
+        .bind::<Array<Binary>, _>(ids)
+        .execute(connection)?;
     Ok(())
 }
 
@@ -173,12 +170,11 @@ pub(crate) fn lock_free(
     connection: &mut PgConnection,
     ids: &[TaskId],
 ) -> Result<HashSet<TaskId>, Error> {
-    let locked: Vec<TaskId> = task_states::table
-        .filter(task_states::task_id.eq_any(ids))
-        .select(task_states::task_id)
-        .for_no_key_update()
-        .skip_locked()
-        .load(connection)?;
+    let lock = prepared(
+        "SELECT task_id FROM task_states WHERE task_id = ANY($1) FOR NO KEY UPDATE SKIP LOCKED",
+    );
+    let lock = lock.bind::<Array<Binary>, _>(ids).returning::<Binary>();
+    let locked: Vec<TaskId> = lock.load(connection)?;
     Ok(locked.into_iter().collect())
 }
 
