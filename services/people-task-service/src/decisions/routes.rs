@@ -11,7 +11,8 @@ use crate::decisions::decide::{self, Decision, DecisionAttempt, Decisions};
 use crate::decisions::requests::{CancelRequest, DecisionRequest};
 use crate::decisions::store::CancelPreview;
 use crate::error::{AlreadyResolved, Changed, Forbidden, NoTask};
-use crate::tasks::credentials::{Credentials, PartialCredentials};
+use crate::tasks::access::Actor;
+use crate::tasks::credentials::PartialCredentials;
 use crate::tasks::projection::FieldSelection;
 use crate::tasks::requests::Precondition;
 use crate::tasks::responses::TaskResponse;
@@ -87,12 +88,12 @@ pub(crate) async fn cancel_task(input: DecisionInput) -> Result<TaskResponse, Pr
 )]
 #[get("/people-task/tasks/{id}/cancel")]
 pub(crate) async fn preview_cancel(
-    credentials: Credentials,
+    actor: Actor,
     id: Path<String>,
     context: Data<Context>,
 ) -> Result<Json<CancelPreview>, Problem> {
     let id = path_id(&id, "task")?;
-    let preview = decide::preview_cancel(&context.database, credentials.0, id);
+    let preview = decide::preview_cancel(&context.database, actor, id);
     Ok(Json(preview.await?))
 }
 
@@ -102,10 +103,10 @@ async fn resolve_task(
 ) -> Result<TaskResponse, Problem> {
     let body = body.and_then(|body| DecisionRequest::parse(body, decision.comment_field));
     let conditions = combine_errors(Precondition::of(&request), FieldSelection::of(&request));
-    let credentials = credentials.with_body(body, |body| body.secret.as_ref());
-    let ((credentials, body), (precondition, fields)) = combine_errors(credentials, conditions)?;
+    let actor = credentials.with_body(body, |body| body.secret.as_ref());
+    let ((actor, body), (precondition, fields)) = combine_errors(actor, conditions)?;
     let attempt = DecisionAttempt {
-        actor: credentials.0,
+        actor,
         task: path_id(&id, "task")?,
         decision,
         comment: body.comment,

@@ -11,9 +11,6 @@ use crate::tasks::secrets::PresentedSecret;
 const SECRET_HEADER: &str = "x-task-secret";
 const SECRET_PARAMETER: &str = "secret";
 
-/// A caller with a token, a secret, or both; `401` with neither.
-pub(crate) struct Credentials(pub(crate) Actor);
-
 /// A caller whose secret may still come in the body.
 pub(crate) struct PartialCredentials(Actor);
 
@@ -59,7 +56,8 @@ http_kit::extractors! {
             ..Actor::new(caller, secrets(&request))
         }))
     };
-    Credentials = |request| PartialCredentials::extract(&request).await?.complete();
+    // A caller with a token, a secret, or both; `401` with neither.
+    Actor = |request| PartialCredentials::extract(&request).await?.complete();
     AuthenticatedUser = |request| {
         let caller = Caller::extract(&request).await?;
         let actor = Actor::new(Some(caller.clone()), secrets(&request));
@@ -68,11 +66,11 @@ http_kit::extractors! {
 }
 
 impl PartialCredentials {
-    fn complete(self) -> Result<Credentials, Problem> {
+    fn complete(self) -> Result<Actor, Problem> {
         if self.0.caller.is_none() && self.0.secrets.is_empty() {
             Err(token_missing())
         } else {
-            Ok(Credentials(self.0))
+            Ok(self.0)
         }
     }
 
@@ -82,7 +80,7 @@ impl PartialCredentials {
         mut self,
         body: Result<Body, Problem>,
         secret: impl FnOnce(&Body) -> Option<&Secret>,
-    ) -> Result<(Credentials, Body), Problem> {
+    ) -> Result<(Actor, Body), Problem> {
         match body {
             Ok(body) => {
                 let secret = secret(&body).map(PresentedSecret::from);

@@ -12,7 +12,6 @@ use crate::plugin_paths;
 use crate::quotas::QuotaExceeded;
 use crate::status::TaskStatus;
 use crate::tasks::access::Actor;
-use crate::tasks::credentials::Credentials;
 use crate::tasks::edit;
 use crate::tasks::list_query::{Role, TaskConditions, TaskListQuery};
 use crate::tasks::projection::{FieldSelection, Projection};
@@ -37,7 +36,7 @@ use crate::tasks::responses::{ListedTaskResponse, TaskResponse};
 )]
 #[get("/people-task/tasks")]
 pub(crate) async fn list_tasks(
-    Credentials(actor): Credentials,
+    actor: Actor,
     query: Query,
     request: HttpRequest,
     context: Data<Context>,
@@ -65,7 +64,7 @@ pub(crate) async fn list_tasks(
 )]
 #[get("/people-task/tasks-count")]
 pub(crate) async fn count_tasks(
-    Credentials(actor): Credentials,
+    actor: Actor,
     query: Query,
     context: Data<Context>,
 ) -> Result<Json<CountResponse>, Problem> {
@@ -95,7 +94,7 @@ pub(crate) async fn count_tasks(
 )]
 #[get("/people-task/tasks/{id}")]
 pub(crate) async fn get_task(
-    credentials: Credentials,
+    actor: Actor,
     request: HttpRequest,
     query: Query,
     id: Path<String>,
@@ -104,7 +103,7 @@ pub(crate) async fn get_task(
     let wait = query.number("wait", 0..=MAX_WAIT, 0);
     let (fields, wait) = combine_errors(FieldSelection::of(&request), wait)?;
     let id = path_id(&id, "task")?;
-    let (task, relations) = read::read(&lookups, credentials.0, id).await?;
+    let (task, relations) = read::read(&lookups, actor, id).await?;
     let waits = wait > 0 && task.status == TaskStatus::Pending;
     let mut response = TaskResponse::new(task, relations, &fields).customize();
     if waits {
@@ -133,7 +132,7 @@ const MAY_WAIT: &str = "x-may-wait";
 )]
 #[put("/people-task/tasks/{id}")]
 pub(crate) async fn edit_task(
-    credentials: Credentials,
+    actor: Actor,
     JsonBody(body): JsonBody,
     request: HttpRequest,
     meta: RequestMeta,
@@ -144,7 +143,7 @@ pub(crate) async fn edit_task(
     let (changes, (precondition, fields)) =
         combine_errors(EditTaskRequest::parse(body), conditions)?;
     let id = path_id(&id, "task")?;
-    let edited = edit::edit(&context, credentials.0, id, changes, precondition, meta);
+    let edited = edit::edit(&context, actor, id, changes, precondition, meta);
     let (task, relations, secrets) = edited.await?;
     let response = TaskResponse::new(task, relations, &fields);
     Ok(response.with_secrets(secrets.each_ref().map(Option::as_ref)))
