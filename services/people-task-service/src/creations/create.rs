@@ -182,11 +182,14 @@ fn prepare(
 ) -> Result<(Creation, [Secret; 2]), TaskError> {
     let keys = repeat.as_ref().map(|_| &context.repeat_keys);
     let (secrets, told) = NewSecrets::generate(id, &body.task, &context.mailing, keys);
-    let register = |webhooks: Vec<_>| {
-        let with_task = |webhook| RegisterWebhookRequest { webhook, task: id };
-        let webhooks = webhooks.into_iter().map(with_task);
-        registrations(context, webhooks, &user, fields.is_plugin, &meta)
+    let cause = RequestContext::current_or_fresh();
+    let registration = |(number, webhook)| {
+        let request = RegisterWebhookRequest { webhook, task: id };
+        let (user, meta, keys) = (user.clone(), meta.clone(), &context.header_keys);
+        Registration::new(user, request, keys, fields.is_plugin, cause.clone(), meta)
+            .map_err(|error| TaskError::Webhooks(vec![(number, error)]))
     };
+    let register = |new: Vec<_>| new.into_iter().enumerate().map(registration).collect();
     let webhooks = body.webhooks.map(register).transpose()?;
     let by_creator = ((&user.caller).into(), AuthMethod::Token);
     let creation = Creation {
@@ -203,20 +206,4 @@ fn prepare(
         fields,
     };
     Ok((creation, told))
-}
-
-fn registrations(
-    context: &Context,
-    webhooks: impl Iterator<Item = RegisterWebhookRequest>,
-    user: &AuthenticatedUser,
-    is_plugin: bool,
-    meta: &RequestMeta,
-) -> Result<Vec<Registration>, TaskError> {
-    let cause = RequestContext::current_or_fresh();
-    let registration = |(number, webhook)| {
-        let (user, meta, keys) = (user.clone(), meta.clone(), &context.header_keys);
-        Registration::new(user, webhook, keys, is_plugin, cause.clone(), meta)
-            .map_err(|error| TaskError::Webhooks(vec![(number, error)]))
-    };
-    webhooks.enumerate().map(registration).collect()
 }
