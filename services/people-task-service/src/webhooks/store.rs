@@ -16,8 +16,9 @@ use crate::free_rows::lock_free_rows;
 use crate::idempotency::Repeatable;
 use crate::schema::{allowed_users, webhooks};
 use crate::status::{DeliveryStatus, WebhookEvent, shown_status};
+use crate::tasks::Task;
 use crate::tasks::credentials::AuthenticatedUser;
-use crate::tasks::{Task, task_columns};
+use crate::tasks::store::find_tasks;
 use crate::webhook_signature::WebhookSecret;
 use crate::webhooks::requests::NewWebhookFields;
 
@@ -150,11 +151,8 @@ pub(super) fn find_all(
 }
 
 const FIND_ALL: &str = concat!(
-    "SELECT ",
-    task_columns!(),
-    ", webhooks.*
-    FROM unnest($1) AS given (id) JOIN tasks ON tasks.id = ANY(ARRAY[given.id])
-    JOIN task_states ON task_states.task_id = ANY(ARRAY[given.id])
+    find_tasks!(", webhooks.*"),
+    "
     CROSS JOIN LATERAL (
         SELECT count(*) AS all, count(*) FILTER (WHERE registered_as IN ('approver', 'requester')) AS of_others
         FROM webhooks WHERE webhooks.task_id = tasks.id
