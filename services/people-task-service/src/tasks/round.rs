@@ -1,14 +1,11 @@
-//! How batches change tasks: they read them, judge the changes, and write those that are allowed, unless a task has
-//! another version by then.
-
 use database::{BatchOutcomes, Connection, Error, Round, transaction};
 use values::TaskId;
 
 use crate::error::TaskError;
 use crate::tasks::store;
 
-/// Changes tasks by `change`, which waits for no lock and returns `None` for what it did not write because the task has
-/// changed, or is changing.
+/// Changes tasks in a batch by `change`, which waits for no lock and returns `None` for what it did not write because the task
+/// has changed, or is changing: [why](../../../../docs/decisions/batches-written-by-version.md).
 ///
 /// A repeat runs under the locks of the tasks, so nothing changes between its judgement and what it writes. What it still
 /// does not write was allowed, but its user was erased.

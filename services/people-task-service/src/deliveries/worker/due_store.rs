@@ -1,12 +1,8 @@
 //! The statements that load deliveries to be sent. They are raw SQL because each reads many rows of several tables in one
 //! round trip (`unnest`, `LATERAL`, recursion), which diesel's query builder cannot express.
 //!
-//! Loading changes nothing: only the [owner](super::ownership) of a host sends its deliveries, and knows in memory which
-//! of them are under way. Deliveries to a paused host are not loaded.
-//!
-//! An ordinary attempt writes nothing before it. So after a worker has died, the next owner of its shards [marks](mark)
-//! every older delivery before it is sent. If that owner dies as well, the marked ones are suspected, and are tried one
-//! after the other. A delivery whose trials ended five workers is parked: it waits until it is redelivered.
+//! Loading changes nothing, except that deliveries which may have ended a worker are marked: [why](../../../../../docs/decisions/workers-own-hosts.md).
+//! Deliveries to a paused host are not loaded.
 
 use std::collections::HashSet;
 use std::sync::Arc;

@@ -3,12 +3,7 @@
 //! [`dispatcher`] decides what is started next, and waits neither for the database nor for a receiver: [`loads`], [`attempt`],
 //! [`recorder`] and [`ownership`] work beside it.
 //!
-//! A lane is the due deliveries of one owner, who registered their webhooks, to one origin. Lanes of different owners take
-//! turns for everything that they share, and what a receiver answers to one of them delays no other.
-//!
-//! Deliveries become known by messages, which name them and their lanes, and by a scan of the lanes, which finds
-//! retries and whatever a lost message named. A million deliveries to a host that does not respond are rows in an index
-//! and nothing else.
+//! [Why deliveries wait in lanes, and workers own hosts](../../../../../docs/decisions/workers-own-hosts.md).
 //!
 //! Invariants: only the owner of a host sends its deliveries; a result counts only for the version of the row that was
 //! sent, and a failure only if its worker was not taken for dead; a worker starts nothing while others may take it for

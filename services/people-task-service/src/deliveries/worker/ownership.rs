@@ -1,10 +1,5 @@
-//! Workers own hosts, so that one worker knows everything that is under way to a host, and no attempt needs a claim.
-//!
-//! A hash of a host's name gives its shard, and `delivery_shards` says who owns it. The workers know each other by rows
-//! of `delivery_workers`: each says several times a second that it is alive. One that notices another one's silence
-//! deletes its row, and the shards of workers without a row are free. Each worker takes as many free shards as are its
-//! share. One with more than its share gives up such of which nothing is under way, so a host never has two senders. A
-//! worker that stops has no share, and gives up each shard once nothing of it is under way.
+//! Workers own hosts, so that one worker knows everything that is under way to a host, and no attempt needs a claim:
+//! [how and why](../../../../../docs/decisions/workers-own-hosts.md).
 
 use std::time::{Duration, Instant};
 

@@ -1,7 +1,5 @@
-//! What lanes share: the concurrent requests of a host and of an origin, and what one worker can have under way.
-//!
-//! Owners are of groups: accounts that strangers made from one network are of one, and every other account is of its own. A
-//! group has one share and one turn, however many owners it has, and they take turns within it.
+//! What lanes share: the concurrent requests of a host and of an origin, and what one worker can have under way. Owners are of
+//! [groups](../../../../../docs/decisions/workers-own-hosts.md), and an account without one is a group of its own.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
