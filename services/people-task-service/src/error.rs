@@ -23,7 +23,6 @@ pub(crate) enum TaskError {
         "Only the user who registered the webhook, the task's creator and administrators may {0} it."
     )]
     NotManager(&'static str),
-    /// A requester may name another approver, but may not decide.
     #[error(
         "A requester cannot become the approver. Name another person, or ask the task's creator."
     )]
@@ -69,7 +68,6 @@ pub(crate) enum TaskError {
          WEBHOOK_ENGINE_ORIGINS."
     )]
     NotAnEngine(Vec<&'static str>),
-    /// Headers would go over http.
     #[error(
         "Go over https only, or to an origin that the operator lists in WEBHOOK_ENGINE_ORIGINS."
     )]
@@ -186,7 +184,6 @@ problem_responses! {
     pub(crate) Forbidden {
         TaskError::Forbidden => "The caller can read the task but lacks the permission for this operation.",
     }
-    /// Problems of operations on one task.
     pub(crate) NoTask {
         TaskError::NotFound("task") => "The task does not exist or is not visible to the caller.",
     }
@@ -207,9 +204,7 @@ problem_responses! {
             "version": 2,
         })) => "The task is not the version of `If-Match` or `version`.",
     }
-    /// Problems of a new task.
     pub(crate) CreationProblems: QuotaExceeded, Repeated {}
-    /// Problems of a registration's body.
     pub(crate) InvalidWebhook: BodyProblems {
         TaskError::AddressRefused => "The URL's host is not allowed.",
         TaskError::NotAnEngine(vec!["body"]) => "The address is not public, and its origin is not one of flow engines.",
@@ -219,25 +214,20 @@ problem_responses! {
     pub(crate) NoMoreWebhooks: AlreadyResolved, QuotaExceeded, Repeated {
         TaskError::TooManyWebhooks(20, "") => "The task already has 20 webhooks, or 10 of approvers and requesters.",
     }
-    /// Problems of operations on one webhook.
     pub(crate) NoWebhook {
         TaskError::NotFound("webhook") => "The webhook does not exist or is not visible to the caller.",
     }
-    /// Problems of trying a webhook.
     pub(crate) NoTest {
         TaskError::Paused => "Deliveries to the host are paused.",
         TaskError::TooManyTests("You", 10, Duration::from_secs(30)) => "The user, or all together, try too many webhooks.",
         TaskError::NoResult => "There was no result in time.",
     }
-    /// Problems of operations on one delivery.
     pub(crate) NoDelivery {
         TaskError::NotFound("delivery") => "The delivery does not exist or is not visible to the caller.",
     }
-    /// Problems of cancelling one delivery.
     pub(crate) NoPendingDelivery: NoDelivery {
         TaskError::DeliveryEnded => "The delivery was sent or has failed.",
     }
-    /// Problems of pausing a host.
     pub(crate) TooManyPausedHosts {
         TaskError::TooManyPausedHosts => "1,000 hosts are paused already.",
     }

@@ -125,7 +125,6 @@ impl Creation {
         self.webhooks.as_deref().unwrap_or_default()
     }
 
-    /// How many bytes of options its webhooks add.
     pub(super) fn option_bytes(&self) -> u64 {
         let all = self.registrations().iter().map(Registration::bytes);
         all.fold(0, u64::saturating_add)

@@ -30,7 +30,6 @@ pub(crate) fn find_permitted(
     permitted(store::find(connection, id)?, actor, permission)
 }
 
-/// Reads a task.
 #[tracing::instrument(skip_all, fields(task.id = %id))]
 pub(crate) async fn read(
     lookups: &TaskLookups,
@@ -70,7 +69,6 @@ impl Task {
     }
 }
 
-/// Checks that an actor may list tasks by this role.
 pub(crate) fn check_role(actor: &Actor, role: Option<Role>) -> Result<(), TaskError> {
     if role == Some(Role::Any) && !actor.is_admin() {
         return Err(TaskError::NotAdmin);

@@ -57,7 +57,6 @@ fn names(template: &Value) -> Vec<&str> {
     }
 }
 
-/// Whether a template has the task's metadata, or a part of it.
 pub(super) fn names_metadata(template: &Value) -> bool {
     let mut names = names(template).into_iter();
     names.any(|name| name.split('.').next() == Some(METADATA))

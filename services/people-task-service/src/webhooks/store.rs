@@ -130,7 +130,6 @@ pub(super) struct TaskWithCount {
     pub(super) webhooks: WebhookCount,
 }
 
-/// How many webhooks a task has.
 #[derive(Debug, Clone, Copy, QueryableByName)]
 pub(super) struct WebhookCount {
     #[diesel(sql_type = BigInt)]

@@ -58,7 +58,6 @@ pub(super) struct Lane {
     /// The average time of its responses.
     response_time: Duration,
     slow_until: Option<Instant>,
-    /// When it last started a request.
     pub(super) last_start: Option<Instant>,
     /// Whether it waits to be loaded, and for a place of its host.
     pub(super) is_queued: bool,
@@ -81,7 +80,6 @@ impl Wanted {
 /// What an attempt says about its receiver.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Health {
-    /// It responded.
     Responds,
     /// It responded that it cannot work now. Others may have another answer from the same origin.
     Fails,

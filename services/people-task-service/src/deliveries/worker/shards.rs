@@ -7,7 +7,6 @@ pub(super) struct Shards(pub(super) u64);
 impl Shards {
     pub(super) const ALL: Self = Self(u64::MAX);
 
-    /// Whether a host is in one of these shards.
     pub(super) fn contain(self, host: &str) -> bool {
         self.0 & Self::of_host(host).0 != 0
     }
@@ -28,7 +27,6 @@ impl Shards {
         self.0.count_ones()
     }
 
-    /// The first `number` of these shards.
     pub(super) fn first(self, number: u32) -> Self {
         self.ids().into_iter().take(number as usize).collect()
     }

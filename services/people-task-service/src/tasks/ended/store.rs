@@ -7,7 +7,6 @@ use diesel::sql_types::{Array, BigInt, Binary, Nullable, Timestamptz};
 use serde::Serialize;
 use values::TaskId;
 
-/// A line of the feed.
 #[derive(Queryable, Serialize)]
 pub(super) struct Line {
     /// Where the next response continues, if it is asked for within a minute: when the database was asked.

@@ -223,7 +223,6 @@ struct Selection {
     is_any: bool,
     /// Whether the statements are few enough for connections to keep them.
     is_usual: bool,
-    /// Whether the only restriction is that tasks are pending.
     only_pending: bool,
 }
 
