@@ -17,12 +17,9 @@ use crate::idempotency::{
 use crate::mailing::{Part, Seed};
 use crate::quotas::Amounts;
 use crate::status::{Deciders, is_restricted};
-use crate::tasks::creation_store::NewTask;
-use crate::tasks::credentials::AuthenticatedUser;
-use crate::tasks::metadata::Metadata;
-use crate::tasks::projection::FieldSelection;
-use crate::tasks::requests::{NewTaskFields, byte_length};
-use crate::tasks::secrets::NewSecrets;
+use crate::tasks::{
+    AuthenticatedUser, FieldSelection, Metadata, NewSecrets, NewTask, NewTaskFields, byte_length,
+};
 use crate::webhooks::check::check_request;
 use crate::webhooks::register;
 use crate::webhooks::requests::RegisterWebhookRequest;

@@ -1,7 +1,7 @@
 use http_kit::{Fields, Problem};
 use utoipa::ToSchema;
 
-use crate::tasks::requests::NewTaskFields;
+use crate::tasks::NewTaskFields;
 use crate::webhooks::register::MAX_PER_TASK;
 use crate::webhooks::requests::NewWebhookFields;
 

@@ -8,7 +8,7 @@ use utoipa::ToSchema;
 use values::Secret;
 
 use crate::idempotency::IDEMPOTENT_REPLAYED;
-use crate::tasks::responses::{TaskResponse, etag};
+use crate::tasks::{TaskResponse, etag};
 use crate::webhooks::responses::WebhookResponse;
 
 /// A new task, with its webhooks if the request had some.

@@ -12,8 +12,7 @@ use crate::creations::responses::{CreationAnswer, NewTaskResponse};
 use crate::creations::write::Creations;
 use crate::error::{CreationProblems, InvalidWebhook, TaskError};
 use crate::idempotency::{IdempotencyKeyHeader, Operation, repeatable};
-use crate::tasks::credentials::AuthenticatedUser;
-use crate::tasks::projection::{FieldSelection, TaskField};
+use crate::tasks::{AuthenticatedUser, FieldSelection, TaskField};
 
 /// Creates a task, with webhooks if the body has some. This response is the only one with both secrets.
 ///

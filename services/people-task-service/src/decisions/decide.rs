@@ -15,9 +15,9 @@ use crate::decisions::store::{self, CancelPreview, DecidedRow, NewDecision};
 use crate::deliveries::{DueDelivery, GATHERING, announce};
 use crate::error::TaskError;
 use crate::status::TaskStatus;
-use crate::tasks::access::{Actor, DecidedVia, Permission, Relations};
-use crate::tasks::requests::Precondition;
-use crate::tasks::{Task, change_in_round, find_permitted};
+use crate::tasks::{
+    Actor, DecidedVia, Permission, Precondition, Relations, Task, change_in_round, find_permitted,
+};
 
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Decision {

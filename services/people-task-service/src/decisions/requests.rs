@@ -3,7 +3,7 @@ use utoipa::ToSchema;
 use utoipa::openapi::schema::ObjectBuilder;
 use values::{Secret, bounded_text, is_visible};
 
-use crate::tasks::requests::TaskVersion;
+use crate::tasks::TaskVersion;
 
 const MAX_COMMENT: usize = 2_000;
 

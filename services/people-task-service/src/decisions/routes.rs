@@ -11,11 +11,7 @@ use crate::decisions::decide::{self, Decision, DecisionAttempt, Decisions};
 use crate::decisions::requests::{CancelRequest, DecisionRequest};
 use crate::decisions::store::CancelPreview;
 use crate::error::{AlreadyResolved, Changed, Forbidden, NoTask};
-use crate::tasks::access::Actor;
-use crate::tasks::credentials::PartialCredentials;
-use crate::tasks::projection::FieldSelection;
-use crate::tasks::requests::Precondition;
-use crate::tasks::responses::TaskResponse;
+use crate::tasks::{Actor, FieldSelection, PartialCredentials, Precondition, TaskResponse};
 
 /// Approves a pending task and triggers its webhooks. If several decisions arrive at once, one succeeds.
 #[utoipa::path(

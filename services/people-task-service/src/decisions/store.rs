@@ -16,8 +16,7 @@ use values::{DeliveryId, Names as _, TaskId, UserId};
 
 use crate::schema::allowed_users;
 use crate::status::TaskStatus;
-use crate::tasks::Task;
-use crate::tasks::store::find_tasks;
+use crate::tasks::{Task, find_tasks};
 
 #[derive(QueryableByName)]
 struct FoundTask {

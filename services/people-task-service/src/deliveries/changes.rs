@@ -13,8 +13,7 @@ use crate::deliveries::requests::Host;
 use crate::deliveries::store::{self, Delivery, FAILED, PENDING};
 use crate::deliveries::{DueDelivery, due_message};
 use crate::error::TaskError;
-use crate::tasks::access::{Actor, Permission};
-use crate::tasks::{Task, store as task_store};
+use crate::tasks::{Actor, Permission, Task, store as task_store};
 
 /// How many transactions a call has at most.
 const BATCHES: usize = 4;

@@ -16,9 +16,7 @@ use crate::deliveries::requests::{DeliveryConditions, DeliveryQuery, HostRequest
 use crate::deliveries::responses::{CancelledResponse, QueuesResponse, RedeliveredResponse};
 use crate::deliveries::store::{self, Delivery};
 use crate::error::{Forbidden, NoDelivery, NoPendingDelivery, NoTask, TaskError};
-use crate::tasks::access::Permission;
-use crate::tasks::credentials::AuthenticatedUser;
-use crate::tasks::find_permitted;
+use crate::tasks::{AuthenticatedUser, Permission, find_permitted};
 
 /// The deliveries of a task's decision, one for each webhook, and of due dates that have passed. For the task's creator and administrators.
 #[utoipa::path(

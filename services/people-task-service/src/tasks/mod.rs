@@ -1,21 +1,29 @@
 //! Tasks: a signed-in user creates and edits them. `decisions` has how they are approved or rejected.
 
-pub(crate) mod access;
+mod access;
 pub(crate) mod creation_store;
-pub(crate) mod credentials;
+mod credentials;
 mod edit;
 pub(crate) mod ended;
 mod list_query;
-pub(crate) mod metadata;
-pub(crate) mod projection;
+mod metadata;
+mod projection;
 pub(crate) mod read;
-pub(crate) mod requests;
-pub(crate) mod responses;
+mod requests;
+mod responses;
 mod round;
 pub(crate) mod routes;
-pub(crate) mod secrets;
+mod secrets;
 pub(crate) mod store;
 
+pub(crate) use access::{Actor, DecidedVia, Permission, Relations};
+pub(crate) use creation_store::NewTask;
+pub(crate) use credentials::{AuthenticatedUser, PartialCredentials};
+pub(crate) use metadata::{Metadata, is_metadata_key};
+pub(crate) use projection::{FieldSelection, TaskField};
 pub(crate) use read::find_permitted;
+pub(crate) use requests::{NewTaskFields, Precondition, TaskVersion, byte_length};
+pub(crate) use responses::{Occasion, TaskResponse, etag};
 pub(crate) use round::change_in_round;
-pub(crate) use store::{Task, task_columns};
+pub(crate) use secrets::NewSecrets;
+pub(crate) use store::{Task, find_tasks, task_columns};

@@ -19,7 +19,7 @@ pub(crate) use self::header_rules::{MAX_HEADER_BYTES, MAX_HEADERS};
 pub(crate) use self::requests::{BodyTemplate, Include, NewHeaders};
 pub(crate) use self::success::Success;
 use crate::header_keys::SealedHeaders;
-use crate::tasks::projection::TaskField;
+use crate::tasks::TaskField;
 
 /// The form of the document. A worker that does not know the form of one sends nothing.
 pub(crate) const VERSION: u32 = 1;

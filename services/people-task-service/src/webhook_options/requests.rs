@@ -7,7 +7,7 @@ use utoipa::openapi::schema::{
 use values::{Invalid, Names, Secret, bounded_text};
 
 use crate::header_keys::HeaderPairs;
-use crate::tasks::projection::TaskField;
+use crate::tasks::TaskField;
 use crate::webhook_options::{
     CallMethod, MAX_HEADER_BYTES, MAX_HEADERS, Success, header_rules, template,
 };

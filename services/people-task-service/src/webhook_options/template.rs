@@ -4,8 +4,7 @@
 use serde_json::{Map, Value};
 use values::{Invalid, Names};
 
-use crate::tasks::metadata::is_metadata_key;
-use crate::tasks::projection::TaskField;
+use crate::tasks::{TaskField, is_metadata_key};
 
 /// The largest template, in bytes of compact JSON.
 pub(super) const MAX_TEMPLATE: usize = 16 * 1024;
@@ -142,7 +141,7 @@ mod tests {
     use values::Names as _;
 
     use super::{MAX_BODY, check, longest, render};
-    use crate::tasks::projection::TaskField;
+    use crate::tasks::TaskField;
 
     fn values() -> Map<String, Value> {
         let values = json!({

@@ -7,9 +7,7 @@ use values::TaskId;
 use crate::context::Context;
 use crate::deliveries::{group_of, owner_of};
 use crate::error::TaskError;
-use crate::tasks::access::Permission;
-use crate::tasks::credentials::AuthenticatedUser;
-use crate::tasks::find_permitted;
+use crate::tasks::{AuthenticatedUser, Permission, find_permitted};
 use crate::webhooks::requests::{NewWebhookFields, RegisterWebhookRequest};
 
 /// Checks a request, and the right of its user.

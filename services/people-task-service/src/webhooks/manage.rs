@@ -6,9 +6,9 @@ use values::{TaskId, WebhookId};
 use crate::audit::AuditAction;
 use crate::deliveries::{scheme_and_host, store as delivery_store};
 use crate::error::TaskError;
-use crate::tasks::access::{Actor, Permission};
-use crate::tasks::credentials::AuthenticatedUser;
-use crate::tasks::{Task, find_permitted, store as task_store};
+use crate::tasks::{
+    Actor, AuthenticatedUser, Permission, Task, find_permitted, store as task_store,
+};
 use crate::webhooks::store::{self, Webhook};
 
 /// The webhooks of a task, oldest first. Who may not see the URL of one sees its scheme and host.

@@ -16,10 +16,9 @@ use crate::header_keys::HeaderKeys;
 use crate::idempotency::{self, Operation, Repeatable, StoredAnswer, store as answers};
 use crate::quotas::Amounts;
 use crate::status::DeliveryStatus;
-use crate::tasks::access::{Actor, Permission, Relations};
-use crate::tasks::credentials::AuthenticatedUser;
-use crate::tasks::requests::Precondition;
-use crate::tasks::{Task, change_in_round};
+use crate::tasks::{
+    Actor, AuthenticatedUser, Permission, Precondition, Relations, Task, change_in_round,
+};
 use crate::webhook_options::WebhookOptions;
 use crate::webhooks::check::check_for_user;
 use crate::webhooks::requests::RegisterWebhookRequest;

@@ -9,7 +9,7 @@ use values::{FromText, Invalid, Names as _, TaskId, WebhookId, bounded_text};
 use crate::error::TaskError;
 use crate::header_keys::HeaderKeys;
 use crate::status::WebhookEvent;
-use crate::tasks::projection::TaskField;
+use crate::tasks::TaskField;
 use crate::webhook_options::{
     self, BodyTemplate, CallMethod, Include, NewHeaders, Success, WebhookOptions,
 };

@@ -13,7 +13,7 @@ use crate::error::{
 };
 use crate::idempotency::{self, IDEMPOTENT_REPLAYED, IdempotencyKeyHeader, Operation};
 use crate::plugin_paths;
-use crate::tasks::credentials::AuthenticatedUser;
+use crate::tasks::AuthenticatedUser;
 use crate::webhooks::register::{RegisteredWebhook, Registrations};
 use crate::webhooks::requests::RegisterWebhookRequest;
 use crate::webhooks::responses::{WebhookResponse, WebhookTestResponse};

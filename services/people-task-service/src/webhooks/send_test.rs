@@ -9,9 +9,7 @@ use values::{DeliveryId, WebhookId};
 use crate::audit::AuditAction;
 use crate::deliveries::{TestResult, host_of, test_store};
 use crate::error::TaskError;
-use crate::tasks::access::Permission;
-use crate::tasks::credentials::AuthenticatedUser;
-use crate::tasks::store as task_store;
+use crate::tasks::{AuthenticatedUser, Permission, store as task_store};
 use crate::webhooks::manage::check_manager;
 use crate::webhooks::store;
 

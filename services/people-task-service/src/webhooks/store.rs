@@ -16,9 +16,7 @@ use crate::free_rows::lock_free_rows;
 use crate::idempotency::Repeatable;
 use crate::schema::{allowed_users, webhooks};
 use crate::status::{DeliveryStatus, WebhookEvent, shown_status};
-use crate::tasks::Task;
-use crate::tasks::credentials::AuthenticatedUser;
-use crate::tasks::store::find_tasks;
+use crate::tasks::{AuthenticatedUser, Task, find_tasks};
 use crate::webhook_signature::WebhookSecret;
 use crate::webhooks::requests::NewWebhookFields;
 

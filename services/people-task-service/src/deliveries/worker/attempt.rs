@@ -17,9 +17,7 @@ use crate::deliveries::worker::due_store::{DueRow, Registrant};
 use crate::deliveries::worker::lane::Health;
 use crate::deliveries::worker::schedule::{RetryDecision, RetrySchedule, jitter};
 use crate::deliveries::{LaneParts, group_of};
-use crate::tasks::Task;
-use crate::tasks::access::{Permission, Relations};
-use crate::tasks::responses::Occasion;
+use crate::tasks::{Occasion, Permission, Relations, Task};
 
 /// The value of `webhooks.registered_as` for administrators.
 const ADMINISTRATOR: &str = "administrator";

@@ -13,8 +13,7 @@ use telemetry::RequestContext;
 use crate::deliveries::worker::due_store::DueRow;
 use crate::deliveries::worker::schedule::RetrySchedule;
 use crate::header_keys::HeaderKeys;
-use crate::tasks::access::Relations;
-use crate::tasks::responses::{Occasion, TaskResponse};
+use crate::tasks::{Occasion, Relations, TaskResponse};
 use crate::webhook_options::{CallMethod, Success, WebhookOptions, template};
 use crate::webhook_signature::WebhookSigner;
 

@@ -17,7 +17,7 @@ use crate::deliveries::worker::periodic_store::{self as store, SealedRow};
 use crate::deliveries::worker::schedule::RetryDecision;
 use crate::deliveries::{DueDelivery, TestResult};
 use crate::header_keys::HeaderKeys;
-use crate::tasks::responses::Occasion;
+use crate::tasks::Occasion;
 use crate::turns::Turns;
 use crate::webhook_options::WebhookOptions;
 

@@ -12,7 +12,7 @@ use crate::deliveries::worker::due_store::DueRow;
 use crate::deliveries::worker::pass_on_panic;
 use crate::deliveries::worker::places::Host;
 use crate::deliveries::worker::schedule::RetryDecision;
-use crate::tasks::responses::Occasion;
+use crate::tasks::Occasion;
 
 /// A delivery that was loaded longer ago is loaded again before it is sent: it may have been cancelled since then.
 const FRESH: Duration = Duration::from_secs(1);
