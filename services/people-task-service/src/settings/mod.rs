@@ -188,18 +188,12 @@ impl QuotaSettings {
 app_config::settings! {
     /// Settings of the webhook-worker.
     pub struct WebhookWorkerSettings {
-        /// The database of tasks and deliveries.
-        pub database: DatabaseSettings = part(),
-        /// The broker that delivers messages about due deliveries.
-        pub broker: BrokerSettings = part(),
-        /// The keys that sign.
-        pub signing: SigningSettings = part(),
-        /// The addresses that webhooks may reach.
-        pub policy: AddressPolicy = part(),
-        /// Where callers may shape requests although the address is not public.
-        pub engine_origins: EngineOrigins = part(),
-        /// The keys that decrypt the headers of webhooks.
-        pub header_keys: HeaderKeys = part(),
+        pub(crate) database: DatabaseSettings = part(),
+        pub(crate) broker: BrokerSettings = part(),
+        pub(crate) signing: SigningSettings = part(),
+        pub(crate) policy: AddressPolicy = part(),
+        pub(crate) engine_origins: EngineOrigins = part(),
+        pub(crate) header_keys: HeaderKeys = part(),
         /// The pauses after failed attempts, each varied by up to 20 %. After the last one, the delivery fails.
         pub retry_schedule: Csv<Duration> = or_default("WEBHOOK_RETRY_SCHEDULE", "5s,30s,2m,10m,30m,2h,6h,12h"),
         /// How long a receiver may take to respond.

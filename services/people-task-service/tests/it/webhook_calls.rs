@@ -444,16 +444,13 @@ async fn a_delivery_with_options_that_may_end_workers_is_tried_alone() {
             "UPDATE deliveries SET lost_claims = 2, lost_trials = {lost_trials} WHERE lost_trials = 0"
         ));
     }
-    let settings = crate::webhook_worker::fixture::worker_settings(
+    let mut settings = crate::webhook_worker::fixture::worker_settings(
         &app.database,
         app.broker(),
         &testkit::ed25519_pem(),
         &ENGINES,
     );
-    let settings = people_task_service::WebhookWorkerSettings {
-        suspects_after: std::time::Duration::ZERO,
-        ..settings
-    };
+    settings.suspects_after = std::time::Duration::ZERO;
     let _worker = people_task_service::run_webhook_worker(settings)
         .await
         .unwrap();
