@@ -35,9 +35,9 @@ impl QuotaError {
         Self { refusal, whose }
     }
 
-    /// The same for a request of another user, who does not learn what the creator has.
-    pub(crate) fn of_creator(mut self) -> Self {
-        if self.whose == Whose::User {
+    /// The same for a request that changes what the creator has. Another user does not learn how much that is.
+    pub(crate) fn of_creator(mut self, is_creator: bool) -> Self {
+        if self.whose == Whose::User && !is_creator {
             self.whose = Whose::Creator;
         }
         self

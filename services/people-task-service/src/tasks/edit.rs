@@ -127,13 +127,7 @@ pub(crate) async fn edit(
         let edited = edit_in_transaction(connection, &mailing, &actor, task, &edit, meta)?;
         // The last step: what is counted stays counted if the transaction is rolled back.
         let counted = count_bytes(&quotas, creator, lengths);
-        counted.map_err(|error| {
-            if is_creator {
-                error
-            } else {
-                error.of_creator()
-            }
-        })?;
+        counted.map_err(|error| error.of_creator(is_creator))?;
         Ok(edited)
     };
     context.database.transaction(edit).await
@@ -163,10 +157,9 @@ fn count_bytes(
         ..Amounts::default()
     };
     if after > before {
-        quotas.take(creator, difference)?;
-    } else {
-        quotas.give_back(creator, difference);
+        return quotas.take(creator, difference);
     }
+    quotas.give_back(creator, difference);
     Ok(())
 }
 

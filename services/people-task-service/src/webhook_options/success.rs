@@ -30,11 +30,7 @@ fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Box<RawV
 impl Success {
     /// How many bytes of the answer's body are needed, one more than may be.
     pub(crate) fn needed_bytes(&self) -> usize {
-        if self.pointer.is_some() {
-            MAX_ANSWER + 1
-        } else {
-            0
-        }
+        self.pointer.as_ref().map_or(0, |_| MAX_ANSWER + 1)
     }
 
     /// Judges an answer by its status and the beginning of its body.
