@@ -33,7 +33,7 @@ const DUE_DATES: usize = 200;
 /// transaction of its own. There is a pause also after a round that sealed some: two workers whose keys have another order seal
 /// each other's again.
 const SEALED_PAUSE: Duration = Duration::from_secs(30);
-const PAUSE_BETWEEN_ROUNDS: Duration = Duration::from_secs(1);
+const PAUSE_BETWEEN_ROUNDS: Duration = Duration::from_millis(100);
 const SEALED: i64 = 200;
 /// How often calls that try webhooks are looked for, and how many a worker takes at a time. Looking at none takes one step
 /// in an index.
