@@ -1,17 +1,15 @@
 //! The measured system: processes and servers of its own, started for one run. And what all scenarios do with it.
 
-use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
-use futures_util::FutureExt as _;
 use local_stack::{Durability, Layout, client, with_database};
 use rig::{Options, Person, Profile, Replicas, Source, System, Workspace, say};
 
-use crate::http::{Call, Pace, request, send};
-use crate::report::{self, Limit, Spread};
+use crate::http::{Pace, send};
+use crate::report::{self, Limit};
 use crate::tables::{self, Roles};
 use crate::usage::Usage;
 
@@ -97,28 +95,6 @@ impl Context {
 
     pub(crate) fn sign_up(&self) -> Result<Person> {
         self.rig.client().sign_up_new("bench")
-    }
-
-    /// Reads a user this many times a second, a second at a time, until `work` has ended. Returns how long the reads took, and
-    /// what `work` returns.
-    pub(crate) async fn read_beside<T>(
-        &self,
-        rate: usize,
-        work: impl Future<Output = Result<T>>,
-    ) -> Result<(Spread, T)> {
-        let bytes = request("GET", "/user", Some(&self.user.token), None);
-        let done = Cell::new(false);
-        let work = work.inspect(|_| done.set(true));
-        let pace = Pace::Open { rate: rate as f64 };
-        let read = async {
-            let mut latencies = Vec::new();
-            while !done.get() {
-                let calls = send(self.gateway, &vec![&bytes; rate], pace).await?;
-                latencies.extend(calls.iter().map(Call::latency));
-            }
-            anyhow::Ok(Spread::of(latencies.into_iter()))
-        };
-        tokio::try_join!(read, work)
     }
 
     pub(crate) fn usage(&self) -> Usage {

@@ -1,5 +1,6 @@
 //! The deletion of a user with many tasks.
 
+use std::cell::Cell;
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
@@ -9,11 +10,13 @@ use rig::{Client, Person, say};
 use tokio::task::spawn_blocking;
 
 use crate::context::Context;
-use crate::report::{Figures, Limit};
+use crate::http::{Call, Pace, request, send};
+use crate::report::{Figures, Limit, Spread};
 use crate::tables::{self, Roles};
 
-/// How often a user is read in a second.
-const READS: usize = 50;
+const RATE: f64 = 50.0;
+/// Reads of a second at this rate.
+const BATCH: usize = 50;
 const ALONE: Duration = Duration::from_secs(5);
 const LIMIT: Duration = Duration::from_secs(15 * 60);
 const DESCRIPTION: usize = 42;
@@ -24,7 +27,7 @@ pub(crate) async fn run(context: &mut Context, figures: &mut Figures) -> Result<
     let leaver = context.sign_up()?;
     let admin = context.rig.sign_in_admin()?.token;
     let pause = tokio::time::sleep(ALONE).map(Ok);
-    let (alone, ()) = context.read_beside(READS, pause).await?;
+    let (alone, ()) = read_beside(context, pause).await?;
     let by_hand = delete_by_hand(context, &leaver, count).await?;
     say(&format!("deletion: adding {count} tasks"));
     let added = context.add_tasks(count, &leaver, Roles::Creator, DESCRIPTION);
@@ -32,7 +35,7 @@ pub(crate) async fn run(context: &mut Context, figures: &mut Figures) -> Result<
     let client = context.rig.client();
     let deletion = spawn_blocking(move || delete_by_api(&client, &leaver, &admin));
     let deletion = async { deletion.await? };
-    let (beside, [seconds, statuses]) = context.read_beside(READS, deletion).await?;
+    let (beside, [seconds, statuses]) = read_beside(context, deletion).await?;
     let name = format!("a user with {count} tasks, duration");
     figures.add_beside(name, seconds, "s", &by_hand);
     figures.add("different statuses meanwhile", statuses, "");
@@ -69,4 +72,24 @@ fn delete_by_api(client: &Client, user: &Person, admin: &str) -> Result<[f64; 2]
     // The last one says that it is completed.
     let meanwhile = statuses.len() - 1;
     Ok([start.elapsed().as_secs_f64(), meanwhile as f64])
+}
+
+/// Reads a user at a fixed rate, a second at a time, until `work` has ended.
+async fn read_beside<T>(
+    context: &Context,
+    work: impl Future<Output = Result<T>>,
+) -> Result<(Spread, T)> {
+    let bytes = request("GET", "/user", Some(&context.user.token), None);
+    let done = Cell::new(false);
+    let work = work.inspect(|_| done.set(true));
+    let read = async {
+        let mut latencies = Vec::new();
+        while !done.get() {
+            let pace = Pace::Open { rate: RATE };
+            let calls = send(context.gateway, &[&bytes; BATCH], pace).await?;
+            latencies.extend(calls.iter().map(Call::latency));
+        }
+        anyhow::Ok(Spread::of(latencies.into_iter()))
+    };
+    tokio::try_join!(read, work)
 }
