@@ -12,17 +12,15 @@ use super::feed::{self, Watched, Watching};
 use super::store;
 
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
-/// How often the lifetime of tokens is recorded, and expired rows are deleted.
-const UPKEEP_INTERVAL: Duration = Duration::from_secs(600);
-/// Rows that one statement deletes.
-const BATCH: i64 = 1_000;
+/// How often the lifetime of tokens is recorded.
+const RECORD_INTERVAL: Duration = Duration::from_secs(600);
 
 /// Keeps the verifier of this process and the lifetimes of tokens up to date.
 pub(crate) struct Poller {
     source: Source,
     reader: FeedReader,
     token_lifetime: Duration,
-    last_upkeep: Instant,
+    recorded: Instant,
 }
 
 impl Poller {
@@ -40,7 +38,7 @@ impl Poller {
             },
             reader: FeedReader::new(verifier),
             token_lifetime,
-            last_upkeep: Instant::now(),
+            recorded: Instant::now(),
         };
         poller.record_lifetime().await?;
         poller.reader.poll(&poller.source).await?;
@@ -57,30 +55,21 @@ impl Poller {
             if let Err(error) = self.reader.poll(&self.source).await {
                 error.warn("cannot read revocations; using those already known");
             }
-            if self.last_upkeep.elapsed() > UPKEEP_INTERVAL
-                && let Err(error) = self.upkeep().await
+            if self.recorded.elapsed() > RECORD_INTERVAL
+                && let Err(error) = self.record_lifetime().await
             {
                 error.warn("the lifetime of tokens could not be recorded");
             }
         }
     }
 
-    async fn upkeep(&mut self) -> Result<(), Error> {
-        self.record_lifetime().await?;
-        let delete = |connection: &mut Connection| store::delete_expired(connection, BATCH);
-        let deleted = self.source.database.run(delete).await?;
-        // After a full batch the next poll goes on: a night's deletions may be thousands.
-        if i64::try_from(deleted).is_ok_and(|deleted| deleted < BATCH) {
-            self.last_upkeep = Instant::now();
-        }
-        Ok(())
-    }
-
-    async fn record_lifetime(&self) -> Result<(), Error> {
+    async fn record_lifetime(&mut self) -> Result<(), Error> {
         let lifetime = self.token_lifetime;
         let record =
             move |connection: &mut Connection| store::record_lifetime(connection, lifetime);
-        self.source.database.run(record).await
+        self.source.database.run(record).await?;
+        self.recorded = Instant::now();
+        Ok(())
     }
 }
 
@@ -101,40 +90,5 @@ impl FeedSource for Source {
         self.watched
             .send_modify(|watched| watched.note(cursor, &page));
         Ok(page)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use database::DatabaseSettings;
-    use diesel::connection::SimpleConnection as _;
-    use testkit::{TestDatabase, lines};
-
-    use super::*;
-
-    /// One batch and a half of deleted users of whom no token is left.
-    const DELETED: &str = "INSERT INTO users.deleted_users (user_id, deleted)
-        SELECT substr(sha256(n::text::bytea), 1, 12), now() - interval '1 day' FROM generate_series(1, 1500) AS n";
-
-    #[tokio::test]
-    async fn while_a_batch_of_deleted_users_is_full_the_next_poll_goes_on() {
-        let test = TestDatabase::users(crate::MIGRATIONS);
-        test.admin().batch_execute(DELETED).unwrap();
-        let database = Database::connect(&DatabaseSettings {
-            url: test.users_url(),
-            owner_url: None,
-            pool_size: 2,
-            timeout: Duration::from_secs(30),
-        });
-        let verifier = Arc::new(Verifier::new("issuer", "audience"));
-        let starting = Poller::start(database, verifier, Duration::from_hours(1));
-        let (mut poller, _watching) = starting.await.unwrap();
-        let started = poller.last_upkeep;
-        for (left, is_done) in [("500", false), ("0", true)] {
-            poller.upkeep().await.unwrap();
-            let count = "SELECT count(*)::text AS line FROM users.deleted_users";
-            assert_eq!(lines(&mut test.admin(), count), [left]);
-            assert_eq!(poller.last_upkeep > started, is_done);
-        }
     }
 }

@@ -158,24 +158,6 @@ pub(super) fn record_lifetime(
     Ok(())
 }
 
-/// Deletes lifetimes of which no token is left, and then at most `batch` deleted users of whom none is left.
-/// Returns the number of users.
-pub(super) fn delete_expired(connection: &mut Connection, batch: i64) -> Result<usize, Error> {
-    diesel::sql_query(
-        "DELETE FROM token_lifetimes WHERE last_used < now() - seconds * interval '1 second' - interval '1 hour'",
-    )
-    .execute(connection)?;
-    Ok(diesel::sql_query(
-        "DELETE FROM deleted_users WHERE user_id = ANY(ARRAY(
-            SELECT user_id FROM deleted_users
-            WHERE deleted < now() - interval '1 hour'
-                - (SELECT max(seconds) FROM token_lifetimes) * interval '1 second'
-            ORDER BY deleted, user_id LIMIT $1))",
-    )
-    .bind::<BigInt, _>(batch)
-    .execute(connection)?)
-}
-
 /// Starts a new generation of tokens, and with it a new incarnation of the database.
 pub(super) fn start_generation(connection: &mut Connection) -> Result<(), Error> {
     let random = diesel::dsl::sql::<Text>("gen_random_uuid()::text");

@@ -98,11 +98,23 @@ pub async fn run_notification_worker(
 
 fn retention() -> Vec<RetentionRule> {
     let rule = RetentionRule::of_all;
+    let only = |table, column, keep, only| RetentionRule {
+        table,
+        column,
+        keep,
+        only,
+    };
+    // No token is left that was issued with the lifetime, or to the user.
+    let unused = "last_used < now() - interval '1 hour' - seconds * interval '1 second'";
+    let gone = "deleted < now() - interval '1 hour'
+        - (SELECT max(seconds) FROM token_lifetimes) * interval '1 second'";
     vec![
         rule("codes", "expires", Duration::ZERO),
         rule("credentials", "expires", Duration::ZERO),
         // The feed lists them for 70 minutes.
         rule("ended_credentials", "ended", 2 * HOUR),
+        only("token_lifetimes", "last_used", HOUR, unused),
+        only("deleted_users", "deleted", HOUR, gone),
         rule("code_requests", "forgotten_at", Duration::ZERO),
         rule("notifications", "finished", DAY),
         // A back-off lasts minutes; rows stay for a day so that operators can investigate.

@@ -237,6 +237,10 @@ async fn old_rows_are_deleted() {
          INSERT INTO users.known_networks (user_id, network_hash, last_sign_in)
          SELECT decode('{ada}', 'hex'), sha256(n::text::bytea), now() - n * interval '1 day'
          FROM unnest(ARRAY[89, 91]) AS n;
+         INSERT INTO users.token_lifetimes (seconds, last_used)
+         SELECT n * 3600, now() - interval '3 hours' FROM unnest(ARRAY[1, 10]) AS n;
+         INSERT INTO users.deleted_users (user_id, deleted)
+         SELECT substring(sha256(n::text::bytea) FOR 12), now() - n * interval '1 hour' FROM unnest(ARRAY[10, 12]) AS n;
          INSERT INTO users.notifications (id, kind, channel, status, request_id, traceparent, republish_at, finished)
          SELECT substring(sha256(n::text::bytea) FOR 12), 'forgot-password', 'log', 'sent', 'r', 't', now(),
             now() - n * interval '1 hour' FROM unnest(ARRAY[23, 25]) AS n;"
@@ -258,8 +262,10 @@ async fn old_rows_are_deleted() {
             count("notifications:"),
             count("sign_in_refusals:"),
             count("known_networks:"),
+            count("token_lifetimes:"),
+            count("deleted_users:"),
         );
-        (left == (1, 1, 23, 1, 1, 1)).then_some(())
+        (left == (1, 1, 23, 1, 1, 1, 1, 1)).then_some(())
     })
     .await;
     worker.stop(STOP_TIMEOUT).await;
