@@ -39,9 +39,19 @@ impl FeedCursor {
         }
     }
 
-    /// The text of a cursor inside of a scan, from which the scan continues.
-    pub(super) fn continued(scan: Scan, at: i64, id: RevocableId, resume: i64) -> String {
-        format!("{}.{at}.{id}.{resume}", scan.name())
+    /// The text of the cursor after a page, and whether its page should be read at once. `entry` is the first one that is left.
+    ///
+    /// The pages of one scan come from different snapshots. What has changed since the first one follows: after a scan of
+    /// everything at once, and after one of changes in the next poll. While an old transaction is unfinished, that would be the
+    /// same changes again and again.
+    pub(super) fn after(self, entry: Option<(i64, RevocableId)>, resume: i64) -> (String, bool) {
+        match entry {
+            Some((at, id)) => (format!("{}.{at}.{id}.{resume}", self.scan.name()), true),
+            None => {
+                let more = self.resume.is_some() && self.scan == Scan::All;
+                (resume.to_string(), more)
+            }
+        }
     }
 }
 
@@ -75,7 +85,11 @@ mod tests {
     fn a_cursor_is_parsed_from_its_text() {
         let id = RevocableId::generate();
         for scan in [Scan::All, Scan::Changes] {
-            let text = FeedCursor::continued(scan, 7, id, 5);
+            let (text, _) = FeedCursor {
+                scan,
+                ..FeedCursor::ALL
+            }
+            .after(Some((7, id)), 5);
             let expected = FeedCursor {
                 scan,
                 at: 7,

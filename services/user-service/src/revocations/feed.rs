@@ -16,31 +16,7 @@ pub(super) async fn read_feed(
     limit: u32,
 ) -> Result<RevocationFeed, Error> {
     let load = move |connection: &mut Connection| store::load_page(connection, cursor, limit);
-    let page = database.run(load).await?;
-    let resume = cursor.resume.unwrap_or(page.resume);
-    let limit = usize::try_from(limit).unwrap_or(usize::MAX);
-    let (next, more) = match page.entries.get(limit) {
-        Some(entry) => (
-            FeedCursor::continued(cursor.scan, entry.at, entry.id, resume),
-            true,
-        ),
-        // The pages of one scan come from different snapshots. What has changed since the first one follows: after a scan of
-        // everything at once, and after one of changes in the next poll. While an old transaction is unfinished, that would be
-        // the same changes again and again.
-        None => {
-            let more = cursor.resume.is_some() && cursor.scan == Scan::All;
-            (resume.to_string(), more)
-        }
-    };
-    let entries = page.entries.iter().take(limit);
-    Ok(RevocationFeed {
-        cursor: resume,
-        epochs: entries.map(|entry| (entry.id, entry.epoch)).collect(),
-        next,
-        more,
-        incarnation: page.incarnation,
-        max_token_lifetime: page.max_token_lifetime,
-    })
+    database.run(load).await
 }
 
 /// Waits until the page at the cursor may have epochs, at most for `wait`. Returns a page without epochs if the poller

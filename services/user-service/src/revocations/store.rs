@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use auth::RevocationFeed;
 use database::{Connection, Error, prepared};
 use diesel::dsl::now;
 use diesel::prelude::*;
@@ -21,23 +22,12 @@ pub(super) struct Entry {
     pub(super) epoch: i64,
 }
 
-/// Entries, and what the same snapshot says about all tokens.
-pub(super) struct Page {
-    pub(super) incarnation: String,
-    /// In seconds.
-    pub(super) max_token_lifetime: Option<u64>,
-    /// No transaction below this number is unfinished, and none with at least this number is left out of the
-    /// changes since it.
-    pub(super) resume: i64,
-    /// In order; one more than the limit if there are more.
-    pub(super) entries: Vec<Entry>,
-}
-
 /// What both scans have in common: `state` holds the row of facts, and `since` the time before which raised epochs
 /// do not matter. The margin of an hour allows for different clocks, long transactions, and lifetimes that were
 /// last recorded a while ago.
 ///
-/// `resume` is also at most one more than the highest number seen: a server that crashes may assign the numbers of
+/// No transaction below `resume` is unfinished, and none with at least this number is left out of the changes since it.
+/// It is also at most one more than the highest number seen: a server that crashes may assign the numbers of
 /// unfinished transactions again. Rows from another cluster may have numbers that this one has not reached.
 macro_rules! feed {
     ($entries:literal) => {
@@ -111,13 +101,13 @@ const CHANGES: &str = feed!(
         ORDER BY end_transaction, credential_id LIMIT $3)"
 );
 
-/// Loads a page and, if there are more, the first entry of the next one. diesel has no snapshot functions, and all
-/// of a page must come from the same snapshot and therefore from one statement.
+/// Loads a page. diesel has no snapshot functions, and all of a page must come from the same snapshot and therefore from one
+/// statement.
 pub(super) fn load_page(
     connection: &mut Connection,
     cursor: FeedCursor,
     limit: u32,
-) -> Result<Page, Error> {
+) -> Result<RevocationFeed, Error> {
     let statement = match cursor.scan {
         Scan::All => ALL,
         Scan::Changes => CHANGES,
@@ -136,11 +126,21 @@ pub(super) fn load_page(
         .load(connection)?;
     let first = rows.first().ok_or(diesel::result::Error::NotFound)?;
     let (incarnation, longest, resume, _) = first;
-    Ok(Page {
+    let resume = cursor.resume.unwrap_or(*resume);
+    let entries: Vec<_> = rows
+        .iter()
+        .filter_map(|(.., entry)| entry.as_ref())
+        .collect();
+    let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+    let (next, more) = cursor.after(entries.get(limit).map(|entry| (entry.at, entry.id)), resume);
+    let page = entries.iter().take(limit);
+    Ok(RevocationFeed {
+        cursor: resume,
+        epochs: page.map(|entry| (entry.id, entry.epoch)).collect(),
+        next,
+        more,
         incarnation: incarnation.clone(),
         max_token_lifetime: longest.and_then(|longest| longest.try_into().ok()),
-        resume: *resume,
-        entries: rows.into_iter().filter_map(|(.., entry)| entry).collect(),
     })
 }
 
@@ -179,7 +179,7 @@ mod tests {
     use diesel::connection::SimpleConnection as _;
     use testkit::{TestConnection, TestDatabase, lines};
 
-    use super::{FeedCursor, Page, load_page};
+    use super::{FeedCursor, RevocationFeed, load_page};
 
     const PAGE: u32 = 20;
 
@@ -206,7 +206,7 @@ mod tests {
     }
 
     /// A page, and how many rows and entries of indexes of users were read for it.
-    fn read(connection: &mut Connection, cursor: FeedCursor) -> (Page, i64) {
+    fn read(connection: &mut Connection, cursor: FeedCursor) -> (RevocationFeed, i64) {
         let rows_read = |connection: &mut Connection| -> i64 {
             // A connection reports what it has read after a statement, but only once in a while without this.
             connection
@@ -237,7 +237,7 @@ mod tests {
     fn a_full_read_does_not_read_epochs_that_were_raised_long_ago() {
         let (_database, mut connection) = prepared(5_000);
         let (page, read) = read(&mut connection, FeedCursor::ALL);
-        assert_eq!(page.entries.len(), 21);
+        assert_eq!((page.epochs.len(), page.more), (20, true));
         assert!(read <= MAX_READ, "{read}");
     }
 
@@ -246,7 +246,7 @@ mod tests {
         let (_database, mut connection) = prepared(5_000);
         let changes = FeedCursor::changes_since(last_change(&mut connection) + 1);
         let (page, read) = read(&mut connection, changes);
-        assert_eq!(page.entries.len(), 0);
+        assert_eq!((page.epochs.len(), page.more), (0, false));
         assert!(read <= 10, "{read}");
     }
 
@@ -258,7 +258,7 @@ mod tests {
             .unwrap();
         let changes = FeedCursor::changes_since(last_change(&mut connection));
         let (page, read) = read(&mut connection, changes);
-        assert_eq!(page.entries.len(), 21);
+        assert_eq!((page.epochs.len(), page.more), (20, true));
         assert!(read <= MAX_READ, "{read}");
     }
 }
