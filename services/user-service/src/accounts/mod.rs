@@ -5,7 +5,6 @@
 //! the same transaction.
 
 mod create;
-mod list;
 mod list_query;
 mod requests;
 mod responses;

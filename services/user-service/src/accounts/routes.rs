@@ -10,7 +10,6 @@ use listing::{CountResponse, Sort};
 use values::UserId;
 
 use super::create::create;
-use super::list::list;
 use super::list_query::{UserConditions, UserListQuery, UserSort};
 use super::requests::{CreateUserRequest, SignUpCaller, UpdateUserRequest};
 use super::responses::{CreatedResponse, CreatedUser, CurrentUserResponse, SignInResponse};
@@ -111,7 +110,7 @@ pub(crate) async fn list_users(
 ) -> Result<HttpResponse, Problem> {
     let query = UserListQuery::parse(&query, Sort::descending(UserSort::Created))?;
     let paging = query.paging;
-    let load = move |connection: &mut Connection, limits| list(connection, &query, limits);
+    let load = move |connection: &mut Connection, limits| store::list(connection, &query, limits);
     let lists = &context.lists;
     let page = lists.page(Some(admin.id()), paging, load, identity::<User>);
     let page = page.await?;

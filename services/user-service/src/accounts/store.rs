@@ -6,7 +6,7 @@ mod list_conditions;
 #[cfg(test)]
 mod list_tests;
 
-pub(super) use list::{count, count_all, list};
+pub(super) use list::{count, list};
 
 use std::collections::HashMap;
 

@@ -12,8 +12,10 @@ use listing::{AccessPaths, Few, First, Order, Page, PageLimits, Sort, Source, Ta
 use super::User;
 use super::list_conditions::{ListConditions, Segments, and};
 use crate::accounts::list_query::{
-    MAX_OFFSET_WITH_PATTERN, UserConditions, UserListQuery, UserSort,
+    MAX_OFFSET_WITH_PATTERN, MAX_SORTED_USERS, UserConditions, UserListQuery, UserSort,
+    may_sort_many, offset_too_high,
 };
+use crate::error::UserError;
 
 const TABLE: Table = Table {
     columns: "users.id, username, email, is_active, plan, scope, vendor, allowed_private_components, metadata, \
@@ -37,15 +39,21 @@ pub(crate) fn list(
     connection: &mut Connection,
     list: &UserListQuery,
     limits: PageLimits,
-) -> Result<Page<User>, Error> {
+) -> Result<Page<User>, UserError> {
+    if may_sort_many(list) {
+        let all = Segments::load(connection, &ListConditions::default())?;
+        if all.users > MAX_SORTED_USERS {
+            return Err(offset_too_high());
+        }
+    }
     let conditions = ListConditions::new(&list.conditions);
     let is_first_of_all = conditions.is_empty() && list.paging.offset == 0;
     if conditions.is_unique || is_first_of_all {
-        return access_paths(list, conditions, None).load(connection, limits);
+        return Ok(access_paths(list, conditions, None).load(connection, limits)?);
     }
     // Users may move to other segments meanwhile.
     let mut transaction = connection.build_transaction().repeatable_read().read_only();
-    transaction.run(|connection| {
+    let page: Result<_, Error> = transaction.run(|connection| {
         let has_segments = !conditions.of_segments.is_empty();
         let segments = has_segments.then(|| Segments::load(connection, &conditions));
         let segments = segments.transpose()?;
@@ -58,11 +66,8 @@ pub(crate) fn list(
             connection.batch_execute("SET LOCAL enable_seqscan = off")?;
         }
         paths.load(connection, limits)
-    })
-}
-
-pub(crate) fn count_all(connection: &mut Connection) -> Result<i64, Error> {
-    Ok(Segments::load(connection, &ListConditions::default())?.users)
+    });
+    Ok(page?)
 }
 
 pub(crate) fn count(
