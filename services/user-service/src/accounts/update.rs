@@ -3,7 +3,7 @@ use std::collections::BTreeSet;
 use database::{Connection, Error};
 use messaging::Message;
 use serde_json::Value;
-use values::{EmailAddress, UserId};
+use values::{EmailAddress, Secret, UserId};
 
 use super::requests::{Scopes, UpdateUserRequest};
 use super::store::{self, ChangedColumns, User, UserChange};
@@ -14,7 +14,7 @@ use crate::context::Context;
 use crate::credentials::store as credentials;
 use crate::error::UserError;
 use crate::notifications::CodeRequest;
-use crate::password_rules::{Password, service_password};
+use crate::password_rules::service_password;
 
 /// Changes an account. Revokes the user's tokens if a value that they contain or depend on changes.
 #[tracing::instrument(skip_all, fields(user.id = %id))]
@@ -33,7 +33,7 @@ pub(super) async fn update(
             store::find_password_hash(connection, id)?.ok_or(UserError::NotFound("user"))
         };
         let current = context.database.run(find).await?;
-        let (client, same) = (actor.client(), Password::from(password.clone()));
+        let (client, same) = (actor.client(), Secret::new(password.expose()));
         // This runs outside of the transaction, so a concurrent change of the password does not count as the current one.
         if !context.hasher.verify(&client, same, current).await? {
             password_hash = Some(context.hasher.hash(&client, password).await?);

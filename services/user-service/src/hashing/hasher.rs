@@ -11,7 +11,7 @@ use values::Secret;
 
 use super::error::HashError;
 use crate::client_network::ClientNetwork;
-use crate::password_rules::{NewPassword, Password};
+use crate::password_rules::{NewPassword, PasswordForm};
 
 /// The length of the queue, for each thread: a few seconds of work.
 const QUEUE_PER_THREAD: usize = 16;
@@ -84,7 +84,7 @@ impl Hasher {
     pub(crate) async fn verify(
         &self,
         client: &ClientNetwork,
-        password: Password,
+        password: Secret,
         hash: String,
     ) -> Result<bool, HashError> {
         let verdict = self.verify_in_equal_time(client, password, Some(hash), None);
@@ -99,7 +99,7 @@ impl Hasher {
     pub(crate) async fn verify_in_equal_time(
         &self,
         client: &ClientNetwork,
-        password: Password,
+        password: Secret,
         hash: Option<String>,
         highest_cost: Option<u32>,
     ) -> Result<Verdict, HashError> {
@@ -111,7 +111,7 @@ impl Hasher {
                 check(text, hash.as_deref(), total, decoy)
             }
         };
-        let forms = password.forms();
+        let forms = PasswordForm::of(&password);
         if forms.is_empty() {
             self.run(client, work(None)).await?;
         }
@@ -207,7 +207,7 @@ mod tests {
 
     use super::{HashError, Hasher, QUEUE_PER_THREAD, Verdict, check};
     use crate::client_network::ClientNetwork;
-    use crate::password_rules::{NewPassword, Password, PasswordRules};
+    use crate::password_rules::{NewPassword, PasswordRules};
 
     fn client() -> ClientNetwork {
         ClientNetwork::from("192.0.2.1")
@@ -223,7 +223,7 @@ mod tests {
         let (one, other) = ("a".repeat(72), format!("{}b", "a".repeat(71)));
         let hash = hasher.hash(&client(), new_password(&one)).await.unwrap();
         let check = async |text: &str| {
-            let password = Password::from(Secret::new(text));
+            let password = Secret::new(text);
             hasher
                 .verify(&client(), password, hash.clone())
                 .await
@@ -245,7 +245,7 @@ mod tests {
                 ("", Some(hash), Verdict::Wrong),
                 ("right", None, Verdict::Wrong),
             ] {
-                let password = Password::from(Secret::new(text));
+                let password = Secret::new(text);
                 let client = client();
                 let verified = hasher.verify_in_equal_time(&client, password, hash, highest);
                 assert_eq!(verified.await.unwrap(), expected, "{stored} {text}");
@@ -267,7 +267,7 @@ mod tests {
             (&mixed, &composed, Verdict::Wrong),
         ] {
             let hash = bcrypt::hash(stored, 4).unwrap();
-            let password = Password::from(Secret::new(typed));
+            let password = Secret::new(typed);
             let (client, stored_hash) = (client(), Some(hash.clone()));
             let verified =
                 hasher.verify_in_equal_time(&client, password.clone(), stored_hash, None);

@@ -60,43 +60,27 @@ pub(crate) fn service_password() -> Invalid {
     Invalid::new("not-for-service-accounts", message)
 }
 
-/// A password that a caller claims to have. It can be any text.
-#[derive(Debug, Clone)]
-pub(crate) struct Password(Secret);
-
-#[derive(Debug, Clone)]
+/// A form of a password that a caller claims to have, which can be any text.
 pub(crate) struct PasswordForm {
     pub(crate) text: Secret,
     pub(crate) is_normal: bool,
 }
 
-impl Password {
-    /// The forms of the password that a stored hash may have: NFC, and, for hashes that were made before passwords were
+impl PasswordForm {
+    /// The forms of a password that a stored hash may have: NFC, and, for hashes that were made before passwords were
     /// normalised, the text as typed and NFD. Equal ones are one form, and those that are too long for any user to have
     /// are left out. So most passwords have one form, and the number tells nothing about an account.
-    pub(crate) fn forms(&self) -> Vec<PasswordForm> {
-        let normal = nfc(&self.0);
-        let mut forms: Vec<PasswordForm> = Vec::with_capacity(1);
-        for text in [normal.clone(), self.0.clone(), nfd(&self.0)] {
-            let is_new = |form: &PasswordForm| form.text.expose() != text.expose();
+    pub(crate) fn of(password: &Secret) -> Vec<Self> {
+        let normal = nfc(password);
+        let mut forms: Vec<Self> = Vec::with_capacity(1);
+        for text in [normal.clone(), password.clone(), nfd(password)] {
+            let is_new = |form: &Self| form.text.expose() != text.expose();
             if fits(&text) && forms.iter().all(is_new) {
                 let is_normal = text.expose() == normal.expose();
-                forms.push(PasswordForm { text, is_normal });
+                forms.push(Self { text, is_normal });
             }
         }
         forms
-    }
-}
-
-impl From<Secret> for Password {
-    fn from(text: Secret) -> Self {
-        Self(text)
-    }
-}
-
-impl From<NewPassword> for Password {
-    fn from(password: NewPassword) -> Self {
-        Self(password.0)
     }
 }
 
@@ -116,7 +100,7 @@ fn nfd(text: &Secret) -> Secret {
 mod tests {
     use values::Secret;
 
-    use super::{NewPassword, Password, PasswordRules};
+    use super::{NewPassword, PasswordForm, PasswordRules};
 
     const COMPOSED: &str = "caf\u{e9}s";
     const DECOMPOSED: &str = "cafe\u{301}s";
@@ -130,8 +114,8 @@ mod tests {
     }
 
     fn forms(text: impl Into<String>) -> Vec<(String, bool)> {
-        let forms = Password::from(Secret::new(text)).forms();
-        let form = |form: &super::PasswordForm| (form.text.expose().to_owned(), form.is_normal);
+        let forms = PasswordForm::of(&Secret::new(text));
+        let form = |form: &PasswordForm| (form.text.expose().to_owned(), form.is_normal);
         forms.iter().map(form).collect()
     }
 

@@ -16,7 +16,7 @@ use crate::context::Context;
 use crate::credentials::store as credentials;
 use crate::error::UserError;
 use crate::notifications::{Kind, store as notifications};
-use crate::password_rules::{NewPassword, Password, service_password};
+use crate::password_rules::{NewPassword, service_password};
 
 /// Changes the password of a user who knows the old one. Revokes all tokens and returns a new one.
 ///
@@ -37,7 +37,7 @@ pub(super) async fn change(
     };
     let (current, attempt) = count_attempt(context, &client, find).await?;
     let verify_and_hash = async {
-        let old = Password::from(request.old_password);
+        let old = request.old_password;
         let verified = context.hasher.verify(&client, old, current.password_hash);
         if !verified.await? {
             return Err(UserError::WrongOldPassword);

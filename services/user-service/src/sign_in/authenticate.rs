@@ -12,7 +12,7 @@ use crate::client_network::ClientNetwork;
 use crate::context::Context;
 use crate::error::UserError;
 use crate::hashing::Verdict;
-use crate::password_rules::{NewPassword, Password};
+use crate::password_rules::NewPassword;
 
 /// How often an attempt starts over because the account changed while its password was checked.
 const MAX_RACES: usize = 2;
@@ -40,7 +40,7 @@ pub(crate) async fn authenticate(
         // This takes the same time whether or not there is a candidate.
         let stored = found.candidate.as_ref();
         let stored = stored.map(|candidate| candidate.password_hash.clone());
-        let (claimed, highest) = (Password::from(password.clone()), found.highest_cost());
+        let (claimed, highest) = (password.clone(), found.highest_cost());
         let hasher = &context.hasher;
         let verified = hasher.verify_in_equal_time(client, claimed, stored, highest);
         let verified = verified.await.map_err(UserError::from);

@@ -11,7 +11,6 @@ use crate::code_limits::count_code_request;
 use crate::context::Context;
 use crate::error::UserError;
 use crate::notifications::{CodeRequest, Kind, store as notifications};
-use crate::password_rules::Password;
 use crate::passwords::store;
 use crate::passwords::{count_attempt, reset_by_code};
 use crate::sign_in::record_refusal;
@@ -67,7 +66,7 @@ async fn confirm_with_password(
     tracing::Span::current().record("user.id", id.to_string());
     let stored = credentials.password_hash.clone();
     let hasher = &context.hasher;
-    let verified = hasher.verify(&client, Password::from(password), stored);
+    let verified = hasher.verify(&client, password, stored);
     let verified = verified.await.map_err(UserError::from);
     if !back_off::refund_on_error(&context.database, &attempt, verified).await? {
         record_refusal(context, Some(id), meta, "wrong-password").await?;
