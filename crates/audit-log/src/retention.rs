@@ -140,10 +140,12 @@ pub fn read_retention(reader: &mut Reader) -> Result<Duration, app_config::Error
 /// all older than `keep` are dropped. Several replicas may run it at the same time.
 pub async fn retain(database: Database, keep: Duration, shutdown: CancellationToken) {
     while !shutdown.is_cancelled() {
+        let drop = move |connection: &mut Connection| drop_partition(connection, keep);
+        let prune = move |connection: &mut Connection| prune(connection, keep);
         let done = [
-            create_partitions(&database).await,
-            drop_partitions(&database, keep, &shutdown).await,
-            prune(&database, keep, &shutdown).await,
+            database.run(create_partitions).await,
+            repeat(&database, &shutdown, drop).await,
+            repeat(&database, &shutdown, prune).await,
         ];
         let mut pause = INTERVAL;
         for error in done.into_iter().filter_map(Result::err) {
@@ -155,54 +157,41 @@ pub async fn retain(database: Database, keep: Duration, shutdown: CancellationTo
 }
 
 /// Creates the partitions of this month and of the next three.
-async fn create_partitions(database: &Database) -> Result<(), Error> {
-    let create = |connection: &mut Connection| {
-        sql_query("SELECT create_audit_log_partitions()").execute(connection)?;
-        Ok(())
-    };
-    database.run(create).await
+fn create_partitions(connection: &mut Connection) -> Result<(), Error> {
+    sql_query("SELECT create_audit_log_partitions()").execute(connection)?;
+    Ok(())
 }
 
-/// Drops partitions of which all rows are older than `keep`, one after the other.
-async fn drop_partitions(
+/// Repeats a step, with pauses, while it says that there is more to do.
+async fn repeat(
     database: &Database,
-    keep: Duration,
     shutdown: &CancellationToken,
+    step: impl FnOnce(&mut Connection) -> Result<bool, Error> + Copy + Send + 'static,
 ) -> Result<(), Error> {
-    let drop = move |connection: &mut Connection| {
-        let drop = diesel::select(drop_audit_log_partition(interval(keep)));
-        Ok::<_, Error>(drop.get_result::<Option<String>>(connection)?)
-    };
-    while !shutdown.is_cancelled()
-        && let Some(partition) = database.run(drop).await?
-    {
+    while !shutdown.is_cancelled() && database.run(step).await? {
+        shutdown.run_until_cancelled(sleep(BATCH_PAUSE)).await;
+    }
+    Ok(())
+}
+
+/// Drops a partition of which all rows are older than `keep`. `false` if there is none.
+fn drop_partition(connection: &mut Connection, keep: Duration) -> Result<bool, Error> {
+    let drop = diesel::select(drop_audit_log_partition(interval(keep)));
+    let dropped: Option<String> = drop.get_result(connection)?;
+    if let Some(partition) = &dropped {
         tracing::info!(partition, "dropped a partition of the audit log");
-        shutdown.run_until_cancelled(sleep(BATCH_PAUSE)).await;
     }
-    Ok(())
+    Ok(dropped.is_some())
 }
 
-/// Deletes, batch by batch, rows that do not go with their partition.
-async fn prune(
-    database: &Database,
-    keep: Duration,
-    shutdown: &CancellationToken,
-) -> Result<(), Error> {
-    let prune = move |connection: &mut Connection| {
-        let prune = diesel::select(prune_audit_log(interval(keep), BATCH));
-        Ok::<_, Error>(prune.get_result::<i64>(connection)?)
-    };
-    while !shutdown.is_cancelled() {
-        let pruned = database.run(prune).await?;
-        metrics::counter!("retention_deleted_total", "table" => "audit_log")
-            .increment(u64::try_from(pruned).unwrap_or(0));
-        if pruned > 0 {
-            tracing::info!(rows = pruned, "pruned old rows of the audit log");
-        }
-        if pruned < i64::from(BATCH) {
-            break;
-        }
-        shutdown.run_until_cancelled(sleep(BATCH_PAUSE)).await;
+/// Deletes a batch of rows that do not go with their partition. `false` if there are no more.
+fn prune(connection: &mut Connection, keep: Duration) -> Result<bool, Error> {
+    let prune = diesel::select(prune_audit_log(interval(keep), BATCH));
+    let pruned: i64 = prune.get_result(connection)?;
+    metrics::counter!("retention_deleted_total", "table" => "audit_log")
+        .increment(u64::try_from(pruned).unwrap_or(0));
+    if pruned > 0 {
+        tracing::info!(rows = pruned, "pruned old rows of the audit log");
     }
-    Ok(())
+    Ok(pruned >= i64::from(BATCH))
 }
