@@ -11,19 +11,15 @@ pub(crate) fn sign_token(context: &Context, subject: &TokenSubject) -> Secret {
 
 /// What a token says of its user.
 pub(crate) fn signed_subject(context: &Context, subject: &TokenSubject) -> Subject {
-    let TokenSubject {
-        user,
-        incarnation,
-        account_group,
-    } = subject;
+    let user = &subject.user;
     Subject {
         id: user.id,
         email: user.email.clone(),
         username: user.username.clone(),
         scope: user.scope.clone(),
         epoch: user.epoch,
-        incarnation: incarnation.clone(),
-        group: account_group.as_ref().map(hex::encode),
+        incarnation: subject.incarnation.clone(),
+        group: subject.account_group.as_ref().map(hex::encode),
         credential: None,
         key_scopes: None,
         service: user.is_service,

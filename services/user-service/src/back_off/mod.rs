@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use database::{Connection, Database, Error};
+use jobs::growing_pause;
 use sha2::{Digest as _, Sha256};
 use values::{EmailAddress, UserId};
 
@@ -42,9 +43,8 @@ impl FailureScope {
             Self::OneNetwork => FAILURES_FROM_ONE_NETWORK,
             Self::Anywhere => FAILURES_FROM_ANYWHERE,
         };
-        let doublings = u32::try_from(failures.checked_sub(threshold)?).ok()?;
-        let factor = 1_u32.checked_shl(doublings.min(30)).unwrap_or(u32::MAX);
-        Some(FIRST_PAUSE.saturating_mul(factor).min(MAX_PAUSE))
+        let beyond = u64::try_from(failures.checked_sub(threshold)?).ok()?;
+        Some(growing_pause(FIRST_PAUSE, MAX_PAUSE, beyond + 1))
     }
 }
 

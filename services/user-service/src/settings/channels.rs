@@ -7,7 +7,7 @@ use url::Url;
 use super::MailSettings;
 
 /// The placeholder of the code in a link.
-const CODE: &str = "{{code}}";
+pub(crate) const CODE: &str = "{{code}}";
 
 app_config::settings! {
     /// The channels that send codes to users, and the link that contains the code.

@@ -7,7 +7,7 @@ mod notification_worker;
 mod user_service;
 
 pub(crate) use auth::EmailVerification;
-pub(crate) use channels::ChannelSettings;
+pub(crate) use channels::{CODE, ChannelSettings};
 pub use deletion_worker::DeletionWorkerSettings;
 pub(crate) use mail::MailSettings;
 pub use notification_worker::NotificationWorkerSettings;

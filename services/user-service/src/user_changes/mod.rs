@@ -76,14 +76,9 @@ impl UserChangeSender {
         let is_outage = self.call_outage.failures() > 0;
         let limit = if is_outage { 1 } else { BATCH };
         let claim = move |connection: &mut Connection| store::claim(connection, limit);
-        let due = match self.database.transaction(claim).await {
-            Ok(due) => due,
-            Err(error) => {
-                self.database_outage.fail(&error);
-                return false;
-            }
-        };
-        self.database_outage.end();
+        let due = self.database.transaction(claim).await;
+        self.database_outage.record(&due);
+        let Ok(due) = due else { return false };
         let results = join_all(due.iter().map(|state| self.tell(state))).await;
         let told = results.iter().filter(|result| result.is_ok()).count();
         match results.into_iter().find_map(Result::err) {

@@ -4,10 +4,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use values::{NotificationId, Secret, UserId};
 
 use crate::notifications::{Channel, Kind, Notice};
-use crate::settings::NotificationWorkerSettings;
-
-/// The placeholder in links.
-const CODE: &str = "{{code}}";
+use crate::settings::{CODE, NotificationWorkerSettings};
 
 pub(super) struct Notification {
     pub(super) id: NotificationId,
