@@ -6,16 +6,6 @@ use std::time::Duration;
 pub struct RetryPolicy(pub Arc<[Duration]>);
 
 impl RetryPolicy {
-    /// Pauses that double with every failure, up to the longest, for a job that is given up after `max_attempts`.
-    pub fn exponential(first: Duration, max: Duration, max_attempts: u32) -> Self {
-        let failures = 1..u64::from(max_attempts);
-        Self(
-            failures
-                .map(|failures| growing_pause(first, max, failures))
-                .collect(),
-        )
-    }
-
     /// Attempts before a job is given up.
     pub fn max_attempts(&self) -> u32 {
         u32::try_from(self.0.len() + 1).unwrap_or(u32::MAX)
@@ -56,16 +46,6 @@ mod tests {
             (pause, expected) => pause == expected,
         };
         assert!(within_a_fifth, "{failures}: {pause:?}");
-    }
-
-    #[test]
-    fn exponential_pauses_double_up_to_the_longest() {
-        let (first, max) = (Duration::from_secs(1), Duration::from_secs(300));
-        let policy = RetryPolicy::exponential(first, max, 5_000);
-        for (failures, expected) in [(0, 1), (1, 1), (2, 2), (5, 16), (10, 300), (4_000, 300)] {
-            check(&policy, failures, Some(expected));
-        }
-        check(&policy, 5_000, None);
     }
 
     #[test]

@@ -21,7 +21,9 @@ use audit_log::{Actor, RequestMeta};
 use auth::{Signer, SigningKey};
 use database::{Connection, Database, Error};
 use futures_util::FutureExt as _;
-use jobs::{Claim, JobTable, Lease, Outcome, RetentionRule, RetryPolicy, Worker, WorkerConfig};
+use jobs::{
+    Claim, JobTable, Lease, Outcome, RetentionRule, Worker, WorkerConfig, growing_pause, jitter,
+};
 use messaging::Queue;
 use serde_json::json;
 use server::Running;
@@ -65,7 +67,6 @@ pub async fn run_deletion_worker(settings: DeletionWorkerSettings) -> anyhow::Re
     let worker = DeletionWorker {
         database: database.clone(),
         people_tasks,
-        retry: retry_policy(&settings),
         settings: Arc::new(settings.clone()),
     };
     let config = WorkerConfig {
@@ -87,8 +88,10 @@ pub async fn run_deletion_worker(settings: DeletionWorkerSettings) -> anyhow::Re
     Ok(running)
 }
 
-fn retry_policy(settings: &DeletionWorkerSettings) -> RetryPolicy {
-    RetryPolicy::exponential(settings.retry_pause, MAX_RETRY_PAUSE, settings.max_attempts)
+/// The pause after this number of failed attempts of a step; `None` when the deletion has failed.
+fn pause_after(failures: u32, settings: &DeletionWorkerSettings) -> Option<Duration> {
+    let pause = growing_pause(settings.retry_pause, MAX_RETRY_PAUSE, failures.into());
+    (failures < settings.max_attempts).then(|| jitter(pause))
 }
 
 /// Refuses to start if the user-service adds no steps for the engine that this process has, because deletions would
@@ -117,7 +120,6 @@ fn signer(settings: &DeletionWorkerSettings) -> anyhow::Result<Arc<Signer>> {
 struct DeletionWorker {
     database: Database,
     people_tasks: PeopleTasks,
-    retry: RetryPolicy,
     settings: Arc<DeletionWorkerSettings>,
 }
 
@@ -231,7 +233,7 @@ impl DeletionWorker {
         let attempts = u32::try_from(pending.attempts).unwrap_or(0) + 1;
         tracing::warn!(step = pending.name, attempts, error = ?error, "step failed");
         count(&pending, "failed");
-        let pause = self.retry.pause_after(attempts);
+        let pause = pause_after(attempts, &self.settings);
         match pause.filter(|_| error.is_retryable() && !pending.overdue) {
             Some(pause) => {
                 let reason = error.to_string();
@@ -290,20 +292,36 @@ mod tests {
 
     use super::*;
 
-    #[test]
-    fn the_default_settings_survive_an_outage_of_a_day() {
+    fn settings(max_attempts: &str) -> DeletionWorkerSettings {
         let key = SigningKey::generate_pem();
-        let required = [
+        let pairs = [
             ("DATABASE_URL", "postgres://localhost/x"),
             ("AMQP_URL", "amqp://localhost"),
             ("PEOPLE_TASK_SERVICE_URL", "http://localhost"),
             ("TOKEN_SIGNING_KEY", key.expose()),
+            ("DELETE_MAX_ATTEMPTS", max_attempts),
         ];
-        let mut reader = Reader::from_pairs(required).unwrap();
-        let settings = DeletionWorkerSettings::read(&mut reader).unwrap();
-        let retry = retry_policy(&settings);
-        let pauses = (1..).map_while(|failures| retry.pause_after(failures));
+        let mut reader = Reader::from_pairs(pairs).unwrap();
+        DeletionWorkerSettings::read(&mut reader).unwrap()
+    }
+
+    #[test]
+    fn the_default_settings_survive_an_outage_of_a_day() {
+        let settings = settings("");
+        let pauses = (1..).map_while(|failures| pause_after(failures, &settings));
         assert!(pauses.sum::<Duration>() > Duration::from_secs(24 * 3_600));
+    }
+
+    #[test]
+    fn pauses_double_up_to_the_longest() {
+        let settings = settings("5000");
+        for (failures, expected) in [(0, 1), (1, 1), (2, 2), (5, 16), (10, 300), (4_000, 300)] {
+            let pause = pause_after(failures, &settings).unwrap().as_secs_f64();
+            let expected = f64::from(expected);
+            let range = expected * 0.8..=expected * 1.2;
+            assert!(range.contains(&pause), "{failures}: {pause}");
+        }
+        assert_eq!(pause_after(5_000, &settings), None);
     }
 
     #[tokio::test]
