@@ -204,11 +204,8 @@ impl Entry {
     /// # Errors
     /// The database fails.
     pub fn record(&self, connection: &mut Connection) -> Result<(), Error> {
-        let insert = RecordWith {
-            statement: diesel::select(true.into_sql::<Bool>()),
-            entry: self.to_json(),
-        };
-        insert.execute(connection)?;
+        let nothing = diesel::select(true.into_sql::<Bool>());
+        self.clone().record_with(nothing).execute(connection)?;
         Ok(())
     }
 

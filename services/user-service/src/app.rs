@@ -143,12 +143,8 @@ async fn start_tasks(
         let publisher = context.notifications.clone();
         let verification = context.settings.email_verification;
         let shutdown = running.shutdown();
-        running.spawn(keys::send_notices(
-            database(),
-            publisher,
-            verification,
-            shutdown,
-        ));
+        let notices = keys::send_notices(database(), publisher, verification, shutdown);
+        running.spawn(notices);
     }
     let verifier = Arc::clone(&context.verifier);
     let lifetime = context.signer.lifetime();

@@ -91,17 +91,13 @@ fn check(new: &NewKey, owner: &User, epoch: i64) -> Result<(), UserError> {
     }
     let is_admin = owner.scope.iter().any(|scope| scope == ADMIN_SCOPE);
     if scopes.contains(&KeyScope::Admin) && !is_admin {
-        return Err(of_scopes(
-            "not-an-administrator",
-            "Must not have `admin`, because the user is no administrator.",
-        ));
+        let message = "Must not have `admin`, because the user is no administrator.";
+        return Err(of_scopes("not-an-administrator", message));
     }
     let is_for_person = new.created_by.is_some() && !owner.is_service;
     if scopes.contains(&KeyScope::TasksDecide) && is_for_person {
-        return Err(of_scopes(
-            "decides-for-a-person",
-            "Must not have `tasks:decide`: a key that an administrator makes for a person never decides.",
-        ));
+        let message = "Must not have `tasks:decide`: a key that an administrator makes for a person never decides.";
+        return Err(of_scopes("decides-for-a-person", message));
     }
     Ok(())
 }
@@ -200,10 +196,8 @@ pub(super) async fn exchange(
     record_event("exchanged");
     let lifetime = found.lifetime(TOKEN_LIFETIME);
     // A scope that a later version gave counts for nothing.
-    let scopes = found.scopes.iter();
-    let scopes: Vec<_> = scopes
-        .filter_map(|name| KeyScope::from_name(name))
-        .collect();
+    let known = |name: &String| KeyScope::from_name(name);
+    let scopes: Vec<_> = found.scopes.iter().filter_map(known).collect();
     let subject = signed_subject(context, &found.subject).of_key(key.id(), &scopes);
     let signer = &context.signer;
     let token = signer.sign_for(subject, lifetime);

@@ -120,9 +120,8 @@ pub(crate) async fn list_all_keys(
     let load = move |connection: &mut Connection, limits: PageLimits| {
         store::of_all(connection, limits.paging, confirmed)
     };
-    let page = context
-        .lists
-        .page(Some(admin.id()), paging, load, convert::identity);
+    let lists = &context.lists;
+    let page = lists.page(Some(admin.id()), paging, load, convert::identity);
     let page = page.await?;
     Ok(page.respond(request.path(), request.query_string()))
 }

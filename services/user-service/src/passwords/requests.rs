@@ -17,13 +17,13 @@ pub(super) struct ChangePasswordRequest {
 
 impl ChangePasswordRequest {
     pub(super) fn parse(mut fields: Fields, rules: PasswordRules) -> Result<Self, Problem> {
-        let old = fields.required::<Secret>("oldPassword");
+        let old = fields.required("oldPassword");
         let new = NewPassword::read(&mut fields, "newPassword", rules);
-        let request = old.zip(new).map(|(old_password, new_password)| Self {
+        let (old_password, new_password) = fields.finish_with(old.zip(new))?;
+        Ok(Self {
             old_password,
             new_password,
-        });
-        fields.finish_with(request)
+        })
     }
 }
 

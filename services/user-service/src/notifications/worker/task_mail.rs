@@ -21,8 +21,7 @@ pub(super) struct TaskMail {
     pub(super) title: String,
     pub(super) description: String,
     pub(super) decision_by: Option<DateTime<Utc>>,
-    #[serde(rename = "status", deserialize_with = "is_approved")]
-    pub(super) is_approved: bool,
+    pub(super) status: String,
     pub(super) decided_by: Option<String>,
     pub(super) comment: Option<String>,
     pub(super) task_link: Secret,
@@ -34,8 +33,4 @@ pub(super) struct TaskMail {
 fn language<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Language, D::Error> {
     let name = String::deserialize(deserializer)?;
     Language::from_name(&name).ok_or_else(|| serde::de::Error::custom("an unknown name"))
-}
-
-fn is_approved<'de, D: Deserializer<'de>>(deserializer: D) -> Result<bool, D::Error> {
-    Ok(String::deserialize(deserializer)? == "approved")
 }

@@ -102,7 +102,7 @@ impl Email {
             MailKind::Asked => &texts.asked,
             MailKind::Reminder => &texts.reminder,
             MailKind::Due => &texts.due,
-            MailKind::Decided if mail.is_approved => &texts.approved,
+            MailKind::Decided if mail.status == "approved" => &texts.approved,
             MailKind::Decided => &texts.rejected,
             MailKind::Cancelled => &texts.cancelled,
         };
