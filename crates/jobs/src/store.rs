@@ -2,7 +2,6 @@
 //! names of tables and columns are constants of the program.
 
 use std::fmt::Display;
-use std::marker::PhantomData;
 use std::time::Duration;
 
 use database::{Connection, Database, Error, composed, interval};
@@ -44,10 +43,7 @@ impl<Id: FromText + Display + ToSql<Binary, Pg> + Copy + Send + 'static> JobId f
 /// All are `NOT NULL` except the last two; `next_attempt` defaults to `now()` and `lease` to 0. The table has
 /// indexes on `republish_at` (`WHERE finished IS NULL`) and `finished` (`WHERE finished IS NOT NULL`).
 #[derive(Debug, Clone, Copy)]
-pub struct JobTable<Id> {
-    pub(crate) name: &'static str,
-    id: PhantomData<fn() -> Id>,
-}
+pub struct JobTable(pub &'static str);
 
 /// A request to claim a job.
 #[derive(Debug, Clone, Copy)]
@@ -88,20 +84,12 @@ pub struct Backlog {
     pub(crate) overdue_seconds: f64,
 }
 
-impl<Id: JobId> JobTable<Id> {
-    /// The table of this name.
-    pub const fn new(name: &'static str) -> Self {
-        Self {
-            name,
-            id: PhantomData,
-        }
-    }
-
+impl JobTable {
     /// Claims a job that is due and has no valid lease; `None` when it is not claimable.
     ///
     /// # Errors
     /// The statement fails.
-    pub fn claim(
+    pub fn claim<Id: JobId>(
         self,
         connection: &mut Connection,
         claim: Claim<Id>,
@@ -111,7 +99,7 @@ impl<Id: JobId> JobTable<Id> {
              WHERE id = $1 AND finished IS NULL AND next_attempt <= now()
                 AND (lease_until IS NULL OR lease_until <= now() OR $3)
              RETURNING lease",
-            table = self.name
+            table = self.0
         );
         let claimed = composed(update, (), false)
             .bind::<Binary, _>(claim.id)
@@ -128,7 +116,7 @@ impl<Id: JobId> JobTable<Id> {
     ///
     /// # Errors
     /// The statement fails.
-    pub fn renew(
+    pub fn renew<Id: JobId>(
         self,
         connection: &mut Connection,
         lease: Lease<Id>,
@@ -142,7 +130,7 @@ impl<Id: JobId> JobTable<Id> {
     ///
     /// # Errors
     /// The statement fails.
-    pub fn release(
+    pub fn release<Id: JobId>(
         self,
         connection: &mut Connection,
         lease: Lease<Id>,
@@ -153,7 +141,7 @@ impl<Id: JobId> JobTable<Id> {
     }
 
     /// Writes to a job whose claim is valid, which no sweep publishes for `pause`.
-    fn update(
+    fn update<Id: JobId>(
         self,
         connection: &mut Connection,
         lease: Lease<Id>,
@@ -163,7 +151,7 @@ impl<Id: JobId> JobTable<Id> {
         let updated = sql_query(format!(
             "UPDATE {table} SET {set}, republish_at = now() + $3
              WHERE id = $1 AND lease = $2 AND finished IS NULL",
-            table = self.name
+            table = self.0
         ))
         .bind::<Binary, _>(lease.id)
         .bind::<BigInt, _>(lease.number)
@@ -186,7 +174,7 @@ impl<Id: JobId> JobTable<Id> {
                 SELECT id FROM {table} WHERE finished IS NULL AND republish_at <= now()
                 ORDER BY republish_at LIMIT $1 FOR UPDATE SKIP LOCKED))
              RETURNING encode(id, 'hex') AS id, request_id, traceparent",
-            table = self.name
+            table = self.0
         );
         let due: Vec<(String, String, String)> = composed(due, (), true)
             .bind::<BigInt, _>(batch)
@@ -210,7 +198,7 @@ impl<Id: JobId> JobTable<Id> {
                 greatest(coalesce(extract(epoch FROM now() - min(next_attempt)), 0), 0)::double precision
                     AS overdue_seconds
              FROM {table} WHERE finished IS NULL",
-            table = self.name
+            table = self.0
         ));
         Ok(backlog.get_result(connection)?)
     }

@@ -6,7 +6,7 @@ use telemetry::Outage;
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
-use crate::store::{JobId, JobTable};
+use crate::store::JobTable;
 
 /// Jobs that one sweep publishes at most.
 const BATCH: i64 = 100;
@@ -21,8 +21,8 @@ const PAUSE_AFTER_FAILURE: Duration = Duration::from_secs(1);
 /// Publishes jobs that are due and have no message in flight, until it is cancelled. Those are retries, and what a crash or a
 /// full buffer left behind. It pauses while the broker is unavailable or its queue is long, so that after an outage the backlog
 /// is published gradually.
-pub(crate) async fn sweep<Id: JobId>(
-    table: JobTable<Id>,
+pub(crate) async fn sweep(
+    table: JobTable,
     publisher: Publisher,
     database: Database,
     shutdown: CancellationToken,
@@ -63,11 +63,10 @@ mod tests {
     use diesel::sql_types::BigInt;
     use messaging::{BrokerSettings, ConsumerConfig, Disposition, Queue, consume};
     use testkit::{TestBroker, TestDatabase, eventually};
-    use values::NotificationId;
 
     use super::*;
 
-    const TABLE: JobTable<NotificationId> = JobTable::new("users.test_jobs");
+    const TABLE: JobTable = JobTable("users.test_jobs");
     const QUEUE: Queue = Queue::new("test.sweep");
     /// More than a batch.
     const ROWS: usize = 150;

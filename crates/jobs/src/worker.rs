@@ -39,7 +39,7 @@ pub trait Worker: Clone + Send + Sync + 'static {
     type Job: Send + Sync + 'static;
 
     /// The jobs.
-    const TABLE: JobTable<Self::Id>;
+    const TABLE: JobTable;
     /// The queue of identifiers of due jobs.
     const QUEUE: Queue;
     /// Whether a job whose message is redelivered is claimed despite its lease. The message's previous
@@ -132,7 +132,7 @@ async fn measure<W: Worker>(database: Database, shutdown: CancellationToken) {
     while !shutdown.is_cancelled() {
         let backlog = database.run(move |connection| W::TABLE.backlog(connection));
         if let Ok(backlog) = backlog.await {
-            let (outbox, open) = (W::TABLE.name, u32::try_from(backlog.open));
+            let (outbox, open) = (W::TABLE.0, u32::try_from(backlog.open));
             metrics::gauge!("outbox_open", "outbox" => outbox).set(open.unwrap_or(u32::MAX));
             metrics::gauge!("outbox_overdue_seconds", "outbox" => outbox)
                 .set(backlog.overdue_seconds);
@@ -168,7 +168,7 @@ impl<W: Worker> Runner<W> {
             Ok(Some(job)) => {
                 if let Err(error) = self.process(&job).await {
                     // The lease ends, and the sweep publishes the job again.
-                    tracing::warn!(table = W::TABLE.name, job.id = %id, error = ?error, "a job's progress could not be written");
+                    tracing::warn!(table = W::TABLE.0, job.id = %id, error = ?error, "a job's progress could not be written");
                 }
                 Disposition::Done
             }
@@ -176,7 +176,7 @@ impl<W: Worker> Runner<W> {
                 let is_outage = error.is_outage();
                 // The pool logs an outage, once.
                 if !is_outage {
-                    tracing::warn!(table = W::TABLE.name, job.id = %id, error = ?error, "a job could not be claimed");
+                    tracing::warn!(table = W::TABLE.0, job.id = %id, error = ?error, "a job could not be claimed");
                 }
                 let pause = tokio::time::sleep(PAUSE_WITHOUT_DATABASE);
                 self.shutdown.run_until_cancelled(pause).await;

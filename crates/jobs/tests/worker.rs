@@ -41,7 +41,7 @@ impl Worker for Panics {
     type Id = NotificationId;
     type Job = Lease<NotificationId>;
 
-    const TABLE: JobTable<Self::Id> = JobTable::new("users.test_jobs");
+    const TABLE: JobTable = JobTable("users.test_jobs");
     const QUEUE: Queue = Queue::new("test.jobs");
     const CLAIM_REDELIVERED: bool = false;
 

@@ -9,10 +9,9 @@ pub mod worker;
 
 use jobs::JobTable;
 use messaging::Queue;
-use values::DeletionId;
 
 pub use steps::Step;
 
-pub(crate) const JOBS: JobTable<DeletionId> = JobTable::new("deletions");
+pub(crate) const JOBS: JobTable = JobTable("deletions");
 /// Identifiers of deletions that are due.
 pub const QUEUE: Queue = Queue::new("user.deletions");

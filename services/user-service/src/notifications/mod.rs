@@ -1,8 +1,5 @@
-//! Notifications to users: codes for a forgotten password or a new e-mail address, sent through every channel
-//! that is configured.
-//!
-//! A request inserts one row for each channel. The worker makes the code when it sends it, so that no
-//! readable code is ever stored.
+//! Notifications to users: codes for a forgotten password or a new e-mail address, for each of which a request inserts a row for
+//! every channel that is configured, and mails about API keys.
 
 mod code_request;
 pub(crate) mod store;
@@ -10,12 +7,12 @@ pub mod worker;
 
 use jobs::JobTable;
 use messaging::Queue;
-use values::{Names as _, NotificationId};
+use values::Names as _;
 
 pub(crate) use self::code_request::CodeRequest;
 use crate::settings::ChannelSettings;
 
-pub(crate) const JOBS: JobTable<NotificationId> = JobTable::new("notifications");
+pub(crate) const JOBS: JobTable = JobTable("notifications");
 /// Identifiers of notifications that are due.
 pub const QUEUE: Queue = Queue::new("user.notifications");
 

@@ -127,7 +127,7 @@ impl Worker for DeletionWorker {
     type Id = DeletionId;
     type Job = Job;
 
-    const TABLE: JobTable<DeletionId> = JOBS;
+    const TABLE: JobTable = JOBS;
     const QUEUE: Queue = QUEUE;
     const CLAIM_REDELIVERED: bool = true;
 

@@ -138,7 +138,7 @@ impl Worker for NotificationWorker {
     /// What is sent, or why it is given up without an attempt.
     type Job = (Lease<NotificationId>, Result<Notification, SendError>);
 
-    const TABLE: JobTable<NotificationId> = JOBS;
+    const TABLE: JobTable = JOBS;
     const QUEUE: Queue = QUEUE;
     const CLAIM_REDELIVERED: bool = false;
 
