@@ -17,17 +17,12 @@ use values::{FromText as _, Invalid, Timestamp, UserId};
 use crate::retention::{audit_log, identities};
 
 values::names! {
-    /// The fields that entries can be sorted by.
     pub enum AuditSort {
-        /// The time of the change.
         At = "at",
-        /// The kind of change.
         Action = "action",
     }
 
-    /// The fields that entries can be filtered by.
     pub enum AuditFilter {
-        /// The kind of change.
         Action = "action",
         /// The identifier of the user who made the change. It finds the entries of a deleted user, too.
         Actor = "actor",

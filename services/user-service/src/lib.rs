@@ -3,11 +3,6 @@
 //! The library has three processes: the HTTP service ([`run`]), the worker that deletes users
 //! (`deletions::worker`) and the worker that sends codes to users (`notifications::worker`).
 //!
-//! Each capability is a folder. Its routes call its verbs (`create.rs`, `update.rs` …), which call its
-//! store. Only stores know diesel; verbs know neither diesel nor HTTP. Imports between capabilities form
-//! no cycle: `accounts`, for example, knows neither `sign_in` nor `passwords`. They share `error.rs`, which has every
-//! refusal and the problem that its caller gets.
-//!
 //! Invariants:
 //! - Only this service reads or writes the schema `users` and has the key that signs access tokens.
 //! - A username never equals another user's username or e-mail address. The database enforces it.

@@ -1,5 +1,3 @@
-//! The entry points of the programs.
-
 use std::process::ExitCode;
 
 use database::{DatabaseSettings, OwnerSettings};

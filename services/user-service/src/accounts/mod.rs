@@ -1,8 +1,6 @@
 //! Accounts: sign-up, a user's own account, administration, and the tokens of a user.
 //!
-//! The database decides whether a name is free and which administrator is the last one; the code maps
-//! the violated constraint to an error. Every change that invalidates earlier tokens raises the epoch in
-//! the same transaction.
+//! The database decides whether a name is free; the code maps the violated constraint to an error.
 
 mod create;
 mod list_query;

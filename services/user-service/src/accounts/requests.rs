@@ -1,5 +1,3 @@
-//! Request bodies and parameters of accounts, as they are parsed and documented.
-
 #![allow(
     unused_qualifications,
     reason = "utoipa's derive writes them for inlined types"

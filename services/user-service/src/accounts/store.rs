@@ -289,7 +289,6 @@ pub(super) fn has_admin(connection: &mut Connection) -> Result<bool, Error> {
 
 /// The difference between an account and what was requested.
 pub(super) struct UserChange {
-    /// The columns that differ.
     pub(super) columns: ChangedColumns,
     /// Whether the user's mail goes to another mailbox after the change.
     pub(super) moves_email: bool,

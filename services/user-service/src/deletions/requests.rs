@@ -1,12 +1,9 @@
-//! The parameters of the list of all deletions.
-
 use listing::{Conditions, Filter};
 use values::{FromText as _, Invalid};
 
 use super::store::DeletionStatus;
 
 values::names! {
-    /// The fields that deletions can be filtered by.
     pub(super) enum DeletionFilter {
         Status = "status",
     }

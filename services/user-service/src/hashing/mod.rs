@@ -1,5 +1,3 @@
-//! bcrypt on dedicated threads, which client networks share fairly.
-
 mod error;
 mod hasher;
 

@@ -1,5 +1,3 @@
-//! What callers send about keys.
-
 use auth::KeyScope;
 use chrono::{DateTime, Datelike as _, Utc};
 use http_kit::{FieldValue, Fields, Problem, Query};
@@ -11,7 +9,6 @@ use values::{FromText, Invalid, Names as _, visible_text};
 
 use super::DEFAULT_SCOPES;
 
-/// The characters of a key's name.
 const MAX_NAME: usize = 100;
 /// The last year that every client can write.
 const LAST_YEAR: i32 = 9999;

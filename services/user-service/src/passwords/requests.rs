@@ -1,5 +1,3 @@
-//! Request bodies about passwords, as they are parsed and documented.
-
 use http_kit::{Fields, Problem};
 use utoipa::ToSchema;
 use values::{EmailAddress, Secret};

@@ -1,5 +1,3 @@
-//! Starts, exchanges and ends sessions.
-
 use std::time::Duration;
 
 use audit_log::{Actor, AuthMethod, Entry, RequestMeta};

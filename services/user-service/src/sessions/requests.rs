@@ -15,7 +15,6 @@ use values::{Fingerprint, Invalid, Secret};
 
 use crate::client_network::ClientNetwork;
 
-/// The digits of an attempt's name.
 const MIN_ATTEMPT: usize = 32;
 const MAX_ATTEMPT: usize = 128;
 
@@ -126,7 +125,6 @@ const SECURE_NAME: &str = "__Secure-countersign-session";
 const LOCAL_NAME: &str = "countersign-session";
 /// The only paths to which browsers send it.
 const PATH: &str = "/session";
-/// The hexadecimal digits of each of its values.
 const DIGITS: usize = 64;
 
 #[derive(Debug, Clone)]
@@ -187,7 +185,6 @@ impl CookieValues {
         })
     }
 
-    /// The header that sets the cookie for this time.
     pub(super) fn header(&self, is_secure: bool, lifetime: Duration) -> Option<HeaderValue> {
         let value = format!("{}.{}", self.finder.expose(), self.secret.expose());
         cookie_header(&value, is_secure, lifetime)

@@ -1,5 +1,3 @@
-//! The mail server through which mails are sent.
-
 use std::net::IpAddr;
 
 use app_config::{PublicUrl, Reader, SettingValue, Settings as _};
@@ -14,7 +12,6 @@ const MAX_EHLO_LENGTH: usize = 255;
 pub(crate) struct MailSettings {
     /// An `smtp://` or `smtps://` URL, with credentials if the server requires them.
     pub(crate) smtp_url: Secret,
-    /// The `From` of e-mails.
     pub(crate) from: Sender,
     /// The name by which the worker introduces itself to the mail server (`EHLO`).
     pub(crate) ehlo_name: String,

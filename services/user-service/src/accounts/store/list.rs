@@ -1,9 +1,4 @@
-//! Lists and counts of accounts.
-//!
-//! A user's segment stands for the values of `is_active`, `plan`, `scope` and `vendor`. The table of segments is small,
-//! and it says how many users match. Few users are found by their segments. Otherwise the index of the sort, which has
-//! the segment, is read alone up to the end of the page. For a pattern, the first users of the segments in that order
-//! are searched; if these do not fill the page, the pattern is rare, and all users that match are sorted.
+//! Lists and counts of accounts: [how they are read](../../../../../docs/decisions/user-segments.md).
 
 use database::{Connection, Error};
 use diesel::connection::SimpleConnection as _;

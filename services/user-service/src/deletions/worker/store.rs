@@ -26,7 +26,6 @@ pub(super) struct Job {
     pub(super) with_engine: bool,
 }
 
-/// A step that is not finished.
 #[derive(Debug, Clone, Queryable)]
 pub(super) struct PendingStep {
     pub(super) position: i32,

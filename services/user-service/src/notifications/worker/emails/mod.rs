@@ -22,9 +22,7 @@ use texts::{TaskTexts, Texts};
 
 pub(super) use texts::AllTexts;
 
-/// The characters of the name of a key.
 const MAX_NAME: usize = 100;
-/// The characters of a title in a subject.
 const TITLE_IN_SUBJECT: usize = 100;
 const MAX_TITLE: usize = 500;
 const MAX_DESCRIPTION: usize = 600;
@@ -171,7 +169,6 @@ fn buttons<'a>(mail: &'a TaskMail, texts: &'a TaskTexts) -> Vec<Button<'a>> {
     approve.into_iter().chain(reject).chain([open]).collect()
 }
 
-/// A mail's content, as plain text and as HTML.
 #[derive(Debug, Default)]
 struct Content<'a> {
     subject: String,
