@@ -47,11 +47,8 @@ impl Poller {
     }
 
     pub(crate) async fn run(mut self, shutdown: CancellationToken) {
-        loop {
-            tokio::select! {
-                () = tokio::time::sleep(POLL_INTERVAL) => {}
-                () = shutdown.cancelled() => return,
-            }
+        let pause = || shutdown.run_until_cancelled(tokio::time::sleep(POLL_INTERVAL));
+        while pause().await.is_some() {
             if let Err(error) = self.reader.poll(&self.source).await {
                 error.warn("cannot read revocations; using those already known");
             }

@@ -16,6 +16,7 @@ use database::{Connection, Database};
 use futures_util::future::join_all;
 use jobs::{growing_pause, jitter};
 use telemetry::{Outage, RequestContext, SpanKind};
+use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
 use self::store::UserState;
@@ -58,17 +59,10 @@ impl UserChangeSender {
             if self.tell_due().await {
                 continue;
             }
-            tokio::select! {
-                () = tokio::time::sleep(self.pause()) => {}
-                () = shutdown.cancelled() => {}
-            }
+            let (database, calls) = (self.database_outage.failures(), self.call_outage.failures());
+            let pause = jitter(growing_pause(PAUSE, MAX_PAUSE, database.max(calls)));
+            shutdown.run_until_cancelled(sleep(pause)).await;
         }
-    }
-
-    /// The time to wait before the next look, which grows in an outage.
-    fn pause(&self) -> Duration {
-        let (database, calls) = (self.database_outage.failures(), self.call_outage.failures());
-        jitter(growing_pause(PAUSE, MAX_PAUSE, database.max(calls)))
     }
 
     /// Tells of a batch of changes that are due, in an outage of one. Returns whether there may be more.

@@ -68,10 +68,8 @@ impl TaskMailSender {
                 }
                 Err(_) => Some(growing_pause(2 * PAUSE, MAX_PAUSE, outage.failures())),
             };
-            tokio::select! {
-                () = sending.wait(wait, &room) => {}
-                () = shutdown.cancelled() => {}
-            }
+            let waiting = sending.wait(wait, &room);
+            shutdown.run_until_cancelled(waiting).await;
         }
         while sending.mails.join_next().await.is_some() {}
     }
