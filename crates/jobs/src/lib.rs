@@ -1,13 +1,7 @@
 //! Jobs that are rows of a table, and the worker that processes them.
 //!
 //! A [`JobTable`] is any table with the columns that its documentation lists. A request inserts a row; a
-//! [`Worker`] says how a row is claimed and what one step of its work is; [`run`] does the rest:
-//!
-//! - It consumes the queue, whose messages are identifiers of rows, and claims the row of each.
-//! - It calls [`Worker::handle`] until the job has ended, waits, or should go to another worker.
-//! - It publishes due rows that have no message in flight: retries whose time has come, and what a crash
-//!   left behind.
-//! - It deletes old rows, keeps the gauges of the backlog up to date, and reports readiness.
+//! [`Worker`] says how a row is claimed and what one step of its work is; [`run`] does the rest, and reports readiness.
 //!
 //! Invariants:
 //! - A claim has a [`Lease`] with a number. Every write of a worker names it, so that a worker that lost
