@@ -117,20 +117,6 @@ pub(crate) fn wait_for_notice(
     Ok(first_of_most.map(|(created, time)| (created + DAY - time).to_std().unwrap_or_default()))
 }
 
-/// Deletes the pending notifications of these kinds of a user who no longer needs their codes.
-pub(crate) fn delete_pending(
-    connection: &mut Connection,
-    user: UserId,
-    kinds: &[Kind],
-) -> Result<(), Error> {
-    diesel::delete(notifications::table)
-        .filter(notifications::user_id.eq(user))
-        .filter(notifications::finished.is_null())
-        .filter(notifications::kind.eq_any(kinds.iter().map(|kind| kind.name())))
-        .execute(connection)?;
-    Ok(())
-}
-
 /// The user who was sent a code of a kind that is still valid. With `sets_password`, the password must not have changed since,
 /// nor newer codes have been requested: a person who saw an earlier code must not take the account.
 pub(crate) fn find_user_by_code(
@@ -159,15 +145,21 @@ pub(crate) fn find_user_by_code(
     Ok(found.optional()?)
 }
 
-/// Deletes every code of a user and these kinds, valid or not.
+/// Deletes every code of a user and these kinds, valid or not, and the notifications that would still bring one.
 pub(crate) fn delete_codes(
     connection: &mut Connection,
     user: UserId,
     kinds: &[Kind],
 ) -> Result<(), Error> {
+    let names = kinds.iter().map(|kind| kind.name());
     let codes = codes::table
         .filter(codes::user_id.eq(user))
-        .filter(codes::purpose.eq_any(kinds.iter().map(|kind| kind.name())));
+        .filter(codes::purpose.eq_any(names.clone()));
     diesel::delete(codes).execute(connection)?;
+    let pending = notifications::table
+        .filter(notifications::user_id.eq(user))
+        .filter(notifications::finished.is_null())
+        .filter(notifications::kind.eq_any(names));
+    diesel::delete(pending).execute(connection)?;
     Ok(())
 }

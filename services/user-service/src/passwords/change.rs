@@ -170,7 +170,6 @@ pub(crate) async fn reset_by_code(
         // The code was sent to the user's address, because a change of the address invalidates codes.
         accounts::store::confirm_email(connection, id, entry(AuditAction::EmailVerified))?;
         notifications::delete_codes(connection, id, Kind::ALL)?;
-        notifications::delete_pending(connection, id, Kind::ALL)?;
         credentials::end_keys(connection, id)?;
         let names = [&user.username, &user.email];
         end_back_off(connection, id, names, Some(&client))?;

@@ -113,8 +113,7 @@ fn confirm_locked(
     let entry = AuditAction::EmailVerified.entry(Actor::User(id), id, meta);
     let entry = entry.authenticated_by(AuthMethod::VerificationCode);
     accounts::store::confirm_email(connection, id, entry)?;
-    notifications::delete_codes(connection, id, &[KIND])?;
-    Ok(notifications::delete_pending(connection, id, &[KIND])?)
+    Ok(notifications::delete_codes(connection, id, &[KIND])?)
 }
 
 /// Queues another code for the user's e-mail address, for every channel. Earlier codes stay valid.
