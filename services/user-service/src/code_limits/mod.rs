@@ -55,7 +55,7 @@ pub(crate) fn count_code_request(
     if let Some(wait) = count_client(connection, limits, client)? {
         return Ok(Some(wait));
     }
-    count(connection, LimitScope::Account, mailbox, per_account)
+    store::count(connection, LimitScope::Account, mailbox, per_account)
 }
 
 /// Counts a mail that a client causes by something else than a request for a code, as one of the client's. `false` if it exceeds
@@ -83,21 +83,5 @@ pub(crate) fn count_client(
     client: &ClientNetwork,
 ) -> Result<Option<Duration>, Error> {
     let client = Sha256::digest(client.as_str()).into();
-    count(connection, LimitScope::Client, client, limits.per_client)
-}
-
-fn count(
-    connection: &mut Connection,
-    scope: LimitScope,
-    subject: [u8; 32],
-    per_hour: u32,
-) -> Result<Option<Duration>, Error> {
-    if per_hour == 0 {
-        return Ok(None);
-    }
-    let excess = store::count(connection, scope, subject, per_hour)?;
-    if excess.is_some() {
-        metrics::counter!("code_requests_refused_total", "counted" => scope.name()).increment(1);
-    }
-    Ok(excess)
+    store::count(connection, LimitScope::Client, client, limits.per_client)
 }

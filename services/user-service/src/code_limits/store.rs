@@ -32,7 +32,7 @@ pub(crate) fn delete_code_requests(
     Ok(())
 }
 
-/// Counts a request for a code, with a burst of `per_hour` and then one request each hour / `per_hour`.
+/// Counts a request for a code, with a burst of `per_hour` and then one request each hour / `per_hour`, unless that is 0.
 /// Returns how long to wait if the request exceeds the limit.
 pub(super) fn count(
     connection: &mut Connection,
@@ -40,6 +40,9 @@ pub(super) fn count(
     subject: [u8; 32],
     per_hour: u32,
 ) -> Result<Option<Duration>, Error> {
+    if per_hour == 0 {
+        return Ok(None);
+    }
     // diesel has neither `greatest` nor `extract`. `clock_timestamp` is read after the row is locked.
     let excess: f64 = prepared(
         "INSERT INTO code_requests AS r (counted, subject, forgotten_at)
@@ -55,5 +58,9 @@ pub(super) fn count(
     .returning::<Double>()
     .get_result(connection)?;
     let wait = Duration::try_from_secs_f64(excess).ok();
-    Ok(wait.filter(|wait| !wait.is_zero()))
+    let wait = wait.filter(|wait| !wait.is_zero());
+    if wait.is_some() {
+        metrics::counter!("code_requests_refused_total", "counted" => scope.name()).increment(1);
+    }
+    Ok(wait)
 }
