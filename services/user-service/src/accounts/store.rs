@@ -95,13 +95,6 @@ pub(crate) struct TokenSubject {
     pub(crate) account_group: Option<Vec<u8>>,
 }
 
-impl User {
-    /// Whether the user is one of the administrators who can sign in, of whom at least one must remain.
-    pub(crate) fn is_active_admin(&self) -> bool {
-        self.is_active && !self.is_service && self.scope.iter().any(|scope| scope == ADMIN_SCOPE)
-    }
-}
-
 #[derive(Debug, Clone)]
 pub(crate) struct NewUser {
     pub(crate) id: UserId,

@@ -129,7 +129,7 @@ fn check_change(user: &User, change: &UserChange, by_key: bool) -> Result<(), Us
 /// Refuses a change after which the system would have no active administrator. `admins` is what
 /// `store::lock_active_admins` returned.
 pub(crate) fn check_not_last_admin(user: &User, admins: &[UserId]) -> Result<(), UserError> {
-    if user.is_active_admin() && admins.iter().all(|admin| *admin == user.id) {
+    if *admins == [user.id] {
         return Err(UserError::LastAdmin);
     }
     Ok(())
