@@ -33,13 +33,6 @@ pub(crate) const MAX_OFFSET_WITH_PATTERN: i64 = 1_000;
 /// So many users are read and sorted for any offset.
 pub(super) const MAX_SORTED_USERS: i64 = 100_000;
 
-/// Whether all users that match may have to be read and sorted for a page that is far in the list.
-pub(super) fn may_sort_many(list: &UserListQuery) -> bool {
-    list.conditions.pattern.is_some()
-        && list.sort.by != UserSort::Username
-        && list.paging.offset > MAX_OFFSET_WITH_PATTERN
-}
-
 pub(super) fn offset_too_high() -> UserError {
     let message = format!(
         "Must be at most {MAX_OFFSET_WITH_PATTERN} in a list with a pattern, because there are more than \

@@ -8,7 +8,7 @@ use super::User;
 use super::list_conditions::{ListConditions, Segments, and};
 use crate::accounts::list_query::{
     MAX_OFFSET_WITH_PATTERN, MAX_SORTED_USERS, UserConditions, UserListQuery, UserSort,
-    may_sort_many, offset_too_high,
+    offset_too_high,
 };
 use crate::error::UserError;
 
@@ -35,7 +35,9 @@ pub(crate) fn list(
     list: &UserListQuery,
     limits: PageLimits,
 ) -> Result<Page<User>, UserError> {
-    if may_sort_many(list) {
+    let is_deep = list.paging.offset > MAX_OFFSET_WITH_PATTERN;
+    let is_sorted = list.conditions.pattern.is_some() && list.sort.by != UserSort::Username;
+    if is_deep && is_sorted {
         let all = Segments::load(connection, &ListConditions::default())?;
         if all.users > MAX_SORTED_USERS {
             return Err(offset_too_high());

@@ -254,7 +254,8 @@ impl NotificationWorker {
         }
     }
 
-    /// The pause before the next attempt, if there is one.
+    /// The pause before the next attempt, if there is one. Only a mail about a key waits for a mail server that fails: a code is
+    /// worthless by then, and its user asks for another one, but nothing else tells the owner of a key.
     fn pause_after(
         &self,
         attempt: u32,
@@ -262,7 +263,8 @@ impl NotificationWorker {
         error: &SendError,
     ) -> Option<Duration> {
         let last = self.retry.max_attempts();
-        let waits = attempt >= last && notification.waits_for_mail_server();
+        let may_wait = matches!(notification.content, Content::Key(_));
+        let waits = attempt >= last && may_wait && is_recent(notification.created);
         match error {
             SendError::MailUncertain(_) if waits => Some(UNCERTAIN_PAUSE),
             error if error.is_of_mail_server() && waits => self.retry.pause_after(last - 1),

@@ -15,14 +15,6 @@ pub(super) struct Notification {
     pub(super) content: Content,
 }
 
-impl Notification {
-    /// Whether it waits for a mail server that fails. A code is worthless by then, and its user asks for another one; about a key,
-    /// nothing else tells its owner.
-    pub(super) fn waits_for_mail_server(&self) -> bool {
-        matches!(self.content, Content::Key(_)) && is_recent(self.created)
-    }
-}
-
 /// Whether a notification is less than a day old. A code is not sent later, and a mail about a key is not tried again.
 pub(super) fn is_recent(created: DateTime<Utc>) -> bool {
     Utc::now() - created < TimeDelta::days(1)
