@@ -18,7 +18,7 @@ use utoipa::ToSchema;
 use values::FromText;
 
 /// Rows that one statement deletes: small enough that no statement holds locks for long.
-const BATCH: i64 = 1_000;
+const BATCH: usize = 1_000;
 const BATCH_PAUSE: Duration = Duration::from_millis(100);
 const MIN_PAUSE: Duration = Duration::from_secs(1);
 const MAX_PAUSE: Duration = Duration::from_secs(60);
@@ -246,18 +246,12 @@ pub async fn retain(database: Database, rules: Vec<RetentionRule>, shutdown: Can
 async fn apply(database: &Database, rule: RetentionRule, shutdown: &CancellationToken) {
     let (table, mut total) = (rule.table, 0);
     while !shutdown.is_cancelled() {
-        let delete = move |connection: &mut _| delete_old(connection, rule, BATCH);
-        match database.run(delete).await {
-            Ok(deleted) => {
-                total += deleted;
-                if i64::try_from(deleted).is_ok_and(|deleted| deleted < BATCH) {
-                    break;
-                }
-            }
-            Err(error) => {
-                error.warn("old rows could not be deleted");
-                break;
-            }
+        let deleted = database.run(move |connection| delete_old(connection, rule));
+        let failed = |error: &Error| error.warn("old rows could not be deleted");
+        let deleted = deleted.await.inspect_err(failed).unwrap_or_default();
+        total += deleted;
+        if deleted < BATCH {
+            break;
         }
         shutdown.run_until_cancelled(sleep(BATCH_PAUSE)).await;
     }
@@ -268,22 +262,17 @@ async fn apply(database: &Database, rule: RetentionRule, shutdown: &Cancellation
     }
 }
 
-/// Deletes at most `batch` rows by a rule, and returns how many were deleted.
-fn delete_old(
-    connection: &mut Connection,
-    rule: RetentionRule,
-    batch: i64,
-) -> Result<usize, Error> {
+/// Deletes at most [`BATCH`] rows by a rule, and returns how many were deleted.
+fn delete_old(connection: &mut Connection, rule: RetentionRule) -> Result<usize, Error> {
     let deleted = sql_query(format!(
         "DELETE FROM {table} WHERE ctid = ANY(ARRAY(
             SELECT ctid FROM {table} WHERE {column} < now() - $1 AND ({only})
-            ORDER BY {column} LIMIT $2 FOR UPDATE SKIP LOCKED))",
+            ORDER BY {column} LIMIT {BATCH} FOR UPDATE SKIP LOCKED))",
         table = rule.table,
         column = rule.column,
         only = rule.only,
     ))
     .bind::<Interval, _>(interval(rule.keep))
-    .bind::<BigInt, _>(batch)
     .execute(connection)?;
     Ok(deleted)
 }
