@@ -84,7 +84,7 @@ impl Worker for WithoutDatabase {
     type Id = NotificationId;
     type Job = Lease<NotificationId>;
 
-    const TABLE: JobTable<Self::Id> = JobTable::new("users.test_jobs");
+    const TABLE: JobTable = JobTable("users.test_jobs");
     const QUEUE: Queue = Queue::new("test.outages");
     const CLAIM_REDELIVERED: bool = true;
 

@@ -37,7 +37,7 @@ app_config::settings! {
         pub keep_alive: Duration = between("HTTP_KEEP_ALIVE", "75s", "35s", "1h"),
         /// How long a request may take, from its head to the end of its response. Then its connection is closed without a response. So
         /// it should be longer than `GATEWAY_UPSTREAM_TIMEOUT`, `GATEWAY_BODY_TIMEOUT` and `GATEWAY_LONGEST_WAIT`, and at a service longer
-        /// than a minute, for which it lets the gateway wait for news.
+        /// than a minute, because a gateway asks for ended tasks for as long.
         pub request_timeout: Duration = between("HTTP_REQUEST_TIMEOUT", "120s", "1s", "1h"),
     }
 }

@@ -16,7 +16,7 @@ pub const BOLD: Style = Style::new().bold();
 /// For what can be skipped.
 pub const DIM: Style = Style::new().dimmed();
 
-/// Of the processes. Red is for errors.
+/// Colours of the processes. Red is for errors.
 pub(crate) const PREFIXES: [AnsiColor; 6] = [
     AnsiColor::Cyan,
     AnsiColor::Yellow,

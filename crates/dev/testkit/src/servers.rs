@@ -18,8 +18,8 @@ pub(crate) fn servers() -> &'static Description {
         install_cryptography();
         let file = env::var_os(TEST_SERVERS_VARIABLE)
             .expect("this test needs its servers: run it with `cargo xtask test -- <filter>`");
-        let description = private::read_json(file.as_ref()).ok().flatten();
-        description.expect("COUNTERSIGN_TEST_SERVERS must name a readable file")
+        let description = private::read_json(file.as_ref()).expect("the servers' description");
+        description.expect("COUNTERSIGN_TEST_SERVERS must name a file that exists")
     })
 }
 
