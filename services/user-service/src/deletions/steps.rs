@@ -53,10 +53,13 @@ pub(super) enum Progress {
     More,
     /// Another system is still working on the step; execute it again after this pause.
     Waiting(Duration),
-    /// Other transactions hold all rows that are left, for moments.
-    Blocked,
     /// The claim on the job was lost.
     Lost,
+}
+
+impl Progress {
+    /// Other transactions hold all rows that are left.
+    pub(super) const BLOCKED: Self = Self::Waiting(Duration::from_secs(1));
 }
 
 #[cfg(test)]

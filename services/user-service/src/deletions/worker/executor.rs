@@ -115,7 +115,7 @@ impl DeletionWorker {
             self.database.run(count).await?;
         }
         if erased.blocked {
-            return Ok(Progress::Blocked);
+            return Ok(Progress::BLOCKED);
         }
         if erased.more {
             return Ok(Progress::More);
@@ -228,6 +228,6 @@ fn unfinished(entries: Changes) -> Option<Progress> {
     entries.more.then_some(if entries.rows > 0 {
         Progress::More
     } else {
-        Progress::Blocked
+        Progress::BLOCKED
     })
 }

@@ -44,8 +44,6 @@ use store::{Job, PendingStep};
 /// Jobs that one worker processes at once.
 const CONCURRENCY: u16 = 8;
 const MAX_RETRY_PAUSE: Duration = Duration::from_secs(300);
-/// The pause when other transactions hold the rows that are left.
-const BLOCKED_PAUSE: Duration = Duration::from_secs(1);
 
 /// Starts the deletion worker.
 ///
@@ -194,24 +192,15 @@ impl DeletionWorker {
                 self.forget_failures(job, &pending).await?;
                 Ok(Outcome::Continue)
             }
-            Ok(Progress::Waiting(pause)) => self.wait(job, &pending, pause).await,
-            // It is over in moments, so a deletion of any age goes on.
-            Ok(Progress::Blocked) => self.wait(job, &pending, BLOCKED_PAUSE).await,
+            Ok(Progress::Waiting(pause)) => {
+                let (step, pause_s) = (&pending.name, pause.as_secs());
+                tracing::info!(step, pause_s, "step still in progress elsewhere");
+                count(&pending, "working");
+                self.forget_failures(job, &pending).await?;
+                Ok(Outcome::Yield(pause))
+            }
             Err(error) => self.record_failure(job, pending, &error).await,
         }
-    }
-
-    async fn wait(
-        &self,
-        job: Job,
-        pending: &PendingStep,
-        pause: Duration,
-    ) -> Result<Outcome, Error> {
-        let (step, pause_s) = (&pending.name, pause.as_secs());
-        tracing::info!(step, pause_s, "step still in progress elsewhere");
-        count(pending, "working");
-        self.forget_failures(job, pending).await?;
-        Ok(Outcome::Yield(pause))
     }
 
     /// Only failures in a row count, so that an outage does not add to an earlier one.

@@ -6,7 +6,7 @@
 //! - Each attempt makes its own code, because the previous attempt may or may not have arrived.
 //! - A code is given up after the last attempt, and so is a mail about a key, unless the mail server itself fails: that waits for
 //!   a day.
-//! - A code that was requested more than a day ago is not sent: no worker has run in between.
+//! - A code that was requested more than a day ago is not sent, nor tried again.
 //! - A notification without a user (a request for an unknown address) is closed without being sent.
 //!
 //! It also sends mails about tasks (`task_mail_sender`), whose rows the people-task service has.
