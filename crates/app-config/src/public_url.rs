@@ -1,12 +1,10 @@
-use std::fmt;
-
 use url::Url;
 
 use crate::{Error, Reader, SettingValue, Settings};
 
 /// The address at which people reach the gateway, without a slash at the end. Links begin with it. It has no path,
 /// because the web pages ask the root of their host for scripts and for the API.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, derive_more::Display)]
 pub struct PublicUrl(String);
 
 impl SettingValue for PublicUrl {
@@ -37,12 +35,6 @@ impl Settings for PublicUrl {
             "http://localhost:8080",
             "The address at which people reach the gateway. Links begin with it unless they have a setting of their own.",
         )
-    }
-}
-
-impl fmt::Display for PublicUrl {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
     }
 }
 

@@ -1,7 +1,5 @@
 //! API keys as programs send them: `csk_`, the key's identifier, random characters and a checksum.
 
-use std::fmt;
-
 use rand::RngExt as _;
 use rand::distr::Alphanumeric;
 use serde::{Deserialize, Serialize};
@@ -19,7 +17,8 @@ const DIGITS: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnop
 
 /// An API key: 64 characters, of which the first four tell scanners of secrets what they have found, and the last six whether
 /// it can be one. The database has its hash.
-#[derive(Clone)]
+#[derive(Clone, derive_more::Debug)]
+#[debug("ApiKey({id})")]
 pub struct ApiKey {
     id: CredentialId,
     text: Secret,
@@ -70,12 +69,6 @@ impl ApiKey {
     /// What the database has of the key.
     pub fn fingerprint(&self) -> Fingerprint {
         self.text.fingerprint()
-    }
-}
-
-impl fmt::Debug for ApiKey {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "ApiKey({})", self.id)
     }
 }
 

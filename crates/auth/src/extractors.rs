@@ -1,4 +1,3 @@
-use std::ops::Deref;
 use std::sync::Arc;
 
 use actix_web::HttpRequest;
@@ -18,7 +17,7 @@ use crate::{
 ///
 /// The application data must hold a [`Data<Verifier>`], and where keys are fetched a
 /// [`Data<RemoteAuthority>`].
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, derive_more::From)]
 pub struct Caller(Arc<Claims>);
 
 impl Caller {
@@ -127,27 +126,13 @@ impl Caller {
     }
 }
 
-impl From<Arc<Claims>> for Caller {
-    fn from(claims: Arc<Claims>) -> Self {
-        Self(claims)
-    }
-}
-
 /// A caller who may be unauthenticated. An invalid token is still `401`.
 #[derive(Debug, Clone)]
 pub struct MaybeCaller(pub Option<Caller>);
 
 /// A caller whose token has the scope `admin`; `403` otherwise.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, derive_more::Deref)]
 pub struct AdminCaller(pub Caller);
-
-impl Deref for AdminCaller {
-    type Target = Caller;
-
-    fn deref(&self) -> &Caller {
-        &self.0
-    }
-}
 
 /// Another process of the system, authenticated by a token that only the user service and its workers can sign; `401` otherwise.
 #[derive(Debug, Clone, Copy)]

@@ -1,7 +1,6 @@
 //! Private and public keys. The user service publishes the public ones at `/.well-known/jwks.json`, in its
 //! `revocations/routes.rs`.
 
-use std::fmt;
 use std::sync::Arc;
 
 use app_config::{Reader, SettingValue};
@@ -34,7 +33,8 @@ const PKCS8_PREFIX: [u8; 16] = [
 ];
 
 /// An Ed25519 private key. It discloses only its public half.
-#[derive(Clone)]
+#[derive(Clone, derive_more::Debug)]
+#[debug("SigningKey({})", self.public().key_id())]
 pub struct SigningKey(Arc<Ed25519KeyPair>);
 
 impl SigningKey {
@@ -113,12 +113,6 @@ pub fn read_optional_key(
 ) -> Result<Option<Secret>, app_config::Error> {
     let key = reader.optional::<KeyText>(name, purpose)?;
     Ok(key.map(|key| key.0))
-}
-
-impl fmt::Debug for SigningKey {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "SigningKey({})", self.public().key_id())
-    }
 }
 
 /// The 32 bytes of an Ed25519 public key.

@@ -14,7 +14,8 @@ const MIN_LENGTH: usize = 32;
 const WORKER: &[u8] = b"notification-worker";
 
 /// A key from which tokens and the secrets of links are derived, so that none of them has to be stored.
-#[derive(Clone)]
+#[derive(Clone, derive_more::Debug)]
+#[debug("MailKey(…)")]
 pub struct MailKey(hmac::Key);
 
 impl MailKey {
@@ -42,12 +43,6 @@ impl MailKey {
 
     fn worker_token(&self) -> Secret {
         Secret::new(hex::encode(self.derive("token", &[WORKER])))
-    }
-}
-
-impl std::fmt::Debug for MailKey {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("MailKey(…)")
     }
 }
 

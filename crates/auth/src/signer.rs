@@ -1,4 +1,3 @@
-use std::fmt;
 use std::time::Duration;
 
 use base64::Engine as _;
@@ -10,6 +9,8 @@ use values::Secret;
 use crate::{Claims, JwkSet, ServiceClaims, SigningKey, Subject};
 
 /// Signs tokens with the current key, and publishes it together with the keys that also verify tokens.
+#[derive(derive_more::Debug)]
+#[debug("Signer({key_id})")]
 pub struct Signer {
     key: SigningKey,
     key_id: String,
@@ -97,11 +98,5 @@ impl Signer {
         let signed = parts.join(".");
         let signature = URL_SAFE_NO_PAD.encode(self.key.sign(signed.as_bytes()));
         Secret::new(format!("{signed}.{signature}"))
-    }
-}
-
-impl fmt::Debug for Signer {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Signer({})", self.key_id)
     }
 }

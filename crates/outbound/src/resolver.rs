@@ -102,7 +102,8 @@ pub(crate) fn current_owner() -> Owner {
 /// No lookup takes longer than 3.5 seconds with its waiting, and an [owner](for_owner) and, for hosts that are not known, a
 /// domain have a share of all lookups: [why](../../../docs/decisions/name-resolution.md). A host for which there is no capacity
 /// is [not asked](Unresolved::NotAsked) for.
-#[derive(Clone)]
+#[derive(Clone, derive_more::Debug)]
+#[debug("SystemResolver {{ .. }}")]
 pub struct SystemResolver(Arc<State>);
 
 struct State {
@@ -287,12 +288,6 @@ impl Resolve for SystemResolver {
         let (state, host) = (Arc::clone(&self.0), host.to_ascii_lowercase());
         // The owner is that of the task that waits.
         Box::pin(async move { state.resolve(host, current_owner()).await })
-    }
-}
-
-impl fmt::Debug for SystemResolver {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("SystemResolver").finish_non_exhaustive()
     }
 }
 

@@ -11,7 +11,8 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 /// The tasks of a running service or worker, and the way to stop them.
-#[derive(Clone, Default)]
+#[derive(Clone, Default, derive_more::Debug)]
+#[debug("Running {{ .. }}")]
 pub struct Running {
     /// The address that it listens on, if it serves HTTP.
     pub address: Option<SocketAddr>,
@@ -25,12 +26,6 @@ pub struct Running {
 }
 
 type SetGauges = Box<dyn Fn() + Send>;
-
-impl std::fmt::Debug for Running {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Running").finish_non_exhaustive()
-    }
-}
 
 impl Running {
     /// A process without any tasks yet.

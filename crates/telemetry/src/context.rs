@@ -1,4 +1,3 @@
-use std::fmt;
 use std::future::Future;
 
 use opentelemetry::trace::{SpanContext, SpanId, TraceFlags, TraceId, TraceState};
@@ -149,8 +148,9 @@ fn is_request_id(text: &str) -> bool {
     (1..=MAX_REQUEST_ID_LENGTH).contains(&text.len()) && text.bytes().all(is_allowed)
 }
 
-/// A position in a distributed trace (W3C Trace Context, level 1).
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// A position in a distributed trace (W3C Trace Context, level 1). Its text is the value of the `traceparent` header.
+#[derive(Debug, Clone, PartialEq, Eq, derive_more::Display)]
+#[display("00-{}-{}-{:02x}", _0.trace_id(), _0.span_id(), _0.trace_flags())]
 pub struct TraceContext(SpanContext);
 
 impl TraceContext {
@@ -194,14 +194,6 @@ fn decode<const N: usize>(text: &str) -> Option<[u8; N]> {
     let mut bytes = [0; N];
     hex::decode_to_slice(text, &mut bytes).ok()?;
     Some(bytes)
-}
-
-impl fmt::Display for TraceContext {
-    /// The value of the `traceparent` header.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (trace, span) = (self.0.trace_id(), self.0.span_id());
-        write!(f, "00-{trace}-{span}-{:02x}", self.0.trace_flags())
-    }
 }
 
 #[cfg(test)]

@@ -1,5 +1,3 @@
-use std::fmt;
-
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::{FromText, Invalid};
@@ -13,7 +11,8 @@ const MAX_LABEL_LENGTH: usize = 63;
 ///
 /// It keeps the case of its letters, but comparisons ignore it: see [`EmailAddress::normalized`].
 /// It has no `Display` and a redacted `Debug`, so that no address is logged by accident.
-#[derive(Clone)]
+#[derive(Clone, derive_more::Debug)]
+#[debug("EmailAddress(…)")]
 #[cfg_attr(feature = "diesel", derive(diesel::deserialize::FromSqlRow))]
 pub struct EmailAddress {
     given: String,
@@ -83,12 +82,6 @@ impl PartialEq for EmailAddress {
 
 impl Eq for EmailAddress {}
 
-impl fmt::Debug for EmailAddress {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("EmailAddress(…)")
-    }
-}
-
 impl Serialize for EmailAddress {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(&self.given)
@@ -123,11 +116,7 @@ impl utoipa::ToSchema for EmailAddress {}
 #[cfg(feature = "diesel")]
 impl diesel::deserialize::FromSql<diesel::sql_types::Text, diesel::pg::Pg> for EmailAddress {
     fn from_sql(value: diesel::pg::PgValue<'_>) -> diesel::deserialize::Result<Self> {
-        let stored = <String as diesel::deserialize::FromSql<
-            diesel::sql_types::Text,
-            diesel::pg::Pg,
-        >>::from_sql(value)?;
-        Ok(Self::from_text(&stored)?)
+        Ok(Self::from_text(str::from_utf8(value.as_bytes())?)?)
     }
 }
 

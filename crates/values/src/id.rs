@@ -1,4 +1,3 @@
-use std::fmt;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -36,7 +35,9 @@ macro_rules! identifiers {
         $(#[$doc])*
         ///
         /// Twelve bytes, written as 24 lower-case hexadecimal digits; identifiers sort by age.
-        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, derive_more::Debug, derive_more::Display)]
+        #[debug("{}({self})", stringify!($name))]
+        #[display("{}", hex::encode(_0))]
         #[cfg_attr(feature = "diesel", derive(diesel::expression::AsExpression, diesel::deserialize::FromSqlRow))]
         #[cfg_attr(feature = "diesel", diesel(sql_type = diesel::sql_types::Binary))]
         #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(
@@ -62,18 +63,6 @@ macro_rules! identifiers {
         impl FromText for $name {
             fn from_text(text: &str) -> Result<Self, Invalid> {
                 parse_hex(text).map(Self)
-            }
-        }
-
-        impl fmt::Display for $name {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str(&hex::encode(self.0))
-            }
-        }
-
-        impl fmt::Debug for $name {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                write!(f, "{}({self})", stringify!($name))
             }
         }
 

@@ -1,5 +1,3 @@
-use std::fmt;
-
 use serde::{Deserialize, Deserializer};
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
@@ -9,7 +7,8 @@ use zeroize::Zeroizing;
 ///
 /// Its `Debug` is redacted, it cannot be serialized, and its memory is zeroed when it is dropped.
 /// [`Secret::expose`] returns the text.
-#[derive(Clone)]
+#[derive(Clone, derive_more::Debug)]
+#[debug("Secret(…)")]
 pub struct Secret(Zeroizing<String>);
 
 impl Secret {
@@ -34,12 +33,6 @@ impl Secret {
     }
 }
 
-impl fmt::Debug for Secret {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Secret(…)")
-    }
-}
-
 impl<'de> Deserialize<'de> for Secret {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         String::deserialize(deserializer).map(Self::new)
@@ -50,7 +43,8 @@ impl<'de> Deserialize<'de> for Secret {
 ///
 /// A plain hash is enough, because every secret that is stored this way has 160 random bits or more. Passwords are
 /// hashed with bcrypt instead.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, derive_more::Debug)]
+#[debug("Fingerprint(…)")]
 pub struct Fingerprint([u8; 32]);
 
 impl Fingerprint {
@@ -63,12 +57,6 @@ impl Fingerprint {
     #[must_use]
     pub fn matches(&self, stored: &[u8]) -> bool {
         self.0.ct_eq(stored).into()
-    }
-}
-
-impl fmt::Debug for Fingerprint {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Fingerprint(…)")
     }
 }
 

@@ -1,10 +1,12 @@
 use chrono::{DateTime, SecondsFormat, Utc};
+use derive_more::{Display, From};
 use serde::{Serialize, Serializer};
 
 use crate::{FromText, Invalid};
 
 /// A point in time, written as RFC 3339 in UTC with milliseconds: `2026-01-31T09:30:00.000Z`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Display, From)]
+#[display("{}", _0.to_rfc3339_opts(SecondsFormat::Millis, true))]
 #[cfg_attr(feature = "diesel", derive(diesel::deserialize::FromSqlRow))]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(
     value_type = String,
@@ -24,18 +26,6 @@ impl FromText for Timestamp {
         let parsed = DateTime::parse_from_rfc3339(text);
         let wrong = |_| Invalid::new("invalid-date", "Must be a time in RFC 3339 format.");
         parsed.map(|time| Self(time.to_utc())).map_err(wrong)
-    }
-}
-
-impl From<DateTime<Utc>> for Timestamp {
-    fn from(moment: DateTime<Utc>) -> Self {
-        Self(moment)
-    }
-}
-
-impl std::fmt::Display for Timestamp {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.0.to_rfc3339_opts(SecondsFormat::Millis, true))
     }
 }
 
