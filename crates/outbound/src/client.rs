@@ -1,9 +1,9 @@
-use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use std::vec::IntoIter;
 
+use anyhow::Context as _;
 use bytes::Bytes;
 use http::header::{ACCEPT, AUTHORIZATION, USER_AGENT};
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Uri};
@@ -22,9 +22,9 @@ use tower::timeout::Timeout;
 use tower::util::{BoxCloneSyncService, ServiceExt as _, service_fn};
 
 use crate::certificates::FewCertificates;
-use crate::connection::{ClosableStream, Content, RequestConnection};
+use crate::connection::{ClosableStream, RequestConnection};
 use crate::resolver::{current_owner, scoped};
-use crate::{AddressPolicy, BuildError, Resolve, Resolved, SendError, TargetUrl, Unresolved};
+use crate::{AddressPolicy, Resolve, Resolved, SendError, TargetUrl, Unresolved};
 
 /// The part of a request's time for connecting: the lookup, the connection and TLS.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
@@ -88,7 +88,7 @@ pub struct Call {
 /// An HTTP client for URLs that come from callers.
 #[derive(Debug, Clone)]
 pub struct GuardedClient {
-    client: Client<Connector, Full<Content>>,
+    client: Client<Connector, Full<Bytes>>,
     policy: AddressPolicy,
     timeout: Duration,
 }
@@ -102,8 +102,9 @@ impl GuardedClient {
         policy: AddressPolicy,
         resolver: Arc<dyn Resolve>,
         limits: Limits,
-    ) -> Result<Self, BuildError> {
-        let connector = connector(policy.clone(), resolver).map_err(BuildError::Client)?;
+    ) -> anyhow::Result<Self> {
+        let connector = connector(policy.clone(), resolver);
+        let connector = connector.context("the HTTP client cannot be created")?;
         let client = Client::builder(TokioExecutor::new())
             .timer(TokioTimer::new())
             .pool_timer(TokioTimer::new())
@@ -200,12 +201,12 @@ fn request(url: &TargetUrl, call: Call) -> Request<Bytes> {
     headers.insert(USER_AGENT, HeaderValue::from_static(AGENT));
     let accept = HeaderValue::from_static("*/*");
     headers.entry(ACCEPT).or_insert(accept);
-    if let Some(authorization) = url.authorization() {
+    if let Some(authorization) = &url.authorization {
         headers.insert(AUTHORIZATION, authorization.clone());
     }
     let mut request = Request::new(call.body);
     *request.method_mut() = call.method;
-    *request.uri_mut() = url.uri().clone();
+    *request.uri_mut() = url.uri.clone();
     *request.headers_mut() = headers;
     request
 }
@@ -220,7 +221,10 @@ tokio::task_local! {
 }
 
 /// Opens connections to permitted addresses, within a limit that covers the lookup, the connection and TLS.
-fn connector(policy: AddressPolicy, resolver: Arc<dyn Resolve>) -> io::Result<Connector> {
+fn connector(
+    policy: AddressPolicy,
+    resolver: Arc<dyn Resolve>,
+) -> Result<Connector, rustls::Error> {
     let resolve = move |name: Name| permitted(policy.clone(), resolver.resolve(name.as_str()));
     let mut http = HttpConnector::new_with_resolver(service_fn(resolve));
     http.enforce_http(false);
@@ -232,7 +236,7 @@ fn connector(policy: AddressPolicy, resolver: Arc<dyn Resolve>) -> io::Result<Co
     http.set_keepalive_retries(Some(KEEPALIVE_PROBES));
     http.set_tcp_user_timeout(Some(TCP_TIMEOUT));
     let https = HttpsConnectorBuilder::new()
-        .with_tls_config(tls().map_err(io::Error::other)?)
+        .with_tls_config(tls()?)
         .https_or_http()
         .enable_http1()
         .wrap_connector(http);

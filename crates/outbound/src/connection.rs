@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 use std::task::{Context, Poll};
 
-use bytes::{Buf, Bytes};
+use bytes::Bytes;
 use futures_util::task::AtomicWaker;
 use http::{Extensions, Request};
 use http_body_util::Full;
@@ -102,23 +102,14 @@ impl<S: Connection> Connection for ClosableStream<S> {
 }
 
 /// The content of a request. Hyper drops it once it is written, and uses the connection for another request only afterwards.
-#[derive(Debug)]
-pub(crate) struct Content {
+struct Content {
     bytes: Bytes,
-    _unwritten: Arc<()>,
+    _held: Arc<()>,
 }
 
-impl Buf for Content {
-    fn remaining(&self) -> usize {
-        self.bytes.remaining()
-    }
-
-    fn chunk(&self) -> &[u8] {
-        self.bytes.chunk()
-    }
-
-    fn advance(&mut self, count: usize) {
-        self.bytes.advance(count);
+impl AsRef<[u8]> for Content {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes
     }
 }
 
@@ -133,18 +124,14 @@ pub(crate) struct RequestConnection {
 
 impl RequestConnection {
     /// A request that is sent afterwards, and its connection.
-    pub(crate) fn of(request: Request<Bytes>) -> (Self, Request<Full<Content>>) {
-        let unwritten = Arc::new(());
-        let remaining = Arc::downgrade(&unwritten);
-        let mut request = request.map(|bytes| {
-            Full::new(Content {
-                bytes,
-                _unwritten: unwritten,
-            })
-        });
+    pub(crate) fn of(request: Request<Bytes>) -> (Self, Request<Full<Bytes>>) {
+        let held = Arc::new(());
+        let unwritten = Arc::downgrade(&held);
+        let content = |bytes| Bytes::from_owner(Content { bytes, _held: held });
+        let mut request = request.map(|bytes| Full::new(content(bytes)));
         let connection = Self {
             captured: capture_connection(&mut request),
-            unwritten: remaining,
+            unwritten,
             has_response: false,
         };
         (connection, request)

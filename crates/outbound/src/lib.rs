@@ -25,5 +25,4 @@ pub use engine_origins::EngineOrigins;
 pub use error::SendError;
 pub use resolver::{Resolve, Resolved, SystemResolver, Unresolved, for_owner};
 pub use retry_after::retry_after;
-pub use system_config::BuildError;
 pub use target::{InvalidUrl, MAX_HOST, TargetUrl};

@@ -15,7 +15,6 @@ use moka::sync::Cache;
 use parking_lot::Mutex;
 use tokio::time::timeout;
 
-use crate::BuildError;
 use crate::system_config::{Files, Names, SystemConfig};
 
 /// How long a lookup waits until it may start. Waiting, looking up, and connecting to the address share the
@@ -134,7 +133,7 @@ impl SystemResolver {
     ///
     /// # Errors
     /// A file exists and cannot be read, or the name servers cannot be set up.
-    pub fn from_system() -> Result<Self, BuildError> {
+    pub fn from_system() -> anyhow::Result<Self> {
         Self::from_files("/etc/resolv.conf", "/etc/hosts")
     }
 
@@ -145,7 +144,7 @@ impl SystemResolver {
     pub fn from_files(
         resolv_conf: impl Into<PathBuf>,
         hosts: impl Into<PathBuf>,
-    ) -> Result<Self, BuildError> {
+    ) -> anyhow::Result<Self> {
         let (resolv_conf, hosts) = (resolv_conf.into(), hosts.into());
         let files = Files { resolv_conf, hosts };
         Ok(Self::new(SystemConfig::from_files(files)?))
@@ -155,7 +154,7 @@ impl SystemResolver {
     ///
     /// # Errors
     /// The name server cannot be set up.
-    pub fn with_name_server(address: SocketAddr) -> Result<Self, BuildError> {
+    pub fn with_name_server(address: SocketAddr) -> anyhow::Result<Self> {
         let mut server = NameServerConfig::udp(address.ip());
         for connection in &mut server.connections {
             connection.port = address.port();

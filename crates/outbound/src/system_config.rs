@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
+use anyhow::Context as _;
 use hickory_resolver::config::{LookupIpStrategy, ResolveHosts, ResolverConfig, ResolverOpts};
-use hickory_resolver::net::NetError;
 use hickory_resolver::net::runtime::TokioRuntimeProvider;
 use hickory_resolver::proto::op::Query;
 use hickory_resolver::proto::rr::{Name, RecordType};
@@ -20,25 +20,7 @@ const CHECK_INTERVAL: Duration = Duration::from_secs(2);
 const TRY_TIMEOUT: Duration = Duration::from_millis(1_250);
 /// What the C library does without name servers.
 const LOCAL_SERVER: &str = "\nnameserver 127.0.0.1\n";
-
-/// Why a client or a resolver could not be created.
-#[derive(Debug, thiserror::Error)]
-pub enum BuildError {
-    /// For example, there are no root certificates.
-    #[error("the HTTP client cannot be created")]
-    Client(#[source] io::Error),
-    /// The name servers cannot be set up.
-    #[error("the DNS resolver cannot be created")]
-    Resolver(#[from] NetError),
-    /// A file that says how to resolve names cannot be read.
-    #[error("{} cannot be read", path.display())]
-    Unreadable {
-        /// Its path.
-        path: PathBuf,
-        /// The reason.
-        source: io::Error,
-    },
-}
+const NO_RESOLVER: &str = "the DNS resolver cannot be created";
 
 /// The system's name servers and hosts. Changes of their files apply within seconds.
 pub(crate) struct SystemConfig {
@@ -66,13 +48,13 @@ type Version = Option<(SystemTime, u64)>;
 
 impl SystemConfig {
     /// Reads the files. Without name servers it asks the local host.
-    pub(crate) fn from_files(files: Files) -> Result<Self, BuildError> {
+    pub(crate) fn from_files(files: Files) -> anyhow::Result<Self> {
         let names = Names::read(&files, true)?;
         Ok(Self::new(Some(files), names))
     }
 
     /// A configuration that does not change, without hosts.
-    pub(crate) fn fixed(config: ResolverConfig) -> Result<Self, BuildError> {
+    pub(crate) fn fixed(config: ResolverConfig) -> anyhow::Result<Self> {
         let names = Names {
             dns: build(config, ResolverOpts::default())?,
             hosts: Hosts::default(),
@@ -125,8 +107,9 @@ impl SystemConfig {
                 tracing::info!("the configuration of name resolution changed");
             }
             Err(error) => {
+                let error = format!("{error:#}");
                 tracing::warn!(
-                    error = &error as &dyn std::error::Error,
+                    error,
                     "the changed configuration of name resolution cannot be used; keeping the last one"
                 );
             }
@@ -146,24 +129,24 @@ fn version(path: &Path) -> Version {
 }
 
 impl Names {
-    fn read(files: &Files, or_local_server: bool) -> Result<Self, BuildError> {
+    fn read(files: &Files, or_local_server: bool) -> anyhow::Result<Self> {
         // The versions come first, so that a change during the reading is noticed later.
         let versions = files.versions();
-        let mut resolv_conf = match fs::read_to_string(&files.resolv_conf) {
+        let unreadable = |path: &Path| format!("{} cannot be read", path.display());
+        let path = &files.resolv_conf;
+        let mut resolv_conf = match fs::read_to_string(path) {
             Err(error) if error.kind() == ErrorKind::NotFound && or_local_server => String::new(),
-            read => read.map_err(|error| unreadable(&files.resolv_conf, error))?,
+            read => read.with_context(|| unreadable(path))?,
         };
         let names_a_server = |line: &str| line.split_whitespace().next() == Some("nameserver");
         if or_local_server && !resolv_conf.lines().any(names_a_server) {
             tracing::warn!("there is no name server in resolv.conf; asking 127.0.0.1");
             resolv_conf.push_str(LOCAL_SERVER);
         }
-        let (config, options) = parse_resolv_conf(resolv_conf)?;
-        let dns = build(config, options)?;
-        let hosts = read_hosts(&files.hosts).map_err(|error| unreadable(&files.hosts, error))?;
+        let (config, options) = parse_resolv_conf(resolv_conf).context(NO_RESOLVER)?;
         Ok(Self {
-            dns,
-            hosts,
+            dns: build(config, options)?,
+            hosts: read_hosts(&files.hosts).with_context(|| unreadable(&files.hosts))?,
             versions,
         })
     }
@@ -190,12 +173,7 @@ fn read_hosts(path: &Path) -> io::Result<Hosts> {
     Ok(hosts)
 }
 
-fn unreadable(path: &Path, source: io::Error) -> BuildError {
-    let path = path.to_owned();
-    BuildError::Unreadable { path, source }
-}
-
-fn build(config: ResolverConfig, mut options: ResolverOpts) -> Result<TokioResolver, BuildError> {
+fn build(config: ResolverConfig, mut options: ResolverOpts) -> anyhow::Result<TokioResolver> {
     options.timeout = TRY_TIMEOUT;
     options.attempts = 1;
     options.ip_strategy = LookupIpStrategy::Ipv4AndIpv6;
@@ -205,7 +183,7 @@ fn build(config: ResolverConfig, mut options: ResolverOpts) -> Result<TokioResol
     options.cache_size = 0;
     let provider = TokioRuntimeProvider::default();
     let builder = TokioResolver::builder_with_config(config, provider);
-    Ok(builder.with_options(options).build()?)
+    builder.with_options(options).build().context(NO_RESOLVER)
 }
 
 #[cfg(test)]

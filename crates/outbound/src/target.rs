@@ -33,8 +33,9 @@ pub enum InvalidUrl {
 #[derive(Debug, Clone)]
 pub struct TargetUrl {
     parsed: Url,
-    uri: Uri,
-    authorization: Option<HeaderValue>,
+    /// What the HTTP client calls.
+    pub(crate) uri: Uri,
+    pub(crate) authorization: Option<HeaderValue>,
 }
 
 impl TargetUrl {
@@ -79,15 +80,6 @@ impl TargetUrl {
     /// The URL as it was parsed, for its scheme, host and port.
     pub fn parsed(&self) -> &Url {
         &self.parsed
-    }
-
-    /// What the HTTP client calls.
-    pub(crate) fn uri(&self) -> &Uri {
-        &self.uri
-    }
-
-    pub(crate) fn authorization(&self) -> Option<&HeaderValue> {
-        self.authorization.as_ref()
     }
 }
 
@@ -199,11 +191,11 @@ mod tests {
         ] {
             let parsed = TargetUrl::parse_new(url).unwrap();
             assert_eq!(
-                parsed.uri().path_and_query().unwrap().to_string(),
+                parsed.uri.path_and_query().unwrap().to_string(),
                 target,
                 "{url}"
             );
-            assert_eq!(parsed.uri().host(), Some("h"), "{url}");
+            assert_eq!(parsed.uri.host(), Some("h"), "{url}");
         }
     }
 
@@ -218,7 +210,7 @@ mod tests {
             ("http://h./", "h."),
         ] {
             let parsed = TargetUrl::parse_new(url).unwrap();
-            assert_eq!(parsed.uri().authority().unwrap(), authority, "{url}");
+            assert_eq!(parsed.uri.authority().unwrap(), authority, "{url}");
         }
     }
 
@@ -291,10 +283,13 @@ mod tests {
             ("http:\\\\h\\?a=%27", None),
         ] {
             let target = TargetUrl::parse(url).unwrap();
-            let sent = target.authorization().map(|value| value.to_str().unwrap());
+            let sent = target
+                .authorization
+                .as_ref()
+                .map(|value| value.to_str().unwrap());
             assert_eq!(sent, authorization, "{url}");
-            assert_eq!(target.uri().host(), Some("h"), "{url}");
-            let query = target.uri().query().unwrap();
+            assert_eq!(target.uri.host(), Some("h"), "{url}");
+            let query = target.uri.query().unwrap();
             assert!(["a='", "a=%27"].contains(&query), "{url}: {query}");
         }
     }
@@ -305,7 +300,7 @@ mod tests {
             text in "https?://[a-z0-9.:\\[\\]@\\\\%]{1,12}[/?#\\\\]?[ -~é]{0,40}",
         ) {
             if let Ok(target) = TargetUrl::parse_new(&text) {
-                let uri = target.uri();
+                let uri = &target.uri;
                 prop_assert_eq!(uri.host(), target.parsed().host_str());
                 prop_assert_eq!(uri.port_u16(), target.parsed().port());
                 let sent = uri.path_and_query().unwrap().as_str();

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use anyhow::Context as _;
 use outbound::{
-    AddressPolicy, BuildError, GuardedClient, Limits, SystemResolver, TargetUrl, TruncatedResponse,
+    AddressPolicy, GuardedClient, Limits, SystemResolver, TargetUrl, TruncatedResponse,
 };
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use serde::Serialize;
@@ -89,7 +89,7 @@ struct Body<'a> {
 }
 
 impl Webhook {
-    fn new(url: TargetUrl, policy: AddressPolicy) -> Result<Self, BuildError> {
+    fn new(url: TargetUrl, policy: AddressPolicy) -> anyhow::Result<Self> {
         let resolver = Arc::new(SystemResolver::from_system()?);
         let client = GuardedClient::new(policy, resolver, Limits::default())?;
         Ok(Self { client, url })
