@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use anyhow::{Context as _, anyhow, bail};
 use app_config::{Reader, SettingValue};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -11,21 +12,12 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use values::Secret;
 
-/// Why a text is not an Ed25519 private key.
-#[derive(Debug, thiserror::Error)]
-pub enum KeyError {
-    /// It is not a PEM block.
-    #[error("it is not PEM: expected a block that starts with -----BEGIN PRIVATE KEY-----")]
-    Pem(#[source] Box<pem::PemError>),
-    /// A passphrase protects it.
-    #[error("it is encrypted; decrypt it, such as with `openssl pkey -in FILE -out DECRYPTED`")]
-    Encrypted,
-    /// The block holds something else.
-    #[error(
-        "it is not an Ed25519 private key in PKCS#8 form, the only kind that is supported; `openssl genpkey -algorithm ed25519` makes one"
-    )]
-    NotEd25519,
-}
+const NOT_PEM: &str =
+    "it is not PEM: expected a block that starts with -----BEGIN PRIVATE KEY-----";
+const ENCRYPTED: &str =
+    "it is encrypted; decrypt it, such as with `openssl pkey -in FILE -out DECRYPTED`";
+const NOT_ED25519: &str = "it is not an Ed25519 private key in PKCS#8 form, the only kind that is supported; \
+    `openssl genpkey -algorithm ed25519` makes one";
 
 /// The bytes before the 32 secret bytes of an Ed25519 key in PKCS#8 form (RFC 8410 section 7).
 const PKCS8_PREFIX: [u8; 16] = [
@@ -49,16 +41,16 @@ impl SigningKey {
     ///
     /// # Errors
     /// Why the text is not a key. The error does not contain the text.
-    pub fn from_pem(text: &Secret) -> Result<Self, KeyError> {
+    pub fn from_pem(text: &Secret) -> anyhow::Result<Self> {
         // Editors of Windows write a byte order mark.
         let text = text.expose().trim_start_matches('\u{feff}');
-        let block = pem::parse(text).map_err(|error| KeyError::Pem(Box::new(error)))?;
+        let block = pem::parse(text).context(NOT_PEM)?;
         if block.tag() == "ENCRYPTED PRIVATE KEY" || block.headers().get("Proc-Type").is_some() {
-            return Err(KeyError::Encrypted);
+            bail!(ENCRYPTED);
         }
         let pkcs8 = zeroize::Zeroizing::new(block.into_contents());
         let pair = Ed25519KeyPair::from_pkcs8_maybe_unchecked(&pkcs8);
-        let pair = pair.map_err(|_| KeyError::NotEd25519)?;
+        let pair = pair.map_err(|_| anyhow!(NOT_ED25519))?;
         Ok(Self(Arc::new(pair)))
     }
 

@@ -30,7 +30,7 @@ pub use extractors::{
     has_key_token, insufficient_scope, invalid_key, presented_key, token_missing, token_revoked,
 };
 pub use key_scopes::{KeyScope, key_not_accepted};
-pub use keys::{Jwk, JwkSet, KeyError, PublicKey, SigningKey, read_optional_key, read_signing_key};
+pub use keys::{Jwk, JwkSet, PublicKey, SigningKey, read_optional_key, read_signing_key};
 pub use mail_keys::{MailKey, MailKeys, NotificationWorkerCaller};
 pub use remote_authority::{RemoteAuthority, RemoteSettings, read_audience, read_issuer};
 pub use revocation::{RevocationFeed, Revocations};

@@ -1,6 +1,6 @@
 //! Signatures of webhook calls, as Standard Webhooks specifies them.
 
-use auth::{JwkSet, KeyError, SigningKey};
+use auth::{JwkSet, SigningKey};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use hmac::{Hmac, Mac as _};
@@ -63,7 +63,7 @@ pub(crate) struct WebhookSigner {
 }
 
 impl WebhookSigner {
-    pub(crate) fn new(settings: &SigningSettings) -> Result<Self, KeyError> {
+    pub(crate) fn new(settings: &SigningSettings) -> anyhow::Result<Self> {
         let keys = std::iter::once(&settings.key).chain(&settings.previous_key);
         let keys = keys.map(SigningKey::from_pem).collect::<Result<_, _>>()?;
         Ok(Self { keys })
