@@ -74,12 +74,8 @@ pub fn bounded_text(text: &str, min: usize, max: usize) -> Result<&str, Invalid>
 }
 
 fn number_of_characters(number: usize) -> String {
-    let noun = if number == 1 {
-        "character"
-    } else {
-        "characters"
-    };
-    format!("{number} {noun}")
+    let ending = if number == 1 { "" } else { "s" };
+    format!("{number} character{ending}")
 }
 
 /// Checks a text that people must be able to see, like [`bounded_text`].
