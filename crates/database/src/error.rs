@@ -194,7 +194,7 @@ fn names_file(message: &str) -> bool {
 
 /// Whether diesel's name of a prepared statement is unknown to the server, or known too well: the connection is not
 /// always the same one.
-pub(crate) fn is_pooled(error: &DieselError) -> bool {
+fn is_pooled(error: &DieselError) -> bool {
     matches!(
         error,
         DieselError::DatabaseError(_, information) if information.message().contains("__diesel_stmt_")

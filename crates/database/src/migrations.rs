@@ -14,9 +14,8 @@ use values::Secret;
 
 use crate::availability::is_read_only;
 use crate::connector::with_timeouts;
-use crate::error::{is_connection_loss, is_pooled};
 use crate::settings::PostgresUrl;
-use crate::{DatabaseSettings, StatementLimits, observer, requirements};
+use crate::{DatabaseSettings, Error, StatementLimits, observer, requirements};
 
 /// The advisory lock that all replicas of all services take before they migrate.
 const LOCK: i64 = 0x636f_756e_7465_7273;
@@ -46,14 +45,9 @@ pub enum MigrationError {
     /// The database is not as this version needs it. The text says what to do about it.
     #[error("{0}")]
     Unusable(String),
-    /// The connection is not always the same one.
-    #[error(
-        "a prepared statement is missing: a pooler such as PgBouncer must be in session mode, or left out of DATABASE_URL"
-    )]
-    Pooled(#[source] diesel::result::Error),
     /// A statement around the migrations failed.
-    #[error("the migration lock could not be taken")]
-    Lock(#[source] diesel::result::Error),
+    #[error(transparent)]
+    Database(#[from] Error),
     /// Another process has been migrating for six hours.
     #[error("another process has been running migrations for six hours")]
     Busy,
@@ -77,11 +71,7 @@ impl MigrationError {
 
 impl From<diesel::result::Error> for MigrationError {
     fn from(error: diesel::result::Error) -> Self {
-        if is_pooled(&error) {
-            Self::Pooled(error)
-        } else {
-            Self::Lock(error)
-        }
+        Self::Database(error.into())
     }
 }
 
@@ -173,10 +163,10 @@ async fn on_connection<T: Send + 'static>(
         let started = Instant::now();
         loop {
             match run() {
-                Err(MigrationError::Lock(error))
-                    if is_connection_loss(&error) && started.elapsed() < MAX_WAIT =>
+                Err(MigrationError::Database(error @ Error::Lost(_)))
+                    if started.elapsed() < MAX_WAIT =>
                 {
-                    tracing::warn!(%error, "the connection was lost; connecting again");
+                    tracing::warn!(?error, "the connection was lost; connecting again");
                     std::thread::sleep(PAUSE);
                 }
                 result => return result,

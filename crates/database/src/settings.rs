@@ -1,19 +1,23 @@
 use std::time::Duration;
 
-use app_config::{Error, Reader, SettingValue};
+use app_config::{Reader, SettingValue};
 use values::Secret;
 
 app_config::settings! {
     /// The database and how many connections this process may open.
     pub struct DatabaseSettings {
         /// The role that reads and writes.
-        pub url: Secret = by(|reader| required_url(
-            reader,
-            "DATABASE_URL",
-            "the Postgres URL of the service's role, `postgres://role:password@host:5432/countersign`.",
-        )),
+        pub url: Secret = by(|reader: &mut Reader| {
+            let purpose = "the Postgres URL of the service's role, `postgres://role:password@host:5432/countersign`.";
+            reader.required("DATABASE_URL", purpose).map(|PostgresUrl(url)| url)
+        }),
         /// The role that owns the schema, if the process runs migrations.
-        pub owner_url: Option<Secret> = by(owner_url),
+        pub owner_url: Option<Secret> = by(|reader: &mut Reader| {
+            let purpose = "The Postgres URL of the role that owns the schema. If it is set, the process runs pending \
+                migrations at its start; otherwise it waits a minute for the command `migrate` to run them.";
+            let url = reader.optional("DATABASE_OWNER_URL", purpose);
+            url.map(|url| url.map(|PostgresUrl(url)| url))
+        }),
         /// The maximum number of connections to Postgres; the sum over all processes must stay below its `max_connections`.
         /// Services keep a quarter of them, at least one, for lists and counts, so that they open two if it is one.
         pub pool_size: u32 = between("DATABASE_POOL_SIZE", "32", "1", "200"),
@@ -24,30 +28,11 @@ app_config::settings! {
     /// Settings of the command `migrate` of a service.
     pub struct OwnerSettings {
         /// The role that owns the schema.
-        pub url: Secret = by(|reader| required_url(
-            reader,
-            "DATABASE_OWNER_URL",
-            "the Postgres URL of the role that owns the schema, `postgres://role:password@host:5432/countersign`.",
-        )),
+        pub url: Secret = by(|reader: &mut Reader| {
+            let purpose = "the Postgres URL of the role that owns the schema, `postgres://role:password@host:5432/countersign`.";
+            reader.required("DATABASE_OWNER_URL", purpose).map(|PostgresUrl(url)| url)
+        }),
     }
-}
-
-fn required_url(
-    reader: &mut Reader,
-    name: &'static str,
-    purpose: &'static str,
-) -> Result<Secret, Error> {
-    let url: PostgresUrl = reader.required(name, purpose)?;
-    Ok(url.0)
-}
-
-fn owner_url(reader: &mut Reader) -> Result<Option<Secret>, Error> {
-    let url: Option<PostgresUrl> = reader.optional(
-        "DATABASE_OWNER_URL",
-        "The Postgres URL of the role that owns the schema. If it is set, the process runs pending migrations at its \
-        start; otherwise it waits a minute for the command `migrate` to run them.",
-    )?;
-    Ok(url.map(|url| url.0))
 }
 
 /// A URL that libpq reads as it is meant. Of others, its messages may show the password.
