@@ -139,21 +139,16 @@ pub(crate) fn parse_name<N: Names>(name: &str) -> Result<N, Invalid> {
     })
 }
 
-/// An optional query parameter in the OpenAPI document. An empty one counts as absent.
-pub(crate) fn parameter(name: &str, description: &str, schema: ObjectBuilder) -> Parameter {
+/// An optional query parameter in the OpenAPI document, which is a text of this pattern. An empty one counts as absent.
+pub fn text_parameter(name: &str, description: &str, pattern: impl Into<String>) -> Parameter {
+    let schema = ObjectBuilder::new().schema_type(Type::String);
     ParameterBuilder::new()
         .name(name)
         .parameter_in(ParameterIn::Query)
         .required(Required::False)
         .description(Some(description))
-        .schema(Some(schema))
+        .schema(Some(schema.pattern(Some(pattern))))
         .build()
-}
-
-/// An optional query parameter that is a text of this pattern.
-pub fn text_parameter(name: &str, description: &str, pattern: impl Into<String>) -> Parameter {
-    let schema = ObjectBuilder::new().schema_type(Type::String);
-    parameter(name, description, schema.pattern(Some(pattern)))
 }
 
 impl<F: Filter> IntoParams for Conditions<F> {
