@@ -16,6 +16,7 @@ use http_body_util::BodyExt as _;
 use http_kit::{Problem, client_network};
 use parking_lot::Mutex;
 use serde::Deserialize;
+use telemetry::Outage;
 use tokio::sync::{Notify, watch};
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 use tokio_util::codec::{FramedRead, LinesCodec};
@@ -202,19 +203,21 @@ pub(crate) async fn listen(
     service: BaseAddress,
     shutdown: CancellationToken,
 ) {
-    let (mut cursor, mut has_failed) = (None, false);
+    let (mut cursor, failing) = (
+        None,
+        Outage::new("the tasks that have ended could not be read"),
+    );
     let listen = async {
         loop {
             waiting.until_begun().await;
             let read = read_feed(&waiting, &client, &service, &mut cursor).await;
-            if let Err(error) = &read {
-                if !has_failed {
-                    let error = format!("{error:#}");
-                    tracing::warn!(error, "the tasks that have ended could not be read");
+            match read {
+                Ok(()) => failing.end(),
+                Err(error) => {
+                    failing.fail(&format_args!("{error:#}"));
+                    sleep(PAUSE).await;
                 }
-                sleep(PAUSE).await;
             }
-            has_failed = read.is_err();
         }
     };
     shutdown.run_until_cancelled(listen).await;
