@@ -100,13 +100,10 @@ fn app_state(settings: &GatewaySettings, running: &Running) -> anyhow::Result<Ap
         people_task: BaseAddress::new(&settings.people_task_service_url)?,
     };
     Ok(AppState {
+        settings: settings.clone(),
         upstreams,
-        trusted_proxies: settings.trusted_proxies.clone(),
         hsts: middleware::hsts_value(settings.hsts_max_age),
-        upstream_timeout: settings.upstream_timeout,
-        body_timeout: settings.body_timeout,
         rate_limits: RateLimits::new(&settings.rate_limit),
-        limit_by: settings.limit_by,
         keys: KeyTokens::default(),
         concurrency: ConcurrencyLimits::new(settings),
         turns: Turns::new(settings.max_in_flight),

@@ -1,8 +1,6 @@
 use std::sync::Arc;
-use std::time::Duration;
 
 use actix_web::http::header::HeaderValue;
-use app_config::Networks;
 
 use crate::keys::KeyTokens;
 use crate::limits::circuit_breaker::CircuitBreaker;
@@ -10,19 +8,16 @@ use crate::limits::concurrency::ConcurrencyLimits;
 use crate::limits::rate_limit::RateLimits;
 use crate::limits::turns::Turns;
 use crate::routes::PerService;
-use crate::settings::LimitBy;
+use crate::settings::GatewaySettings;
 use crate::upstream::BaseAddress;
 use crate::waiting::Waiting;
 
 pub(crate) struct AppState {
+    pub(crate) settings: GatewaySettings,
     pub(crate) upstreams: PerService<BaseAddress>,
-    pub(crate) trusted_proxies: Networks,
     /// The value of `Strict-Transport-Security`.
     pub(crate) hsts: Option<HeaderValue>,
-    pub(crate) upstream_timeout: Duration,
-    pub(crate) body_timeout: Duration,
     pub(crate) rate_limits: RateLimits,
-    pub(crate) limit_by: LimitBy,
     pub(crate) keys: KeyTokens,
     pub(crate) concurrency: ConcurrencyLimits,
     /// Used by the clients to which `rate_limits` apply.

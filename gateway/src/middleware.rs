@@ -27,7 +27,7 @@ pub(crate) async fn count_request<B: MessageBody>(
     request: ServiceRequest,
     next: Next<B>,
 ) -> Result<ServiceResponse<EitherBody<B, BoxBody>>, Error> {
-    let client = ClientInfo::of(request.request(), &state.trusted_proxies);
+    let client = ClientInfo::of(request.request(), &state.settings.trusted_proxies);
     let limits = &state.rate_limits;
     let status = match limits.count(RateClass::Normal, client.address, None).await {
         Ok(status) => status,
@@ -53,7 +53,7 @@ pub(crate) async fn send_hsts<B: MessageBody>(
     next: Next<B>,
 ) -> Result<ServiceResponse<B>, Error> {
     let value = request.app_data::<Data<AppState>>().and_then(|state| {
-        let scheme = scheme(request.request(), &state.trusted_proxies);
+        let scheme = scheme(request.request(), &state.settings.trusted_proxies);
         state.hsts.clone().filter(|_| scheme == "https")
     });
     let mut response = next.call(request).await?;

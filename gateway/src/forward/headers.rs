@@ -5,7 +5,7 @@
 
 use actix_web::dev::{Path, Url};
 use actix_web::http::header::{CONNECTION, HeaderMap, HeaderName as GivenName};
-use actix_web::http::{Method, StatusCode, Uri};
+use actix_web::http::{StatusCode, Uri};
 use http::{HeaderMap as Outgoing, HeaderName, HeaderValue};
 use http_kit::Problem;
 use telemetry::RequestContext;
@@ -100,12 +100,6 @@ pub(super) fn path(route: &Route, values: &Path<Url>) -> String {
 fn is_plain(value: &str) -> bool {
     let unreserved = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'~' | b'.');
     !matches!(value, "" | "." | "..") && value.bytes().all(unreserved)
-}
-
-/// The method as hyper's type, which the standard methods of the table always have.
-pub(super) fn method(method: &Method) -> Result<http::Method, Problem> {
-    let parsed = http::Method::from_bytes(method.as_str().as_bytes());
-    parsed.map_err(|error| Problem::internal(&error))
 }
 
 /// The caller's headers that are passed on, and those that only the gateway may set.

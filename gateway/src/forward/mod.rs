@@ -17,7 +17,7 @@ use actix_web::{HttpRequest, HttpResponse, ResponseError as _};
 use auth::{Verifier, presented_key};
 use bytes::Bytes;
 use fairness::Refused;
-use http::{Request, Response, Uri};
+use http::{Method, Request, Response, Uri};
 use http_body_util::Full;
 use http_kit::Problem;
 use hyper::body::Incoming;
@@ -50,7 +50,7 @@ pub(crate) async fn forward(
     http_client: Data<UpstreamClient>,
 ) -> Result<HttpResponse, Problem> {
     let asking = Asking {
-        client: Arc::new(ClientInfo::of(&request, &state.trusted_proxies)),
+        client: Arc::new(ClientInfo::of(&request, &state.settings.trusted_proxies)),
         http_client: UpstreamClient::clone(&http_client),
         state,
     };
@@ -80,7 +80,7 @@ impl Forwarding<'_> {
     /// Counts the request towards the limit of its client, or of its API key if that is known and keys have limits of their own.
     async fn count(self) -> Result<Option<RateLimitStatus>, Problem> {
         let (state, rate) = (&self.asking.state, self.route.rate);
-        let by_key = state.limit_by == LimitBy::Key && rate == RateClass::Normal;
+        let by_key = state.settings.limit_by == LimitBy::Key && rate == RateClass::Normal;
         let key = by_key.then(|| self.known_key()).flatten();
         let address = self.asking.client.address;
         state.rate_limits.count(rate, address, key).await
@@ -99,8 +99,7 @@ impl Forwarding<'_> {
         let (state, client) = (&**self.asking.state, self.asking.client.address);
         let bearer = self.bearer().await?;
         headers::check_length(self.request.uri())?;
-        let announced = request_body::announced(self.request.headers())?;
-        let body = request_body::collect(announced, payload, client, state).await?;
+        let body = request_body::collect(self.request.headers(), payload, client, state).await?;
         let response = match self.place_to_wait()? {
             None => self.send_in_turn(&bearer, body).await?,
             Some(place) => {
@@ -159,7 +158,8 @@ impl Forwarding<'_> {
         body: Bytes,
     ) -> Result<Response<Incoming>, Problem> {
         let Self { route, asking, .. } = self;
-        let method = headers::method(&route.method)?;
+        let method = route.method.as_str().as_bytes();
+        let method = Method::from_bytes(method).map_err(|error| Problem::internal(&error))?;
         let send = || {
             let given = self.request.headers();
             let mut request = Request::new(Full::new(body.clone()));
@@ -170,7 +170,7 @@ impl Forwarding<'_> {
             asking.http_client.request(request)
         };
         let outage = &asking.state.circuit_breakers.of(route.service).outage;
-        let exchange = exchange(route, send, asking.state.upstream_timeout, outage);
+        let exchange = exchange(route, send, asking.state.settings.upstream_timeout, outage);
         let outcome =
             |result: &Result<_, _>| CallOutcome::of(result, |r: &Response<_>| r.status().as_u16());
         telemetry::outgoing(route.service.name(), exchange, outcome).await

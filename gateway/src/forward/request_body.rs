@@ -21,7 +21,7 @@ const UNCOUNTED: usize = 16 * 1024;
 
 /// The length of a body that the headers announce: the longest one for a body in chunks, and zero without a body. actix-web
 /// has already refused contradictory headers.
-pub(super) fn announced(headers: &HeaderMap) -> Result<usize, Problem> {
+fn announced(headers: &HeaderMap) -> Result<usize, Problem> {
     let length = match headers.get(CONTENT_LENGTH) {
         _ if headers.contains_key(TRANSFER_ENCODING) => BODY_LIMIT,
         None => 0,
@@ -63,11 +63,12 @@ impl RequestBody {
 /// Collects the body of a request, if it has one: `413` for a body that is too large, `408` for one that takes too long, `400`
 /// for one that is cut off, `429` or `503` if too many bodies are arriving.
 pub(super) async fn collect(
-    announced: usize,
+    headers: &HeaderMap,
     payload: Payload,
     client: IpAddr,
     state: &AppState,
 ) -> Result<Option<RequestBody>, Problem> {
+    let announced = announced(headers)?;
     if announced == 0 {
         return Ok(None);
     }
@@ -77,10 +78,13 @@ pub(super) async fn collect(
         announced,
         share: None,
     };
-    timeout(state.body_timeout, buffer.fill(payload, client, state))
-        .await
-        .map_err(|_| too_slow())?
-        .map(Some)
+    timeout(
+        state.settings.body_timeout,
+        buffer.fill(payload, client, state),
+    )
+    .await
+    .map_err(|_| too_slow())?
+    .map(Some)
 }
 
 /// The part of a body that has arrived.

@@ -78,7 +78,7 @@ pub(super) async fn relay(
     }
     let counted = length.unwrap_or(ASSUMED_LENGTH);
     let share = count(counted, state, client, &route.method)?;
-    let read_timeout = state.upstream_timeout;
+    let read_timeout = state.settings.upstream_timeout;
     Ok(match length {
         Some(length) if length <= WHOLE => {
             let bytes = read(body, read_timeout).await?;
