@@ -19,24 +19,12 @@ const ENCRYPTED: &str =
 const NOT_ED25519: &str = "it is not an Ed25519 private key in PKCS#8 form, the only kind that is supported; \
     `openssl genpkey -algorithm ed25519` makes one";
 
-/// The bytes before the 32 secret bytes of an Ed25519 key in PKCS#8 form (RFC 8410 section 7).
-const PKCS8_PREFIX: [u8; 16] = [
-    0x30, 0x2e, 0x02, 0x01, 0x00, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x04, 0x22, 0x04, 0x20,
-];
-
 /// An Ed25519 private key. It discloses only its public half.
 #[derive(Clone, derive_more::Debug)]
 #[debug("SigningKey({})", self.public().key_id())]
 pub struct SigningKey(Arc<Ed25519KeyPair>);
 
 impl SigningKey {
-    /// Makes a new key, as the PEM text that [`Self::from_pem`] parses.
-    pub fn generate_pem() -> Secret {
-        let mut pkcs8 = zeroize::Zeroizing::new(PKCS8_PREFIX.to_vec());
-        pkcs8.extend_from_slice(&rand::random::<[u8; 32]>());
-        Secret::new(pem::encode(&pem::Pem::new("PRIVATE KEY", &pkcs8[..])))
-    }
-
     /// Parses a PEM block of PKCS#8 (RFC 8410), as `openssl genpkey -algorithm ed25519` writes it.
     ///
     /// # Errors
@@ -178,7 +166,14 @@ pub struct JwkSet {
 
 #[cfg(test)]
 mod tests {
+    use rcgen::{KeyPair, PKCS_ED25519};
+
     use super::*;
+
+    fn new_pem() -> Secret {
+        let key = KeyPair::generate_for(&PKCS_ED25519).unwrap();
+        Secret::new(key.serialize_pem())
+    }
 
     fn error(text: &str) -> String {
         SigningKey::from_pem(&Secret::new(text))
@@ -188,7 +183,7 @@ mod tests {
 
     #[test]
     fn a_byte_order_mark_is_ignored() {
-        let text = SigningKey::generate_pem();
+        let text = new_pem();
         let marked = Secret::new(format!("\u{feff}{}", text.expose()));
         let key = SigningKey::from_pem(&text).unwrap();
         assert_eq!(
@@ -199,7 +194,7 @@ mod tests {
 
     #[test]
     fn a_setting_that_is_no_key_is_refused_and_not_shown() {
-        let valid = SigningKey::generate_pem();
+        let valid = new_pem();
         let encrypted = pem::encode(&pem::Pem::new("ENCRYPTED PRIVATE KEY", b"0"));
         let pairs = [
             ("KEY", valid.expose()),

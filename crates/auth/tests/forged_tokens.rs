@@ -8,8 +8,9 @@ use std::time::Duration;
 use auth::{Claims, Rejection, Signer, SigningKey, Subject, Verifier};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD as BASE64;
+use rcgen::{KeyPair, PKCS_ED25519};
 use serde_json::{Value, json};
-use values::{EmailAddress, FromText, UserId};
+use values::{EmailAddress, FromText, Secret, UserId};
 
 const ISSUER: &str = "countersign";
 
@@ -19,8 +20,13 @@ struct Fixture {
     verifier: Verifier,
 }
 
+fn new_key() -> SigningKey {
+    let pem = KeyPair::generate_for(&PKCS_ED25519).unwrap();
+    SigningKey::from_pem(&Secret::new(pem.serialize_pem())).unwrap()
+}
+
 fn fixture() -> Fixture {
-    let key = SigningKey::from_pem(&SigningKey::generate_pem()).unwrap();
+    let key = new_key();
     let lifetime = Duration::from_secs(60);
     let signer = Signer::new(&key, &[], ISSUER.to_owned(), ISSUER.to_owned(), lifetime);
     let verifier = Verifier::new(ISSUER, ISSUER);
@@ -175,7 +181,7 @@ fn invalid_claims_are_rejected() {
 #[test]
 fn the_header_cannot_choose_the_algorithm_or_another_key() {
     let fixture = fixture();
-    let stranger = SigningKey::from_pem(&SigningKey::generate_pem()).unwrap();
+    let stranger = new_key();
     let own = fixture.key.public().key_id();
     let verify = |token: &str| fixture.verifier.verify(token).unwrap_err();
 
@@ -287,7 +293,7 @@ fn a_service_token_that_is_valid_for_longer_than_any_is_rejected() {
 #[test]
 fn a_token_that_is_verified_while_its_key_is_withdrawn_is_rejected_afterwards() {
     let fixture = fixture();
-    let next = SigningKey::from_pem(&SigningKey::generate_pem()).unwrap();
+    let next = new_key();
     let lifetime = Duration::from_secs(60);
     let next = Signer::new(&next, &[], ISSUER.into(), ISSUER.into(), lifetime);
     let tokens: Vec<_> = (0..2_000).map(|_| fixture.signer.sign(subject())).collect();
@@ -318,7 +324,7 @@ fn tokens_of_a_withdrawn_key_are_rejected() {
     let fixture = fixture();
     let token = fixture.signer.sign(subject());
     assert!(fixture.verifier.verify(token.expose()).is_ok());
-    let next = SigningKey::from_pem(&SigningKey::generate_pem()).unwrap();
+    let next = new_key();
     let both = Signer::new(
         &next,
         std::slice::from_ref(&fixture.key),

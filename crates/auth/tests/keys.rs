@@ -10,8 +10,9 @@ use actix_web::test::{TestRequest, call_service, init_service, read_body_json};
 use actix_web::web::{Data, Json, resource, to};
 use actix_web::{App, rt};
 use auth::{AdminCaller, Caller, KeyScope, Signer, SigningKey, Subject, Verifier};
+use rcgen::{KeyPair, PKCS_ED25519};
 use serde_json::{Value, json};
-use values::{CredentialId, EmailAddress, FromText as _, UserId};
+use values::{CredentialId, EmailAddress, FromText as _, Secret, UserId};
 
 const MINUTE: Duration = Duration::from_secs(60);
 
@@ -22,7 +23,8 @@ struct Issuer {
 
 impl Issuer {
     fn new() -> Self {
-        let key = SigningKey::from_pem(&SigningKey::generate_pem()).unwrap();
+        let pem = KeyPair::generate_for(&PKCS_ED25519).unwrap();
+        let key = SigningKey::from_pem(&Secret::new(pem.serialize_pem())).unwrap();
         let name = || "countersign".to_owned();
         let signer = Signer::new(&key, &[], name(), name(), MINUTE);
         let verifier = Verifier::new("countersign", "countersign");

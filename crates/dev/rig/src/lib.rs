@@ -43,6 +43,7 @@ pub use plan::{Replicas, parse_replicas};
 pub use process::{Process, stop_system};
 pub use programs::Source;
 pub use receiver::{Receiver, Reply, Request, key_of};
+pub use secrets::ed25519_pem;
 pub use stack_file::{Admin, Entry, Stack};
 pub use stream::Stream;
 pub use sync::{ToggleListener, Watch, join, lock, spawn};

@@ -65,7 +65,8 @@ fn read_or_create(path: &Path, create: impl FnOnce() -> String) -> anyhow::Resul
     Ok(text)
 }
 
-fn ed25519_pem() -> String {
+/// A new Ed25519 private key as PEM text.
+pub fn ed25519_pem() -> String {
     let mut der = PKCS8_ED25519.to_vec();
     der.extend(rand::random::<[u8; 32]>());
     let config = EncodeConfig::new().set_line_ending(LineEnding::LF);

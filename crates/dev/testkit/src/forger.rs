@@ -170,7 +170,7 @@ impl Forger {
 
 /// Returns a new Ed25519 private key as PEM text, which settings accept.
 pub fn ed25519_pem() -> Secret {
-    SigningKey::generate_pem()
+    Secret::new(rig::ed25519_pem())
 }
 
 /// Asserts that a path which requires a token refuses all forgeries with `401`, and a valid token that is sent in

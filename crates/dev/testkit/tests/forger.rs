@@ -26,7 +26,7 @@ impl FeedSource for Feed {
 
 #[tokio::test]
 async fn every_forged_token_is_rejected_and_the_valid_one_accepted() {
-    let pem = SigningKey::generate_pem();
+    let pem = testkit::ed25519_pem();
     let key = SigningKey::from_pem(&pem).unwrap();
     let lifetime = Duration::from_secs(60);
     let signer = Signer::new(&key, &[], ISSUER.to_owned(), ISSUER.to_owned(), lifetime);

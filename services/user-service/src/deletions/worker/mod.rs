@@ -282,7 +282,7 @@ mod tests {
     use super::*;
 
     fn settings(max_attempts: &str) -> DeletionWorkerSettings {
-        let key = SigningKey::generate_pem();
+        let key = testkit::ed25519_pem();
         let pairs = [
             ("DATABASE_URL", "postgres://localhost/x"),
             ("AMQP_URL", "amqp://localhost"),
