@@ -146,7 +146,8 @@ impl TlsSettings {
         let reload_interval = reader.between(
             "TLS_RELOAD_INTERVAL",
             "60s",
-            ("100ms", "1d"),
+            "100ms",
+            "1d",
             "How often the two files are read again, so that a renewed certificate needs no restart. In a container, mount their folder and not the files.",
         )?;
         let missing = |name| app_config::Error::Missing {

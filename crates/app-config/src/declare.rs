@@ -55,22 +55,13 @@ macro_rules! settings {
     (@read $reader:ident, $type:ty, $purpose:expr, required($name:expr, $completion:expr)) => {
         $reader.required($name, $completion)
     };
-    (@read $reader:ident, $type:ty, $purpose:expr, optional($name:expr)) => {
-        $reader.optional($name, $purpose)
-    };
-    (@read $reader:ident, $type:ty, $purpose:expr, or_default($name:expr, $default:expr)) => {
-        $reader.or_default($name, $default, $purpose)
-    };
-    (@read $reader:ident, $type:ty, $purpose:expr, between($name:expr, $default:expr, $low:expr, $high:expr)) => {
-        $reader.between($name, $default, ($low, $high), $purpose)
-    };
-    (@read $reader:ident, $type:ty, $purpose:expr, in_range($name:expr, $default:expr, $allowed:expr, $accepts:expr)) => {
-        $reader.in_range($name, $default, $allowed, $purpose, $accepts)
-    };
     (@read $reader:ident, $type:ty, $purpose:expr, part()) => {
         <$type as $crate::Settings>::read($reader)
     };
     (@read $reader:ident, $type:ty, $purpose:expr, by($function:expr)) => {
         $function($reader)
+    };
+    (@read $reader:ident, $type:ty, $purpose:expr, $how:ident($($argument:expr),+)) => {
+        $reader.$how($($argument,)+ $purpose)
     };
 }

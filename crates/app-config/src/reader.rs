@@ -183,7 +183,7 @@ impl Reader {
         default: impl Into<Cow<'static, str>>,
         purpose: &'static str,
     ) -> Result<T, Error> {
-        self.in_range(name, default, T::ALLOWED, purpose, |_| true)
+        self.in_range(name, default, T::ALLOWED, |_| true, purpose)
     }
 
     /// Like [`Reader::or_default`], for a number or a duration that has bounds. They are written like values.
@@ -194,7 +194,8 @@ impl Reader {
         &mut self,
         name: &'static str,
         default: impl Into<Cow<'static, str>>,
-        (low, high): (&'static str, &'static str),
+        low: &'static str,
+        high: &'static str,
         purpose: &'static str,
     ) -> Result<T, Error> {
         let (kind, _) = T::ALLOWED
@@ -202,9 +203,8 @@ impl Reader {
             .unwrap_or((T::ALLOWED, ""));
         let allowed = format!("{kind} from {low} to {high}");
         let bounds = T::parse(low).and_then(|low| Ok(low..=T::parse(high)?));
-        self.in_range(name, default, allowed, purpose, |value| {
-            bounds.as_ref().is_ok_and(|bounds| bounds.contains(value))
-        })
+        let accepts = |value: &T| bounds.as_ref().is_ok_and(|bounds| bounds.contains(value));
+        self.in_range(name, default, allowed, accepts, purpose)
     }
 
     /// Like [`Reader::or_default`], for a setting that allows only some values of its type.
@@ -216,8 +216,8 @@ impl Reader {
         name: &'static str,
         default: impl Into<Cow<'static, str>>,
         allowed: impl Into<Cow<'static, str>>,
-        purpose: &'static str,
         accepts: impl Fn(&T) -> bool,
+        purpose: &'static str,
     ) -> Result<T, Error> {
         let replaced = self
             .defaults

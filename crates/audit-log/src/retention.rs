@@ -130,7 +130,8 @@ pub fn read_retention(reader: &mut Reader) -> Result<Duration, app_config::Error
     reader.between(
         "AUDIT_RETENTION",
         "400d",
-        ("30d", "36500d"),
+        "30d",
+        "36500d",
         "How long rows of the audit log are kept at least. They are deleted by the calendar month (UTC), so up to a \
          month later.",
     )

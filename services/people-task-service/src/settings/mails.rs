@@ -44,10 +44,10 @@ fn read_reminders(reader: &mut Reader) -> Result<Vec<Duration>, Error> {
         "TASK_REMINDERS",
         "24h,0h",
         "up to 5 durations of at most 365d separated by commas such as `7d,24h,0h`, or `none`",
-        "How long before `decisionBy` approvers are reminded of pending tasks; `0h` is at that time.",
         |Csv(list)| {
             list.len() <= MAX_REMINDERS && list.iter().all(|before| *before <= MAX_REMINDER)
         },
+        "How long before `decisionBy` approvers are reminded of pending tasks; `0h` is at that time.",
     )?;
     reminders.sort_unstable();
     reminders.dedup();

@@ -49,7 +49,7 @@ pub(super) fn read_link(
         let link_with_code = link.replace(CODE, "code");
         link.contains(CODE) && <Url as SettingValue>::parse(&link_with_code).is_ok()
     };
-    reader.in_range(name, default, allowed, purpose, is_link)
+    reader.in_range(name, default, allowed, is_link, purpose)
 }
 
 #[cfg(test)]
