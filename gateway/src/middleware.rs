@@ -96,11 +96,9 @@ pub(crate) async fn explain_refusals<B: MessageBody>(
     next: Next<B>,
 ) -> Result<ServiceResponse<EitherBody<B, BoxBody>>, Error> {
     let response = next.call(request).await?;
-    let refused = match response.response().error() {
-        Some(error) => error.as_error::<CorsError>().map(refused),
-        None => None,
-    };
-    Ok(match refused {
+    let error = response.response().error();
+    let error = error.and_then(|error| error.as_error::<CorsError>());
+    Ok(match error.map(refused) {
         Some(problem) => {
             let explained = response.into_response(problem.error_response());
             explained.map_into_right_body()

@@ -40,9 +40,7 @@ impl Fields {
 
     /// Parses a field that may be absent or null.
     pub fn optional<T: FieldValue>(&mut self, name: &str) -> Option<T> {
-        let value = self.object.get(name).filter(|value| !value.is_null())?;
-        let result = self.parse(name, value);
-        self.record(name, result)
+        self.nullable(name).flatten()
     }
 
     /// Parses a field whose absence differs from null: `None` if it is absent or invalid, `Some(None)` if it is null.
