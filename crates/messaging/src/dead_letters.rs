@@ -3,6 +3,7 @@ use std::fmt::Write as _;
 use std::io::Write as _;
 use std::process::ExitCode;
 
+use anyhow::{Context as _, bail};
 use app_config::{Reader, Settings as _};
 use lapin::Confirmation;
 use lapin::message::{BasicGetMessage, Delivery};
@@ -39,7 +40,7 @@ pub struct DeadLetter {
 /// The dead-letter queue of a queue, for operators.
 ///
 /// The row of a dead letter does not depend on it: the sweep finds due rows in any case. A dead letter
-/// is evidence of a bug or an outage, and may be discarded once that is understood.
+/// is evidence of a bug or an outage, and may be discarded once that is understood. Calls fail while the broker is unavailable.
 pub struct DeadLetters {
     connection: BrokerConnection,
     queue: Queue,
@@ -47,9 +48,6 @@ pub struct DeadLetters {
 
 impl DeadLetters {
     /// Connects to the broker and declares the queues.
-    ///
-    /// # Errors
-    /// The broker is unavailable or refuses.
     pub async fn open(settings: &BrokerSettings, queue: Queue) -> Result<Self, Error> {
         let connection = BrokerConnection::open(settings, queue).await?;
         let options = ConfirmSelectOptions::default();
@@ -63,17 +61,11 @@ impl DeadLetters {
     }
 
     /// The number of dead letters.
-    ///
-    /// # Errors
-    /// The broker is unavailable.
     pub async fn depth(&self) -> Result<u32, Error> {
         self.queue.dead_letter_depth(&self.connection.channel).await
     }
 
     /// Lists the first `limit` dead letters and leaves them in the queue.
-    ///
-    /// # Errors
-    /// The broker is unavailable.
     pub async fn list(&self, limit: usize) -> Result<Vec<DeadLetter>, Error> {
         let (mut found, mut unacknowledged) = (Vec::new(), Vec::new());
         // Requeued after all are read: a message that is requeued at once would be delivered next again.
@@ -95,19 +87,13 @@ impl DeadLetters {
 
     /// Publishes the first `limit` dead letters to their queue again and returns how many. Each is
     /// removed after the broker has confirmed its copy: a failure in between leaves both, which does no
-    /// harm.
-    ///
-    /// # Errors
-    /// The broker is unavailable, or refuses a copy because the queue is full.
+    /// harm. It fails, too, if the broker refuses a copy because the queue is full.
     pub async fn replay(&self, limit: usize) -> Result<usize, Error> {
         self.remove(limit, async |delivery| self.publish_copy(delivery).await)
             .await
     }
 
     /// Removes the first `limit` dead letters and returns how many.
-    ///
-    /// # Errors
-    /// The broker is unavailable.
     pub async fn discard(&self, limit: usize) -> Result<usize, Error> {
         self.remove(limit, async |_| Ok(())).await
     }
@@ -198,39 +184,36 @@ pub fn dead_letters_command(queue: Queue) -> Option<ExitCode> {
             let _ = std::io::stdout().write_all(text.as_bytes());
             ExitCode::SUCCESS
         }
-        Err(reason) => {
-            let _ = writeln!(std::io::stderr(), "{reason}");
+        Err(error) => {
+            let _ = writeln!(std::io::stderr(), "{error:#}");
             ExitCode::FAILURE
         }
     })
 }
 
-fn parse(arguments: &[OsString]) -> Result<(Action, usize), String> {
+fn parse(arguments: &[OsString]) -> anyhow::Result<(Action, usize)> {
     let arguments: Option<Vec<&str>> = arguments.iter().map(|text| text.to_str()).collect();
     let (action, limit) = match arguments.as_deref() {
         Some([action]) => (action, Some(DEFAULT_LIMIT)),
         Some([action, limit]) => (action, limit.parse().ok()),
-        _ => return Err(USAGE.to_owned()),
+        _ => bail!(USAGE),
     };
-    let action = Action::from_name(action).ok_or(USAGE)?;
-    let limit = limit.ok_or_else(|| format!("{USAGE}; LIMIT is a whole number"))?;
+    let action = Action::from_name(action).context(USAGE)?;
+    let limit = limit.with_context(|| format!("{USAGE}; LIMIT is a whole number"))?;
     Ok((action, limit))
 }
 
-fn run(queue: Queue, action: Action, limit: usize) -> Result<String, String> {
-    let settings = Reader::from_process().and_then(|mut reader| BrokerSettings::read(&mut reader));
-    let settings = settings.map_err(|error| error.to_string())?;
+fn run(queue: Queue, action: Action, limit: usize) -> anyhow::Result<String> {
+    let settings = BrokerSettings::read(&mut Reader::from_process()?)?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
-        .build()
-        .map_err(|error| error.to_string())?;
-    let done = runtime.block_on(async {
+        .build()?;
+    runtime.block_on(async {
         let letters = DeadLetters::open(&settings, queue).await?;
         let done = act(&letters, action, limit).await;
         letters.close().await;
-        done
-    });
-    done.map_err(|error: Error| with_causes(&error))
+        Ok(done?)
+    })
 }
 
 async fn act(letters: &DeadLetters, action: Action, limit: usize) -> Result<String, Error> {
@@ -258,17 +241,13 @@ async fn act(letters: &DeadLetters, action: Action, limit: usize) -> Result<Stri
     })
 }
 
-fn with_causes(error: &dyn std::error::Error) -> String {
-    let causes = std::iter::successors(error.source(), |cause| cause.source());
-    causes.fold(error.to_string(), |text, cause| format!("{text}: {cause}"))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn parsed(arguments: &[&str]) -> Result<(Action, usize), String> {
-        parse(&arguments.iter().map(OsString::from).collect::<Vec<_>>())
+        let arguments: Vec<_> = arguments.iter().map(OsString::from).collect();
+        parse(&arguments).map_err(|error| error.to_string())
     }
 
     #[test]

@@ -1,16 +1,8 @@
 //! RabbitMQ as a notification that work is due. The database holds the work itself.
 //!
-//! A message is the identifier of a row; the row is claimed in the database before anything is done. So
-//! a message may be lost, duplicated or reordered without harm:
-//!
-//! - [`Publisher`] publishes right after a commit without making its caller wait. A message that it
-//!   cannot publish is dropped and counted, because workers sweep the database for due rows that have
-//!   no message in flight and publish them.
-//! - [`consume`] passes messages to a handler, a limited number at once, and acknowledges each after its
-//!   handler has returned.
-//!
-//! A message that cannot be parsed, or was delivered too often, goes to the queue's dead-letter queue,
-//! whose depth is measured; [`QueueStatus`] shows it to administrators, and [`DeadLetters`] and [`dead_letters_command()`] list, replay and discard them.
+//! A message is the identifier of a row; the row is claimed in the database before anything is done. So a message may be
+//! lost, duplicated or reordered without harm: workers sweep the database for due rows that have no message in flight, and
+//! publish them. One that cannot be parsed, or was delivered too often, goes to the queue's dead-letter queue.
 //!
 //! Each publisher and each consumer owns a connection and a supervisor: after a lost connection it
 //! reconnects with growing pauses and declares its [`Queue`] again; no loss ends the process. Every wait

@@ -5,9 +5,6 @@ use telemetry::RequestContext;
 
 const REQUEST_ID: &str = "x-request-id";
 const TRACEPARENT: &str = "traceparent";
-/// The delivery modes of AMQP 0-9-1.
-const TRANSIENT: u8 = 1;
-const PERSISTENT: u8 = 2;
 
 /// What consumers should look at, and the request that caused it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -18,7 +15,7 @@ pub struct Message {
     pub context: RequestContext,
     /// Whether the message was delivered before and not settled: that consumer has probably died.
     pub redelivered: bool,
-    delivery_mode: u8,
+    pub(crate) is_transient: bool,
 }
 
 impl Message {
@@ -32,20 +29,16 @@ impl Message {
             body: id.to_string(),
             context,
             redelivered: false,
-            delivery_mode: PERSISTENT,
+            is_transient: false,
         }
     }
 
     /// A message that the broker forgets when it restarts. Consumers find the rows without it, too.
     pub fn transient(body: String, context: RequestContext) -> Self {
         Self {
-            delivery_mode: TRANSIENT,
+            is_transient: true,
             ..Self::new(body, context)
         }
-    }
-
-    pub(crate) fn is_transient(&self) -> bool {
-        self.delivery_mode == TRANSIENT
     }
 
     pub(crate) fn properties(&self) -> BasicProperties {
@@ -54,7 +47,7 @@ impl Message {
         headers.insert(REQUEST_ID.into(), text(&self.context.request_id));
         headers.insert(TRACEPARENT.into(), text(&self.context.trace.to_string()));
         BasicProperties::default()
-            .with_delivery_mode(self.delivery_mode)
+            .with_delivery_mode(if self.is_transient { 1 } else { 2 })
             .with_content_type("text/plain".into())
             .with_headers(headers)
     }

@@ -28,10 +28,9 @@ const BATCH: usize = 256;
 const MAX_UNCONFIRMED: usize = 2_000;
 /// How long publishing and confirms may take once the process stops. Sweeps publish the rows of the other messages.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(3);
-/// How often the depth of the queue is read while messages are published or wait.
+/// How often the depths of the queue and of its dead-letter queue are read while messages are published or wait.
 const DEPTH_INTERVAL: Duration = Duration::from_secs(1);
-/// After how many of these intervals it is read otherwise, with that of the dead-letter queue. This also detects a dead
-/// connection.
+/// After how many of these intervals they are read otherwise. This also detects a dead connection.
 const IDLE_INTERVALS: u32 = 5;
 /// How long a connection that the broker blocks is kept. Nothing can be sent on it, so its loss might not be noticed.
 const MAX_BLOCKED: Duration = Duration::from_secs(10 * 60);
@@ -101,7 +100,7 @@ impl Publisher {
         let is_connected = self.is_connected();
         for mut message in messages {
             message.context = message.context.published(self.queue.name());
-            let may_wait = is_connected || !message.is_transient();
+            let may_wait = is_connected || !message.is_transient;
             if !may_wait || self.outgoing.try_send(message).is_err() {
                 count(self.queue, "dropped", 1);
             }
@@ -159,6 +158,21 @@ impl State {
         self.blocked.send_replace(blocked);
         blocked_gauge(queue).set(u32::from(blocked));
     }
+
+    /// Reads the depths of a queue, unless the broker blocks the connection meanwhile.
+    async fn read_depths(&self, channel: &Channel, queue: Queue) -> Result<(), Error> {
+        let mut blocked = self.blocked.subscribe();
+        let reading = async {
+            let (depth, dead) = (queue.depth(channel), queue.dead_letter_depth(channel));
+            self.depth.store(depth.await?, Ordering::Release);
+            self.dead_letters.store(dead.await?, Ordering::Release);
+            Ok(())
+        };
+        tokio::select! {
+            read = reading => read,
+            _ = blocked.wait_for(|blocked| *blocked) => Ok(()),
+        }
+    }
 }
 
 /// Records whether the broker blocks the connection. Returns an error if it does so for very long.
@@ -199,11 +213,10 @@ async fn session(
     shutdown: &CancellationToken,
 ) -> Result<(), Error> {
     with_timeout(channel.confirm_select(ConfirmSelectOptions::default())).await?;
-    let mut check = DepthCheck::default();
-    check.tick(channel, queue, state).await?;
+    state.read_depths(channel, queue).await?;
     state.connected.store(true, Ordering::Release);
     let mut unconfirmed = FuturesUnordered::new();
-    let mut batch = Vec::with_capacity(BATCH);
+    let (mut batch, mut quiet) = (Vec::with_capacity(BATCH), 0);
     let mut interval = interval_at(Instant::now() + DEPTH_INTERVAL, DEPTH_INTERVAL);
     let mut blocked = state.blocked.subscribe();
     loop {
@@ -218,16 +231,19 @@ async fn session(
                 if received == 0 {
                     return Ok(());
                 }
-                check.has_published = true;
+                quiet = IDLE_INTERVALS;
                 for message in batch.drain(..) {
                     let confirm = publish_unblocked(channel, queue, &message, &mut blocked).await?;
                     unconfirmed.extend(confirm.map(with_timeout));
                 }
             }
-            _ = interval.tick() => tokio::select! {
-                checked = check.tick(channel, queue, state) => checked?,
-                _ = blocked.wait_for(|blocked| *blocked) => {}
-            },
+            _ = interval.tick() => {
+                quiet += 1;
+                if quiet >= IDLE_INTERVALS || state.depth.load(Ordering::Acquire) > 0 {
+                    quiet = 0;
+                    state.read_depths(channel, queue).await?;
+                }
+            }
             () = shutdown.cancelled() => break,
         }
     }
@@ -262,30 +278,6 @@ async fn publish_unblocked(
             Ok(None)
         }
         confirm = queue.publish(channel, body, properties) => confirm.map(Some),
-    }
-}
-
-/// Reads the depths of a queue as often as they may matter.
-#[derive(Default)]
-struct DepthCheck {
-    has_published: bool,
-    intervals: u32,
-}
-
-impl DepthCheck {
-    async fn tick(&mut self, channel: &Channel, queue: Queue, state: &State) -> Result<(), Error> {
-        let is_full = self.intervals.is_multiple_of(IDLE_INTERVALS);
-        self.intervals = self.intervals.wrapping_add(1);
-        if is_full || self.has_published || state.depth.load(Ordering::Acquire) > 0 {
-            self.has_published = false;
-            let depth = queue.depth(channel).await?;
-            state.depth.store(depth, Ordering::Release);
-        }
-        if is_full {
-            let depth = queue.dead_letter_depth(channel).await?;
-            state.dead_letters.store(depth, Ordering::Release);
-        }
-        Ok(())
     }
 }
 
