@@ -69,16 +69,15 @@ app_config::named_settings! {
 
 impl TraceSettings {
     fn sampler(&self) -> Sampler {
-        let of_new = match self.sampler {
-            TraceSampler::AlwaysOn | TraceSampler::ParentBasedAlwaysOn => Sampler::AlwaysOn,
-            TraceSampler::AlwaysOff | TraceSampler::ParentBasedAlwaysOff => Sampler::AlwaysOff,
-            TraceSampler::TraceIdRatio | TraceSampler::ParentBasedTraceIdRatio => {
-                Sampler::TraceIdRatioBased(self.ratio)
-            }
-        };
+        let by_ratio = Sampler::TraceIdRatioBased(self.ratio);
+        let by_parent = |of_new| Sampler::ParentBased(Box::new(of_new));
         match self.sampler {
-            TraceSampler::AlwaysOn | TraceSampler::AlwaysOff | TraceSampler::TraceIdRatio => of_new,
-            _ => Sampler::ParentBased(Box::new(of_new)),
+            TraceSampler::AlwaysOn => Sampler::AlwaysOn,
+            TraceSampler::AlwaysOff => Sampler::AlwaysOff,
+            TraceSampler::TraceIdRatio => by_ratio,
+            TraceSampler::ParentBasedAlwaysOn => by_parent(Sampler::AlwaysOn),
+            TraceSampler::ParentBasedAlwaysOff => by_parent(Sampler::AlwaysOff),
+            TraceSampler::ParentBasedTraceIdRatio => by_parent(by_ratio),
         }
     }
 }
