@@ -235,10 +235,13 @@ pub fn has_key_token(request: &HttpRequest) -> bool {
 /// `401 invalid-key`: there is no such API key, or it has ended.
 pub fn invalid_key() -> Problem {
     let reason = "The API key is unknown, or has ended or expired";
-    let detail = format!("{reason}. Ask for another one.");
+    invalid_token("invalid-key", reason, "Ask for another one.")
+}
+
+fn invalid_token(code: &'static str, reason: &str, advice: &str) -> Problem {
+    let detail = format!("{reason}. {advice}");
     let error = format!(r#", error="invalid_token", error_description="{reason}""#);
-    let problem = Problem::new(StatusCode::UNAUTHORIZED, "invalid-key", detail);
-    challenge(problem, &error)
+    challenge(Problem::new(StatusCode::UNAUTHORIZED, code, detail), &error)
 }
 
 pub(crate) fn unauthenticated(rejection: Rejection) -> Problem {
@@ -248,9 +251,7 @@ pub(crate) fn unauthenticated(rejection: Rejection) -> Problem {
         Rejection::Expired => ("token-expired", "The token has expired"),
         Rejection::Revoked => ("token-revoked", "The token was revoked"),
     };
-    let detail = format!("{reason}. Sign in to get a new one.");
-    let error = format!(r#", error="invalid_token", error_description="{reason}""#);
-    challenge(Problem::new(StatusCode::UNAUTHORIZED, code, detail), &error)
+    invalid_token(code, reason, "Sign in to get a new one.")
 }
 
 /// Adds `WWW-Authenticate` (RFC 6750 section 3) with these parameters, each after a comma.

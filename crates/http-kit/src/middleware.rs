@@ -2,13 +2,13 @@ use std::borrow::Cow;
 use std::sync::LazyLock;
 use std::time::{Duration, Instant, SystemTime};
 
+use actix_web::HttpMessage as _;
 use actix_web::body::MessageBody;
 use actix_web::dev::{ServiceRequest, ServiceResponse};
 use actix_web::error::InternalError;
 use actix_web::http::header::{HeaderMap, HeaderName, HeaderValue};
 use actix_web::http::{Method, StatusCode};
 use actix_web::middleware::Next;
-use actix_web::{HttpMessage as _, HttpRequest};
 use telemetry::{RequestContext, SpanKind};
 
 use crate::Problem;
@@ -49,18 +49,15 @@ pub async fn request_context<B: MessageBody + 'static>(
             Ok(response) => (response.request().match_pattern(), response.status()),
             Err(error) => (None, error.as_response_error().status_code()),
         };
-        let response = result.as_ref().ok();
-        let waited = response.and_then(|response| waited(response.request()));
+        let waited = result.as_ref().ok().and_then(|response| {
+            let extensions = response.request().extensions();
+            extensions.get().map(|Waited(time)| *time)
+        });
         let route = route.map_or(Cow::Borrowed(OTHER), Cow::Owned);
         record(method, route, status, started + waited.unwrap_or_default());
         result
     };
     context.scope(SpanKind::Server, "request", work).await
-}
-
-fn waited(request: &HttpRequest) -> Option<Duration> {
-    let extensions = request.extensions();
-    extensions.get().map(|Waited(time)| *time)
 }
 
 fn set_request_id<B>(

@@ -35,25 +35,20 @@ pub fn main<S: Settings, R: Future<Output = anyhow::Result<Running>>>(
     name: &'static str,
     start: impl FnOnce(S) -> R,
 ) -> ExitCode {
-    match std::env::args_os().nth(1) {
-        None => exit_code(name, run(name, start)),
-        Some(argument) if argument == "--health" => match is_ready() {
-            Ok(true) => ExitCode::SUCCESS,
-            Ok(false) | Err(_) => ExitCode::FAILURE,
-        },
+    let succeeded = match std::env::args_os().nth(1) {
+        None => return exit_code(name, run(name, start)),
+        Some(argument) if argument == "--health" => is_ready().unwrap_or(false),
         Some(argument) if argument == "--version" => {
             let version = env!("CARGO_PKG_VERSION");
-            match writeln!(std::io::stdout(), "{name} {version}") {
-                Ok(()) => ExitCode::SUCCESS,
-                Err(_) => ExitCode::FAILURE,
-            }
+            writeln!(std::io::stdout(), "{name} {version}").is_ok()
         }
         Some(argument) => {
             let argument = argument.display();
             telemetry::print_error(format!("{name} has no command {argument:?}"));
-            ExitCode::FAILURE
+            false
         }
-    }
+    };
+    ExitCode::from(u8::from(!succeeded))
 }
 
 /// A command of a binary that ends by itself, such as a migration: reads the settings, turns on the log, and waits for
