@@ -1,6 +1,5 @@
 use lapin::options::{
     BasicPublishOptions, ExchangeDeclareOptions, QueueBindOptions, QueueDeclareOptions,
-    QueueDeleteOptions,
 };
 use lapin::protocol::{AMQPErrorKind, AMQPSoftError};
 use lapin::types::{AMQPValue, FieldTable};
@@ -69,8 +68,7 @@ impl Queue {
         declare(connection, &dead, arguments).await?;
 
         if self.kind == Kind::Broadcast {
-            declare_exchange(connection, self.name).await?;
-            return delete_unused(connection, self.name).await;
+            return declare_exchange(connection, self.name).await;
         }
         let mut arguments = quorum();
         arguments.insert("x-max-length".into(), MAX_LENGTH.into());
@@ -169,21 +167,6 @@ async fn declare_exchange(connection: &Connection, name: &str) -> Result<(), Err
             .await
     })
     .await
-}
-
-/// Deletes the queue that earlier versions shared, unless one of their processes consumes it.
-async fn delete_unused(connection: &Connection, name: &str) -> Result<(), Error> {
-    let options = QueueDeleteOptions {
-        if_unused: true,
-        ..QueueDeleteOptions::default()
-    };
-    let deleted = on_new_channel(connection, async |channel| {
-        channel.queue_delete(name.into(), options).await
-    });
-    match deleted.await {
-        Err(Error::Broker(error)) if is_precondition_failed(&error) => Ok(()),
-        deleted => deleted,
-    }
 }
 
 fn quorum() -> FieldTable {
