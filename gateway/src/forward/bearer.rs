@@ -27,23 +27,18 @@ impl Forwarding<'_> {
     /// the request, `429` after too many texts that are none, and `503` while no keys are known.
     pub(super) async fn bearer(self) -> Result<Bearer, Problem> {
         let takes_keys = self.route.takes_token();
-        let presented = match presented_key(self.request) {
-            Err(problem) if problem.code() == INVALID_KEY => {
-                if takes_keys {
-                    let header = self.request.headers().get(AUTHORIZATION.as_str());
-                    let text = header.and_then(|header| header.to_str().ok());
-                    self.asking.refuse_text(text.unwrap_or_default());
-                    return Err(problem);
-                }
-                return Ok(Bearer::Removed);
+        match presented_key(self.request) {
+            Ok(Some(key)) if takes_keys => return self.exchanged(key, None).await,
+            Err(problem) if takes_keys && problem.code() == INVALID_KEY => {
+                let header = self.request.headers().get(AUTHORIZATION.as_str());
+                let text = header.and_then(|header| header.to_str().ok());
+                self.asking.refuse_text(text.unwrap_or_default());
+                return Err(problem);
             }
+            Ok(Some(_)) => return Ok(Bearer::Removed),
+            Err(problem) if problem.code() == INVALID_KEY => return Ok(Bearer::Removed),
             // What is wrong with the header is said below, if it matters.
-            presented => presented.unwrap_or_default(),
-        };
-        match presented {
-            Some(key) if takes_keys => return self.exchanged(key, None).await,
-            Some(_) => return Ok(Bearer::Removed),
-            None => {}
+            Ok(None) | Err(_) => {}
         }
         match self.route.access {
             Access::Public | Access::Cookie => {}
@@ -59,13 +54,10 @@ impl Forwarding<'_> {
         key: ApiKey,
         mut refused: Option<Arc<KeyToken>>,
     ) -> Result<Bearer, Problem> {
+        let keys = &self.asking.state.keys;
         loop {
             if let Some(refused) = &refused {
-                self.asking
-                    .state
-                    .keys
-                    .entry(key.fingerprint())
-                    .forget(refused);
+                keys.entry(key.fingerprint()).forget(refused);
             }
             let token = self.asking.token(&key).await?;
             match Caller::of_token(self.request, token.expose()).await {
@@ -97,7 +89,6 @@ impl Forwarding<'_> {
 }
 
 impl Bearer {
-    /// Sets the header of a request to a service.
     pub(super) fn apply(&self, headers: &mut HeaderMap) {
         let token = match self {
             Self::AsGiven => return,
