@@ -10,7 +10,6 @@ use http_kit::forwarded_for::{TrustedProxies, client_address, forwarded};
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct ClientInfo {
     pub(crate) address: IpAddr,
-    /// `http` or `https`, as the client sees it.
     pub(crate) scheme: &'static str,
     pub(crate) host: Option<String>,
 }

@@ -26,7 +26,6 @@ const REFUSED_FOR: Duration = Duration::from_secs(5 * 60);
 const LONGEST_WAIT: Duration = Duration::from_secs(5);
 /// How long it is remembered that the user service did not respond.
 pub(crate) const UNAVAILABLE_FOR: Duration = Duration::from_secs(1);
-/// Networks whose failed tries are over their limit.
 const MAX_FAILING: u64 = 10_000;
 
 pub(crate) struct KeyToken {
@@ -195,7 +194,6 @@ impl KeyTokens {
         key.unwrap_or_else(|| self.others.get_with(*text.as_bytes(), Arc::default))
     }
 
-    /// Takes note of an answer about a text, and returns the one that counts.
     pub(crate) fn note(&self, text: Fingerprint, entry: &Arc<Entry>, answer: Answer) -> Answer {
         let answer = entry.note(answer);
         let (to, from) = match &answer {

@@ -119,14 +119,11 @@ fn read_http(reader: &mut Reader) -> Result<HttpServerSettings, app_config::Erro
     HttpServerSettings::read(reader.replace_default("HTTP_MAX_CONNECTIONS", MAX_CONNECTIONS))
 }
 
-/// The files of a certificate.
 #[derive(Debug, Clone)]
 pub(crate) struct TlsSettings {
     /// The certificate, then the intermediate certificates of its authority, in PEM format.
     pub(crate) certificate_file: String,
-    /// The certificate's private key, in PEM format.
     pub(crate) private_key_file: String,
-    /// How often both are read again.
     pub(crate) reload_interval: Duration,
 }
 
@@ -203,7 +200,6 @@ fn parse_origin(text: &str) -> Result<String, String> {
     }
 }
 
-/// The name in the header and in the titles of the pages.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct PagesName(pub(crate) String);
 

@@ -6,11 +6,9 @@ use serde::{Deserialize, Serialize};
 use values::{CredentialId, Fingerprint, FromText as _, Secret};
 
 const PREFIX: &str = "csk_";
-/// The hexadecimal digits of an identifier.
 const ID: usize = 24;
 /// The random letters and digits: 178 bits.
 const RANDOM: usize = 30;
-/// The letters and digits of a checksum.
 const CHECKSUM: usize = 6;
 const LENGTH: usize = PREFIX.len() + ID + RANDOM + CHECKSUM;
 const DIGITS: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";

@@ -13,7 +13,6 @@ use crate::{FeedReader, FeedSource, JwkSet, RevocationFeed, Verifier};
 
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(2);
-/// A feed that was not read for this long is stale.
 const STALE_AFTER: Duration = Duration::from_secs(5);
 const KEYS_INTERVAL: Duration = Duration::from_secs(60);
 /// The minimum time between two requests for the keys, however many tokens name an unknown key.
@@ -62,7 +61,6 @@ pub struct RemoteAuthority {
     started: Instant,
     /// Milliseconds from `started` to the last complete poll; 0 before the first.
     last_poll: AtomicU64,
-    /// Wakes the task that fetches the keys.
     keys_wanted: Notify,
     /// When the last attempt to fetch the keys began, and whether it succeeded.
     keys_fetched: watch::Sender<Option<(Instant, bool)>>,

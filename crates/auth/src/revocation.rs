@@ -128,7 +128,6 @@ impl Revocations {
         self.known.write().max_token_lifetime = seconds;
     }
 
-    /// Says that a full read starts now.
     pub(crate) fn start_full_read(&self) {
         let mut known = self.known.write();
         let recent = std::mem::take(&mut known.recent);

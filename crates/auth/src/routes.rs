@@ -109,7 +109,6 @@ impl Work {
 use Access::{Cookie, Public, Token, TokenOrSecret};
 use KeyScope::{Admin, TasksDecide, TasksRead, TasksWrite, UsersRead, UsersWrite};
 
-/// The scopes of a key.
 type Keys = &'static [KeyScope];
 
 /// No key may make the call: it reads no token, or is about keys, sessions, passwords or addresses.

@@ -21,7 +21,6 @@ use crate::{DatabaseSettings, Error, StatementLimits, observer, requirements};
 const LOCK: i64 = 0x636f_756e_7465_7273;
 /// How long to wait for a database that is still starting, and for migrations that another process runs.
 const MAX_WAIT: Duration = Duration::from_secs(60);
-/// The maximum time that one attempt to connect takes.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 const PAUSE: Duration = Duration::from_millis(500);
 /// How long to wait while another process migrates, which may copy a large table.

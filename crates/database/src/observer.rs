@@ -54,7 +54,6 @@ pub(crate) struct Outcome {
     /// A statement failed for a reason that diesel does not tell. The connection may have prepared it for a table that
     /// has changed since (SQLSTATE 0A000), and then it fails each time.
     pub(crate) unexplained: bool,
-    /// Why the whole database is of no use, as far as the statements show.
     pub(crate) trouble: Option<Trouble>,
 }
 

@@ -135,9 +135,6 @@ impl Database {
     }
 
     /// Like [`Database::run`], on the current thread, which it blocks. A panic of the closure goes on.
-    ///
-    /// # Errors
-    /// Those of [`Database::run`].
     pub(crate) async fn run_here<T, E: From<Error>>(
         &self,
         work: impl FnOnce(&mut Connection) -> Result<T, E>,

@@ -177,7 +177,6 @@ impl AccessPaths {
         count(connection, &few.unwrap_or(self.all).rows, self.binds, false)
     }
 
-    /// The statement that loads the rows that a path finds.
     fn statement(&self, path: &str, limits: PageLimits, is_cached: bool) -> Statement {
         let Table { columns, joins, .. } = self.table;
         let mut binds = self.binds.clone();

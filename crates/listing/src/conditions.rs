@@ -8,7 +8,6 @@ use values::{FromText, Invalid, Names};
 /// The regular expression of a filter's value: any text, in which `\,` is a comma.
 pub const ANY_TEXT: &str = r"([^,\u0000]|\\,)*";
 
-/// The maximum number of filters of a list.
 const MAX_CONDITIONS: usize = 20;
 
 /// The fields that a list can be filtered by.

@@ -149,7 +149,6 @@ fn is_public_v6(address: Ipv6Addr) -> bool {
     global_unicast && !special
 }
 
-/// The IPv4 address that an IPv6 address embeds.
 fn embedded(address: Ipv6Addr) -> Option<Ipv4Addr> {
     let [a, b, c, d, e, f, g, h] = address.segments();
     let (high, low) = match (a, b, c, d, e, f) {

@@ -267,7 +267,6 @@ fn during_call<T>(
     }
 }
 
-/// The addresses of a host that may be called.
 async fn permitted(
     policy: AddressPolicy,
     resolved: Resolved,

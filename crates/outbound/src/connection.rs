@@ -137,7 +137,6 @@ impl RequestConnection {
         (connection, request)
     }
 
-    /// The response has come.
     pub(crate) fn respond(&mut self) {
         self.has_response = true;
     }

@@ -28,7 +28,6 @@ const STALL: Duration = Duration::from_secs(1);
 const STALL_PAUSE: Duration = Duration::from_secs(3);
 /// How long a host counts as known after it resolved.
 const KNOWN_FOR: Duration = Duration::from_hours(24);
-/// The maximum number of hosts that are remembered.
 const MAX_REMEMBERED: u64 = 10_000;
 /// How many addresses of a host are used.
 const MAX_ADDRESSES: usize = 64;

@@ -47,7 +47,6 @@ pub(crate) struct Names {
 type Version = Option<(SystemTime, u64)>;
 
 impl SystemConfig {
-    /// Reads the files. Without name servers it asks the local host.
     pub(crate) fn from_files(files: Files) -> anyhow::Result<Self> {
         let names = Names::read(&files, true)?;
         Ok(Self::new(Some(files), names))

@@ -32,7 +32,6 @@ pub(crate) struct Connections {
 struct Open {
     /// What closes each connection. They stay in the queue, because all of them are served at the same time.
     connections: FairQueue<IpAddr, CancellationToken>,
-    /// The networks that have connections.
     paces: HashMap<IpAddr, Pace>,
 }
 

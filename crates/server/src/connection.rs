@@ -84,7 +84,6 @@ impl Connection {
     }
 }
 
-/// Serves a connection until it must close.
 pub(crate) async fn serve<E>(
     permit: Permit,
     settings: HttpServerSettings,

@@ -11,7 +11,6 @@ use crate::http_server::{bind, serve};
 use crate::running::Running;
 use crate::settings::HttpServerSettings;
 
-/// What the metrics of a response come from.
 type Scraped = (PrometheusHandle, Running, Collector);
 
 /// Serves metrics and health at the internal port, and returns its address.

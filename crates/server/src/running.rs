@@ -21,7 +21,6 @@ pub struct Running {
     draining: CancellationToken,
     shutdown: CancellationToken,
     tasks: TaskTracker,
-    /// Functions that set gauges before each response of `/metrics`.
     gauges: Arc<Mutex<Vec<SetGauges>>>,
 }
 

@@ -154,7 +154,6 @@ fn is_request_id(text: &str) -> bool {
 pub struct TraceContext(SpanContext);
 
 impl TraceContext {
-    /// The root of a new, sampled trace.
     fn root() -> Self {
         let trace = TraceId::from_bytes(rand::random());
         let span = SpanId::from_bytes(rand::random());

@@ -22,7 +22,6 @@ const WHITE: HexColor = HexColor([255, 255, 255]);
 const LIGHT: HexColor = HexColor([0xee, 0xf1, 0xf5]);
 const DARK: HexColor = HexColor([0x23, 0x2b, 0x36]);
 
-/// The look of the pages, and the version of their assets.
 pub(super) struct Look {
     pub(super) name: String,
     /// The logo with its type, if it is not the built-in one.
@@ -33,7 +32,6 @@ pub(super) struct Look {
 }
 
 impl Look {
-    /// Reads the logo, and computes the version.
     pub(super) fn new(settings: &PagesSettings) -> anyhow::Result<Self> {
         let logo = settings.logo.as_deref();
         let logo = logo.filter(|_| settings.mode == Switch::On).map(|path| {
