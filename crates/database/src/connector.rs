@@ -8,7 +8,7 @@ use parking_lot::{Mutex, RwLock};
 
 use crate::availability::Availability;
 use crate::observer::{Outcome, Trouble};
-use crate::{DatabaseSettings, PoolOptions, observer};
+use crate::{StatementLimits, observer};
 
 /// A connection that worked within this time is used without a check, unless another connection was found
 /// broken since.
@@ -47,36 +47,22 @@ impl Session {
 }
 
 pub(crate) struct Connector {
-    manager: ConnectionManager<PgConnection>,
-    options: PoolOptions,
-    found_broken: Mutex<Option<Instant>>,
-    gate: ConnectGate,
-    availability: Arc<Availability>,
+    pub(crate) manager: ConnectionManager<PgConnection>,
+    pub(crate) limits: StatementLimits,
+    /// Statements that each new connection runs first.
+    pub(crate) on_connect: &'static str,
+    pub(crate) found_broken: Mutex<Option<Instant>>,
+    pub(crate) gate: ConnectGate,
+    pub(crate) availability: Arc<Availability>,
 }
 
 impl Connector {
-    pub(crate) fn new(
-        settings: &DatabaseSettings,
-        options: PoolOptions,
-        gate: ConnectGate,
-        availability: Arc<Availability>,
-    ) -> Self {
-        let url = with_timeouts(settings.url.expose(), settings.timeout);
-        Self {
-            manager: ConnectionManager::new(url),
-            options,
-            found_broken: Mutex::default(),
-            gate,
-            availability,
-        }
-    }
-
     fn open(&self) -> Result<Session, Error> {
         let mut connection = self.manager.connect()?;
-        if !self.options.on_connect.is_empty() {
-            connection.batch_execute(self.options.on_connect)?;
+        if !self.on_connect.is_empty() {
+            connection.batch_execute(self.on_connect)?;
         }
-        observer::limit_statements(&mut connection, self.options.limits)?;
+        observer::limit_statements(&mut connection, self.limits)?;
         Ok(Session::new(connection))
     }
 

@@ -25,7 +25,7 @@ pub use error::{Cause, DatabaseProblems, Error};
 pub use migrations::{MigrationError, check_schema, migrate, prepare_schema};
 pub use pool::{Database, ServicePools, transaction};
 pub use prepared::{And, Prepared, column, composed, interval, prepared};
-pub use settings::{DatabaseSettings, OwnerSettings, PoolOptions, StatementLimits};
+pub use settings::{DatabaseSettings, OwnerSettings, StatementLimits};
 
 /// A connection to Postgres: [`Database::run`] passes it to its closure, and rules pass it on to stores, so
 /// that only stores depend on diesel.

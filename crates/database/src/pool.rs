@@ -2,13 +2,14 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use diesel::connection::Connection as _;
-use diesel::r2d2::{NopErrorHandler, Pool};
+use diesel::r2d2::{ConnectionManager, NopErrorHandler, Pool};
 use diesel::result::Error as DieselError;
+use parking_lot::Mutex;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::availability::{Availability, UNREACHABLE};
-use crate::connector::{ConnectGate, Connector};
-use crate::{Connection, DatabaseSettings, Error, PoolOptions, StatementLimits};
+use crate::connector::{ConnectGate, Connector, with_timeouts};
+use crate::{Connection, DatabaseSettings, Error, StatementLimits};
 
 /// How many closures may wait for each connection before more are refused.
 const WAITING_PER_CONNECTION: usize = 64;
@@ -54,15 +55,12 @@ impl ServicePools {
         let others = settings.pool_size.saturating_sub(lists).max(1);
         let availability = Arc::<Availability>::default();
         let connect = |pool_size, on_connect| {
-            let options = PoolOptions {
-                limits: StatementLimits::SERVICE,
-                on_connect,
-            };
             let settings = DatabaseSettings {
                 pool_size,
                 ..settings.clone()
             };
-            Database::open(&settings, options, Arc::clone(&availability))
+            let availability = Arc::clone(&availability);
+            Database::open(&settings, StatementLimits::SERVICE, on_connect, availability)
         };
         Self {
             database: connect(others, on_connect),
@@ -81,26 +79,34 @@ impl Database {
     /// Creates the pool of a worker. It connects in the background, so an unavailable database does not stop the
     /// start.
     pub fn connect(settings: &DatabaseSettings) -> Self {
-        let options = PoolOptions {
-            limits: StatementLimits::WORKER,
-            on_connect: "",
-        };
-        Self::connect_with(settings, options)
+        Self::connect_with(settings, StatementLimits::WORKER, "")
     }
 
-    /// Creates a pool like [`Database::connect`], with other options.
-    pub fn connect_with(settings: &DatabaseSettings, options: PoolOptions) -> Self {
-        Self::open(settings, options, Arc::default())
+    /// Creates a pool like [`Database::connect`], with other limits. Each new connection first runs the statements
+    /// `on_connect`, such as `SET`.
+    pub fn connect_with(
+        settings: &DatabaseSettings,
+        limits: StatementLimits,
+        on_connect: &'static str,
+    ) -> Self {
+        Self::open(settings, limits, on_connect, Arc::default())
     }
 
     fn open(
         settings: &DatabaseSettings,
-        options: PoolOptions,
+        limits: StatementLimits,
+        on_connect: &'static str,
         availability: Arc<Availability>,
     ) -> Self {
         let gate = ConnectGate::default();
-        let known = Arc::clone(&availability);
-        let connector = Connector::new(settings, options, gate.clone(), known);
+        let connector = Connector {
+            manager: ConnectionManager::new(with_timeouts(settings.url.expose(), settings.timeout)),
+            limits,
+            on_connect,
+            found_broken: Mutex::default(),
+            gate: gate.clone(),
+            availability: Arc::clone(&availability),
+        };
         let size = settings.pool_size as usize;
         let max_waiting = size * WAITING_PER_CONNECTION;
         let pool = Pool::builder()

@@ -156,12 +156,3 @@ impl StatementLimits {
         )
     }
 }
-
-/// How the connections of a pool are used.
-#[derive(Debug, Clone, Copy)]
-pub struct PoolOptions {
-    /// The limits that the server enforces.
-    pub limits: StatementLimits,
-    /// Statements that each new connection runs first, such as `SET`.
-    pub on_connect: &'static str,
-}

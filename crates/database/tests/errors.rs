@@ -5,7 +5,7 @@
 use std::sync::{Arc, Barrier};
 use std::time::Duration;
 
-use database::{Connection, Database, DatabaseSettings, Error, PoolOptions, StatementLimits};
+use database::{Connection, Database, DatabaseSettings, Error, StatementLimits};
 use diesel::connection::SimpleConnection as _;
 use diesel::sql_types::{Integer, Text};
 use diesel::{IntoSql as _, PgConnection, RunQueryDsl as _};
@@ -37,7 +37,7 @@ fn settings(test: &TestDatabase) -> DatabaseSettings {
 
 fn connect(test: &TestDatabase, limits: StatementLimits) -> Database {
     let on_connect = "";
-    Database::connect_with(&settings(test), PoolOptions { limits, on_connect })
+    Database::connect_with(&settings(test), limits, on_connect)
 }
 
 fn run(sql: &'static str) -> impl FnOnce(&mut Connection) -> Result<(), Error> + Send + 'static {

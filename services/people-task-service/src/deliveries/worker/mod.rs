@@ -32,7 +32,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use anyhow::Context as _;
-use database::{Database, DatabaseSettings, PoolOptions, StatementLimits};
+use database::{Database, DatabaseSettings, StatementLimits};
 use fairness::{Remainder, Shares};
 use messaging::{BrokerSettings, ConsumerConfig, Disposition, Message};
 use outbound::{AddressPolicy, GuardedClient, Limits, Resolve, SystemResolver};
@@ -93,11 +93,7 @@ fn connect(settings: &WebhookWorkerSettings) -> (Database, Database) {
             timeout,
             ..settings.database.clone()
         };
-        let options = PoolOptions {
-            limits,
-            on_connect: due_store::ON_CONNECT,
-        };
-        Database::connect_with(&settings, options)
+        Database::connect_with(&settings, limits, due_store::ON_CONNECT)
     };
     let in_time = settings.silence / 2;
     let limits = StatementLimits {
