@@ -39,18 +39,15 @@ pub enum Disposition {
 /// How a queue is consumed.
 #[derive(Debug, Clone)]
 pub struct ConsumerConfig {
-    /// The broker.
-    pub settings: BrokerSettings,
-    /// The queue.
-    pub queue: Queue,
-    /// The largest number of unacknowledged messages.
-    pub prefetch: u16,
+    settings: BrokerSettings,
+    queue: Queue,
+    prefetch: u16,
     /// True while messages can arrive; for readiness.
     pub connected: Arc<AtomicBool>,
 }
 
 impl ConsumerConfig {
-    /// A configuration whose consumer is not connected yet.
+    /// The configuration of a consumer that is not connected yet. It has at most `prefetch` unacknowledged messages.
     pub fn new(settings: BrokerSettings, queue: Queue, prefetch: u16) -> Self {
         Self {
             settings,
