@@ -60,7 +60,12 @@ impl ServicePools {
                 ..settings.clone()
             };
             let availability = Arc::clone(&availability);
-            Database::open(&settings, StatementLimits::SERVICE, on_connect, availability)
+            Database::open(
+                &settings,
+                StatementLimits::SERVICE,
+                on_connect,
+                availability,
+            )
         };
         Self {
             database: connect(others, on_connect),

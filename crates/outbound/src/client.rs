@@ -43,24 +43,6 @@ const TCP_TIMEOUT: Duration = Duration::from_secs(30);
 const KEEPALIVE: Duration = Duration::from_secs(15);
 const KEEPALIVE_PROBES: u32 = 3;
 
-/// Limits of one request.
-#[derive(Debug, Clone, Copy)]
-pub struct Limits {
-    /// From the DNS lookup to the response head.
-    pub timeout: Duration,
-    /// The maximum number of idle connections to one host.
-    pub idle_per_host: usize,
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        Self {
-            timeout: Duration::from_secs(10),
-            idle_per_host: 16,
-        }
-    }
-}
-
 /// The head of a response and the beginning of its body.
 #[derive(Debug, Clone)]
 pub struct TruncatedResponse {
@@ -94,14 +76,16 @@ pub struct GuardedClient {
 }
 
 impl GuardedClient {
-    /// Creates a client that calls only addresses that the policy permits.
+    /// Creates a client that calls only addresses that the policy permits, and keeps so many idle connections to each host.
+    /// A request may take this long from the DNS lookup to the response head.
     ///
     /// # Errors
     /// TLS cannot be set up.
     pub fn new(
         policy: AddressPolicy,
         resolver: Arc<dyn Resolve>,
-        limits: Limits,
+        timeout: Duration,
+        idle_per_host: usize,
     ) -> anyhow::Result<Self> {
         let connector = connector(policy.clone(), resolver);
         let connector = connector.context("the HTTP client cannot be created")?;
@@ -109,7 +93,7 @@ impl GuardedClient {
             .timer(TokioTimer::new())
             .pool_timer(TokioTimer::new())
             .pool_idle_timeout(IDLE_TIMEOUT)
-            .pool_max_idle_per_host(limits.idle_per_host)
+            .pool_max_idle_per_host(idle_per_host)
             .http1_max_buf_size(MAX_BUFFER)
             // A recipient replaces each line end within a header by a space (RFC 9112 section 5.2).
             .http1_allow_obsolete_multiline_headers_in_responses(true)
@@ -117,7 +101,7 @@ impl GuardedClient {
         Ok(Self {
             client,
             policy,
-            timeout: limits.timeout,
+            timeout,
         })
     }
 

@@ -20,7 +20,7 @@ mod system_config;
 mod target;
 
 pub use address_policy::{AddressPolicy, Refusal};
-pub use client::{Call, GuardedClient, Limits, TruncatedResponse};
+pub use client::{Call, GuardedClient, TruncatedResponse};
 pub use engine_origins::EngineOrigins;
 pub use error::SendError;
 pub use resolver::{Resolve, Resolved, SystemResolver, Unresolved, for_owner};

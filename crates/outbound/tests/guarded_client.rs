@@ -12,8 +12,8 @@ use app_config::{Networks, SettingValue as _};
 use bytes::Bytes;
 use http::{HeaderMap, Method};
 use outbound::{
-    AddressPolicy, Call, GuardedClient, Limits, Refusal, Resolve, Resolved, SendError,
-    SystemResolver, TargetUrl, Unresolved,
+    AddressPolicy, Call, GuardedClient, Refusal, Resolve, Resolved, SendError, SystemResolver,
+    TargetUrl, Unresolved,
 };
 use testkit::{PrivateCa, eventually};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -95,14 +95,10 @@ fn client(allowed: &str, resolver: impl Resolve) -> GuardedClient {
 }
 
 fn client_with(timeout: Duration, allowed: &str, resolver: impl Resolve) -> GuardedClient {
-    let limits = Limits {
-        timeout,
-        ..Limits::default()
-    };
     let policy = AddressPolicy {
         allowed: Networks::parse(allowed).unwrap(),
     };
-    GuardedClient::new(policy, Arc::new(resolver), limits).unwrap()
+    GuardedClient::new(policy, Arc::new(resolver), timeout, 16).unwrap()
 }
 
 async fn post(client: &GuardedClient, url: &str) -> Result<outbound::TruncatedResponse, SendError> {
@@ -201,8 +197,7 @@ async fn a_host_that_resolves_differently_the_second_time_is_refused() {
     let parsed = Url::parse(&url).unwrap();
     let registered = policy.check_registration(&parsed, &*resolver).await;
     assert_eq!(registered, Ok(()));
-    let limits = Limits::default();
-    let client = GuardedClient::new(policy, resolver, limits).unwrap();
+    let client = GuardedClient::new(policy, resolver, Duration::from_secs(10), 16).unwrap();
     let error = post(&client, &url).await.unwrap_err();
     // Users see the error, and must not learn the address.
     assert_eq!(error.to_string(), "the host's address is not allowed");

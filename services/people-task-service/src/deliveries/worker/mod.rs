@@ -35,7 +35,7 @@ use anyhow::Context as _;
 use database::{Database, DatabaseSettings, StatementLimits};
 use fairness::{Remainder, Shares};
 use messaging::{BrokerSettings, ConsumerConfig, Disposition, Message};
-use outbound::{AddressPolicy, GuardedClient, Limits, Resolve, SystemResolver};
+use outbound::{AddressPolicy, GuardedClient, Resolve, SystemResolver};
 use server::Running;
 use tokio::sync::mpsc;
 use tokio::task::JoinError;
@@ -163,18 +163,15 @@ async fn handle_message(due: mpsc::Sender<Vec<DueDelivery>>, message: Message) -
 fn sender(settings: &WebhookWorkerSettings) -> anyhow::Result<Sender> {
     let signer = WebhookSigner::new(&settings.signing)
         .context("WEBHOOK_SIGNING_KEY or WEBHOOK_PREVIOUS_SIGNING_KEY is not usable")?;
-    let limits = Limits {
-        timeout: settings.timeout,
-        idle_per_host: settings.max_in_flight_per_host as usize,
-    };
+    let (timeout, idle) = (settings.timeout, settings.max_in_flight_per_host as usize);
     let resolver: Arc<dyn Resolve> = match &settings.resolver {
         Some(resolver) => Arc::clone(resolver),
         None => Arc::new(SystemResolver::from_system()?),
     };
     let public = AddressPolicy::default();
     Ok(Sender {
-        public_client: GuardedClient::new(public, Arc::clone(&resolver), limits)?,
-        client: GuardedClient::new(settings.policy.clone(), resolver, limits)?,
+        public_client: GuardedClient::new(public, Arc::clone(&resolver), timeout, idle)?,
+        client: GuardedClient::new(settings.policy.clone(), resolver, timeout, idle)?,
         engine_origins: settings.engine_origins.clone(),
         header_keys: settings.header_keys.clone(),
         signer,

@@ -4,11 +4,10 @@ mod mail;
 
 use std::fmt::Display;
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::Context as _;
-use outbound::{
-    AddressPolicy, GuardedClient, Limits, SystemResolver, TargetUrl, TruncatedResponse,
-};
+use outbound::{AddressPolicy, GuardedClient, SystemResolver, TargetUrl, TruncatedResponse};
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use serde::Serialize;
 use telemetry::{CallOutcome, RequestContext};
@@ -20,6 +19,10 @@ use crate::notifications::{Channel, Kind};
 use crate::settings::NotificationWorkerSettings;
 
 pub(super) use mail::Mail;
+
+/// How long the operator's URL may take to respond.
+const TIMEOUT: Duration = Duration::from_secs(10);
+const IDLE_CONNECTIONS: usize = 16;
 
 #[derive(Clone)]
 pub(super) struct Channels {
@@ -91,7 +94,7 @@ struct Body<'a> {
 impl Webhook {
     fn new(url: TargetUrl, policy: AddressPolicy) -> anyhow::Result<Self> {
         let resolver = Arc::new(SystemResolver::from_system()?);
-        let client = GuardedClient::new(policy, resolver, Limits::default())?;
+        let client = GuardedClient::new(policy, resolver, TIMEOUT, IDLE_CONNECTIONS)?;
         Ok(Self { client, url })
     }
 
