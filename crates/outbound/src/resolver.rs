@@ -15,7 +15,7 @@ use moka::sync::Cache;
 use parking_lot::Mutex;
 use tokio::time::timeout;
 
-use crate::system_config::{Files, Names, SystemConfig};
+use crate::system_config::{Names, SystemConfig};
 
 /// How long a lookup waits until it may start. Waiting, looking up, and connecting to the address share the
 /// time for connecting.
@@ -144,8 +144,7 @@ impl SystemResolver {
         resolv_conf: impl Into<PathBuf>,
         hosts: impl Into<PathBuf>,
     ) -> anyhow::Result<Self> {
-        let (resolv_conf, hosts) = (resolv_conf.into(), hosts.into());
-        let files = Files { resolv_conf, hosts };
+        let files = [resolv_conf.into(), hosts.into()];
         Ok(Self::new(SystemConfig::from_files(files)?))
     }
 

@@ -30,11 +30,8 @@ pub(crate) struct SystemConfig {
     next_check: Mutex<Instant>,
 }
 
-#[derive(Debug, Clone)]
-pub(crate) struct Files {
-    pub(crate) resolv_conf: PathBuf,
-    pub(crate) hosts: PathBuf,
-}
+/// `resolv.conf` and the hosts file.
+pub(crate) type Files = [PathBuf; 2];
 
 /// One version of the configuration.
 pub(crate) struct Names {
@@ -97,7 +94,7 @@ impl SystemConfig {
     /// stays as it is.
     fn reload(&self) {
         let Some(files) = &self.files else { return };
-        if files.versions() == self.names().versions {
+        if files.each_ref().map(version) == self.names().versions {
             return;
         }
         match Names::read(files, false) {
@@ -116,13 +113,7 @@ impl SystemConfig {
     }
 }
 
-impl Files {
-    fn versions(&self) -> [Version; 2] {
-        [version(&self.resolv_conf), version(&self.hosts)]
-    }
-}
-
-fn version(path: &Path) -> Version {
+fn version(path: &PathBuf) -> Version {
     let metadata = fs::metadata(path).ok()?;
     Some((metadata.modified().ok()?, metadata.len()))
 }
@@ -130,9 +121,9 @@ fn version(path: &Path) -> Version {
 impl Names {
     fn read(files: &Files, or_local_server: bool) -> anyhow::Result<Self> {
         // The versions come first, so that a change during the reading is noticed later.
-        let versions = files.versions();
+        let versions = files.each_ref().map(version);
         let unreadable = |path: &Path| format!("{} cannot be read", path.display());
-        let path = &files.resolv_conf;
+        let [path, hosts] = files;
         let mut resolv_conf = match fs::read_to_string(path) {
             Err(error) if error.kind() == ErrorKind::NotFound && or_local_server => String::new(),
             read => read.with_context(|| unreadable(path))?,
@@ -145,7 +136,7 @@ impl Names {
         let (config, options) = parse_resolv_conf(resolv_conf).context(NO_RESOLVER)?;
         Ok(Self {
             dns: build(config, options)?,
-            hosts: read_hosts(&files.hosts).with_context(|| unreadable(&files.hosts))?,
+            hosts: read_hosts(hosts).with_context(|| unreadable(hosts))?,
             versions,
         })
     }
@@ -192,7 +183,7 @@ mod tests {
 
     use hickory_resolver::proto::rr::Name;
 
-    use super::{Files, SystemConfig};
+    use super::SystemConfig;
 
     fn engine(config: &SystemConfig) -> Vec<IpAddr> {
         config
@@ -207,10 +198,7 @@ mod tests {
         let (resolv_conf, hosts) = (path("resolv.conf"), path("hosts"));
         fs::write(&resolv_conf, "nameserver 192.0.2.1\n").unwrap();
         fs::write(&hosts, "10.0.0.1 engine\n").unwrap();
-        let files = Files {
-            resolv_conf: resolv_conf.clone(),
-            hosts: hosts.clone(),
-        };
+        let files = [resolv_conf.clone(), hosts.clone()];
         let config = SystemConfig::from_files(files).unwrap();
         let first = engine(&config);
         assert_eq!(first, ["10.0.0.1".parse::<IpAddr>().unwrap()]);
