@@ -75,25 +75,20 @@ async fn fallback(request: HttpRequest, routes: Data<Routes>) -> Result<HttpResp
 /// They come from the OpenAPI document, which is collected from the handlers, so the response to an unknown path
 /// (`404`) or method (`405` with `Allow`) always matches the handlers.
 #[derive(Debug, Clone, Default)]
-pub struct Routes {
-    routes: Vec<(String, Vec<Method>)>,
-}
+pub struct Routes(Vec<(String, Vec<Method>)>);
 
 impl Routes {
     /// The routes of an OpenAPI document.
     pub fn of(document: &OpenApi) -> Self {
         let paths = document.paths.paths.iter();
-        Self {
-            routes: paths
-                .map(|(path, item)| (path.clone(), methods(item)))
-                .collect(),
-        }
+        let routes = paths.map(|(path, item)| (path.clone(), methods(item)));
+        Self(routes.collect())
     }
 
     /// Adds a route that the document does not describe, such as a page.
     #[must_use]
     pub fn and(mut self, path: &str, method: Method) -> Self {
-        self.routes.push((path.to_owned(), vec![method]));
+        self.0.push((path.to_owned(), vec![method]));
         self
     }
 
@@ -103,8 +98,10 @@ impl Routes {
     /// `404 not-found` for a path that does not exist, `405 method-not-allowed` with `Allow` for a
     /// method that the path does not have.
     pub fn check(&self, method: &Method, path: &str) -> Result<(), Problem> {
-        let routes = self.routes.iter();
-        let matching = routes.filter(|(template, _)| matches(template, path));
+        let matching = self
+            .0
+            .iter()
+            .filter(|(template, _)| matches(template, path));
         let allowed: Vec<_> = matching.flat_map(|(_, methods)| methods).collect();
         if allowed.is_empty() {
             let detail = "There is no such path. See /openapi.json for all operations.";
@@ -124,10 +121,8 @@ impl Routes {
 
     /// The response to a request that no handler takes: see [`Routes::check`].
     pub fn refuse(&self, request: &HttpRequest) -> Problem {
-        match self.check(request.method(), request.path()) {
-            Err(problem) => problem,
-            Ok(()) => Problem::not_found("path"),
-        }
+        let checked = self.check(request.method(), request.path());
+        checked.map_or_else(|problem| problem, |()| Problem::not_found("path"))
     }
 }
 

@@ -4,30 +4,25 @@ use crate::Problem;
 
 /// The decoded pairs of a query string, in order. A name may occur more than once.
 #[derive(Debug, Clone, Default)]
-pub struct Query {
-    pairs: Vec<(String, String)>,
-}
+pub struct Query(Vec<(String, String)>);
 
 impl Query {
     /// Decodes a query string without its question mark.
     pub fn parse(text: &str) -> Self {
-        Self {
-            pairs: url::form_urlencoded::parse(text.as_bytes())
-                .into_owned()
-                .collect(),
-        }
+        let pairs = url::form_urlencoded::parse(text.as_bytes());
+        Self(pairs.into_owned().collect())
     }
 
     /// The first value of a name that is not empty.
     pub fn first(&self, name: &str) -> Option<&str> {
-        let mut pairs = self.pairs.iter();
+        let mut pairs = self.0.iter();
         let found = pairs.find(|(n, value)| n == name && !value.is_empty());
         found.map(|(_, value)| value.as_str())
     }
 
     /// Every value of a name.
     pub fn all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
-        let pairs = self.pairs.iter();
+        let pairs = self.0.iter();
         pairs
             .filter(move |(n, _)| n == name)
             .map(|(_, v)| v.as_str())
