@@ -180,8 +180,8 @@ where
 
     fn next_batch(&self) -> Option<Vec<(Request, Caller<Response, E>)>> {
         let mut queue = self.queue.lock();
-        let is_late =
-            |(_, caller): &(_, Caller<_, _>)| caller.since.elapsed() > self.database.timeout();
+        let timeout = self.database.timeout;
+        let is_late = |(_, caller): &(_, Caller<_, _>)| caller.since.elapsed() > timeout;
         while let Some((_, late)) = queue.waiting.pop_front_if(|waiting| is_late(waiting)) {
             late.reply(Err(Error::Busy.into()));
         }

@@ -35,7 +35,8 @@ pub struct Database {
     /// One for each caller that may still wait.
     waiting: Arc<Semaphore>,
     max_waiting: usize,
-    timeout: Duration,
+    /// How long a closure waits for a connection.
+    pub(crate) timeout: Duration,
 }
 
 /// The two pools of a service.
@@ -219,11 +220,6 @@ impl Database {
         let waiting = self.max_waiting - self.waiting.available_permits();
         metrics::gauge!("database_waiting", "pool" => pool)
             .set(u32::try_from(waiting).unwrap_or(u32::MAX));
-    }
-
-    /// How long a closure waits for a connection.
-    pub(crate) fn timeout(&self) -> Duration {
-        self.timeout
     }
 
     async fn permit(&self) -> Result<OwnedSemaphorePermit, Error> {
