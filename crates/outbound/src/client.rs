@@ -31,9 +31,8 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// Shorter than the idle timeout of common servers (Node's is 5 s), so that requests seldom use a connection
 /// that the server is closing.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(4);
-/// How long to wait for the body once the status is known, unless the caller names how much of it it needs.
+/// How long to wait for the body once the status is known, unless the caller needs more than 1 KiB of it.
 const BODY_TIMEOUT: Duration = Duration::from_secs(1);
-/// The maximum number of bytes of a response's body, for calls that name none; the rest is not read.
 const BODY_BYTES: usize = 1024;
 /// The bytes that a connection holds, and so the largest head of a response. Hyper's default of 408 KiB would let 2,000
 /// receivers that never end their heads take 800 MiB.
@@ -105,29 +104,10 @@ impl GuardedClient {
         })
     }
 
-    /// Posts a body and returns the response, whatever its status, with at most 1 KiB of its body.
-    ///
-    /// # Errors
-    /// No response head arrived in time, or the policy does not permit the URL or its addresses.
-    pub async fn post(
-        &self,
-        url: &TargetUrl,
-        headers: HeaderMap,
-        body: impl Into<Bytes>,
-    ) -> Result<TruncatedResponse, SendError> {
-        let call = Call {
-            method: Method::POST,
-            headers,
-            body: body.into(),
-            body_bytes: BODY_BYTES,
-        };
-        self.send(url, call).await
-    }
-
     /// Sends a call and returns the response, whatever its status.
     ///
     /// # Errors
-    /// Like [`GuardedClient::post`].
+    /// No response head arrived in time, or the policy does not permit the URL or its addresses.
     pub async fn send(&self, url: &TargetUrl, call: Call) -> Result<TruncatedResponse, SendError> {
         // The resolver is not asked for a literal address.
         self.policy.check_url(url.parsed())?;

@@ -101,9 +101,18 @@ fn client_with(timeout: Duration, allowed: &str, resolver: impl Resolve) -> Guar
     GuardedClient::new(policy, Arc::new(resolver), timeout, 16).unwrap()
 }
 
+fn posted(body: impl Into<Bytes>, body_bytes: usize) -> Call {
+    Call {
+        method: Method::POST,
+        headers: HeaderMap::new(),
+        body: body.into(),
+        body_bytes,
+    }
+}
+
 async fn post(client: &GuardedClient, url: &str) -> Result<outbound::TruncatedResponse, SendError> {
     let url = TargetUrl::parse(url).unwrap();
-    client.post(&url, HeaderMap::new(), "{}").await
+    client.send(&url, posted("{}", 1024)).await
 }
 
 const CLOSING: &str = "HTTP/1.1 200 OK\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
@@ -317,13 +326,7 @@ async fn a_body_that_the_caller_needs_may_come_late() {
     let client = client("127.0.0.0/8", SystemResolver::from_system().unwrap());
     let url = TargetUrl::parse(&format!("http://{address}/")).unwrap();
     for (body_bytes, expected) in [(64 * 1024, "ok"), (1024, "")] {
-        let call = Call {
-            method: Method::POST,
-            headers: HeaderMap::new(),
-            body: Bytes::new(),
-            body_bytes,
-        };
-        let response = client.send(&url, call).await.unwrap();
+        let response = client.send(&url, posted("", body_bytes)).await.unwrap();
         assert_eq!(response.beginning, expected.as_bytes());
     }
 }
@@ -353,7 +356,7 @@ async fn a_receiver_that_does_not_read_leaves_no_connection_behind() {
         let body = vec![b'x'; BODY];
         let calling = async {
             let url = TargetUrl::parse(&url).unwrap();
-            client.post(&url, HeaderMap::new(), body).await
+            client.send(&url, posted(body, 1024)).await
         };
         let answering = async {
             let (mut stream, _) = listener.accept().await.unwrap();

@@ -7,7 +7,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use outbound::{AddressPolicy, GuardedClient, SystemResolver, TargetUrl, TruncatedResponse};
+use outbound::{AddressPolicy, Call, GuardedClient, SystemResolver, TargetUrl, TruncatedResponse};
+use reqwest::Method;
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use serde::Serialize;
 use telemetry::{CallOutcome, RequestContext};
@@ -109,7 +110,13 @@ impl Webhook {
         };
         let failed = |error: &dyn Display| SendError::Webhook(format!("failed: {error}"));
         let body = serde_json::to_vec(&body).map_err(|error| failed(&error))?;
-        let sent = async { self.client.post(&self.url, headers(), body).await };
+        let call = Call {
+            method: Method::POST,
+            headers: headers(),
+            body: body.into(),
+            body_bytes: 1024,
+        };
+        let sent = async { self.client.send(&self.url, call).await };
         let outcome =
             |result: &Result<TruncatedResponse, _>| CallOutcome::of(result, |r| r.status.as_u16());
         let response = telemetry::outgoing("notification-webhook", sent, outcome).await;
