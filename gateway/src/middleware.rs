@@ -70,11 +70,6 @@ fn request_headers() -> impl Iterator<Item = &'static str> {
     forwarded_request_headers().chain(["traceparent", "x-request-id"])
 }
 
-/// The response headers that scripts may read.
-fn response_headers() -> impl Iterator<Item = &'static str> {
-    forwarded_response_headers().chain(["x-request-id"])
-}
-
 /// Middleware for CORS: responds to preflight requests, and says on every response which pages of other origins may read it.
 /// Without allowed origins it does nothing.
 ///
@@ -84,7 +79,7 @@ pub(crate) fn cors(origins: &AllowedOrigins) -> Condition<Cors> {
     let cors = Cors::default()
         .allowed_methods(METHODS)
         .allowed_headers(request_headers())
-        .expose_headers(response_headers())
+        .expose_headers(forwarded_response_headers().chain(["x-request-id"]))
         .max_age(MAX_AGE_SECONDS);
     let allow = |cors: Cors, origin: &String| cors.allowed_origin(origin);
     Condition::new(!origins.0.is_empty(), origins.0.iter().fold(cors, allow))

@@ -41,7 +41,11 @@ impl Forwarding<'_> {
         bearer: &Bearer,
         mut place: Place,
     ) -> Result<Response<Incoming>, Problem> {
-        let mut response = self.ask(bearer, &place).await?;
+        // The requests of others must leave time for this one, and it waits for its turn when many come in the same moment.
+        self.asking.state.turns.record(self.asking.client.address);
+        let turn = in_time(place.turn()).await?;
+        let mut response = self.send(bearer, Bytes::new()).await?;
+        drop(turn);
         let Some(wait) = may_wait(&response) else {
             return Ok(response);
         };
@@ -62,15 +66,6 @@ impl Forwarding<'_> {
                 return Ok(response);
             }
         }
-    }
-
-    /// Asks for the first time. The caller already has a place, so it waits for its turn when many come in the same moment.
-    async fn ask(self, bearer: &Bearer, place: &Place) -> Result<Response<Incoming>, Problem> {
-        let state = &self.asking.state;
-        // The requests of others must leave time for this one.
-        state.turns.record(self.asking.client.address);
-        let _turn = in_time(place.turn()).await?;
-        self.send(bearer, Bytes::new()).await
     }
 
     /// Asks again. While the service is away, a caller that may still wait does.
