@@ -14,7 +14,7 @@ use opentelemetry_http::{Bytes, HttpClient, HttpError, Request, Response};
 use opentelemetry_otlp::{SpanExporter, WithExportConfig as _, WithHttpConfig as _};
 use opentelemetry_sdk::Resource;
 use opentelemetry_sdk::trace::{Sampler, SdkTracerProvider};
-use tracing::{Level, Metadata, Span, Subscriber};
+use tracing::{Level, Span, Subscriber};
 use tracing_opentelemetry::OpenTelemetrySpanExt as _;
 use tracing_subscriber::Layer;
 use tracing_subscriber::filter::filter_fn;
@@ -137,7 +137,9 @@ impl TraceExport {
             .with_location(false)
             .with_threads(false)
             .with_tracked_inactivity(false)
-            .with_filter(filter_fn(is_exported))
+            .with_filter(filter_fn(|data| {
+                data.is_span() && *data.level() <= Level::INFO
+            }))
     }
 }
 
@@ -182,10 +184,6 @@ impl HttpClient for CollectorClient {
             sent
         })
     }
-}
-
-fn is_exported(metadata: &Metadata<'_>) -> bool {
-    metadata.is_span() && *metadata.level() <= Level::INFO
 }
 
 pub(crate) fn is_exporting() -> bool {
