@@ -7,8 +7,10 @@
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpListener;
-use std::process::Command;
+use std::process::{Command, Output};
+use std::sync::mpsc;
 use std::thread;
+use std::time::Duration;
 
 use serde_json::Value;
 
@@ -39,6 +41,49 @@ fn answer(gateway: &TcpListener, head: &str, body: &str) -> String {
     )
     .unwrap();
     lines.into_iter().next().unwrap()
+}
+
+/// Runs a command that sends these requests, and answers them. Each has the first line without the version, the head of the
+/// response, and its body.
+fn run(arguments: &[&str], requests: &[(&'static str, &'static str, &'static str)]) -> Output {
+    let gateway = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", gateway.local_addr().unwrap());
+    let mut program = Command::new(env!("CARGO_BIN_EXE_countersign"));
+    program.args(arguments).args(["--url", &url]);
+    program.env("COUNTERSIGN_TOKEN", "token");
+    let (received, lines) = mpsc::channel();
+    let answers = requests.to_vec();
+    // More requests than these are refused, because the gateway is closed at the end of the thread.
+    thread::spawn(move || {
+        for (_, head, body) in answers {
+            let _ = received.send(answer(&gateway, head, body));
+        }
+    });
+    let output = program.output().unwrap();
+    for (request, ..) in requests {
+        let line = lines.recv_timeout(Duration::from_secs(10)).unwrap();
+        assert_eq!(line, format!("{request} HTTP/1.1"));
+    }
+    output
+}
+
+#[test]
+fn all_deliveries_of_a_host_are_sent_again_also_if_they_are_too_many_to_count() {
+    let request = "POST /people-task/deliveries/redeliver";
+    let answers = [
+        r#"{"redelivered":100000,"remaining":100000}"#,
+        r#"{"redelivered":100000,"remaining":100000}"#,
+        r#"{"redelivered":1000,"remaining":2000}"#,
+        r#"{"redelivered":0,"remaining":2000}"#,
+    ];
+    let output = run(
+        &["deliveries", "retry", "--failed", "--host", "a.example"],
+        &answers.map(|body| (request, "200 OK", body)),
+    );
+    assert_eq!(
+        String::from_utf8(output.stdout).unwrap(),
+        "201000 deliveries are sent again. At least 2000 are left: try again.\n"
+    );
 }
 
 #[test]

@@ -35,6 +35,29 @@ const HOSTS_PAGE: usize = 200;
 const DELIVERIES: [&str; 2] = ["people-task", "deliveries"];
 const PENDING: &str = "pending";
 const FAIL: &str = "fail";
+/// The API counts what remains up to this number.
+const MAX_COUNTED: u64 = 100_000;
+
+/// What is done to deliveries.
+struct Change {
+    /// The end of the path.
+    path: &'static str,
+    /// The field that says how many of a host were changed.
+    field: &'static str,
+    /// What people are told.
+    done: &'static str,
+}
+
+const REDELIVER: Change = Change {
+    path: "redeliver",
+    field: "redelivered",
+    done: "sent again",
+};
+const CANCEL: Change = Change {
+    path: "cancel",
+    field: "cancelled",
+    done: "cancelled",
+};
 
 #[derive(Subcommand)]
 #[command(after_help = EXAMPLES)]
@@ -185,12 +208,10 @@ fn after(hosts: &[Value]) -> (&str, String) {
 }
 
 fn retry(Retry { chosen, failed }: &Retry, api: &Api, output: Output) -> Outcome {
-    let ids = chosen.ids(api, failed.then_some(FAIL))?;
-    let (sent, result) = match ids {
-        Some(ids) => change_each(api, "redeliver", &ids)?,
-        None => change_host(api, "redeliver", "redelivered", chosen.host())?,
-    };
-    output.done(&format!("{sent} deliveries are sent again."), &result)
+    match chosen.ids(api, failed.then_some(FAIL))? {
+        Some(ids) => change_each(api, &REDELIVER, &ids, output),
+        None => change_host(api, &REDELIVER, chosen.host(), output),
+    }
 }
 
 fn cancel(chosen: &Chosen, api: &Api, output: Output) -> Outcome {
@@ -203,11 +224,10 @@ fn cancel(chosen: &Chosen, api: &Api, output: Output) -> Outcome {
             "Cancel all pending deliveries to {host}? It will not learn of these decisions."
         ),
     })?;
-    let (cancelled, result) = match ids {
-        Some(ids) => change_each(api, "cancel", &ids)?,
-        None => change_host(api, "cancel", "cancelled", host)?,
-    };
-    output.done(&format!("{cancelled} deliveries are cancelled."), &result)
+    match ids {
+        Some(ids) => change_each(api, &CANCEL, &ids, output),
+        None => change_host(api, &CANCEL, host, output),
+    }
 }
 
 impl Chosen {
@@ -242,25 +262,34 @@ fn pause(arguments: &Pause, api: &Api, output: Output, what: &str, done: &str) -
     output.done(&format!("Deliveries to {hosts} are {done}."), &changed)
 }
 
-fn change_each(api: &Api, what: &str, ids: &[String]) -> Result<(u64, Value), Failure> {
-    let change = |id: &String| api.post(&["people-task", "deliveries", id, what], None);
-    let changed = ids.iter().map(change).collect::<Result<_, _>>()?;
-    Ok((ids.len() as u64, changed))
+fn change_each(api: &Api, change: &Change, ids: &[String], output: Output) -> Outcome {
+    let post = |id: &String| api.post(&["people-task", "deliveries", id, change.path], None);
+    let changed = ids.iter().map(post).collect::<Result<_, _>>()?;
+    let sentence = format!("{} deliveries are {}.", ids.len(), change.done);
+    output.done(&sentence, &changed)
 }
 
 /// Changes the deliveries of a host, of which the API changes a limited number in one call. It ends when as many were
-/// changed as there were at the beginning, because a delivery that is sent again may fail again. Returns their number.
-fn change_host(api: &Api, what: &str, changed: &str, host: &str) -> Result<(u64, Value), Failure> {
-    let path = ["people-task", "deliveries", what];
+/// changed as there were when all were counted, because a delivery that is sent again may fail again.
+fn change_host(api: &Api, change: &Change, host: &str, output: Output) -> Outcome {
+    let path = ["people-task", "deliveries", change.path];
     let (mut total, mut at_most) = (0, None);
     loop {
         let result = api.post(&path, Some(&json!({ "host": host })))?;
         let number = |name| member(&result, name).as_u64().unwrap_or_default();
-        let (now, remaining) = (number(changed), number("remaining"));
+        let (now, remaining) = (number(change.field), number("remaining"));
         total += now;
-        let at_most = *at_most.get_or_insert(now + remaining);
-        if now == 0 || remaining == 0 || total >= at_most {
-            return Ok((total, json!({changed: total, "remaining": remaining})));
+        if remaining < MAX_COUNTED {
+            at_most = at_most.or(Some(total + remaining));
         }
+        if now > 0 && remaining > 0 && at_most.is_none_or(|at_most| total < at_most) {
+            continue;
+        }
+        let mut sentence = format!("{total} deliveries are {}.", change.done);
+        if now == 0 && remaining > 0 {
+            sentence += &format!(" At least {remaining} are left: try again.");
+        }
+        let field = change.field;
+        return output.done(&sentence, &json!({field: total, "remaining": remaining}));
     }
 }

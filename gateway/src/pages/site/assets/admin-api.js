@@ -63,9 +63,13 @@ export const listDeliveries = ({ host, status, offset }) =>
 export const sendDelivery = (id) => send("POST", `/people-task/deliveries/${id}/redeliver`);
 export const cancelDelivery = (id) => send("POST", `/people-task/deliveries/${id}/cancel`);
 
+/** What remains of a host is counted up to this number. */
+const MAX_REMAINING = 100_000;
+
 /**
  * Changes the deliveries of a host, of which the API changes a limited number in one call. It ends when as many were
- * changed as there were at the beginning, because a delivery that is sent again may fail again.
+ * changed as there were when all were counted, because a delivery that is sent again may fail again. Returns how many were
+ * changed, and how many are left that could not be.
  */
 async function changeHost(host, action, counted) {
   let total = 0;
@@ -73,8 +77,9 @@ async function changeHost(host, action, counted) {
   for (;;) {
     const result = await send("POST", `/people-task/deliveries/${action}`, { host });
     total += result[counted];
-    most = Math.min(most, total + result.remaining);
-    if (result[counted] === 0 || result.remaining === 0 || total >= most) return total;
+    if (result.remaining < MAX_REMAINING) most = Math.min(most, total + result.remaining);
+    if (result[counted] === 0) return { count: total, left: result.remaining };
+    if (result.remaining === 0 || total >= most) return { count: total, left: 0 };
   }
 }
 export const sendFailed = (host) => changeHost(host, "redeliver", "redelivered");

@@ -1,7 +1,7 @@
 // The deliveries to one host, or to all.
 
 import { cancelDelivery, cancelPending, listDeliveries, loadHost, loadPausedHosts, sendDelivery } from "./admin-api.js";
-import { countOf, hostState, nextAttemptOf, pauseButton, sendFailedButton } from "./admin-hosts.js";
+import { countOf, hostState, nextAttemptOf, notifyChanged, pauseButton, sendFailedButton } from "./admin-hosts.js";
 import { action, badge, choiceFilter, confirm, heading, linkTo, list, rerender, timeOf } from "./admin-list.js";
 import { element, foreign, notify } from "./dom.js";
 import { t, tWith } from "./texts.js";
@@ -50,11 +50,11 @@ const columns = (refresh) => [
 function cancelAllButton({ host }, done) {
   const cancel = async () => {
     const isSure = await confirm(t("cancelAll"), tWith("cancelAllText", { host: foreign(host) }), t("cancelAll"));
-    return isSure && { count: await cancelPending(host) };
+    return isSure && cancelPending(host);
   };
   return action(t("cancelAll"), cancel, async (result) => {
     await done();
-    notify(t("cancelledNumber", result), "good");
+    notifyChanged("cancelledNumber", result);
   }, { class: "reject" });
 }
 

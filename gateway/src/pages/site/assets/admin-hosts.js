@@ -34,15 +34,19 @@ export function pauseButton({ host, paused }, done) {
   });
 }
 
+/** Says how many deliveries of a host were changed, and how many are left. */
+export const notifyChanged = (key, { count, left }) =>
+  left > 0 ? notify(`${t(key, { count })} ${t("deliveriesLeft", { count: left })}`) : notify(t(key, { count }), "good");
+
 /** The button that sends all failed deliveries of a host again. */
 export function sendFailedButton({ host }, done) {
   const send = async () => {
     const isSure = await confirm(t("sendFailed"), tWith("sendFailedText", { host: foreign(host) }), t("sendFailed"));
-    return isSure && { count: await sendFailed(host) };
+    return isSure && sendFailed(host);
   };
   return action(t("sendFailed"), send, async (result) => {
     await done();
-    notify(t("sentAgain", result), "good");
+    notifyChanged("sentAgain", result);
   });
 }
 

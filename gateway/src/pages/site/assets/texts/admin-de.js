@@ -132,6 +132,7 @@ export const texts = {
   cancelAll: "Ausstehende abbrechen",
   cancelAllText: "Alle ausstehenden Zustellungen an {host} werden abgebrochen. Der Host erfährt diese Entscheidungen nicht.",
   cancelledNumber: plural("1 Zustellung ist abgebrochen.", "{count} Zustellungen sind abgebrochen."),
+  deliveriesLeft: plural("Mindestens 1 ist noch übrig. Versuchen Sie es noch einmal.", "Mindestens {count} sind noch übrig. Versuchen Sie es noch einmal."),
   url: "URL",
   event: "Ereignis",
   "event approved": "Genehmigt",

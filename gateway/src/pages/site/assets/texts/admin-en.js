@@ -132,6 +132,7 @@ export const texts = {
   cancelAll: "Cancel pending ones",
   cancelAllText: "All pending deliveries to {host} are cancelled. It does not learn of these decisions.",
   cancelledNumber: plural("1 delivery is cancelled.", "{count} deliveries are cancelled."),
+  deliveriesLeft: plural("At least 1 is left. Try again.", "At least {count} are left. Try again."),
   url: "URL",
   event: "Event",
   "event approved": "Approved",
