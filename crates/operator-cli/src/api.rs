@@ -57,12 +57,13 @@ pub(crate) struct Api {
     token: Secret,
 }
 
-/// A client that follows no redirects, because they would get the token.
+/// A client that follows no redirects and uses no proxy, because they would get the token or the password.
 pub(crate) fn client(timeout: Duration) -> anyhow::Result<Client> {
     // rustls needs one process-wide provider. An error means that it is installed already.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let client = Client::builder()
         .redirect(Policy::none())
+        .no_proxy()
         .timeout(timeout)
         .build();
     client.context("the HTTP client cannot be built")

@@ -51,6 +51,9 @@ fn run(arguments: &[&str], requests: &[(&'static str, &'static str, &'static str
     let mut program = Command::new(env!("CARGO_BIN_EXE_countersign"));
     program.args(arguments).args(["--url", &url]);
     program.env("COUNTERSIGN_TOKEN", "token");
+    // A proxy would get the token.
+    program.envs([("http_proxy", "http://127.0.0.1:1"), ("no_proxy", "")]);
+    program.env_remove("NO_PROXY");
     let (received, lines) = mpsc::channel();
     let answers = requests.to_vec();
     // More requests than these are refused, because the gateway is closed at the end of the thread.
