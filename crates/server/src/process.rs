@@ -1,3 +1,4 @@
+use std::ffi::OsString;
 use std::future::Future;
 use std::io::{Read as _, Write as _};
 use std::net::{Ipv4Addr, TcpStream};
@@ -54,13 +55,15 @@ pub fn main<S: Settings, R: Future<Output = anyhow::Result<Running>>>(
 /// A command of a binary that ends by itself, such as a migration: reads the settings, turns on the log, and waits for
 /// the work. SIGTERM, SIGINT and SIGQUIT end it at once.
 ///
-/// `None` when the process was started without the command.
+/// `None` when the process was started without the command. With further arguments it fails: `--help` must not start it.
 pub fn command<S: Settings, R: Future<Output = anyhow::Result<()>>>(
     command: &'static str,
     work: impl FnOnce(S) -> R,
 ) -> Option<ExitCode> {
-    if std::env::args_os().nth(1)? != command {
-        return None;
+    match is_command(command, std::env::args_os().skip(1)) {
+        Ok(true) => {}
+        Ok(false) => return None,
+        Err(error) => return Some(exit_code(command, Err(error))),
     }
     let run = || {
         let mut reader = Reader::from_process()?;
@@ -83,6 +86,20 @@ pub fn command<S: Settings, R: Future<Output = anyhow::Result<()>>>(
         Ok(())
     };
     Some(exit_code(command, run()))
+}
+
+/// Whether these arguments are a command, which has none itself.
+fn is_command(
+    command: &str,
+    mut arguments: impl Iterator<Item = OsString>,
+) -> anyhow::Result<bool> {
+    if arguments.next().is_none_or(|first| first != command) {
+        return Ok(false);
+    }
+    match arguments.next() {
+        None => Ok(true),
+        Some(argument) => anyhow::bail!("it has no argument {:?}", argument.display()),
+    }
 }
 
 fn exit_code(name: &str, done: anyhow::Result<()>) -> ExitCode {
@@ -255,13 +272,28 @@ mod tests {
     use tokio::time::{sleep, timeout};
     use tokio_util::sync::CancellationToken;
 
-    use super::run_upkeep;
+    use super::{is_command, run_upkeep};
 
     const MIB: u64 = 1024 * 1024;
 
     fn memory() -> u64 {
         let status = Process::myself().unwrap().status().unwrap();
         status.vmrss.unwrap() * 1024
+    }
+
+    #[test]
+    fn a_command_with_an_argument_is_refused() {
+        let is_command = |arguments: &[&str]| {
+            let arguments = arguments.iter().map(Into::into);
+            is_command("migrate", arguments).map_err(|error| error.to_string())
+        };
+        assert_eq!(is_command(&["migrate"]), Ok(true));
+        assert_eq!(is_command(&[]), Ok(false));
+        assert_eq!(is_command(&["--help", "migrate"]), Ok(false));
+        assert_eq!(
+            is_command(&["migrate", "--help"]),
+            Err(r#"it has no argument "--help""#.to_owned())
+        );
     }
 
     #[tokio::test(flavor = "multi_thread")]
