@@ -177,13 +177,11 @@ pub fn dead_letters_command(queue: Queue) -> Option<ExitCode> {
     if command != "dead-letters" {
         return None;
     }
-    let done = parse(arguments).and_then(|(action, limit)| run(queue, action, limit));
+    let done = parse(arguments)
+        .and_then(|(action, limit)| run(queue, action, limit))
+        .and_then(|text| telemetry::print(&text));
     Some(match done {
-        Ok(text) => {
-            // The reader may be gone, as in a pipe to `head`.
-            let _ = std::io::stdout().write_all(text.as_bytes());
-            ExitCode::SUCCESS
-        }
+        Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             let _ = writeln!(std::io::stderr(), "{error:#}");
             ExitCode::FAILURE

@@ -1,5 +1,3 @@
-use std::io::{Write as _, stdout};
-
 use clap::{CommandFactory as _, Parser, Subcommand};
 use clap_complete::{Shell, generate};
 
@@ -99,9 +97,7 @@ impl Cli {
             Command::Completions { shell } => {
                 let mut script = Vec::new();
                 generate(*shell, &mut Self::command(), "countersign", &mut script);
-                // The reader may be gone, as in a pipe to `head`.
-                let _ = stdout().write_all(&script);
-                Ok(())
+                Ok(telemetry::print(&String::from_utf8_lossy(&script))?)
             }
         }
     }

@@ -42,18 +42,18 @@ impl Output {
     /// Ends a command with a text that says what was done; as JSON, with its result.
     pub(crate) fn done(self, text: &str, result: &Value) -> Outcome {
         if self.json {
-            print(&format!("{result:#}"));
+            print(&format!("{result:#}"))
         } else {
-            print(text);
+            print(text)
         }
-        Ok(())
     }
 
     /// Says what happens meanwhile, unless a program reads the output.
-    pub(crate) fn note(self, sentence: &str) {
-        if !self.json {
-            print(sentence);
+    pub(crate) fn note(self, sentence: &str) -> Outcome {
+        if self.json {
+            return Ok(());
         }
+        print(sentence)
     }
 
     /// Asks a person before something is destroyed. It is refused without a terminal, where no one could answer.
@@ -143,9 +143,9 @@ fn without_control_characters(text: &str) -> String {
     text.replace(char::is_control, "\u{fffd}")
 }
 
-/// Prints a text and the end of a line. The reader may be gone, as in a pipe to `head`.
-fn print(text: &str) {
-    let _ = writeln!(std::io::stdout(), "{text}");
+/// Prints a text and the end of a line.
+fn print(text: &str) -> Outcome {
+    Ok(telemetry::print(&format!("{text}\n"))?)
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@
     reason = "shared code of tests may panic like the tests themselves"
 )]
 
+use std::fs::File;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpListener;
 use std::process::{Command, Output};
@@ -41,6 +42,17 @@ fn answer(gateway: &TcpListener, head: &str, body: &str) -> String {
     )
     .unwrap();
     lines.into_iter().next().unwrap()
+}
+
+#[test]
+fn output_that_cannot_be_written_is_a_failure() {
+    let disk = File::options().write(true).open("/dev/full").unwrap();
+    let mut program = Command::new(env!("CARGO_BIN_EXE_countersign"));
+    let program = program.args(["completions", "bash"]).stdout(disk);
+    let output = program.output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(said.contains("No space left on device"), "{said}");
 }
 
 /// Runs a command that sends these requests, and answers them. Each has the first line without the version, the head of the

@@ -19,7 +19,7 @@ pub use certificate_fault::{CertificateFault, tls_error};
 pub use context::{RequestContext, SpanKind, TraceContext};
 pub use json_lines::JsonLines;
 pub use logging::{
-    LogFilter, LogFormat, LogSettings, Telemetry, init, metrics_recorder, print_error,
+    LogFilter, LogFormat, LogSettings, Telemetry, init, metrics_recorder, print, print_error,
 };
 pub use outage::Outage;
 pub use outgoing::{CallOutcome, outgoing};

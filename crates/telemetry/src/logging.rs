@@ -206,6 +206,21 @@ pub fn print_error(line: String) {
     });
 }
 
+/// Writes a text to standard output. It is no failure if the reader is gone, as in a pipe to `head`.
+///
+/// # Errors
+/// It cannot be written, such as to a disk that is full.
+pub fn print(text: &str) -> anyhow::Result<()> {
+    let mut stdout = stdout();
+    let printed = stdout.write_all(text.as_bytes());
+    match printed.and_then(|()| stdout.flush()) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            Err(error).context("the output cannot be written")
+        }
+        Ok(()) | Err(_) => Ok(()),
+    }
+}
+
 /// Runs something that may block for ever on a thread of its own, and waits for it.
 fn wait_for(time: Duration, work: impl FnOnce() + Send + 'static) {
     let (finished, waiting) = mpsc::channel();
