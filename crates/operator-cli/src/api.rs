@@ -218,6 +218,7 @@ fn refusal(status: StatusCode, wait: Option<&HeaderValue>, text: &str) -> Failur
     match status {
         StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => Failure::Refused(said),
         StatusCode::NOT_FOUND => Failure::NotFound(said),
+        StatusCode::CONFLICT => Failure::Conflict(said),
         StatusCode::TOO_MANY_REQUESTS => {
             let wait = wait.and_then(|wait| wait.to_str().ok());
             let wait = wait.map(|wait| format!(" Retry-After: {wait} s."));

@@ -44,6 +44,9 @@ enum Failure {
     /// Exit code 1, too: there were too many requests or attempts, and it has to wait.
     #[error("{0}")]
     Limited(String),
+    /// Exit code 1, too: it is in a state that does not allow it.
+    #[error("{0}")]
+    Conflict(String),
     /// Exit code 2: the arguments do not make sense together.
     #[error("{0}")]
     Usage(String),
@@ -60,7 +63,7 @@ impl Failure {
 
     fn exit_code(&self) -> ExitCode {
         ExitCode::from(match self {
-            Self::Failed(_) | Self::Limited(_) => 1,
+            Self::Failed(_) | Self::Limited(_) | Self::Conflict(_) => 1,
             Self::Usage(_) => Self::USAGE,
             Self::NotFound(_) => 3,
             Self::Refused(_) => 4,

@@ -102,6 +102,42 @@ fn all_deliveries_of_a_host_are_sent_again_also_if_they_are_too_many_to_count() 
 }
 
 #[test]
+fn deliveries_that_can_be_cancelled_are_beside_those_that_cannot() {
+    let requests = [
+        (
+            "POST /people-task/deliveries/a/cancel",
+            "409 Conflict",
+            r#"{"detail":"It was sent."}"#,
+        ),
+        ("POST /people-task/deliveries/b/cancel", "404 Not Found", ""),
+        ("POST /people-task/deliveries/c/cancel", "200 OK", "{}"),
+    ];
+    let output = run(&["deliveries", "cancel", "--yes", "a", "b", "c"], &requests);
+    assert_eq!(output.status.code(), Some(1));
+    let shown = |text| String::from_utf8(text).unwrap();
+    assert_eq!(shown(output.stdout), "1 deliveries are cancelled.\n");
+    assert_eq!(shown(output.stderr), "countersign: a: It was sent.\n");
+}
+
+#[test]
+fn keys_are_confirmed_if_all_of_them_exist() {
+    let first = "GET /users/keys?limit=1000&offset=0";
+    let keys = r#"[{"id":"a","userId":"u"},{"id":"b","userId":"v"}]"#;
+    let next = ("GET /users/keys?limit=1000&offset=2", "200 OK", "[]");
+    let listed = [(first, "200 OK", keys), next];
+    let output = run(&["keys", "confirm", "a", "unknown"], &listed);
+    assert_eq!(output.status.code(), Some(3));
+
+    let posts = [
+        ("POST /users/u/keys/a/confirm", "200 OK", "{}"),
+        ("POST /users/v/keys/b/confirm", "200 OK", "{}"),
+    ];
+    let requests = [listed, posts].concat();
+    let output = run(&["keys", "confirm", "a", "b"], &requests);
+    assert!(output.status.success());
+}
+
+#[test]
 fn deletions_are_repeated_until_there_are_no_more() {
     let gateway = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", gateway.local_addr().unwrap());

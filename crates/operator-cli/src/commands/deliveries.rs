@@ -262,11 +262,28 @@ fn pause(arguments: &Pause, api: &Api, output: Output, what: &str, done: &str) -
     output.done(&format!("Deliveries to {hosts} are {done}."), &changed)
 }
 
+/// Changes one delivery after another, except those that are missing or cannot be changed. Says what was changed, and
+/// fails as the first that was not.
 fn change_each(api: &Api, change: &Change, ids: &[String], output: Output) -> Outcome {
-    let post = |id: &String| api.post(&["people-task", "deliveries", id, change.path], None);
-    let changed = ids.iter().map(post).collect::<Result<_, _>>()?;
-    let sentence = format!("{} deliveries are {}.", ids.len(), change.done);
-    output.done(&sentence, &changed)
+    let (mut changed, mut failure) = (Vec::new(), None);
+    for id in ids {
+        let failed = match api.post(&["people-task", "deliveries", id, change.path], None) {
+            Ok(delivery) => {
+                changed.push(delivery);
+                continue;
+            }
+            Err(Failure::NotFound(said)) => Failure::NotFound(format!("{id}: {said}")),
+            Err(Failure::Conflict(said)) => Failure::Conflict(format!("{id}: {said}")),
+            Err(failed) => {
+                failure = Some(failed);
+                break;
+            }
+        };
+        failure = failure.or(Some(failed));
+    }
+    let sentence = format!("{} deliveries are {}.", changed.len(), change.done);
+    output.done(&sentence, &changed.into())?;
+    failure.map_or(Ok(()), Err)
 }
 
 /// Changes the deliveries of a host, of which the API changes a limited number in one call. It ends when as many were

@@ -156,16 +156,15 @@ fn confirm(keys: &[String], all: bool, api: &Api, output: Output) -> Outcome {
         let sentence = format!("Keys that are on again: {number}.");
         return output.done(&sentence, &confirmed);
     }
-    let unconfirmed = [("confirmed", "false".to_owned())];
-    let waiting = api.rows(&["users", "keys"], &unconfirmed, usize::MAX)?;
-    for key in keys {
-        let found = waiting.iter().find(|waiting| text(waiting, "id") == key);
-        let Some(found) = found else {
-            let said = format!("There is no key {key:?} that waits to be confirmed.");
-            return Err(Failure::NotFound(said));
-        };
-        let path = ["users", text(found, "userId"), "keys", key, "confirm"];
-        let _ = api.post(&path, None)?;
+    let listed = api.rows(&["users", "keys"], &[], usize::MAX)?;
+    let find = |key: &String| {
+        let found = listed.iter().find(|listed| text(listed, "id") == key);
+        found.ok_or_else(|| Failure::NotFound(format!("There is no key {key:?}.")))
+    };
+    let found = keys.iter().map(find).collect::<Result<Vec<_>, _>>()?;
+    for key in found {
+        let (user, id) = (text(key, "userId"), text(key, "id"));
+        let _ = api.post(&["users", user, "keys", id, "confirm"], None)?;
     }
     let result = json!({"confirmed": keys.len()});
     output.done("The keys are on again.", &result)
