@@ -116,15 +116,16 @@ impl Api {
         Ok(rows.as_array().cloned().unwrap_or_default())
     }
 
-    /// The rows of a list up to a limit, which may be more than a page has.
+    /// The rows of a list after `offset` up to a limit, which may be more than a page has.
     pub(crate) fn rows(
         &self,
         path: &[&str],
         filters: &[(&str, String)],
+        offset: usize,
         limit: usize,
     ) -> Result<Vec<Value>, Failure> {
-        let offset = |found: &[Value]| ("offset", found.len().to_string());
-        self.pages(path, filters, PAGE, limit, offset)
+        let next = |found: &[Value]| ("offset", (offset + found.len()).to_string());
+        self.pages(path, filters, PAGE, limit, next)
     }
 
     /// The same with `page` rows at once. `next` is the parameter that leads to the rows after those that were found.
@@ -134,7 +135,7 @@ impl Api {
         filters: &[(&str, String)],
         page: usize,
         limit: usize,
-        next: fn(&[Value]) -> (&str, String),
+        next: impl Fn(&[Value]) -> (&'static str, String),
     ) -> Result<Vec<Value>, Failure> {
         let mut found = Vec::new();
         while found.len() < limit {

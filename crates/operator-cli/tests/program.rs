@@ -7,13 +7,14 @@
 
 use std::fs::File;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::iter::zip;
 use std::net::TcpListener;
 use std::process::{Command, Output};
 use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 #[test]
 fn the_program_says_which_version_it_is() {
@@ -135,6 +136,48 @@ fn keys_are_confirmed_if_all_of_them_exist() {
     let requests = [listed, posts].concat();
     let output = run(&["keys", "confirm", "a", "b"], &requests);
     assert!(output.status.success());
+}
+
+#[test]
+fn lists_have_as_many_rows_as_the_limit_says() {
+    let full: &'static str = json!(vec![json!({}); 1000]).to_string().leak();
+    for (command, requests) in [
+        (
+            &["users", "list", "--offset", "5"][..],
+            [
+                "GET /users?limit=1000&offset=5",
+                "GET /users?limit=500&offset=1005",
+                "GET /users?limit=498&offset=1007",
+            ],
+        ),
+        (
+            &["deletions", "list"],
+            [
+                "GET /users/deletions?limit=1000&offset=0",
+                "GET /users/deletions?limit=500&offset=1000",
+                "GET /users/deletions?limit=498&offset=1002",
+            ],
+        ),
+        (
+            &["keys", "list"],
+            [
+                "GET /users/keys?limit=1000&offset=0",
+                "GET /users/keys?limit=500&offset=1000",
+                "GET /users/keys?limit=498&offset=1002",
+            ],
+        ),
+    ] {
+        // A page may be shorter, and others follow.
+        let bodies = [full, "[{},{}]", "[]"];
+        let requests = zip(requests, bodies).map(|(request, body)| (request, "200 OK", body));
+        let requests: Vec<_> = requests.collect();
+        let output = run(
+            &[command, &["--limit", "1500", "--json"]].concat(),
+            &requests,
+        );
+        let rows: Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!(rows.as_array().unwrap().len(), 1002);
+    }
 }
 
 #[test]

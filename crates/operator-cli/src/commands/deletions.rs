@@ -35,7 +35,7 @@ pub(crate) enum Command {
         filter: Vec<String>,
         /// How many deletions at most.
         #[arg(long, default_value_t = 100)]
-        limit: u32,
+        limit: usize,
     },
     /// Show the progress of a deletion.
     Status(Ticket),
@@ -57,9 +57,10 @@ pub(crate) fn run(command: &Command, global: &Global, output: Output) -> Outcome
     let api = Api::open(global)?;
     match command {
         Command::List { filter, limit } => {
-            let mut query = vec![("limit", limit.to_string())];
-            query.extend(filter.iter().map(|filter| ("filter", filter.clone())));
-            output.list(&COLUMNS, api.list(&["users", "deletions"], &query)?)
+            let filters = filter.iter().map(|filter| ("filter", filter.clone()));
+            let filters: Vec<_> = filters.collect();
+            let found = api.rows(&["users", "deletions"], &filters, 0, *limit)?;
+            output.list(&COLUMNS, found)
         }
         Command::Status(ticket) => {
             let user = user_id(&ticket.user, |name| users::find(&api, name))?;

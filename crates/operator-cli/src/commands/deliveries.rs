@@ -173,7 +173,7 @@ fn of_all_tasks(
         let filters = status.into_iter().chain(host.clone());
         let filters: Vec<_> = filters.map(|filter| ("filter", filter)).collect();
         let left = limit - found.len();
-        found.extend(api.rows(&DELIVERIES, &filters, left)?);
+        found.extend(api.rows(&DELIVERIES, &filters, 0, left)?);
     }
     Ok(found)
 }
@@ -185,7 +185,7 @@ fn of_task(
     host: Option<&str>,
 ) -> Result<Vec<Value>, Failure> {
     let path = ["people-task", "tasks", task, "deliveries"];
-    let mut found = api.rows(&path, &[], usize::MAX)?;
+    let mut found = api.rows(&path, &[], 0, usize::MAX)?;
     let host = host.map(|host| host_of(&format!("http://{host}/")));
     found.retain(|delivery| {
         status.is_none_or(|status| text(delivery, "status") == status)
@@ -202,7 +202,7 @@ fn host_of(url: &str) -> Option<String> {
     Some(url.host_str()?.trim_end_matches('.').to_owned())
 }
 
-fn after(hosts: &[Value]) -> (&str, String) {
+fn after(hosts: &[Value]) -> (&'static str, String) {
     let last = hosts.last().map_or("", |host| text(host, "host"));
     ("after", last.to_owned())
 }

@@ -74,10 +74,10 @@ pub(crate) struct List {
     unconfirmed: bool,
     /// How many keys of all users at most.
     #[arg(long, default_value_t = 100, conflicts_with = "user")]
-    limit: u32,
+    limit: usize,
     /// How many keys of all users to leave out.
     #[arg(long, default_value_t = 0, conflicts_with = "user")]
-    offset: u32,
+    offset: usize,
 }
 
 #[derive(Args)]
@@ -111,14 +111,15 @@ fn list(arguments: &List, api: &Api, output: Output) -> Outcome {
         let keys = api.list(&["users", users::id(&user), "keys"], &[])?;
         return output.list(&COLUMNS, keys);
     }
-    let mut query = vec![
-        ("limit", arguments.limit.to_string()),
-        ("offset", arguments.offset.to_string()),
-    ];
-    if arguments.unconfirmed {
-        query.push(("confirmed", "false".to_owned()));
-    }
-    output.list(&COLUMNS_OF_ALL, api.list(&["users", "keys"], &query)?)
+    let unconfirmed = [("confirmed", "false".to_owned())];
+    let filters = if arguments.unconfirmed {
+        &unconfirmed[..]
+    } else {
+        &[]
+    };
+    let (offset, limit) = (arguments.offset, arguments.limit);
+    let found = api.rows(&["users", "keys"], filters, offset, limit)?;
+    output.list(&COLUMNS_OF_ALL, found)
 }
 
 fn create(arguments: &Create, api: &Api, output: Output) -> Outcome {
@@ -156,7 +157,7 @@ fn confirm(keys: &[String], all: bool, api: &Api, output: Output) -> Outcome {
         let sentence = format!("Keys that are on again: {number}.");
         return output.done(&sentence, &confirmed);
     }
-    let listed = api.rows(&["users", "keys"], &[], usize::MAX)?;
+    let listed = api.rows(&["users", "keys"], &[], 0, usize::MAX)?;
     let find = |key: &String| {
         let found = listed.iter().find(|listed| text(listed, "id") == key);
         found.ok_or_else(|| Failure::NotFound(format!("There is no key {key:?}.")))

@@ -64,10 +64,10 @@ pub(crate) struct List {
     sort: Option<String>,
     /// How many users at most.
     #[arg(long, default_value_t = 100)]
-    limit: u32,
+    limit: usize,
     /// How many users to leave out.
     #[arg(long, default_value_t = 0)]
-    offset: u32,
+    offset: usize,
 }
 
 #[derive(Args)]
@@ -152,15 +152,14 @@ pub(crate) fn run(command: &Command, global: &Global, output: Output) -> Outcome
 }
 
 fn list(arguments: &List, api: &Api, output: Output) -> Outcome {
-    let mut query = vec![
-        ("limit", arguments.limit.to_string()),
-        ("offset", arguments.offset.to_string()),
-    ];
+    let mut filters = Vec::new();
     let named = |name| move |value: &String| (name, value.clone());
-    query.extend(arguments.filter.iter().map(named("filter")));
-    query.extend(arguments.pattern.iter().map(named("pattern")));
-    query.extend(arguments.sort.iter().map(named("sort")));
-    output.list(&COLUMNS, api.list(&["users"], &query)?)
+    filters.extend(arguments.filter.iter().map(named("filter")));
+    filters.extend(arguments.pattern.iter().map(named("pattern")));
+    filters.extend(arguments.sort.iter().map(named("sort")));
+    let (offset, limit) = (arguments.offset, arguments.limit);
+    let found = api.rows(&["users"], &filters, offset, limit)?;
+    output.list(&COLUMNS, found)
 }
 
 fn create(arguments: &Create, api: &Api, output: Output) -> Outcome {
