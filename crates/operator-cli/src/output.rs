@@ -48,9 +48,10 @@ impl Output {
         }
     }
 
-    /// Says what happens meanwhile, unless a program reads the output.
+    /// Says what happens meanwhile; on standard error if a program reads the output.
     pub(crate) fn note(self, sentence: &str) -> Outcome {
         if self.json {
+            telemetry::print_error(sentence.to_owned());
             return Ok(());
         }
         print(sentence)

@@ -139,6 +139,26 @@ fn keys_are_confirmed_if_all_of_them_exist() {
 }
 
 #[test]
+fn the_link_of_the_first_decision_is_shown_while_a_program_waits_for_it() {
+    let created = r#"{"id":"a","approverSecret":"s"}"#;
+    let requests = [
+        ("GET /readyz", "200 OK", ""),
+        ("GET /user", "200 OK", r#"{"email":"ada@example.com"}"#),
+        ("POST /people-task/tasks", "200 OK", created),
+        (
+            "GET /people-task/tasks/a?wait=20",
+            "200 OK",
+            r#"{"status":"approved"}"#,
+        ),
+    ];
+    let output = run(&["first-decision", "--wait", "--json"], &requests);
+    let decided: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(decided["status"], "approved");
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(said.contains("/tasks?id=a&secret=s"), "{said}");
+}
+
+#[test]
 fn lists_have_as_many_rows_as_the_limit_says() {
     let full: &'static str = json!(vec![json!({}); 1000]).to_string().leak();
     for (command, requests) in [
