@@ -11,8 +11,8 @@ use crate::commands::{
 const EXIT_CODES: &str = "\
 Exit codes:
   0  done
-  1  it failed, or something is unhealthy
-  2  the arguments are wrong
+  1  it failed, the API refused what it was given, or something is unhealthy
+  2  the command line is wrong, or there are no credentials
   3  there is no such user, key, task, delivery or deletion
   4  the credentials do not allow it, or it was not confirmed
 

@@ -38,7 +38,7 @@ fn main() -> ExitCode {
 /// Why a command did not do what it was asked. Each kind has an exit code of its own.
 #[derive(Debug, thiserror::Error)]
 enum Failure {
-    /// Exit code 1: something does not work, or is unhealthy.
+    /// Exit code 1: something does not work or is unhealthy, or the API refused what it was given.
     #[error("{0:#}")]
     Failed(#[from] anyhow::Error),
     /// Exit code 1, too: there were too many requests or attempts, and it has to wait.
@@ -47,7 +47,7 @@ enum Failure {
     /// Exit code 1, too: it is in a state that does not allow it.
     #[error("{0}")]
     Conflict(String),
-    /// Exit code 2: the arguments do not make sense together.
+    /// Exit code 2: the arguments do not make sense together, or there are no credentials.
     #[error("{0}")]
     Usage(String),
     /// Exit code 3: there is no such user, task, delivery or deletion.
