@@ -482,8 +482,8 @@ export type paths = {
         get?: never;
         put?: never;
         /**
-         * Registers a webhook for a pending task. A task has at most 20. When the task is decided, it is sent to
-         *     the URL by POST, signed as Standard Webhooks describes, until a 2xx response. Under
+         * Registers a webhook for a pending task. A task has at most 20, and at most 10 of approvers and requesters. When the
+         *     task is decided, it is sent to the URL by POST, signed as Standard Webhooks describes, until a 2xx response. Under
          *     `/plugins/appmixer/utils/tasks` the task may be decided already: then it is sent at once.
          * @description A webhook whose `events` have `due` is also called when `decisionBy` passes while the task is pending. The body is the
          *     task with `status: "due"`, and the call has its own `webhook-id`. The task stays pending and can still be decided.
@@ -1383,6 +1383,11 @@ export type components = {
             /** Format: date-time */
             created: string;
             /**
+             * Format: int64
+             * @description While the deletion is in progress, and once there are some: how many of the user's tasks it has deleted.
+             */
+            deletedTasks?: number | null;
+            /**
              * Format: date-time
              * @description Null while the deletion is in progress.
              */
@@ -1392,11 +1397,6 @@ export type components = {
         };
         /** @description The progress of a deletion. */
         DeletionStatus: {
-            /**
-             * Format: int64
-             * @description While the deletion is in progress, and once there are some: how many of the user's tasks it has deleted.
-             */
-            deletedTasks?: number | null;
             /** @description The problem that ended a failed deletion: which step failed, and why. */
             failure?: Record<string, never> | null;
             /** @description `in-progress`, `completed`, `failed` or `cancelled`. */
@@ -2452,7 +2452,7 @@ export interface operations {
                 filter?: string;
                 /** @description The maximum number of rows of a page. A page of large rows has fewer: at most 4 MiB. If there are more rows, the `Link` header leads to the next page. */
                 limit?: number;
-                /** @description How many rows to skip. */
+                /** @description How many rows to skip. At most 10,000 of more than 100,000 tasks in an order other than `created`; at most 1,000 of users with a `pattern` in an order other than `username`, if there are more than 100,000 users. Beyond that it is `400`, also where `Link` leads: use a filter, or that order. */
                 offset?: number;
                 /** @description `<field>:<direction>`; the direction is `1` (ascending) or `-1` (descending). */
                 sort?: string;
@@ -2548,7 +2548,7 @@ export interface operations {
                 filter?: string;
                 /** @description The maximum number of rows of a page. A page of large rows has fewer: at most 4 MiB. If there are more rows, the `Link` header leads to the next page. */
                 limit?: number;
-                /** @description How many rows to skip. */
+                /** @description How many rows to skip. At most 10,000 of more than 100,000 tasks in an order other than `created`; at most 1,000 of users with a `pattern` in an order other than `username`, if there are more than 100,000 users. Beyond that it is `400`, also where `Link` leads: use a filter, or that order. */
                 offset?: number;
                 /** @description `<field>:<direction>`; the direction is `1` (ascending) or `-1` (descending). */
                 sort?: string;
@@ -2620,7 +2620,7 @@ export interface operations {
                 filter?: string;
                 /** @description The maximum number of rows of a page. A page of large rows has fewer: at most 4 MiB. If there are more rows, the `Link` header leads to the next page. */
                 limit?: number;
-                /** @description How many rows to skip. */
+                /** @description How many rows to skip. At most 10,000 of more than 100,000 tasks in an order other than `created`; at most 1,000 of users with a `pattern` in an order other than `username`, if there are more than 100,000 users. Beyond that it is `400`, also where `Link` leads: use a filter, or that order. */
                 offset?: number;
             };
             header?: never;
@@ -3398,7 +3398,7 @@ export interface operations {
                 include?: string;
                 /** @description The maximum number of rows of a page. A page of large rows has fewer: at most 4 MiB. If there are more rows, the `Link` header leads to the next page. */
                 limit?: number;
-                /** @description How many rows to skip. */
+                /** @description How many rows to skip. At most 10,000 of more than 100,000 tasks in an order other than `created`; at most 1,000 of users with a `pattern` in an order other than `username`, if there are more than 100,000 users. Beyond that it is `400`, also where `Link` leads: use a filter, or that order. */
                 offset?: number;
                 /** @description A text to search for, literally and case-insensitively. */
                 pattern?: string;
@@ -4183,7 +4183,7 @@ export interface operations {
             query?: {
                 /** @description The maximum number of rows of a page. A page of large rows has fewer: at most 4 MiB. If there are more rows, the `Link` header leads to the next page. */
                 limit?: number;
-                /** @description How many rows to skip. */
+                /** @description How many rows to skip. At most 10,000 of more than 100,000 tasks in an order other than `created`; at most 1,000 of users with a `pattern` in an order other than `username`, if there are more than 100,000 users. Beyond that it is `400`, also where `Link` leads: use a filter, or that order. */
                 offset?: number;
             };
             header?: never;
@@ -6178,7 +6178,7 @@ export interface operations {
                 filter?: string;
                 /** @description The maximum number of rows of a page. A page of large rows has fewer: at most 4 MiB. If there are more rows, the `Link` header leads to the next page. */
                 limit?: number;
-                /** @description How many rows to skip. */
+                /** @description How many rows to skip. At most 10,000 of more than 100,000 tasks in an order other than `created`; at most 1,000 of users with a `pattern` in an order other than `username`, if there are more than 100,000 users. Beyond that it is `400`, also where `Link` leads: use a filter, or that order. */
                 offset?: number;
                 /** @description A text to search for, literally and case-insensitively. */
                 pattern?: string;
@@ -7106,7 +7106,7 @@ export interface operations {
                 filter?: string;
                 /** @description The maximum number of rows of a page. A page of large rows has fewer: at most 4 MiB. If there are more rows, the `Link` header leads to the next page. */
                 limit?: number;
-                /** @description How many rows to skip. */
+                /** @description How many rows to skip. At most 10,000 of more than 100,000 tasks in an order other than `created`; at most 1,000 of users with a `pattern` in an order other than `username`, if there are more than 100,000 users. Beyond that it is `400`, also where `Link` leads: use a filter, or that order. */
                 offset?: number;
             };
             header?: never;
@@ -7232,7 +7232,7 @@ export interface operations {
                 confirmed?: boolean;
                 /** @description The maximum number of rows of a page. A page of large rows has fewer: at most 4 MiB. If there are more rows, the `Link` header leads to the next page. */
                 limit?: number;
-                /** @description How many rows to skip. */
+                /** @description How many rows to skip. At most 10,000 of more than 100,000 tasks in an order other than `created`; at most 1,000 of users with a `pattern` in an order other than `username`, if there are more than 100,000 users. Beyond that it is `400`, also where `Link` leads: use a filter, or that order. */
                 offset?: number;
             };
             header?: never;
