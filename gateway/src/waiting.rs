@@ -203,10 +203,8 @@ pub(crate) async fn listen(
     service: BaseAddress,
     shutdown: CancellationToken,
 ) {
-    let (mut cursor, failing) = (
-        None,
-        Outage::new("the tasks that have ended could not be read"),
-    );
+    let mut cursor = None;
+    let failing = Outage::new("the tasks that have ended cannot be read");
     let listen = async {
         loop {
             waiting.until_begun().await;

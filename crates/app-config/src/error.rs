@@ -44,14 +44,14 @@ pub enum Error {
         name: &'static str,
     },
     /// The file that should hold a secret cannot be read.
-    #[error("{name}_FILE names {path}, which cannot be read: {source}")]
+    #[error("{name}_FILE names {path}, which cannot be read: {error}")]
     UnreadableFile {
         /// The environment variable without `_FILE`.
         name: &'static str,
         /// The file.
         path: String,
         /// The error of the file system.
-        source: std::io::Error,
+        error: std::io::Error,
     },
     /// The settings file is missing or is not TOML.
     #[error("The settings cannot be read: {0}")]

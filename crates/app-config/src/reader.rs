@@ -320,7 +320,7 @@ fn text_of_file(name: &'static str, path: String) -> Result<Option<String>, Erro
             let text = text.trim_end_matches(['\r', '\n']).to_owned();
             Ok(Some(text).filter(|text| !text.is_empty()))
         }
-        Err(source) => Err(Error::UnreadableFile { name, path, source }),
+        Err(error) => Err(Error::UnreadableFile { name, path, error }),
     }
 }
 

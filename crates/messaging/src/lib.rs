@@ -2,7 +2,7 @@
 //!
 //! A message is the identifier of a row; the row is claimed in the database before anything is done. So a message may be
 //! lost, duplicated or reordered without harm: workers sweep the database for due rows that have no message in flight, and
-//! publish them. One that cannot be parsed, or was delivered too often, goes to the queue's dead-letter queue.
+//! publish them. A message that cannot be parsed, or was delivered too often, goes to the queue's dead-letter queue.
 //!
 //! Each publisher and each consumer owns a connection and a supervisor: after a lost connection it
 //! reconnects with growing pauses and declares its [`Queue`] again; no loss ends the process. Every wait

@@ -75,8 +75,8 @@ pub struct GuardedClient {
 }
 
 impl GuardedClient {
-    /// Creates a client that calls only addresses that the policy permits, and keeps so many idle connections to each host.
-    /// A request may take this long from the DNS lookup to the response head.
+    /// Creates a client that calls only addresses that the policy permits, and keeps at most `idle_per_host` idle
+    /// connections to each host. A request may take `timeout` from the DNS lookup to the response head.
     ///
     /// # Errors
     /// TLS cannot be set up.

@@ -54,13 +54,13 @@ impl SettingValue for LogFilter {
             let filter = EnvFilter::try_new(part).map_err(|error| format!("{part:?}: {error}"));
             filter.map(|_| part.to_owned())
         })?;
-        // `EnvFilter` takes each other word for the name of a module, and without a level logs nothing else.
-        let has_level =
-            |part: &String| part.contains(['=', '[']) || part.parse::<LevelFilter>().is_ok();
-        if parts.iter().any(has_level) {
+        // `EnvFilter` takes each other word for the name of a module, and without a level for all logs nothing else.
+        let is_level = |part: &String| part.parse::<LevelFilter>().is_ok();
+        let is_of_module = |part: &String| part.contains(['=', '[']);
+        if parts.iter().any(is_level) || parts.iter().all(is_of_module) {
             Ok(Self(parts.join(",")))
         } else {
-            Err("it has no level".to_owned())
+            Err("it has no level for all modules".to_owned())
         }
     }
 }
@@ -290,8 +290,17 @@ mod tests {
 
     #[test]
     fn a_word_that_is_no_level_would_turn_the_log_off_and_is_refused() {
-        for text in ["warning", "inf", "error;info", "lapin", "lapin,warning"] {
-            assert_eq!(LogFilter::parse(text).unwrap_err(), "it has no level");
+        for text in [
+            "warning",
+            "inf",
+            "error;info",
+            "lapin",
+            "warning,lapin=warn",
+        ] {
+            assert_eq!(
+                LogFilter::parse(text).unwrap_err(),
+                "it has no level for all modules"
+            );
         }
         let reason = LogFilter::parse("info,lapin=warning").unwrap_err();
         assert!(reason.starts_with("\"lapin=warning\""), "{reason}");
