@@ -43,8 +43,14 @@ const NO_RESPONSE: &str = "did not respond in time";
 #[derive(Clone)]
 pub(super) struct MailServer {
     address: Arc<Address>,
-    /// Connections that nothing uses, and since when.
-    idle: Arc<Mutex<Vec<(Instant, AsyncSmtpConnection)>>>,
+    idle: Arc<Mutex<Idle>>,
+}
+
+#[derive(Default)]
+struct Idle {
+    connections: Vec<(Instant, AsyncSmtpConnection)>,
+    /// Whether a task closes those that nothing uses.
+    is_watched: bool,
 }
 
 struct Address {
@@ -108,32 +114,44 @@ impl MailServer {
                 Ok(true) => return Ok(connection),
                 Ok(false) => {}
                 // The others are probably dead, too, and each would take as long.
-                Err(_) => self.idle.lock().clear(),
+                Err(_) => self.idle.lock().connections.clear(),
             }
         }
         self.address.connect().await
     }
 
     fn take_idle(&self) -> Option<AsyncSmtpConnection> {
-        let (_, connection) = self.idle.lock().pop()?;
+        let (_, connection) = self.idle.lock().connections.pop()?;
         Some(connection)
     }
 
     fn keep(&self, connection: AsyncSmtpConnection) {
         let mut idle = self.idle.lock();
-        if idle.len() < MAX_IDLE {
-            idle.push((Instant::now(), connection));
-            tokio::spawn(self.clone().close_idle());
+        if idle.connections.len() < MAX_IDLE {
+            idle.connections.push((Instant::now(), connection));
+            if !std::mem::replace(&mut idle.is_watched, true) {
+                tokio::spawn(self.clone().close_idle());
+            }
         }
     }
 
-    /// Closes the connections that nothing has used for a while by then.
+    /// Closes the connections that nothing uses for a while, until there are none.
     async fn close_idle(self) {
-        tokio::time::sleep(IDLE_TIMEOUT).await;
-        let is_expired = |(since, _): &mut (Instant, _)| since.elapsed() >= IDLE_TIMEOUT;
-        let expired: Vec<_> = self.idle.lock().extract_if(.., is_expired).collect();
-        for (_, connection) in expired {
-            close(connection).await;
+        loop {
+            tokio::time::sleep(IDLE_TIMEOUT).await;
+            let expired: Vec<_> = {
+                let connections = &mut self.idle.lock().connections;
+                let is_expired = |(since, _): &mut (Instant, _)| since.elapsed() >= IDLE_TIMEOUT;
+                connections.extract_if(.., is_expired).collect()
+            };
+            for (_, connection) in expired {
+                close(connection).await;
+            }
+            let mut idle = self.idle.lock();
+            idle.is_watched = !idle.connections.is_empty();
+            if !idle.is_watched {
+                return;
+            }
         }
     }
 }
