@@ -44,8 +44,9 @@ export const startDeletion = async (id) => (await send("DELETE", userPath(id))).
 export async function loadDeletion(id, ticket) {
   const deletion = await send("GET", deletionPath(id, ticket));
   if (deletion.status !== "in-progress") return deletion;
-  const { rows } = await page("/users/deletions", { status: "in-progress" }, { limit: 100 });
-  return { ...deletion, deletedTasks: rows.find((listed) => listed.ticket === ticket)?.deletedTasks };
+  const listed = page("/users/deletions", { status: "in-progress" }, { limit: 100 });
+  const { rows } = await listed.catch(() => ({ rows: [] }));
+  return { ...deletion, deletedTasks: rows.find((row) => row.ticket === ticket)?.deletedTasks };
 }
 export const cancelDeletion = (id, ticket) => send("DELETE", deletionPath(id, ticket));
 export const listDeletions = ({ offset }) => page("/users/deletions", {}, { offset });

@@ -30,8 +30,8 @@ const DUE_DATES_PAUSE: Duration = Duration::from_secs(1);
 /// How many webhooks whose due date has passed one transaction handles at most.
 const DUE_DATES: usize = 200;
 /// How often webhooks are looked for whose headers an earlier key sealed, and how many one round handles, each in a
-/// transaction of its own. There is a pause also after a round that sealed some: two workers whose keys have another order seal
-/// each other's again.
+/// transaction of its own. There is a pause also after a round that sealed some: two workers with the same keys in
+/// different orders undo each other's work.
 const SEALED_PAUSE: Duration = Duration::from_secs(30);
 const PAUSE_BETWEEN_ROUNDS: Duration = Duration::from_millis(100);
 const SEALED: i64 = 200;

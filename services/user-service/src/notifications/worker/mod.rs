@@ -162,7 +162,7 @@ impl Worker for NotificationWorker {
             store::close(connection, lease, Some("superseded"))?;
             return Ok(None);
         }
-        if Notice::from_name(&row.kind).is_none() && !is_recent(row.created) {
+        if row.is_late && Notice::from_name(&row.kind).is_none() {
             // No worker has run for long, and the user no longer waits for the code.
             tracing::info!(notification.id = %lease.id, "the code was requested too long ago");
             store::close(connection, lease, Some("late"))?;

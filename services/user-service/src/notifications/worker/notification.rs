@@ -15,7 +15,7 @@ pub(super) struct Notification {
     pub(super) content: Content,
 }
 
-/// Whether a notification is less than a day old. A code is not sent later, and a mail about a key is not tried again.
+/// Whether a mail about a key is worth waiting for.
 pub(super) fn is_recent(created: DateTime<Utc>) -> bool {
     Utc::now() - created < TimeDelta::days(1)
 }

@@ -2,10 +2,11 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use database::{Connection, Error, interval};
-use diesel::dsl::now;
+use diesel::dsl::{now, sql};
+use diesel::expression::SqlLiteral;
 use diesel::pg::Pg;
 use diesel::prelude::*;
-use diesel::sql_types::Timestamptz;
+use diesel::sql_types::{Bool, Timestamptz};
 use jobs::{Claim, Lease};
 use values::{Names as _, NotificationId, UserId};
 
@@ -21,11 +22,16 @@ pub(super) struct ClaimedRow {
     pub(super) kind: String,
     pub(super) channel: String,
     pub(super) created: DateTime<Utc>,
+    /// Whether it was requested more than a day ago.
+    #[diesel(select_expression = sql(IS_LATE), select_expression_type = SqlLiteral<Bool>)]
+    pub(super) is_late: bool,
     code_generation: Option<i64>,
     /// What a mail about an API key says of it.
     pub(super) key_name: Option<String>,
     pub(super) key_expires: Option<DateTime<Utc>>,
 }
+
+const IS_LATE: &str = "created < now() - interval '1 day'";
 
 impl ClaimedRow {
     /// Whether the code would be invalid already: newer ones were requested, or the password or the address was changed.
