@@ -89,20 +89,22 @@ impl Reader {
         let mut given = HashMap::new();
         for (name, value) in variables {
             match (name.into_string(), value.into_string()) {
-                // Of two names that differ only in case, the last one counts, as for the library.
-                (Ok(name), Ok(value)) if !value.is_empty() => {
+                // Of two names that differ only in case, the last one counts.
+                (Ok(name), Ok(value)) => {
                     given.insert(name.to_lowercase(), value);
                 }
                 // The library refuses such a value with its text, even if no setting has the name.
                 (Ok(name), Err(_)) => {
                     not_unicode.insert(name.to_lowercase());
                 }
-                // Empty, or no setting: these have names in ASCII.
-                _ => {}
+                // Settings have names in ASCII.
+                (Err(_), _) => {}
             }
         }
-        let environment = Environment::default().source(Some(given));
-        let config = builder.add_source(environment).build()?;
+        let environment = Environment::default().ignore_empty(true);
+        let config = builder
+            .add_source(environment.source(Some(given)))
+            .build()?;
         Ok(Self::new(Source::Given(Given {
             config: Box::new(config),
             not_unicode,

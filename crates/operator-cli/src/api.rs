@@ -4,7 +4,7 @@ use anyhow::Context as _;
 use app_config::Reader;
 use clap::Args;
 use reqwest::blocking::{Client, RequestBuilder};
-use reqwest::header::{CONTENT_LENGTH, HeaderValue, RETRY_AFTER};
+use reqwest::header::{CONTENT_LENGTH, HeaderValue, LINK, RETRY_AFTER};
 use reqwest::redirect::Policy;
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
@@ -112,8 +112,13 @@ impl Api {
         path: &[&str],
         query: &[(&str, String)],
     ) -> Result<Vec<Value>, Failure> {
-        let rows = self.get(path, query)?;
-        Ok(rows.as_array().cloned().unwrap_or_default())
+        Ok(self.page(path, query)?.0)
+    }
+
+    /// The rows of a page of a list, and whether another page follows.
+    fn page(&self, path: &[&str], query: &[(&str, String)]) -> Result<(Vec<Value>, bool), Failure> {
+        let (rows, has_next) = self.answer(Method::GET, path, |request| request.query(query))?;
+        Ok((rows.as_array().cloned().unwrap_or_default(), has_next))
     }
 
     /// The rows of a list after `offset` up to a limit, which may be more than a page has.
@@ -141,11 +146,11 @@ impl Api {
         while found.len() < limit {
             let rows = page.min(limit - found.len()).to_string();
             let query = [filters, &[("limit", rows), next(&found)]].concat();
-            let rows = self.list(path, &query)?;
-            if rows.is_empty() {
+            let (rows, has_next) = self.page(path, &query)?;
+            found.extend(rows);
+            if !has_next {
                 break;
             }
-            found.extend(rows);
         }
         Ok(found)
     }
@@ -172,6 +177,16 @@ impl Api {
         path: &[&str],
         complete: impl FnOnce(RequestBuilder) -> RequestBuilder,
     ) -> Result<Value, Failure> {
+        Ok(self.answer(method, path, complete)?.0)
+    }
+
+    /// The body of the response, and whether its `Link` header leads to another page.
+    fn answer(
+        &self,
+        method: Method,
+        path: &[&str],
+        complete: impl FnOnce(RequestBuilder) -> RequestBuilder,
+    ) -> Result<(Value, bool), Failure> {
         let mut request = self.client.request(method, below(&self.url, path)?);
         if !self.token.expose().is_empty() {
             request = request.bearer_auth(self.token.expose());
@@ -180,10 +195,12 @@ impl Api {
             .send()
             .map_err(|error| no_response(error, &self.url))?;
         let status = response.status();
+        let has_next = response.headers().contains_key(LINK);
         let wait = response.headers().get(RETRY_AFTER).cloned();
         let text = response.text().context("the response is not complete")?;
         if status.is_success() {
-            return Ok(serde_json::from_str(&text).unwrap_or(Value::Null));
+            let body = serde_json::from_str(&text).unwrap_or(Value::Null);
+            return Ok((body, has_next));
         }
         Err(refusal(status, wait.as_ref(), &text))
     }

@@ -11,7 +11,7 @@ use crate::{Failure, Outcome};
 pub(crate) struct Output {
     /// Print JSON for programs instead of tables for people.
     #[arg(long, global = true)]
-    json: bool,
+    pub(crate) json: bool,
     /// Do not ask before something is destroyed.
     #[arg(long, short, global = true)]
     yes: bool,

@@ -114,18 +114,18 @@ fn deliveries_that_can_be_cancelled_are_beside_those_that_cannot() {
         ("POST /people-task/deliveries/c/cancel", "200 OK", "{}"),
     ];
     let output = run(&["deliveries", "cancel", "--yes", "a", "b", "c"], &requests);
-    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(output.status.code(), Some(3));
     let shown = |text| String::from_utf8(text).unwrap();
     assert_eq!(shown(output.stdout), "1 deliveries are cancelled.\n");
-    assert_eq!(shown(output.stderr), "countersign: a: It was sent.\n");
+    let stderr = shown(output.stderr);
+    assert!(stderr.starts_with("a: It was sent.\nb: "), "{stderr}");
 }
 
 #[test]
 fn keys_are_confirmed_if_all_of_them_exist() {
     let first = "GET /users/keys?limit=1000&offset=0";
     let keys = r#"[{"id":"a","userId":"u"},{"id":"b","userId":"v"}]"#;
-    let next = ("GET /users/keys?limit=1000&offset=2", "200 OK", "[]");
-    let listed = [(first, "200 OK", keys), next];
+    let listed = [(first, "200 OK", keys)];
     let output = run(&["keys", "confirm", "a", "unknown"], &listed);
     assert_eq!(output.status.code(), Some(3));
 
@@ -133,7 +133,7 @@ fn keys_are_confirmed_if_all_of_them_exist() {
         ("POST /users/u/keys/a/confirm", "200 OK", "{}"),
         ("POST /users/v/keys/b/confirm", "200 OK", "{}"),
     ];
-    let requests = [listed, posts].concat();
+    let requests = [&listed[..], &posts].concat();
     let output = run(&["keys", "confirm", "a", "b"], &requests);
     assert!(output.status.success());
 }
@@ -158,6 +158,9 @@ fn the_link_of_the_first_decision_is_shown_while_a_program_waits_for_it() {
     assert!(said.contains("/tasks?id=a&secret=s"), "{said}");
 }
 
+/// The head of a page of a list after which another one follows.
+const FOLLOWED: &str = "200 OK\r\nLink: </next>; rel=\"next\"";
+
 #[test]
 fn lists_have_as_many_rows_as_the_limit_says() {
     let full: &'static str = json!(vec![json!({}); 1000]).to_string().leak();
@@ -167,7 +170,6 @@ fn lists_have_as_many_rows_as_the_limit_says() {
             [
                 "GET /users?limit=1000&offset=5",
                 "GET /users?limit=500&offset=1005",
-                "GET /users?limit=498&offset=1007",
             ],
         ),
         (
@@ -175,7 +177,6 @@ fn lists_have_as_many_rows_as_the_limit_says() {
             [
                 "GET /users/deletions?limit=1000&offset=0",
                 "GET /users/deletions?limit=500&offset=1000",
-                "GET /users/deletions?limit=498&offset=1002",
             ],
         ),
         (
@@ -183,13 +184,11 @@ fn lists_have_as_many_rows_as_the_limit_says() {
             [
                 "GET /users/keys?limit=1000&offset=0",
                 "GET /users/keys?limit=500&offset=1000",
-                "GET /users/keys?limit=498&offset=1002",
             ],
         ),
     ] {
-        // A page may be shorter, and others follow.
-        let bodies = [full, "[{},{}]", "[]"];
-        let requests = zip(requests, bodies).map(|(request, body)| (request, "200 OK", body));
+        let pages = [(FOLLOWED, full), ("200 OK", "[{},{}]")];
+        let requests = zip(requests, pages).map(|(request, (head, rows))| (request, head, rows));
         let requests: Vec<_> = requests.collect();
         let output = run(
             &[command, &["--limit", "1500", "--json"]].concat(),

@@ -88,7 +88,7 @@ pub fn command<S: Settings, R: Future<Output = anyhow::Result<()>>>(
     Some(exit_code(command, run()))
 }
 
-/// Whether these arguments are a command, which has none itself.
+/// Whether these arguments are this command, which takes no arguments.
 fn is_command(
     command: &str,
     mut arguments: impl Iterator<Item = OsString>,
@@ -98,7 +98,7 @@ fn is_command(
     }
     match arguments.next() {
         None => Ok(true),
-        Some(argument) => anyhow::bail!("it has no argument {:?}", argument.display()),
+        Some(argument) => anyhow::bail!("it takes no argument {:?}", argument.display()),
     }
 }
 
@@ -292,7 +292,7 @@ mod tests {
         assert_eq!(is_command(&["--help", "migrate"]), Ok(false));
         assert_eq!(
             is_command(&["migrate", "--help"]),
-            Err(r#"it has no argument "--help""#.to_owned())
+            Err(r#"it takes no argument "--help""#.to_owned())
         );
     }
 

@@ -37,6 +37,8 @@ const PENDING: &str = "pending";
 const FAIL: &str = "fail";
 /// The API counts what remains up to this number.
 const MAX_COUNTED: u64 = 100_000;
+/// A limit on the calls for a host, each of which changes up to 1,000 deliveries.
+const MOST_CALLS: usize = 10_000;
 
 /// What is done to deliveries.
 struct Change {
@@ -262,24 +264,22 @@ fn pause(arguments: &Pause, api: &Api, output: Output, what: &str, done: &str) -
     output.done(&format!("Deliveries to {hosts} are {done}."), &changed)
 }
 
-/// Changes one delivery after another, except those that are missing or cannot be changed. Says what was changed, and
-/// fails as the first that was not.
+/// Changes one delivery after another, except those that are missing or cannot be changed, each of which it names. Says what
+/// was changed, and fails as the last one that was not.
 fn change_each(api: &Api, change: &Change, ids: &[String], output: Output) -> Outcome {
     let (mut changed, mut failure) = (Vec::new(), None);
     for id in ids {
-        let failed = match api.post(&["people-task", "deliveries", id, change.path], None) {
-            Ok(delivery) => {
-                changed.push(delivery);
-                continue;
-            }
-            Err(Failure::NotFound(said)) => Failure::NotFound(format!("{id}: {said}")),
-            Err(Failure::Conflict(said)) => Failure::Conflict(format!("{id}: {said}")),
+        match api.post(&["people-task", "deliveries", id, change.path], None) {
+            Ok(delivery) => changed.push(delivery),
             Err(failed) => {
+                telemetry::print_error(format!("{id}: {failed}"));
+                let goes_on = matches!(failed, Failure::NotFound(_) | Failure::Conflict(_));
                 failure = Some(failed);
-                break;
+                if !goes_on {
+                    break;
+                }
             }
-        };
-        failure = failure.or(Some(failed));
+        }
     }
     let sentence = format!("{} deliveries are {}.", changed.len(), change.done);
     output.done(&sentence, &changed.into())?;
@@ -287,26 +287,40 @@ fn change_each(api: &Api, change: &Change, ids: &[String], output: Output) -> Ou
 }
 
 /// Changes the deliveries of a host, of which the API changes a limited number in one call. It ends when as many were
-/// changed as there were when all were counted, because a delivery that is sent again may fail again.
+/// changed as there were when all were counted, because a delivery that is sent again may fail again. Says what was changed
+/// also if a later call fails.
 fn change_host(api: &Api, change: &Change, host: &str, output: Output) -> Outcome {
-    let path = ["people-task", "deliveries", change.path];
-    let (mut total, mut at_most) = (0, None);
-    loop {
-        let result = api.post(&path, Some(&json!({ "host": host })))?;
+    let (path, body) = (
+        ["people-task", "deliveries", change.path],
+        json!({ "host": host }),
+    );
+    let (mut total, mut remaining, mut at_most) = (0, 0, u64::MAX);
+    let mut ended = Ok(());
+    for _ in 0..MOST_CALLS {
+        let result = match api.post(&path, Some(&body)) {
+            Ok(result) => result,
+            Err(failure) if total == 0 => return Err(failure),
+            Err(failure) => {
+                ended = Err(failure);
+                break;
+            }
+        };
         let number = |name| member(&result, name).as_u64().unwrap_or_default();
-        let (now, remaining) = (number(change.field), number("remaining"));
+        let now = number(change.field);
+        remaining = number("remaining");
         total += now;
         if remaining < MAX_COUNTED {
-            at_most = at_most.or(Some(total + remaining));
+            at_most = at_most.min(total + remaining);
         }
-        if now > 0 && remaining > 0 && at_most.is_none_or(|at_most| total < at_most) {
-            continue;
+        if now == 0 || total >= at_most {
+            break;
         }
-        let mut sentence = format!("{total} deliveries are {}.", change.done);
-        if now == 0 && remaining > 0 {
-            sentence += &format!(" At least {remaining} are left: try again.");
-        }
-        let field = change.field;
-        return output.done(&sentence, &json!({field: total, "remaining": remaining}));
     }
+    let mut sentence = format!("{total} deliveries are {}.", change.done);
+    if remaining > 0 && total < at_most {
+        sentence += &format!(" At least {remaining} are left: try again.");
+    }
+    let field = change.field;
+    output.done(&sentence, &json!({field: total, "remaining": remaining}))?;
+    ended
 }

@@ -50,7 +50,9 @@ pub(crate) fn run(arguments: &Arguments, global: &Global, output: Output) -> Out
     let created = api.post(&["people-task", "tasks"], Some(&task))?;
     let (id, secret) = (text(&created, "id"), text(&created, "approverSecret"));
     let link = format!("{public_url}/tasks?id={id}&secret={secret}");
-    output.note(&format!("{address} is asked: {link}"))?;
+    if arguments.wait || !output.json {
+        output.note(&format!("{address} is asked: {link}"))?;
+    }
     let decided = if arguments.wait {
         wait_for_decision(&api, id)?
     } else {

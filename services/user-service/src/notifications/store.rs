@@ -27,7 +27,7 @@ pub(crate) const VALID_REQUESTS: i64 = 3;
 
 /// The mails about API keys that a user gets within a day, of each kind.
 const NOTICES_PER_DAY: i64 = 10;
-const DAY: Duration = Duration::from_hours(24);
+pub(super) const DAY: Duration = Duration::from_hours(24);
 
 #[derive(Debug, Clone)]
 pub(crate) struct QueuedNotification {

@@ -66,6 +66,8 @@ export const cancelDelivery = (id) => send("POST", `/people-task/deliveries/${id
 
 /** What remains of a host is counted up to this number. */
 const MAX_REMAINING = 100_000;
+/** A limit on the calls for a host, each of which changes up to 1,000 deliveries. */
+const MAX_CALLS = 10_000;
 
 /**
  * Changes the deliveries of a host, of which the API changes a limited number in one call. It ends when as many were
@@ -75,12 +77,12 @@ const MAX_REMAINING = 100_000;
 async function changeHost(host, action, counted) {
   let total = 0;
   let most = Infinity;
-  for (;;) {
+  for (let call = 1; ; call += 1) {
     const result = await send("POST", `/people-task/deliveries/${action}`, { host });
     total += result[counted];
     if (result.remaining < MAX_REMAINING) most = Math.min(most, total + result.remaining);
-    if (result[counted] === 0) return { count: total, left: result.remaining };
-    if (result.remaining === 0 || total >= most) return { count: total, left: 0 };
+    if (total >= most) return { count: total, left: 0 };
+    if (result[counted] === 0 || call === MAX_CALLS) return { count: total, left: result.remaining };
   }
 }
 export const sendFailed = (host) => changeHost(host, "redeliver", "redelivered");

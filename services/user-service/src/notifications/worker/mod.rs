@@ -150,7 +150,7 @@ impl Worker for NotificationWorker {
         claim: Claim<NotificationId>,
     ) -> Result<Option<Self::Job>, Error> {
         let recipient = store::lock_recipient(connection, claim.id)?;
-        let Some((lease, row)) = store::claim(connection, claim)? else {
+        let Some((lease, (row, is_late))) = store::claim(connection, claim)? else {
             return Ok(None);
         };
         let Some(recipient) = recipient else {
@@ -162,7 +162,7 @@ impl Worker for NotificationWorker {
             store::close(connection, lease, Some("superseded"))?;
             return Ok(None);
         }
-        if row.is_late && Notice::from_name(&row.kind).is_none() {
+        if is_late && Notice::from_name(&row.kind).is_none() {
             // No worker has run for long, and the user no longer waits for the code.
             tracing::info!(notification.id = %lease.id, "the code was requested too long ago");
             store::close(connection, lease, Some("late"))?;

@@ -2,18 +2,17 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use database::{Connection, Error, interval};
-use diesel::dsl::{now, sql};
-use diesel::expression::SqlLiteral;
+use diesel::dsl::now;
 use diesel::pg::Pg;
 use diesel::prelude::*;
-use diesel::sql_types::{Bool, Timestamptz};
+use diesel::sql_types::Timestamptz;
 use jobs::{Claim, Lease};
 use values::{Names as _, NotificationId, UserId};
 
 use super::notification::Code;
 use crate::notifications::JOBS;
 use crate::notifications::Kind;
-use crate::notifications::store::VALID_REQUESTS;
+use crate::notifications::store::{DAY, VALID_REQUESTS};
 use crate::schema::{codes, notifications, users};
 
 #[derive(Debug, Clone, Queryable, Selectable)]
@@ -22,16 +21,11 @@ pub(super) struct ClaimedRow {
     pub(super) kind: String,
     pub(super) channel: String,
     pub(super) created: DateTime<Utc>,
-    /// Whether it was requested more than a day ago.
-    #[diesel(select_expression = sql(IS_LATE), select_expression_type = SqlLiteral<Bool>)]
-    pub(super) is_late: bool,
     code_generation: Option<i64>,
     /// What a mail about an API key says of it.
     pub(super) key_name: Option<String>,
     pub(super) key_expires: Option<DateTime<Utc>>,
 }
-
-const IS_LATE: &str = "created < now() - interval '1 day'";
 
 impl ClaimedRow {
     /// Whether the code would be invalid already: newer ones were requested, or the password or the address was changed.
@@ -69,17 +63,20 @@ pub(super) fn lock_recipient(
     Ok(recipient?)
 }
 
-/// Claims a notification. The number of the lease is the number of the attempt.
+/// Claims a notification, and says whether it was requested more than a day ago. The number of the lease is the number of the
+/// attempt.
 pub(super) fn claim(
     connection: &mut Connection,
     claim: Claim<NotificationId>,
-) -> Result<Option<(Lease<NotificationId>, ClaimedRow)>, Error> {
+) -> Result<Option<(Lease<NotificationId>, (ClaimedRow, bool))>, Error> {
     let Some(lease) = JOBS.claim(connection, claim)? else {
         return Ok(None);
     };
     let claimed = notifications::table.find(lease.id);
-    let row = claimed.select(ClaimedRow::as_select()).first(connection)?;
-    Ok(Some((lease, row)))
+    let day_ago = now.into_sql::<Timestamptz>() - interval(DAY);
+    let is_late = notifications::created.lt(day_ago);
+    let row = claimed.select((ClaimedRow::as_select(), is_late));
+    Ok(Some((lease, row.first(connection)?)))
 }
 
 /// Stores the hash of a notification's code. It is valid at the generation that the request raised. Only a code of
