@@ -63,12 +63,14 @@ pub(super) fn lock_recipient(
     Ok(recipient?)
 }
 
-/// Claims a notification, and says whether it was requested more than a day ago. The number of the lease is the number of the
-/// attempt.
+/// A notification, and whether it was requested more than a day ago.
+type Claimed = (ClaimedRow, bool);
+
+/// Claims a notification. The number of the lease is the number of the attempt.
 pub(super) fn claim(
     connection: &mut Connection,
     claim: Claim<NotificationId>,
-) -> Result<Option<(Lease<NotificationId>, (ClaimedRow, bool))>, Error> {
+) -> Result<Option<(Lease<NotificationId>, Claimed)>, Error> {
     let Some(lease) = JOBS.claim(connection, claim)? else {
         return Ok(None);
     };
