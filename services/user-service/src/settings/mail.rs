@@ -44,8 +44,8 @@ impl SettingValue for Sender {
     }
 }
 
-/// The URL of a mail server.
-struct SmtpUrl(Secret);
+/// The URL of a mail server, as it was given and in parts.
+struct SmtpUrl(Secret, Url);
 
 impl SettingValue for SmtpUrl {
     const ALLOWED: &'static str = "a URL that starts with smtp:// or smtps://";
@@ -56,7 +56,7 @@ impl SettingValue for SmtpUrl {
         let text = text.trim();
         let url = Url::parse(text).map_err(|error| error.to_string())?;
         match (url.scheme(), url.host()) {
-            ("smtp" | "smtps", Some(_)) => Ok(Self(Secret::new(text))),
+            ("smtp" | "smtps", Some(_)) => Ok(Self(Secret::new(text), url)),
             _ => Err("it is not the URL of a mail server".to_owned()),
         }
     }
@@ -92,10 +92,8 @@ impl SettingValue for EhloName {
 
 impl EhloName {
     /// The path of `SMTP_URL`, which named it before there was a setting.
-    fn of_path(smtp_url: &Secret) -> Option<Self> {
-        let url = Url::parse(smtp_url.expose()).ok()?;
-        let name = url.path().trim_matches('/');
-        Self::parse(name).ok()
+    fn of_path(smtp_url: &Url) -> Option<Self> {
+        Self::parse(smtp_url.path().trim_matches('/')).ok()
     }
 
     /// The host of a URL, if it is a full name. Mail servers refuse others.
@@ -120,17 +118,17 @@ impl MailSettings {
             "SMTP_EHLO_NAME",
             "The name by which the notification-worker introduces itself to the mail server (EHLO). The default is the host of PUBLIC_URL, or the domain of MAIL_FROM if that is an address or a name without a dot.",
         )?;
-        let Some(SmtpUrl(smtp_url)) = smtp_url else {
+        let Some(SmtpUrl(smtp_url, url)) = smtp_url else {
             return Ok(None);
         };
         let purpose = "required because SMTP_URL is set.";
         let missing = || app_config::Error::missing::<Sender>("MAIL_FROM", purpose);
         let from = from.ok_or_else(missing)?;
-        if !is_encrypted_or_local(&smtp_url) {
+        if !is_encrypted_or_local(&url) {
             reader.warn("SMTP_URL does not require TLS: codes and the mail server's password can be read on the network. Use smtps://, or add ?tls=required.");
         }
         let ehlo_name = ehlo_name
-            .or_else(|| EhloName::of_path(&smtp_url))
+            .or_else(|| EhloName::of_path(&url))
             .or_else(|| EhloName::of_host(&public_url))
             .map_or_else(|| from.0.email.domain().to_owned(), |EhloName(name)| name);
         Ok(Some(Self {
@@ -142,10 +140,7 @@ impl MailSettings {
 }
 
 /// Whether e-mails reach the mail server over TLS or the loopback interface.
-fn is_encrypted_or_local(smtp_url: &Secret) -> bool {
-    let Ok(url) = Url::parse(smtp_url.expose()) else {
-        return true;
-    };
+fn is_encrypted_or_local(url: &Url) -> bool {
     let is_local = url.host_str().is_none_or(|host| {
         let address = host.trim_matches(['[', ']']).parse::<IpAddr>();
         host == "localhost" || address.is_ok_and(|address| address.is_loopback())

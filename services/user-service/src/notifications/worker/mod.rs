@@ -31,6 +31,7 @@ use server::Running;
 use values::{Names as _, NotificationId};
 
 use crate::calls;
+use crate::notifications::store::DAY;
 use crate::notifications::{Channel, JOBS, Kind, Notice, QUEUE};
 use crate::schema::{MIGRATIONS, SCHEMA};
 use crate::settings::NotificationWorkerSettings;
@@ -47,7 +48,6 @@ const LEASE: Duration = Duration::from_secs(30);
 /// The pause after those of the schedule if the mail server may have taken the mail each time, so that few copies arrive.
 const UNCERTAIN_PAUSE: Duration = Duration::from_secs(6 * 3_600);
 const HOUR: Duration = Duration::from_secs(3_600);
-const DAY: Duration = Duration::from_secs(24 * 3_600);
 
 /// Starts the notification worker.
 ///
