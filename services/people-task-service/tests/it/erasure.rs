@@ -2,6 +2,7 @@ use diesel::connection::SimpleConnection as _;
 use serde_json::{Value, json};
 use testkit::{INCARNATION, Reply, eventually};
 
+use crate::decide::wait_for_lock;
 use crate::erasure_batches::{deleted, deleted_of_both};
 use crate::fixture::{Fixture, User};
 
@@ -141,6 +142,35 @@ async fn an_edit_that_leaves_the_requester_does_not_change_whose_task_it_is() {
     let body = json!({"emails": [], "formerEmails": had});
     let reply = erase(&app, &former, body).await.expect(200);
     assert_eq!(reply.json, deleted(1, false));
+}
+
+#[tokio::test]
+async fn a_task_that_becomes_another_users_before_it_is_locked_is_not_erased() {
+    let app = Fixture::start().await;
+    let (me, other) = (app.user("me@example.com"), app.user("other@example.com"));
+    let requested = json!({"requester": "me@example.com"});
+    let _ = app.create(&other, requested).await;
+    // The statement asks for this lock when it has found the task.
+    let lock = "SET search_path = people_task;
+        CREATE FUNCTION may_be_read() RETURNS boolean LANGUAGE plpgsql AS
+            'BEGIN PERFORM pg_advisory_xact_lock_shared(1); RETURN true; END';
+        CREATE POLICY readable ON tasks USING (may_be_read());
+        ALTER TABLE tasks ENABLE ROW LEVEL SECURITY";
+    let (mut holder, mut editor) = (app.database.admin(), app.database.admin());
+    editor.batch_execute(lock).unwrap();
+    let hold = "BEGIN; SELECT pg_advisory_xact_lock(1)";
+    holder.batch_execute(hold).unwrap();
+    let erasing = erase(&app, &me, json!({"emails": ["me@example.com"]}));
+    let editing = async {
+        wait_for_lock(&app).await;
+        let edit = "BEGIN; UPDATE tasks SET requester = 'new@example.com', requester_key = 'new@example.com';
+            UPDATE task_states SET version = version + 1, requester_key = 'new@example.com'; COMMIT";
+        editor.batch_execute(edit).unwrap();
+        holder.batch_execute("COMMIT").unwrap();
+    };
+    let (erased, ()) = tokio::join!(erasing, editing);
+    assert_eq!(erased.expect(200).json, deleted(0, false));
+    assert_eq!(app.count("tasks"), 1);
 }
 
 async fn erase(app: &Fixture, user: &User, mut body: Value) -> Reply {

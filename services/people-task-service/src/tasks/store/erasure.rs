@@ -19,25 +19,28 @@ pub(crate) struct RequesterAddress {
     pub(crate) until: DateTime<Utc>,
 }
 
+/// What makes a task the user's, by columns that `tasks` and `task_states` have.
 const CREATED: &str = "creator = $1";
+const REQUESTED: &str = "requester_key = $3";
 /// `created < $5` follows from the condition before it, and is for the index.
-const REQUESTED: &str = "requester_key = $3 AND coalesce(requester_since, created) >= $4
+const OF_REQUESTED: &str = " AND coalesce(requester_since, created) >= $4
     AND coalesce(requester_since, created) < $5 AND created < $5 AND creator <> $1";
 
 /// The statement that finds the tasks that a user created, or those that the user requested and did not create. Each has the
 /// order of its index. One statement for both would read the whole table when nothing is left.
-fn find(condition: &str) -> String {
-    format!("SELECT id, created FROM tasks WHERE {condition} ORDER BY tasks.created, id LIMIT $2")
+fn find(owned: &str, and: &str) -> String {
+    format!("SELECT id, created FROM tasks WHERE {owned}{and} ORDER BY tasks.created, id LIMIT $2")
 }
 
 /// The same, which locks the states of the tasks until the end of the transaction, as [`lock`](super::lock) does, and leaves
-/// out those that another transaction has locked.
-pub(crate) fn find_free(condition: &str) -> String {
-    // Raw SQL, because the builder cannot take an array from a subquery. A join would be planned for few rows.
+/// out those that another transaction has locked, or has made another user's since the statement began.
+pub(crate) fn find_free(owned: &str, and: &str) -> String {
+    // Raw SQL, because the builder cannot take an array from a subquery. A join would be planned for few rows. A condition
+    // that `IS TRUE` is matched by no index.
     format!(
         "SELECT task_id AS id, created FROM task_states WHERE task_id = ANY(ARRAY(SELECT id FROM ({}) AS own)) \
-         FOR UPDATE SKIP LOCKED",
-        find(condition)
+         AND ({owned}) IS TRUE FOR UPDATE SKIP LOCKED",
+        find(owned, and)
     )
 }
 
@@ -45,13 +48,13 @@ pub(crate) fn find_free(condition: &str) -> String {
 /// [`find_free`].
 pub(crate) fn load_tasks_of_user(
     connection: &mut PgConnection,
-    statement: fn(&str) -> String,
+    statement: fn(&str, &str) -> String,
     user: UserId,
     addresses: &[RequesterAddress],
     limit: usize,
 ) -> Result<Vec<(TaskId, DateTime<Utc>)>, Error> {
     let rows = |found: usize| i64::try_from(limit.saturating_sub(found)).unwrap_or(i64::MAX);
-    let mut tasks: Vec<(TaskId, DateTime<Utc>)> = composed(statement(CREATED), (), true)
+    let mut tasks: Vec<(TaskId, DateTime<Utc>)> = composed(statement(CREATED, ""), (), true)
         .bind::<Binary, _>(user)
         .bind::<BigInt, _>(rows(0))
         .returning::<(Binary, Timestamptz)>()
@@ -60,14 +63,15 @@ pub(crate) fn load_tasks_of_user(
         if tasks.len() >= limit {
             break;
         }
-        let requested: Vec<(TaskId, DateTime<Utc>)> = composed(statement(REQUESTED), (), true)
-            .bind::<Binary, _>(user)
-            .bind::<BigInt, _>(rows(tasks.len()))
-            .bind::<Text, _>(address.email.normalized())
-            .bind::<Timestamptz, _>(address.since)
-            .bind::<Timestamptz, _>(address.until)
-            .returning::<(Binary, Timestamptz)>()
-            .load(connection)?;
+        let requested: Vec<(TaskId, DateTime<Utc>)> =
+            composed(statement(REQUESTED, OF_REQUESTED), (), true)
+                .bind::<Binary, _>(user)
+                .bind::<BigInt, _>(rows(tasks.len()))
+                .bind::<Text, _>(address.email.normalized())
+                .bind::<Timestamptz, _>(address.since)
+                .bind::<Timestamptz, _>(address.until)
+                .returning::<(Binary, Timestamptz)>()
+                .load(connection)?;
         tasks.extend(requested);
     }
     Ok(tasks)
