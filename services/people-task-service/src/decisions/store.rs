@@ -123,8 +123,9 @@ pub(super) fn decide(
 }
 
 // Rows that are locked are skipped, so no decision waits for a change of another task, nor for what is handling a due date or
-// a mail: it finds the task decided, now or the next time. Only a webhook that was told of a due date is waited for, because
-// its status would stay that of the due date.
+// a mail: it finds the task decided, now or the next time. Two are waited for: a webhook that was told of a due date, because
+// its status would stay that of the due date, and the delivery of a due date whose task is withdrawn, because it would still be
+// sent. Who holds one of those without its task waits for no row.
 //
 // Workers of earlier versions would send a withdrawal as a rejection, so it is hidden from them, as deliveries with options
 // are.
@@ -181,7 +182,7 @@ const DECIDE_AND_END_REMINDERS: &str = decide!(
     DELETE FROM deliveries WHERE id = ANY(ARRAY(
         SELECT id FROM deliveries
         WHERE task_id = ANY(ARRAY(SELECT task_id FROM decided WHERE decision = 'cancelled')) AND due_at IS NOT NULL
-        FOR UPDATE SKIP LOCKED))
+        FOR UPDATE))
 ), not_due AS (
     DELETE FROM due_dates WHERE webhook_id = ANY(ARRAY(
         SELECT webhook_id FROM due_dates

@@ -1,9 +1,11 @@
 //! Withdrawing tasks.
 
+use diesel::connection::SimpleConnection as _;
 use futures_util::future::join_all;
 use serde_json::{Value, json};
 use testkit::{Reply, eventually};
 
+use crate::decide::wait_for_lock;
 use crate::due_dates::{PLUGIN, accepting, after, register, settled, statuses, waiting, worker};
 use crate::fixture::{Fixture, Task, User, WithSecret as _};
 use crate::mails::{KEY, claim, claim_all, create};
@@ -209,6 +211,32 @@ async fn due_dates_stop_and_deliveries_of_them_that_wait_are_not_sent() {
         ["sent", "cancelled sent"]
     );
     drop(worker);
+}
+
+#[tokio::test]
+async fn a_due_date_whose_failed_attempt_is_being_recorded_is_not_sent_after_the_withdrawal() {
+    let app = Fixture::start().await;
+    let creator = app.user("flow@example.com");
+    let task = app.create(&creator, json!({"decisionBy": after(-5)})).await;
+    let due = json!({"url": "http://127.0.0.1:9/"});
+    let _ = register(&app, &creator, PLUGIN, &task, due)
+        .await
+        .expect(200);
+    app.execute(
+        "INSERT INTO deliveries (id, webhook_id, task_id, host, request_id, traceparent, due_at)
+        SELECT new_id(), id, task_id, host, 'r', 't', now() FROM webhooks",
+    );
+    let mut recorder = app.database.admin();
+    let record = "BEGIN; UPDATE people_task.deliveries SET lease = lease + 1, attempts = 1";
+    recorder.batch_execute(record).unwrap();
+    let recording = async {
+        wait_for_lock(&app).await;
+        recorder.batch_execute("COMMIT").unwrap();
+    };
+    let cancelling = cancel(&app, &creator, &task, json!({}));
+    let (cancelled, ()) = tokio::join!(cancelling, recording);
+    let _ = cancelled.expect(200);
+    assert_eq!(app.count("deliveries WHERE due_at IS NOT NULL"), 0);
 }
 
 #[tokio::test]

@@ -393,6 +393,30 @@ async fn a_delivery_whose_workers_ended_is_tried_apart_from_others_and_counts_no
 }
 
 #[tokio::test]
+async fn a_suspect_that_another_transaction_holds_does_not_delay_the_trials_of_others() {
+    let (fixture, receiver) = (
+        Fixture::new(),
+        Receiver::start(|_| CannedResponse::status(200)),
+    );
+    let ids = fixture.decide(&[receiver.url("/"), receiver.url("/")]);
+    fixture.execute("UPDATE deliveries SET lost_claims = 2");
+    // Its turn is first.
+    let first = format!("WHERE encode(id, 'hex') = '{}'", ids[0]);
+    let wait = "next_attempt = next_attempt - interval '1 second'";
+    fixture.execute(&format!("UPDATE deliveries SET {wait} {first}"));
+    let mut holder = fixture.database.admin();
+    let hold = format!("BEGIN; SELECT FROM people_task.deliveries {first} FOR UPDATE");
+    holder.batch_execute(&hold).unwrap();
+    let mut settings = fixture.settings(&[]);
+    settings.suspects_after = Duration::ZERO;
+    let worker = run_webhook_worker(settings).await.unwrap();
+    fixture.wait_for_status(&ids[1], "sent").await;
+    holder.batch_execute("ROLLBACK").unwrap();
+    fixture.wait_for_status(&ids[0], "sent").await;
+    assert!(worker.stop(STOP_TIMEOUT).await);
+}
+
+#[tokio::test]
 async fn a_failed_trial_clears_the_suspicion() {
     let react = |before| CannedResponse::status(if before == 0 { 500 } else { 200 });
     let (fixture, receiver) = (Fixture::new(), Receiver::start(react));
