@@ -14,6 +14,7 @@
 
 mod app;
 mod audit;
+mod canonical_json;
 mod changed_users;
 mod context;
 mod creations;
