@@ -22,7 +22,7 @@ use database::{Connection, Database, Error};
 use jobs::RetentionRule;
 use serde::Serialize;
 use serde_json::json;
-use values::UserId;
+use values::{Timestamp, UserId};
 
 use crate::audit::AuditAction;
 use crate::tasks::store as tasks_store;
@@ -187,8 +187,7 @@ fn erase_in_transaction(
 /// Deletes mails that are to be sent to the user about tasks of others.
 fn delete_mails(connection: &mut Connection, user: &EraseRequest) -> Result<Batch, Error> {
     let addresses = user.addresses.iter();
-    let now = Utc::now();
-    let present = addresses.filter(|address| address.until > now);
+    let present = addresses.filter(|address| address.until == Timestamp::MAX.0);
     let present: Vec<_> = present.map(|address| &address.email).collect();
     mails::delete_of_recipients(connection, &present, MAILS).map(Batch::of_rows)
 }

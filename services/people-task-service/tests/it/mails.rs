@@ -405,6 +405,19 @@ async fn erasure_deletes_the_mails_that_the_user_would_get() {
 }
 
 #[tokio::test]
+async fn erasure_leaves_the_mails_to_a_former_address_that_was_given_up_by_a_faster_clock() {
+    let (app, ada) = start(&[]).await;
+    let _ = create(&app, &ada, json!({})).await;
+    let former = json!([{"email": GRACE, "until": in_hours(1)}]);
+    let body = json!({"emails": [], "formerEmails": former, "incarnation": testkit::INCARNATION});
+    let user = app.user("grace@new.example");
+    let erase = app.http.post(&format!("/internal/users/{}/erase", user.id));
+    let erase = erase.bearer(&service_token(&app)).json(&body);
+    let _ = erase.send().await.expect(200);
+    assert_eq!(app.count("task_mails"), 1);
+}
+
+#[tokio::test]
 async fn links_work_while_the_key_is_replaced() {
     let (mut app, ada) = start(&[]).await;
     let task = create(&app, &ada, json!({})).await;

@@ -15,7 +15,8 @@ pub(crate) struct RequesterAddress {
     /// none.
     #[serde(default)]
     pub(crate) since: DateTime<Utc>,
-    /// Tasks that were requested under it later are not the user's. It is in the future if the user still has the address.
+    /// Tasks that were requested under it later are not the user's. It is [`values::Timestamp::MAX`] if the user still has
+    /// the address.
     pub(crate) until: DateTime<Utc>,
 }
 
