@@ -6,6 +6,8 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use serde_with::skip_serializing_none;
 
+use crate::canonical_json::canonical;
+
 /// How much of an answer is read to judge it. A longer one is no success.
 const MAX_ANSWER: usize = 64 * 1024;
 
@@ -57,7 +59,7 @@ impl Success {
         let found = found.ok_or_else(|| format!("no success: the answer has no `{pointer}`"))?;
         let is_other = |value: &RawValue| {
             let expected: Result<Value, _> = serde_json::from_str(value.get());
-            expected.ok().as_ref() != Some(found)
+            !expected.is_ok_and(|expected| canonical(&expected) == canonical(found))
         };
         if self.value.as_deref().is_some_and(is_other) {
             return Err(format!(
@@ -110,6 +112,8 @@ mod tests {
             (json!({"pointer": "/n", "value": null}), body, false),
             (json!({"pointer": "/n", "value": "1"}), body, false),
             (json!({"pointer": "/n", "value": 1}), body, true),
+            (json!({"pointer": "/n", "value": 1.0}), body, true),
+            (json!({"pointer": "", "value": [7]}), "[7.0]", true),
             (json!({"pointer": ""}), "null", true),
             (json!({"pointer": ""}), "\"text\"", true),
             (
