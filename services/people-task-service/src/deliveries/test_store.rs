@@ -47,16 +47,17 @@ pub(crate) fn count_lately(
     Ok(count.get_result(connection)?)
 }
 
+/// Inserts a call, unless its webhook was deleted. Returns whether it did.
 pub(crate) fn insert(
     connection: &mut PgConnection,
     id: DeliveryId,
     webhook: WebhookId,
     caller: &Caller,
     cause: &RequestContext,
-) -> Result<(), Error> {
-    prepared(
+) -> Result<bool, Error> {
+    let inserted = prepared(
         "INSERT INTO webhook_tests (id, webhook_id, requested_by, account_group, request_id, traceparent)
-        VALUES ($1, $2, $3, $4, $5, $6)",
+        SELECT $1, id, $3, $4, $5, $6 FROM webhooks WHERE id = $2 FOR KEY SHARE",
     )
     .bind::<Binary, _>(id)
     .bind::<Binary, _>(webhook)
@@ -65,7 +66,7 @@ pub(crate) fn insert(
     .bind::<Text, _>(cause.request_id.as_str())
     .bind::<Text, _>(cause.trace.to_string())
     .execute(connection)?;
-    Ok(())
+    Ok(inserted > 0)
 }
 
 /// The result of a call, if it is known.

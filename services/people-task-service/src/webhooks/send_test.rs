@@ -77,7 +77,9 @@ fn request(
             return Err(TaskError::TooManyTests(who, most, wait));
         }
     }
-    test_store::insert(connection, id, webhook, &user.caller, cause)?;
+    if !test_store::insert(connection, id, webhook, &user.caller, cause)? {
+        return Err(TaskError::NotFound("webhook"));
+    }
     let identity = user.actor.audit_identity(&task, Permission::DeleteWebhook);
     let entry = AuditAction::WebhookTested.on_task(task.id, identity, meta);
     let entry = entry.detail(json!({ "webhookId": webhook }));

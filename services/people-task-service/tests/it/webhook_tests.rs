@@ -1,9 +1,11 @@
 //! Calls by which users try their webhooks.
 
+use diesel::connection::SimpleConnection as _;
 use serde_json::{Value, json};
 use testkit::Reply;
 use values::UserId;
 
+use crate::decide::wait_for_lock;
 use crate::due_dates::{accepting, worker_with};
 use crate::fixture::{Fixture, User};
 use crate::webhook_options::{ENGINES, VALUE, try_options};
@@ -240,6 +242,27 @@ async fn a_paused_host_gets_no_tests() {
         .await
         .expect_problem(409, "deliveries-paused");
     assert_eq!(receiver.calls().len(), 0);
+}
+
+#[tokio::test]
+async fn a_webhook_that_is_deleted_while_its_test_waits_for_another_is_not_found() {
+    let app = Fixture::start().await;
+    let ada = app.user("ada@example.com");
+    let task = app.create(&ada, json!({})).await;
+    let webhook = app.register(&ada, &task, "http://127.0.0.1:9/").await;
+    let mut other = app.database.admin();
+    let hold = "BEGIN; SELECT pg_advisory_xact_lock(hashtextextended('webhook_tests', 0))";
+    other.batch_execute(hold).unwrap();
+    let deleting = async {
+        wait_for_lock(&app).await;
+        let path = format!("/people-task/webhooks/{webhook}");
+        let delete = app.http.delete(&path).bearer(&ada.token);
+        let _ = delete.send().await.expect(200);
+        other.batch_execute("COMMIT").unwrap();
+    };
+    let (reply, ()) = tokio::join!(test(&app, &ada, &webhook), deleting);
+    reply.expect_problem(404, "not-found");
+    assert_eq!(app.count("audit_log WHERE action = 'webhook-tested'"), 0);
 }
 
 #[tokio::test]
