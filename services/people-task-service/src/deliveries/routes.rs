@@ -74,7 +74,8 @@ pub(crate) async fn redeliver_delivery(
 ///
 /// `filter` takes `status` (`pending`, `sent` or `fail`) and, together with `status:pending` or `status:fail`, `host`: the
 /// host of the webhook's URL, without scheme and port. Pending deliveries of a host are sorted by their next attempt, the
-/// latest first. Those that were sent are found among the newest 100,000 that have ended.
+/// latest first. Those that were sent are found among the newest 100,000 that have ended. Among deliveries of the same
+/// second, the order is that of their identifiers.
 #[utoipa::path(
     params(DeliveryConditions, Paging),
     responses(

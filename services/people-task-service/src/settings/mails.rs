@@ -24,7 +24,8 @@ app_config::settings! {
         /// limit. Further ones that ask wait for the next hour, for a day at most; others are dropped.
         pub per_recipient: u32 = between("TASK_MAIL_PER_RECIPIENT", "30", "0", "1000000"),
         /// Mails that are sent within an hour about the tasks of one user; 0 for no limit. Further ones that ask wait for the next
-        /// hour, for a day at most; others are dropped.
+        /// hour, for a day at most; others are dropped. Each replica accepts as many creations with `notify: true` within an hour,
+        /// and refuses further ones with `429`.
         pub per_creator: u32 = between("TASK_MAIL_PER_CREATOR", "300", "0", "1000000"),
         /// The address with which links begin.
         pub public_url: PublicUrl = part(),
