@@ -13,7 +13,7 @@ use values::{DeliveryId, Timestamp, UserId, WebhookId};
 
 use crate::deliveries::responses::Attempt;
 use crate::deliveries::worker::call::{KEPT_BYTES, Options, Sender, judge, not_sent, options_of};
-use crate::deliveries::worker::due_store::{DueRow, Registrant};
+use crate::deliveries::worker::due_store::{Clock, DueRow, Registrant};
 use crate::deliveries::worker::lane::Health;
 use crate::deliveries::worker::schedule::{RetryDecision, RetrySchedule, jitter};
 use crate::deliveries::{LaneParts, group_of};
@@ -51,6 +51,7 @@ pub(super) struct Lease {
     pub(super) worker: Option<i32>,
     pub(super) lane: Arc<str>,
     pub(super) created: DateTime<Utc>,
+    pub(super) clock: Clock,
     pub(super) context: RequestContext,
 }
 
@@ -65,12 +66,15 @@ impl Lease {
             worker,
             lane: row.lane.as_str().into(),
             created: row.delivery_created,
+            clock: row.clock,
             context: RequestContext::continued(Some(&row.request_id), Some(&row.traceparent)),
         }
     }
 
-    fn age(&self, now: DateTime<Utc>) -> Duration {
-        (now - self.created).to_std().unwrap_or_default()
+    pub(super) fn age(&self) -> Duration {
+        (self.clock.now() - self.created)
+            .to_std()
+            .unwrap_or_default()
     }
 }
 
@@ -108,8 +112,8 @@ impl AttemptResult {
     pub(super) fn without_request(lease: Lease, decision: RetryDecision, reason: &str) -> Self {
         let error = Err(SendError::Broken(reason.to_owned()));
         Self {
+            attempt: describe(lease.clock.now(), Duration::ZERO, error, None, false),
             lease,
-            attempt: describe(Utc::now(), Duration::ZERO, error, None, false),
             duration: Duration::ZERO,
             decision,
             health: Health::Unknown,
@@ -131,17 +135,17 @@ impl Sender {
     ) -> AttemptResult {
         let lease = Lease::of(&row, worker);
         let Some(registrant) = row.registrant.relations(&row.task) else {
-            let decision = RetrySchedule::suspend(lease.age(Utc::now()), row.suspended, jitter());
+            let decision = RetrySchedule::suspend(lease.age(), row.suspended, jitter());
             return AttemptResult::without_request(lease, decision, "suspended");
         };
         let earlier = usize::try_from(row.attempts).unwrap_or_default();
         let options = options_of(&row);
-        let (at, started) = (Utc::now(), Instant::now());
+        let (at, age, started) = (lease.clock.now(), lease.age(), Instant::now());
         let sending = self.send(row, &options, occasion, registrant, &lease.context);
         let response = recall.run_until_cancelled(sending).await;
         let response = response.unwrap_or_else(|| Err(not_sent(RECALLED)));
         let duration = started.elapsed();
-        let (age, jitter) = (lease.age(at), jitter());
+        let jitter = jitter();
         let has_headers = matches!(&options, Ok(options) if options.headers.is_some());
         let judged = judge(&options, &response);
         let decision = match &judged {
@@ -256,11 +260,39 @@ fn describe(
 
 #[cfg(test)]
 mod tests {
+    use std::time::{Duration, Instant};
+
+    use chrono::{DateTime, Utc};
     use outbound::{SendError, TruncatedResponse, Unresolved};
     use reqwest::StatusCode;
+    use telemetry::RequestContext;
+    use values::{DeliveryId, UserId, WebhookId};
 
-    use super::health;
+    use super::{Lease, health};
+    use crate::deliveries::worker::due_store::Clock;
     use crate::deliveries::worker::lane::Health;
+
+    #[test]
+    fn the_clock_of_the_database_says_how_old_a_delivery_is() {
+        let created: DateTime<Utc> = "2020-01-01T00:00:00Z".parse().unwrap();
+        let clock = Clock {
+            shown: created + Duration::from_secs(5),
+            read: Instant::now() - Duration::from_secs(2),
+        };
+        let lease = Lease {
+            delivery: DeliveryId::generate(),
+            webhook: WebhookId::generate(),
+            registrant: UserId::generate(),
+            version: 0,
+            next_attempt: created,
+            worker: None,
+            lane: "".into(),
+            created,
+            clock,
+            context: RequestContext::fresh(),
+        };
+        assert_eq!(lease.age().as_secs(), 7);
+    }
 
     #[test]
     fn a_response_says_whether_the_receiver_works_and_an_error_whether_it_was_reached() {

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use chrono::Utc;
 use fairness::Shares;
 use outbound::{Call, EngineOrigins, GuardedClient, SendError, TargetUrl, TruncatedResponse};
 use reqwest::Method;
@@ -62,7 +61,7 @@ impl Sender {
         let url = TargetUrl::parse(&row.url).map_err(|_| not_sent("the URL is invalid"))?;
         let options = options.as_ref().map_err(SendError::clone)?;
         let mut headers = self.own_headers(&row, &url, options)?;
-        let (id, timestamp) = (row.delivery_id, Utc::now().timestamp());
+        let (id, timestamp) = (row.delivery_id, row.clock.now().timestamp());
         let secret = row.secret.take();
         let body = body(row, options, occasion, registrant)?;
         let (secret, is_made_by_user) = (secret.as_deref(), options.body.is_some());

@@ -6,9 +6,12 @@
 
 use std::collections::HashSet;
 use std::sync::Arc;
+use std::time::Instant;
 
 use chrono::{DateTime, Utc};
 use database::{Error, column, prepared};
+use diesel::deserialize::{self, FromSql, FromSqlRow};
+use diesel::pg::{Pg, PgValue};
 use diesel::sql_types::{Array, BigInt, Binary, Bool, Integer, Nullable, Text, Timestamptz};
 use diesel::{PgConnection, QueryResult, QueryableByName, RunQueryDsl as _};
 use values::{DeliveryId, UserId, WebhookId};
@@ -22,6 +25,26 @@ use crate::tasks::{Task, task_columns};
 /// No commit waits for the disk: a crash of the database may undo a result that was just committed, and then the delivery
 /// is made again.
 pub(super) const ON_CONNECT: &str = concat!(planning!(), "SET synchronous_commit = off;");
+
+/// The clock of the database, which all workers share: what it showed when a row was read, and how long ago that was.
+#[derive(Debug, Clone, Copy, FromSqlRow)]
+pub(super) struct Clock {
+    pub(super) shown: DateTime<Utc>,
+    pub(super) read: Instant,
+}
+
+impl Clock {
+    pub(super) fn now(self) -> DateTime<Utc> {
+        self.shown + self.read.elapsed()
+    }
+}
+
+impl FromSql<Timestamptz, Pg> for Clock {
+    fn from_sql(value: PgValue<'_>) -> deserialize::Result<Self> {
+        let (shown, read) = (DateTime::from_sql(value)?, Instant::now());
+        Ok(Self { shown, read })
+    }
+}
 
 #[derive(QueryableByName)]
 #[diesel(table_name = deliveries)]
@@ -40,6 +63,8 @@ pub(super) struct DueRow {
     pub(super) next_attempt: DateTime<Utc>,
     pub(super) request_id: String,
     pub(super) traceparent: String,
+    #[diesel(sql_type = Timestamptz)]
+    pub(super) clock: Clock,
     #[diesel(sql_type = Timestamptz)]
     pub(super) delivery_created: DateTime<Utc>,
     /// The due date that has passed; `None` for a decision.
@@ -91,8 +116,8 @@ macro_rules! load {
             ") SELECT ",
             task_columns!(),
             ", due.id AS delivery_id, due.webhook_id, due.lane, due.host, due.lease, coalesce(due.lost_claims, due.option_claims) > 0 AS is_marked,
-    due.attempts, due.next_attempt, due.request_id, due.traceparent, due.created AS delivery_created, due.due_at,
-    due.suspended_for IS NOT NULL AS suspended, webhooks.url, webhooks.secret, webhooks.with_task_id, webhooks.options,
+    due.attempts, due.next_attempt, due.request_id, due.traceparent, clock_timestamp() AS clock,
+    due.created AS delivery_created, due.due_at, due.suspended_for IS NOT NULL AS suspended, webhooks.url, webhooks.secret, webhooks.with_task_id, webhooks.options,
     webhooks.registered_by, webhooks.registered_as, webhooks.registrant_email, webhooks.registrant_secret,
     changed_users.is_active, changed_users.is_admin, changed_users.email AS user_email
 FROM due

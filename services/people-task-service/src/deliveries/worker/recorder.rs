@@ -4,7 +4,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use chrono::Utc;
 use database::{Connection, Database, Error};
 use tokio::sync::mpsc;
 use values::DeliveryId;
@@ -137,9 +136,8 @@ fn report_recorded(result: &AttemptResult) {
         metrics::counter!("webhook_deliveries_total", "outcome" => outcome).increment(1);
     }
     if result.decision == RetryDecision::Sent {
-        let since = (Utc::now() - result.lease.created).to_std();
         metrics::histogram!("webhook_decision_to_delivery_seconds")
-            .record(since.unwrap_or_default().as_secs_f64());
+            .record(result.lease.age().as_secs_f64());
     }
     tracing::info!(
         request_id = %result.lease.context.request_id,

@@ -2,6 +2,7 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use diesel::connection::SimpleConnection as _;
 use ring::signature::{ED25519, UnparsedPublicKey};
 use standardwebhooks::Webhook;
 use testkit::ed25519_pem;
@@ -93,4 +94,34 @@ async fn a_registered_secret_also_signs() {
         &call.body
     ));
     assert!(!verify(&call, SECRET, b"{}"));
+}
+
+#[tokio::test]
+async fn a_call_has_the_time_of_the_database_and_not_of_its_worker() {
+    let (fixture, receiver) = (
+        Fixture::new(),
+        Receiver::start(|_| CannedResponse::status(200)),
+    );
+    // The worker finds this clock before that of Postgres.
+    let set_back = "
+        CREATE FUNCTION people_task.clock_timestamp() RETURNS timestamptz LANGUAGE sql
+            AS $$ SELECT timestamptz '2020-01-01 00:00:00Z' $$;
+        DO $$ BEGIN
+            EXECUTE format('ALTER ROLE people_task_service IN DATABASE %I
+                SET search_path = people_task, pg_catalog, public', current_database());
+        END $$";
+    fixture.database.admin().batch_execute(set_back).unwrap();
+    let ids = fixture.decide(&[receiver.url("/")]);
+    let _worker = fixture.worker(&[]).await;
+    fixture.wait_for_status(&ids[0], "sent").await;
+    let sent: i64 = receiver.calls()[0]
+        .header("webhook-timestamp")
+        .parse()
+        .unwrap();
+    let minute = 1_577_836_800..1_577_836_860;
+    assert!(minute.contains(&sent), "{sent}");
+    assert_eq!(
+        fixture.count("attempt_log->0->>'at' LIKE '2020-01-01T00:00:%'"),
+        1
+    );
 }
