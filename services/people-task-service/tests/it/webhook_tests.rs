@@ -1,15 +1,19 @@
 //! Calls by which users try their webhooks.
 
+use std::sync::Arc;
+use std::time::Duration;
+
 use diesel::connection::SimpleConnection as _;
 use serde_json::{Value, json};
 use testkit::Reply;
+use tokio::sync::Notify;
 use values::UserId;
 
 use crate::decide::wait_for_lock;
 use crate::due_dates::{accepting, worker_with};
 use crate::fixture::{Fixture, User};
 use crate::webhook_options::{ENGINES, VALUE, try_options};
-use crate::webhook_worker::fixture::{CannedResponse, Receiver};
+use crate::webhook_worker::fixture::{CannedResponse, Receiver, STOP_TIMEOUT};
 
 async fn test(app: &Fixture, by: &User, webhook: &str) -> Reply {
     let path = format!("/people-task/webhooks/{webhook}/test");
@@ -277,4 +281,30 @@ async fn a_test_that_no_worker_takes_is_not_made_later() {
     let _worker = worker_with(&app, &[]).await;
     let _ = test(&app, &ada, &webhook).await.expect(200);
     assert_eq!(receiver.calls().len(), 1);
+}
+
+#[tokio::test]
+async fn a_worker_that_stops_waits_for_the_answer_to_a_test() {
+    let app = Fixture::start_with_broker(&[]).await;
+    let ada = app.user("ada@example.com");
+    let answer = Arc::new(Notify::new());
+    let held = CannedResponse {
+        release: Some(Arc::clone(&answer)),
+        ..CannedResponse::status(200)
+    };
+    let receiver = Receiver::start(move |_| held.clone());
+    let worker = worker_with(&app, &[]).await;
+    let task = app.create(&ada, json!({})).await;
+    let webhook = app.register(&ada, &task, &receiver.url("/")).await;
+    let stop = async {
+        receiver.wait_for_calls(1).await;
+        let stopped = worker.stop(STOP_TIMEOUT);
+        tokio::pin!(stopped);
+        let early = tokio::time::timeout(Duration::from_secs(1), &mut stopped).await;
+        assert!(early.is_err(), "it stopped without the answer");
+        answer.notify_one();
+        assert!(stopped.await);
+    };
+    let (reply, ()) = tokio::join!(test(&app, &ada, &webhook), stop);
+    assert_eq!(reply.expect(200).json["success"], true);
 }

@@ -8,6 +8,7 @@ use telemetry::RequestContext;
 use tokio::sync::mpsc;
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 
 use crate::deliveries::backlog_store::load_backlog;
 use crate::deliveries::test_store;
@@ -208,24 +209,27 @@ fn reseal(connection: &mut Connection, keys: &HeaderKeys, row: &SealedRow) -> Re
     store::replace(connection, row, &options.to_text(), key)
 }
 
-/// Makes the calls that try webhooks, until it is cancelled. The service inserts them and waits for the result. They are
-/// few, so they have no part in the scheduling of deliveries, and each is made at most once.
+/// Makes the calls that try webhooks, until it is cancelled, and waits for their ends. The service inserts them and waits
+/// for the result. They are few, so they have no part in the scheduling of deliveries, and each is made at most once.
 pub(super) async fn make_test_calls(
     database: Database,
     sender: Arc<Sender>,
     shutdown: CancellationToken,
 ) {
+    let calls = TaskTracker::new();
     while !shutdown.is_cancelled() {
         match database.run(take_tests).await {
             Ok(rows) => {
                 for row in rows.into_iter().map(Box::new) {
-                    tokio::spawn(make_test_call(database.clone(), Arc::clone(&sender), row));
+                    calls.spawn(make_test_call(database.clone(), Arc::clone(&sender), row));
                 }
             }
             Err(error) => error.warn("calls that try webhooks could not be looked for"),
         }
         shutdown.run_until_cancelled(sleep(TESTS_PAUSE)).await;
     }
+    calls.close();
+    calls.wait().await;
 }
 
 fn take_tests(connection: &mut Connection) -> Result<Vec<DueRow>, Error> {
