@@ -152,19 +152,10 @@ impl Dispatcher {
     }
 
     /// Gives back what is not started, and waits for the rest, but not for receivers that are slow. Other workers take a shard as
-    /// soon as nothing of it is under way.
+    /// soon as nothing of it is under way, whatever is still being loaded.
     async fn stop(mut self) {
         // A delivery whose trial it does not end would be blamed for its end.
         self.suspects_after = Duration::MAX;
-        while self.loads.are_under_way()
-            && let Some(ended) = self.loads.next().await
-        {
-            match ended {
-                Ended::Load(loaded) => self.refuse(loaded.rows),
-                Ended::Trial(trial) => self.refuse(trial.row.map(|row| *row)),
-                Ended::Scan(_) => {}
-            }
-        }
         let unstarted: Vec<_> = self.lanes.values_mut().flat_map(Lane::hold).collect();
         self.give_back(unstarted);
         if let Some(member) = &mut self.member {
@@ -175,11 +166,13 @@ impl Dispatcher {
         self.give_up_shards();
         let end_slow = sleep(STOPPING);
         tokio::pin!(end_slow);
-        loop {
+        while !self.attempts.is_empty() || self.loads.are_under_way() {
             tokio::select! {
-                ended = self.attempts.join_next() => match ended {
-                    Some(ended) => self.finish(ended),
-                    None => break,
+                Some(ended) = self.attempts.join_next() => self.finish(ended),
+                Some(ended) = self.loads.next() => match ended {
+                    Ended::Load(loaded) => self.refuse(loaded.rows),
+                    Ended::Trial(trial) => self.refuse(trial.row.map(|row| *row)),
+                    Ended::Scan(_) => {}
                 },
                 Some(settled) = self.settled.recv() => self.settle(settled),
                 () = &mut end_slow, if !end_slow.is_elapsed() => self.end_slow(Shards::ALL),

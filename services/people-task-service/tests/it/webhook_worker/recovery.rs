@@ -139,6 +139,28 @@ async fn another_worker_takes_over_from_a_stopping_one_whatever_hangs() {
 }
 
 #[tokio::test]
+async fn a_stopping_worker_ends_slow_requests_while_a_load_hangs() {
+    let (fixture, silent) = (Fixture::new(), silent(2));
+    let worker = fixture.worker(&[("WEBHOOK_TIMEOUT", "60s")]).await;
+    fixture.decide(&urls(&silent[..1]));
+    silent[0].wait_for_calls(1).await;
+    let mut admin = fixture.database.admin();
+    admin
+        .batch_execute("BEGIN; LOCK TABLE people_task.changed_users")
+        .unwrap();
+    fixture.decide(&urls(&silent[1..]));
+    let hanging = || fixture.waiting_statements("WITH due AS MATERIALIZED%");
+    eventually("a load to hang", async || (hanging() > 0).then_some(())).await;
+    let stopping = tokio::spawn(async move { worker.stop(STOP_TIMEOUT).await });
+    fixture
+        .wait_for_count(1, "attempt_log::text LIKE '%ended early%'")
+        .await;
+    assert!(hanging() > 0);
+    admin.batch_execute("COMMIT").unwrap();
+    assert!(stopping.await.unwrap());
+}
+
+#[tokio::test]
 async fn a_worker_that_joins_gets_its_shards_whatever_hangs() {
     let (fixture, silent) = (Fixture::new(), silent(250));
     let _first = fixture.worker(&[("WEBHOOK_TIMEOUT", "60s")]).await;
