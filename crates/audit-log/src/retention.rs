@@ -180,6 +180,7 @@ fn drop_partition(connection: &mut Connection, keep: Duration) -> Result<bool, E
     let drop = diesel::select(drop_audit_log_partition(interval(keep)));
     let dropped: Option<String> = drop.get_result(connection)?;
     if let Some(partition) = &dropped {
+        metrics::counter!("retention_deleted_total", "table" => "audit_log").increment(1);
         tracing::info!(partition, "dropped a partition of the audit log");
     }
     Ok(dropped.is_some())

@@ -66,6 +66,19 @@ async fn start_with_maintenance() -> Fixture {
 }
 
 #[tokio::test]
+async fn a_month_that_is_dropped_is_counted() {
+    let metrics = telemetry::metrics_recorder();
+    let _fixture = start_with_maintenance().await;
+    let expected = "retention_deleted_total{table=\"audit_log\"} 1";
+    eventually("it to be counted", async || {
+        let rendered = metrics.render();
+        let is_counted = rendered.lines().any(|line| line == expected);
+        is_counted.then_some(())
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn work_goes_on_when_months_are_missing_and_while_they_are_created() {
     let fixture = start_with_maintenance().await;
     let ada = fixture.user("ada@example.com");

@@ -82,7 +82,9 @@ pub(super) async fn maintain_partitions(
 async fn maintain_once(database: &Database, keep: Duration) -> Result<(), Error> {
     database.run(store::create_partitions).await?;
     let drop_partition = move |connection: &mut Connection| store::drop_partition(connection, keep);
+    let dropped = metrics::counter!("retention_deleted_total", "table" => "finished_deliveries");
     while database.run(drop_partition).await? {
+        dropped.increment(1);
         tracing::info!("dropped a partition of old deliveries");
     }
     Ok(())

@@ -185,6 +185,7 @@ async fn deleting_a_task_during_its_delivery_affects_no_other() {
 
 #[tokio::test]
 async fn finished_deliveries_are_deleted_after_the_retention() {
+    let metrics = telemetry::metrics_recorder();
     let (fixture, receiver) = (
         Fixture::new(),
         Receiver::start(|_| CannedResponse::status(200)),
@@ -210,6 +211,13 @@ async fn finished_deliveries_are_deleted_after_the_retention() {
     fixture.wait_for_status(&fresh[0], "sent").await;
     fixture.wait_for_count(2, "true").await;
     assert_eq!(fixture.row(&old[0]).status, "sent");
+    let expected = "retention_deleted_total{table=\"finished_deliveries\"} 1";
+    eventually("the partition to be counted", async || {
+        let rendered = metrics.render();
+        let is_counted = rendered.lines().any(|line| line == expected);
+        is_counted.then_some(())
+    })
+    .await;
 }
 
 #[tokio::test]
