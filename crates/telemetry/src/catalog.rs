@@ -153,7 +153,7 @@ pub const METRICS: &[Metric] = metrics! {
     Histogram webhook_attempt_duration_seconds() of WEBHOOK_WORKER: "How long a receiver took to respond, or the attempt to fail.";
     Gauge webhook_attempts_in_flight() of WEBHOOK_WORKER: "Attempts that wait for a response.";
     Counter webhook_deliveries_total(outcome = ["fail", "sent"]) of WEBHOOK_WORKER: "Deliveries that ended.";
-    Histogram webhook_decision_to_delivery_seconds() of WEBHOOK_WORKER: "The time from a decision to the response of the receiver, of deliveries that succeeded.";
+    Histogram webhook_decision_to_delivery_seconds() of WEBHOOK_WORKER: "The time from a decision to the response of the receiver, of deliveries that succeeded and were not redelivered by hand.";
     Gauge webhook_deliveries_pending() of WEBHOOK_WORKER: "Deliveries that have not ended, counted up to a limit.";
     Gauge webhook_deliveries_due() of WEBHOOK_WORKER: "Deliveries that should be under way now, counted up to a limit.";
     Gauge webhook_deliveries_oldest_due_seconds() of WEBHOOK_WORKER: "How long the oldest due delivery has waited, apart from paused ones.";

@@ -51,6 +51,7 @@ pub(super) struct Lease {
     pub(super) worker: Option<i32>,
     pub(super) lane: Arc<str>,
     pub(super) created: DateTime<Utc>,
+    pub(super) is_restarted: bool,
     pub(super) clock: Clock,
     pub(super) context: RequestContext,
 }
@@ -66,6 +67,7 @@ impl Lease {
             worker,
             lane: row.lane.as_str().into(),
             created: row.delivery_created,
+            is_restarted: row.is_restarted,
             clock: row.clock,
             context: RequestContext::continued(Some(&row.request_id), Some(&row.traceparent)),
         }
@@ -288,6 +290,7 @@ mod tests {
             worker: None,
             lane: "".into(),
             created,
+            is_restarted: false,
             clock,
             context: RequestContext::fresh(),
         };

@@ -60,6 +60,9 @@ pub(super) struct DueRow {
     #[diesel(sql_type = Bool)]
     pub(super) is_marked: bool,
     pub(super) attempts: i32,
+    /// It was started again by hand: more attempts are logged than count.
+    #[diesel(sql_type = Bool)]
+    pub(super) is_restarted: bool,
     pub(super) next_attempt: DateTime<Utc>,
     pub(super) request_id: String,
     pub(super) traceparent: String,
@@ -116,8 +119,9 @@ macro_rules! load {
             ") SELECT ",
             task_columns!(),
             ", due.id AS delivery_id, due.webhook_id, due.lane, due.host, due.lease, coalesce(due.lost_claims, due.option_claims) > 0 AS is_marked,
-    due.attempts, due.next_attempt, due.request_id, due.traceparent, clock_timestamp() AS clock,
-    due.created AS delivery_created, due.due_at, due.suspended_for IS NOT NULL AS suspended, webhooks.url, webhooks.secret, webhooks.with_task_id, webhooks.options,
+    due.attempts, due.attempts < jsonb_array_length(due.attempt_log) AS is_restarted, due.next_attempt, due.request_id,
+    due.traceparent, clock_timestamp() AS clock, due.created AS delivery_created, due.due_at,
+    due.suspended_for IS NOT NULL AS suspended, webhooks.url, webhooks.secret, webhooks.with_task_id, webhooks.options,
     webhooks.registered_by, webhooks.registered_as, webhooks.registrant_email, webhooks.registrant_secret,
     changed_users.is_active, changed_users.is_admin, changed_users.email AS user_email
 FROM due
@@ -227,7 +231,7 @@ pub(super) const BY_ID: &str = load!("SELECT * FROM deliveries WHERE id = ANY($1
 pub(super) const TESTS: &str = load!(
     "SELECT tests.id, webhook_id, task_id, coalesce(lane, '') AS lane, host, 0 AS lease, 0 AS lost_claims,
         0 AS option_claims, 0 AS attempts, requested AS next_attempt, request_id, traceparent, requested AS created,
-        NULL::timestamptz AS due_at, NULL::bytea AS suspended_for
+        '[]'::jsonb AS attempt_log, NULL::timestamptz AS due_at, NULL::bytea AS suspended_for
     FROM webhook_tests AS tests JOIN webhooks ON webhooks.id = ANY(ARRAY[webhook_id]) WHERE tests.id = ANY($1)"
 );
 

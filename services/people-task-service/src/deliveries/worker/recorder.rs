@@ -135,7 +135,8 @@ fn report_recorded(result: &AttemptResult) {
     if let RetryDecision::Sent | RetryDecision::Fail = result.decision {
         metrics::counter!("webhook_deliveries_total", "outcome" => outcome).increment(1);
     }
-    if result.decision == RetryDecision::Sent {
+    // One that was started again by hand says nothing about how fast decisions arrive.
+    if result.decision == RetryDecision::Sent && !result.lease.is_restarted {
         metrics::histogram!("webhook_decision_to_delivery_seconds")
             .record(result.lease.age().as_secs_f64());
     }

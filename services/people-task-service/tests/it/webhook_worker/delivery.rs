@@ -150,6 +150,7 @@ async fn repeated_messages_cause_one_call() {
 
 #[tokio::test]
 async fn a_restarted_delivery_is_sent_again() {
+    let metrics = telemetry::metrics_recorder();
     let (fixture, receiver) = (
         Fixture::new(),
         Receiver::start(|_| CannedResponse::status(200)),
@@ -167,6 +168,16 @@ async fn a_restarted_delivery_is_sent_again() {
     assert_eq!(calls[0].header("webhook-id"), calls[1].header("webhook-id"));
     let numbers: Vec<_> = fixture.attempts(&ids[0]).iter().map(|a| a.number).collect();
     assert_eq!(numbers, [1, 2]);
+    // Its age, from the decision, is not what the objective measures.
+    eventually("both to be counted", async || {
+        let rendered = metrics.render();
+        let shows = |line: &str| rendered.lines().any(|shown| shown == line);
+        shows("webhook_deliveries_total{outcome=\"sent\"} 2").then_some(())
+    })
+    .await;
+    let rendered = metrics.render();
+    let measured = "webhook_decision_to_delivery_seconds_count 1";
+    assert!(rendered.lines().any(|line| line == measured), "{rendered}");
 }
 
 #[tokio::test]
