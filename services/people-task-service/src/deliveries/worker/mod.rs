@@ -67,8 +67,9 @@ pub async fn run(settings: WebhookWorkerSettings) -> anyhow::Result<Running> {
     let mut running = Running::new();
     let shutdown = running.shutdown();
     let (due, incoming) = mpsc::channel(PREFETCH.into());
-    let measured = database.clone();
-    running.on_scrape(move || measured.record_gauges("main"));
+    let (main, alone) = (database.clone(), beats.clone());
+    running.on_scrape(move || main.record_gauges("main"));
+    running.on_scrape(move || alone.record_gauges("beats"));
     running.spawn(watch_backlog(database.clone(), shutdown.clone()));
     let (keep, keys) = (settings.retention, settings.header_keys.clone());
     let partitions = maintain_partitions(database.clone(), keep, shutdown.clone());
