@@ -184,6 +184,8 @@ macro_rules! retryable {
             .inner_join(users::table.on(users::id.eq(deletions::user_id)))
             .filter(deletions::status.eq(DeletionStatus::Failed.name()))
             .filter(not(users::is_active))
+            // The snapshot lacks a deletion that is requested meanwhile, but a row that is locked is checked again.
+            .filter(not(users::deletion_in_progress))
             .filter(kept_inactive.assume_not_null())
             .filter(not(exists(newer)))
             .filter(exists(of_engine).or((!$with_engine).into_sql::<Bool>()))

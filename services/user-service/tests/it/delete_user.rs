@@ -5,6 +5,7 @@ use diesel::connection::SimpleConnection as _;
 use diesel::sql_types::Text;
 use futures_util::future::join_all;
 use serde_json::{Value, json};
+use testkit::{eventually, lines};
 
 use crate::fixture::{Fixture, PASSWORD, Person};
 
@@ -402,6 +403,38 @@ async fn deletions_that_other_transactions_hold_are_left() {
         retry(&app, &admin).await,
         json!({"retried": 1, "more": false})
     );
+}
+
+#[tokio::test]
+async fn a_failed_deletion_that_is_requested_again_meanwhile_is_not_started_again() {
+    let app = Fixture::start().await;
+    let (admin, ada) = (app.admin().await, app.sign_up("ada@example.com").await);
+    start(&app, &admin, &ada.id).await;
+    fail_all(&app);
+    // The statement that finds the deletion waits after its snapshot.
+    let mut other = app.admin_connection();
+    let pause = "SET search_path = users;
+        CREATE POLICY readable ON deletions USING (pg_advisory_xact_lock_shared(7) IS NOT NULL);
+        ALTER TABLE deletions ENABLE ROW LEVEL SECURITY;
+        SELECT pg_advisory_lock(7)";
+    other.batch_execute(pause).unwrap();
+    let requesting = async {
+        eventually("the retry to wait", async || {
+            let waiting = "SELECT l.pid::text AS line FROM pg_locks l
+                JOIN pg_database d ON d.oid = l.database AND d.datname = current_database()
+                WHERE l.locktype = 'advisory' AND NOT l.granted";
+            (lines(&mut app.admin_connection(), waiting).len() == 1).then_some(())
+        })
+        .await;
+        // The trigger says in the user's row that a deletion is in progress.
+        let request = "INSERT INTO deletions (id, ticket, user_id, steps_total, request_id, traceparent, republish_at)
+                SELECT decode('0000000000000000000000aa', 'hex'), 'newer', user_id, steps_total, request_id,
+                    traceparent, republish_at FROM deletions";
+        other.batch_execute(request).unwrap();
+        other.batch_execute("SELECT pg_advisory_unlock(7)").unwrap();
+    };
+    let (retried, ()) = tokio::join!(retry(&app, &admin), requesting);
+    assert_eq!(retried, json!({"retried": 0, "more": false}));
 }
 
 #[tokio::test]
