@@ -1,6 +1,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+const DEFAULT_LAST_PAUSE: Duration = Duration::from_secs(600);
+
 /// When a job that failed is tried again: one pause after each failure. After the last one the job is given up.
 #[derive(Debug, Clone)]
 pub struct RetryPolicy(pub Arc<[Duration]>);
@@ -15,6 +17,11 @@ impl RetryPolicy {
     pub fn pause_after(&self, failures: u32) -> Option<Duration> {
         let pause = self.0.get(failures.saturating_sub(1) as usize)?;
         Some(jitter(*pause))
+    }
+
+    /// The jittered pause of a job that is not given up after the last attempt: the last one, or ten minutes if there is none.
+    pub fn last_pause(&self) -> Duration {
+        jitter(self.0.last().copied().unwrap_or(DEFAULT_LAST_PAUSE))
     }
 }
 

@@ -267,7 +267,7 @@ impl NotificationWorker {
         let waits = attempt >= last && may_wait && is_recent(notification.created);
         match error {
             SendError::MailUncertain(_) if waits => Some(UNCERTAIN_PAUSE),
-            error if error.is_of_mail_server() && waits => self.retry.pause_after(last - 1),
+            error if error.is_of_mail_server() && waits => Some(self.retry.last_pause()),
             error if error.is_permanent() => None,
             _ => self.retry.pause_after(attempt),
         }

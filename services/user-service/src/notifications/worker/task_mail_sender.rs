@@ -93,7 +93,7 @@ impl TaskMailSender {
         } else {
             self.mail.send_about_task(mail).await
         };
-        let (pause, is_outage) = self.pause_after(attempt, &sent);
+        let (pause, is_outage) = Self::pause_after(&self.retry, attempt, &sent);
         let outcome = match (&sent, pause) {
             (Ok(()), _) => {
                 tracing::info!(attempt, "a mail about a task was sent");
@@ -125,11 +125,15 @@ impl TaskMailSender {
     /// The pause before the next attempt, if there is one, and whether this one does not count: after the last pause, a mail
     /// waits as long for a mail server that fails, because a request of which no one is told would wait for ever. The
     /// people-task service drops it when it is too late.
-    fn pause_after(&self, attempt: u32, sent: &Result<(), SendError>) -> (Option<Duration>, bool) {
-        let (retry, last) = (&self.retry, self.retry.max_attempts());
+    fn pause_after(
+        retry: &RetryPolicy,
+        attempt: u32,
+        sent: &Result<(), SendError>,
+    ) -> (Option<Duration>, bool) {
+        let last = retry.max_attempts();
         match sent {
             Err(error) if error.is_of_mail_server() && attempt >= last => {
-                (retry.pause_after(last - 1), true)
+                (Some(retry.last_pause()), true)
             }
             Err(error) if !error.is_permanent() => (retry.pause_after(attempt), false),
             _ => (None, false),
@@ -230,9 +234,10 @@ impl Sending {
 mod tests {
     use std::future::pending;
 
+    use jobs::RetryPolicy;
     use values::UserId;
 
-    use super::{Room, Sending};
+    use super::{Room, SendError, Sending, TaskMailSender};
 
     fn room(mails: [(UserId, usize); 2]) -> Room {
         let mut sending = Sending::default();
@@ -262,5 +267,16 @@ mod tests {
             };
             assert_eq!(room(mails), expected);
         }
+    }
+
+    #[test]
+    fn without_pauses_a_mail_waits_for_a_mail_server_that_fails_and_no_other_is_repeated() {
+        let none = RetryPolicy([].into());
+        let failed = Err(SendError::Mail("could not be reached".to_owned()));
+        let (pause, is_outage) = TaskMailSender::pause_after(&none, 1, &failed);
+        assert!(pause.is_some_and(|pause| pause.as_secs() >= 480) && is_outage);
+        let uncertain = Err(SendError::MailUncertain("is silent".to_owned()));
+        let given_up = TaskMailSender::pause_after(&none, 1, &uncertain);
+        assert_eq!(given_up, (None, false));
     }
 }

@@ -139,6 +139,24 @@ async fn a_mail_about_a_key_waits_for_a_mail_server_that_fails_and_a_code_does_n
 }
 
 #[actix_web::test]
+async fn without_pauses_a_mail_about_a_key_waits_for_a_mail_server_that_fails() {
+    let fixture = Fixture::new().await;
+    let changes = [
+        ("SMTP_URL", "smtp://localhost:1"),
+        ("MAIL_FROM", "no-reply@example.org"),
+        ("NOTIFICATION_RETRY_SCHEDULE", "none"),
+    ];
+    let id = fixture.notification(Some(fixture.user()), "key-created", "mail");
+    let worker = fixture.worker(&changes).await;
+    let attempted = eventually("the first attempt", || async {
+        Some(fixture.row(id)).filter(|row| row.last_error.is_some())
+    })
+    .await;
+    assert_eq!(attempted.status, "pending");
+    worker.stop(STOP_TIMEOUT).await;
+}
+
+#[actix_web::test]
 async fn a_mail_about_a_key_that_the_mail_server_may_have_taken_is_repeated_after_hours() {
     let fixture = Fixture::new().await;
     let server = testkit::MailServer::start().unwrap();
