@@ -13,7 +13,7 @@ use auth::{Caller, MaybeCaller, has_key_token};
 use http_kit::{Fields, Problem};
 use utoipa::ToSchema;
 use utoipa::openapi::schema::{AnyOfBuilder, ObjectBuilder, OneOfBuilder, SchemaType, Type};
-use values::{EmailAddress, Invalid, Secret};
+use values::{EmailAddress, Invalid};
 
 pub(super) use self::field_values::{ComponentTypes, Metadata, Plan, Scopes, Vendor};
 
@@ -47,7 +47,7 @@ impl CreateUserRequest {
             || context.settings.sign_up.usernames == SignUpUsernames::Any;
         let is_service = is_admin && fields.optional::<bool>("service") == Some(true);
         let password = if is_service {
-            no_password(&mut fields, context.rules)
+            no_password(&mut fields)
         } else {
             NewPassword::read(&mut fields, "password", context.rules)
         };
@@ -67,12 +67,12 @@ impl CreateUserRequest {
 }
 
 /// A password that no one knows, because it is stored only as a hash, in place of one in the body.
-fn no_password(fields: &mut Fields, rules: PasswordRules) -> Option<NewPassword> {
+fn no_password(fields: &mut Fields) -> Option<NewPassword> {
     if fields.has("password") {
         fields.reject("password", service_password());
         return None;
     }
-    NewPassword::parse(&Secret::random(), rules).ok()
+    Some(NewPassword::random())
 }
 
 /// The names of a new user. At least one is required; each defaults to the other.

@@ -43,6 +43,11 @@ impl NewPassword {
         Ok(Self(text))
     }
 
+    /// A password that no one chooses, so the rules do not apply to it.
+    pub(crate) fn random() -> Self {
+        Self(Secret::random())
+    }
+
     /// A password that was verified against its hash. Today's rules do not apply to it, but normalising may make it
     /// too long for bcrypt: then it keeps the hash that it has.
     pub(crate) fn verified(text: &Secret) -> Option<Self> {

@@ -83,6 +83,16 @@ async fn a_service_account_has_keys_and_nothing_else() {
 }
 
 #[tokio::test]
+async fn a_service_account_is_made_however_long_passwords_have_to_be() {
+    let app = Fixture::start().await;
+    let admin = app.admin().await;
+    let replica = app.replica(&[("PASSWORD_MIN_LENGTH", "72")]).await;
+    let body = json!({"email": "flows@example.com", "service": true});
+    let request = replica.post("/user").bearer(&admin.token).json(&body);
+    let _ = request.send().await.expect(200);
+}
+
+#[tokio::test]
 async fn the_last_administrator_who_can_sign_in_stays() {
     let app = Fixture::start().await;
     let admin = app.admin().await;
