@@ -152,10 +152,11 @@ pub(crate) fn delete_failures_batch(
 ) -> Result<usize, Error> {
     let mut most = 0;
     for name in names {
-        // The DSL has neither LIMIT for DELETE nor an IN of two columns.
+        // In the order of `AttemptKey::scopes`. The DSL has no LIMIT for DELETE.
         let deleted = diesel::sql_query(
-            "DELETE FROM sign_in_failures WHERE account = $1 AND client_address IN (\
-                SELECT client_address FROM sign_in_failures WHERE account = $1 LIMIT $2)",
+            "DELETE FROM sign_in_failures WHERE account = $1 AND client_address = ANY(ARRAY(\
+                SELECT client_address FROM sign_in_failures WHERE account = $1 \
+                ORDER BY client_address LIMIT $2 FOR UPDATE))",
         )
         .bind::<Binary, _>(name_hash(name.normalized()).as_slice())
         .bind::<BigInt, _>(batch)
@@ -227,18 +228,20 @@ pub(crate) fn forget_networks(
 
 #[cfg(test)]
 mod tests {
+    use diesel::connection::SimpleConnection as _;
     use diesel::{Connection as _, QueryDsl as _, RunQueryDsl as _};
-    use testkit::TestDatabase;
+    use testkit::{TestDatabase, eventually, lines};
+    use values::{EmailAddress, FromText as _};
 
     use super::super::{AttemptKey, CountedAttempt, name_hash};
-    use super::{count, refund};
+    use super::{count, delete_failures_batch, refund};
     use crate::client_network::ClientNetwork;
     use crate::error::UserError;
     use crate::schema::sign_in_failures;
 
     /// Attempts under one name that no user has.
     struct Attempts {
-        _database: TestDatabase,
+        database: TestDatabase,
         connection: database::Connection,
     }
 
@@ -248,7 +251,7 @@ mod tests {
             let url = database.users_url();
             Self {
                 connection: database::Connection::establish(url.expose()).unwrap(),
-                _database: database,
+                database,
             }
         }
 
@@ -305,6 +308,38 @@ mod tests {
         attempts.count("a").unwrap();
         attempts.refund(&fourth);
         assert!(attempts.count("a").is_none());
+    }
+
+    /// Failures of two hundred networks and, as the last row, those from anywhere.
+    const FAILURES: &str = "
+        INSERT INTO users.sign_in_failures (account, client_address, failures)
+        SELECT sha256('nobody@example.com'), network, 1
+        FROM (SELECT n, CASE WHEN n < 200 THEN n::text ELSE '' END AS network
+            FROM generate_series(0, 200) AS n ORDER BY n) AS networks";
+
+    #[tokio::test]
+    async fn failures_from_anywhere_are_locked_before_those_of_a_network() {
+        let mut attempts = Attempts::new();
+        let database = &attempts.database;
+        let (mut first, mut other) = (database.admin(), database.admin());
+        first.batch_execute(FAILURES).unwrap();
+        let lock = "BEGIN; SELECT FROM users.sign_in_failures WHERE client_address = '' FOR UPDATE";
+        first.batch_execute(lock).unwrap();
+        let deleting = std::thread::spawn(move || {
+            let name = EmailAddress::from_text("nobody@example.com").unwrap();
+            delete_failures_batch(&mut attempts.connection, &[&name], 1_000).unwrap()
+        });
+        eventually("the deletion to wait", async || {
+            let waiting = "SELECT query AS line FROM pg_stat_activity
+                WHERE datname = current_database() AND wait_event_type = 'Lock'";
+            (lines(&mut other, waiting).len() == 1).then_some(())
+        })
+        .await;
+        let free = "SELECT count(*)::text AS line FROM
+            (SELECT FROM users.sign_in_failures FOR UPDATE SKIP LOCKED) AS free";
+        assert_eq!(lines(&mut other, free), ["200"]);
+        first.batch_execute("ROLLBACK").unwrap();
+        assert_eq!(deleting.join().unwrap(), 201);
     }
 
     #[test]

@@ -188,11 +188,11 @@ fn delete_sign_in_data(connection: &mut Connection, job: Job) -> Result<Progress
     let entries = audit_log::pseudonymise(connection, user)?;
     back_off::forget_networks(connection, user, None)?;
     let failures = back_off::delete_failures_batch(connection, &names, BATCH)?;
-    let most = most.max(made).max(failures);
-    if i64::try_from(most).is_ok_and(|most| most >= BATCH) {
+    if i64::try_from(most.max(failures)).is_ok_and(|most| most >= BATCH) {
         return Ok(Progress::More);
     }
-    Ok(unfinished(entries).unwrap_or(Progress::Done))
+    let left = unfinished(entries).or_else(|| unfinished(made));
+    Ok(left.unwrap_or(Progress::Done))
 }
 
 /// Deletes the user and completes the job, unless there are entries of the audit log left to change. From then on
@@ -223,9 +223,9 @@ fn delete_user(
     Ok(Progress::Completed)
 }
 
-/// The progress of a step that has entries of the audit log left to change.
-fn unfinished(entries: Changes) -> Option<Progress> {
-    entries.more.then_some(if entries.rows > 0 {
+/// The progress of a step that has rows left to change.
+fn unfinished(changes: Changes) -> Option<Progress> {
+    changes.more.then_some(if changes.rows > 0 {
         Progress::More
     } else {
         Progress::BLOCKED
