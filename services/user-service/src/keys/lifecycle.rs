@@ -134,10 +134,10 @@ pub(super) async fn confirm(
     actor: RequestActor,
 ) -> Result<(), UserError> {
     let confirm = move |connection: &mut Connection| confirm_one(connection, user, id, actor);
-    if !context.database.transaction(confirm).await? {
-        return Err(UserError::NotFound("key"));
+    let confirmed = context.database.transaction(confirm).await?;
+    if confirmed.ok_or(UserError::NotFound("key"))? {
+        record_event("confirmed");
     }
-    record_event("confirmed");
     Ok(())
 }
 
@@ -148,18 +148,20 @@ pub(super) async fn confirm_all(context: &Context, actor: RequestActor) -> Resul
         let actor = actor.clone();
         let confirm = move |connection: &mut Connection| {
             let keys = store::unconfirmed(connection, after, CONFIRMED)?;
+            let mut confirmed = 0;
             for (id, user) in &keys {
-                confirm_one(connection, *user, *id, actor.clone())?;
+                let is_new = confirm_one(connection, *user, *id, actor.clone())?;
+                confirmed += usize::from(is_new == Some(true));
             }
-            Ok::<_, Error>(keys)
+            Ok::<_, Error>((keys.last().map(|(id, _)| *id), confirmed))
         };
-        let confirmed = context.database.transaction(confirm).await?;
-        let Some((last, _)) = confirmed.last() else {
+        let (last, confirmed) = context.database.transaction(confirm).await?;
+        if last.is_none() {
             return Ok(total);
-        };
-        after = Some(*last);
-        total += confirmed.len();
-        confirmed.iter().for_each(|_| record_event("confirmed"));
+        }
+        after = last;
+        total += confirmed;
+        (0..confirmed).for_each(|_| record_event("confirmed"));
     }
 }
 
@@ -168,7 +170,7 @@ fn confirm_one(
     user: UserId,
     id: CredentialId,
     actor: RequestActor,
-) -> Result<bool, Error> {
+) -> Result<Option<bool>, Error> {
     let entry = actor.entry(AuditAction::KeyConfirmed, user);
     let entry = entry.detail(json!({"confirmedKey": id}));
     store::confirm(connection, user, id, entry)

@@ -246,22 +246,23 @@ pub(super) fn find_refused(connection: &mut Connection, key: &ApiKey) -> Result<
     Ok(diesel::select(refused).get_result(connection)?)
 }
 
-/// Confirms a key after a restore. `false` if it does not exist, or is another user's. One that is confirmed stays as it is.
+/// Confirms a key after a restore. Returns whether it was confirmed now, and not before; `None` if it does not exist, or is
+/// another user's.
 pub(super) fn confirm(
     connection: &mut Connection,
     user: UserId,
     id: CredentialId,
     entry: Entry,
-) -> Result<bool, Error> {
+) -> Result<Option<bool>, Error> {
     let of_user = unexpired!()
         .filter(credentials::id.eq(id))
         .filter(credentials::user_id.eq(user));
-    let exists = of_user
+    let was_confirmed = of_user
         .select(credentials::incarnation.eq(database_incarnation()))
         .for_update()
         .first::<bool>(connection)
         .optional()?;
-    if exists == Some(false) {
+    if was_confirmed == Some(false) {
         let confirm = diesel::update(credentials::table.find(id))
             .set(credentials::incarnation.eq(database_incarnation()))
             .returning(credentials::id);
@@ -269,7 +270,7 @@ pub(super) fn confirm(
             .record_with(confirm)
             .get_result::<CredentialId>(connection)?;
     }
-    Ok(exists.is_some())
+    Ok(was_confirmed.map(|was_confirmed| !was_confirmed))
 }
 
 /// Keys that wait to be confirmed, after `after` in the order of their identifiers.

@@ -562,6 +562,30 @@ async fn after_a_restore_keys_are_off_until_an_administrator_confirms_them() {
     assert_eq!(entries.len(), 2);
 }
 
+#[tokio::test]
+async fn keys_that_two_calls_confirm_at_once_are_counted_once() {
+    let app = Fixture::start().await;
+    let (admin, ada) = (app.admin().await, app.sign_up(ADA).await);
+    for name in ["one", "two", "three"] {
+        Key::own(&app, &ada, &json!({"name": name})).await;
+    }
+    let mut other = app.admin_connection();
+    let restore = "UPDATE users.credentials SET incarnation = 'earlier'";
+    other.batch_execute(restore).unwrap();
+    let hold = "BEGIN; SELECT FROM users.credentials FOR UPDATE";
+    other.batch_execute(hold).unwrap();
+    let confirm = || app.post(&admin, "/users/keys/confirm", &Value::Null);
+    let release = async {
+        eventually("both to wait", async || (waiting(&app) == 2).then_some(())).await;
+        other.batch_execute("COMMIT").unwrap();
+    };
+    let (first, second, ()) = tokio::join!(confirm(), confirm(), release);
+    let of = |reply: Reply| reply.expect(200).json["confirmed"].as_u64().unwrap();
+    assert_eq!(of(first) + of(second), 3);
+    let entries = rows(&app.http, &admin.token, "?filter=action:key-confirmed").await;
+    assert_eq!(entries.len(), 3);
+}
+
 const MAIL: [(&str, &str); 2] = [
     ("SMTP_URL", "smtp://127.0.0.1:1"),
     ("MAIL_FROM", "countersign@example.com"),
