@@ -131,7 +131,7 @@ pub const METRICS: &[Metric] = metrics! {
     Counter code_requests_refused_total(counted = ["account", "client"]) of USER_SERVICE: "Requests for codes that were refused because of a limit.";
     Counter deletions_started_total() of USER_SERVICE: "Deletions of users that were started.";
     Counter deletions_total(outcome = ["completed", "failed"]) of DELETION_WORKER: "Deletions of users that ended.";
-    Counter deletion_steps_total(step, outcome) of DELETION_WORKER: "Attempts at steps of deletions.";
+    Counter deletion_steps_total(step, outcome) of DELETION_WORKER: "Attempts at steps of deletions. After `part` the step has more to do.";
     Counter user_changes_total(outcome = ["failed", "told"]) of DELETION_WORKER: "Calls that tell the people-task service of changes of users.";
     Gauge user_changes_oldest_seconds() of DELETION_WORKER: "How long the oldest change of a user has waited to be told to the people-task service.";
     Counter notification_attempts_total(channel = ["log", "mail", "webhook"], outcome = ["failed", "sent"]) of NOTIFICATION_WORKER: "Attempts to send codes to users.";

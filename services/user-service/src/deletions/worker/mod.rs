@@ -189,6 +189,7 @@ impl DeletionWorker {
                 self.record_failure(job, pending, &StepError::Overdue).await
             }
             Ok(Progress::More) => {
+                count(&pending, "part");
                 self.forget_failures(job, &pending).await?;
                 Ok(Outcome::Continue)
             }

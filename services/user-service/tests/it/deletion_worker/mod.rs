@@ -272,7 +272,7 @@ async fn the_failure_says_that_the_engine_could_not_be_reached() {
 
 #[actix_web::test]
 async fn people_tasks_are_deleted_in_batches() {
-    let fixture = Fixture::new().await;
+    let (metrics, fixture) = (telemetry::metrics_recorder(), Fixture::new().await);
     fixture
         .people_tasks
         .will_respond(&[ErasureResponse::More; 4]);
@@ -285,6 +285,11 @@ async fn people_tasks_are_deleted_in_batches() {
     );
     assert_eq!(fixture.people_tasks.calls().len(), 6);
     assert_eq!(ended.deleted_tasks, 12);
+    let counted = metrics.render();
+    let labels = ["deletion_steps_total{", "delete-people-tasks", "\"part\""];
+    let mut lines = counted.lines();
+    let parts = lines.find(|line| labels.iter().all(|label| line.contains(label)));
+    assert!(parts.is_some_and(|line| line.ends_with(" 4")), "{counted}");
     worker.stop(STOP_TIMEOUT).await;
 }
 
