@@ -131,11 +131,14 @@ pub fn health(
 async fn measure<W: Worker>(database: Database, shutdown: CancellationToken) {
     while !shutdown.is_cancelled() {
         let backlog = database.run(move |connection| W::TABLE.backlog(connection));
-        if let Ok(backlog) = backlog.await {
-            let (outbox, open) = (W::TABLE.0, u32::try_from(backlog.open));
-            metrics::gauge!("outbox_open", "outbox" => outbox).set(open.unwrap_or(u32::MAX));
-            metrics::gauge!("outbox_overdue_seconds", "outbox" => outbox)
-                .set(backlog.overdue_seconds);
+        match backlog.await {
+            Ok(backlog) => {
+                let (outbox, open) = (W::TABLE.0, u32::try_from(backlog.open));
+                metrics::gauge!("outbox_open", "outbox" => outbox).set(open.unwrap_or(u32::MAX));
+                metrics::gauge!("outbox_overdue_seconds", "outbox" => outbox)
+                    .set(backlog.overdue_seconds);
+            }
+            Err(error) => error.warn("the backlog could not be read"),
         }
         let pause = tokio::time::sleep(MEASURE_INTERVAL);
         shutdown.run_until_cancelled(pause).await;

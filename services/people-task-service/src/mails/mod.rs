@@ -50,9 +50,7 @@ pub(crate) async fn watch_backlog(database: Database, shutdown: CancellationToke
     while !shutdown.is_cancelled() {
         match database.run(store::oldest_due).await {
             Ok(seconds) => metrics::gauge!("task_mails_oldest_due_seconds").set(seconds),
-            Err(error) => {
-                tracing::debug!(error = ?error, "the mails that are due could not be read");
-            }
+            Err(error) => error.warn("the mails that are due could not be read"),
         }
         shutdown.run_until_cancelled(sleep(BACKLOG_INTERVAL)).await;
     }

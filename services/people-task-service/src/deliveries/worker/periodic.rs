@@ -55,7 +55,7 @@ pub(super) async fn watch_backlog(database: Database, shutdown: CancellationToke
                 metrics::gauge!("webhook_deliveries_oldest_due_seconds")
                     .set(backlog.oldest_due_seconds);
             }
-            Err(error) => tracing::debug!(error = ?error, "the backlog could not be read"),
+            Err(error) => error.warn("the backlog could not be read"),
         }
         shutdown.run_until_cancelled(sleep(BACKLOG_PAUSE)).await;
     }
