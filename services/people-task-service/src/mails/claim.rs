@@ -217,8 +217,9 @@ fn due_mail(
     let is_pending = row.task.status == TaskStatus::Pending;
     let url = &mailing.public_url;
     let link = |purpose| {
-        let (task, secret) = (row.task.task_id, secret.expose());
-        format!("{url}/tasks?taskId={task}&secret={secret}{purpose}")
+        let (task, version) = (row.task.task_id, row.content_version);
+        let secret = secret.expose();
+        format!("{url}/tasks?taskId={task}&version={version}&secret={secret}{purpose}")
     };
     let is_decided = kind == MailKind::Decided;
     let unsubscribe_link = || {

@@ -126,6 +126,8 @@ pub(super) struct ClaimedMail {
     pub(super) address: String,
     #[diesel(sql_type = Nullable<Timestamptz>)]
     pub(super) decision_by: Option<DateTime<Utc>>,
+    #[diesel(sql_type = BigInt)]
+    pub(super) content_version: i64,
     #[diesel(embed)]
     pub(super) task: MailedTask,
 }
@@ -199,7 +201,7 @@ SELECT claimed.id, lease, kind, recipient, is_of_another, due_at + $4 < now() AS
     language, CASE WHEN is_decision THEN requester_seed ELSE approver_seed END AS seed,
     CASE WHEN is_decision THEN requester_secret ELSE approver_secret END AS secret,
     tasks.id AS task_id, claimed.creator, tasks.creator AS account, CASE WHEN is_decision THEN requester ELSE approver END AS address,
-    requester, approver, title, left(description, 2000) AS description, tasks.decision_by, ",
+    requester, approver, title, left(description, 2000) AS description, tasks.decision_by, content_version, ",
     shown_status!(),
     " AS status, decided_by, comment
 FROM claimed JOIN mailed_tasks ON mailed_tasks.task_id = ANY(ARRAY[claimed.task_id])

@@ -137,7 +137,7 @@ async fn a_mail_has_the_secret_of_its_recipient_and_is_claimed_once() {
     let task = create(&app, &ada, json!({"description": "Why not?"})).await;
     let mails = claim(&app).await;
     let base = format!(
-        "https://c.example.com/tasks?taskId={}&secret={}",
+        "https://c.example.com/tasks?taskId={}&version=1&secret={}",
         task.id, task.approver_secret
     );
     let mail = &mails[0];
@@ -191,7 +191,7 @@ async fn a_mail_has_the_secret_of_its_recipient_and_is_claimed_once() {
         .expect(200);
     let decided = &claim(&app).await[0];
     let link = format!(
-        "https://c.example.com/tasks?taskId={}&secret={}&role=requester",
+        "https://c.example.com/tasks?taskId={}&version=1&secret={}&role=requester",
         english.id, english.requester_secret
     );
     for (field, value) in [
@@ -291,6 +291,7 @@ async fn a_new_approver_is_asked_and_the_old_one_is_not_reminded() {
         link.ends_with(&edited.text_of("approverSecret")),
         "the new secret"
     );
+    assert!(link.contains("&version=2&"), "what the mail tells of");
     report(&app, &mails[0], json!({})).await;
 
     let request = app.http.put(&format!("{}/approve", task.path));

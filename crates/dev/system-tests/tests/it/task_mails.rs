@@ -93,7 +93,7 @@ async fn the_approver_is_asked_once_with_links_that_decide_and_the_requester_is_
     assert_eq!(asked.to, [GRACE]);
     let id = &task.id;
     let secret = &task.approver_secret;
-    let base = format!("{PUBLIC_URL}/tasks?taskId={id}&secret={secret}");
+    let base = format!("{PUBLIC_URL}/tasks?taskId={id}&version=1&secret={secret}");
     assert_eq!(
         link(&asked, "&action=approve"),
         format!("{base}&action=approve")
@@ -110,7 +110,7 @@ async fn the_approver_is_asked_once_with_links_that_decide_and_the_requester_is_
     let decided = wait_for(&server, "Approved: Buy a chair").await;
     assert_eq!(decided.to, [ADA]);
     let secret = &task.requester_secret;
-    let base = format!("{PUBLIC_URL}/tasks?taskId={id}&secret={secret}");
+    let base = format!("{PUBLIC_URL}/tasks?taskId={id}&version=1&secret={secret}");
     assert_eq!(
         link(&decided, "&role=requester"),
         format!("{base}&role=requester")

@@ -26,7 +26,7 @@ function repaired(address) {
     // A soft line break of quoted-printable, the marks of a quoted message, and every sign that is not seen.
     .replace(/=\r?\n/g, "").replace(/\n[\s>]+/g, "").replace(/[\s+\p{Cf}]/gu, "")
     // Quoted-printable.
-    .replace(/=(?:26|3f)(?=(?:taskid|id|secret|action|code)=)/gi, "&");
+    .replace(/=(?:26|3f)(?=(?:taskid|id|version|secret|action|code)=)/gi, "&");
 }
 
 /** The parameters of a repaired address by their names in lower case. The first one that has a value counts. */
@@ -48,8 +48,8 @@ function digitsOf(value, length) {
 }
 
 /**
- * What an address names: the task, its secret, and the decision that it proposes. Any of them may be missing; `isHalf` says that
- * the link was cut off.
+ * What an address names: the task, its version of which a mail told, its secret, and the decision that it proposes. Any of them may
+ * be missing, the version is then no number; `isHalf` says that the link was cut off.
  */
 export function readLink(address) {
   const text = repaired(address);
@@ -57,11 +57,12 @@ export function readLink(address) {
   const namedId = given.taskid ?? given.id;
   const id = digitsOf(namedId ?? "", ID_LENGTH);
   const secret = wholeIn(digitsOf(given.secret ?? "", SECRET_LENGTH)) ?? wholeIn(text);
+  const [, version] = (given.version ?? "").match(/^(?:3d)?(\d+)/i) ?? [];
   const [, action] = (given.action ?? "").match(/^(?:3d)?(approve|reject)/i) ?? [];
   return {
     // A secret begins with the identifier of its task.
     id: id.length === ID_LENGTH ? id : secret?.slice(0, ID_LENGTH) ?? null,
-    secret, action: action?.toLowerCase() ?? null,
+    secret, version: Number(version), action: action?.toLowerCase() ?? null,
     isHalf: !secret && (given.secret !== undefined || (namedId !== undefined && id.length < ID_LENGTH)),
   };
 }
@@ -95,9 +96,10 @@ export function withoutSecret(link) {
  * Keeps the secret out of the history and of screenshots of the address bar. It survives a reload in the session; in a browser
  * that stores nothing, only the address can keep it.
  */
-function showAddress({ id, secret, action }) {
+function showAddress({ id, secret, version, action }) {
   const shown = new URLSearchParams();
   if (id) shown.set("taskId", id);
+  if (version) shown.set("version", version);
   if (action) shown.set("action", action);
   const fragment = secret && !keepsSecret(id) ? `#secret=${secret}` : "";
   try {

@@ -251,9 +251,11 @@ async function start() {
   const waiting = setTimeout(() => notify(t("loading")), WAITING);
   try {
     const task = await load();
+    const isNewer = task.version > link.version && task.status === "pending" && task.canDecide;
+    if (isNewer) link.action = null;
     read = task;
     await show(task);
-    notify("");
+    notify(isNewer ? t("changedSince") : "");
     if (document.activeElement === document.body) document.querySelector("h1").focus({ preventScroll: true });
   } catch (error) {
     notify("");

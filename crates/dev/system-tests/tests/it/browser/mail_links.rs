@@ -1,9 +1,10 @@
-//! The links that mails carry: `/tasks?taskId=…&secret=…&action=…` and `/tasks?secret=…&role=…`.
+//! The links that mails carry: `/tasks?taskId=…&version=…&secret=…&action=…` and `/tasks?secret=…&role=…`.
 
 use crate::webdriver::Browser;
 use serde_json::json;
 use testkit::eventually;
 
+use super::changes::change;
 use super::{APPROVER, REQUESTER, sign_in, status, task_with};
 use crate::harness::System;
 
@@ -38,6 +39,35 @@ async fn an_approvers_link_works_after_a_reload_and_after_the_decision() {
     assert_eq!(phone.count("article button").await, 0);
     phone.open(&link).await;
     phone.sees(&format!("Approved by {APPROVER}")).await;
+    phone.assert_no_errors().await;
+    system.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_mail_about_an_earlier_version_proposes_no_decision() {
+    let system = System::start().await;
+    let token = system.sign_up(REQUESTER).await;
+    let task = task_with(&system, &token, "Buy a chair", "").await;
+    let (base, id, secret) = (system.http.base(), &task.id, &task.approver_secret);
+    let link = |version| {
+        format!("{base}/tasks?taskId={id}&version={version}&secret={secret}&action=approve")
+    };
+    let phone = Browser::phone().await;
+    phone.open(&link(1)).await;
+    phone.sees("Press “Approve” to confirm.").await;
+
+    change(&system, &token, &task, &json!({"title": "Buy ten chairs"})).await;
+    phone.open(base).await;
+    phone.open(&link(1)).await;
+    for _ in 0..2 {
+        phone.sees("Buy ten chairs").await;
+        phone.sees("This task was changed after the mail").await;
+        assert_eq!(phone.count("#proposal").await, 0);
+        phone.reload().await;
+    }
+    phone.open(&link(2)).await;
+    phone.sees("Press “Approve” to confirm.").await;
+    assert!(!phone.text().await.contains("after the mail"));
     phone.assert_no_errors().await;
     system.stop().await;
 }

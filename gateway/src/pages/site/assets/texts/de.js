@@ -129,6 +129,7 @@ export const texts = {
   "only signed-in": "Nur {who} entscheidet, und nur angemeldet.",
   overridden: "Eine Person mit Administratorrechten hat anstelle derer entschieden, die es sollten.",
   changed: "Diese Aufgabe wurde gerade geändert. Lesen Sie, was neu ist, bevor Sie entscheiden.",
+  changedSince: "Diese Aufgabe wurde geändert, nachdem die geöffnete E-Mail gesendet worden war. Lesen Sie sie noch einmal, bevor Sie entscheiden.",
   "news approved": "„{title}“ wurde gerade genehmigt.",
   "news rejected": "„{title}“ wurde gerade abgelehnt.",
   "news cancelled": "„{title}“ wurde gerade zurückgezogen. Es gibt nichts mehr zu entscheiden.",

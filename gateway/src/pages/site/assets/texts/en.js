@@ -129,6 +129,7 @@ export const texts = {
   "only signed-in": "Only {who} decides, and only signed in.",
   overridden: "An administrator decided instead of those who should.",
   changed: "This task was just changed. Read what is new before you decide.",
+  changedSince: "This task was changed after the mail that you opened was sent. Read it again before you decide.",
   "news approved": "“{title}” was just approved.",
   "news rejected": "“{title}” was just rejected.",
   "news cancelled": "“{title}” was just withdrawn. There is nothing to decide any more.",

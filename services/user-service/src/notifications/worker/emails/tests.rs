@@ -33,7 +33,9 @@ fn about_key(notice: Notice, language: Language, name: &str) -> Email {
 
 fn about_task(kind: MailKind, language: Language, changes: &Value) -> Email {
     let link = |action: &str| {
-        format!("https://example.com/tasks?taskId=65b8f0a2c3d4e5f601234567&secret=5ec2e7{action}")
+        format!(
+            "https://example.com/tasks?taskId=65b8f0a2c3d4e5f601234567&version=1&secret=5ec2e7{action}"
+        )
     };
     let is_decided = kind == MailKind::Decided;
     let is_cancelled = kind == MailKind::Cancelled;
