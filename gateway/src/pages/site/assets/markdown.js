@@ -8,13 +8,23 @@ import { element } from "./dom.js";
 import { t } from "./texts.js";
 
 // A description without any Markdown keeps its lines.
-const marked = new Marked({ gfm: true, breaks: true });
+const marked = new Marked({ gfm: true, breaks: true, tokenizer: { table } });
 
 const SAFE = /^(?:https?:\/\/|mailto:)/i;
 const ENTITY = /&(?:#\d{1,7}|#x[\da-f]{1,6}|[a-z][\da-z]{1,31});/gi;
 const RIGHT_TO_LEFT = /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]/;
 /** A cell with a number and at most this many characters, such as an amount, is not broken into lines. */
 const AMOUNT = 24;
+
+/** The cells of a table's row, as the parser splits it. */
+const cellsOf = (row) => row.replace(/\\./g, "__").trim().replace(/^\||\|$/g, "").split("|");
+
+/** Reads a table. The parser fills short rows up: one that would get more cells than it has characters stays a text. */
+function table(source) {
+  const [raw, header, , rows = ""] = this.rules.block.table.exec(source) ?? [];
+  if (!raw) return false;
+  return cellsOf(header).length * rows.split("\n").length > raw.length ? undefined : false;
+}
 
 /** Text whose entities, such as `&copy;`, are characters. */
 function decoded(text) {

@@ -85,3 +85,21 @@ async fn markdown_cannot_run_load_or_disguise_anything() {
     phone.assert_no_errors().await;
     system.stop().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_table_of_more_cells_than_characters_is_shown_as_text() {
+    let system = System::start().await;
+    let token = system.sign_up(REQUESTER).await;
+    let columns = 2_500;
+    let (header, line) = ("|a".repeat(columns), "|-".repeat(columns));
+    // The parser would make 12 million cells of it.
+    let text = format!("{header}\n{line}\n{}", "a\n".repeat(4_900));
+    let task = task_with(&system, &token, "Buy a chair", &text).await;
+    let phone = Browser::phone().await;
+    phone.open(&link(&system, &task)).await;
+    phone.sees("Buy a chair").await;
+    phone.sees("Approve").await;
+    assert_eq!(phone.count("td").await, 0);
+    phone.assert_no_errors().await;
+    system.stop().await;
+}
