@@ -15,15 +15,22 @@ const ENTITY = /&(?:#\d{1,7}|#x[\da-f]{1,6}|[a-z][\da-z]{1,31});/gi;
 const RIGHT_TO_LEFT = /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]/;
 /** A cell with a number and at most this many characters, such as an amount, is not broken into lines. */
 const AMOUNT = 24;
+/** What stands at the beginning of a code block and is the name of its language, which is not shown. */
+const LANGUAGE = /^[a-z][\w+#.-]{0,15}$/i;
 
 /** The cells of a table's row, as the parser splits it. */
 const cellsOf = (row) => row.replace(/\\./g, "__").trim().replace(/^\||\|$/g, "").split("|");
 
-/** Reads a table. The parser fills short rows up: one that would get more cells than it has characters stays a text. */
+/**
+ * Reads a table. The parser fills short rows up and cuts long ones: a table that would get more cells than it has characters, or
+ * lose some, stays a text.
+ */
 function table(source) {
-  const [raw, header, , rows = ""] = this.rules.block.table.exec(source) ?? [];
+  const [raw, header, , body = ""] = this.rules.block.table.exec(source) ?? [];
   if (!raw) return false;
-  return cellsOf(header).length * rows.split("\n").length > raw.length ? undefined : false;
+  const columns = cellsOf(header).length;
+  const rows = body.split("\n");
+  return columns * rows.length > raw.length || rows.some((row) => cellsOf(row).length > columns) ? undefined : false;
 }
 
 /** Text whose entities, such as `&copy;`, are characters. */
@@ -38,13 +45,15 @@ function decoded(text) {
 const inline = (tokens) => tokens.map((token) => (INLINE[token.type] ?? INLINE.text)(token));
 const wrap = (name) => ({ tokens }) => element(name, {}, inline(tokens));
 
-function link(address, attributes, content) {
+/** A link, and after it what would not be seen: its title, and an address to which it does not lead. */
+function link({ href: address, title }, attributes, content) {
   const href = decoded(address);
-  if (!SAFE.test(href)) return content;
+  const note = title ? ` (${decoded(title)})` : "";
+  if (!SAFE.test(href)) return [content, href ? ` (${href})` : "", note];
   const made = element("a", { ...attributes, href, target: "_blank", rel: "noopener noreferrer nofollow" }, content);
   // Links do not nest: an image in a link is a text of it.
   for (const inner of made.querySelectorAll("a")) inner.replaceWith(element("span", { class: inner.className || null }, [...inner.childNodes]));
-  return made;
+  return [made, note];
 }
 
 const INLINE = {
@@ -57,9 +66,9 @@ const INLINE = {
   em: wrap("em"),
   del: wrap("del"),
   checkbox: ({ checked }) => (checked ? "☑ " : "☐ "),
-  link: ({ href, tokens }) => link(href, {}, inline(tokens)),
+  link: (token) => link(token, {}, inline(token.tokens)),
   // Nothing is loaded from other servers, which would tell them who reads the task.
-  image: ({ href, text }) => link(href, { class: "image" }, text || href),
+  image: (token) => link(token, { class: "image" }, token.text || token.href),
 };
 
 /** The direction of a part with parts of its own, by its first letter. */
@@ -84,10 +93,11 @@ function listItem({ tokens, task, checked, loose }, headings) {
 
 const BLOCK = {
   space: () => null,
-  def: () => null,
+  // What links refer to. It may be there without one.
+  def: ({ raw }) => element("p", { dir: "auto" }, raw.trim()),
   hr: () => element("hr"),
   html: ({ raw }) => element("p", { dir: "auto" }, raw.trim().split("\n").flatMap((line, number) => (number ? [element("br"), line] : [line]))),
-  code: ({ text }) => element("pre", { tabindex: 0 }, element("code", {}, text)),
+  code: ({ text, lang }) => element("pre", { tabindex: 0 }, element("code", {}, lang && !LANGUAGE.test(lang) ? `${lang}\n${text}` : text)),
   paragraph: ({ tokens }) => element("p", { dir: "auto" }, inline(tokens)),
   text: (token) => element("p", { dir: "auto" }, INLINE.text(token)),
   checkbox: (token) => INLINE.checkbox(token),

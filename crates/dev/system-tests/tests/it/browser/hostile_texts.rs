@@ -103,3 +103,19 @@ async fn a_table_of_more_cells_than_characters_is_shown_as_text() {
     phone.assert_no_errors().await;
     system.stop().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_decided_on_is_shown() {
+    let system = System::start().await;
+    let token = system.sign_up(REQUESTER).await;
+    let description = "[Lunch](https://example.com/lunch \"and a title\") [12 €](and-an-address)\n\n\
+         [//]: # (and a definition)\n\n```and words\n12 €\n```\n\n|Lunch|\n|-|\n|12 €|and a cell|";
+    let task = task_with(&system, &token, "Lunch", description).await;
+    let phone = Browser::phone().await;
+    phone.open(&link(&system, &task)).await;
+    for hidden in ["a title", "an-address", "a definition", "words", "a cell"] {
+        phone.sees(hidden).await;
+    }
+    phone.assert_no_errors().await;
+    system.stop().await;
+}

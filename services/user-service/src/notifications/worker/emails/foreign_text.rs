@@ -1,6 +1,6 @@
 //! Texts of unknown authors, made safe to show in a mail.
 
-use pulldown_cmark::{Event, Parser, Tag, TagEnd};
+use pulldown_cmark::{CodeBlockKind, Event, Parser, Tag, TagEnd};
 
 /// The beginning of a text as one line: without control characters, line breaks, and marks that change the direction of
 /// what follows.
@@ -12,12 +12,19 @@ pub(super) fn one_line(text: &str, max: usize) -> String {
     shorten(&line, max)
 }
 
-/// The beginning of a Markdown text as plain text, with its paragraphs as lines. What looks like HTML stays as it was
-/// written, because `<words>` in angle brackets are seldom meant as HTML.
+/// The beginning of a Markdown text as plain text, with its paragraphs as lines, and what links refer to after them. What
+/// looks like HTML stays as it was written, because `<words>` in angle brackets are seldom meant as HTML.
 pub(super) fn excerpt(markdown: &str, max: usize) -> String {
+    let parser = Parser::new(markdown);
+    let definitions = parser.reference_definitions().iter();
+    let mut definitions: Vec<_> = definitions.map(|(_, one)| one.span.clone()).collect();
+    definitions.sort_by_key(|span| span.start);
     let mut text = String::new();
-    for event in Parser::new(markdown) {
+    for event in parser {
         match event {
+            Event::Start(Tag::CodeBlock(CodeBlockKind::Fenced(words))) => {
+                text.extend([&*words, "\n"]);
+            }
             Event::Text(part) | Event::Code(part) | Event::Html(part) | Event::InlineHtml(part) => {
                 text.push_str(&part);
             }
@@ -33,6 +40,9 @@ pub(super) fn excerpt(markdown: &str, max: usize) -> String {
             ) => text.push('\n'),
             _ => {}
         }
+    }
+    for span in definitions {
+        text.extend([markdown.get(span).unwrap_or_default(), "\n"]);
     }
     let lines = text.lines().map(|line| one_line(line, usize::MAX));
     let lines: Vec<_> = lines.filter(|line| !line.is_empty()).collect();
@@ -90,6 +100,14 @@ mod tests {
                 "x < y > z, a<b, <c>, <d>, <e>",
             ),
             ("<style>\nf\n\ng</style>", "<style>\nf\ng</style>"),
+            (
+                "Lunch\n\n```and a laptop\n12\n```\n\nTea",
+                "Lunch\nand a laptop\n12\nTea",
+            ),
+            (
+                "[a]: /x \"and a laptop\"\n\n[Lunch][b]\n\n[b]: /y",
+                "Lunch\n[a]: /x \"and a laptop\"\n[b]: /y",
+            ),
         ] {
             assert_eq!(excerpt(markdown, 100), text, "{markdown}");
         }
