@@ -11,6 +11,8 @@ import { t } from "./texts.js";
 const marked = new Marked({ gfm: true, breaks: true, tokenizer: { table } });
 
 const SAFE = /^(?:https?:\/\/|mailto:)/i;
+/** The host of an address that is the text of a link. */
+const HOST = /^\s*(?:https?:\/\/|(?=www\.))([^\s/?#]*)/i;
 const ENTITY = /&(?:#\d{1,7}|#x[\da-f]{1,6}|[a-z][\da-z]{1,31});/gi;
 const RIGHT_TO_LEFT = /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]/;
 /** A cell with a number and at most this many characters, such as an amount, is not broken into lines. */
@@ -45,7 +47,10 @@ function decoded(text) {
 const inline = (tokens) => tokens.map((token) => (INLINE[token.type] ?? INLINE.text)(token));
 const wrap = (name) => ({ tokens }) => element(name, {}, inline(tokens));
 
-/** A link, and after it what would not be seen: its title, and an address to which it does not lead. */
+/**
+ * A link, and after it what would not be seen: its title, an address to which it does not lead, and where it leads if its text is
+ * another address.
+ */
 function link({ href: address, title }, attributes, content) {
   const href = decoded(address);
   const note = title ? ` (${decoded(title)})` : "";
@@ -53,7 +58,9 @@ function link({ href: address, title }, attributes, content) {
   const made = element("a", { ...attributes, href, target: "_blank", rel: "noopener noreferrer nofollow" }, content);
   // Links do not nest: an image in a link is a text of it.
   for (const inner of made.querySelectorAll("a")) inner.replaceWith(element("span", { class: inner.className || null }, [...inner.childNodes]));
-  return [made, note];
+  const [, host] = made.textContent.match(HOST) ?? [];
+  const isOther = host !== undefined && host.toLowerCase() !== made.host;
+  return [made, isOther ? ` (${made.host || href})` : "", note];
 }
 
 const INLINE = {

@@ -119,3 +119,32 @@ async fn what_is_decided_on_is_shown() {
     phone.assert_no_errors().await;
     system.stop().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_link_whose_text_is_another_address_says_where_it_leads() {
+    let system = System::start().await;
+    let token = system.sign_up(REQUESTER).await;
+    let description = "- [https://bank.example/login](https://one.example/)\n- [**www.bank.example**](https://two.example/)\n\
+         - https://bank.example@three.example/\n- [https://bank.example](mailto:ada@four.example)\n\
+         - [Our bank](https://bank.example/)\n- https://bank.example/login\n- [www.bank.example](https://www.bank.example/)";
+    let task = task_with(&system, &token, "Buy a chair", description).await;
+    let phone = Browser::phone().await;
+    phone.open(&link(&system, &task)).await;
+    phone.sees("Approve").await;
+    let lines =
+        "return [...document.querySelectorAll('#description li')].map((line) => line.innerText)";
+    assert_eq!(
+        phone.run(lines).await,
+        json!([
+            "https://bank.example/login (one.example)",
+            "www.bank.example (two.example)",
+            "https://bank.example@three.example/ (three.example)",
+            "https://bank.example (mailto:ada@four.example)",
+            "Our bank",
+            "https://bank.example/login",
+            "www.bank.example",
+        ])
+    );
+    phone.assert_no_errors().await;
+    system.stop().await;
+}
