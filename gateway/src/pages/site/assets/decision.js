@@ -43,7 +43,8 @@ export function decisionForm(task, proposed, handlers) {
     proposed ? element("p", { class: "soft", id: "proposal" }, t(`proposed ${proposed}`)) : null,
     element("p", { id: "ask-again", role: "alert" }),
     element("button", { type: "button", class: "link", id: "add-comment", onclick: open }, t("addComment")),
-    element("div", { class: "actions", id: "decide" }, button("approve"), button("reject")),
+    element("div", { class: "actions", id: "decide" },
+      element("p", { class: "more", id: "more", hidden: true }, t("moreBelow")), button("approve"), button("reject")),
     element("div", { class: "actions", id: "read", hidden: true }));
   comment.addEventListener("input", () => {
     markInvalid(comment, "");

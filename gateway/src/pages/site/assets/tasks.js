@@ -78,14 +78,27 @@ addEventListener("beforeprint", () => {
   $("content").append(element("p", { class: "printed" }, t("printed", { when: zonedText(new Date()), address: location.origin + location.pathname + location.search })));
 });
 
-/** The page scrolls what has the focus out from under what stays at its bottom: the form, or on a low screen its buttons. */
+/**
+ * The page scrolls what has the focus out from under what stays at its bottom: the form, or on a low screen its buttons. These say
+ * that the text goes on below, until its end was in view above them.
+ */
 function followBar() {
   const form = document.querySelector(".decision");
   if (!form || !globalThis.ResizeObserver) return;
   const parts = [form, ...form.querySelectorAll(".actions")];
+  const [more, end] = [$("more"), element("p", { class: "end" })];
+  form.before(end);
+  let ends = null;
   const fit = () => {
     const height = parts.map((part) => (part.isConnected ? part.offsetHeight : 0)).find((one) => one > 0) ?? 0;
     document.documentElement.style.setProperty("--bar", `${height + 16}px`);
+    ends?.disconnect();
+    if (!more?.isConnected) return;
+    ends = new IntersectionObserver((entries) => {
+      if (entries.some(({ isIntersecting }) => isIntersecting)) more.remove();
+      else more.hidden = false;
+    }, { rootMargin: `0px 0px ${-height}px` });
+    ends.observe(end);
   };
   const observer = new ResizeObserver(fit);
   for (const part of parts) observer.observe(part);

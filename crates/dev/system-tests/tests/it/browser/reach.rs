@@ -2,9 +2,12 @@
 
 use crate::webdriver::{Browser, Screen};
 use serde_json::json;
+use testkit::eventually;
 
 use super::changes::change;
-use super::{REQUESTER, keep_from_polling, link, read_change, sign_in, status, task_with};
+use super::{
+    REQUESTER, keep_from_polling, link, read_change, run_first, sign_in, status, task_with,
+};
 use crate::harness::System;
 
 const SCREENS: [Screen; 5] = [
@@ -66,6 +69,60 @@ async fn the_buttons_are_on_the_first_screen_and_cover_no_focus() {
         assert_eq!(browser.run(wide).await, false, "{screen:?}");
         browser.assert_no_errors().await;
     }
+    system.stop().await;
+}
+
+/// Waits until the result of a script is this.
+async fn becomes(browser: &Browser, script: &str, expected: bool) {
+    eventually(&format!("{script} to be {expected}"), || async {
+        (browser.run(script).await == expected).then_some(())
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_buttons_say_that_the_text_goes_on_until_its_end_was_in_view() {
+    let system = System::start().await;
+    let token = system.sign_up(REQUESTER).await;
+    let blank = "\u{a0}\n\n".repeat(60);
+    let text = format!("Lunch, 12 €\n\n{blank}and a laptop, 3,500 €");
+    let task = task_with(&system, &token, "Lunch", &text).await;
+    let is_said = "return Boolean(document.getElementById('more')?.checkVisibility())";
+    for screen in [Screen::PHONE, LOW[1]] {
+        let browser = Browser::with(screen).await;
+        browser.open(&link(&system, &task)).await;
+        becomes(&browser, is_said, true).await;
+        assert_eq!(browser.run(OUT_OF_REACH).await, json!([]), "{screen:?}");
+        browser.run("scrollBy(0, innerHeight / 2)").await;
+        becomes(&browser, is_said, true).await;
+        let end = "document.querySelector('#description > :last-child')";
+        let show = format!("{end}.scrollIntoView({{ block: 'center', behavior: 'instant' }})");
+        browser.run(&show).await;
+        becomes(&browser, is_said, false).await;
+        // It was read.
+        browser.run("scrollTo(0, 0)").await;
+        becomes(&browser, is_said, false).await;
+        browser.assert_no_errors().await;
+    }
+    system.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_buttons_never_say_that_a_short_text_goes_on() {
+    let system = System::start().await;
+    let token = system.sign_up(REQUESTER).await;
+    let task = task_with(&system, &token, "Lunch", "12 €").await;
+    let phone = Browser::phone().await;
+    let watch = "new MutationObserver(() => {
+          window.isSaid ||= Boolean(document.querySelector('#more:not([hidden])'));
+        }).observe(document, { subtree: true, childList: true, attributes: true })";
+    run_first(&phone, watch).await;
+    phone.open(&link(&system, &task)).await;
+    phone.sees("Approve").await;
+    let is_gone = "return !document.getElementById('more')";
+    becomes(&phone, is_gone, true).await;
+    assert_eq!(phone.run("return window.isSaid").await, false);
+    phone.assert_no_errors().await;
     system.stop().await;
 }
 

@@ -113,6 +113,7 @@ export const texts = {
   readChange: "Änderung lesen",
   changedMeanwhile: "Jemand anderes hat diese Aufgabe inzwischen geändert. Noch ist nichts gespeichert: Sehen Sie sich an, was neu ist, und speichern Sie noch einmal.",
   showAll: "Alles zeigen",
+  moreBelow: "Unten geht der Text weiter",
   addComment: "Kommentar hinzufügen",
   sentWhenOnline: "Keine Verbindung. Ihre Entscheidung wird gesendet, sobald Sie wieder online sind. Lassen Sie diese Seite offen.",
   nextTask: "Nächste Aufgabe",

@@ -113,6 +113,7 @@ export const texts = {
   readChange: "Read the change",
   changedMeanwhile: "Another person changed this task. Nothing is saved yet: look at what is new, and save again.",
   showAll: "Show all",
+  moreBelow: "More text below",
   addComment: "Add a comment",
   sentWhenOnline: "No connection. Your decision is sent as soon as you are online again. Leave this page open.",
   nextTask: "Next task",
