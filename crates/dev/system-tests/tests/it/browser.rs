@@ -82,6 +82,14 @@ async fn dialog_closes(phone: &Browser) {
     .await;
 }
 
+/// Waits until a press counts: one that comes sooner belongs to the press that opened the page.
+async fn presses_count(phone: &Browser) {
+    eventually("a press to count", || async {
+        (phone.run("return performance.now() > 600").await == true).then_some(())
+    })
+    .await;
+}
+
 /// Waits until a press counts again: one that comes sooner belongs to the press before it.
 async fn wait_for_another_press() {
     tokio::time::sleep(Duration::from_millis(800)).await;

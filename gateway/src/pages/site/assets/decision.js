@@ -25,7 +25,8 @@ const otherVerb = { approve: "reject", reject: "approve" };
  */
 export function decisionForm(task, proposed, handlers) {
   const draft = draftOf(`comment-${task.id}`);
-  const state = { task, verb: proposed, asked: null, sent: [], since: -Infinity, handlers };
+  // The press that opened the page was at 0.
+  const state = { task, verb: proposed, asked: null, sent: [], since: 0, handlers };
   const comment = element("textarea", { id: "comment", maxlength: MAX_COMMENT, rows: 2, dir: "auto" });
   comment.value = draft?.text ?? "";
   const button = (verb) => element("button", {

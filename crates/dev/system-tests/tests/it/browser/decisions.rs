@@ -4,7 +4,9 @@ use crate::webdriver::Browser;
 use serde_json::json;
 use testkit::eventually;
 
-use super::{APPROVER, LOST, REQUESTER, answer, link, poll, run_first, status, task_with};
+use super::{
+    APPROVER, LOST, REQUESTER, answer, link, poll, presses_count, run_first, status, task_with,
+};
 use crate::harness::System;
 
 // Code points of keys in the WebDriver protocol.
@@ -55,7 +57,7 @@ async fn a_task_can_ask_for_a_second_press() {
     phone.sees("Approve").await;
     // For the page, a tenth of a second passes from one press to the next.
     phone
-        .run("window.clock = 0; performance.now = () => window.clock += 100")
+        .run("window.clock = 600; performance.now = () => window.clock += 100")
         .await;
     // A double click is one press.
     let twice = "const button = document.getElementById('approve'); button.click(); button.click()";
@@ -80,6 +82,25 @@ async fn a_task_can_ask_for_a_second_press() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_double_click_that_opens_a_task_does_not_decide_it() {
+    let system = System::start().await;
+    let token = system.sign_up(REQUESTER).await;
+    let task = task_with(&system, &token, "Buy a chair", "").await;
+    let phone = Browser::phone().await;
+    run_first(&phone, "performance.now = () => 300").await;
+    phone.open(&link(&system, &task)).await;
+    phone.sees("Approve").await;
+    let press =
+        "const button = document.getElementById('approve'); button.click(); return button.disabled";
+    assert_eq!(phone.run(press).await, false);
+    phone.run("performance.now = () => 700").await;
+    assert_eq!(phone.run(press).await, true);
+    phone.sees("You approved this.").await;
+    phone.assert_no_errors().await;
+    system.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_person_decides_with_the_keyboard_alone() {
     let system = System::start().await;
     let token = system.sign_up(REQUESTER).await;
@@ -87,6 +108,7 @@ async fn a_person_decides_with_the_keyboard_alone() {
     let phone = Browser::phone().await;
     phone.open(&link(&system, &task)).await;
     phone.sees("Approve").await;
+    presses_count(&phone).await;
     let mut stops = Vec::new();
     while stops.last().is_none_or(|stop| stop != "approve") {
         assert!(stops.len() < 10, "{stops:?}");
@@ -113,6 +135,7 @@ async fn a_press_shows_at_once_and_survives_a_lost_connection() {
     let phone = Browser::phone().await;
     phone.open(&link(&system, &task)).await;
     phone.sees("Approve").await;
+    presses_count(&phone).await;
     phone.set_online(false).await;
     let press = "const button = document.getElementById('approve'); button.click(); return button.textContent";
     assert_eq!(phone.run(press).await, "Approving …");

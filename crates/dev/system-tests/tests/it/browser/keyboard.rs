@@ -7,7 +7,7 @@ use serde_json::json;
 use testkit::eventually;
 
 use super::changes::change;
-use super::{APPROVER, REQUESTER, link, read_change, signed_in, status, task_with};
+use super::{APPROVER, REQUESTER, link, presses_count, read_change, signed_in, status, task_with};
 use crate::harness::System;
 
 /// The modifiers of an event in the DevTools protocol.
@@ -50,6 +50,7 @@ async fn a_key_presses_the_button_that_has_the_focus_and_is_held_for_one_press()
     let proposed = format!("{}&action=approve", link(&system, &task));
     phone.open(&proposed).await;
     phone.sees("Press “Approve” to confirm.").await;
+    presses_count(&phone).await;
     focus(&phone, "#reject").await;
     enter(&phone, CTRL, 0).await;
     assert!(!phone.text().await.contains("Yes, approve"));
@@ -77,6 +78,7 @@ async fn a_key_decides_nothing_that_was_not_read() {
     phone.click("Add a comment").await;
     let long = "Another line.\n\n".repeat(100);
     change(&system, &token, &task, &json!({"description": long})).await;
+    presses_count(&phone).await;
     enter(&phone, CTRL, 0).await;
     phone.sees("Read the change").await;
     focus(&phone, "#comment").await;

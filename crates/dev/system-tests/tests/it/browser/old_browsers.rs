@@ -6,8 +6,8 @@ use serde_json::json;
 use super::changes::change;
 use super::loading::block;
 use super::{
-    REQUESTER, keep_from_polling, link, read_change, run_first, sign_in, status, task_with,
-    write_task,
+    REQUESTER, keep_from_polling, link, presses_count, read_change, run_first, sign_in, status,
+    task_with, write_task,
 };
 use crate::harness::System;
 
@@ -54,6 +54,7 @@ async fn a_browser_that_lacks_something_decides() {
         run_first(&phone, script).await;
         phone.open(&link(&system, &task)).await;
         phone.sees("It squeaks.").await;
+        presses_count(&phone).await;
         let approve = "document.getElementById('approve').click()";
         phone.run(approve).await;
         testkit::eventually(&format!("a decision without {lack}"), || async {

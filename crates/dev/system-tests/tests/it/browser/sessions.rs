@@ -7,8 +7,8 @@ use testkit::eventually;
 use super::accessibility::check;
 use super::drafts::end_sessions;
 use super::{
-    APPROVER, REQUESTER, keep_from_polling, link, poll, run_first, sign_in, signed_in, status,
-    task_with,
+    APPROVER, REQUESTER, keep_from_polling, link, poll, presses_count, run_first, sign_in,
+    signed_in, status, task_with,
 };
 use crate::harness::System;
 
@@ -141,6 +141,7 @@ async fn a_press_while_a_page_is_loaded_again_decides_as_nobody() {
     let path = format!("/tasks?taskId={}", task.id);
     let phone = signed_in(&system, &path, APPROVER).await;
     phone.sees("Approve").await;
+    presses_count(&phone).await;
     // The last moment at which the page can be used.
     let press = "window.isOld = true; sessionStorage.sent = 0; const real = window.fetch;
         window.fetch = (url, options) => {
