@@ -30,7 +30,7 @@ export const addTexts = (more) => Object.assign(texts, more);
 /** A text with values for the names in braces. Without `missing`, every text must exist. */
 export function t(key, values = {}, missing = key) {
   const text = texts[key] ?? missing;
-  if (typeof text === "function") return text(values);
+  if (typeof text === "function") return text(values, numberText);
   return text.replace(/\{(\w+)\}/g, (_, name) => values[name] ?? "");
 }
 

@@ -157,3 +157,17 @@ async fn what_is_wrong_is_said_in_german() {
     phone.assert_no_errors().await;
     system.stop().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_administrators_page_writes_numbers_in_german() {
+    let system = System::start().await;
+    let phone = german_phone(&system).await;
+    phone.open(&format!("{}/admin", system.http.base())).await;
+    let text = "return globalThis.countersignModules?.['texts.js']?.t('deletedTasks', { count: 12345 }, '')";
+    eventually("the texts of administrators", || async {
+        (phone.run(text).await == "Bisher wurden 12.345 Aufgaben gelöscht.").then_some(())
+    })
+    .await;
+    phone.assert_no_errors().await;
+    system.stop().await;
+}

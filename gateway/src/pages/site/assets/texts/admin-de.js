@@ -1,6 +1,6 @@
 // Die deutschen Texte der Seite für Administratorinnen und Administratoren. Namen in Klammern werden durch Werte ersetzt.
 
-const plural = (one, many) => ({ count }) => (count === 1 ? one : many).replace("{count}", count);
+const plural = (one, many) => ({ count }, number = String) => (count === 1 ? one : many).replace("{count}", number(count));
 
 export const texts = {
   "section users": "Konten",
@@ -19,7 +19,7 @@ export const texts = {
   // Listen.
   all: "Alle",
   rows: plural("1 Zeile", "{count} Zeilen"),
-  rowsFrom: ({ from, to, isKnown, count }) => (isKnown ? `Zeilen ${from} bis ${to}` : `${count} Zeilen`),
+  rowsFrom: ({ from, to, isKnown, count }, number = String) => (isKnown ? `Zeilen ${from} bis ${to}` : `${number(count)} Zeilen`),
   users: ({ count }) => `insgesamt ${count}`,
   state: "Zustand",
   status: "Status",

@@ -1,6 +1,6 @@
 // The English texts of the page of administrators. Names in braces are replaced by values.
 
-const plural = (one, many) => ({ count }) => (count === 1 ? one : many).replace("{count}", count);
+const plural = (one, many) => ({ count }, number = String) => (count === 1 ? one : many).replace("{count}", number(count));
 
 export const texts = {
   "section users": "Users",
@@ -19,7 +19,7 @@ export const texts = {
   // Lists.
   all: "All",
   rows: plural("1 row", "{count} rows"),
-  rowsFrom: ({ from, to, isKnown, count }) => (isKnown ? `Rows ${from} to ${to}` : `${count} rows`),
+  rowsFrom: ({ from, to, isKnown, count }, number = String) => (isKnown ? `Rows ${from} to ${to}` : `${number(count)} rows`),
   users: ({ count }) => `${count} in all`,
   state: "State",
   status: "Status",

@@ -6,7 +6,7 @@ export const texts = {
   keyMade: "Erstellt:",
   keyExpires: "Läuft ab:",
   never: "nie",
-  keyOff: "Aus, bis ein Administrator ihn bestätigt",
+  keyOff: "Aus, bis eine Administratorin oder ein Administrator ihn bestätigt",
   confirmKey: "Bestätigen",
   keyConfirmed: "Der Schlüssel gilt wieder.",
   endKey: "Beenden",
@@ -18,6 +18,6 @@ export const texts = {
   keyEndHelp: "Am Ende dieses Tages. Vorher bekommen Sie eine Nachricht.",
   newKey: "Der neue Schlüssel",
   newKeyHelp: "Kopieren Sie ihn jetzt: Er wird nicht noch einmal angezeigt.",
-  "problem too-many-keys": "Sie haben so viele Schlüssel, wie ein Benutzer haben kann. Beenden Sie einen, der nicht mehr gebraucht wird.",
+  "problem too-many-keys": "Sie haben so viele Schlüssel, wie ein Konto haben kann. Beenden Sie einen, der nicht mehr gebraucht wird.",
   "problem user-inactive": "Dieses Konto ist nicht aktiv oder wird gelöscht.",
 };
