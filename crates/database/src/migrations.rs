@@ -34,6 +34,11 @@ const MAX_WAIT_OUTSIDE_TRANSACTIONS: Duration = Duration::from_secs(10 * 60);
 /// between two attempts.
 const MAX_ATTEMPTS: u32 = 10;
 const LOCK_PAUSE: Duration = Duration::from_secs(2);
+/// Otherwise the server ends the statement of a process that was killed only when it has a result, and its locks stay
+/// until then.
+const END_WITH_PROCESS: &str =
+    "SET client_connection_check_interval = '2s'; SET tcp_keepalives_idle = 10;
+    SET tcp_keepalives_interval = 5; SET tcp_keepalives_count = 3";
 
 /// Why a schema could not be brought up to date.
 #[derive(Debug, thiserror::Error)]
@@ -101,7 +106,7 @@ pub async fn prepare_schema(
 /// wait for each other, and all but the first find nothing to do.
 ///
 /// A migration that does not get a lock within three seconds is rolled back and tried again, so that it does not
-/// hold up the statements of running processes.
+/// hold up the statements of running processes. If this process is killed, the server ends what it runs within seconds.
 ///
 /// A migration whose `metadata.toml` has `run_in_transaction = false` must be one statement that does nothing the second
 /// time, such as `CREATE INDEX CONCURRENTLY IF NOT EXISTS`. An invalid index of an attempt that failed is dropped.
@@ -115,6 +120,8 @@ pub async fn migrate(
     migrations: EmbeddedMigrations,
 ) -> Result<(), MigrationError> {
     on_connection(owner_url, schema, connect, move |connection| {
+        // Servers of some systems cannot do it, and refuse it.
+        let _ = connection.batch_execute(END_WITH_PROCESS);
         take_lock(connection)?;
         run_pending(connection, schema, &migrations)
     })
@@ -180,13 +187,14 @@ async fn on_connection<T: Send + 'static>(
 /// No statement waits for it on the server: who builds an index concurrently has the lock and waits for all statements
 /// under way, so the two would wait for each other.
 fn take_lock(connection: &mut PgConnection) -> Result<(), MigrationError> {
+    let waiting = Outage::new("waiting for the migrations of another process");
     let started = Instant::now();
     let take = sql::<Bool>(&format!("SELECT pg_try_advisory_lock({LOCK})"));
     while !take.clone().get_result::<bool>(connection)? {
         if started.elapsed() > MAX_LOCK_WAIT {
             return Err(MigrationError::Busy);
         }
-        tracing::debug!("waiting for the migrations of another process");
+        waiting.fail(&format_args!("it has the lock"));
         std::thread::sleep(PAUSE);
     }
     Ok(())

@@ -2,12 +2,16 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+use std::env;
+use std::process::Command;
+
 use database::{MigrationError, migrate};
 use diesel::connection::SimpleConnection as _;
 use diesel::sql_types::{BigInt, Text};
 use diesel::{PgConnection, QueryableByName, RunQueryDsl as _};
 use diesel_migrations::{EmbeddedMigrations, embed_migrations};
-use testkit::{TestDatabase, eventually};
+use testkit::{TestConnection, TestDatabase, eventually};
+use values::Secret;
 
 const MIGRATIONS: EmbeddedMigrations = embed_migrations!("tests/migrations");
 const INDEX_MIGRATIONS: EmbeddedMigrations = embed_migrations!("tests/index_migrations");
@@ -49,22 +53,32 @@ fn with_duplicates() -> TestDatabase {
     test
 }
 
-#[tokio::test]
-async fn an_index_is_built_while_rows_are_written_and_replicas_wait_for_it() {
-    let test = TestDatabase::users(MIGRATIONS);
+/// A connection in whose transaction a note was written.
+fn writer(test: &TestDatabase) -> TestConnection {
     let mut writer = test.admin();
     writer
         .batch_execute("BEGIN; INSERT INTO users.notes (id, text) VALUES (1, 'a')")
         .unwrap();
+    writer
+}
+
+async fn wait_for_builds(test: &TestDatabase, number: i64) {
+    eventually("the builds that wait for the writer", || async {
+        let waiting = "SELECT count(*) AS count FROM pg_stat_progress_create_index
+            WHERE datname = current_database() AND phase LIKE 'waiting for writers%'";
+        (count(&mut test.admin(), waiting) == number).then_some(())
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn an_index_is_built_while_rows_are_written_and_replicas_wait_for_it() {
+    let test = TestDatabase::users(MIGRATIONS);
+    let mut writer = writer(&test);
     let owner_url = test.users_owner_url();
     let building =
         tokio::spawn(async move { migrate(&owner_url, "users", INDEX_MIGRATIONS).await });
-    eventually("the build to wait for the writer", || async {
-        let waiting = "SELECT count(*) AS count FROM pg_stat_progress_create_index
-            WHERE datname = current_database() AND phase LIKE 'waiting for writers%'";
-        (count(&mut test.admin(), waiting) > 0).then_some(())
-    })
-    .await;
+    wait_for_builds(&test, 1).await;
     // The build must not wait for a replica that waits for the build.
     let owner_url = test.users_owner_url();
     let replica = tokio::spawn(async move { migrate(&owner_url, "users", INDEX_MIGRATIONS).await });
@@ -82,6 +96,30 @@ async fn an_index_is_built_while_rows_are_written_and_replicas_wait_for_it() {
     building.await.unwrap().unwrap();
     replica.await.unwrap().unwrap();
     assert_eq!(indexes(&test), ["notes_by_text valid", "notes_pkey valid"]);
+}
+
+#[tokio::test]
+async fn a_build_ends_on_the_server_when_its_process_is_killed() {
+    const OWNER_URL: &str = "COUNTERSIGN_TEST_OWNER_URL";
+    if let Ok(url) = env::var(OWNER_URL) {
+        // This is the process.
+        migrate(&Secret::new(url), "users", INDEX_MIGRATIONS)
+            .await
+            .unwrap();
+        return;
+    }
+    let test = TestDatabase::users(MIGRATIONS);
+    let _writer = writer(&test);
+    let name = "a_build_ends_on_the_server_when_its_process_is_killed";
+    let mut process = Command::new(env::current_exe().unwrap())
+        .args([name, "--exact"])
+        .env(OWNER_URL, test.users_owner_url().expose())
+        .spawn()
+        .unwrap();
+    wait_for_builds(&test, 1).await;
+    process.kill().unwrap();
+    process.wait().unwrap();
+    wait_for_builds(&test, 0).await;
 }
 
 #[tokio::test]

@@ -3,14 +3,18 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::collections::HashSet;
+use std::env;
+use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
+use app_config::{Reader, Settings as _};
 use database::{Database, DatabaseSettings, Error, migrate, prepare_schema};
 use diesel::connection::SimpleConnection as _;
 use diesel::sql_types::BigInt;
 use diesel::{PgConnection, QueryableByName, RunQueryDsl as _};
 use diesel_migrations::{EmbeddedMigrations, embed_migrations};
-use testkit::{TestDatabase, eventually, lines};
+use telemetry::LogSettings;
+use testkit::{TestConnection, TestDatabase, eventually, lines};
 use tokio::task::JoinHandle;
 use values::Secret;
 
@@ -80,13 +84,19 @@ async fn concurrent_replicas_migrate_once() {
     assert_eq!(database.run(notes).await.unwrap(), 0);
 }
 
+/// A connection that has the lock for migrations.
+fn lock_holder(test: &TestDatabase) -> TestConnection {
+    let mut holder = test.admin();
+    holder
+        .batch_execute("SELECT pg_advisory_lock(x'636f756e74657273'::bigint)")
+        .unwrap();
+    holder
+}
+
 #[tokio::test]
 async fn a_process_whose_connection_is_lost_before_it_migrates_connects_again() {
     let test = TestDatabase::empty();
-    let mut other = test.admin();
-    other
-        .batch_execute("SELECT pg_advisory_lock(x'636f756e74657273'::bigint)")
-        .unwrap();
+    let mut other = lock_holder(&test);
     let owner_url = test.users_owner_url();
     let migrating = tokio::spawn(async move { migrate(&owner_url, "users", MIGRATIONS).await });
     eventually("the process to wait for the lock", || async {
@@ -100,6 +110,57 @@ async fn a_process_whose_connection_is_lost_before_it_migrates_connects_again() 
         .batch_execute("SELECT pg_advisory_unlock_all()")
         .unwrap();
     migrating.await.unwrap().unwrap();
+}
+
+const OWNER_URL: &str = "COUNTERSIGN_TEST_OWNER_URL";
+
+/// Runs the test of this name again, in a process that only migrates and logs.
+fn start_migrating(test: &str, owner_url: &Secret) -> Child {
+    Command::new(env::current_exe().unwrap())
+        .args([test, "--exact"])
+        .env(OWNER_URL, owner_url.expose())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap()
+}
+
+/// Migrates and logs, if this is such a process.
+async fn is_migrating() -> bool {
+    let Ok(url) = env::var(OWNER_URL) else {
+        return false;
+    };
+    let mut reader = Reader::from_process().unwrap();
+    let log = LogSettings::read(&mut reader).unwrap();
+    let _log = telemetry::init("migrate", &log, None).unwrap();
+    // Its log is the result.
+    let _ = migrate(&Secret::new(url), "users", MIGRATIONS).await;
+    true
+}
+
+fn log_of(process: Child) -> String {
+    let output = process.wait_with_output().unwrap();
+    String::from_utf8(output.stdout).unwrap()
+}
+
+#[tokio::test]
+async fn a_process_that_waits_for_the_migrations_of_another_one_says_so() {
+    if is_migrating().await {
+        return;
+    }
+    let test = TestDatabase::empty();
+    let other = lock_holder(&test);
+    let name = "a_process_that_waits_for_the_migrations_of_another_one_says_so";
+    let process = start_migrating(name, &test.users_owner_url());
+    eventually("the process to be refused the lock", async || {
+        let asked = "SELECT pid::text AS line FROM pg_stat_activity WHERE datname = current_database()
+            AND state = 'idle' AND query LIKE 'SELECT pg_try_advisory_lock%'";
+        lines(&mut test.admin(), asked).pop()
+    })
+    .await;
+    drop(other);
+    let log = log_of(process);
+    let expected = "waiting for the migrations of another process";
+    assert!(log.contains(expected), "{log}");
 }
 
 #[tokio::test]
