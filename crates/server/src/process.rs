@@ -23,6 +23,8 @@ const HEALTH_CHECK_TIMEOUT: Duration = Duration::from_secs(3);
 const UPKEEP_INTERVAL: Duration = Duration::from_secs(5);
 /// How long threads may still wait for the database when the process ends: as long as a statement.
 const LAST_STATEMENTS: Duration = Duration::from_secs(10);
+/// The same after a failure, which has to be reported before what stops the process kills it.
+const AFTER_FAILURE: Duration = Duration::from_secs(1);
 
 /// The name of a program and its entry point.
 pub type Program = (&'static str, fn() -> ExitCode);
@@ -154,7 +156,10 @@ fn run<S: Settings, R: Future<Output = anyhow::Result<Running>>>(
         tracing::info!(address = ?running.address, "running");
         run_until(stop, &running, &process).await
     });
-    runtime.shutdown_timeout(LAST_STATEMENTS);
+    runtime.shutdown_timeout(match ran {
+        Ok(()) => LAST_STATEMENTS,
+        Err(_) => AFTER_FAILURE,
+    });
     ran
 }
 
@@ -265,16 +270,57 @@ fn is_ready() -> anyhow::Result<bool> {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
+    use std::process::Command;
+    use std::time::{Duration, Instant};
 
     use http_kit::Health;
+    use nix::sys::signal::{Signal, raise};
     use procfs::process::Process;
+    use tokio::task::spawn_blocking;
     use tokio::time::{sleep, timeout};
     use tokio_util::sync::CancellationToken;
 
-    use super::{is_command, run_upkeep};
+    use super::{ProcessSettings, Running, is_command, run, run_upkeep};
 
     const MIB: u64 = 1024 * 1024;
+    const SHUTDOWN_GRACE: &str = "SHUTDOWN_GRACE";
+
+    /// Asks the process to stop while one of its threads has work for a minute.
+    async fn stop_while_busy() {
+        let busy = spawn_blocking(|| std::thread::sleep(Duration::from_secs(60)));
+        raise(Signal::SIGTERM).unwrap();
+        busy.await.unwrap();
+    }
+
+    #[test]
+    fn a_process_whose_work_does_not_end_says_so_soon_after_its_grace() {
+        if std::env::var_os(SHUTDOWN_GRACE).is_none() {
+            // Again, in a process with this setting.
+            let name =
+                "process::tests::a_process_whose_work_does_not_end_says_so_soon_after_its_grace";
+            let again = Command::new(std::env::current_exe().unwrap())
+                .args([name, "--exact"])
+                .env(SHUTDOWN_GRACE, "0s")
+                .output()
+                .unwrap();
+            let output = String::from_utf8_lossy(&again.stdout);
+            assert!(output.contains("1 passed"), "{output}");
+            return;
+        }
+        let began = Instant::now();
+        let ran = run("busy", async |_: ProcessSettings| {
+            let running = Running::new();
+            running.spawn(stop_while_busy());
+            Ok(running)
+        });
+        let error = ran.unwrap_err().to_string();
+        assert!(error.contains(SHUTDOWN_GRACE), "{error}");
+        assert!(
+            began.elapsed() < Duration::from_secs(3),
+            "{:?}",
+            began.elapsed()
+        );
+    }
 
     fn memory() -> u64 {
         let status = Process::myself().unwrap().status().unwrap();

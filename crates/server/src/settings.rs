@@ -15,8 +15,8 @@ app_config::settings! {
         /// How long a gateway or service takes requests after SIGTERM. Meanwhile it is not ready, and closes each connection
         /// with its next response, so that load balancers and clients move to other replicas. Workers stop at once.
         pub shutdown_delay: Duration = between("SHUTDOWN_DELAY", "0s", "0s", "5m"),
-        /// How long requests and steps in flight may take after SIGTERM and `SHUTDOWN_DELAY`. What stops the process must wait longer than
-        /// both together: `stop_grace_period` of Compose, `TimeoutStopSec` of systemd, `terminationGracePeriodSeconds` of Kubernetes.
+        /// How long requests and steps in flight may take after SIGTERM and `SHUTDOWN_DELAY`. What stops the process must wait ten seconds
+        /// longer than both together: `stop_grace_period` of Compose, `TimeoutStopSec` of systemd, `terminationGracePeriodSeconds` of Kubernetes.
         pub shutdown_grace: Duration = between("SHUTDOWN_GRACE", "25s", "0s", "1h"),
     }
 
