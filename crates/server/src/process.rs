@@ -143,7 +143,8 @@ fn run<S: Settings, R: Future<Output = anyhow::Result<Running>>>(
         let mut stop = pin!(stop_signal()?);
         let running = tokio::select! {
             started = start(settings) => started?,
-            () = &mut stop => return Ok(()),
+            // Its threads may wait for the database for a minute.
+            () = &mut stop => return Ok(Duration::ZERO),
         };
         running.spawn(run_upkeep(
             metrics.clone(),
@@ -154,13 +155,11 @@ fn run<S: Settings, R: Future<Output = anyhow::Result<Running>>>(
         ));
         serve_metrics(&running, process.metrics_address, metrics)?;
         tracing::info!(address = ?running.address, "running");
-        run_until(stop, &running, &process).await
+        run_until(stop, &running, &process).await?;
+        Ok(LAST_STATEMENTS)
     });
-    runtime.shutdown_timeout(match ran {
-        Ok(()) => LAST_STATEMENTS,
-        Err(_) => AFTER_FAILURE,
-    });
-    ran
+    runtime.shutdown_timeout(*ran.as_ref().unwrap_or(&AFTER_FAILURE));
+    ran.map(drop)
 }
 
 /// Waits for a signal that asks the process to stop. From this call on none of them ends it.
@@ -315,6 +314,21 @@ mod tests {
         });
         let error = ran.unwrap_err().to_string();
         assert!(error.contains(SHUTDOWN_GRACE), "{error}");
+        assert!(
+            began.elapsed() < Duration::from_secs(3),
+            "{:?}",
+            began.elapsed()
+        );
+    }
+
+    #[test]
+    fn a_process_that_is_stopped_before_it_has_started_ends_at_once() {
+        let began = Instant::now();
+        let ran = run("starting", async |_: ProcessSettings| {
+            stop_while_busy().await;
+            Ok(Running::new())
+        });
+        ran.unwrap();
         assert!(
             began.elapsed() < Duration::from_secs(3),
             "{:?}",
