@@ -147,9 +147,10 @@ impl StatementLimits {
 
     /// The statements that set the limits of a connection. Its plans are not compiled either: each session compiles each of
     /// them for itself, which takes longer than running all but the largest, and estimates without statistics ask for it.
+    /// A statement must see what was committed before it, also if the role or the database has another isolation.
     pub(crate) fn to_sql(self) -> String {
         format!(
-            "SET jit = off; SET idle_in_transaction_session_timeout = {}; SET lock_timeout = {}; SET statement_timeout = {};",
+            "SET default_transaction_isolation = 'read committed'; SET jit = off; SET idle_in_transaction_session_timeout = {}; SET lock_timeout = {}; SET statement_timeout = {};",
             Self::IDLE_TRANSACTION.as_millis(),
             self.lock.as_millis(),
             self.statement.unwrap_or_default().as_millis(),

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use database::{Connection, Database, DatabaseSettings, Error, StatementLimits};
 use diesel::connection::SimpleConnection as _;
+use diesel::dsl::sql;
 use diesel::sql_types::{Integer, Text};
 use diesel::{IntoSql as _, PgConnection, RunQueryDsl as _};
 use diesel_migrations::{EmbeddedMigrations, embed_migrations};
@@ -252,6 +253,18 @@ async fn statements_that_lack_another_resource_are_unavailable_and_the_database_
     let raise = format!("DO $$ BEGIN RAISE EXCEPTION '{message}'; END $$");
     let failed = database.run(run_text(raise)).await;
     assert!(matches!(failed, Err(Error::Statement(_))), "{failed:?}");
+}
+
+#[tokio::test]
+async fn transactions_see_what_others_commit_whatever_isolation_the_database_has() {
+    let test = german_database();
+    test.alter("SET default_transaction_isolation = 'repeatable read'");
+    let show = |connection: &mut PgConnection| {
+        let isolation: String = sql::<Text>("SHOW transaction_isolation").get_result(connection)?;
+        Ok::<_, Error>(isolation)
+    };
+    let shown = connect(&test, LIMITS).transaction(show).await;
+    assert_eq!(shown.unwrap(), "read committed");
 }
 
 #[tokio::test]
