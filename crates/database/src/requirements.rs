@@ -53,6 +53,23 @@ fn check_texts(connection: &mut PgConnection) -> Result<(), MigrationError> {
                        LOCALE 'C.UTF-8' TEMPLATE template0";
         return Err(MigrationError::Unusable(message.to_owned()));
     }
+    warn_of_other_collation(connection)
+}
+
+/// Warns if the server now orders texts by other rules than those by which its indexes were built.
+fn warn_of_other_collation(connection: &mut PgConnection) -> Result<(), MigrationError> {
+    // Postgres 14 does not store the version of the rules.
+    let is_stored = sql::<Bool>("SELECT current_setting('server_version_num')::int >= 150000");
+    let is_other = sql::<Bool>(
+        "SELECT coalesce(datcollversion <> pg_database_collation_actual_version(oid), false)
+        FROM pg_database WHERE datname = current_database()",
+    );
+    if is_stored.get_result::<bool>(connection)? && is_other.get_result::<bool>(connection)? {
+        tracing::warn!(
+            "the server's operating system orders texts otherwise than before, so searches may miss rows: run REINDEX \
+             DATABASE, then ALTER DATABASE … REFRESH COLLATION VERSION"
+        );
+    }
     Ok(())
 }
 

@@ -152,7 +152,8 @@ async fn a_process_that_waits_for_the_migrations_of_another_one_says_so() {
     let name = "a_process_that_waits_for_the_migrations_of_another_one_says_so";
     let process = start_migrating(name, &test.users_owner_url());
     eventually("the process to be refused the lock", async || {
-        let asked = "SELECT pid::text AS line FROM pg_stat_activity WHERE datname = current_database()
+        let asked =
+            "SELECT pid::text AS line FROM pg_stat_activity WHERE datname = current_database()
             AND state = 'idle' AND query LIKE 'SELECT pg_try_advisory_lock%'";
         lines(&mut test.admin(), asked).pop()
     })
@@ -214,17 +215,40 @@ async fn a_database_of_another_encoding_is_refused() {
     }
 }
 
+/// Postgres 14 has only the locales of its system.
+fn has_locales_of_icu() -> bool {
+    let version = "SELECT (current_setting('server_version_num')::int >= 150000)::text AS line";
+    lines(&mut TestDatabase::empty().admin(), version) == ["true"]
+}
+
 #[tokio::test]
 async fn a_database_in_which_capitals_are_unusual_is_refused() {
-    let version = "SELECT (current_setting('server_version_num')::int >= 150000)::text AS line";
-    if lines(&mut TestDatabase::empty().admin(), version) == ["false"] {
-        // Postgres 14 has only the locales of its system.
+    if !has_locales_of_icu() {
         return;
     }
     let turkish = Other::create("LOCALE_PROVIDER icu ICU_LOCALE 'tr' LOCALE 'C.UTF-8'");
     let refused = migrate(&turkish.owner_url(), "users", MIGRATIONS).await;
     let message = refused.unwrap_err().to_string();
     assert!(message.contains("another letter than i of I"), "{message}");
+}
+
+#[tokio::test]
+async fn a_process_warns_when_texts_are_ordered_otherwise_than_in_the_indexes() {
+    if is_migrating().await || !has_locales_of_icu() {
+        return;
+    }
+    let moved = Other::create("LOCALE_PROVIDER icu ICU_LOCALE 'und' LOCALE 'C.UTF-8'");
+    let name = "a_process_warns_when_texts_are_ordered_otherwise_than_in_the_indexes";
+    let warning = "run REINDEX DATABASE";
+    let log = log_of(start_migrating(name, &moved.owner_url()));
+    assert!(!log.contains(warning), "{log}");
+    let update = format!(
+        "UPDATE pg_database SET datcollversion = '0' WHERE datname = '{}'",
+        moved.1
+    );
+    moved.0.admin().batch_execute(&update).unwrap();
+    let log = log_of(start_migrating(name, &moved.owner_url()));
+    assert!(log.contains(warning), "{log}");
 }
 
 #[tokio::test]
