@@ -22,7 +22,7 @@ use crate::message::Message;
 use crate::queue::Queue;
 
 const CONSUMER_TAG: &str = "countersign";
-/// How often an idle connection is checked: a consumer is not always told that the broker stopped.
+/// How often a connection is checked: a consumer is not always told that the broker stopped, or that it gets nothing more.
 const LIVENESS_INTERVAL: Duration = Duration::from_secs(5);
 
 /// How a delivery is settled.
@@ -118,6 +118,7 @@ async fn session(
             },
             _ = liveness.tick() => {
                 with_shutdown(shutdown, queue.depth_of(channel, &source)).await?;
+                with_shutdown(shutdown, queue.bind(channel, &source)).await?;
             }
             () = shutdown.cancelled() => {
                 let options = BasicCancelOptions::default();

@@ -114,15 +114,24 @@ impl Queue {
         let own = QueueDeclareOptions::exclusive().auto_delete();
         let declared = with_timeout(channel.queue_declare("".into(), own, arguments)).await?;
         let name = declared.name().to_string();
+        self.bind(channel, &name).await?;
+        Ok(name)
+    }
+
+    /// Makes sure that a consumer's [source](Self::source) gets messages. A broadcast whose exchange was deleted, and declared
+    /// again by a publisher, has lost it.
+    pub(crate) async fn bind(self, channel: &Channel, source: &str) -> Result<(), Error> {
+        if self.kind == Kind::Quorum {
+            return Ok(());
+        }
         let bound = channel.queue_bind(
-            name.as_str().into(),
+            source.into(),
             self.name.into(),
             "".into(),
             QueueBindOptions::default(),
             FieldTable::default(),
         );
-        with_timeout(bound).await?;
-        Ok(name)
+        with_timeout(bound).await
     }
 
     /// The number of ready messages in the queue; 0 if each consumer has one. The request also checks that the channel

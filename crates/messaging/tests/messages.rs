@@ -231,6 +231,36 @@ async fn a_message_whose_handler_panics_twice_is_a_dead_letter_and_delays_no_oth
     fixture.stop().await;
 }
 
+#[tokio::test]
+async fn a_consumer_of_broadcasts_gets_messages_again_after_their_exchange_was_deleted() {
+    const BROADCAST: Queue = Queue::broadcast("test.broadcast");
+    let (broker, shutdown) = (TestBroker::new(), CancellationToken::new());
+    let (publisher, publishing) = Publisher::new(settings(&broker), BROADCAST, shutdown.clone());
+    let config = ConsumerConfig::new(settings(&broker), BROADCAST, 8);
+    let connected = Arc::clone(&config.connected);
+    let received = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&received);
+    let consuming = consume(config, shutdown.clone(), move |_| {
+        count.fetch_add(1, Ordering::SeqCst);
+        async { Disposition::Done }
+    });
+    let tasks = [tokio::spawn(publishing), tokio::spawn(consuming)];
+    eventually("both to be connected", async || {
+        (publisher.is_connected() && connected.load(Ordering::Acquire)).then_some(())
+    })
+    .await;
+    broker.delete_exchange(BROADCAST.name());
+    eventually("a message to arrive", async || {
+        publisher.send([message("later")]);
+        (received.load(Ordering::SeqCst) > 0).then_some(())
+    })
+    .await;
+    shutdown.cancel();
+    for task in tasks {
+        task.await.unwrap();
+    }
+}
+
 /// Forwards one connection to the broker. What the broker sends is dropped once `muted` is cancelled.
 async fn forward(listener: TcpListener, broker: String, muted: CancellationToken) {
     let (client, _) = listener.accept().await.unwrap();

@@ -60,6 +60,11 @@ impl TestBroker {
         messages.as_array().cloned().unwrap_or_default()
     }
 
+    pub fn delete_exchange(&self, name: &str) {
+        let path = format!("exchanges/{}/{name}", self.vhost);
+        call("DELETE", &path, None).expect("the broker's API must accept the request");
+    }
+
     /// Closes the connections to the vhost that the broker lists, which is late. Returns how many.
     pub fn cut_connections(&self) -> usize {
         let connections = get(&format!("vhosts/{}/connections", self.vhost));
