@@ -159,9 +159,17 @@ impl Queue {
 }
 
 async fn depth(channel: &Channel, queue: &str) -> Result<u32, Error> {
+    Ok(with_timeout(declare_passively(channel, queue))
+        .await?
+        .message_count())
+}
+
+/// Fails unless the queue exists.
+async fn declare_passively(channel: &Channel, queue: &str) -> lapin::Result<lapin::Queue> {
     let passive = QueueDeclareOptions::default().passive();
-    let declared = channel.queue_declare(queue.into(), passive, FieldTable::default());
-    Ok(with_timeout(declared).await?.message_count())
+    channel
+        .queue_declare(queue.into(), passive, FieldTable::default())
+        .await
 }
 
 async fn declare_exchange(connection: &Connection, name: &str) -> Result<(), Error> {
@@ -195,6 +203,11 @@ async fn declare(connection: &Connection, name: &str, arguments: FieldTable) -> 
     });
     match declared.await {
         Err(Error::Broker(error)) if is_precondition_failed(&error) => {
+            // A vhost that may have no more queues refuses one in the same way.
+            let existing = on_new_channel(connection, async |channel| {
+                declare_passively(channel, name).await
+            });
+            existing.await.map_err(|_| Error::Broker(error))?;
             tracing::warn!(
                 queue = name,
                 "the queue exists with other arguments and keeps them"

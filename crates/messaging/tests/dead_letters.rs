@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+use std::error::Error as _;
 use std::time::Duration;
 
 use lapin::ConnectionProperties;
@@ -133,4 +134,14 @@ async fn a_queue_that_was_declared_with_other_arguments_is_used_as_it_is() {
         .unwrap();
     assert_eq!(letters.depth().await.unwrap(), 0);
     letters.close().await;
+}
+
+#[tokio::test]
+async fn queues_that_the_broker_refuses_are_an_error_unless_they_exist() {
+    let broker = TestBroker::new();
+    let settings = BrokerSettings { url: broker.url() };
+    broker.limit_queues(0);
+    let refused = DeadLetters::open(&settings, QUEUE).await.err().unwrap();
+    let cause = refused.source().unwrap().to_string();
+    assert!(cause.contains("PRECONDITION"), "{cause}");
 }

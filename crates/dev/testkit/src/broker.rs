@@ -60,6 +60,12 @@ impl TestBroker {
         messages.as_array().cloned().unwrap_or_default()
     }
 
+    /// Limits how many queues the vhost may have.
+    pub fn limit_queues(&self, number: u32) {
+        let path = format!("vhost-limits/{}/max-queues", self.vhost);
+        put(&path, &json!({"value": number}));
+    }
+
     pub fn delete_exchange(&self, name: &str) {
         let path = format!("exchanges/{}/{name}", self.vhost);
         call("DELETE", &path, None).expect("the broker's API must accept the request");
