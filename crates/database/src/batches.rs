@@ -9,6 +9,7 @@ use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 use tracing::{Instrument as _, Span};
 
+use crate::pool::record_wait;
 use crate::{Connection, Database, Error};
 
 /// How requests are taken together.
@@ -183,6 +184,7 @@ where
         let timeout = self.database.timeout;
         let is_late = |(_, caller): &(_, Caller<_, _>)| caller.since.elapsed() > timeout;
         while let Some((_, late)) = queue.waiting.pop_front_if(|waiting| is_late(waiting)) {
+            record_wait(late.since);
             late.reply(Err(Error::Busy.into()));
         }
         let others = queue.threads.saturating_sub(1);
@@ -203,7 +205,8 @@ where
         let span = telemetry::shared_span("batch", callers.iter().map(|caller| &caller.span));
         let work =
             |connection: &mut Connection| (self.process)(connection, &requests, Round::First);
-        let outcomes = self.database.run_here(work).instrument(span).await;
+        let since = callers.iter().map(|caller| caller.since);
+        let outcomes = self.database.run_here(since, work).instrument(span).await;
         if let Err(error) = &outcomes
             && error.is_unreachable()
         {
@@ -226,6 +229,7 @@ where
     fn fail_waiting(&self, error: &Error) {
         let waiting = std::mem::take(&mut self.queue.lock().waiting);
         for (_, caller) in waiting {
+            record_wait(caller.since);
             caller.reply(Err(error.for_another_request().into()));
         }
     }

@@ -141,17 +141,23 @@ impl Database {
         &self,
         work: impl FnOnce(&mut Connection) -> Result<T, E> + Send + 'static,
     ) -> Result<T, E> {
-        let work = self.prepare(work).await?;
-        let done = tokio::task::spawn_blocking(work);
+        let since = Instant::now();
+        let work = self.prepare(work).await;
+        record_wait(since);
+        let done = tokio::task::spawn_blocking(work?);
         done.await.unwrap_or_else(|_| Err(Error::Panicked.into()))
     }
 
-    /// Like [`Database::run`], on the current thread, which it blocks. A panic of the closure goes on.
+    /// Like [`Database::run`], on the current thread, which it blocks, for callers that have waited since then. A panic of
+    /// the closure goes on.
     pub(crate) async fn run_here<T, E: From<Error>>(
         &self,
+        since: impl Iterator<Item = Instant>,
         work: impl FnOnce(&mut Connection) -> Result<T, E>,
     ) -> Result<T, E> {
-        self.prepare(work).await?()
+        let work = self.prepare(work).await;
+        since.for_each(record_wait);
+        work?()
     }
 
     /// Waits until a connection may be used, and returns what uses it.
@@ -159,9 +165,7 @@ impl Database {
         &self,
         work: W,
     ) -> Result<impl FnOnce() -> Result<T, E> + use<T, E, W>, E> {
-        let started = Instant::now();
         let permit = self.permit().await?;
-        metrics::histogram!("database_wait_seconds").record(started.elapsed().as_secs_f64());
         let sessions = Arc::clone(&self.sessions);
         let availability = Arc::clone(&self.availability);
         let span = tracing::Span::current();
@@ -231,6 +235,11 @@ impl Database {
         let permit = tokio::time::timeout(self.timeout, permit).await;
         permit.ok().and_then(Result::ok).ok_or(Error::Busy)
     }
+}
+
+/// Records the wait of a request for a connection, also if it got none.
+pub(crate) fn record_wait(since: Instant) {
+    metrics::histogram!("database_wait_seconds").record(since.elapsed().as_secs_f64());
 }
 
 /// Runs a closure in a transaction that an error rolls back: a savepoint, inside another transaction.

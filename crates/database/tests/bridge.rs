@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
-use database::{Database, DatabaseSettings, Error, ServicePools, prepared};
+use database::{BatchLimits, Batches, Database, DatabaseSettings, Error, ServicePools, prepared};
 use diesel::connection::SimpleConnection as _;
 use diesel::sql_types::Text;
 use diesel::{PgConnection, QueryableByName, RunQueryDsl as _};
@@ -140,6 +140,32 @@ async fn closures_beyond_the_number_of_connections_are_refused_after_the_timeout
     assert!(matches!(database.run(insert(1)).await, Err(Error::Busy)));
     busy.end().await;
     database.run(insert(1)).await.unwrap();
+}
+
+#[tokio::test]
+async fn each_wait_for_a_connection_is_measured_once_also_if_it_ends_without_one() {
+    let metrics = telemetry::metrics_recorder();
+    let test = TestDatabase::users(MIGRATIONS);
+    let database = Database::connect(&impatient_settings(&test, 1));
+    let batches: Batches<(), (), Error> =
+        Batches::new(database.clone(), BatchLimits::SERVICE, |_, requests, _| {
+            Ok(requests.iter().map(|()| Some(Ok(()))).collect())
+        });
+    let busy = Busy::start(&database, 1).await;
+    let refused = tokio::join!(database.run(insert(1)), batches.run(()));
+    assert!(matches!(refused, (Err(Error::Busy), Err(Error::Busy))));
+    let measured = metrics.render();
+    assert!(
+        measured.contains("database_wait_seconds_count 3"),
+        "{measured}"
+    );
+    busy.end().await;
+    batches.run(()).await.unwrap();
+    let measured = metrics.render();
+    assert!(
+        measured.contains("database_wait_seconds_count 4"),
+        "{measured}"
+    );
 }
 
 #[tokio::test]

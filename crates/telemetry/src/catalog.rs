@@ -110,7 +110,7 @@ pub const METRICS: &[Metric] = metrics! {
     Gauge database_connections(pool, state) of WITH_DATABASE: "Open connections to Postgres; the state is `in-use` or `idle`.";
     Gauge database_connections_max(pool) of WITH_DATABASE: "The maximum number of connections to Postgres.";
     Gauge database_waiting(pool) of WITH_DATABASE: "Requests and tasks that wait for a connection to Postgres.";
-    Histogram database_wait_seconds() of WITH_DATABASE: "How long a request or task waited for a connection to Postgres.";
+    Histogram database_wait_seconds() of WITH_DATABASE: "How long a request or task waited for a connection to Postgres, also if it got none in time.";
     Histogram database_batch_requests() of WITH_DATABASE: "Requests that shared one transaction or one statement.";
     Counter broker_connection_losses_total(role) of WITH_DATABASE: "Connections to RabbitMQ that were lost.";
     Gauge broker_blocked(queue) of PUBLISHERS: "1 while RabbitMQ accepts no messages because of its memory or disk alarm, otherwise 0.";
