@@ -59,6 +59,28 @@ fn the_units_of_the_debian_package_pass_on_every_secret() {
     }
 }
 
+/// Compose and systemd stop in the reverse of the order in which they start.
+#[test]
+fn what_calls_a_service_starts_after_it_and_stops_before_it() {
+    let compose = compose();
+    let units = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../deploy/debian/units");
+    for (process, service) in [
+        ("gateway", "user-service"),
+        ("gateway", "people-task-service"),
+        ("deletion-worker", "people-task-service"),
+        ("notification-worker", "people-task-service"),
+    ] {
+        let needed = &compose["services"][process]["depends_on"][service]["condition"];
+        assert_eq!(needed, "service_healthy", "{process}");
+        let unit = units.join(format!("countersign-{process}.service"));
+        let unit = std::fs::read_to_string(unit).unwrap();
+        let mut orders = unit.lines().filter_map(|line| line.strip_prefix("After="));
+        let service = format!("countersign-{service}.service");
+        let is_after = orders.any(|after| after.split(' ').any(|unit| unit == service));
+        assert!(is_after, "{process}: {service}");
+    }
+}
+
 #[test]
 fn images_are_tagged_with_the_version_of_the_workspace() {
     let version = env!("CARGO_PKG_VERSION");
