@@ -17,7 +17,9 @@ pub use documentation::{BodyProblems, ProblemGroup, QueryProblems};
 pub use fields::{FieldValue, Fields, json_object, json_text};
 pub use forwarded_for::client_network;
 pub use health::{Checked, Health, healthz, readyz};
-pub use middleware::{REQUEST_ID, TRACEPARENT, Waited, request_context, unreadable_request};
+pub use middleware::{
+    REQUEST_ID, TRACEPARENT, request_context, unreadable_request, waited_for_caller,
+};
 pub use mount::{Routes, complete, mount};
 pub use problem::{FieldError, Problem, ProblemBody, whole_seconds};
 pub use query::{Query, combine_errors, path_id};

@@ -2,13 +2,13 @@ use std::borrow::Cow;
 use std::sync::LazyLock;
 use std::time::{Duration, Instant, SystemTime};
 
-use actix_web::HttpMessage as _;
 use actix_web::body::MessageBody;
 use actix_web::dev::{ServiceRequest, ServiceResponse};
 use actix_web::error::InternalError;
 use actix_web::http::header::{HeaderMap, HeaderName, HeaderValue};
 use actix_web::http::{Method, StatusCode};
 use actix_web::middleware::Next;
+use actix_web::{HttpMessage as _, HttpRequest};
 use telemetry::{RequestContext, SpanKind};
 
 use crate::Problem;
@@ -18,9 +18,17 @@ pub const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 /// The header of W3C Trace Context.
 pub const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
 
-/// How long a request waited because its caller wanted it to. It is not part of the time that the request has taken.
-#[derive(Debug, Clone, Copy)]
-pub struct Waited(pub Duration);
+/// How long a request waited for its caller.
+struct Waited(Duration);
+
+/// Records that a request waited for its caller, which is not part of the time that the request has taken.
+pub fn waited_for_caller(request: &HttpRequest, time: Duration) {
+    let mut extensions = request.extensions_mut();
+    let before = extensions
+        .remove()
+        .map_or(Duration::ZERO, |Waited(time)| time);
+    extensions.insert(Waited(before + time));
+}
 
 /// The outermost middleware: runs a request in its [`RequestContext`], sets `X-Request-Id` on the response, and
 /// records one log line and one measurement. Both have the route's pattern instead of the path and the query,

@@ -87,7 +87,7 @@ pub const METRICS: &[Metric] = metrics! {
     Gauge readiness_check_passed(check) of ALL: "1 if the check of /readyz passes, otherwise 0.";
     Counter log_lines_dropped_total() of ALL: "Log lines that were dropped because standard output was not read fast enough.";
     // HTTP.
-    Histogram http_request_duration_seconds(method, route, status) of HTTP: "The time from the head of a request to the head of its response.";
+    Histogram http_request_duration_seconds(method, route, status) of HTTP: "The time from the head of a request to the head of its response, except while the gateway waits for the body, or because of `wait`.";
     Counter http_connections_refused_total() of HTTP: "Connections that were closed because the limit of connections was reached.";
     Counter http_connections_displaced_total() of HTTP: "Connections that were closed to make room for those of other client networks.";
     Counter http_slow_connections_closed_total() of HTTP: "Connections that were closed because their clients sent or read too slowly.";

@@ -10,7 +10,7 @@ pub(crate) use self::headers::forwarded_request_headers;
 pub(crate) use self::response::forwarded_response_headers;
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use actix_web::web::{Data, Payload};
 use actix_web::{HttpRequest, HttpResponse, ResponseError as _};
@@ -19,7 +19,7 @@ use bytes::Bytes;
 use fairness::Refused;
 use http::{Method, Request, Response, Uri};
 use http_body_util::Full;
-use http_kit::Problem;
+use http_kit::{Problem, waited_for_caller};
 use hyper::body::Incoming;
 use telemetry::CallOutcome;
 use tokio::time::timeout;
@@ -99,7 +99,11 @@ impl Forwarding<'_> {
         let (state, client) = (&**self.asking.state, self.asking.client.address);
         let bearer = self.bearer().await?;
         headers::check_length(self.request.uri())?;
+        let began = Instant::now();
         let body = request_body::collect(self.request.headers(), payload, client, state).await?;
+        if body.is_some() {
+            waited_for_caller(self.request, began.elapsed());
+        }
         let response = match self.place_to_wait()? {
             None => self.send_in_turn(&bearer, body).await?,
             Some(place) => {

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use actix_web::{HttpMessage as _, ResponseError as _};
+use actix_web::ResponseError as _;
 use bytes::Bytes;
 use http::Response;
-use http_kit::{Problem, Query, Waited};
+use http_kit::{Problem, Query, waited_for_caller};
 use hyper::body::Incoming;
 use tokio::time::{Instant, sleep};
 use values::{FromText as _, TaskId};
@@ -60,8 +60,7 @@ impl Forwarding<'_> {
             let share = place.answer_share().await.map_err(refusal)?;
             response = self.answer(&place, until).await?;
             if may_wait(&response).is_none() || place.is_over(until) {
-                let waited = Waited(asked.elapsed());
-                self.request.extensions_mut().insert(waited);
+                waited_for_caller(self.request, asked.elapsed());
                 server::keep_until_closed((place, share));
                 return Ok(response);
             }

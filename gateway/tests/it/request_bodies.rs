@@ -1,6 +1,9 @@
+use std::time::Duration;
+
 use futures_util::stream;
 use tokio::io::AsyncWriteExt as _;
 use tokio::net::TcpStream;
+use values::TaskId;
 
 use crate::fixture::{Fixture, read_until_silence};
 
@@ -84,6 +87,31 @@ async fn a_slow_body_is_408() {
         .users
         .with(|s| s.received.iter().any(|request| request.body.is_some()));
     assert!(!complete);
+}
+
+#[tokio::test]
+async fn the_time_of_a_decision_does_not_have_what_its_caller_takes_to_send_it() {
+    let metrics = telemetry::metrics_recorder();
+    let fixture = Fixture::start().await;
+    let (task, token) = (TaskId::generate(), fixture.token());
+    let head = format!(
+        "PUT /people-task/tasks/{task}/approve HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {token}\r\n\
+        Content-Type: application/json\r\nContent-Length: 2\r\n\r\n{{"
+    );
+    let mut socket = TcpStream::connect(fixture.address()).await.unwrap();
+    socket.write_all(head.as_bytes()).await.unwrap();
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    socket.write_all(b"}").await.unwrap();
+    let response = read_until_silence(&mut socket, 1).await;
+    assert!(response.starts_with("HTTP/1.1 200"), "{response}");
+    let metrics = metrics.render();
+    let count = |bound| {
+        let labels = format!("/approve\",status=\"200\",le=\"{bound}\"}} ");
+        let lines = metrics.lines();
+        let mut buckets = lines.filter(|line| line.starts_with("http_request_duration_seconds_"));
+        buckets.find_map(|line| line.split_once(&labels)).unwrap().1
+    };
+    assert_eq!(count("0.5"), count("+Inf"));
 }
 
 #[tokio::test]
