@@ -99,9 +99,10 @@ impl Permit<'_> {
         self.trial = None;
         self.circuit.outage.end();
         let CircuitBreaker { service, state, .. } = self.circuit;
-        let before = std::mem::take(&mut *state.lock());
-        if before.until.is_some() {
+        let mut state = state.lock();
+        if std::mem::take(&mut *state).until.is_some() {
             metrics::gauge!("gateway_circuit_open", "service" => *service).set(0.0);
+            drop(state);
             tracing::info!(service, "circuit closed");
         }
     }
@@ -126,8 +127,8 @@ impl Permit<'_> {
         state.failures += 1;
         if state.failures >= settings.failures {
             state.until = until;
-            drop(state);
             metrics::gauge!("gateway_circuit_open", "service" => service).set(1.0);
+            drop(state);
             tracing::warn!(service, "circuit opened");
         }
     }
