@@ -103,7 +103,9 @@ fn start_context(
     running.spawn(audit_log::retain(database.clone(), retention, shutdown));
     let rules = retention_rules();
     running.spawn(jobs::retain(database.clone(), rules, running.shutdown()));
-    running.spawn(mails::watch_backlog(database.clone(), running.shutdown()));
+    if settings.mails.keys.is_some() {
+        running.spawn(mails::watch_backlog(database.clone(), running.shutdown()));
+    }
     let (deliveries, task) = Publisher::new(settings.broker, deliveries::QUEUE, running.shutdown());
     running.spawn(task);
     let of_user = settings.quotas.of_user(settings.mails.per_creator);

@@ -437,3 +437,19 @@ async fn links_work_while_the_key_is_replaced() {
         "made with the earlier key"
     );
 }
+
+#[tokio::test]
+async fn mails_that_wait_while_none_are_sent_are_no_backlog() {
+    let metrics = telemetry::metrics_recorder();
+    let (mut app, ada) = start(&[]).await;
+    let _ = create(&app, &ada, json!({})).await;
+    assert!(app.stop().await);
+    pass(&app, 1);
+    app.restart_with(&[]).await;
+    assert_eq!(app.titles(&ada, "limit=1").await.len(), 1);
+    let metrics = metrics.render();
+    let mut lines = metrics.lines();
+    let oldest = lines.find_map(|line| line.strip_prefix("task_mails_oldest_due_seconds "));
+    let seconds = oldest.map_or(0.0, |seconds| seconds.parse::<f64>().unwrap());
+    assert!(seconds < 3_000.0, "{seconds}");
+}
