@@ -1,3 +1,4 @@
+use std::fmt::Write as _;
 use std::io::{IsTerminal as _, Write as _, stderr, stdin};
 
 use clap::Args;
@@ -42,7 +43,7 @@ impl Output {
     /// Ends a command with a text that says what was done; as JSON, with its result.
     pub(crate) fn done(self, text: &str, result: &Value) -> Outcome {
         if self.json {
-            print(&format!("{result:#}"))
+            print(&escaped(&format!("{result:#}")))
         } else {
             print(text)
         }
@@ -135,13 +136,32 @@ fn shown(value: &Value) -> String {
         Value::Array(values) if values.iter().all(Value::is_string) => {
             values.iter().map(shown).collect::<Vec<_>>().join(", ")
         }
-        other => other.to_string(),
+        other => escaped(&other.to_string()),
     }
 }
 
-/// Users choose names and titles, which must not change what a terminal shows.
 fn without_control_characters(text: &str) -> String {
-    text.replace(char::is_control, "\u{fffd}")
+    text.replace(changes_terminal, "\u{fffd}")
+}
+
+/// JSON in which the characters that serde_json leaves as they are and that change what a terminal shows are escaped.
+fn escaped(json: &str) -> String {
+    let mut escaped = String::with_capacity(json.len());
+    for character in json.chars() {
+        if changes_terminal(character) && character != '\n' {
+            let _ = write!(escaped, "\\u{:04x}", u32::from(character));
+        } else {
+            escaped.push(character);
+        }
+    }
+    escaped
+}
+
+/// Users choose names and titles, which must not change what a terminal shows: control characters do, and those that turn the
+/// direction of text.
+fn changes_terminal(character: char) -> bool {
+    let turns = matches!(character, '\u{61c}' | '\u{200e}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    turns || character.is_control()
 }
 
 /// Prints a text and the end of a line.
@@ -151,9 +171,9 @@ fn print(text: &str) -> Outcome {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use serde_json::{Value, json};
 
-    use super::{cell, shown, table};
+    use super::{cell, changes_terminal, escaped, shown, table};
 
     #[test]
     fn a_table_is_aligned_and_has_no_lines() {
@@ -170,9 +190,23 @@ mod tests {
     #[test]
     fn values_are_shown_as_text() {
         assert_eq!(shown(&json!("a\u{1b}[2J\n")), "a\u{fffd}[2J\u{fffd}");
+        assert_eq!(shown(&json!("a\u{9b}2J\u{202e}b")), "a\u{fffd}2J\u{fffd}b");
         assert_eq!(shown(&json!(["user", "admin"])), "user, admin");
         assert_eq!(shown(&json!(null)), "-");
         assert_eq!(cell(&json!({"a": {"b": 7}}), "/a/b"), "7");
         assert_eq!(cell(&json!({}), "/a"), "");
+    }
+
+    #[test]
+    fn json_is_the_same_without_characters_that_change_a_terminal() {
+        let raw: String = ('\0'..='\u{a0}').chain('\u{600}'..='\u{2070}').collect();
+        for value in [json!([{"error": raw}]), json!({raw: "é"})] {
+            let text = escaped(&format!("{value:#}"));
+            assert!(!text.replace('\n', "").contains(changes_terminal));
+            assert_eq!(serde_json::from_str::<Value>(&text).unwrap(), value);
+            assert_eq!(shown(&json!([value])), escaped(&json!([value]).to_string()));
+        }
+        let printed = escaped(&format!("{:#}", json!(["\u{9b}2J", "\u{2066}é"])));
+        assert_eq!(printed, "[\n  \"\\u009b2J\",\n  \"\\u2066é\"\n]");
     }
 }
