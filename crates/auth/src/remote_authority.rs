@@ -1,9 +1,11 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
+use actix_web::http::header::HttpDate;
 use app_config::Reader;
 use reqwest::Response;
+use reqwest::header::{DATE, HeaderMap};
 use telemetry::{CallOutcome, CertificateFault, Outage};
 use tokio::sync::{Notify, Semaphore, watch};
 use tokio_util::sync::CancellationToken;
@@ -14,6 +16,8 @@ use crate::{FeedReader, FeedSource, JwkSet, RevocationFeed, Verifier};
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(2);
 const STALE_AFTER: Duration = Duration::from_secs(5);
+/// How far apart clocks may be. Tokens that are twice as far in the future are refused.
+const CLOCKS_APART: Duration = Duration::from_secs(15);
 const KEYS_INTERVAL: Duration = Duration::from_secs(60);
 /// The minimum time between two requests for the keys, however many tokens name an unknown key.
 const MIN_KEYS_INTERVAL: Duration = Duration::from_millis(250);
@@ -58,6 +62,7 @@ pub struct RemoteAuthority {
     client: reqwest::Client,
     user_service: Url,
     verifier: Arc<Verifier>,
+    clocks: Outage,
     started: Instant,
     /// Milliseconds from `started` to the last complete poll; 0 before the first.
     last_poll: AtomicU64,
@@ -100,6 +105,7 @@ impl RemoteAuthority {
             client,
             user_service: settings.user_service_url.clone(),
             verifier: Arc::new(Verifier::new(&settings.issuer, &settings.audience)),
+            clocks: Outage::new("the clocks of this machine and of the user service differ"),
             started: Instant::now(),
             last_poll: AtomicU64::new(0),
             keys_wanted: Notify::new(),
@@ -220,6 +226,46 @@ impl FeedSource for RemoteFeed<'_> {
             .append_pair("wait", &FeedReader::MAX_WAIT.as_millis().to_string())
             .extend_pairs(cursor.map(|cursor| ("cursor", cursor)));
         let response = authority.get("revocation-feed", url).await?;
+        compare_clocks(response.headers(), &authority.clocks);
         Ok(response.error_for_status()?.json().await?)
+    }
+}
+
+/// Warns before the clocks of two machines are so far apart that tokens are refused.
+fn compare_clocks(headers: &HeaderMap, clocks: &Outage) {
+    let date = headers.get(DATE).and_then(|date| date.to_str().ok());
+    let Some(Ok(date)) = date.map(str::parse::<HttpDate>) else {
+        return;
+    };
+    let ahead = SystemTime::now().duration_since(date.into());
+    let apart = ahead.unwrap_or_else(|behind| behind.duration());
+    if apart > CLOCKS_APART {
+        clocks.fail(&Duration::from_secs(apart.as_secs()));
+    } else {
+        clocks.end();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, SystemTime};
+
+    use actix_web::http::header::HttpDate;
+    use reqwest::header::{DATE, HeaderMap};
+    use telemetry::Outage;
+
+    use super::compare_clocks;
+
+    #[test]
+    fn clocks_that_are_an_hour_apart_are_an_outage_until_they_agree() {
+        let clocks = Outage::new("the clocks differ");
+        let (now, hour) = (SystemTime::now(), Duration::from_hours(1));
+        for (date, failures) in [(now, 0), (now - hour, 1), (now + hour, 2), (now, 0)] {
+            let date = HttpDate::from(date).to_string().parse().unwrap();
+            compare_clocks(&HeaderMap::from_iter([(DATE, date)]), &clocks);
+            assert_eq!(clocks.failures(), failures);
+        }
+        compare_clocks(&HeaderMap::new(), &clocks);
+        assert_eq!(clocks.failures(), 0);
     }
 }
