@@ -24,7 +24,7 @@ pub(super) type Step = (
 );
 
 /// The steps in their order. What takes long begins early and is awaited later.
-pub(super) const STEPS: [Step; 28] = [
+pub(super) const STEPS: [Step; 29] = [
     (
         "a due delivery, a due code and a due mail that no worker can take",
         &[],
@@ -190,6 +190,22 @@ pub(super) const STEPS: [Step; 28] = [
         "mails about these tasks that were not sent",
         &["TaskMailsFailing"],
         |_| Ok(()),
+    ),
+    (
+        "a key of mails about tasks that replaces theirs",
+        &["TaskMailsDropped"],
+        |drill| {
+            let restart = |settings: &[(&'static str, &str)]| -> Result<()> {
+                drill.system.restart_with("people-task-service", settings)?;
+                drill.system.restart_with("notification-worker", settings)
+            };
+            restart(&[(
+                "TASK_MAIL_KEY",
+                "a key that no mail of before was made with",
+            )])?;
+            drill.keep_up(|| Ok(()))?;
+            restart(&[])
+        },
     ),
     (
         "a user who creates more than all may have",
