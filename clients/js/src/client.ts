@@ -33,6 +33,11 @@ export class Countersign {
     return this.#transport.url;
   }
 
+  /** The time by the server's clock, if an answer has shown that this computer's is off by a minute or more. Due dates pass by it. */
+  now(): Date {
+    return new Date(this.#transport.serverTime);
+  }
+
   /**
    * Asks a person, and waits for the decision. It returns only if the person approved.
    *
@@ -40,9 +45,9 @@ export class Countersign {
    * lost connections. The same `idempotencyKey` within 24 hours waits for the same task, also from another process.
    */
   async ask(question: types.Question, options: types.AskOptions = {}): Promise<types.Approval> {
-    const timeout = options.timeout ?? secondsUntil(question.decisionBy);
     const task = await this.create(question, { ...pick(options, "idempotencyKey"), ...pick(options, "signal") });
     await options.onCreated?.(task);
+    const timeout = options.timeout ?? secondsUntil(question.decisionBy, this.#transport.serverTime);
     const waiting = { ...pick(options, "include"), ...pick(options, "signal") };
     let decision: types.Decision;
     try {
@@ -246,9 +251,9 @@ function dateField(date: string | Date | undefined): { decisionBy?: string } {
 }
 
 /** The seconds until a due date; nothing without one, or for a text that the server has to judge. */
-function secondsUntil(date: string | Date | null | undefined): number | undefined {
+function secondsUntil(date: string | Date | null | undefined, serverTime: number): number | undefined {
   if (date === undefined || date === null) return undefined;
   const text = typeof date === "string" ? date.replace(/^(\d{4}-\d\d-\d\d) (\d\d:\d\d:\d\d)$/, "$1T$2Z") : date;
-  const seconds = (new Date(text).getTime() - Date.now()) / 1000;
+  const seconds = (new Date(text).getTime() - serverTime) / 1000;
   return Number.isFinite(seconds) ? Math.max(0, seconds) : undefined;
 }

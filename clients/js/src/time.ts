@@ -31,11 +31,11 @@ export function backOff(failures: number): number {
 /** The longest time in seconds that this package sleeps because a server wants it to. */
 const LONGEST_RETRY_AFTER = 3600;
 
-/** The seconds of a `Retry-After`, which has a number of seconds or a date. */
-export function retryAfter(value: string | null): number | undefined {
+/** The seconds of a `Retry-After`, which has a number of seconds or a date, by the server's time. */
+export function retryAfter(value: string | null, serverTime: number): number | undefined {
   const text = value?.trim();
   if (!text) return undefined;
-  const seconds = /^\d{1,9}$/.test(text) ? Number(text) : (Date.parse(text) - Date.now()) / 1000;
+  const seconds = /^\d{1,9}$/.test(text) ? Number(text) : (Date.parse(text) - serverTime) / 1000;
   return Number.isFinite(seconds) ? Math.min(LONGEST_RETRY_AFTER, Math.max(0, seconds)) : undefined;
 }
 

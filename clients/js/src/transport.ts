@@ -5,6 +5,8 @@ import { VERSION } from "./version.js";
 
 /** More than any answer has: a page of a list has at most 4 MiB. */
 const LONGEST_ANSWER = 32 * 1024 * 1024;
+/** A clock that differs less from the server's, in milliseconds, is right. */
+const CLOCK_TOLERANCE = 60_000;
 
 export interface Call {
   method: "GET" | "POST" | "PUT" | "DELETE";
@@ -47,6 +49,8 @@ export class Transport {
   readonly #timeout: number;
   readonly #retryFor: number;
   readonly #userAgent: string | undefined;
+  /** How much the server's clock is ahead, in milliseconds. */
+  #ahead = 0;
 
   constructor(options: ClientOptions) {
     this.url = checkUrl(options.url);
@@ -60,6 +64,11 @@ export class Transport {
   /** The client's time-out for one attempt, in seconds. */
   get timeout(): number {
     return this.#timeout;
+  }
+
+  /** The time now by the server's clock, in milliseconds since 1970: that of this computer may be wrong. */
+  get serverTime(): number {
+    return Date.now() + this.#ahead;
   }
 
   /** Sends a call, and repeats it while that may help. Throws the last error. */
@@ -117,7 +126,8 @@ export class Transport {
         cache: "no-store",
         referrerPolicy: "no-referrer",
       });
-      return { body: parse<T>(response, await read(response)), headers: response.headers };
+      this.#learnTime(response.headers.get("date"));
+      return { body: parse<T>(response, await read(response), this.serverTime), headers: response.headers };
     } catch (error) {
       if (error instanceof ProblemError || error instanceof UnexpectedAnswerError) throw error;
       if (isLate) throw new ConnectionError("request-timeout", `${this.url} did not answer within ${timeout} s.`);
@@ -126,6 +136,11 @@ export class Transport {
       clearTimeout(timer);
       call.signal?.removeEventListener("abort", abort);
     }
+  }
+
+  #learnTime(header: string | null): void {
+    const difference = Date.parse(header ?? "") - Date.now();
+    if (Number.isFinite(difference)) this.#ahead = Math.abs(difference) < CLOCK_TOLERANCE ? 0 : difference;
   }
 
   #headers(call: Call): Record<string, string> {
@@ -170,9 +185,9 @@ async function read(response: Response): Promise<string> {
   }
 }
 
-function parse<T>(response: Response, text: string): T {
+function parse<T>(response: Response, text: string, serverTime: number): T {
   const { status } = response;
-  const after = retryAfter(response.headers.get("retry-after"));
+  const after = retryAfter(response.headers.get("retry-after"), serverTime);
   if (response.type === "opaqueredirect" || (status >= 300 && status < 400)) {
     throw new UnexpectedAnswerError("The server redirects: use the address that it leads to.", status);
   }

@@ -62,6 +62,37 @@ test("without a time of its own, a question ends with its due date", async () =>
   assert.equal(server.calls(/POST/)[0].body.decisionBy, due.toISOString());
 });
 
+test("a due date passes by the server's clock", async () => {
+  for (const ahead of [-300, 300]) {
+    const there = (seconds) => new Date(Date.now() + (ahead + seconds) * 1000);
+    server.date = () => there(0).toUTCString();
+    const late = await client.ask({ ...question, decisionBy: there(1) }, { withdrawOnTimeout: true }).catch((error) => error);
+    assert.deepEqual([late.code, late.withdrawn], ["decision-timeout", true]);
+    server.requests.length = 0;
+    const asked = client.ask({ ...question, decisionBy: there(120) }, { withdrawOnTimeout: true });
+    await server.until(() => server.calls(/wait=30/).length === 1);
+    server.end([...server.tasks.keys()].at(-1), "approved");
+    assert.equal((await asked).status, "approved");
+    assert.equal(server.calls(/cancel/).length, 0);
+  }
+});
+
+test("only a clock that is off by a minute or more is corrected", async () => {
+  const isOwn = () => Math.abs(client.now() - Date.now()) < 5000;
+  assert.ok(isOwn());
+  for (const date of ["soon", undefined, new Date(Date.now() - 30_000).toUTCString()]) {
+    server.date = () => date;
+    await client.count();
+    assert.ok(isOwn(), date);
+  }
+  server.date = () => new Date(Date.now() - 300_000).toUTCString();
+  await client.count();
+  assert.ok(Math.abs(client.now() - Date.now() + 300_000) < 5000);
+  server.date = () => new Date().toUTCString();
+  await client.count();
+  assert.ok(isOwn());
+});
+
 test("each question has a random key of its own, and a given key makes one task", async () => {
   await Promise.all([client.create(question), client.create(question)]);
   assert.equal(server.tasks.size, 2);

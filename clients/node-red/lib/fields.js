@@ -12,13 +12,13 @@ function evaluate(RED, node, config, name, message) {
   });
 }
 
-/** The due date of a field: seconds from now, a date, or a text that the server understands. */
-function dueDate(value) {
+/** The due date of a field: seconds from `now`, a date, or a text that the server understands. */
+function dueDate(value, now) {
   if (value === undefined) return undefined;
   const isNumber = typeof value === "number" || /^\s*\d+(\.\d+)?\s*$/.test(value);
   if (!isNumber) return value instanceof Date ? value.toISOString() : String(value);
   if (!(Number(value) > 0 && Number(value) <= 1e9)) throw new Error('The field "due" must be a number of seconds from now, or a date.');
-  return new Date(Date.now() + Number(value) * 1000).toISOString();
+  return new Date(now.getTime() + Number(value) * 1000).toISOString();
 }
 
 /** Something as text: numbers and objects, too. */

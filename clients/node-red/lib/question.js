@@ -80,7 +80,7 @@ class Question {
     this.#signal.throwIfAborted();
     this.#record.decisionBy = task.decisionBy;
     if (task.status !== "pending") return this.#end(task);
-    if (isDue(task) && this.#record.dueTold !== task.decisionBy) return this.#due(task);
+    if (this.#isDue(task) && this.#record.dueTold !== task.decisionBy) return this.#due(task);
     // Without a wait, such as from a server that stops, it must not be asked at once.
     const left = 1 - (performance.now() - begun) / 1000;
     if (left > 0) await this.#sleep(left);
@@ -104,10 +104,14 @@ class Question {
 
   #get() {
     const { taskId, decisionBy, dueTold } = this.#record;
-    const left = decisionBy && decisionBy !== dueTold ? (dateOf(decisionBy) - Date.now()) / 1000 : Infinity;
+    const left = decisionBy && decisionBy !== dueTold ? (dateOf(decisionBy) - this.#client.now()) / 1000 : Infinity;
     const wait = Math.min(this.#permits.wait, Math.ceil(left));
     const options = { include: INCLUDE, signal: this.#signal, retryFor: 0 };
     return this.#client.get(taskId, wait >= 1 ? { ...options, wait } : options);
+  }
+
+  #isDue(task) {
+    return task.decisionBy !== null && dateOf(task.decisionBy) <= this.#client.now();
   }
 
   #end(task) {
@@ -171,10 +175,6 @@ class Question {
 /** A due date of the server, which is in UTC. */
 function dateOf(decisionBy) {
   return Date.parse(`${decisionBy.replace(" ", "T")}Z`);
-}
-
-function isDue(task) {
-  return task.decisionBy !== null && dateOf(task.decisionBy) <= Date.now();
 }
 
 module.exports = { Failed, Question };

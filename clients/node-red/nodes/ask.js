@@ -42,8 +42,8 @@ module.exports = (RED) => {
 
     async #ask(message, done) {
       if (!this.#server) throw new Error("The node has no server.");
-      await this.#server.connect();
-      const question = await this.#question(message);
+      const { client } = await this.#server.connect();
+      const question = await this.#question(message, client.now());
       const withdraw = Boolean(this.#config.withdraw) && question.decisionBy !== undefined;
       const record = { id: randomUUID(), created: Date.now(), key: randomUUID(), question, withdraw, message: pack(message) };
       await this.#store.save(record);
@@ -58,13 +58,13 @@ module.exports = (RED) => {
       await Promise.all(this.#running.values());
     }
 
-    async #question(message) {
+    async #question(message, now) {
       const get = (name) => evaluate(RED, this.#node, this.#config, name, message);
       const [title, approver, requester, description] = await Promise.all(["title", "approver", "requester", "description"].map(get));
       const [due, metadata] = await Promise.all(["due", "metadata"].map(get));
       const question = { title: text(title), approver: text(approver), requester: text(requester), description: text(description) };
       if (metadata && Object.keys(metadata).length > 0) question.metadata = metadata;
-      question.decisionBy = dueDate(due);
+      question.decisionBy = dueDate(due, now);
       const { notify, deciders, commentRequired } = this.#config;
       if (notify) question.notify = notify === "true";
       if (deciders) question.deciders = deciders;

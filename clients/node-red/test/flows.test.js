@@ -145,6 +145,23 @@ test("a question is withdrawn when it is due, if that is wanted", async () => {
   await deploy();
 });
 
+test("a question is due by the server's clock", async () => {
+  await deploy({ withdraw: true });
+  const there = (seconds) => new Date(Date.now() + (seconds - 300) * 1000);
+  const { date } = server;
+  server.date = () => there(0).toUTCString();
+  const task = await ask("Due later there", { due: there(120).toISOString() });
+  await until(() => server.calls(/wait=30/).length === 1, "the wait");
+  server.end(task.id, "approved");
+  await one("approved");
+  const late = await ask("Due soon there", { due: 1 });
+  assert.ok(Math.abs(Date.parse(`${late.decisionBy.replace(" ", "T")}Z`) - there(0)) < 60_000);
+  assert.equal((await one("due")).decision.id, late.id);
+  assert.equal(sink.messages.length, 2);
+  server.date = date;
+  await deploy();
+});
+
 test("the fifth output has the link for the approver, and no other has", async () => {
   await deploy({ link: true, title: "payload.title", titleType: "msg" });
   const task = await ask("Linked");

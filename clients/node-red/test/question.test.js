@@ -13,6 +13,7 @@ test("what is asked and due is told once though the disk fails", async () => {
     create: async () => ({ id: "1", status: "pending", decisionBy, approverSecret: "secret" }),
     get: async () => ({ id: "1", status: statuses.shift(), decisionBy }),
     linkFor: () => "link",
+    now: () => new Date(),
   };
   const told = [];
   let saves = 0;

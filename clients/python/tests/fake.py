@@ -62,6 +62,8 @@ class Fake:
     signing: list[Ed25519PrivateKey] = field(default_factory=lambda: [Ed25519PrivateKey.generate()])
     changed: threading.Condition = field(default_factory=threading.Condition)
     longest_wait: float = 50
+    ahead: float = 0
+    """How many seconds its clock is ahead."""
     url: str = ""
     port: int = 0
 
@@ -226,6 +228,9 @@ class Handler(BaseHTTPRequestHandler):
         self.close_connection = True
         with suppress(OSError):
             self.connection.shutdown(socket.SHUT_RDWR)
+
+    def date_time_string(self, timestamp: float | None = None) -> str:
+        return super().date_time_string(time.time() + self.fake.ahead)
 
     do_GET = do_POST = do_PUT = do_DELETE = respond
 

@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Callable
 from datetime import datetime, timedelta, timezone
+from email.utils import format_datetime
 from typing import Any
 
 import pytest
@@ -22,6 +23,7 @@ from countersign_client import (
     WaitTimeout,
     Withdrawn,
 )
+from countersign_client._settings import make_settings
 
 from .fake import Fake, problem, serving
 
@@ -144,6 +146,36 @@ def test_a_due_date_ends_the_wait_if_that_is_wanted(fake: Fake, client: Any) -> 
         client.ask("Today?", "grace@example.com", decision_by=timedelta(seconds=1), until_due=True, timeout=20)
     assert isinstance(caught.value, WaitTimeout)
     assert caught.value.task.decision_by < datetime.now(timezone.utc)
+
+
+@pytest.mark.parametrize("ahead", [-300, 300])
+def test_a_due_date_passes_by_the_servers_clock(fake: Fake, client: Any, ahead: float) -> None:
+    fake.ahead = ahead
+    there = datetime.now(timezone.utc) + timedelta(seconds=ahead)
+    with pytest.raises(Overdue) as caught:
+        client.ask("Now?", "grace@example.com", decision_by=timedelta(seconds=1), until_due=True, timeout=20)
+    assert abs(caught.value.task.decision_by - there) < timedelta(seconds=20)
+    fake.tasks.clear()
+    fake.seen.clear()
+
+    def decide() -> None:
+        fake.until(lambda: len([seen for seen in fake.seen if "wait" in seen.query]) >= 2)
+        fake.decide(next(iter(fake.tasks)), "approved")
+
+    thread = threading.Thread(target=decide)
+    thread.start()
+    assert client.ask("Soon?", "grace@example.com", decision_by=there + timedelta(minutes=2), until_due=True, timeout=20)
+    thread.join()
+
+
+def test_only_a_clock_that_is_off_by_a_minute_or_more_is_corrected() -> None:
+    settings = make_settings("https://countersign.example.com", None, None, 1, 1, 1, None)
+    for seconds, expected in [(-300, -300), (30, 0), (3600, 3600)]:
+        settings.learn_time(format_datetime(datetime.now(timezone.utc) + timedelta(seconds=seconds), usegmt=True))
+        assert abs(settings.ahead - timedelta(seconds=expected)) < timedelta(seconds=10)
+    for date in (None, "", "soon", "Fri, 01 Jan 99999999999999999999 00:00:00 GMT"):
+        settings.learn_time(date)
+        assert abs(settings.ahead - timedelta(hours=1)) < timedelta(seconds=10)
 
 
 def test_two_equal_questions_are_two_tasks(fake: Fake, client: Any) -> None:

@@ -10,6 +10,8 @@ export class FakeServer {
   keys = [];
   /** The key that callers need. */
   key = "csk_test";
+  /** The header `Date` of the next answers. */
+  date = () => new Date().toUTCString();
   scopes = ["tasks:read", "tasks:write", "tasks:decide", "users:read"];
   #plans = [];
   #answers = new Map();
@@ -85,11 +87,14 @@ export class FakeServer {
   async #serve(request, response) {
     const line = `${request.method} ${request.url}`;
     const { headers } = request;
+    response.sendDate = false;
     let text = "";
     request.on("error", () => {});
     for await (const part of request.setEncoding("utf8")) text += part;
     const entry = { line, headers, body: text === "" ? undefined : JSON.parse(text), at: Date.now() };
     this.requests.push(entry);
+    const date = this.date();
+    if (date !== undefined) response.setHeader("date", date);
     const index = this.#plans.findIndex(({ match }) => line.match(match));
     const plan = index < 0 ? undefined : this.#plans.splice(index, 1)[0].plan;
     if (plan === "cut") return request.socket.destroy();

@@ -15,7 +15,7 @@ from .options import WebhookOptions
 
 def register(settings: Settings, task_id: str, url: str, idempotency_key: str | None, options: WebhookOptions) -> Op[Webhook]:
     """Registers one webhook, however often the request has to be sent."""
-    body = {"taskId": task_id, "url": url, **json_of(cast("Mapping[str, Any]", options))}
+    body = {"taskId": task_id, "url": url, **json_of(settings, cast("Mapping[str, Any]", options))}
     headers = {"Idempotency-Key": new_key(idempotency_key)}
     request = Request("POST", "/people-task/webhooks", body=body, headers=headers)
     answer = yield from call(settings, request)

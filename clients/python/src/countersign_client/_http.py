@@ -59,8 +59,9 @@ def too_long(status: int) -> UnexpectedResponse:
     return UnexpectedResponse("The answer is too long.", status=status)
 
 
-def response_of(response: httpx.Response, body: bytes | bytearray) -> Response:
+def response_of(settings: Settings, response: httpx.Response, body: bytes | bytearray) -> Response:
     """The answer for an operation."""
+    settings.learn_time(response.headers.get("date"))
     headers: Mapping[str, str] = {name.lower(): value for name, value in response.headers.items()}
     return Response(response.status_code, headers, bytes(body))
 
@@ -77,7 +78,7 @@ def send(http: httpx.Client, settings: Settings, request: Request) -> Response:
                     raise too_long(response.status_code)
                 if time.monotonic() > end:
                     raise too_slow()
-            return response_of(response, body)
+            return response_of(settings, response, body)
     except httpx.RequestError as error:
         raise failed(error) from error
 
@@ -93,7 +94,7 @@ async def send_async(http: httpx.AsyncClient, settings: Settings, request: Reque
                     body += part
                     if len(body) > MAX_BODY:
                         raise too_long(response.status_code)
-                return response_of(response, body)
+                return response_of(settings, response, body)
     except httpx.RequestError as error:
         raise failed(error) from error
     except TimeoutError:

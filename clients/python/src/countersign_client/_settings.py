@@ -8,11 +8,16 @@ import re
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from datetime import datetime, timedelta, timezone
+from email.utils import parsedate_to_datetime
 from urllib.parse import urlsplit
 
 import httpx
 
 from ._version import __version__
+
+CLOCK_TOLERANCE = timedelta(minutes=1)
+"""A clock that differs less from the server's is right."""
 
 
 @dataclass
@@ -32,6 +37,20 @@ class Settings:
     """How long one request of a wait takes."""
     user_agent: str
     clock: Callable[[], float] = field(default=time.monotonic, repr=False)
+    ahead: timedelta = timedelta()
+    """How much the server's clock is ahead of this computer's."""
+
+    def learn_time(self, date: str | None) -> None:
+        """Learns the server's time from the header `Date` of an answer."""
+        try:
+            difference = parsedate_to_datetime(date or "") - datetime.now(timezone.utc)
+        except (TypeError, ValueError, OverflowError):
+            return
+        self.ahead = timedelta() if abs(difference) < CLOCK_TOLERANCE else difference
+
+    def now(self) -> datetime:
+        """The time by the server's clock: that of this computer may be wrong."""
+        return datetime.now(timezone.utc) + self.ahead
 
     def headers(self) -> dict[str, str]:
         """What every request has."""

@@ -33,22 +33,22 @@ def camel(name: str) -> str:
     return re.sub(r"_(\w)", lambda match: match[1].upper(), name)
 
 
-def json_of(options: Mapping[str, Any]) -> dict[str, Any]:
+def json_of(settings: Settings, options: Mapping[str, Any]) -> dict[str, Any]:
     """The options as the API has them."""
     body = {camel(name): value for name, value in options.items()}
     if body.get("decisionBy") is not None:
-        body["decisionBy"] = moment(body["decisionBy"])
+        body["decisionBy"] = moment(settings, body["decisionBy"])
     if "webhooks" in body:
         body["webhooks"] = [dict(webhook) for webhook in body["webhooks"]]
     return body
 
 
-def moment(when: datetime | timedelta | str) -> str:
+def moment(settings: Settings, when: datetime | timedelta | str) -> str:
     """When a decision is needed, as the API has it."""
     if isinstance(when, str):
         return when
     if isinstance(when, timedelta):
-        when = datetime.now(timezone.utc) + when
+        when = settings.now() + when
     if when.tzinfo is None:
         raise ValueError("`decision_by` needs a time zone, such as datetime.now(timezone.utc) has.")
     return when.astimezone(timezone.utc).strftime("%Y-%m-%d %H:%M:%S").rjust(19, "0")
@@ -82,9 +82,8 @@ def create(
         raise ValueError(
             "With an idempotency key, give `decision_by` as a moment that is the same when the question is asked again."
         )
-    body = {"title": title, "approver": approver, **json_of(cast("Mapping[str, Any]", options))}
-    if not body.get("requester"):
-        body["requester"] = yield from own_address(settings, retry_for)
+    requester = options.get("requester") or (yield from own_address(settings, retry_for))
+    body = {"title": title, "approver": approver, **json_of(settings, cast("Mapping[str, Any]", options)), "requester": requester}
     request = Request("POST", "/people-task/tasks", (("include", FIELDS),), body, {"Idempotency-Key": key})
     answer = yield from call(settings, request, retry_for=retry_for)
     return answer.read(Task.from_json)
@@ -121,7 +120,7 @@ def get_request(task_id: str, secret: str | None, wait: int = 0) -> Request:
 
 def edit(settings: Settings, task_id: str, secret: str | None, changes: TaskChanges) -> Op[Task]:
     """Changes fields of a pending task."""
-    body = json_of(cast("Mapping[str, Any]", changes))
+    body = json_of(settings, cast("Mapping[str, Any]", changes))
     request = Request("PUT", path_of("tasks", task_id), (("include", FIELDS),), body, secret_header(secret))
     # The secret of the approver may have been in an answer that was lost.
     repeated = replace(request, body={**body, "renewApproverSecret": True}) if "approver" in body else request

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from datetime import datetime, timezone
+from datetime import datetime
 
 from ._calls import FIRST_PAUSE, log_failure, once, passes, pause_after
 from ._effects import Call, Op, Pause
@@ -69,7 +69,7 @@ def wait_for_end(
         last_answer, failures, seen = clock(), 0, task
         if not task.is_pending:
             return task
-        overdue = seconds_until(task.decision_by) if until_due else None
+        overdue = seconds_until(settings, task.decision_by) if until_due else None
         if overdue is not None and overdue <= 0:
             raise Overdue("The date by which a decision was needed has passed.", task=task)
         if left is not None and left <= 0:
@@ -93,9 +93,9 @@ def late(timeout: float | None, task: Task | None) -> WaitTimeout:
     return WaitTimeout(f"There was no decision within {timeout:g} seconds.", task=task)
 
 
-def seconds_until(moment: datetime | None) -> float | None:
-    """How long it is until then, by the clock of this computer."""
-    return None if moment is None else (moment - datetime.now(timezone.utc)).total_seconds()
+def seconds_until(settings: Settings, moment: datetime | None) -> float | None:
+    """How long it is until then, by the server's clock."""
+    return None if moment is None else (moment - settings.now()).total_seconds()
 
 
 def decision_of(task: Task, raise_if_rejected: bool) -> Decision:
