@@ -54,6 +54,8 @@ const FIRST_PAUSE = 0.5;
 const LONGEST_PAUSE = 8;
 /** The longest `?wait=`, in seconds. */
 export const LONGEST_WAIT = 50;
+/** A clock that differs less from that of Countersign, in milliseconds, is right. */
+const CLOCK_TOLERANCE = 60_000;
 const DETAILS = "include=comment,decidedBy,decisionMade";
 
 interface Call {
@@ -68,9 +70,16 @@ interface Call {
 export class Api {
   private requester: string | undefined;
   private isKeyChecked = false;
+  /** How much the clock of Countersign is ahead, in milliseconds. */
+  private ahead = 0;
 
   constructor(private readonly settings: Settings) {
     this.requester = settings.requester;
+  }
+
+  /** The time now by the clock of Countersign, in milliseconds since 1970: that of this computer may be wrong. */
+  get serverTime(): number {
+    return Date.now() + this.ahead;
   }
 
   /** Creates a task. Repeating it with the same idempotency key creates nothing twice. */
@@ -166,6 +175,8 @@ export class Api {
       signal?.throwIfAborted();
       throw new ApiError("unreachable", 0, "Countersign cannot be reached, or does not respond in time.");
     }
+    const difference = Date.parse(response.headers.get("Date") ?? "") - Date.now();
+    if (Number.isFinite(difference)) this.ahead = Math.abs(difference) < CLOCK_TOLERANCE ? 0 : difference;
     return parse(response, text);
   }
 }

@@ -61,12 +61,12 @@ export async function request(api: Api, settings: Settings, asked: Request, sign
   if (settings.deciders !== undefined) task.deciders = settings.deciders;
   const notify = settings.notify ?? (settings.deciders === "approver" ? true : undefined);
   if (notify !== undefined) task.notify = notify;
-  return describe(settings, await api.create(task, asked.idempotency_key ?? randomUUID(), signal));
+  return describe(api, settings, await api.create(task, asked.idempotency_key ?? randomUUID(), signal));
 }
 
 /** Reads the status of a request. */
 export async function check(api: Api, settings: Settings, id: string, signal?: AbortSignal): Promise<Approval> {
-  return describe(settings, await api.get(id, 0, signal));
+  return describe(api, settings, await api.get(id, 0, signal));
 }
 
 /**
@@ -87,7 +87,7 @@ export async function wait(
     let retryAfter: number;
     try {
       const task = await api.get(id, Math.min(LONGEST_WAIT, left), signal);
-      if (task.status !== "pending" || Date.now() >= end) return describe(settings, task);
+      if (task.status !== "pending" || Date.now() >= end) return describe(api, settings, task);
       // A server that stops responds before the time is over.
       retryAfter = pause = FIRST_PAUSE;
     } catch (error) {
@@ -113,7 +113,7 @@ export async function cancel(
   } catch (error) {
     if (!(error instanceof ApiError) || error.code !== "task-already-resolved") throw error;
   }
-  return describe(settings, await api.get(id, 0, signal));
+  return describe(api, settings, await api.get(id, 0, signal));
 }
 
 const NEXT: Record<Task["status"], string> = {
@@ -123,9 +123,9 @@ const NEXT: Record<Task["status"], string> = {
   pending: "Not decided yet: do not go on. Only a person can decide. Call wait_for_approval, also again and again.",
 };
 
-function describe(settings: Settings, task: Task): Approval {
+function describe(api: Api, settings: Settings, task: Task): Approval {
   const due = task.decisionBy === null ? undefined : Date.parse(`${task.decisionBy.replace(" ", "T")}Z`);
-  const isOverdue = task.status === "pending" && due !== undefined && due <= Date.now();
+  const isOverdue = task.status === "pending" && due !== undefined && due <= api.serverTime;
   return {
     id: task.id,
     status: task.status,

@@ -22,6 +22,8 @@ export class FakeCountersign {
   faults: Fault[] = [];
   revoked = new Set<string>();
   abandoned = 0;
+  /** How much its clock is ahead, in milliseconds. */
+  ahead = 0;
   private made = new Map<string, Fields>();
   private waiting = new Set<() => void>();
   private server: Server | undefined;
@@ -67,6 +69,7 @@ export class FakeCountersign {
     const chunks: Buffer[] = [];
     for await (const chunk of request) chunks.push(chunk as Buffer);
     this.requests.push(`${request.method} ${url.pathname}`);
+    response.setHeader("Date", new Date(Date.now() + this.ahead).toUTCString());
     const fault = this.faults.shift();
     if (fault === "lose-request") return void request.socket.destroy();
     if (fault === "unavailable") return send(response, 503, problem(503, "unavailable"), { "Retry-After": "1" });

@@ -72,6 +72,20 @@ describe("the tools", () => {
     assert.ok(Date.now() - started < 5000);
   });
 
+  test("a date has passed by the clock of Countersign", async () => {
+    const { id } = await ask();
+    for (const ahead of [-300_000, 300_000]) {
+      countersign.ahead = ahead;
+      for (const [seconds, isOverdue] of [[-10, true], [120, false]] as const) {
+        const due = new Date(Date.now() + ahead + seconds * 1000).toISOString();
+        Object.assign(countersign.tasks.get(String(id)) ?? {}, { decisionBy: due.slice(0, 19).replace("T", " ") });
+        const { approval } = await session.call("check_approval", { id });
+        assert.equal(String(approval.next).includes("has passed"), isOverdue);
+      }
+    }
+    countersign.ahead = 0;
+  });
+
   test("waiting survives a restart of the server", async () => {
     const { id } = await ask();
     const waiting = session.call("wait_for_approval", { id, timeout_seconds: 60 });
