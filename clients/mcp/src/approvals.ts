@@ -83,13 +83,15 @@ export async function wait(
   const end = Date.now() + seconds * 1000;
   let pause = FIRST_PAUSE;
   for (;;) {
-    const left = Math.max(1, Math.ceil((end - Date.now()) / 1000));
+    const begun = Date.now();
+    const left = Math.max(1, Math.ceil((end - begun) / 1000));
     let retryAfter: number;
     try {
       const task = await api.get(id, Math.min(LONGEST_WAIT, left), signal);
       if (task.status !== "pending" || Date.now() >= end) return describe(api, settings, task);
-      // A server that stops responds before the time is over.
-      retryAfter = pause = FIRST_PAUSE;
+      // A server that stops or has too many callers responds at once.
+      if (Date.now() - begun > 1000) pause = FIRST_PAUSE;
+      retryAfter = Math.min(pause, Math.max(0, end - Date.now()) / 1000);
     } catch (error) {
       if (!(error instanceof ApiError) || !error.isPassing) throw error;
       retryAfter = Math.max(pause, error.retryAfter);

@@ -22,6 +22,8 @@ export class FakeCountersign {
   faults: Fault[] = [];
   revoked = new Set<string>();
   abandoned = 0;
+  /** Whether callers that wait are answered at once. */
+  isBusy = false;
   /** How much its clock is ahead, in milliseconds. */
   ahead = 0;
   private made = new Map<string, Fields>();
@@ -123,7 +125,7 @@ export class FakeCountersign {
   }
 
   private async wait(response: ServerResponse, task: Fields, seconds: number): Promise<void> {
-    if (seconds === 0 || task.status !== "pending") return;
+    if (seconds === 0 || this.isBusy || task.status !== "pending") return;
     await new Promise<void>((resolve) => {
       const wake = () => {
         if (task.status === "pending" && !response.destroyed) return;

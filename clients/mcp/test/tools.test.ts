@@ -86,6 +86,16 @@ describe("the tools", () => {
     countersign.ahead = 0;
   });
 
+  test("a server that responds at once is asked less and less", async () => {
+    const { id } = await ask();
+    countersign.isBusy = true;
+    const before = countersign.requests.length;
+    const { approval } = await session.call("wait_for_approval", { id, timeout_seconds: 8 });
+    countersign.isBusy = false;
+    assert.equal(approval.status, "pending");
+    assert.ok(countersign.requests.length - before < 10);
+  });
+
   test("waiting survives a restart of the server", async () => {
     const { id } = await ask();
     const waiting = session.call("wait_for_approval", { id, timeout_seconds: 60 });
