@@ -16,6 +16,7 @@ task=$(api "$COUNTERSIGN_URL/people-task/tasks" --header 'Content-Type: applicat
 id=$(jq --raw-output .id <<<"$task")
 status=pending
 while [ "$status" = pending ]; do
+  sleep 1  # a server that stops or has too many callers answers at once
   task=$(api "$COUNTERSIGN_URL/people-task/tasks/$id?wait=50&include=comment") || exit 1
   status=$(jq --raw-output .status <<<"$task")
 done
