@@ -210,6 +210,34 @@ def test_a_retry_after_a_day_finds_the_question(fake: Fake) -> None:
     assert len(fake.tasks) == 3
 
 
+def test_a_worker_waits_through_an_outage_of_hours(fake: Fake, monkeypatch: pytest.MonkeyPatch) -> None:
+    from types import SimpleNamespace
+
+    from countersign_airflow.operators import CountersignApprovalOperator
+
+    def quick(**arguments: Any) -> Client:
+        client = Client(**arguments)
+        # A second is an hour.
+        client._settings.clock = lambda: time.monotonic() * 3600
+        return client
+
+    monkeypatch.setattr("countersign_airflow.hooks.Client", quick)
+    fake.fail("cut", times=4, where=lambda seen: "wait" in seen.query)
+
+    def decide() -> None:
+        fake.until(lambda: len([seen for seen in fake.seen if "wait" in seen.query]) >= 5, 60)
+        fake.decide(next(iter(fake.tasks)), "approved")
+
+    thread = threading.Thread(target=decide)
+    thread.start()
+    question = CountersignApprovalOperator(task_id="t", title="Ship?", approver="grace@example.com", deferrable=False)
+    names = {"dag_id": "d", "run_id": "r", "task_id": "t", "map_index": -1, "max_tries": 2, "try_number": 1}
+    ti = SimpleNamespace(**names, xcom_push=lambda **_: None)
+    event = question.execute({"ti": ti, "dag_run": SimpleNamespace(start_date=None)})
+    thread.join()
+    assert event["status"] == "approved"
+
+
 def test_the_trigger_has_no_secrets(fake: Fake) -> None:
     from countersign_airflow.triggers import CountersignTrigger
 

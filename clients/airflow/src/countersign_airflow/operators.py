@@ -12,7 +12,7 @@ from airflow.sdk import BaseOperator
 from countersign_client import AlreadyResolved, Client, NewWebhook, Task, TaskOptions, WaitTimeout
 
 from .hooks import CountersignHook
-from .triggers import CountersignTrigger, event_of
+from .triggers import OUTAGE, CountersignTrigger, event_of
 
 try:
     from airflow.sdk.exceptions import AirflowException, AirflowFailException, AirflowSkipException
@@ -90,7 +90,7 @@ class CountersignApprovalOperator(BaseOperator):
     def execute(self, context: Any) -> dict[str, Any]:
         """Asks, and waits in the triggerer."""
         instance = context["ti"]
-        with CountersignHook(self.countersign_conn_id).get_conn() as client:
+        with CountersignHook(self.countersign_conn_id, outage=OUTAGE).get_conn() as client:
             task = self._asked(client, instance)
             if task is None:
                 task = client.create(self.title, self.approver, idempotency_key=key_of(instance), **self._options(context))
