@@ -61,7 +61,11 @@ async function load(context: IPollFunctions, after?: number, events?: string[]):
 	// A task that changes between two pages moves the others, so one may be on both.
 	const changes = new Map<string, Change>();
 	query.offset = 0;
-	for (let page = 0; page < MAX_PAGES; page++) {
+	for (let page = 0; ; page++) {
+		if (page === MAX_PAGES) {
+			context.logger.warn('The Countersign Trigger does not report the oldest of too many changes');
+			break;
+		}
 		const tasks = (await call(context, 'GET', '/people-task/tasks', {
 			query,
 			repeatTime: REPEAT_TIME,

@@ -68,6 +68,16 @@ test('pages that are shorter than their limit, because the tasks are long, are a
 	assert.equal(await poll(context), null);
 });
 
+test('changes that are too many to be read are told in the log', async (t) => {
+	countersign.longestPage = 1;
+	t.after(() => (countersign.longestPage = 100));
+	const context = trigger(['created']);
+	await poll(context);
+	for (let number = 0; number < 101; number++) add(`task ${number}`);
+	assert.equal(found(await poll(context)).length, 100);
+	assert.match(context.logged.join(), /does not report the oldest/);
+});
+
 test('a change that moves to the next page while they are read is reported once', async () => {
 	const context = trigger(['created']);
 	await poll(context);
