@@ -149,6 +149,14 @@ def test_a_removed_key_is_forgotten_and_an_outage_is_not_a_forgery(
         client.verify(old, BODY)
 
 
+def test_keys_that_come_too_late_for_the_caller_are_not_waited_for(fake: Fake, make: Any) -> None:
+    fake.fail("hang")
+    client, begun = make(timeout=30), time.monotonic()
+    with pytest.raises(KeysUnavailable):
+        client.verify(signed(BODY, keys=tuple(fake.signing)), BODY)
+    assert time.monotonic() - begun < 10
+
+
 def test_tests_and_other_bodies_are_no_decisions(client: Any) -> None:
     tried = client.verify(signed(BODY, webhook_test="true"), BODY, secret=SECRET)
     assert (tried.is_test, tried.decision) == (True, None)

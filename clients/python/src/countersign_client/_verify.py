@@ -19,6 +19,8 @@ USABLE = 24 * 3600
 """So long they serve if that fails, in seconds."""
 PAUSE = 60
 """The time between two fetches that calls with unknown signatures cause, in seconds."""
+LONGEST_FETCH = 5
+"""How long a fetch may take, in seconds: the caller that waits for our answer gives up after ten."""
 
 
 @dataclass
@@ -41,8 +43,8 @@ class KeyCache:
 def fetch(settings: Settings, cache: KeyCache) -> Op[None]:
     """Fetches the keys. Those that are in the cache stay there if that fails."""
     cache.tried = settings.clock()
-    # The caller that waits for our answer gives up after ten seconds.
-    request = Request("GET", "/.well-known/webhook-keys.json", signed_in=False, extra_time=-settings.timeout / 2)
+    less = min(LONGEST_FETCH - settings.timeout, 0)
+    request = Request("GET", "/.well-known/webhook-keys.json", signed_in=False, extra_time=less)
     answer = yield from call(settings, request, retry_for=1)
     cache.keys = answer.read(parse_keys)
     cache.fetched = settings.clock()
