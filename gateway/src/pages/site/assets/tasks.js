@@ -67,7 +67,7 @@ function waiting(task) {
 /** What a requester can do by a link. Who is signed in has more. */
 function requesterTools(task) {
   if (!task.isRequester || task.canDecide) return null;
-  const open = () => import("./task-tools.js").then(({ withdraw }) => withdraw(shown, edited), notLoaded);
+  const open = () => import("./task-form.js").then(({ withdrawDialog }) => withdrawDialog(shown, edited), notLoaded);
   const button = () => element("button", { type: "button", class: "plain", onclick: open }, t("withdraw"));
   return element("section", { "aria-label": t("more") }, task.status === "pending" ? element("div", { class: "actions card" }, button()) : null);
 }
