@@ -11,8 +11,8 @@ import { t } from "./texts.js";
 const marked = new Marked({ gfm: true, breaks: true, tokenizer: { table } });
 
 const SAFE = /^(?:https?:\/\/|mailto:)/i;
-/** The host of an address that is the text of a link. */
-const HOST = /^\s*(?:https?:\/\/|(?=www\.))([^\s/?#]*)/i;
+/** The host of an address in the text of a link. */
+const HOST = /(?:https?:\/\/|(?=\bwww\.))([^\s/?#]*)/i;
 const ENTITY = /&(?:#\d{1,7}|#x[\da-f]{1,6}|[a-z][\da-z]{1,31});/gi;
 const RIGHT_TO_LEFT = /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]/;
 /** A cell with a number and at most this many characters, such as an amount, is not broken into lines. */
@@ -25,14 +25,14 @@ const cellsOf = (row) => row.replace(/\\./g, "__").trim().replace(/^\||\|$/g, ""
 
 /**
  * Reads a table. The parser fills short rows up and cuts long ones: a table that would get more cells than it has characters, or
- * lose some, stays a text.
+ * lose some, is shown as it was written.
  */
 function table(source) {
   const [raw, header, , body = ""] = this.rules.block.table.exec(source) ?? [];
   if (!raw) return false;
   const columns = cellsOf(header).length;
   const rows = body.split("\n");
-  return columns * rows.length > raw.length || rows.some((row) => cellsOf(row).length > columns) ? undefined : false;
+  return (columns * rows.length > raw.length || rows.some((row) => cellsOf(row).length > columns)) && { type: "html", raw };
 }
 
 /** Text whose entities, such as `&copy;`, are characters. */
@@ -51,14 +51,14 @@ const wrap = (name) => ({ tokens }) => element(name, {}, inline(tokens));
  * A link, and after it what would not be seen: its title, an address to which it does not lead, and where it leads if its text is
  * another address.
  */
-function link({ href: address, title }, attributes, content) {
+function link({ href: address, title, text }, attributes, content) {
   const href = decoded(address);
   const note = title ? ` (${decoded(title)})` : "";
-  if (!SAFE.test(href)) return [content, href ? ` (${href})` : "", note];
+  if (!SAFE.test(href)) return [content, address && address !== (text || address) ? ` (${href})` : "", note];
   const made = element("a", { ...attributes, href, target: "_blank", rel: "noopener noreferrer nofollow" }, content);
   // Links do not nest: an image in a link is a text of it.
   for (const inner of made.querySelectorAll("a")) inner.replaceWith(element("span", { class: inner.className || null }, [...inner.childNodes]));
-  const [, host] = made.textContent.match(HOST) ?? [];
+  const [, host] = made.textContent.replace(/\p{Cf}/gu, "").match(HOST) ?? [];
   const isOther = host !== undefined && host.toLowerCase() !== made.host;
   return [made, isOther ? ` (${made.host || href})` : "", note];
 }
@@ -91,11 +91,14 @@ function cell(name, { tokens, align, text }) {
   return element(name, { dir: "auto", class: classes.filter(Boolean).join(" ") || null }, inline(tokens));
 }
 
-function listItem({ tokens, task, checked, loose }, headings) {
+function listItem({ tokens, task, checked, loose, raw }, headings) {
   const isMarked = tokens.some(({ type }) => type === "checkbox") || tokens[0]?.tokens?.some(({ type }) => type === "checkbox");
   const box = task && !isMarked ? INLINE.checkbox({ checked }) : null;
   const parts = tokens.map((token) => (token.type === "text" && !loose ? INLINE.text(token) : blocks([token], headings)));
-  return element("li", task ? { class: "choice" } : {}, box, parts);
+  const number = parseInt(raw, 10);
+  // Where each item is written with a 1, they count on.
+  const value = number >= 0 && number !== 1 ? number : null;
+  return element("li", { class: task ? "choice" : null, value }, box, parts);
 }
 
 const BLOCK = {
@@ -110,8 +113,8 @@ const BLOCK = {
   checkbox: (token) => INLINE.checkbox(token),
   heading: ({ tokens, depth }, headings) => element(`h${headings.level(depth)}`, { dir: "auto", class: `level-${depth}` }, inline(tokens)),
   blockquote: ({ tokens, text }, headings) => element("blockquote", { dir: directionOf(text) }, blocks(tokens, headings)),
-  list: ({ ordered, start, items, raw }, headings) => element(ordered ? "ol" : "ul",
-    { dir: directionOf(raw), start: ordered && start !== 1 ? start : null }, items.map((item) => listItem(item, headings))),
+  list: ({ ordered, items, raw }, headings) => element(ordered ? "ol" : "ul",
+    { dir: directionOf(raw) }, items.map((item) => listItem(item, headings))),
   table: ({ header, rows, raw }) => element("div", { class: "scroll", tabindex: 0, role: "group", "aria-label": t("table") },
     element("table", { dir: directionOf(raw) }, element("thead", {}, element("tr", {}, header.map((one) => cell("th", one)))),
       element("tbody", {}, rows.map((row) => element("tr", {}, row.map((one) => cell("td", one))))))),
