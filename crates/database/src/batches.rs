@@ -205,8 +205,7 @@ where
         let span = telemetry::shared_span("batch", callers.iter().map(|caller| &caller.span));
         let work =
             |connection: &mut Connection| (self.process)(connection, &requests, Round::First);
-        let since = callers.iter().map(|caller| caller.since);
-        let outcomes = self.database.run_here(since, work).instrument(span).await;
+        let outcomes = self.database.run_here(work).instrument(span).await;
         if let Err(error) = &outcomes
             && error.is_unreachable()
         {

@@ -141,23 +141,17 @@ impl Database {
         &self,
         work: impl FnOnce(&mut Connection) -> Result<T, E> + Send + 'static,
     ) -> Result<T, E> {
-        let since = Instant::now();
-        let work = self.prepare(work).await;
-        record_wait(since);
-        let done = tokio::task::spawn_blocking(work?);
+        let work = self.prepare(work).await?;
+        let done = tokio::task::spawn_blocking(work);
         done.await.unwrap_or_else(|_| Err(Error::Panicked.into()))
     }
 
-    /// Like [`Database::run`], on the current thread, which it blocks, for callers that have waited since then. A panic of
-    /// the closure goes on.
+    /// Like [`Database::run`], on the current thread, which it blocks. A panic of the closure goes on.
     pub(crate) async fn run_here<T, E: From<Error>>(
         &self,
-        since: impl Iterator<Item = Instant>,
         work: impl FnOnce(&mut Connection) -> Result<T, E>,
     ) -> Result<T, E> {
-        let work = self.prepare(work).await;
-        since.for_each(record_wait);
-        work?()
+        self.prepare(work).await?()
     }
 
     /// Waits until a connection may be used, and returns what uses it.
@@ -165,7 +159,10 @@ impl Database {
         &self,
         work: W,
     ) -> Result<impl FnOnce() -> Result<T, E> + use<T, E, W>, E> {
-        let permit = self.permit().await?;
+        let since = Instant::now();
+        let permit = self.permit().await;
+        record_wait(since);
+        let permit = permit?;
         let sessions = Arc::clone(&self.sessions);
         let availability = Arc::clone(&self.availability);
         let span = tracing::Span::current();

@@ -156,14 +156,14 @@ async fn each_wait_for_a_connection_is_measured_once_also_if_it_ends_without_one
     assert!(matches!(refused, (Err(Error::Busy), Err(Error::Busy))));
     let measured = metrics.render();
     assert!(
-        measured.contains("database_wait_seconds_count 3"),
+        measured.contains("database_wait_seconds_count 3\n"),
         "{measured}"
     );
     busy.end().await;
     batches.run(()).await.unwrap();
     let measured = metrics.render();
     assert!(
-        measured.contains("database_wait_seconds_count 4"),
+        measured.contains("database_wait_seconds_count 4\n"),
         "{measured}"
     );
 }

@@ -119,6 +119,7 @@ fn start_migrating(test: &str, owner_url: &Secret) -> Child {
     Command::new(env::current_exe().unwrap())
         .args([test, "--exact"])
         .env(OWNER_URL, owner_url.expose())
+        .env("LOG", "info")
         .stdout(Stdio::piped())
         .spawn()
         .unwrap()

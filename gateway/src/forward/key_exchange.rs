@@ -56,7 +56,9 @@ impl Asking {
                 Ok(token)
             }
             Some(Err(refusal)) => {
-                record("refused-again");
+                if matches!(refusal, Refusal::Invalid | Refusal::Off(_)) {
+                    record("refused-again");
+                }
                 Err(refusal.into())
             }
             None => self.first_token(&entry, key).await,

@@ -105,6 +105,8 @@ fn start_context(
     running.spawn(jobs::retain(database.clone(), rules, running.shutdown()));
     if settings.mails.keys.is_some() {
         running.spawn(mails::watch_backlog(database.clone(), running.shutdown()));
+    } else {
+        metrics::gauge!("task_mails_oldest_due_seconds").set(0.0);
     }
     let (deliveries, task) = Publisher::new(settings.broker, deliveries::QUEUE, running.shutdown());
     running.spawn(task);

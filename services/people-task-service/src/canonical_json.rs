@@ -1,12 +1,18 @@
 //! JSON values as texts that are the same for the same values, whatever their notation.
 
+use serde::Serialize;
 use serde_json::Value;
 
-/// The canonical form (RFC 8785), and the integers that it rounds.
-pub(crate) fn canonical(value: &Value) -> Vec<u8> {
+/// The canonical form of a value (RFC 8785), and the integers that it rounds in its parts.
+pub(crate) fn canonical<'a>(
+    value: &impl Serialize,
+    parts: impl IntoIterator<Item = &'a Value>,
+) -> Vec<u8> {
     // What was parsed can be written.
     let mut text = serde_json_canonicalizer::to_vec(value).unwrap_or_default();
-    append_rounded(value, &mut text);
+    for part in parts {
+        append_rounded(part, &mut text);
+    }
     text
 }
 
@@ -36,7 +42,8 @@ mod tests {
 
     fn of(number: &str) -> Vec<u8> {
         let text = format!(r#"[{{"n": {number}}}]"#);
-        canonical(&serde_json::from_str(&text).unwrap())
+        let value = serde_json::from_str(&text).unwrap();
+        canonical(&value, [&value])
     }
 
     #[test]

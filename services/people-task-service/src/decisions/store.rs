@@ -125,7 +125,7 @@ pub(super) fn decide(
 // Rows that are locked are skipped, so no decision waits for a change of another task, nor for what is handling a due date or
 // a mail: it finds the task decided, now or the next time. Two are waited for: a webhook that was told of a due date, because
 // its status would stay that of the due date, and the delivery of a due date whose task is withdrawn, because it would still be
-// sent. Who holds one of those without its task waits for no row.
+// sent. A transaction that holds one of those without its task waits for no other row.
 //
 // Workers of earlier versions would send a withdrawal as a rejection, so it is hidden from them, as deliveries with options
 // are.

@@ -1,5 +1,7 @@
 //! Calls that try webhooks, in raw SQL because of its arithmetic with times.
 
+use std::time::Duration;
+
 use auth::Caller;
 use database::{Error, prepared};
 use diesel::sql_types::{BigInt, Binary, Bool, Jsonb, Nullable, Text};
@@ -9,6 +11,9 @@ use telemetry::RequestContext;
 use values::{DeliveryId, UserId, WebhookId};
 
 use crate::deliveries::TestResult;
+
+/// How long a caller waits for the result of a call.
+pub(crate) const RESULT_WITHIN: Duration = Duration::from_secs(15);
 
 /// What was requested within the last minute.
 #[derive(Queryable)]

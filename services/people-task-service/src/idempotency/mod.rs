@@ -65,7 +65,7 @@ impl Repeatable {
         body: &Map<String, Value>,
     ) -> Self {
         let key_parts: [&[u8]; 3] = [user.as_bytes(), operation.name().as_bytes(), key.as_bytes()];
-        let body = canonical(&Value::Object(body.clone()));
+        let body = canonical(body, body.values());
         let hashes = keys.all().map(|by| Hashes {
             key: by.derive("idempotency key", &key_parts),
             body: by.derive("body", &[&body]),

@@ -59,7 +59,9 @@ impl Success {
         let found = found.ok_or_else(|| format!("no success: the answer has no `{pointer}`"))?;
         let is_other = |value: &RawValue| {
             let expected: Result<Value, _> = serde_json::from_str(value.get());
-            !expected.is_ok_and(|expected| canonical(&expected) == canonical(found))
+            !expected.is_ok_and(|expected| {
+                canonical(&expected, [&expected]) == canonical(found, [found])
+            })
         };
         if self.value.as_deref().is_some_and(is_other) {
             return Err(format!(

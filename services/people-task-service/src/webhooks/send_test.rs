@@ -16,8 +16,7 @@ use crate::webhooks::store;
 /// How many webhooks may be tried within a minute. The accounts of a group count as one user.
 const PER_USER: i64 = 10;
 const OF_ALL: i64 = 60;
-/// How long to wait for the result, and how often to look.
-const WAIT: Duration = Duration::from_secs(15);
+/// How often to look for the result.
 const POLL: Duration = Duration::from_millis(150);
 
 /// Lets a webhook-worker call a webhook once, and returns what came of it. The services themselves have no way out of
@@ -37,7 +36,7 @@ pub(crate) async fn send_test(
     let request =
         move |connection: &mut Connection| request(connection, id, &user, webhook, &cause, meta);
     database.transaction(request).await?;
-    let deadline = Instant::now() + WAIT;
+    let deadline = Instant::now() + test_store::RESULT_WITHIN;
     while Instant::now() < deadline {
         tokio::time::sleep(POLL).await;
         let find = move |connection: &mut Connection| test_store::find_result(connection, id);

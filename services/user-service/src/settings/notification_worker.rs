@@ -30,7 +30,8 @@ app_config::settings! {
         pub(crate) task_mail_keys: Option<MailKeys> = by(MailKeys::read),
         /// The URL of the people-task service. TASK_MAIL_KEY requires it.
         pub(crate) people_task_service: Option<Url> = optional("PEOPLE_TASK_SERVICE_URL"),
-        /// The pauses between the attempts to send a notification to a user, each ±20 %. While the mail server fails, mails about tasks and API keys are tried for a day, with the last of them, or 10 minutes if there is none.
+        /// The pauses between the attempts to send a notification to a user, each ±20 %. While the mail server fails, mails about
+        /// tasks and API keys are tried for a day, at intervals of the last pause, which is 10 minutes for `none`.
         pub(crate) retry_schedule: Csv<Duration> = or_default("NOTIFICATION_RETRY_SCHEDULE", "1s,5s,30s,2m,10m"),
     }
 }

@@ -289,7 +289,7 @@ pub(super) fn begin_trial(
         .load(connection)?;
     let mut trial = Trial::default();
     for (id, host, on_trial) in suspects {
-        // It may have locked others, so it waits for none.
+        // This transaction may hold other suspects, so it waits for none.
         let lock = "SELECT FROM deliveries WHERE id = $1 FOR NO KEY UPDATE SKIP LOCKED";
         let lock = prepared(lock).bind::<Binary, _>(id);
         if !shards.contain(&host) || lock.execute(connection)? == 0 {

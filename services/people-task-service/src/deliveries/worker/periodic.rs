@@ -6,7 +6,7 @@ use std::time::Duration;
 use database::{Connection, Database, Error};
 use telemetry::RequestContext;
 use tokio::sync::mpsc;
-use tokio::time::sleep;
+use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -231,7 +231,7 @@ pub(super) async fn make_test_calls(
         shutdown.run_until_cancelled(sleep(TESTS_PAUSE)).await;
     }
     calls.close();
-    calls.wait().await;
+    let _ = timeout(test_store::RESULT_WITHIN, calls.wait()).await;
 }
 
 fn take_tests(connection: &mut Connection) -> Result<Vec<DueRow>, Error> {

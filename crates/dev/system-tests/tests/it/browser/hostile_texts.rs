@@ -95,8 +95,8 @@ async fn a_table_of_more_cells_than_characters_is_shown_as_text() {
     // The parser would make 12 million cells of the first, and look 3,300 times at the rest of the second.
     let wide = format!("{header}\n{line}\n{}", "a\n".repeat(4_900));
     let many = format!("{}a|b|c", "|a\n|-\n".repeat(3_300));
-    let phone = Browser::phone().await;
     for text in [wide, many] {
+        let phone = Browser::phone().await;
         let task = task_with(&system, &token, "Buy a chair", &text).await;
         phone.open(&link(&system, &task)).await;
         phone.sees("Buy a chair").await;

@@ -23,7 +23,7 @@ pub(super) fn excerpt(markdown: &str, max: usize) -> String {
     for event in parser {
         match event {
             Event::Start(Tag::CodeBlock(CodeBlockKind::Fenced(words))) => {
-                text.extend([&*words, "\n"]);
+                text.extend(["\n", &*words, "\n"]);
             }
             Event::Text(part) | Event::Code(part) | Event::Html(part) | Event::InlineHtml(part) => {
                 text.push_str(&part);
