@@ -117,7 +117,8 @@ export type paths = {
          * All deliveries, newest first. For administrators.
          * @description `filter` takes `status` (`pending`, `sent` or `fail`) and, together with `status:pending` or `status:fail`, `host`: the
          *     host of the webhook's URL, without scheme and port. Pending deliveries of a host are sorted by their next attempt, the
-         *     latest first. Those that were sent are found among the newest 100,000 that have ended.
+         *     latest first. Those that were sent are found among the newest 100,000 that have ended. Among deliveries of the same
+         *     second, the order is that of their identifiers.
          */
         get: operations["listDeliveries"];
         put?: never;

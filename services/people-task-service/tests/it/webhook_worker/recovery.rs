@@ -149,7 +149,7 @@ async fn a_stopping_worker_ends_slow_requests_while_a_load_hangs() {
         .batch_execute("BEGIN; LOCK TABLE people_task.changed_users")
         .unwrap();
     fixture.decide(&urls(&silent[1..]));
-    let hanging = || fixture.waiting_statements("WITH due AS MATERIALIZED%");
+    let hanging = || fixture.waiting_statements("%WITH due AS MATERIALIZED%");
     eventually("a load to hang", async || (hanging() > 0).then_some(())).await;
     let stopping = tokio::spawn(async move { worker.stop(STOP_TIMEOUT).await });
     fixture
