@@ -79,7 +79,7 @@ pub(crate) fn cors(origins: &AllowedOrigins) -> Condition<Cors> {
     let cors = Cors::default()
         .allowed_methods(METHODS)
         .allowed_headers(request_headers())
-        .expose_headers(forwarded_response_headers().chain(["x-request-id"]))
+        .expose_headers(forwarded_response_headers().chain(["date", "x-request-id"]))
         .max_age(MAX_AGE_SECONDS);
     let allow = |cors: Cors, origin: &String| cors.allowed_origin(origin);
     Condition::new(!origins.0.is_empty(), origins.0.iter().fold(cors, allow))

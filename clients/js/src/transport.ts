@@ -49,8 +49,9 @@ export class Transport {
   readonly #timeout: number;
   readonly #retryFor: number;
   readonly #userAgent: string | undefined;
-  /** How much the server's clock is ahead, in milliseconds. */
+  /** How much the server's clock is ahead, in milliseconds, of a clock that showed this when `performance` began. */
   #ahead = 0;
+  #began = 0;
 
   constructor(options: ClientOptions) {
     this.url = checkUrl(options.url);
@@ -68,7 +69,9 @@ export class Transport {
 
   /** The time now by the server's clock, in milliseconds since 1970: that of this computer may be wrong. */
   get serverTime(): number {
-    return Date.now() + this.#ahead;
+    // A clock that was set since then has been corrected.
+    const isSet = Math.abs(beginning() - this.#began) >= CLOCK_TOLERANCE;
+    return Date.now() + (isSet ? 0 : this.#ahead);
   }
 
   /** Sends a call, and repeats it while that may help. Throws the last error. */
@@ -126,7 +129,7 @@ export class Transport {
         cache: "no-store",
         referrerPolicy: "no-referrer",
       });
-      this.#learnTime(response.headers.get("date"));
+      this.#learnTime(response.headers);
       return { body: parse<T>(response, await read(response), this.serverTime), headers: response.headers };
     } catch (error) {
       if (error instanceof ProblemError || error instanceof UnexpectedAnswerError) throw error;
@@ -138,9 +141,12 @@ export class Transport {
     }
   }
 
-  #learnTime(header: string | null): void {
-    const difference = Date.parse(header ?? "") - Date.now();
-    if (Number.isFinite(difference)) this.#ahead = Math.abs(difference) < CLOCK_TOLERANCE ? 0 : difference;
+  #learnTime(headers: Headers): void {
+    const difference = Date.parse(headers.get("date") ?? "") - Date.now();
+    // The page of a proxy is not the server's.
+    if (!Number.isFinite(difference) || !headers.get("content-type")?.includes("json")) return;
+    this.#ahead = Math.abs(difference) < CLOCK_TOLERANCE ? 0 : difference;
+    this.#began = beginning();
   }
 
   #headers(call: Call): Record<string, string> {
@@ -166,6 +172,11 @@ function isRefusal(error: unknown): boolean {
 function wanted(error: unknown): number {
   const isAnswer = error instanceof ProblemError || error instanceof UnexpectedAnswerError;
   return isAnswer && error.retryAfter !== undefined ? error.retryAfter + Math.random() * 0.25 : 0;
+}
+
+/** What this computer's clock would have shown when `performance` began. It changes when the clock is set. */
+function beginning(): number {
+  return Date.now() - performance.now();
 }
 
 async function read(response: Response): Promise<string> {

@@ -176,7 +176,8 @@ export class Api {
       throw new ApiError("unreachable", 0, "Countersign cannot be reached, or does not respond in time.");
     }
     const difference = Date.parse(response.headers.get("Date") ?? "") - Date.now();
-    if (Number.isFinite(difference)) this.ahead = Math.abs(difference) < CLOCK_TOLERANCE ? 0 : difference;
+    const isOwn = response.headers.get("Content-Type")?.includes("json");
+    if (isOwn && Number.isFinite(difference)) this.ahead = Math.abs(difference) < CLOCK_TOLERANCE ? 0 : difference;
     return parse(response, text);
   }
 }

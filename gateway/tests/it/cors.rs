@@ -57,6 +57,7 @@ async fn an_allowed_origin_may_call_the_api_and_read_responses() {
         assert_eq!(reply.header("access-control-allow-origin"), Some(ALLOWED));
         let exposed = reply.header("access-control-expose-headers").unwrap();
         for name in [
+            "date",
             "etag",
             "ratelimit",
             "ratelimit-policy",

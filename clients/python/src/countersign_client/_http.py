@@ -61,7 +61,7 @@ def too_long(status: int) -> UnexpectedResponse:
 
 def response_of(settings: Settings, response: httpx.Response, body: bytes | bytearray) -> Response:
     """The answer for an operation."""
-    settings.learn_time(response.headers.get("date"))
+    settings.learn_time(response.headers)
     headers: Mapping[str, str] = {name.lower(): value for name, value in response.headers.items()}
     return Response(response.status_code, headers, bytes(body))
 

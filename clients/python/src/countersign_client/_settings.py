@@ -19,6 +19,9 @@ from ._version import __version__
 CLOCK_TOLERANCE = timedelta(minutes=1)
 """A clock that differs less from the server's is right."""
 
+LONGEST_AHEAD = timedelta(days=365_000)
+"""About a thousand years."""
+
 
 @dataclass
 class Settings:
@@ -39,18 +42,25 @@ class Settings:
     clock: Callable[[], float] = field(default=time.monotonic, repr=False)
     ahead: timedelta = timedelta()
     """How much the server's clock is ahead of this computer's."""
+    began: float = 0.0
+    """What this computer's clock would then have shown when `time.monotonic` began."""
 
-    def learn_time(self, date: str | None) -> None:
-        """Learns the server's time from the header `Date` of an answer."""
+    def learn_time(self, headers: httpx.Headers) -> None:
+        """Learns the server's time from the header `Date` of an answer. The page of a proxy is not the server's."""
         try:
-            difference = parsedate_to_datetime(date or "") - datetime.now(timezone.utc)
+            difference = parsedate_to_datetime(headers.get("date", "")) - datetime.now(timezone.utc)
         except (TypeError, ValueError, OverflowError):
             return
-        self.ahead = timedelta() if abs(difference) < CLOCK_TOLERANCE else difference
+        # A date must be possible some time after it.
+        if "json" in headers.get("content-type", "") and difference < LONGEST_AHEAD:
+            self.ahead = timedelta() if abs(difference) < CLOCK_TOLERANCE else difference
+            self.began = time.time() - time.monotonic()
 
     def now(self) -> datetime:
         """The time by the server's clock: that of this computer may be wrong."""
-        return datetime.now(timezone.utc) + self.ahead
+        # A clock that was set since then has been corrected.
+        is_set = abs(time.time() - time.monotonic() - self.began) >= CLOCK_TOLERANCE.total_seconds()
+        return datetime.now(timezone.utc) + (timedelta() if is_set else self.ahead)
 
     def headers(self) -> dict[str, str]:
         """What every request has."""

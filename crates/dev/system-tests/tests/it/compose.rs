@@ -61,7 +61,7 @@ fn the_units_of_the_debian_package_pass_on_every_secret() {
 
 /// Compose and systemd stop in the reverse of the order in which they start.
 #[test]
-fn what_calls_a_service_starts_after_it_and_stops_before_it() {
+fn what_calls_a_service_starts_after_it_but_the_gateway_of_the_package() {
     let compose = compose();
     let units = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../deploy/debian/units");
     for (process, service) in [

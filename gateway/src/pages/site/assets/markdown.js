@@ -28,9 +28,10 @@ const cellsOf = (row) => row.replace(/\\./g, "__").trim().replace(/^\||\|$/g, ""
  * lose some, is shown as it was written.
  */
 function table(source) {
-  const [raw, header, , body = ""] = this.rules.block.table.exec(source) ?? [];
-  if (!raw) return false;
-  const columns = cellsOf(header).length;
+  const [raw, header, line = "", body = ""] = this.rules.block.table.exec(source) ?? [];
+  const columns = cellsOf(header ?? "").length;
+  // Otherwise it is a heading or a paragraph for the parser.
+  if (!/[:|]/.test(line) || cellsOf(line).length !== columns) return false;
   const rows = body.split("\n");
   return (columns * rows.length > raw.length || rows.some((row) => cellsOf(row).length > columns)) && { type: "html", raw };
 }
@@ -58,7 +59,7 @@ function link({ href: address, title, text }, attributes, content) {
   const made = element("a", { ...attributes, href, target: "_blank", rel: "noopener noreferrer nofollow" }, content);
   // Links do not nest: an image in a link is a text of it.
   for (const inner of made.querySelectorAll("a")) inner.replaceWith(element("span", { class: inner.className || null }, [...inner.childNodes]));
-  const [, host] = made.textContent.replace(/\p{Cf}/gu, "").match(HOST) ?? [];
+  const [, host] = made.textContent.replace(/[\p{Cf}\p{DI}]/gu, "").match(HOST) ?? [];
   const isOther = host !== undefined && host.toLowerCase() !== made.host;
   return [made, isOther ? ` (${made.host || href})` : "", note];
 }
@@ -73,7 +74,7 @@ const INLINE = {
   em: wrap("em"),
   del: wrap("del"),
   checkbox: ({ checked }) => (checked ? "☑ " : "☐ "),
-  link: (token) => link(token, {}, inline(token.tokens)),
+  link: (token) => link(token, {}, token.text ? inline(token.tokens) : token.href),
   // Nothing is loaded from other servers, which would tell them who reads the task.
   image: (token) => link(token, { class: "image" }, token.text || token.href),
 };
@@ -96,7 +97,7 @@ function listItem({ tokens, task, checked, loose, raw }, headings) {
   const box = task && !isMarked ? INLINE.checkbox({ checked }) : null;
   const parts = tokens.map((token) => (token.type === "text" && !loose ? INLINE.text(token) : blocks([token], headings)));
   const number = parseInt(raw, 10);
-  // Where each item is written with a 1, they count on.
+  // An item that is written as `1.` has the number after the one before it.
   const value = number >= 0 && number !== 1 ? number : null;
   return element("li", { class: task ? "choice" : null, value }, box, parts);
 }

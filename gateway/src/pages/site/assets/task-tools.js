@@ -5,7 +5,7 @@ import { approverLinkOf } from "./session.js";
 import { webhooksCard } from "./webhooks.js";
 import { t } from "./texts.js";
 
-/** Opens a dialog. They are loaded when the first one is opened, which a second press does not open again. */
+/** Opens a dialog, unless one is open. The script of the dialogs is loaded with the first one. */
 async function open(name, ...what) {
   const dialogs = await import("./task-form.js").catch(notLoaded);
   if (!document.querySelector("dialog")) dialogs[name]?.(...what);
