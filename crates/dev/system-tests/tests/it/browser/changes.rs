@@ -163,6 +163,7 @@ async fn a_change_takes_neither_the_focus_nor_what_is_written_below() {
     assert_eq!(phone.run(url).await, "https://example.com/hook");
     // The tools change the task as it is now.
     phone.click("Edit").await;
+    phone.sees("Save").await;
     assert_eq!(value_of(&phone, "title").await, "Buy five");
     phone.assert_no_errors().await;
     system.stop().await;

@@ -63,6 +63,7 @@ async fn a_creator_is_offered_the_link_of_the_present_approver_only() {
     let task = task_with(&system, &token, "Buy a chair", "").await;
     let phone = open(&system, REQUESTER, &task).await;
     phone.click("New link for the approver").await;
+    phone.sees("the old one stops working").await;
     send(&phone, "dialog form").await;
     phone.click("Done").await;
     phone.sees("Link for the approver").await;

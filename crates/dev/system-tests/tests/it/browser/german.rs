@@ -116,6 +116,7 @@ async fn dates_and_addresses_are_remarked_on_in_german() {
     let _ = system.put(&path, &token, &due).await;
     phone.reload().await;
     phone.click("Bearbeiten").await;
+    phone.sees("Speichern").await;
     let shown = phone.run("return document.getElementById('decisionBy').value");
     assert_eq!(shown.await, "9999-12-31T23:59:59");
     phone.fill("Titel", "Ein Sofa").await;
