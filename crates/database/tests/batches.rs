@@ -183,10 +183,13 @@ async fn requests_beyond_the_limit_are_refused_at_once() {
     let fixture = Fixture::start();
     let first = fixture.send(1);
     fixture.wait_for_batches(1).await;
-    let waiting: Vec<_> = (2..=11).map(|number| fixture.send(number)).collect();
+    let mut waiting: Vec<_> = (2..=8).map(|number| fixture.send(number)).collect();
+    // Each thread has a batch, so none takes from the queue, which has three of these.
+    fixture.wait_for_batches(2).await;
+    waiting.extend((21..=27).map(|number| fixture.send(number)));
     tokio::task::yield_now().await;
-    assert!(matches!(fixture.numbers.run(12).await, Err(Error::Busy)));
-    for _ in 0..4 {
+    assert!(matches!(fixture.numbers.run(28).await, Err(Error::Busy)));
+    for _ in 0..5 {
         fixture.release.send(()).unwrap();
     }
     assert_eq!(first.await.unwrap().unwrap(), 1);
