@@ -55,7 +55,7 @@ const wrap = (name) => ({ tokens }) => element(name, {}, inline(tokens));
 function link({ href: address, title, text }, attributes, content) {
   const href = decoded(address);
   const note = title ? ` (${decoded(title)})` : "";
-  if (!SAFE.test(href)) return [content, address && address !== (text || address) ? ` (${href})` : "", note];
+  if (!SAFE.test(href)) return [content, address && text && address !== text ? ` (${href})` : "", note];
   const made = element("a", { ...attributes, href, target: "_blank", rel: "noopener noreferrer nofollow" }, content);
   // Links do not nest: an image in a link is a text of it.
   for (const inner of made.querySelectorAll("a")) inner.replaceWith(element("span", { class: inner.className || null }, [...inner.childNodes]));
