@@ -192,3 +192,143 @@ def test_only_a_clock_that_is_off_by_a_minute_or_more_is_corrected() -> None:
     # Now someone corrects the clock.
     settings.began -= 3600
     shows(0)
+
+
+def test_two_equal_questions_are_two_tasks(fake: Fake, client: Any) -> None:
+    for _ in range(2):
+        with pytest.raises(WaitTimeout):
+            client.ask("Again?", "grace@example.com", timeout=0)
+    keys = [seen.headers["idempotency-key"] for seen in creations(fake)]
+    assert len(fake.tasks) == 2
+    assert len(set(keys)) == 2
+    assert min(map(len, keys)) >= 32
+
+
+def test_the_same_key_asks_the_same_question(fake: Fake, make: Any) -> None:
+    for _ in range(2):
+        with pytest.raises(WaitTimeout):
+            make().ask("Run 7?", "grace@example.com", timeout=0, idempotency_key="run-7")
+    assert len(fake.tasks) == 1
+    with pytest.raises(IdempotencyKeyReused) as caught:
+        make().ask("Run 8?", "grace@example.com", idempotency_key="run-7")
+    assert caught.value.code == "idempotency-key-reused"
+
+
+def test_a_key_and_a_date_that_moves_do_not_fit(fake: Fake, client: Any) -> None:
+    with pytest.raises(ValueError, match="moment"):
+        client.create("Run 7?", "grace@example.com", idempotency_key="run-7", decision_by=timedelta(days=1))
+    moment = datetime(2030, 1, 31, 13, tzinfo=timezone(timedelta(hours=1)))
+    client.create("Run 7?", "grace@example.com", idempotency_key="run-7", decision_by=moment)
+    assert fake.seen[-1].body["decisionBy"] == "2030-01-31 12:00:00"
+    with pytest.raises(ValueError, match="time zone"):
+        client.create("When?", "grace@example.com", decision_by=moment.replace(tzinfo=None))
+
+
+def test_the_task_is_shown_before_the_wait(fake: Fake, client: Any) -> None:
+    links = []
+
+    def created(task: Any) -> None:
+        links.append(client.link(task))
+        fake.decide(task.id, "approved")
+
+    client.ask("Link?", "grace@example.com", on_created=created, timeout=5)
+    assert links == [f"{fake.url}/tasks?id={next(iter(fake.tasks))}&secret={'a' * 64}"]
+
+
+def test_a_lost_answer_makes_one_task(fake: Fake, client: Any) -> None:
+    fake.fail("lose", times=2, where=lambda seen: seen.path == "/people-task/tasks")
+    thread = when_asked(fake, lambda id: fake.decide(id, "approved"))
+    assert client.ask("Once?", "grace@example.com", timeout=20).approved
+    thread.join()
+    assert len(creations(fake)) == 3
+    assert len(fake.tasks) == 1
+
+
+def test_cut_waits_go_on(fake: Fake, client: Any) -> None:
+    fake.fail("cut", where=lambda seen: "wait" in seen.query)
+    fake.fail("answer", times=1, where=lambda seen: "wait" in seen.query, answer=(502, {"Content-Type": "text/html"}, b"<h1>Bad"))
+    fake.fail("answer", times=1, where=lambda seen: "wait" in seen.query, answer=(404, {"Content-Type": "text/html"}, b"<h1>No"))
+    fake.fail(
+        "answer", times=1, where=lambda seen: "wait" in seen.query, answer=(200, {"Content-Type": "text/html"}, b"starting")
+    )
+    fake.fail("answer", times=1, where=lambda seen: "wait" in seen.query, answer=problem(503, "overloaded"))
+
+    def decide() -> None:
+        fake.until(lambda: len([seen for seen in fake.seen if "wait" in seen.query]) >= 6, 60)
+        fake.decide(next(iter(fake.tasks)), "approved")
+
+    thread = threading.Thread(target=decide)
+    thread.start()
+    assert client.ask("Cut?", "grace@example.com", timeout=60).approved
+    thread.join()
+
+
+def test_a_restart_of_the_server_does_not_end_the_wait(make: Any) -> None:
+    fake = Fake()
+    with serving(fake):
+        client = make(fake.url)
+        task = client.create("Restart?", "grace@example.com")
+        found: list[Any] = []
+        thread = threading.Thread(target=lambda: found.append(client.wait(task.id, timeout=60)))
+        thread.start()
+        fake.until(lambda: any("wait" in seen.query for seen in fake.seen))
+        fake.fail("cut", times=1000)
+        with fake.changed:
+            fake.changed.notify_all()
+    # Nothing listens at the port now. The client notices when its next request fails.
+    fake.faults.clear()
+    fake.decide(task.id, "approved", "After the restart.")
+    with serving(fake, fake.port):
+        thread.join(60)
+    assert found[0].comment == "After the restart."
+
+
+def test_without_any_answer_a_wait_ends_after_the_outage(fake: Fake, make: Any) -> None:
+    client = make(outage=1)
+    task = client.create("Gone?", "grace@example.com", requester="ada@example.com")
+    fake.fail("cut", times=1000)
+    begun = time.monotonic()
+    with pytest.raises(ConnectionFailed):
+        client.wait(task.id)
+    assert time.monotonic() - begun < 20
+
+
+def test_a_revoked_key_ends_the_wait_at_once(fake: Fake, client: Any) -> None:
+    task = client.create("Revoked?", "grace@example.com")
+    fake.fail("answer", where=lambda seen: "wait" in seen.query, answer=problem(401, "invalid-key"))
+    with pytest.raises(Unauthorized) as caught:
+        client.wait(task.id, timeout=10)
+    assert caught.value.code == "invalid-key"
+
+
+def test_a_gateway_that_answers_at_once_is_not_flooded(fake: Fake, client: Any) -> None:
+    fake.longest_wait = 0
+    task = client.create("Busy?", "grace@example.com")
+    with pytest.raises(WaitTimeout):
+        client.wait(task.id, timeout=3)
+    assert len([seen for seen in fake.seen if seen.method == "GET"]) < 10
+
+
+def test_invalid_fields_are_named(fake: Fake, client: Any) -> None:
+    errors = [{"field": "approver", "code": "invalid-email", "message": "Must be an address."}]
+    fake.fail("answer", answer=problem(400, "validation-failed", errors=errors))
+    with pytest.raises(ValidationFailed, match=r"approver: Must be an address\.") as caught:
+        client.create("Who?", "grace", requester="ada@example.com")
+    assert [(error.field, error.code) for error in caught.value.fields] == [("approver", "invalid-email")]
+    assert caught.value.request_id == "req-1"
+
+
+def test_a_key_without_users_read_needs_a_requester(fake: Fake, make: Any) -> None:
+    refused = problem(403, "insufficient-scope")
+    fake.fail("answer", where=lambda seen: seen.path == "/user", answer=refused, times=100)
+    with pytest.raises(ValueError, match="requester"):
+        make().create("Who?", "grace@example.com")
+    assert make(requester="team@example.com").create("Who?", "grace@example.com").requester == "team@example.com"
+
+
+def test_deciding_after_a_withdrawal_says_so(fake: Fake, client: Any) -> None:
+    task = client.create("Late?", "grace@example.com")
+    assert client.cancel(task.id, reason="Never mind.").comment == "Never mind."
+    with pytest.raises(AlreadyResolved) as caught:
+        client.approve(task.id, secret=task.approver_secret)
+    assert caught.value.task_status == "cancelled"
