@@ -9,7 +9,7 @@ use futures_util::StreamExt as _;
 use serde_json::{Map, Value};
 use values::Invalid;
 
-use crate::{Fields, Problem, exact_json};
+use crate::{Fields, Problem, UntrustedJson, exact_json};
 
 /// The largest body that is read: 256 KiB.
 pub const BODY_LIMIT: usize = 256 * 1024;
@@ -68,10 +68,19 @@ async fn read(request: &HttpRequest, mut payload: Payload) -> Result<BytesMut, P
 fn parse_object(bytes: BytesMut) -> Result<Fields, Problem> {
     let wrong = |name: &str, invalid| Err(Problem::invalid_field(name, invalid));
     let error = match serde_json::from_slice(&bytes) {
-        Ok(Value::Object(object)) => return Ok(Fields::of_body(object, bytes.freeze())),
+        Ok(UntrustedJson(Value::Object(object))) => {
+            return Ok(Fields::of_body(object, bytes.freeze()));
+        }
         Ok(_) => {
             let invalid = Invalid::new("invalid-type", "Must be a JSON object.");
             return wrong("body", invalid);
+        }
+        Err(error) if error.is_data() => {
+            return Err(Problem::new(
+                StatusCode::BAD_REQUEST,
+                "malformed-json",
+                error.to_string(),
+            ));
         }
         Err(error) => error,
     };

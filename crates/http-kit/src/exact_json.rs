@@ -7,8 +7,10 @@ use std::fmt;
 use bytes::Bytes;
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
-use serde_json::{Error, Number, Value};
+use serde_json::{Error, Number};
 use values::Invalid;
+
+use crate::UntrustedJson;
 
 /// The members of an object in their order, with the text of their values.
 struct Members<'a>(Vec<(String, &'a RawValue)>);
@@ -28,7 +30,7 @@ pub(crate) fn field_with_huge_number(body: &[u8], error: &Error) -> Option<Strin
         return None;
     }
     let Members(fields) = serde_json::from_slice(body).ok()?;
-    let is_invalid = |value: &RawValue| serde_json::from_str::<Value>(value.get()).is_err();
+    let is_invalid = |value: &RawValue| serde_json::from_str::<UntrustedJson>(value.get()).is_err();
     let mut invalid = fields.into_iter().filter(|(_, value)| is_invalid(value));
     invalid.next().map(|(name, _)| name)
 }

@@ -24,8 +24,8 @@ app_config::settings! {
     /// Decides which addresses may be called: public ones, and those in networks that the operator allows.
     ///
     /// An IPv6 address that embeds an IPv4 address (mapped, compatible, NAT64, 6to4) is treated as the latter.
-    /// Link-local, multicast, broadcast and unspecified addresses are allowed only by a network inside their
-    /// range, so `0.0.0.0/0` does not allow the metadata service of a cloud.
+    /// Link-local, multicast, broadcast and unspecified addresses, and those at which clouds tell their machines
+    /// secrets, are allowed only by a network inside their range.
     #[derive(Default)]
     pub struct AddressPolicy {
         /// Non-public networks that webhooks may reach.
@@ -50,7 +50,7 @@ impl AddressPolicy {
             IpAddr::V4(v4) => is_public_v4(v4),
             IpAddr::V6(v6) => is_public_v6(v6),
         };
-        is_public || self.allowed.0.iter().any(allows)
+        is_public && range.is_none() || self.allowed.0.iter().any(allows)
     }
 
     /// Returns the address if it may be called.
@@ -106,7 +106,7 @@ impl AddressPolicy {
 }
 
 /// Ranges that only a network inside them allows.
-const ALLOWED_EXPLICITLY: [IpNet; 7] = [
+const ALLOWED_EXPLICITLY: [IpNet; 11] = [
     IpNet::new_assert(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 8),
     IpNet::new_assert(IpAddr::V4(Ipv4Addr::new(169, 254, 0, 0)), 16),
     IpNet::new_assert(IpAddr::V4(Ipv4Addr::new(224, 0, 0, 0)), 4),
@@ -114,6 +114,17 @@ const ALLOWED_EXPLICITLY: [IpNet; 7] = [
     IpNet::new_assert(IpAddr::V6(Ipv6Addr::UNSPECIFIED), 128),
     IpNet::new_assert(IpAddr::V6(Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, 0)), 10),
     IpNet::new_assert(IpAddr::V6(Ipv6Addr::new(0xff00, 0, 0, 0, 0, 0, 0, 0)), 8),
+    // The metadata services of AWS, Google Cloud and Alibaba Cloud that are not link-local, and the agent of Azure.
+    IpNet::new_assert(
+        IpAddr::V6(Ipv6Addr::new(0xfd00, 0xec2, 0, 0, 0, 0, 0, 0x254)),
+        128,
+    ),
+    IpNet::new_assert(
+        IpAddr::V6(Ipv6Addr::new(0xfd20, 0xce, 0, 0, 0, 0, 0, 0x254)),
+        128,
+    ),
+    IpNet::new_assert(IpAddr::V4(Ipv4Addr::new(100, 100, 100, 200)), 32),
+    IpNet::new_assert(IpAddr::V4(Ipv4Addr::new(168, 63, 129, 16)), 32),
 ];
 
 /// Whether the IANA registry of special-purpose IPv4 addresses calls the address globally reachable.
@@ -229,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wide_network_does_not_permit_link_local_or_multicast_addresses() {
+    fn a_wide_network_does_not_permit_link_local_multicast_or_metadata_addresses() {
         let wide = allowing("0.0.0.0/0,::/0,160.0.0.0/3");
         assert!(permits(&wide, "10.0.0.1") && permits(&wide, "fd00::1"));
         for address in [
@@ -242,8 +253,13 @@ mod tests {
             "fe80::1",
             "ff02::1",
             "::",
+            "fd00:ec2::254",
+            "fd20:ce::254",
+            "100.100.100.200",
+            "168.63.129.16",
         ] {
             assert!(!permits(&wide, address), "{address}");
+            assert!(!permits(&AddressPolicy::default(), address), "{address}");
         }
         let named = allowing("169.254.0.0/16,fe80::/64");
         assert!(permits(&named, "169.254.169.254") && permits(&named, "fe80::1"));

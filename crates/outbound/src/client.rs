@@ -15,6 +15,7 @@ use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::client::legacy::connect::dns::Name;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use rustls::ClientConfig;
+use rustls::client::Resumption;
 use rustls::crypto::ring;
 use tokio::net::TcpStream;
 use tokio_util::sync::CancellationToken;
@@ -217,7 +218,10 @@ fn tls() -> Result<ClientConfig, rustls::Error> {
     let config = config.with_safe_default_protocol_versions()?;
     let config = config.dangerous();
     let config = config.with_custom_certificate_verifier(Arc::new(verifier));
-    Ok(config.with_no_client_auth())
+    let mut config = config.with_no_client_auth();
+    // Receivers decide how large their tickets are.
+    config.resumption = Resumption::disabled();
+    Ok(config)
 }
 
 /// Opens a connection, until the call ends for which it is opened. A call that got another one meanwhile would leave it behind.

@@ -1,5 +1,6 @@
 //! What counts as success of a call, in place of a status of 2xx.
 
+use http_kit::UntrustedJson;
 use reqwest::StatusCode;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
@@ -53,7 +54,7 @@ impl Success {
         if body.len() > MAX_ANSWER {
             return Err("no success: the answer is longer than 64 KiB".to_owned());
         }
-        let answer: Value = serde_json::from_slice(body)
+        let UntrustedJson(answer) = serde_json::from_slice(body)
             .map_err(|_| "no success: the answer is not JSON".to_owned())?;
         let found = answer.pointer(pointer);
         let found = found.ok_or_else(|| format!("no success: the answer has no `{pointer}`"))?;
