@@ -84,8 +84,11 @@ impl MailKeys {
         Ok(current.map(|current| Self { current, previous }))
     }
 
-    /// Keys for another purpose, from secrets that a process has anyway. Whitespace around a secret does not count.
+    /// Keys for another purpose, from secrets that a process has anyway. Whitespace around a secret does not count. A previous
+    /// secret that is the current one, as after half of a rotation, is no second key.
     pub fn from_secrets(current: &Secret, previous: Option<&Secret>, purpose: &str) -> Self {
+        let is_other = |previous: &&Secret| previous.expose().trim() != current.expose().trim();
+        let previous = previous.filter(is_other);
         Self {
             current: MailKey::from_secret(current, purpose),
             previous: previous.map(|previous| MailKey::from_secret(previous, purpose)),

@@ -99,6 +99,14 @@ mod tests {
     }
 
     #[test]
+    fn a_previous_key_that_is_the_current_one_counts_once() {
+        for (previous, count) in [(None, 1), (Some("a\n"), 1), (Some("b"), 2)] {
+            let repeatable = request(&keys("a", previous), UserId::generate(), "k", &json!({}));
+            assert_eq!(repeatable.hashes.len(), count, "{previous:?}");
+        }
+    }
+
+    #[test]
     fn bodies_are_the_same_in_their_canonical_form() {
         let (keys, user) = (keys("a", None), UserId::generate());
         let hash = |text: &str| {

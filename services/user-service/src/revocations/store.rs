@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use audit_log::{Actor, RequestMeta};
 use auth::RevocationFeed;
 use database::{Connection, Error, prepared};
 use diesel::dsl::now;
@@ -11,6 +12,7 @@ use diesel::upsert::excluded;
 use values::RevocableId;
 
 use super::cursor::{FeedCursor, Scan};
+use crate::audit::AuditAction;
 use crate::schema::{token_generation, token_lifetimes};
 
 /// A user's current epoch, or a credential that has ended.
@@ -158,10 +160,11 @@ pub(super) fn record_lifetime(
     Ok(())
 }
 
-/// Starts a new generation of tokens, and with it a new incarnation of the database.
+/// Starts a new generation of tokens, and with it a new incarnation of the database. Its entry has no subject: it is about all
+/// users.
 pub(super) fn start_generation(connection: &mut Connection) -> Result<(), Error> {
     let random = diesel::dsl::sql::<Text>("gen_random_uuid()::text");
-    diesel::insert_into(token_generation::table)
+    let insert = diesel::insert_into(token_generation::table)
         .values((
             token_generation::one_row.eq(true),
             token_generation::generation.eq(random),
@@ -169,7 +172,10 @@ pub(super) fn start_generation(connection: &mut Connection) -> Result<(), Error>
         .on_conflict(token_generation::one_row)
         .do_update()
         .set(token_generation::generation.eq(excluded(token_generation::generation)))
-        .execute(connection)?;
+        .returning(token_generation::generation);
+    let meta = RequestMeta::internal();
+    let entry = AuditAction::TokensRevoked.entry(Actor::Service, None, meta);
+    entry.record_with(insert).get_result::<String>(connection)?;
     Ok(())
 }
 

@@ -162,7 +162,12 @@ async fn an_operator_can_revoke_all_tokens() {
         eventually_revoked(&app.http, person).await;
         eventually_revoked(&replica, person).await;
     }
-    let _ = signed_in(&app, "ada@example.com", PASSWORD).await;
+    let again = signed_in(&app, ADMIN, PASSWORD).await;
+    let reply = app.get(&again, "/audit?filter=action:tokens-revoked").await;
+    let entries = reply.expect(200).json;
+    assert_eq!(entries.as_array().unwrap().len(), 1);
+    assert_eq!(entries[0]["actor"], json!({"kind": "service"}));
+    assert_eq!(entries[0]["subject"], json!(null));
 }
 
 #[tokio::test]
