@@ -3,7 +3,7 @@
 import { $, element, foreign, forgetFailure, isSaid, labelled, notify } from "./dom.js";
 import { repeat } from "./retry.js";
 import { createDialog } from "./task-form.js";
-import { countAll, countToDecide, loadPage, offsetsBefore, PAGE, SORTS, stateFromUrl, TABS, urlOf } from "./task-list.js";
+import { countAll, countToDecide, loadPage, offsetsBefore, PAGE, sortsOf, stateFromUrl, TABS, urlOf } from "./task-list.js";
 import { due, statusBadge } from "./task-view.js";
 import { numberText, t, tWith } from "./texts.js";
 import { parseTime, timeFromNow } from "./times.js";
@@ -123,7 +123,7 @@ function showControls() {
   $("status").replaceChildren(option("", t("anyStatus"), state.status),
     ...choices.map((status) => option(status, t(`status ${status}`), state.status)));
   $("status").closest(".field").hidden = choices.length === 0;
-  $("sort").replaceChildren(...SORTS.map((sort) => option(sort, t(`sort ${sort}`), state.sort)));
+  $("sort").replaceChildren(...sortsOf(state.tab).map((sort) => option(sort, t(`sort ${sort}`), state.sort)));
   if ($("search") !== document.activeElement) $("search").value = state.search;
 }
 

@@ -13,7 +13,10 @@ export const TABS = {
   decided: { role: "approver", statuses: ["approved", "rejected"], choices: ["approved", "rejected"], sort: "mtime:-1" },
 };
 
-export const SORTS = ["created:-1", "created:1", "mtime:-1", "decisionBy:1", "title:1"];
+const SORTS = ["created:-1", "created:1", "mtime:-1", "decisionBy:1"];
+
+/** How a tab can be sorted. Several lists are merged here, where texts do not compare as the service compares them. */
+export const sortsOf = (tab) => (TABS[tab].statuses.length > 1 ? SORTS : [...SORTS, "title:1"]);
 
 /** The tab, filters and position that the page's URL names. */
 export function stateFromUrl() {
@@ -24,7 +27,7 @@ export function stateFromUrl() {
     tab,
     search: given.get("search") ?? "",
     status: choices.includes(given.get("status")) ? given.get("status") : "",
-    sort: SORTS.includes(given.get("sort")) ? given.get("sort") : sort,
+    sort: sortsOf(tab).includes(given.get("sort")) ? given.get("sort") : sort,
     offsets: (given.get("offset") ?? "").split(",").map(offsetOf),
   };
 }
@@ -91,10 +94,7 @@ async function count({ tab, search = "" }, status) {
   return (await call("GET", `/people-task/tasks-count?${parameters}`, { token: token() })).count;
 }
 
-/**
- * The first rows of several sorted lists, and how far each of them was read. Each list keeps its order, so that pages neither
- * repeat nor leave out a row where the service compares texts in another way.
- */
+/** The first rows of several sorted lists, and how far each of them was read. */
 function merged(lists, sort, most) {
   const compare = comparison(sort);
   const read = lists.map(() => 0);
@@ -112,7 +112,7 @@ function merged(lists, sort, most) {
   return { rows, read };
 }
 
-/** Compares two tasks as the service sorts them: what is missing comes last. */
+/** Compares two tasks by a time, as the service sorts them: what is missing comes last. */
 function comparison(sort) {
   const [field, direction] = sort.split(":");
   return (a, b) => {

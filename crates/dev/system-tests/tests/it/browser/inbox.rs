@@ -241,3 +241,24 @@ async fn pages_of_the_inbox_have_an_end_and_keep_the_focus() {
     phone.assert_no_errors().await;
     system.stop().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_tab_of_several_lists_is_not_sorted_by_title() {
+    let system = System::start().await;
+    system.sign_up(APPROVER).await;
+    let phone = signed_in(&system, "/", APPROVER).await;
+    phone.sees("nothing to decide.").await;
+    let sorts = "const sort = document.getElementById('sort');
+        return [sort.value, [...sort.options].some(({ value }) => value === 'title:1')]";
+    for (tab, expected) in [
+        ("created", json!(["title:1", true])),
+        ("decided", json!(["mtime:-1", false])),
+    ] {
+        let path = format!("{}/?tab={tab}&sort=title:1", system.http.base());
+        phone.open(&path).await;
+        phone.sees("You have not").await;
+        assert_eq!(phone.run(sorts).await, expected, "{tab}");
+    }
+    phone.assert_no_errors().await;
+    system.stop().await;
+}
