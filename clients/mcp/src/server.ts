@@ -23,9 +23,10 @@ const MAX_WAIT = 3600;
 
 const id = z.string().regex(/^[0-9a-f]{24}$/, "24 hexadecimal digits").describe("The `id` that request_approval returned");
 
+// Countersign counts the characters of texts, and Zod would count one outside of the BMP twice: it only tells the lengths.
 const asked = {
-  title: z.string().trim().min(1).max(500).describe("What the person decides about, in one line: “Delete the staging database”"),
-  description: z.string().max(20_000).optional().describe("What the person needs to know to decide, in Markdown"),
+  title: z.string().trim().min(1).meta({ maxLength: 500 }).describe("What the person decides about, in one line: “Delete the staging database”"),
+  description: z.string().meta({ maxLength: 20_000 }).optional().describe("What the person needs to know to decide, in Markdown"),
   approver: z.email().optional().describe("The e-mail address of the person who decides. Leave it out if you do not know it."),
   decision_by: z.iso.datetime({ offset: true }).optional().describe("When a decision is needed: 2030-01-31T12:00:00Z"),
   comment_required: z.boolean().optional().describe("Whether a rejection needs a comment"),
@@ -104,7 +105,7 @@ export function makeServer(settings: Settings): McpServer {
     {
       title: "Cancel approval",
       description: "Withdraws a request for approval that no longer matters. One that was decided stays so.",
-      inputSchema: { id, reason: z.string().max(2000).optional().describe("Why; the approver sees it") },
+      inputSchema: { id, reason: z.string().meta({ maxLength: 2000 }).optional().describe("Why; the approver sees it") },
       outputSchema: approval,
       annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: true, openWorldHint: true },
     },

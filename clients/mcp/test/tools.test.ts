@@ -50,6 +50,16 @@ describe("the tools", () => {
     assert.equal(approval.status, "pending");
   });
 
+  test("the lengths of texts are told, and counted by Countersign alone", async () => {
+    const { tools } = await session.client.listTools();
+    const lengths = tools.map(({ inputSchema }) => JSON.stringify(inputSchema).match(/"maxLength":\d+/g));
+    assert.deepEqual(lengths.flat().filter(Boolean), ['"maxLength":500', '"maxLength":20000', '"maxLength":2000']);
+    const { id, status } = await ask({ title: "😀".repeat(400), description: "😀".repeat(15_000) });
+    assert.equal(status, "pending");
+    const { approval } = await session.call("cancel_approval", { id, reason: "😀".repeat(1500) });
+    assert.equal(approval.status, "cancelled");
+  });
+
   for (const [status, approved] of [["approved", true], ["rejected", false], ["cancelled", false]] as const) {
     test(`waiting tells that a request was ${status}, as soon as it is`, async () => {
       const { id } = await ask();
