@@ -46,7 +46,7 @@ const columns = () => [
   { label: t("requestId"), cell: ({ requestId }) => element("code", {}, foreign(requestId)) },
 ];
 
-const idFilter = (id) => textFilter(id, { maxlength: 24, spellcheck: "false" });
+const idFilter = (id) => textFilter(id, { spellcheck: "false" });
 /** A time of a filter as the API has it. What is no time filters nothing. */
 const timeIn = (value) => toApi(fromLocalInput(value));
 const timeFilter = (id) => ({

@@ -9,7 +9,6 @@ import { loadTask, sendDecision } from "./task-api.js";
 import { isInPlace } from "./task-view.js";
 import { t, tWith } from "./texts.js";
 
-const MAX_COMMENT = 2_000;
 /** How long a change must have been in view. */
 const READING = 1_200;
 /** How much of what is in view the next part of a change takes. */
@@ -27,7 +26,7 @@ export function decisionForm(task, proposed, handlers) {
   const draft = draftOf(`comment-${task.id}`);
   // The press that opened the page was at 0.
   const state = { task, verb: proposed, asked: null, sent: [], since: 0, handlers };
-  const comment = element("textarea", { id: "comment", maxlength: MAX_COMMENT, rows: 2, dir: "auto" });
+  const comment = element("textarea", { id: "comment", rows: 2, dir: "auto" });
   comment.value = draft?.text ?? "";
   const button = (verb) => element("button", {
     type: "button", id: verb, onclick: () => submit(form, state, verb),

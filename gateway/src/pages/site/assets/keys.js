@@ -60,7 +60,7 @@ function row(key, path, reload, failed) {
 function form(path, reload, failed, scopes) {
   const input = (id, attributes) => element("input", { id, autocomplete: "off", ...attributes });
   const boxes = scopes.map((scope) => input(`scope-${scope.replace(":", "-")}`, { type: "checkbox", value: scope, checked: USUAL.includes(scope) }));
-  const name = input("name", { required: true, maxlength: 100, dir: "auto" });
+  const name = input("name", { required: true, dir: "auto" });
   const end = input("expires", { type: "date", max: "9999-12-30" });
   const made = element("div", {});
   const submit = (event) => {

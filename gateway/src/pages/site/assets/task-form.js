@@ -13,7 +13,6 @@ import { fromLocalInput, isDouble, isOver, parseTime, timeZone, toApi, toLocalIn
 /** The dates that a field takes: the service knows four digits of a year. */
 const EARLIEST = "0001-01-01T00:00";
 const LATEST = "9999-12-31T23:59:59";
-const MAX_REASON = 2_000;
 
 function check(id, label, checked) {
   return element("label", { class: "check" }, element("input", { id, type: "checkbox", checked }), label);
@@ -38,10 +37,10 @@ const valuesOf = (task) => ({
 function fieldsOf(task) {
   const input = (id, attributes) => element("input", { id, dir: "auto", ...attributes });
   const email = (id) => input(id, { type: "email", required: true, autocomplete: "off", value: task[id] });
-  const description = element("textarea", { id: "description-field", rows: 5, maxlength: 20_000, dir: "auto" }, task.description ?? "");
+  const description = element("textarea", { id: "description-field", rows: 5, dir: "auto" }, task.description ?? "");
   const due = dueOf(task);
   return [
-    labelled(t("title"), input("title", { required: true, maxlength: 500, value: task.title })),
+    labelled(t("title"), input("title", { required: true, value: task.title })),
     labelled(t("approverField"), email("approver")),
     labelled(t("description"), description, t("markdownHelp")),
     labelled(t("due"), element("input", {
@@ -279,7 +278,7 @@ export async function withdrawDialog(task, edited) {
   // A second press was made before the dialog was there.
   if (document.querySelector("dialog")) return;
   const count = preview.webhooksNotTold;
-  const reason = element("textarea", { id: "reason", maxlength: MAX_REASON, rows: 2, dir: "auto" });
+  const reason = element("textarea", { id: "reason", rows: 2, dir: "auto" });
   openForm({
     title: t("withdrawTitle"), name: `withdraw-${task.id}`, task, action: t("withdrawNow"), edited,
     isDone: ({ status, comment }) => status === "cancelled" && (comment ?? "") === reason.value.trim(),

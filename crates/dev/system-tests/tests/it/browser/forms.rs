@@ -232,3 +232,20 @@ async fn a_change_that_got_no_response_is_not_called_that_of_another_person() {
     phone.assert_no_errors().await;
     system.stop().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_text_that_is_too_long_is_refused_and_not_cut() {
+    let system = System::start().await;
+    let token = system.sign_up(REQUESTER).await;
+    let phone = signed_in(&system, "/", REQUESTER).await;
+    write_task(&phone).await;
+    phone.fill("Title", &"é".repeat(501)).await;
+    phone.click("Create").await;
+    phone
+        .sees("This is too long: at most 500 characters.")
+        .await;
+    let tasks = "/people-task/tasks?role=requester";
+    assert_eq!(length(&system, tasks, &token).await, 0);
+    phone.assert_no_errors().await;
+    system.stop().await;
+}
