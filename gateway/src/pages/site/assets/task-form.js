@@ -1,6 +1,6 @@
 // The dialogs with which a task is created, edited, handed over, or withdrawn.
 
-import { closeDialog, element, labelled, markErrors, notify, openDialog, remark, SECOND_PRESS, sendByKeyboard, unmark, withButtonsDisabled } from "./dom.js";
+import { closeDialog, element, labelled, markErrors, markInvalid, notify, openDialog, remark, SECOND_PRESS, sendByKeyboard, unmark, withButtonsDisabled } from "./dom.js";
 import { signInAgain } from "./frame.js";
 import { isUncertain } from "./http.js";
 import { claims, draftOf, dropDraft, keepDraft, rememberApproverLink } from "./session.js";
@@ -149,8 +149,11 @@ function openForm({ title, name, task, fields, action, send, edited, isDone = is
     const say = (text) => { failure.textContent = text; };
     if (edited && mayHaveArrived && await hasArrived(written)) return close();
     mayHaveArrived ||= isUncertain(error);
+    // The service names no field. Only who may edit the task has this form, so it is the person that they may not name.
+    const person = error.code === "forbidden" && ["approver", "requester"].find((id) => written[id]);
     if (error.status === 401) await signInAgain(say);
     else if (error.code === "task-changed") await showChange(written).catch(({ message }) => say(message));
+    else if (person) markInvalid(form.querySelector(`#${person}`), t("notThisPerson"));
     else if (!markErrors(form, error, { description: "description-field" })) say(error.message);
   }
   async function hasArrived(written) {

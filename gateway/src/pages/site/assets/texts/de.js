@@ -268,6 +268,7 @@ export const texts = {
   skippedTime: "Dann wird die Uhr umgestellt, diese Zeit gibt es nicht. Es wäre {time}.",
   doubleTime: "Dann wird die Uhr umgestellt, diese Zeit gibt es zweimal. Gemeint ist die erste, {time}.",
   domainWithoutDot: "„{domain}“ ist keine vollständige Domain: E-Mails an diese Adresse kommen wahrscheinlich nicht an.",
+  notThisPerson: "Diese Person dürfen Sie hier nicht angeben. Nennen Sie eine andere, oder fragen Sie die Person, die die Aufgabe erstellt hat.",
   sendAnyway: ({ action }) => `Trotzdem ${action.toLowerCase()}`,
   restored: "Das haben Sie vorhin geschrieben.",
   discard: "Verwerfen",

@@ -268,6 +268,7 @@ export const texts = {
   skippedTime: "The clocks change then, and this time does not exist. It would be {time}.",
   doubleTime: "The clocks change then: this is the first of two, {time}.",
   domainWithoutDot: "“{domain}” is no complete domain: mail to this address will probably not arrive.",
+  notThisPerson: "You may not name this person here. Name another one, or ask the person who created the task.",
   sendAnyway: "{action} anyway",
   restored: "This is what you wrote before.",
   discard: "Discard it",
