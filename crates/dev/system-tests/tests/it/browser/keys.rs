@@ -62,6 +62,36 @@ async fn a_year_with_five_digits_is_refused_by_the_form() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn what_is_wrong_with_a_new_key_is_said() {
+    let system = System::start().await;
+    system.sign_up(APPROVER).await;
+    let phone = signed_in(&system, "/keys", APPROVER).await;
+    phone.fill("Name", "Invoices in n8n").await;
+    let press = "document.querySelectorAll('fieldset input:checked').forEach((box) => box.click())";
+    phone.run(press).await;
+    phone.click("Make a key").await;
+    phone.sees("Choose at least one.").await;
+    let past = "document.querySelector('#scope-tasks-read').click();
+        document.getElementById('expires').value = '2020-01-01'";
+    phone.run(past).await;
+    phone.click("Make a key").await;
+    phone.sees("This day is over.").await;
+    for (problem, text) in [
+        ("503 overloaded", "This server is busy."),
+        ("502 bad-gateway", "A part of this server failed."),
+    ] {
+        let (status, code) = problem.split_once(' ').unwrap();
+        let failed =
+            format!("() => new Response('{{\"code\": \"{code}\"}}', {{ status: {status} }})");
+        answer(&phone, "POST /user/keys", &[failed.as_str()]).await;
+        phone.click("Make a key").await;
+        phone.sees(text).await;
+    }
+    phone.assert_no_errors().await;
+    system.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_key_whose_creation_got_no_response_is_listed() {
     let system = System::start().await;
     system.sign_up(APPROVER).await;

@@ -14,10 +14,12 @@ export const texts = {
   makeKey: "Schlüssel erstellen",
   keyName: "Name",
   keyScopes: "Was er darf",
-  keyEnd: "Läuft ab (freiwillig)",
+  keyEnd: "Läuft ab (optional)",
   keyEndHelp: "Am Ende dieses Tages. Vorher bekommen Sie eine Nachricht.",
   newKey: "Der neue Schlüssel",
   newKeyHelp: "Kopieren Sie ihn jetzt: Er wird nicht noch einmal angezeigt.",
+  "invalid scopes too-short": "Wählen Sie mindestens eines.",
+  "invalid in-the-past": "Dieser Tag ist vorbei.",
   "problem too-many-keys": "Sie haben so viele Schlüssel, wie ein Konto haben kann. Beenden Sie einen, der nicht mehr gebraucht wird.",
   "problem user-inactive": "Dieses Konto ist nicht aktiv oder wird gelöscht.",
 };

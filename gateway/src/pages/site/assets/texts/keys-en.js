@@ -18,6 +18,8 @@ export const texts = {
   keyEndHelp: "At the end of that day. You get a message before.",
   newKey: "The new key",
   newKeyHelp: "Copy it now: it is not shown again.",
+  "invalid scopes too-short": "Choose at least one.",
+  "invalid in-the-past": "This day is over.",
   "problem too-many-keys": "You have as many keys as a user can have. End one that is no longer needed.",
   "problem user-inactive": "This account is inactive or is being deleted.",
 };
