@@ -190,6 +190,17 @@ async fn the_filter_text_finds_titles_and_people_without_regard_to_accents() {
 }
 
 #[tokio::test]
+async fn the_filter_text_knows_both_forms_of_a_small_sigma() {
+    let app = Fixture::start().await;
+    let ada = app.user("ada@example.com");
+    let _ = app.create(&ada, json!({"title": "Νέος δρόμος"})).await;
+    for text in ["ΝΕΟΣ ΔΡΟΜΟΣ", "δρομος", "δρομοσ"] {
+        let titles = app.titles(&ada, &format!("filter=text:{text}")).await;
+        assert_eq!(titles, ["Νέος δρόμος"], "{text}");
+    }
+}
+
+#[tokio::test]
 async fn every_invalid_parameter_is_reported() {
     let app = Fixture::start().await;
     let me = app.user("me@example.com");

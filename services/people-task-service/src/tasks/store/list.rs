@@ -169,9 +169,10 @@ fn first(selection: &Selection, sort: TaskSort, order: Order) -> Option<First> {
 /// What the filter `text` searches. A line break is in none of its parts.
 const SEARCHED: &str = "concat_ws(chr(10), title_key, approver_key, requester_key)";
 
-/// A text in lower case, without the accents of its letters.
+/// A text in lower case, with one form of each letter and without accents.
 fn unaccented(text: &str) -> String {
-    format!(r"regexp_replace(normalize(lower({text}), NFD), '[\u0300-\u036f]', '', 'g')")
+    let lower = format!("replace(lower({text}), 'ς', 'σ')");
+    format!(r"regexp_replace(normalize({lower}, NFD), '[\u0300-\u036f]', '', 'g')")
 }
 
 /// A regular expression that texts match of which the unaccented text is a part once their accents are removed, and some
