@@ -62,8 +62,8 @@ export function fromNow(date) {
 
 export const isOver = (date) => date < now();
 
-/** The time of day in some seconds. */
-export const timeOfDay = (seconds) => hourAndMinute(new Date(Date.now() + seconds * 1_000));
+/** The first minute of the day at which some seconds are over. */
+export const timeOfDay = (seconds) => hourAndMinute(new Date(Date.now() + seconds * 1_000 + 59_999));
 
 /** A time relative to now, which stays right while the page is open. */
 export function timeFromNow(date) {

@@ -172,3 +172,15 @@ async fn the_administrators_page_writes_numbers_in_german() {
     phone.assert_no_errors().await;
     system.stop().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_time_to_try_again_is_not_too_early() {
+    let system = System::start().await;
+    let phone = german_phone(&system).await;
+    phone.sees("Anmelden").await;
+    let times = "Date.now = () => +new Date(2030, 0, 1, 10, 4, 40);
+        return [20, 30].map(globalThis.countersignModules['times.js'].timeOfDay)";
+    assert_eq!(phone.run(times).await, json!(["10:05", "10:06"]));
+    phone.assert_no_errors().await;
+    system.stop().await;
+}
