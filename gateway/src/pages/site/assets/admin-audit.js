@@ -4,7 +4,7 @@ import { listAudit } from "./admin-api.js";
 import { action, choiceFilter, list, secondOf, sectionHeading, textFilter, userLink } from "./admin-list.js";
 import { $, element, foreign, notify } from "./dom.js";
 import { numberText, t } from "./texts.js";
-import { fromLocalInput, timeZone, toApi, toLocalInput } from "./times.js";
+import { parseTime, timeZone, toApi, toLocalInput } from "./times.js";
 
 /** The entries that a file has at most. */
 const MOST = 10_000;
@@ -47,10 +47,11 @@ const columns = () => [
 ];
 
 const idFilter = (id) => textFilter(id, { spellcheck: "false" });
-/** A time of a filter as the API has it. What is no time filters nothing. */
-const timeIn = (value) => toApi(fromLocalInput(value));
+/** A time of a field or of the URL as the API has it. What is no time filters nothing. */
+const timeIn = (value) => toApi(parseTime(value)) ?? "";
+/** The URL has a time in UTC, so that it means the same to everyone who gets it. */
 const timeFilter = (id) => ({
-  id, help: t("zoneHelp", { zone: timeZone() }),
+  id, help: t("zoneHelp", { zone: timeZone() }), toField: (value) => toLocalInput(parseTime(value)), fromField: timeIn,
   field: element("input", { id, type: "datetime-local", min: "0001-01-01T00:00", max: "9999-12-31T23:59" }),
 });
 
@@ -109,7 +110,7 @@ export function show(view, state) {
   const since = (text, days) => action(text, () => {
     $("before").value = "";
     $("after").value = daysAgo(days);
-    entries.go({ after: $("after").value, before: "" });
+    entries.go({ after: timeIn($("after").value), before: "" });
   }, () => {});
   const filtered = () => Object.fromEntries(["of", "action", "actor", "subject", "requestId", "after", "before"].map((id) => [id, $(id).value.trim()]));
   const download = action(t("download"), () => loadAll(filtersOf(filtered())), ({ rows, hasMore }) => {

@@ -267,13 +267,14 @@ export function list({ label, state, filters = [], sorts = [], sort, columns, lo
   }
 
   let typing;
-  for (const { id, field } of filters) {
-    field.value = state[id] ?? "";
+  for (const { id, field, toField = String, fromField = String } of filters) {
+    field.value = toField(state[id] ?? "");
     const apply = () => {
       clearTimeout(typing);
-      if (field.value.trim() === (current[id] ?? "")) return;
+      const value = fromField(field.value.trim());
+      if (value === (current[id] ?? "")) return;
       notify("");
-      go({ [id]: field.value.trim() });
+      go({ [id]: value });
     };
     field.addEventListener("change", apply);
     if (field.type !== "search") continue;

@@ -191,6 +191,25 @@ async fn the_audit_log_of_some_days_is_downloaded() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn an_address_of_the_audit_log_means_the_same_times_everywhere() {
+    let system = System::start().await;
+    let phone = Browser::phone().await;
+    let zone = json!({"timezoneId": "Asia/Tokyo"});
+    phone.devtools("Emulation.setTimezoneOverride", &zone).await;
+    open(&system, &phone, "?view=audit&after=2030-01-01T00:00:00Z").await;
+    phone.sees("Nothing found.").await;
+    let after = "return document.getElementById('after').value";
+    assert_eq!(phone.run(after).await, "2030-01-01T09:00");
+    choose(&phone, "before", "2030-02-01T09:00").await;
+    let address = phone.address().await.replace("%3A", ":");
+    for time in ["after=2030-01-01T00:00:00Z", "before=2030-02-01T00:00:00Z"] {
+        assert!(address.contains(time), "{address}");
+    }
+    phone.assert_no_errors().await;
+    system.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_download_has_each_entry_once_while_others_are_written() {
     let system = System::start().await;
     system.sign_up("ada@example.com").await;
