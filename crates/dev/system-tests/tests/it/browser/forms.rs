@@ -255,21 +255,13 @@ async fn who_names_a_person_that_they_may_not_name_learns_it_at_the_field() {
     let system = System::start().await;
     let creator = system.sign_up("flow@example.com").await;
     system.sign_up(REQUESTER).await;
-    system.sign_up(APPROVER).await;
     let task = task_with(&system, &creator, "Buy a chair", "").await;
-    let strict = json!({
-        "title": "Buy a table", "requester": REQUESTER, "approver": APPROVER, "selfApproval": false,
-    });
-    let strict = system.create_task_from(&creator, &strict).await;
-    for (email, task, open_form) in [(REQUESTER, &task, "Edit"), (APPROVER, &strict, "Reassign")] {
-        let phone = open(&system, email, task).await;
-        phone.click(open_form).await;
-        phone.fill("Approver (e-mail address)", REQUESTER).await;
-        send(&phone, "dialog form").await;
-        phone.sees("You may not name this person here.").await;
-        let field = "#approver[aria-invalid]:focus";
-        assert_eq!(phone.count(field).await, 1, "{email}");
-        phone.assert_no_errors().await;
-    }
+    let phone = open(&system, REQUESTER, &task).await;
+    phone.click("Edit").await;
+    phone.fill("Approver (e-mail address)", REQUESTER).await;
+    send(&phone, "dialog form").await;
+    phone.sees("You may not name this person here.").await;
+    assert_eq!(phone.count("#approver[aria-invalid]:focus").await, 1);
+    phone.assert_no_errors().await;
     system.stop().await;
 }
