@@ -2,7 +2,7 @@
 //! package pass on every secret; all else is in their file of settings.
 
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use app_config::{Description, describe};
 use database::OwnerSettings;
@@ -126,7 +126,25 @@ fn the_images_are_built_from_every_member_of_the_workspace() {
         let folder = member.split('/').next().unwrap();
         let exception = format!("!{folder}");
         assert!(ignored.lines().any(|line| line == exception), "{exception}");
+        for package in packages(&root, member) {
+            // The folders `tests` are ignored, and Cargo refuses a package in which it sees no target.
+            let manifest = std::fs::read_to_string(package.join("Cargo.toml")).unwrap();
+            let has_target = package.join("src").exists() || manifest.contains("\n[[test]]\n");
+            assert!(has_target, "{}", package.display());
+        }
     }
+}
+
+/// The folders of a member of the workspace, which may be a pattern.
+fn packages(root: &Path, member: &str) -> Vec<PathBuf> {
+    let Some(folder) = member.strip_suffix("/*") else {
+        return vec![root.join(member)];
+    };
+    let entries = std::fs::read_dir(root.join(folder)).unwrap();
+    let folders = entries.map(|entry| entry.unwrap().path());
+    folders
+        .filter(|path| path.join("Cargo.toml").exists())
+        .collect()
 }
 
 #[test]
