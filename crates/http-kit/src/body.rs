@@ -7,9 +7,9 @@ use actix_web::http::header::{
 use bytes::BytesMut;
 use futures_util::StreamExt as _;
 use serde_json::{Map, Value};
-use values::Invalid;
+use values::{Invalid, UntrustedJson};
 
-use crate::{Fields, Problem, UntrustedJson, exact_json};
+use crate::{Fields, Problem, exact_json};
 
 /// The largest body that is read: 256 KiB.
 pub const BODY_LIMIT: usize = 256 * 1024;

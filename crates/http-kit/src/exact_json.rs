@@ -8,9 +8,7 @@ use bytes::Bytes;
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 use serde_json::{Error, Number};
-use values::Invalid;
-
-use crate::UntrustedJson;
+use values::{Invalid, UntrustedJson};
 
 /// The members of an object in their order, with the text of their values.
 struct Members<'a>(Vec<(String, &'a RawValue)>);

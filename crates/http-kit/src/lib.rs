@@ -11,7 +11,6 @@ mod middleware;
 mod mount;
 mod problem;
 mod query;
-mod untrusted_json;
 
 pub use body::{BODY_LIMIT, JsonBody, OptionalJsonBody, body_too_large, incomplete_body};
 pub use documentation::{BodyProblems, ProblemGroup, QueryProblems};
@@ -24,6 +23,5 @@ pub use middleware::{
 pub use mount::{Routes, complete, mount};
 pub use problem::{FieldError, Problem, ProblemBody, whole_seconds};
 pub use query::{Query, combine_errors, path_id};
-pub use untrusted_json::UntrustedJson;
 #[doc(hidden)]
 pub use utoipa;

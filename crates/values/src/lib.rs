@@ -12,6 +12,7 @@ mod names;
 mod secret;
 mod text;
 mod timestamp;
+mod untrusted_json;
 
 pub use email::EmailAddress;
 pub use id::{
@@ -24,3 +25,4 @@ pub use names::Names;
 pub use secret::{Fingerprint, Secret};
 pub use text::{bounded_text, is_visible, visible_text};
 pub use timestamp::Timestamp;
+pub use untrusted_json::UntrustedJson;

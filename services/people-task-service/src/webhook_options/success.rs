@@ -1,11 +1,11 @@
 //! What counts as success of a call, in place of a status of 2xx.
 
-use http_kit::UntrustedJson;
 use reqwest::StatusCode;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
 use serde_with::skip_serializing_none;
+use values::UntrustedJson;
 
 use crate::canonical_json::canonical;
 
