@@ -19,7 +19,7 @@ use jobs::{Claim, JobTable, Lease, Outcome, Worker, WorkerConfig};
 use messaging::{BrokerSettings, Queue};
 use server::Running;
 use testkit::{TestBroker, TestDatabase, eventually};
-use values::NotificationId;
+use values::{FromText as _, NotificationId};
 
 const CREATE: &str = "
 CREATE TABLE users.test_jobs (
@@ -176,4 +176,32 @@ async fn in_an_outage_of_the_database_a_message_is_requeued_once_and_its_job_pub
     let redelivered = worker.redelivered.lock().unwrap()[..4].to_vec();
     assert_eq!(redelivered, [false, true, false, true]);
     assert!(running.stop(Duration::from_secs(10)).await);
+}
+
+#[test]
+fn a_claim_that_was_lost_writes_nothing() {
+    let database = TestDatabase::empty();
+    let mut connection = database.admin();
+    connection.batch_execute(CREATE).unwrap();
+    let id = NotificationId::from_text("6b86b273ff34fce19d6b804e").unwrap();
+    let (table, long) = (Panics::TABLE, Duration::from_secs(60));
+    let mut claim = |ignore_lease| {
+        let claim = Claim {
+            id,
+            duration: long,
+            ignore_lease,
+        };
+        table.claim(&mut connection, claim).unwrap()
+    };
+    let lost = claim(false).unwrap();
+    assert!(claim(false).is_none());
+    let valid = claim(true).unwrap();
+    assert!(!table.renew(&mut connection, lost, Duration::ZERO).unwrap());
+    assert!(
+        !table
+            .release(&mut connection, lost, Duration::ZERO)
+            .unwrap()
+    );
+    assert!(table.renew(&mut connection, valid, long).unwrap());
+    assert!(table.release(&mut connection, valid, long).unwrap());
 }

@@ -120,6 +120,15 @@ async fn only_the_notification_worker_claims_mails() {
         let reply = try_claim(&app, token).await;
         reply.expect_problem(401, "invalid-token");
     }
+    let path = format!("/internal/mails/{}/report", "0".repeat(24));
+    for token in [&ada.token, &service, &other] {
+        let report = app
+            .http
+            .post(&path)
+            .bearer(token)
+            .json(&json!({"attempt": 1}));
+        report.send().await.expect_problem(401, "invalid-token");
+    }
     assert_eq!(claimed_kinds(&app).await, ["asked"]);
 
     let off = Fixture::start().await;
@@ -322,6 +331,19 @@ async fn mails_that_are_late_or_whose_key_is_gone_are_dropped() {
 }
 
 #[tokio::test]
+async fn who_turned_reminders_off_gets_none_before_the_due_date() {
+    let (app, ada) = start(&[("TASK_REMINDERS", "2h")]).await;
+    app.execute(
+        "INSERT INTO mail_opt_outs (recipient) VALUES (mail_recipient('grace@example.com'))",
+    );
+    let _ = create(&app, &ada, json!({"decisionBy": in_hours(3)})).await;
+    assert_eq!(planned(&app), ["asked 0", "reminder 1"]);
+    pass(&app, 2);
+    assert_eq!(claimed_kinds(&app).await, ["asked"]);
+    assert_eq!(app.count("task_mails WHERE kind = 'reminder'"), 0);
+}
+
+#[tokio::test]
 async fn one_click_ends_reminders_and_nothing_else() {
     let (app, ada) = start(&[("TASK_REMINDERS", "0h")]).await;
     let remind = async || {
@@ -351,7 +373,14 @@ async fn one_click_ends_reminders_and_nothing_else() {
         "{}",
         page.text
     );
-    assert!(page.header("content-security-policy").is_some());
+    let policy = page.header("content-security-policy").unwrap();
+    for part in [
+        "default-src 'none'",
+        "frame-ancestors 'none'",
+        "form-action 'self'",
+    ] {
+        assert!(policy.contains(part), "{policy}");
+    }
     assert_eq!(remind().await.len(), 2);
 
     // A mail program unsubscribes.

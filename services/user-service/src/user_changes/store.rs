@@ -98,20 +98,21 @@ mod tests {
     use diesel::connection::SimpleConnection as _;
     use testkit::{TestDatabase, lines};
 
-    use super::claim;
+    use super::{claim, delete};
+
+    const ONE_CHANGE: &str = "
+        SET search_path = users;
+        INSERT INTO deletion_settings (with_engine, confirmation_required) VALUES (true, false);
+        INSERT INTO users (id, username, username_key, email, email_key, password_hash, plan, scope)
+        VALUES ('\\x65b8f0a2c3d4e5f601234567', 'a@b.c', 'a@b.c', 'a@b.c', 'a@b.c', 'x', 'free', '{user}');
+        INSERT INTO user_changes (user_id, changed) SELECT id, now() FROM users;
+        BEGIN";
 
     #[test]
     fn the_pause_after_a_claim_doubles_up_to_a_minute() {
         let database = TestDatabase::users(crate::MIGRATIONS);
         let mut connection = database.admin();
-        let prepare = "
-            SET search_path = users;
-            INSERT INTO deletion_settings (with_engine, confirmation_required) VALUES (true, false);
-            INSERT INTO users (id, username, username_key, email, email_key, password_hash, plan, scope)
-            VALUES ('\\x65b8f0a2c3d4e5f601234567', 'a@b.c', 'a@b.c', 'a@b.c', 'a@b.c', 'x', 'free', '{user}');
-            INSERT INTO user_changes (user_id, changed) SELECT id, now() FROM users;
-            BEGIN;";
-        connection.batch_execute(prepare).unwrap();
+        connection.batch_execute(ONE_CHANGE).unwrap();
         for expected in ["1", "2", "4", "8", "16", "32", "60", "60"] {
             let states = claim(&mut connection, 1).unwrap();
             assert_eq!(states.len(), 1);
@@ -119,6 +120,22 @@ mod tests {
             assert_eq!(lines(&mut connection, pause), [expected]);
             let end = "UPDATE user_changes SET next_attempt = now()";
             connection.batch_execute(end).unwrap();
+        }
+    }
+
+    #[test]
+    fn a_change_while_an_earlier_one_is_told_is_kept() {
+        let database = TestDatabase::users(crate::MIGRATIONS);
+        let mut connection = database.admin();
+        connection.batch_execute(ONE_CHANGE).unwrap();
+        let count = "SELECT count(*)::text AS line FROM user_changes";
+        for (meanwhile, left) in [("changed + interval '1 ms'", "1"), ("changed", "0")] {
+            let told = claim(&mut connection, 1).unwrap().remove(0);
+            let change =
+                format!("UPDATE user_changes SET changed = {meanwhile}, next_attempt = now()");
+            connection.batch_execute(&change).unwrap();
+            delete(&mut connection, &told).unwrap();
+            assert_eq!(lines(&mut connection, count), [left], "{meanwhile}");
         }
     }
 }

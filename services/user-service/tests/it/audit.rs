@@ -12,6 +12,7 @@ use testkit::{Http, Request, eventually};
 use crate::audit_list::actions;
 use crate::deletion_worker::end_to_end::System;
 use crate::fixture::{ADMIN, Fixture, PASSWORD, Person};
+use crate::sessions::Browser;
 use crate::sign_in::hold_pauses;
 
 const FROM: &str = "203.0.113.7";
@@ -259,4 +260,34 @@ async fn a_failed_deletion_has_one_entry() {
 pub(crate) fn pseudonym(user: &str) -> String {
     let hash = hex::encode(Sha256::digest(hex::decode(user).unwrap()));
     hash.chars().take(24).collect()
+}
+
+#[tokio::test]
+async fn keys_and_sessions_have_entries() {
+    let app = Fixture::start().await;
+    let (admin, ada) = (app.admin().await, app.sign_up("ada@example.com").await);
+    let keys = format!("/users/{}/keys", ada.id);
+    let key = app.post(&admin, &keys, &json!({"name": "a"})).await;
+    let key = key.expect(200).text_of("id");
+    let end = app.delete(&ada, &format!("/user/keys/{key}")).await;
+    let _ = end.expect(200);
+    let browser = Browser::signed_in(&app, "ada@example.com").await;
+    let _ = browser.sign_out(&app).await.expect(200);
+    let query = format!("?filter=subject:{}&sort=at:1", ada.id);
+    let found = rows(&app.http, &admin.token, &query).await;
+    let found = found
+        .iter()
+        .map(|row| (row["action"].as_str().unwrap(), &row["actor"]));
+    let found: Vec<_> = found.collect();
+    for (action, actor) in [
+        ("key-created", &admin),
+        ("key-ended", &ada),
+        ("session-started", &ada),
+        ("session-ended", &ada),
+    ] {
+        assert!(
+            found.contains(&(action, &json!(actor.id))),
+            "{action}: {found:?}"
+        );
+    }
 }

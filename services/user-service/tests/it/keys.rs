@@ -186,6 +186,18 @@ async fn a_key_is_exchanged_for_a_token_of_minutes_that_says_what_it_may_do() {
 }
 
 #[tokio::test]
+async fn no_token_of_a_key_outlives_the_key() {
+    let app = Fixture::start().await;
+    let ada = app.sign_up(ADA).await;
+    let end = (chrono::Utc::now() + chrono::Duration::seconds(60)).to_rfc3339();
+    let key = Key::own(&app, &ada, &json!({"name": "a", "expires": end})).await;
+    let exchanged = exchange(&app.http, &key.text).await.expect(200);
+    assert!(exchanged.json["seconds"].as_u64().unwrap() <= 60);
+    let claims = claims_of(&exchanged.text_of("token"));
+    assert!(claims["exp"].as_u64().unwrap() - claims["iat"].as_u64().unwrap() <= 60);
+}
+
+#[tokio::test]
 async fn keys_sessions_passwords_and_addresses_are_closed_to_keys() {
     let app = Fixture::start().await;
     let admin = app.admin().await;

@@ -1,7 +1,9 @@
-//! A flow engine that only the user-service or only the deletion-worker has.
+//! A flow engine that only the user-service or only the deletion-worker has, or that is another server.
 
 use std::time::Duration;
 
+use actix_web::http::header::LOCATION;
+use actix_web::{App, HttpRequest, HttpResponse, HttpServer, web};
 use app_config::{Reader, Settings as _};
 use user_service::deletions::Step;
 use user_service::{DeletionWorkerSettings, UserServiceSettings, run, run_deletion_worker};
@@ -82,4 +84,40 @@ async fn without_an_engine_the_other_steps_complete() {
     let ended = fixture.ended(job).await;
     assert_eq!((ended.status.as_str(), ended.steps_done), ("completed", 3));
     worker.stop(STOP_TIMEOUT).await;
+}
+
+/// A login page: it redirects every request to a path with the status 200.
+async fn login_page(request: HttpRequest) -> HttpResponse {
+    if request.path() == "/login" {
+        return HttpResponse::Ok().finish();
+    }
+    HttpResponse::Found()
+        .insert_header((LOCATION, "/login"))
+        .finish()
+}
+
+#[actix_web::test]
+async fn a_redirect_of_the_engine_deletes_nothing() {
+    let server = HttpServer::new(|| App::new().default_service(web::to(login_page)));
+    let server = server.workers(1).bind(("127.0.0.1", 0)).unwrap();
+    let url = format!("http://{}", server.addrs()[0]);
+    let server = server.run();
+    let handle = server.handle();
+    actix_web::rt::spawn(server);
+    let fixture = Fixture::new().await;
+    let settings = [
+        ("FLOW_ENGINE_URL", url.as_str()),
+        ("DELETE_MAX_ATTEMPTS", "1"),
+    ];
+    let worker = fixture.worker(&settings).await;
+    let job = fixture.delete(fixture.user("ada@example.com"));
+    let ended = fixture.ended(job).await;
+    assert_eq!(ended.status, "failed");
+    let failure = ended.failure.unwrap();
+    assert!(
+        failure["detail"].as_str().unwrap().contains("302"),
+        "{failure}"
+    );
+    worker.stop(STOP_TIMEOUT).await;
+    handle.stop(false).await;
 }

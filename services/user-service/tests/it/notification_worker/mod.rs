@@ -270,3 +270,24 @@ async fn old_rows_are_deleted() {
     .await;
     worker.stop(STOP_TIMEOUT).await;
 }
+
+#[actix_web::test]
+async fn ended_credentials_are_kept_as_long_as_the_feed_lists_them() {
+    let fixture = Fixture::new().await;
+    fixture.sql(
+        "INSERT INTO users.ended_credentials (credential_id, ended)
+         SELECT substring(sha256(n::text::bytea) FOR 12), now() - n * interval '1 minute' FROM unnest(ARRAY[71, 121]) AS n;
+         INSERT INTO users.sign_up_networks (network_hash, account_group, last_sign_up)
+         SELECT sha256(n::text::bytea), substring(sha256('g') FOR 12), now() - n * interval '1 day'
+         FROM unnest(ARRAY[89, 91]) AS n;",
+    );
+    let worker = fixture.worker(&[]).await;
+    eventually("old rows to be deleted", || async {
+        let rows = fixture.database.rows_that_hold("users", "");
+        let count = |table: &str| rows.iter().filter(|row| row.starts_with(table)).count();
+        let left = (count("ended_credentials:"), count("sign_up_networks:"));
+        (left == (1, 1)).then_some(())
+    })
+    .await;
+    worker.stop(STOP_TIMEOUT).await;
+}
