@@ -1,10 +1,12 @@
 //! How sessions of browsers end, and at which processes.
 
 use serde_json::json;
-use testkit::{Http, eventually};
+use testkit::{Http, eventually, lines};
 
 use crate::fixture::{Fixture, PASSWORD, Person};
-use crate::sessions::{ADA, Browser, claims_of, ended, run};
+use crate::sessions::{
+    ADA, Browser, claims_of, credentials, ended, hold, release, run, send, waiting,
+};
 
 #[tokio::test]
 async fn sessions_end_with_what_revokes_the_tokens_of_their_user() {
@@ -45,6 +47,55 @@ async fn sessions_end_with_what_revokes_the_tokens_of_their_user() {
     }
     bystander.exchanged(&app).await;
     app.assert_token(&bob, true).await;
+}
+
+#[tokio::test]
+async fn no_session_starts_if_its_user_was_revoked_after_the_password_was_checked() {
+    let app = Fixture::start().await;
+    app.sign_up(ADA).await;
+    let mut database = app.admin_connection();
+    let revoke = "CREATE FUNCTION users.revoke() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+            UPDATE users.users SET epoch = epoch + 1 WHERE id = NEW.user_id; RETURN NULL; END $$;
+        CREATE TRIGGER revoke AFTER UPDATE ON users.last_sign_ins FOR EACH ROW EXECUTE FUNCTION users.revoke()";
+    run(&mut database, revoke);
+    let reply = send(&app.http, "POST", "/session", None, &credentials(ADA)).await;
+    reply.expect_problem(401, "invalid-credentials");
+    assert_eq!(reply.header("set-cookie"), None);
+    let sessions = "SELECT program AS line FROM users.credentials";
+    assert_eq!(lines(&mut database, sessions), Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn a_revocation_waits_for_a_session_that_is_starting_and_ends_it() {
+    let app = Fixture::start().await;
+    let (admin, ada) = (app.admin().await, app.sign_up(ADA).await);
+    let first = Browser::signed_in(&app, ADA).await;
+    let mut lock = app.admin_connection();
+    hold(&mut lock);
+    let wait_for = async |number: usize| {
+        eventually("statements to wait", async || {
+            (waiting(&app) == number).then_some(())
+        })
+        .await;
+    };
+    let (cookie, body) = (Some(first.cookie.as_str()), credentials(ADA));
+    // It waits for the session whose place it takes.
+    let starting = send(&app.http, "POST", "/session", cookie, &body);
+    let revoking = async {
+        wait_for(1).await;
+        let path = format!("/users/{}/revoke-tokens", ada.id);
+        let nothing = json!(null);
+        let revoked = app.post(&admin, &path, &nothing);
+        let (revoked, ()) = tokio::join!(revoked, async {
+            wait_for(2).await;
+            release(&mut lock);
+        });
+        let _ = revoked.expect(200);
+    };
+    let (started, ()) = tokio::join!(starting, revoking);
+    let second = Browser::of(&started.expect(200));
+    ended(&second.exchange(&app.http, &json!({})).await);
+    app.assert_token(&second.person, false).await;
 }
 
 #[tokio::test]

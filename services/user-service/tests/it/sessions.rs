@@ -21,7 +21,7 @@ impl Browser {
         Self::of(&reply.expect(200))
     }
 
-    fn of(reply: &Reply) -> Self {
+    pub(crate) fn of(reply: &Reply) -> Self {
         Self {
             cookie: cookie_of(reply),
             person: Person::of(reply),
@@ -44,7 +44,7 @@ impl Browser {
     }
 }
 
-fn credentials(email: &str) -> Value {
+pub(crate) fn credentials(email: &str) -> Value {
     json!({"username": email, "password": PASSWORD})
 }
 
@@ -214,14 +214,14 @@ pub(crate) fn run(connection: &mut diesel::PgConnection, statement: &str) {
 }
 
 /// Locks all sessions.
-fn hold(connection: &mut diesel::PgConnection) {
+pub(crate) fn hold(connection: &mut diesel::PgConnection) {
     run(
         connection,
         "BEGIN; SELECT FROM users.credentials FOR UPDATE",
     );
 }
 
-fn release(connection: &mut diesel::PgConnection) {
+pub(crate) fn release(connection: &mut diesel::PgConnection) {
     run(connection, "COMMIT");
 }
 

@@ -311,6 +311,18 @@ async fn a_hash_of_another_cost_is_replaced() {
 }
 
 #[tokio::test]
+async fn an_unknown_name_takes_as_much_work_as_the_costliest_hash() {
+    let app = Fixture::start().await;
+    let _ = app.sign_up("ada@example.com").await;
+    // bcrypt refuses this cost at once, so that the failure shows that it was asked for.
+    let hash =
+        "UPDATE users.users SET password_hash = '$2b$99$x' WHERE email_key = 'ada@example.com'";
+    app.admin_connection().batch_execute(hash).unwrap();
+    let reply = app.sign_in("unknown@example.com", PASSWORD).await;
+    reply.expect_problem(500, "internal-error");
+}
+
+#[tokio::test]
 async fn after_five_failures_from_one_address_even_the_right_password_must_wait() {
     let app = Fixture::start().await;
     let _ = app.sign_up("ada@example.com").await;

@@ -5,7 +5,7 @@ use diesel::sql_types::{Bool, Text};
 use diesel::{QueryableByName, RunQueryDsl as _};
 use futures_util::future::join_all;
 use serde_json::{Value, json};
-use testkit::Reply;
+use testkit::{Reply, lines};
 
 use crate::fixture::{Fixture, PASSWORD, Person};
 
@@ -228,6 +228,40 @@ async fn a_wrong_password_counts_like_a_failed_sign_in_and_keeps_the_code() {
     let _ = verify(&app, "code").await.expect(200);
     // The right password ends the back-off.
     let _ = sign_in(&app, "ada@example.com").await;
+}
+
+#[tokio::test]
+async fn a_password_that_was_replaced_after_it_was_read_confirms_nothing() {
+    let app = Fixture::start_with(&REQUIRED).await;
+    for (number, (change, status)) in [
+        ("epoch = epoch + 1", 200),
+        ("password_hash = 'of another cost'", 200),
+        ("epoch = epoch + 1, password_hash = 'of another one'", 400),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let email = format!("ada{number}@example.com");
+        let ada = app.sign_up(&email).await;
+        store_code(&app, &ada, &email);
+        // The attempt is counted after the password was read.
+        let meanwhile = format!(
+            "CREATE OR REPLACE FUNCTION users.meanwhile() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+                UPDATE users.users SET {change} WHERE encode(id, 'hex') = '{id}'; RETURN NULL; END $$;
+            CREATE OR REPLACE TRIGGER meanwhile AFTER INSERT ON users.sign_in_failures
+                FOR EACH ROW EXECUTE FUNCTION users.meanwhile()",
+            id = ada.id
+        );
+        app.admin_connection().batch_execute(&meanwhile).unwrap();
+        let reply = verify(&app, &email).await.expect(status);
+        let code = reply.json["code"].as_str();
+        assert_eq!(code, (status == 400).then_some("wrong-password"));
+        let confirmed = format!(
+            "SELECT 'yes' AS line FROM users.users WHERE email_confirmed IS NOT NULL AND email = '{email}'"
+        );
+        let confirmed = lines(&mut app.admin_connection(), &confirmed);
+        assert_eq!(confirmed.is_empty(), status == 400, "{change}");
+    }
 }
 
 #[tokio::test]

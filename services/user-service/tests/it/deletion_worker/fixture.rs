@@ -131,7 +131,8 @@ impl Fixture {
              INSERT INTO users.known_networks (user_id, network_hash)
              SELECT {bytes}, sha256(n::text::bytea) FROM generate_series(1, 3) AS n;
              INSERT INTO users.code_requests (counted, subject, forgotten_at)
-             VALUES ('account', decode('{account}', 'hex'), now() + interval '1 hour');"
+             SELECT 'account', subject, now() + interval '1 hour'
+             FROM unnest(ARRAY[decode('{account}', 'hex'), sha256('verify-email {key}')]) AS subject;"
         ));
         id
     }

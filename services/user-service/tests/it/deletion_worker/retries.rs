@@ -1,9 +1,10 @@
-//! How often the deletion worker retries, and starting failed deletions again.
+//! How often the deletion worker retries, when it begins with people tasks, and starting failed deletions again.
 
 use std::time::Duration;
 
 use demo_engine::{Control, ControlChange};
 use serde_json::json;
+use testkit::{eventually, lines};
 use values::{FromText as _, UserId};
 
 use crate::deletion_worker::end_to_end::{System, text};
@@ -35,6 +36,27 @@ async fn an_erasure_that_other_transactions_block_is_repeated_and_is_no_failure(
     let ended = fixture.ended(fixture.delete(fixture.user(EMAIL))).await;
     assert_eq!(ended.status, "completed", "{:?}", ended.failure);
     assert_eq!(fixture.people_tasks.calls().len(), 3);
+    worker.stop(STOP_TIMEOUT).await;
+}
+
+#[actix_web::test]
+async fn people_tasks_are_erased_when_no_revoked_token_can_add_any() {
+    let fixture = Fixture::new().await;
+    let worker = fixture.worker(&[("DELETE_SETTLE_TIME", "1h")]).await;
+    let job = fixture.delete(fixture.user(EMAIL));
+    let waits = "SELECT 'waits' AS line FROM users.deletions
+        WHERE lease_until IS NULL AND next_attempt > now() + interval '50 minutes'";
+    eventually("the worker to wait", async || {
+        (!lines(&mut fixture.database.admin(), waits).is_empty()).then_some(())
+    })
+    .await;
+    assert!(fixture.people_tasks.calls().is_empty());
+    fixture.sql(
+        "UPDATE users.deletions
+         SET created = created - interval '1 hour', next_attempt = now(), republish_at = now()",
+    );
+    assert_eq!(fixture.ended(job).await.status, "completed");
+    assert_eq!(fixture.people_tasks.calls().len(), 2);
     worker.stop(STOP_TIMEOUT).await;
 }
 
