@@ -296,6 +296,29 @@ async fn erasure_replaces_ids_by_pseudonyms_and_removes_addresses() {
 }
 
 #[tokio::test]
+async fn erasure_removes_the_addresses_from_the_entries_of_the_oldest_of_several_tasks() {
+    let app = Fixture::start().await;
+    let (ada, root) = (app.user("ada@example.com"), app.admin());
+    let old = app.create(&ada, json!({})).await;
+    let edit = app.http.put(&old.path).secret(&old.requester_secret);
+    let edit = edit.json(&json!({"title": "x"}));
+    let _ = logged(&app, &root, edit, "by-secret").await;
+    for (table, time) in [
+        ("tasks", "created"),
+        ("task_states", "created"),
+        ("audit_log", "at"),
+    ] {
+        let age = format!("UPDATE {table} SET {time} = {time} - interval '5 days'");
+        app.execute(&age);
+    }
+    let _ = app.create(&ada, json!({})).await;
+    erase(&app, &ada).await;
+    let rows = rows(&app, &root, "?filter=requestId:by-secret").await;
+    assert_eq!(rows[0]["actorKind"], "requester-secret");
+    assert_eq!(rows[0]["clientAddress"], Value::Null);
+}
+
+#[tokio::test]
 async fn the_log_has_no_values_of_fields() {
     let app = Fixture::start().await;
     let (ada, root) = (app.user("ada@example.com"), app.admin());

@@ -181,6 +181,25 @@ async fn erase(app: &Fixture, user: &User, mut body: Value) -> Reply {
 }
 
 #[tokio::test]
+async fn tests_of_webhooks_are_erased_with_the_user_who_requested_them() {
+    let app = Fixture::start().await;
+    let (me, other) = (app.user("me@example.com"), app.user("other@example.com"));
+    for user in [&me, &other] {
+        app.execute(&format!(
+            "INSERT INTO webhook_tests (id, webhook_id, requested_by, request_id, traceparent)
+            SELECT id, id, id, 'r', 't' FROM decode('{}', 'hex') AS id",
+            user.id
+        ));
+    }
+    let _ = erase(&app, &me, json!({"emails": []})).await.expect(200);
+    let left = app
+        .database
+        .rows_that_hold("people_task", &me.id.to_string());
+    assert_eq!(left, Vec::<String>::new());
+    assert_eq!(app.count("webhook_tests"), 1);
+}
+
+#[tokio::test]
 async fn an_erased_user_whose_token_is_not_known_to_be_revoked_adds_nothing() {
     let app = Fixture::start().await;
     let (me, other) = (app.user("me@example.com"), app.user("other@example.com"));

@@ -45,6 +45,7 @@ mod quotas;
 mod read_task;
 mod registrants;
 mod responses;
+mod retention;
 mod secrets;
 mod token_authority;
 mod versions;

@@ -166,10 +166,14 @@ pub(super) fn leave(connection: &mut PgConnection, worker: i32) -> Result<(), Er
 
 #[cfg(test)]
 mod tests {
+    use database::Error;
+    use diesel::PgConnection;
     use diesel::connection::{Connection as _, SimpleConnection as _};
     use testkit::{TestDatabase, eventually, lines};
 
-    use super::{join, take};
+    use super::{Row, join, take};
+    use crate::deliveries::worker::due_store::ON_CONNECT;
+    use crate::deliveries::worker::periodic_store::handle_passed;
 
     #[tokio::test]
     async fn a_shard_that_a_new_worker_has_just_taken_is_not_taken_from_it() {
@@ -202,5 +206,35 @@ mod tests {
         );
         assert_eq!(lines(&mut holder, &owned).len(), taken);
         assert!(taken > 1);
+    }
+
+    /// Whether the commit of a transaction waits for the disk that does this.
+    fn waits(connection: &mut PgConnection, act: impl FnOnce(&mut PgConnection)) -> bool {
+        let waits = connection.transaction(|connection| {
+            act(connection);
+            let setting = "SELECT current_setting('synchronous_commit') AS line";
+            Ok::<_, Error>(lines(connection, setting) == ["on"])
+        });
+        waits.unwrap()
+    }
+
+    #[test]
+    fn commits_that_a_crash_of_the_database_must_not_undo_wait_for_the_disk() {
+        let test = TestDatabase::people_task(crate::MIGRATIONS);
+        let connection: &mut PgConnection = &mut test.people_task_connection();
+        connection.batch_execute(ON_CONNECT).unwrap();
+        assert!(!waits(connection, |_| ()));
+        let mut worker: Option<Row> = None;
+        assert!(waits(connection, |connection| {
+            worker = Some(join(connection).unwrap());
+        }));
+        let id = worker.unwrap().id;
+        assert!(waits(connection, |connection| {
+            take(connection, id, 1).unwrap();
+        }));
+        assert!(waits(connection, |connection| {
+            handle_passed(connection, &[], &[]).unwrap();
+        }));
+        assert!(!waits(connection, |_| ()));
     }
 }
