@@ -5,7 +5,8 @@ use serde_json::json;
 use testkit::eventually;
 
 use super::{
-    APPROVER, LOST, REQUESTER, answer, link, poll, presses_count, run_first, status, task_with,
+    APPROVER, LOST, REQUESTER, answer, keep_from_polling, link, poll, presses_count, run_first,
+    status, task_with,
 };
 use crate::harness::System;
 
@@ -170,6 +171,43 @@ async fn a_decision_whose_response_is_lost_counts_once() {
         1
     );
     phone.assert_no_errors().await;
+    system.stop().await;
+}
+
+/// How a page measures the 15 seconds that a request may take, as scripts that let it measure fewer until `restore` is called.
+const LIMITS: [&str; 2] = [
+    "const limit = AbortSignal.timeout;
+     AbortSignal.timeout = (time) => limit.call(AbortSignal, time / 100);
+     const restore = () => { AbortSignal.timeout = limit; };",
+    "delete AbortSignal.timeout;
+     const limit = window.setTimeout;
+     window.setTimeout = (work, time) => limit(work, time / 100);
+     const restore = () => { window.setTimeout = limit; };",
+];
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_decision_that_is_never_answered_is_sent_again() {
+    let system = System::start().await;
+    let token = system.sign_up(REQUESTER).await;
+    for limit in LIMITS {
+        let task = task_with(&system, &token, "Buy a chair", "").await;
+        let phone = Browser::phone().await;
+        keep_from_polling(&phone).await;
+        phone.open(&link(&system, &task)).await;
+        phone.sees("Approve").await;
+        presses_count(&phone).await;
+        let silent = "const real = window.fetch;
+            window.fetch = (url, { signal }) => {
+              restore();
+              window.fetch = real;
+              return new Promise((done, fail) => signal?.addEventListener('abort', () => fail(signal.reason)));
+            };";
+        phone.run(&format!("{limit}\n{silent}")).await;
+        phone.click("Approve").await;
+        phone.sees("You approved this.").await;
+        assert_eq!(status(&system, &token, &task).await, "approved");
+        phone.assert_no_errors().await;
+    }
     system.stop().await;
 }
 

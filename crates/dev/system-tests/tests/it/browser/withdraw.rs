@@ -4,6 +4,7 @@ use crate::webdriver::Browser;
 use serde_json::json;
 use testkit::eventually;
 
+use super::changes::change;
 use super::{REQUESTER, answer, dialog_closes, link, poll, signed_in, status, task_with};
 use crate::harness::System;
 
@@ -52,6 +53,25 @@ async fn who_created_a_task_withdraws_it_and_learns_before_who_is_not_called() {
     approver.sees("We found an old one.").await;
     assert_eq!(approver.count("#approve").await, 0);
     approver.assert_no_errors().await;
+    system.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_task_that_changed_meanwhile_is_not_withdrawn_before_the_change_was_shown() {
+    let system = System::start().await;
+    let token = system.sign_up(REQUESTER).await;
+    let task = task_with(&system, &token, "Buy a chair", "").await;
+    let phone = signed_in(&system, &format!("/tasks?taskId={}", task.id), REQUESTER).await;
+    phone.click("Withdraw").await;
+    phone.sees("Reason (optional)").await;
+    change(&system, &token, &task, &json!({"title": "Buy ten"})).await;
+    phone.click("Yes, withdraw").await;
+    phone.sees("Another person changed this task.").await;
+    assert_eq!(status(&system, &token, &task).await, "pending");
+    phone.click("Yes, withdraw").await;
+    dialog_closes(&phone).await;
+    assert_eq!(status(&system, &token, &task).await, "cancelled");
+    phone.assert_no_errors().await;
     system.stop().await;
 }
 
