@@ -50,10 +50,13 @@ async fn every_asset_of_a_page_exists() {
         "/verify-email",
     ] {
         let text = fixture.http.get(page).send().await.text;
+        let mut count = 0;
         for asset in text.split('"').filter(|part| part.starts_with("/assets/")) {
             let reply = fixture.http.get(asset).send().await.expect(200);
             assert!(!reply.text.is_empty(), "{asset}");
+            count += 1;
         }
+        assert!(count > 0, "{page}");
     }
     let script = fixture
         .http

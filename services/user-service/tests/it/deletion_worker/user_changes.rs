@@ -212,10 +212,26 @@ async fn the_times_of_changes_grow_when_the_clock_does_not() {
 #[actix_web::test]
 async fn nothing_is_told_of_a_user_who_is_gone() {
     let fixture = fixture(true).await;
-    let ada = fixture.user(EMAIL);
+    let (ada, bob) = (fixture.user(EMAIL), fixture.user("bob@example.com"));
+    fixture
+        .people_tasks
+        .will_respond_to_changes(ChangeResponse::Failure);
+    let worker = fixture.worker(&[]).await;
     change(&fixture, ada, "is_active = false");
+    eventually("a failed call", || async {
+        (!fixture.people_tasks.changes(ada).is_empty()).then_some(())
+    })
+    .await;
     fixture.sql(&format!(
         "DELETE FROM users.users WHERE id = decode('{ada}', 'hex')"
     ));
-    assert_eq!(untold(&fixture), 0);
+    let before = fixture.people_tasks.changes(ada).len();
+    fixture
+        .people_tasks
+        .will_respond_to_changes(ChangeResponse::Success);
+    change(&fixture, bob, "is_active = false");
+    all_told(&fixture).await;
+    assert_eq!(fixture.people_tasks.changes(bob).len(), 1);
+    assert_eq!(fixture.people_tasks.changes(ada).len(), before);
+    worker.stop(STOP_TIMEOUT).await;
 }

@@ -11,6 +11,7 @@ use demo_engine::ControlChange;
 use messaging::{BrokerSettings, Message, Publisher};
 use telemetry::RequestContext;
 use testkit::eventually;
+use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use user_service::notifications::QUEUE;
 
@@ -178,14 +179,43 @@ async fn a_code_that_was_requested_more_than_a_day_ago_is_not_sent() {
 #[actix_web::test]
 async fn nothing_is_sent_to_a_deleted_user() {
     let fixture = Fixture::new().await;
-    let ada = fixture.user();
-    fixture.forgot_password(ada, "webhook");
+    let (ada, down) = (fixture.user(), |down| ControlChange {
+        down: Some(down),
+        ..ControlChange::default()
+    });
+    fixture.engine.change_control(&down(true));
+    let worker = fixture
+        .worker(&[("NOTIFICATION_RETRY_SCHEDULE", "1h")])
+        .await;
+    let id = fixture.forgot_password(ada, "webhook");
+    eventually("a failed attempt", || async {
+        let row = fixture.row(id);
+        (row.attempts == 1 && !row.claimed).then_some(())
+    })
+    .await;
     fixture.sql("DELETE FROM users.users");
-    let worker = fixture.worker(&[]).await;
-    let other = fixture.notification(None, "forgot-password", "webhook");
-    fixture.closed(other).await;
-    assert!(fixture.received().is_empty());
+    fixture.engine.change_control(&down(false));
+    let shutdown = CancellationToken::new();
+    let (publisher, publishing) = publisher(&fixture, &shutdown);
+    publisher.send([Message::new(id, RequestContext::fresh())]);
+    let bob = fixture.user();
+    let other = fixture.forgot_password(bob, "webhook");
+    assert_eq!(fixture.closed(other).await.status, "sent");
+    let received = fixture.received();
+    let users: Vec<_> = received.iter().map(|call| &call.body["userId"]).collect();
+    assert_eq!(users, [&bob.to_string()]);
     worker.stop(STOP_TIMEOUT).await;
+    shutdown.cancel();
+    publishing.await.unwrap();
+}
+
+/// A publisher to the worker's queue, and its task, which ends with `shutdown`.
+fn publisher(fixture: &Fixture, shutdown: &CancellationToken) -> (Publisher, JoinHandle<()>) {
+    let broker = BrokerSettings {
+        url: fixture.broker.url(),
+    };
+    let (publisher, publishing) = Publisher::new(broker, QUEUE, shutdown.clone());
+    (publisher, tokio::spawn(publishing))
 }
 
 #[actix_web::test]
@@ -193,11 +223,7 @@ async fn duplicate_messages_send_one_notification() {
     let fixture = Fixture::new().await;
     let ada = fixture.user();
     let shutdown = CancellationToken::new();
-    let broker = BrokerSettings {
-        url: fixture.broker.url(),
-    };
-    let (publisher, publishing) = Publisher::new(broker, QUEUE, shutdown.clone());
-    let publishing = tokio::spawn(publishing);
+    let (publisher, publishing) = publisher(&fixture, &shutdown);
     let workers = [fixture.worker(&[]).await, fixture.worker(&[]).await];
     let ids: Vec<_> = (0..20)
         .map(|_| fixture.forgot_password(ada, "webhook"))
