@@ -90,6 +90,31 @@ async fn presses_count(phone: &Browser) {
     .await;
 }
 
+/// Waits until a press counts in what was just shown: one that comes sooner was meant for what was there before.
+async fn takes_presses(phone: &Browser) {
+    eventually("what was just shown to take presses", || async {
+        (phone.count("[data-new]").await == 0).then_some(())
+    })
+    .await;
+}
+
+/// Presses a button as soon as a part of the page shows it, as the second press of a double click does. Afterwards
+/// `window.isTaken` says whether that was a press.
+async fn press_at_once(phone: &Browser, part: &str, button: &str) {
+    let script = format!(
+        "new MutationObserver((_, observer) => {{
+           const button = document.querySelector({});
+           if (!button) return;
+           observer.disconnect();
+           button.click();
+           window.isTaken = button.disabled;
+         }}).observe(document.querySelector({}), {{ childList: true }})",
+        json!(button),
+        json!(part)
+    );
+    phone.run(&script).await;
+}
+
 /// Waits until a press counts again: one that comes sooner belongs to the press before it.
 async fn wait_for_another_press() {
     tokio::time::sleep(Duration::from_millis(800)).await;

@@ -319,14 +319,14 @@ impl Browser {
 
     /// Waits until a matching element is visible, scrolls to it as the browser does to what gets the focus, and returns its id:
     /// chromedriver takes no account of what stays at the bottom of the screen. A button that decides takes no press that may
-    /// belong to the one that opened the page.
+    /// belong to the one that opened the page, and what was just shown none that may belong to the one before.
     async fn visible(&self, xpath: &str) -> String {
         eventually(&format!("the page to show {xpath}"), || async {
             let script = format!(
                 "const found = document.evaluate({}, document, null, XPathResult.FIRST_ORDERED_NODE_TYPE, null);
                 const one = found.singleNodeValue;
                 one?.scrollIntoView({{ block: 'nearest', behavior: 'instant' }});
-                const isEarly = one?.closest('#decide') && performance.now() < 600;
+                const isEarly = one?.closest('[data-new]') || (one?.closest('#decide') && performance.now() < 600);
                 return one?.checkVisibility() && !isEarly ? one : null",
                 json!(xpath)
             );

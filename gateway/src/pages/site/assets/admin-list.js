@@ -3,7 +3,7 @@
 import { loadUser, PAGE } from "./admin-api.js";
 import { change, failed, urlOf } from "./admin-state.js";
 import { offsetOf } from "./api.js";
-import { closeDialog, element, foreign, forgetFailure, isSaid, labelled, notify, openDialog, withButtonsDisabled } from "./dom.js";
+import { closeDialog, element, foreign, forgetFailure, ignoreSecondPress, isSaid, labelled, notify, openDialog, withButtonsDisabled } from "./dom.js";
 import { numberText, t } from "./texts.js";
 import { exactTime, parseTime, timeFromNow, timeToTheSecond } from "./times.js";
 
@@ -80,7 +80,9 @@ export function action(text, work, done, attributes = {}) {
     await withButtonsDisabled(button.parentElement, async () => {
       try {
         const result = await work();
-        if (result !== false) await done(result);
+        if (result === false) return;
+        await done(result);
+        if (region) ignoreSecondPress(region);
       } catch (error) {
         failed(error);
       }

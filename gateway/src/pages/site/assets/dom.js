@@ -5,6 +5,18 @@ import { t } from "./texts.js";
 /** A second press that comes sooner belongs to the first one: people double-click, and fingers tremble. */
 export const SECOND_PRESS = 600;
 
+/** Ignores presses in a part of the page that was just shown: the second one was meant for what was there before. */
+export function ignoreSecondPress(part) {
+  part.dataset.new = "";
+  setTimeout(() => { delete part.dataset.new; }, SECOND_PRESS);
+}
+
+addEventListener("click", (event) => {
+  if (!event.target.closest("[data-new]")) return;
+  event.preventDefault();
+  event.stopPropagation();
+}, true);
+
 export const $ = (id) => document.getElementById(id);
 
 /** An element with attributes and children. Strings become text nodes, never markup. */
@@ -128,13 +140,27 @@ export function sendByKeyboard(form, send = () => form.querySelector("button:not
   });
 }
 
+/** Moves the focus that an element had which is gone to the heading of what took its place. */
+export function focusHeading() {
+  const heading = document.querySelector("#content h1");
+  if (!heading || document.activeElement !== document.body) return;
+  heading.tabIndex = -1;
+  heading.focus({ preventScroll: true });
+}
+
+/** Moves the focus to what took the place of an element that had it. */
+function focusInPlaceOf({ id, tagName, textContent }) {
+  const alike = [...document.querySelectorAll(tagName)].find((one) => one.textContent === textContent);
+  const target = $(id) ?? alike;
+  if (target) target.focus({ preventScroll: true });
+  else focusHeading();
+}
+
 /** Runs `work`, which replaces elements. The focus stays, or goes to what took the place of the element that had it. */
 export function keepingFocus(work) {
   const focused = document.activeElement;
   work();
-  if (!focused || focused === document.body || document.activeElement === focused) return;
-  const alike = [...document.querySelectorAll(focused.tagName)].find((one) => one.textContent === focused.textContent);
-  ($(focused.id) ?? alike ?? document.querySelector("#content h1"))?.focus({ preventScroll: true });
+  if (focused && focused !== document.body && document.activeElement !== focused) focusInPlaceOf(focused);
 }
 
 /** Says that a part of the page did not arrive. Returns what stands for its module. */
@@ -146,6 +172,7 @@ export function notLoaded() {
 
 /** Opens a dialog, in a browser without them as a part of the page. It is removed when it is closed. */
 export function openDialog(dialog) {
+  ignoreSecondPress(dialog);
   dialog.addEventListener("close", () => dialog.remove());
   const first = dialog.querySelector("[autofocus], input");
   // Only a real dialog takes the focus for it.

@@ -2,7 +2,7 @@
 // are a part of the page of a user for administrators.
 
 import { call } from "./api.js";
-import { $, element, foreign, labelled, markErrors, notify, unmark, withButtonsDisabled } from "./dom.js";
+import { $, element, focusHeading, foreign, ignoreSecondPress, labelled, markErrors, notify, unmark, withButtonsDisabled } from "./dom.js";
 import { isUncertain } from "./http.js";
 import { ownPage } from "./own-page.js";
 import { token } from "./session.js";
@@ -25,6 +25,7 @@ export async function showKeys(place, path, failed, scopes = SCOPES) {
     list.replaceChildren(keys.length > 0
       ? element("ul", { class: "rows keys" }, keys.map((key) => row(key, path, reload, failed)))
       : element("p", { class: "empty" }, t("noKeys")));
+    ignoreSecondPress(place);
   };
   await reload();
   place.replaceChildren(list, form(path, reload, failed, scopes));
@@ -36,6 +37,7 @@ function row(key, path, reload, failed) {
       await call(method, address, { token: token() });
       await reload();
       notify(done, "good");
+      focusHeading();
     } catch (error) {
       failed(error);
     }

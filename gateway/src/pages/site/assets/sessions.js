@@ -1,7 +1,7 @@
 // The browsers in which a person stays signed in. Each can be signed out.
 
 import { call } from "./api.js";
-import { $, element, foreign, notify, withButtonsDisabled } from "./dom.js";
+import { $, element, foreign, ignoreSecondPress, notify, withButtonsDisabled } from "./dom.js";
 import { leave } from "./frame.js";
 import { ownPage } from "./own-page.js";
 import { token } from "./session.js";
@@ -58,6 +58,7 @@ async function show() {
     element("p", { class: "soft" }, t("sessionsHelp")),
     sessions.length > 0 ? element("ul", { class: "rows sessions" }, sessions.map(row)) : element("p", { class: "empty" }, t("noSessions")),
     element("p", {}, element("a", { href: "/account" }, t("accountTitle"))));
+  ignoreSecondPress($("content"));
 }
 
 start();

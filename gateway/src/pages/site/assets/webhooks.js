@@ -1,7 +1,7 @@
 // The webhooks of a task, and how their deliveries went.
 
 import { call } from "./api.js";
-import { element, labelled, markInvalid, notify, withButtonsDisabled } from "./dom.js";
+import { element, ignoreSecondPress, labelled, markInvalid, notify, withButtonsDisabled } from "./dom.js";
 import { signInAgain } from "./frame.js";
 import { token } from "./session.js";
 import { createWebhook, deliveriesOf, redeliver, testWebhook, webhooksOf } from "./task-api.js";
@@ -14,8 +14,19 @@ const failed = (error, say = (text) => notify(text, "bad")) => (error.status ===
 /** A card that loads the webhooks when it is opened. */
 export function webhooksCard(task) {
   const body = element("div", {});
-  const reload = () => show(body, task, reload).catch(async (error) => { if (await failed(error)) await reload(); });
-  const card = element("details", { class: "card" }, element("summary", {}, t("advanced")), element("h2", {}, t("webhooks")), body);
+  const title = element("h2", { tabindex: -1 }, t("webhooks"));
+  /** `done` is the name of what a press did: its button is gone, and had the focus. */
+  const reload = async (done) => {
+    try {
+      await show(body, task, reload);
+      if (!done) return;
+      notify(t(done));
+      title.focus();
+    } catch (error) {
+      if (await failed(error)) await reload(done);
+    }
+  };
+  const card = element("details", { class: "card" }, element("summary", {}, t("advanced")), title, body);
   card.addEventListener("toggle", () => { if (card.open) reload(); });
   return card;
 }
@@ -30,10 +41,11 @@ async function show(body, task, reload) {
   body.replaceChildren(
     rows.length > 0 ? element("ul", { class: "hooks" }, rows) : element("p", { class: "soft" }, t("noWebhooks")),
     ...(task.status === "pending" ? [addForm(task, reload)] : []));
+  ignoreSecondPress(body);
 }
 
-function action(text, work, reload) {
-  const press = () => withButtonsDisabled(button.parentElement, () => work().then(reload, failed));
+function action(text, work, done) {
+  const press = () => withButtonsDisabled(button.parentElement, () => work().then(done, failed));
   const button = element("button", { type: "button", class: "plain", onclick: press }, t(text));
   return button;
 }
@@ -47,8 +59,8 @@ function hookRow(hook, deliveries, reload) {
     optionDetails(hook),
     testDetails(hook),
     element("div", { class: "actions" },
-      ...deliveries.map((delivery) => action("sendAgain", () => redeliver(delivery.id), reload)),
-      action("remove", remove, reload)));
+      ...deliveries.map((delivery) => action("sendAgain", () => redeliver(delivery.id), () => reload("isSentAgain"))),
+      action("remove", remove, () => reload("webhookRemoved"))));
 }
 
 /** What is special about the calls, if anything is. Of headers, only the names are known. */
@@ -98,7 +110,7 @@ function addForm(task, reload) {
       try {
         await createWebhook({ taskId: task.id, url: url.value });
         form.reset();
-        await reload();
+        await reload("webhookAdded");
       } catch (error) {
         await failed(error, (text) => markInvalid(url, text));
       }

@@ -6,7 +6,7 @@ use testkit::eventually;
 
 use super::accessibility::open_webhooks;
 use super::drafts::value_of;
-use super::{LOST, REQUESTER, answer, set_password, sign_in, signed_in, task_with};
+use super::{LOST, REQUESTER, answer, press_at_once, set_password, sign_in, signed_in, task_with};
 use crate::harness::System;
 
 const EMAIL: &str = "ada@example.com";
@@ -262,6 +262,28 @@ async fn a_creator_adds_a_webhook_and_sends_its_delivery_again() {
         (calls.len() == 2).then_some(())
     })
     .await;
+    phone.assert_no_errors().await;
+    system.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_double_click_removes_one_webhook() {
+    let system = System::start().await;
+    let token = system.sign_up(REQUESTER).await;
+    let task = task_with(&system, &token, "Buy a chair", "").await;
+    for name in ["first", "second"] {
+        system.register_webhook(&token, &task.id, name).await;
+    }
+    let phone = signed_in(&system, &format!("/tasks?taskId={}", task.id), REQUESTER).await;
+    open_webhooks(&phone).await;
+    phone.sees("correlationId=second").await;
+    let remove = ".hooks > li > .actions button";
+    press_at_once(&phone, "details.card > div", remove).await;
+    phone.click("Remove").await;
+    phone.sees("The webhook is removed.").await;
+    assert_eq!(phone.run("return window.isTaken").await, false);
+    assert_eq!(phone.count(".hooks > li").await, 1);
+    assert_eq!(phone.count("details.card h2:focus").await, 1);
     phone.assert_no_errors().await;
     system.stop().await;
 }

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use testkit::{Http, eventually};
 
 use super::accessibility::check;
-use super::{answer, keep_from_polling, poll};
+use super::{answer, keep_from_polling, poll, takes_presses};
 use crate::harness::System;
 
 const ADMIN: &str = "admin@countersign.local";
@@ -38,6 +38,7 @@ async fn confirm(phone: &Browser, name: &str) {
         (text == name).then_some(())
     })
     .await;
+    takes_presses(phone).await;
     phone.run(&format!("{button}.click()")).await;
 }
 

@@ -5,7 +5,8 @@ use serde_json::json;
 use testkit::eventually;
 
 use super::{
-    APPROVER, REQUESTER, dialog_closes, link, sign_in, signed_in, status, task_with, write_task,
+    APPROVER, REQUESTER, dialog_closes, link, sign_in, signed_in, status, takes_presses, task_with,
+    write_task,
 };
 use crate::harness::System;
 
@@ -131,6 +132,7 @@ async fn a_new_task_survives_escape_and_the_end_of_the_session() {
     phone.reload().await;
     phone.click("New link for the approver").await;
     phone.sees("the old one stops working").await;
+    takes_presses(&phone).await;
     let create = "document.querySelector('dialog form button:not(.plain):not(.link)').click()";
     phone.run(create).await;
     phone.sees("Copy link").await;

@@ -8,7 +8,8 @@ use super::accessibility::open_webhooks;
 use super::drafts::{ESCAPE, end_sessions, value_of};
 use super::sessions::{NOTHING, cookies, staying};
 use super::{
-    APPROVER, REQUESTER, dialog_closes, poll, run_first, sign_in, signed_in, task_with, write_task,
+    APPROVER, REQUESTER, dialog_closes, poll, run_first, sign_in, signed_in, takes_presses,
+    task_with, write_task,
 };
 use crate::harness::System;
 
@@ -23,6 +24,7 @@ pub(super) async fn sign_in_again(phone: &Browser, email: &str) {
     let twice = "const ids = [...document.querySelectorAll('dialog [id]')].map(({ id }) => id);
         return ids.filter((id) => document.querySelectorAll(`#${id}`).length > 1)";
     assert_eq!(phone.run(twice).await, json!([]));
+    takes_presses(phone).await;
     let script = format!(
         "const form = [...document.querySelectorAll('dialog form')].pop();
          form.elements.username.value = '{email}'; form.elements.password.value = '{NEW_PASSWORD}';
@@ -34,6 +36,7 @@ pub(super) async fn sign_in_again(phone: &Browser, email: &str) {
 
 /// Presses the button of a form that sends it.
 pub(super) async fn send(phone: &Browser, form: &str) {
+    takes_presses(phone).await;
     let script = format!("document.querySelector('{form} button:not([type])').click()");
     phone.run(&script).await;
 }
@@ -105,6 +108,7 @@ async fn an_administrator_loses_no_edit_and_no_new_address() {
     phone.fill("Plan", "gold").await;
     // What is not saved survives other buttons, too.
     phone.click("Deactivate").await;
+    takes_presses(&phone).await;
     phone
         .run("document.querySelector('dialog[open] .reject').click()")
         .await;

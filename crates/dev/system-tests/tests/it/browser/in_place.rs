@@ -6,8 +6,8 @@ use testkit::eventually;
 use super::changes::change;
 use super::ended_sessions::send;
 use super::{
-    APPROVER, REQUESTER, answer, buttons_work, dialog_closes, keep_from_polling, poll, read_change,
-    sign_in, signed_in, status, task_with,
+    APPROVER, REQUESTER, answer, buttons_work, dialog_closes, keep_from_polling, poll,
+    press_at_once, read_change, sign_in, signed_in, status, task_with,
 };
 use crate::harness::System;
 use crate::webdriver::Browser;
@@ -20,15 +20,7 @@ async fn a_creator_chooses_to_decide_in_place_of_the_approver() {
     let phone = signed_in(&system, &format!("/tasks?taskId={}", task.id), REQUESTER).await;
     phone.sees(&format!("{APPROVER} decides this.")).await;
     assert_eq!(phone.count("#approve").await, 0);
-    // The second press of a double click.
-    let second = "new MutationObserver((_, observer) => {
-          const button = document.getElementById('approve');
-          if (!button) return;
-          observer.disconnect();
-          button.click();
-          window.isTaken = button.disabled;
-        }).observe(document.getElementById('content'), { childList: true, subtree: true })";
-    phone.run(second).await;
+    press_at_once(&phone, "article", "#approve").await;
     phone.click("Decide yourself …").await;
     phone
         .sees(&format!("You decide in place of {APPROVER}."))

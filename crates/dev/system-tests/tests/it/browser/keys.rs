@@ -4,7 +4,7 @@ use serde_json::json;
 use testkit::eventually;
 
 use super::accessibility::check;
-use super::{APPROVER, LOST, answer, sign_in, signed_in};
+use super::{APPROVER, LOST, answer, press_at_once, sign_in, signed_in};
 use crate::harness::System;
 use crate::webdriver::Browser;
 
@@ -36,6 +36,26 @@ async fn a_person_makes_a_key_that_works_and_ends_it() {
         (reply.send().await.status == 401).then_some(())
     })
     .await;
+    phone.assert_no_errors().await;
+    system.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_double_click_ends_one_key() {
+    let system = System::start().await;
+    let token = system.sign_up(APPROVER).await;
+    for name in ["Invoices", "Orders"] {
+        let body = json!({"name": name, "scopes": ["tasks:read"]});
+        let _ = system.post("/user/keys", &token, &body).await;
+    }
+    let phone = signed_in(&system, "/keys", APPROVER).await;
+    phone.sees("Orders").await;
+    press_at_once(&phone, "#content > div > div", ".keys button").await;
+    phone.click("End").await;
+    phone.sees("The key has ended.").await;
+    assert_eq!(phone.run("return window.isTaken").await, false);
+    assert_eq!(phone.count(".keys > li").await, 1);
+    assert_eq!(phone.count("h1:focus").await, 1);
     phone.assert_no_errors().await;
     system.stop().await;
 }

@@ -7,7 +7,7 @@ use super::changes::change;
 use super::loading::block;
 use super::{
     REQUESTER, keep_from_polling, link, presses_count, read_change, run_first, sign_in, status,
-    task_with, write_task,
+    takes_presses, task_with, write_task,
 };
 use crate::harness::System;
 
@@ -119,6 +119,7 @@ async fn a_browser_that_lacks_something_lists_creates_and_administers() {
     phone.follow("ada@example.com").await;
     phone.click("Deactivate").await;
     phone.sees("Go back").await;
+    takes_presses(&phone).await;
     phone
         .run("document.querySelector('dialog .reject').click()")
         .await;

@@ -7,8 +7,8 @@ use testkit::eventually;
 use super::accessibility::check;
 use super::drafts::end_sessions;
 use super::{
-    APPROVER, REQUESTER, keep_from_polling, link, poll, presses_count, run_first, sign_in,
-    signed_in, status, task_with,
+    APPROVER, REQUESTER, keep_from_polling, link, poll, press_at_once, presses_count, run_first,
+    sign_in, signed_in, status, takes_presses, task_with,
 };
 use crate::harness::System;
 
@@ -299,6 +299,9 @@ async fn a_person_signs_another_browser_out() {
     phone.follow("Where you are signed in").await;
     check(&phone, "This browser").await;
     assert_eq!(phone.count(".sessions > li").await, 2);
+    takes_presses(&phone).await;
+    // The second press of a double click would be of the button of this browser.
+    press_at_once(&phone, "#content", ".sessions button").await;
     let other = "[...document.querySelectorAll('.sessions > li')]
         .find((one) => !one.querySelector('.status')).querySelector('button').click()";
     phone.run(other).await;

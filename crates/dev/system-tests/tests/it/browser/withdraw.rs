@@ -5,7 +5,9 @@ use serde_json::json;
 use testkit::eventually;
 
 use super::changes::change;
-use super::{REQUESTER, answer, dialog_closes, link, poll, signed_in, status, task_with};
+use super::{
+    REQUESTER, answer, dialog_closes, link, poll, press_at_once, signed_in, status, task_with,
+};
 use crate::harness::System;
 
 #[tokio::test(flavor = "multi_thread")]
@@ -86,7 +88,10 @@ async fn a_requester_withdraws_by_the_link() {
         .open(&format!("{base}/tasks#id={id}&secret={secret}"))
         .await;
     phone.sees("has not decided yet").await;
+    press_at_once(&phone, "body", "dialog form button:not([type])").await;
     phone.click("Withdraw").await;
+    phone.sees("Yes, withdraw").await;
+    assert_eq!(phone.run("return window.isTaken").await, false);
     phone.click("Yes, withdraw").await;
     phone.sees(&format!("Withdrawn by {REQUESTER}")).await;
     assert_eq!(status(&system, &token, &task).await, "cancelled");

@@ -141,7 +141,6 @@ export const texts = {
   "event cancelled": "Zurückgezogen",
   attemptsHead: "Versuche",
   noAttempt: "Noch keiner",
-  isSentAgain: "Die Zustellung wird noch einmal gesendet.",
   cancelDelivery: "Abbrechen",
   cancelDeliveryText: "Die Zustellung an {url} wird abgebrochen. Der Empfänger erfährt diese Entscheidung nicht.",
   isCancelled: "Die Zustellung ist abgebrochen.",

@@ -141,7 +141,6 @@ export const texts = {
   "event cancelled": "Withdrawn",
   attemptsHead: "Attempts",
   noAttempt: "None yet",
-  isSentAgain: "The delivery is sent again.",
   cancelDelivery: "Cancel",
   cancelDeliveryText: "The delivery to {url} is cancelled. The receiver does not learn of this decision.",
   isCancelled: "The delivery is cancelled.",

@@ -123,6 +123,7 @@ impl Camera<'_> {
             .await;
         self.click("New link for the approver").await;
         self.take_screen("link-renewal", "Cancel").await?;
+        self.has("dialog:not([data-new])").await;
         self.run("document.querySelector('dialog button:not([type])').click()")
             .await;
         self.take_screen("link-panel", "Copy link").await?;
