@@ -2,7 +2,7 @@
 
 import { connect, urlOf } from "./admin-state.js";
 import { heading } from "./admin-list.js";
-import { $, element, notify, notLoaded } from "./dom.js";
+import { $, element, focusHeading, notify, notLoaded } from "./dom.js";
 import { showFrame, signInAgain } from "./frame.js";
 import { currentUser, isAdmin } from "./me.js";
 import { repeat } from "./retry.js";
@@ -94,6 +94,7 @@ function askToSignIn(reason) {
   notify(reason);
   showFrame();
   $("content").replaceChildren(signInForm(start));
+  if (reason) focusHeading();
 }
 
 async function start() {

@@ -172,8 +172,15 @@ export function notLoaded() {
 
 /** Opens a dialog, in a browser without them as a part of the page. It is removed when it is closed. */
 export function openDialog(dialog) {
+  const opener = document.activeElement;
   ignoreSecondPress(dialog);
-  dialog.addEventListener("close", () => dialog.remove());
+  dialog.addEventListener("close", () => {
+    dialog.remove();
+    // The page may have been rendered again meanwhile.
+    if (opener && !opener.isConnected && document.activeElement === document.body) focusInPlaceOf(opener);
+  });
+  // What is being sent cannot be cancelled, and how that goes is said in the dialog.
+  dialog.addEventListener("cancel", (event) => { if (dialog.querySelector("[aria-busy]")) event.preventDefault(); });
   const first = dialog.querySelector("[autofocus], input");
   // Only a real dialog takes the focus for it.
   if (!dialog.showModal) first?.removeAttribute("autofocus");

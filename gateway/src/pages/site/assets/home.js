@@ -1,6 +1,6 @@
 // The start page: the tasks of a person who is signed in, and a form to sign in for everyone else.
 
-import { $, element, notify, notLoaded } from "./dom.js";
+import { $, element, focusHeading, notify, notLoaded } from "./dom.js";
 import { showFrame } from "./frame.js";
 import { signOut, token } from "./session.js";
 import { signInForm } from "./sign-in.js";
@@ -22,6 +22,7 @@ async function start() {
     signOut();
     start();
     notify(t("sessionEnded"));
+    focusHeading();
   });
 }
 

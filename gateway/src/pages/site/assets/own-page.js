@@ -1,6 +1,6 @@
 // The frame of the pages of a person's own account.
 
-import { $, notify } from "./dom.js";
+import { $, focusHeading, notify } from "./dom.js";
 import { showFrame } from "./frame.js";
 import { signOut, token } from "./session.js";
 import { signInForm } from "./sign-in.js";
@@ -16,6 +16,7 @@ export function ownPage(title, show) {
     notify(reason);
     showFrame();
     $("content").replaceChildren(signInForm(start));
+    if (reason) focusHeading();
   };
   const failed = (error) => {
     if (error.status === 401) askToSignIn(t("sessionEnded"));

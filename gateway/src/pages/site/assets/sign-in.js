@@ -1,7 +1,7 @@
 // The forms for people who are not signed in: sign in, create an account, ask for a new password.
 
 import { call } from "./api.js";
-import { closeDialog, element, labelled, markErrors, notify, openDialog, unmark, withButtonsDisabled } from "./dom.js";
+import { closeDialog, element, focusHeading, labelled, markErrors, notify, openDialog, unmark, withButtonsDisabled } from "./dom.js";
 import { canStay } from "./session.js";
 import { signInAndStay, signInHere } from "./stay.js";
 import { t } from "./texts.js";
@@ -107,7 +107,7 @@ function addressOf(name) {
   return location.pathname + (String(query) && `?${query}`) + location.hash;
 }
 
-/** Signs in. `done` is called afterwards. Each form has an address of its own. */
+/** Signs in. `done` is called afterwards, and shows the page. Each form has an address of its own. */
 export function signInForm(done) {
   const place = element("div", {});
   const application = document.querySelector("meta[name=application-name]").content;
@@ -122,10 +122,11 @@ export function signInForm(done) {
     place.querySelector("input").focus();
   };
   const back = () => { if (place.isConnected) show(nameInAddress(), ""); };
-  const finish = () => {
+  const finish = async () => {
     removeEventListener("popstate", back);
     if (location.search.includes("form=")) history.replaceState(null, "", addressOf("sign-in"));
-    done();
+    await done();
+    focusHeading();
   };
   addEventListener("popstate", back);
   show(nameInAddress());

@@ -282,8 +282,9 @@ export async function withdrawDialog(task, edited) {
   if (document.querySelector("dialog")) return;
   const count = preview.webhooksNotTold;
   const reason = element("textarea", { id: "reason", rows: 2, dir: "auto" });
+  const withdrawn = (own) => edited({ ...own, status: "cancelled" });
   openForm({
-    title: t("withdrawTitle"), name: `withdraw-${task.id}`, task, action: t("withdrawNow"), edited,
+    title: t("withdrawTitle"), name: `withdraw-${task.id}`, task, action: t("withdrawNow"), edited: withdrawn,
     isDone: ({ status, comment }) => status === "cancelled" && (comment ?? "") === reason.value.trim(),
     fields: [
       element("p", {}, t("withdrawHelp")),
@@ -293,7 +294,7 @@ export async function withdrawDialog(task, edited) {
     async send(changes, base) {
       const cancelled = await cancelTask(base, reason.value.trim());
       notify("");
-      edited(cancelled);
+      withdrawn(cancelled);
     },
   });
 }

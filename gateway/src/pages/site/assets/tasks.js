@@ -1,6 +1,6 @@
 // The page of one task. It is opened by links in mails, by the list of tasks, and by dashboards of flow engines.
 
-import { $, element, foreign, keepingFocus, notify, notLoaded } from "./dom.js";
+import { $, element, focusHeading, foreign, keepingFocus, notify, notLoaded } from "./dom.js";
 import { showFrame, signInAgain } from "./frame.js";
 import { decisionForm } from "./decision.js";
 import { taskLink, withoutSecret } from "./link.js";
@@ -173,6 +173,7 @@ async function edited(own) {
     if (read === shown) read = own;
     const task = await load();
     if (task.status === "pending") await changed(task);
+    else if (own.status === "cancelled") await decided(task, true);
     else await show(task);
   } catch (error) {
     // Who handed a task over may not see it any more.
@@ -253,7 +254,8 @@ async function askToSignIn(reason) {
   const { signInForm } = await import("./sign-in.js").catch(notLoaded);
   if (!signInForm) return;
   notify(reason);
-  $("content").replaceChildren(signInForm(() => { notify(""); showFrame(); start(); }));
+  $("content").replaceChildren(signInForm(() => { showFrame(); return start(); }));
+  focusHeading();
 }
 
 async function start() {
@@ -269,7 +271,7 @@ async function start() {
     read = task;
     await show(task);
     notify(isNewer ? t("changedSince") : "");
-    if (document.activeElement === document.body) document.querySelector("h1").focus({ preventScroll: true });
+    focusHeading();
   } catch (error) {
     notify("");
     showError(error);

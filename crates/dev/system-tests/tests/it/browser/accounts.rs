@@ -22,6 +22,7 @@ async fn a_person_signs_up_and_changes_the_password() {
     phone.fill("Password", System::PASSWORD).await;
     phone.click("Create an account").await;
     phone.sees("nothing to decide.").await;
+    assert_eq!(phone.count("h1:focus").await, 1);
 
     phone.follow("Account").await;
     phone.sees(EMAIL).await;

@@ -93,6 +93,7 @@ async fn a_person_who_waits_for_a_decision_learns_that_the_session_has_ended() {
     end_sessions(&system, REQUESTER).await;
     poll(&phone).await;
     phone.sees("Your session has ended.").await;
+    assert_eq!(phone.count("form h1:focus").await, 1);
     sign_in(&phone, REQUESTER, NEW_PASSWORD).await;
     phone.sees("Decide yourself").await;
     phone.assert_no_errors().await;

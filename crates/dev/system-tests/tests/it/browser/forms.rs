@@ -67,6 +67,12 @@ async fn a_creator_is_offered_the_link_of_the_present_approver_only() {
     send(&phone, "dialog form").await;
     phone.click("Done").await;
     phone.sees("Link for the approver").await;
+    // The page has shown its buttons again meanwhile.
+    let focused = "return document.activeElement.innerText";
+    eventually("the button to have the focus", async || {
+        (phone.run(focused).await == "New link for the approver").then_some(())
+    })
+    .await;
     // Another tab may have replaced it.
     phone.sees("New link for the approver").await;
     let other = json!({"approver": "third@example.com"});
@@ -142,6 +148,25 @@ async fn a_task_whose_creation_got_no_response_is_created_once() {
     phone.click("Create").await;
     phone.sees("Copy link").await;
     assert_eq!(length(&system, tasks, &token).await, 3);
+    phone.assert_no_errors().await;
+    system.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn escape_closes_no_form_that_is_being_sent() {
+    let system = System::start().await;
+    system.sign_up(REQUESTER).await;
+    let phone = signed_in(&system, "/", REQUESTER).await;
+    write_task(&phone).await;
+    let late =
+        "() => new Promise((_, fail) => { window.lose = () => fail(new TypeError('lost')); })";
+    answer(&phone, "POST /people-task/tasks", &[late]).await;
+    phone.click("Create").await;
+    phone.press(ESCAPE).await;
+    phone.run("window.lose()").await;
+    phone.sees(UNREACHABLE).await;
+    phone.press(ESCAPE).await;
+    dialog_closes(&phone).await;
     phone.assert_no_errors().await;
     system.stop().await;
 }
@@ -228,7 +253,7 @@ async fn a_change_that_got_no_response_is_not_called_that_of_another_person() {
     phone.sees(UNREACHABLE).await;
     phone.click("Yes, withdraw").await;
     dialog_closes(&phone).await;
-    phone.sees(&format!("Withdrawn by {REQUESTER}")).await;
+    phone.sees("You withdrew this.").await;
     phone.assert_no_errors().await;
     system.stop().await;
 }

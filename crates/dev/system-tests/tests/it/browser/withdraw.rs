@@ -44,7 +44,7 @@ async fn who_created_a_task_withdraws_it_and_learns_before_who_is_not_called() {
         .await;
     phone.click("Yes, withdraw").await;
     dialog_closes(&phone).await;
-    phone.sees(&format!("Withdrawn by {REQUESTER}")).await;
+    phone.sees("You withdrew this.").await;
     phone.sees("We found an old one.").await;
     assert_eq!(phone.count("article button").await, 0);
     assert_eq!(status(&system, &token, &task).await, "cancelled");
@@ -93,6 +93,9 @@ async fn a_requester_withdraws_by_the_link() {
     phone.sees("Yes, withdraw").await;
     assert_eq!(phone.run("return window.isTaken").await, false);
     phone.click("Yes, withdraw").await;
+    phone.sees("You withdrew this.").await;
+    assert_eq!(phone.count("#outcome:focus").await, 1);
+    phone.reload().await;
     phone.sees(&format!("Withdrawn by {REQUESTER}")).await;
     assert_eq!(status(&system, &token, &task).await, "cancelled");
     phone.assert_no_errors().await;
