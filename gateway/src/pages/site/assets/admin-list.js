@@ -198,7 +198,9 @@ export function list({ label, state, filters = [], sorts = [], sort, columns, lo
   let current = { sort, ...state, offset: offsetOf(state.offset) || "" };
   let newest = 0;
   let shown = "";
-  const summary = element("p", { class: "soft small", role: "status", id: "summary" }, t("loading"));
+  const range = element("span", {}, t("loading"));
+  // Only what is new in it is read aloud.
+  const summary = element("p", { class: "soft small", role: "status", "aria-atomic": "false", id: "summary" }, range);
   const body = element("div", { id: "list", "aria-busy": "true" });
   const pages = element("nav", { class: "pages", "aria-label": t("pages") });
 
@@ -231,8 +233,9 @@ export function list({ label, state, filters = [], sorts = [], sort, columns, lo
       offset > PAGE || (current[position] && position !== "offset") ? link("", t("firstPage")) : "",
       offset > 0 ? link(offset > PAGE ? String(offset - PAGE) : "", t("previousPage")) : "",
       next ? link(next, t("nextPage")) : "");
-    const range = { from: numberText(offset + 1), to: numberText(offset + rows.length), isKnown: position === "offset", count: rows.length };
-    summary.textContent = offset > 0 || next ? t("rowsFrom", range) : t("rows", { count: rows.length });
+    const numbers = { from: numberText(offset + 1), to: numberText(offset + rows.length), isKnown: position === "offset", count: rows.length };
+    const said = offset > 0 || next ? t("rowsFrom", numbers) : t("rows", numbers);
+    if (range.textContent !== said) range.textContent = said;
   }
 
   /** The offset of the last page with rows, before one that has none. */

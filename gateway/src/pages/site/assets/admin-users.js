@@ -60,18 +60,18 @@ function createUser(created) {
 
 export function show(view, state) {
   let counted = "";
-  let count = null;
+  const total = element("span", {});
   const showCount = async (current, summary) => {
     const { search, active, email, scope, plan, vendor } = current;
     const key = JSON.stringify([search, active, email, scope, plan, vendor]);
-    // Counting may take longer than a page, so the page does not wait for it.
-    if (key !== counted) count = countUsers(current);
+    if (key === counted) return;
     counted = key;
-    const all = await count.catch(() => null);
-    if (all !== null && key === counted) {
-      const shown = summary.textContent.split(" · ")[0];
-      summary.textContent = `${shown} · ${t("users", { count: numberText(all) })}`;
-    }
+    total.remove();
+    // Counting may take longer than a page, so the page does not wait for it.
+    const all = await countUsers(current).catch(() => null);
+    if (all === null || key !== counted) return;
+    total.textContent = ` · ${t("users", { count: numberText(all) })}`;
+    summary.append(total);
   };
   const exact = (id) => textFilter(id, {}, t("wholeValue"));
   const selection = selectionOf({

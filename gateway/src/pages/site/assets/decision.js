@@ -109,7 +109,10 @@ function askToRead(form, state, changes) {
   change.scrollTop = 0;
   form.querySelector("#read").replaceChildren(element("button", { type: "button", onclick: show }, t("readChange")));
   showButtons(form, state, false);
-  if (globalThis.IntersectionObserver) new IntersectionObserver((entries) => wait(entries[entries.length - 1].isIntersecting)).observe(end);
+  if (!globalThis.IntersectionObserver) return;
+  // What is behind the button is not in view.
+  const rootMargin = `0px 0px ${-form.querySelector("#read").offsetHeight}px`;
+  new IntersectionObserver((entries) => wait(entries[entries.length - 1].isIntersecting), { rootMargin }).observe(end);
 }
 
 /** Shows the buttons that decide, or the one that leads to the change. The focus stays where it was. Returns whether they changed. */

@@ -46,7 +46,7 @@ export function notify(text, kind = "") {
     const isShown = text !== "" && (id === "alert") === (kind === "bad");
     $(id).replaceChildren(...(isShown ? [element("p", { class: `notice ${kind}` }, parts)] : []));
   }
-  if (kind === "bad") $("alert").scrollIntoView({ block: "nearest" });
+  if (kind) $(kind === "bad" ? "alert" : "state").scrollIntoView({ block: "nearest" });
 }
 
 /** Whether the page shows the notice of this failure: what fails again in the background says so once. */
@@ -81,15 +81,16 @@ export function remark(field, text) {
   describe(field, id, Boolean(text));
 }
 
-/** Marks a field as invalid, says why below it, and moves the focus there. An empty text removes the mark. */
+/** Marks a field, or a fieldset, as invalid, says why below it, and moves the focus there. An empty text removes the mark. */
 export function markInvalid(field, text) {
   const id = `${field.id}-error`;
   $(id)?.remove();
   describe(field, id, Boolean(text));
   if (!text) return field.removeAttribute("aria-invalid");
-  field.after(element("p", { class: "error small", id, role: "alert" }, text));
+  const first = field.querySelector("input");
+  field[first ? "append" : "after"](element("p", { class: "error small", id, role: "alert" }, text));
   field.setAttribute("aria-invalid", "true");
-  field.focus();
+  (first ?? field).focus();
   // Buttons that stay at the bottom must not cover it.
   field.scrollIntoView({ block: "center" });
 }

@@ -78,7 +78,7 @@ function form(path, reload, failed, scopes) {
         made.querySelector("input").focus();
         await reload();
       } catch (error) {
-        if (!markErrors(created, error, { scopes: boxes[0].id })) failed(error);
+        if (!markErrors(created, error)) failed(error);
         // The key may be there all the same.
         if (isUncertain(error)) await reload().catch(() => {});
       }
@@ -86,7 +86,7 @@ function form(path, reload, failed, scopes) {
   };
   const created = element("form", { class: "card", onsubmit: submit }, element("h2", {}, t("makeKey")),
     labelled(t("keyName"), name),
-    element("fieldset", { class: "field" }, element("legend", {}, t("keyScopes")),
+    element("fieldset", { class: "field", id: "scopes" }, element("legend", {}, t("keyScopes")),
       boxes.map((box) => element("label", { class: "check" }, box, element("code", {}, box.value)))),
     labelled(t("keyEnd"), end, t("keyEndHelp")),
     element("div", { class: "actions" }, element("button", {}, t("makeKey"))), made);

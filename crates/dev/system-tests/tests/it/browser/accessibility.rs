@@ -126,6 +126,18 @@ async fn pages_for_people_with_an_account_are_accessible() {
     system.stop().await;
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn texts_are_as_large_as_a_person_has_set_them() {
+    let system = System::start().await;
+    let phone = Browser::phone().await;
+    phone.open(system.http.base()).await;
+    let size = "document.documentElement.style.fontSize = '32px';
+        return getComputedStyle(document.body).fontSize";
+    assert_eq!(phone.run(size).await, "32px");
+    phone.assert_no_errors().await;
+    system.stop().await;
+}
+
 /// Opens the webhooks of a task.
 pub(super) async fn open_webhooks(phone: &Browser) {
     phone.sees("Advanced").await;

@@ -91,6 +91,8 @@ async fn what_is_wrong_with_a_new_key_is_said() {
     phone.run(press).await;
     phone.click("Make a key").await;
     phone.sees("Choose at least one.").await;
+    let described = "#scopes[aria-describedby=scopes-error] > #scopes-error";
+    assert_eq!(phone.count(described).await, 1);
     let past = "document.querySelector('#scope-tasks-read').click();
         document.getElementById('expires').value = '2020-01-01'";
     phone.run(past).await;

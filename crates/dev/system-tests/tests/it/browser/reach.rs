@@ -1,5 +1,7 @@
 //! The buttons are in reach from the first screen on, and cover nothing that has the focus.
 
+use std::time::Duration;
+
 use crate::webdriver::{Browser, Screen};
 use serde_json::json;
 use testkit::eventually;
@@ -166,6 +168,49 @@ async fn on_a_low_screen_the_buttons_leave_room_to_write_and_to_read_a_change() 
         browser.sees("Fine.").await;
         browser.assert_no_errors().await;
     }
+    system.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn on_a_low_screen_what_is_behind_a_button_is_not_read() {
+    let system = System::start().await;
+    let token = system.sign_up(REQUESTER).await;
+    let task = task_with(&system, &token, "Buy a chair", "").await;
+    let browser = Browser::with(LOW[1]).await;
+    keep_from_polling(&browser).await;
+    browser.open(&link(&system, &task)).await;
+    browser.sees("Approve").await;
+    let longer = json!({"description": "Another line.\n\n".repeat(20)});
+    change(&system, &token, &task, &longer).await;
+    browser.click("Approve").await;
+    browser.sees("Read the change").await;
+    let behind = "const { top } = document.querySelector('#change .end').getBoundingClientRect();
+        scrollBy({ top: top - innerHeight + 10, behavior: 'instant' })";
+    browser.run(behind).await;
+    // For longer than a change must have been in view.
+    tokio::time::sleep(Duration::from_millis(1_500)).await;
+    assert_eq!(browser.count("#decide[hidden]").await, 1);
+    read_change(&browser).await;
+    browser.assert_no_errors().await;
+    system.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn on_a_low_screen_a_notice_is_in_view() {
+    let system = System::start().await;
+    system.sign_up(REQUESTER).await;
+    let browser = Browser::with(LOW[1]).await;
+    browser
+        .open(&format!("{}/account", system.http.base()))
+        .await;
+    sign_in(&browser, REQUESTER, System::PASSWORD).await;
+    browser.fill("Current password", System::PASSWORD).await;
+    browser.fill("New password", "new password").await;
+    browser.fill("Repeat new password", "new password").await;
+    browser.click("Change password").await;
+    browser.sees("All other devices are signed out.").await;
+    assert!(share(&browser, "#state .notice").await > 0.1);
+    browser.assert_no_errors().await;
     system.stop().await;
 }
 

@@ -4,7 +4,7 @@ use crate::webdriver::Browser;
 use serde_json::json;
 use testkit::eventually;
 
-use super::{choose, confirm, has, open, open_filters};
+use super::{choose, confirm, has, open, open_filters, poll};
 use crate::harness::System;
 
 /// Creates users as the administrator, with values that must not become markup.
@@ -86,6 +86,25 @@ async fn a_user_is_found_changed_and_deactivated() {
     confirm(&phone, "Sign out everywhere").await;
     phone.sees("The user is signed out.").await;
     is_refused(&system, &token).await;
+    phone.assert_no_errors().await;
+    system.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_list_says_of_itself_is_told_once() {
+    let system = System::start().await;
+    create_users(&system, 2).await;
+    let phone = Browser::phone().await;
+    open(&system, &phone, "").await;
+    phone.sees("3 in all").await;
+    has(&phone, 1, "#summary[aria-atomic=false]").await;
+    let watch = "new MutationObserver(() => { window.isToldAgain = true; })
+        .observe(document.getElementById('summary'), { childList: true, characterData: true, subtree: true })";
+    phone.run(watch).await;
+    poll(&phone).await;
+    has(&phone, 0, "#list[aria-busy]").await;
+    assert!(phone.run("return window.isToldAgain").await.is_null());
+    phone.sees("3 in all").await;
     phone.assert_no_errors().await;
     system.stop().await;
 }
