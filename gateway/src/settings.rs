@@ -50,8 +50,8 @@ app_config::settings! {
         pub(crate) body_timeout: Duration = between("GATEWAY_BODY_TIMEOUT", "30s", "100ms", "1h"),
         /// Concurrent requests to each service, of which one client address (of IPv6: one /64 network) may have a quarter; more are refused at once.
         pub(crate) max_in_flight: u64 = between("GATEWAY_MAX_IN_FLIGHT", "1024", "1", "1000000"),
-        /// Concurrent requests whose body is still arriving, in addition to `GATEWAY_MAX_IN_FLIGHT`, of which one client address (of IPv6: one /64 network) may have a quarter; more are refused at once.
-        pub(crate) max_pending_uploads: u64 = between("GATEWAY_MAX_PENDING_UPLOADS", "8192", "1", "1000000"),
+        /// Concurrent requests whose body is still arriving, each of which may need 150 KB of memory, in addition to `GATEWAY_MAX_IN_FLIGHT`, of which one client address (of IPv6: one /64 network) may have a quarter; more are refused at once.
+        pub(crate) max_pending_uploads: u64 = between("GATEWAY_MAX_PENDING_UPLOADS", "2048", "1", "1000000"),
         /// Bytes of responses that callers have not read yet, of which one client address (of IPv6: one /64 network) may have a quarter; more are refused at once.
         pub(crate) max_buffered_response_bytes: u64 =
             between("GATEWAY_MAX_BUFFERED_RESPONSE_BYTES", "134217728", "1048576", "1099511627776"),

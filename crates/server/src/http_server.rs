@@ -187,14 +187,15 @@ fn builder(settings: HttpServerSettings, max_connections: usize) -> ServerBuilde
 
 fn run(running: &Running, server: Server) {
     let handle = server.handle();
-    let shutdown = running.shutdown();
+    let (shutdown, failed) = (running.shutdown(), running.shutdown());
     running.spawn(async move {
         shutdown.cancelled().await;
         handle.stop(true).await;
     });
     running.spawn(async move {
         if let Err(error) = server.await {
-            tracing::error!(%error, "the HTTP server failed");
+            tracing::error!(%error, "the HTTP server failed; the process stops");
+            failed.cancel();
         }
     });
 }

@@ -26,7 +26,7 @@ app_config::settings! {
         /// Threads that serve requests. With more than 64, also raise the limit on all threads of the process, which is 256 with Compose
         /// (`pids_limit`) and the Debian package (`TasksMax`).
         pub workers: usize = between("HTTP_WORKERS", "2", "1", "256"),
-        /// Concurrent connections of each thread, each of which may need 150 KB of memory. Beyond that, the gateway closes the newest one of the client address (of IPv6: the /64 network) with the most connections; at a service, more wait in the queue of the operating system. The limit on open files may allow fewer.
+        /// Concurrent connections of each thread, each of which may need 150 KB of memory. Beyond that, the gateway closes the newest one of the client address (of IPv6: the /64 network) with the most connections, and does not count those of `TRUSTED_PROXIES`; at a service, more wait in the queue of the operating system. The limit on open files may allow fewer.
         pub max_connections: usize = between("HTTP_MAX_CONNECTIONS", "10000", "1", "1000000"),
         // Also of a TLS handshake.
         /// How long the head of a request may take to arrive.

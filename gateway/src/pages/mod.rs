@@ -96,8 +96,13 @@ fn place(file: Cow<'static, str>) -> Option<(String, &'static str, Source)> {
 
 #[cfg(test)]
 mod tests {
+    use std::future::poll_fn;
+    use std::pin::pin;
     use std::sync::Arc;
 
+    use actix_web::body::MessageBody as _;
+    use actix_web::http::header::ACCEPT_ENCODING;
+    use actix_web::test::TestRequest;
     use app_config::{Reader, Settings as _};
 
     use super::{DOCUMENT, Page, PagesSettings, load};
@@ -293,6 +298,21 @@ mod tests {
         for page in pages.iter().filter(|page| is_html(page)) {
             let loads = text(page).contains("/assets/vendor/swagger-ui");
             assert_eq!(loads, page.path == "/docs", "{}", page.path);
+        }
+    }
+
+    #[actix_web::test]
+    async fn a_client_that_does_not_read_has_a_part_of_a_page_in_memory() {
+        for encoding in ["identity", "gzip"] {
+            for page in pages().iter() {
+                let request = TestRequest::default().insert_header((ACCEPT_ENCODING, encoding));
+                let response = page.response(&request.to_http_request());
+                let mut body = pin!(response.into_body());
+                while let Some(part) = poll_fn(|cx| body.as_mut().poll_next(cx)).await {
+                    let length = part.unwrap().len();
+                    assert!(length <= 16 * 1024, "{}: {length} bytes", page.path);
+                }
+            }
         }
     }
 }

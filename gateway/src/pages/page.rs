@@ -20,6 +20,7 @@ use values::{Language, Names as _};
 use super::files::{self, LAYOUT, STYLES};
 use super::look::{Look, version_of};
 use super::modules;
+use crate::limits::concurrency::in_parts;
 
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; \
     connect-src 'self'; base-uri 'none'; frame-ancestors 'none'; form-action 'self'";
@@ -190,9 +191,9 @@ impl Page {
             && let Some(compressed) = current.compressed()
         {
             response.insert_header((CONTENT_ENCODING, "gzip"));
-            return response.body(compressed);
+            return response.body(in_parts(compressed, None));
         }
-        response.body(current.plain.clone())
+        response.body(in_parts(current.plain.clone(), None))
     }
 
     #[cfg(test)]
