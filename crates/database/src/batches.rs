@@ -134,7 +134,7 @@ where
         }
     }
 
-    /// Processes a request in the next batch. It is processed even if the caller stops waiting.
+    /// Processes a request in the next batch. A caller that stops waiting does not take it back.
     ///
     /// # Errors
     /// What the request's part of the batch returns, or [`Error::Busy`] if too many requests wait, or it waited too long.
@@ -205,13 +205,15 @@ where
         let span = telemetry::shared_span("batch", callers.iter().map(|caller| &caller.span));
         let work =
             |connection: &mut Connection| (self.process)(connection, &requests, Round::First);
-        let outcomes = self.database.run_here(work).instrument(span).await;
+        let since: Vec<_> = callers.iter().map(|caller| caller.since).collect();
+        let outcomes = self.database.run_here(&since, work);
+        let outcomes = outcomes.instrument(span).await;
         if let Err(error) = &outcomes
             && error.is_unreachable()
         {
             self.fail_waiting(error);
         }
-        let outcomes = outcomes.unwrap_or_else(|error| without_outcome(requests.len(), &error));
+        let outcomes = outcomes.unwrap_or_else(|error| without_outcome(requests.len(), error));
         for (number, (caller, outcome)) in callers.into_iter().zip(outcomes).enumerate() {
             match outcome {
                 Some(outcome) => caller.reply(outcome),
@@ -258,9 +260,12 @@ where
 /// alone. It is not known what a batch did whose connection broke, so its requests fail.
 fn without_outcome<Response, E: From<Error>>(
     requests: usize,
-    error: &Error,
+    error: Error,
 ) -> BatchOutcomes<Response, E> {
-    let is_repeated = requests > 1 && matches!(error, Error::Statement(_) | Error::Contended(_));
+    if requests == 1 {
+        return vec![Some(Err(error.into()))];
+    }
+    let is_repeated = matches!(error, Error::Statement(_) | Error::Contended(_));
     if is_repeated {
         tracing::warn!(error = ?error, requests, "a batch failed; each request is repeated alone");
     }

@@ -141,27 +141,29 @@ impl Database {
         &self,
         work: impl FnOnce(&mut Connection) -> Result<T, E> + Send + 'static,
     ) -> Result<T, E> {
-        let work = self.prepare(work).await?;
+        let work = self.prepare(&[Instant::now()], work).await?;
         let done = tokio::task::spawn_blocking(work);
         done.await.unwrap_or_else(|_| Err(Error::Panicked.into()))
     }
 
-    /// Like [`Database::run`], on the current thread, which it blocks. A panic of the closure goes on.
+    /// Like [`Database::run`], on the current thread, which it blocks, for requests that began to wait at these times. A panic
+    /// of the closure goes on.
     pub(crate) async fn run_here<T, E: From<Error>>(
         &self,
+        waiting_since: &[Instant],
         work: impl FnOnce(&mut Connection) -> Result<T, E>,
     ) -> Result<T, E> {
-        self.prepare(work).await?()
+        self.prepare(waiting_since, work).await?()
     }
 
     /// Waits until a connection may be used, and returns what uses it.
     async fn prepare<T, E: From<Error>, W: FnOnce(&mut Connection) -> Result<T, E>>(
         &self,
+        waiting_since: &[Instant],
         work: W,
     ) -> Result<impl FnOnce() -> Result<T, E> + use<T, E, W>, E> {
-        let since = Instant::now();
         let permit = self.permit().await;
-        record_wait(since);
+        waiting_since.iter().copied().for_each(record_wait);
         let permit = permit?;
         let sessions = Arc::clone(&self.sessions);
         let availability = Arc::clone(&self.availability);

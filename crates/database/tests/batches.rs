@@ -162,6 +162,38 @@ async fn a_request_that_breaks_its_batch_fails_alone() {
 }
 
 #[tokio::test]
+async fn a_request_that_is_alone_in_its_batch_fails_with_its_own_error() {
+    let fixture = Fixture::start();
+    for _ in 0..2 {
+        fixture.release.send(()).unwrap();
+    }
+    assert_eq!(fixture.send(1).await.unwrap().unwrap(), 1);
+    let failed = fixture.send(1).await.unwrap().unwrap_err();
+    assert_eq!(failed.violated_constraint(), Some("notes_pkey"));
+}
+
+#[tokio::test]
+async fn the_wait_for_the_batch_before_is_measured() {
+    let metrics = telemetry::metrics_recorder();
+    let fixture = Fixture::start();
+    let first = fixture.send(1);
+    fixture.wait_for_batches(1).await;
+    let second = fixture.send(2);
+    tokio::task::yield_now().await;
+    tokio::time::sleep(Duration::from_millis(200)).await;
+    for _ in 0..2 {
+        fixture.release.send(()).unwrap();
+    }
+    for sent in [first, second] {
+        sent.await.unwrap().unwrap();
+    }
+    let rendered = metrics.render();
+    let mut lines = rendered.lines();
+    let waited = lines.find_map(|line| line.strip_prefix("database_wait_seconds_sum "));
+    assert!(waited.unwrap().parse::<f64>().unwrap() >= 0.2, "{rendered}");
+}
+
+#[tokio::test]
 async fn a_request_that_loses_its_race_again_can_be_retried_by_its_caller() {
     let fixture = Fixture::start();
     fixture.release.send(()).unwrap();
