@@ -107,6 +107,13 @@ pub(super) fn invalid_response() -> Problem {
     bad_gateway("The service behind the gateway sent an invalid response.")
 }
 
+/// `502 bad-gateway` for a response that finds no room beside those that callers have not read yet.
+pub(super) fn dropped_response() -> Problem {
+    bad_gateway(
+        "The response was dropped, because too many others have not been read yet. The request may have taken effect.",
+    )
+}
+
 fn bad_gateway(detail: &'static str) -> Problem {
     Problem::new(StatusCode::BAD_GATEWAY, "bad-gateway", detail)
 }

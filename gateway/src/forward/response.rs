@@ -14,7 +14,7 @@ use http_kit::Problem;
 use hyper::body::{Body as _, Incoming};
 use tokio::time::timeout;
 
-use super::exchange::{invalid_response, upstream_timeout};
+use super::exchange::{dropped_response, invalid_response, upstream_timeout};
 use super::headers::ForwardedName;
 use crate::context::AppState;
 use crate::limits::concurrency::{self, in_parts};
@@ -104,11 +104,12 @@ fn count(
     }
     let shares = &state.concurrency.response_bytes;
     let share = concurrency::try_acquire(shares, client, bytes);
-    share.map(Some).map_err(|error| {
+    share.map(Some).map_err(|refused| {
+        let refusal = concurrency::refusal(refused);
         if method.is_safe() {
-            concurrency::refusal(error)
+            refusal
         } else {
-            invalid_response()
+            dropped_response()
         }
     })
 }

@@ -75,7 +75,7 @@ pub(crate) fn try_acquire(
     shares.try_acquire(client_network(client), units)
 }
 
-/// The problem of a request that has changed nothing: `429 too-many-concurrent-requests` if its client holds
+/// Counts a refusal, and returns the problem of a request that has changed nothing: `429 too-many-concurrent-requests` if its client holds
 /// its whole share, `503 overloaded` if all clients together hold too much.
 pub(crate) fn refusal(refused: Refused) -> Problem {
     match refused {

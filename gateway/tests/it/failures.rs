@@ -163,6 +163,7 @@ async fn unread(fixture: &Fixture, method: &str, client: &str) -> (TcpStream, St
 
 #[tokio::test]
 async fn unread_responses_are_limited_per_client_and_in_total() {
+    let metrics = telemetry::metrics_recorder();
     let budget = (LONG * 5 / 2).to_string();
     let fixture = Fixture::with(&[
         ("GATEWAY_MAX_IN_FLIGHT", "1"),
@@ -176,6 +177,10 @@ async fn unread_responses_are_limited_per_client_and_in_total() {
     for (method, status) in [("GET", "429"), ("POST", "502")] {
         assert_eq!(unread(&fixture, method, "203.0.113.1").await.1, status);
     }
+    let measured = metrics.render();
+    let counted = |line: &str| measured.lines().any(|shown| shown == line);
+    assert!(counted("gateway_requests_over_share_total 2"), "{measured}");
+    assert!(!measured.contains("kind=\"broken\"} 1"), "{measured}");
     assert_eq!(fixture.http.post("/user").send().await.status, 200);
     let (_second, status) = unread(&fixture, "GET", "203.0.113.2").await;
     assert_eq!(status, "200");
