@@ -121,6 +121,12 @@ impl AttemptResult {
             health: Health::Unknown,
         }
     }
+
+    /// How old the delivery was when the receiver responded. It may have taken long to record that.
+    pub(super) fn age_at_response(&self) -> Duration {
+        let age = (self.attempt.at.0 - self.lease.created).to_std();
+        age.unwrap_or_default() + self.duration
+    }
 }
 
 impl Sender {

@@ -138,7 +138,7 @@ fn report_recorded(result: &AttemptResult) {
     // One that was started again by hand says nothing about how fast decisions arrive.
     if result.decision == RetryDecision::Sent && !result.lease.is_restarted {
         metrics::histogram!("webhook_decision_to_delivery_seconds")
-            .record(result.lease.age().as_secs_f64());
+            .record(result.age_at_response().as_secs_f64());
     }
     tracing::info!(
         request_id = %result.lease.context.request_id,

@@ -1,7 +1,7 @@
 //! One delivery, from its row to the receiver and back.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use diesel::connection::SimpleConnection as _;
 use diesel::{Connection as _, PgConnection};
@@ -178,6 +178,37 @@ async fn a_restarted_delivery_is_sent_again() {
     let rendered = metrics.render();
     let measured = "webhook_decision_to_delivery_seconds_count 1";
     assert!(rendered.lines().any(|line| line == measured), "{rendered}");
+}
+
+#[tokio::test]
+async fn the_time_that_a_result_waits_to_be_recorded_is_no_part_of_the_objective() {
+    let metrics = telemetry::metrics_recorder();
+    let (fixture, receiver) = (
+        Fixture::new(),
+        Receiver::start(|_| CannedResponse::status(200)),
+    );
+    let _worker = fixture.worker(&[]).await;
+    let mut admin = fixture.database.admin();
+    let lock = "BEGIN; LOCK TABLE people_task.finished_deliveries IN SHARE MODE";
+    admin.batch_execute(lock).unwrap();
+    let began = Instant::now();
+    fixture.decide(&[receiver.url("/")]);
+    eventually("the result to wait", async || {
+        (fixture.waiting_statements("%), accepted AS (%") > 0).then_some(())
+    })
+    .await;
+    let delivered = began.elapsed().as_secs_f64();
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    admin.batch_execute("COMMIT").unwrap();
+    let measured = eventually("the result to be counted", async || {
+        let rendered = metrics.render();
+        let mut lines = rendered.lines();
+        let sum = "webhook_decision_to_delivery_seconds_sum ";
+        let sum: f64 = lines.find_map(|line| line.strip_prefix(sum)?.parse().ok())?;
+        (sum > 0.0).then_some(sum)
+    })
+    .await;
+    assert!(measured <= delivered, "{measured} {delivered}");
 }
 
 #[tokio::test]
