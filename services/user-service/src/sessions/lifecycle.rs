@@ -49,9 +49,10 @@ pub(super) async fn start(
         let entry = entry(AuditAction::SessionStarted, user, new.id, &meta);
         let entry = entry.authenticated_by(AuthMethod::Password);
         store::insert(connection, user, &new, entry)?;
-        // Those that were not used for longest.
+        // Those that were not used for longest. Another one may have been used while this transaction waited for the lock.
         let sessions = store::of_user(connection, user, None)?;
-        for excess in sessions.iter().skip(settings.per_user) {
+        let others = sessions.iter().filter(|session| session.id != new.id);
+        for excess in others.skip(settings.per_user.saturating_sub(1)) {
             end_by_user(connection, user, excess.id, &meta)?;
             ended.push(excess.id);
         }

@@ -197,6 +197,19 @@ async fn a_user_has_a_limited_number_of_sessions_which_expire() {
 }
 
 #[tokio::test]
+async fn a_sign_in_never_ends_the_session_that_it_starts() {
+    let app = Fixture::start_with(&[("SESSIONS_PER_USER", "1")]).await;
+    app.sign_up(ADA).await;
+    let earlier = Browser::signed_in(&app, ADA).await;
+    // As if it was used while the next sign-in waits.
+    let used = "UPDATE users.credentials SET last_used = now() + interval '1 minute'";
+    run(&mut app.admin_connection(), used);
+    let latest = Browser::signed_in(&app, ADA).await;
+    ended(&earlier.exchange(&app.http, &json!({})).await);
+    let _ = latest.exchanged(&app).await;
+}
+
+#[tokio::test]
 async fn a_restore_ends_the_sessions_that_it_brings_back() {
     let app = Fixture::start().await;
     app.sign_up(ADA).await;
