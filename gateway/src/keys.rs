@@ -68,7 +68,7 @@ pub(crate) enum Refusal {
     Invalid,
     /// It is off until an administrator confirms it, and is to be asked about again after this time.
     Off(Duration),
-    /// It is no key, and its network has tried too many of them.
+    /// Its network has tried too many texts that are no keys, and this may be another one.
     TooManyAttempts(Duration),
     /// The user service did not say.
     Unavailable,

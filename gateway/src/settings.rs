@@ -90,7 +90,8 @@ app_config::settings! {
 
     /// How many requests one client address may send.
     pub(crate) struct RateLimitSettings {
-        /// Whether requests are limited by client address.
+        /// Whether requests are limited by client address. With `off`, those of one address do not wait for each other either while
+        /// other clients send some, and the gateway counts neither sign-ins nor texts that are no API keys.
         pub(crate) mode: Switch = or_default("RATE_LIMIT", "on"),
         /// Requests per second that one client address may send; a burst may have twice as many.
         pub(crate) requests_per_second: u32 = between("RATE_LIMIT_PER_SECOND", "5000", "1", "1000000"),

@@ -21,7 +21,8 @@ app_config::settings! {
         /// The maximum number of connections to Postgres; the sum over all processes must stay below its `max_connections`.
         /// Services keep a quarter of them, at least one, for lists and counts, so that they open two if it is one.
         pub pool_size: u32 = between("DATABASE_POOL_SIZE", "32", "1", "200"),
-        /// How long a request waits for a connection before it is refused with 503.
+        /// How long a request waits before it is refused with 503: for others that are written together before it, then for a free
+        /// connection, and then, if that is a new one, until it is open; each of them at most as long as this.
         pub timeout: Duration = between("DATABASE_TIMEOUT", "3s", "100ms", "1m"),
     }
 

@@ -130,11 +130,11 @@ impl Publisher {
 #[schema(as = Queue)]
 pub struct QueueStatus {
     /// The queue's name.
-    #[schema(example = "webhook.due-deliveries")]
+    #[schema(example = "user.notifications")]
     name: &'static str,
-    /// Whether the service is connected to the broker. If not, the numbers are old.
+    /// Whether the service can publish messages: it is connected to the broker, which accepts them. If not, the numbers may be old.
     connected: bool,
-    /// How many messages wait for a worker.
+    /// How many messages wait for a worker. Of `webhook.due-deliveries` each worker has a queue of its own, and this is always 0.
     #[schema(example = 12)]
     messages: u32,
     /// How many messages no worker could process.

@@ -28,16 +28,17 @@ app_config::settings! {
         pub workers: usize = between("HTTP_WORKERS", "2", "1", "256"),
         /// Concurrent connections of each thread, each of which may need 150 KB of memory. Beyond that, the gateway closes the newest one of the client address (of IPv6: the /64 network) with the most connections, and does not count those of `TRUSTED_PROXIES`; at a service, more wait in the queue of the operating system. The limit on open files may allow fewer.
         pub max_connections: usize = between("HTTP_MAX_CONNECTIONS", "10000", "1", "1000000"),
-        // Also of a TLS handshake.
-        /// How long the head of a request may take to arrive.
+        /// How long a TLS handshake may take, and then the head of the first request. That of a later one may also take what is left
+        /// of `HTTP_KEEP_ALIVE`.
         pub head_timeout: Duration = between("HTTP_HEAD_TIMEOUT", "10s", "100ms", "5m"),
         // Longer than the 30 s for which the gateway's client keeps idle connections, so that a
         // service never closes one that is about to be used.
         /// How long a connection may wait for its next request.
         pub keep_alive: Duration = between("HTTP_KEEP_ALIVE", "75s", "35s", "1h"),
-        /// How long a request may take, from its head to the end of its response. Then its connection is closed without a response. So
-        /// it should be longer than `GATEWAY_UPSTREAM_TIMEOUT`, `GATEWAY_BODY_TIMEOUT` and `GATEWAY_LONGEST_WAIT`, and at a service longer
-        /// than a minute, because a gateway asks for ended tasks for as long.
+        /// How long a request may take, from its head until all of its response is in the buffers of its connection. Then the
+        /// connection is closed, without a response or in the middle of it. So it should be longer than `GATEWAY_UPSTREAM_TIMEOUT`,
+        /// `GATEWAY_BODY_TIMEOUT` and `GATEWAY_LONGEST_WAIT`, and at a service longer than a minute, because a gateway asks for ended
+        /// tasks for as long.
         pub request_timeout: Duration = between("HTTP_REQUEST_TIMEOUT", "120s", "1s", "1h"),
     }
 }

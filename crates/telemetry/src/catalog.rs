@@ -93,7 +93,7 @@ pub const METRICS: &[Metric] = metrics! {
     Counter http_slow_connections_closed_total() of HTTP: "Connections that were closed because their clients sent or read too slowly.";
     Histogram outbound_request_duration_seconds(destination, outcome) of CALLERS: "The time from a request to another system to the head of its response. Attempts to deliver webhooks have metrics of their own.";
     // The gateway.
-    Gauge gateway_requests_in_flight(service) of GATEWAY: "Requests that wait for the head of a service's response.";
+    Gauge gateway_requests_in_flight(service) of GATEWAY: "Requests that wait for their turn at a service, or for the head of its response.";
     Gauge gateway_waiting_requests() of GATEWAY: "Callers that wait for the end of a task.";
     Counter gateway_waiting_displaced_total() of GATEWAY: "Callers whose wait was ended for one of another client network.";
     Gauge gateway_circuit_open(service) of GATEWAY: "1 while requests to the service are refused because it failed, otherwise 0.";
@@ -101,18 +101,18 @@ pub const METRICS: &[Metric] = metrics! {
     Counter gateway_key_exchanges_total(outcome = ["exchanged", "refused", "refused-again", "unavailable"]) of GATEWAY: "API keys that were exchanged for tokens. `refused-again` is a text that was just refused.";
     Counter gateway_requests_refused_by_circuit_total(service = ["people-task-service", "user-service"]) of GATEWAY: "Requests that were refused with 503 because the circuit of the service was open.";
     Counter gateway_requests_rate_limited_total(limit = ["credentials", "keys", "requests"]) of GATEWAY: "Requests that were refused with 429 because of a rate limit.";
-    Counter gateway_requests_delayed_total() of GATEWAY: "Requests that waited for requests of other client networks.";
-    Counter gateway_requests_over_share_total() of GATEWAY: "Requests that were refused with 429 because their client network held its whole share.";
-    Counter gateway_requests_shed_total() of GATEWAY: "Requests that were refused with 503 because all clients together held too much.";
+    Counter gateway_requests_delayed_total() of GATEWAY: "Requests that waited for others of their client network.";
+    Counter gateway_requests_over_share_total() of GATEWAY: "Requests that were refused because their client network held its whole share: with 429, or with 502 if their response did not fit and they may have changed something.";
+    Counter gateway_requests_shed_total() of GATEWAY: "Requests that were refused because all clients together held too much: with 503, or with 502 if their response did not fit and they may have changed something.";
     Counter gateway_tls_reload_failures_total() of GATEWAY: "Times that the TLS certificate could not be loaded again.";
     Gauge revocation_feed_age_seconds() of FOLLOWERS: "The time since the revocation feed was last read.";
     // The database and the broker.
     Gauge database_connections(pool, state) of WITH_DATABASE: "Open connections to Postgres; the state is `in-use` or `idle`.";
     Gauge database_connections_max(pool) of WITH_DATABASE: "The maximum number of connections to Postgres.";
-    Gauge database_waiting(pool) of WITH_DATABASE: "Requests and tasks that wait for a connection to Postgres.";
-    Histogram database_wait_seconds() of WITH_DATABASE: "How long a request or task waited for a connection to Postgres, also if it got none in time.";
+    Gauge database_waiting(pool) of WITH_DATABASE: "Requests and tasks that wait for a connection to Postgres, without those that wait for the batch before theirs.";
+    Histogram database_wait_seconds() of WITH_DATABASE: "How long a request or task waited for a connection to Postgres, also for the batch before its own, and if it got none in time.";
     Histogram database_batch_requests() of WITH_DATABASE: "Requests that shared one transaction or one statement.";
-    Counter broker_connection_losses_total(role) of WITH_DATABASE: "Connections to RabbitMQ that were lost.";
+    Counter broker_connection_losses_total(role) of WITH_DATABASE: "Connections to RabbitMQ that were lost or could not be opened, each try counted.";
     Gauge broker_blocked(queue) of PUBLISHERS: "1 while RabbitMQ accepts no messages because of its memory or disk alarm, otherwise 0.";
     Counter messages_published_total(queue, outcome) of WITH_DATABASE: "Messages that were published to RabbitMQ.";
     Gauge queue_messages(queue) of WITH_DATABASE: "Messages in a queue of RabbitMQ.";

@@ -63,7 +63,7 @@ pub(super) struct DueMail {
 const MAX_ROUNDS: usize = 64;
 /// The part of a recipient's limit that one creator can use up.
 const CREATORS_PER_RECIPIENT: u32 = 3;
-/// How many mails of one kind about one task are sent within an hour, which is as many as there are reminders at most. Others
+/// How many mails of one kind about one task are sent in an hour, which is as many as there are reminders at most. Others
 /// than its creator, for whom they count, may edit its approver or its due date, and each edit makes new ones.
 const MAILS_OF_KIND: u32 = 5;
 /// The part of what a creator may send that others can use up by such edits.
@@ -297,7 +297,7 @@ fn count(
     Ok(limited)
 }
 
-/// What a mail counts for within an hour.
+/// What a mail counts for in an hour of the clock.
 struct Counted {
     hash: [u8; 32],
     limit: u32,

@@ -20,12 +20,13 @@ app_config::settings! {
         pub reminders: Vec<Duration> = by(read_reminders),
         /// The language of mails, unless a task is created with another one.
         pub language: Language = or_default("MAIL_LANGUAGE", "en"),
-        /// Mails about tasks that are sent to one address within an hour, and as many again that are the first of a user; 0 for no
-        /// limit. Further ones that ask wait for the next hour, for a day at most; others are dropped.
+        /// Mails about tasks that are sent to one address in an hour of the clock, at most a third of them about the tasks of one user,
+        /// and as many again that are the first of a user; 0 for no limit. Further ones that ask wait for the next hour, for a day at
+        /// most; others are dropped.
         pub per_recipient: u32 = between("TASK_MAIL_PER_RECIPIENT", "30", "0", "1000000"),
-        /// Mails that are sent within an hour about the tasks of one user; 0 for no limit. Further ones that ask wait for the next
-        /// hour, for a day at most; others are dropped. Each replica accepts as many creations with `notify: true` within an hour,
-        /// and refuses further ones with `429`.
+        /// Mails that are sent in an hour of the clock about the tasks of one user; 0 for no limit. Further ones that ask wait for the
+        /// next hour, for a day at most; others are dropped. Each replica accepts as many creations with `notify: true` in an hour, and
+        /// refuses further ones with `429`.
         pub per_creator: u32 = between("TASK_MAIL_PER_CREATOR", "300", "0", "1000000"),
         /// The address with which links begin.
         pub public_url: PublicUrl = part(),

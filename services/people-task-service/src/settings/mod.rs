@@ -124,18 +124,18 @@ app_config::settings! {
         pub user_bytes: u64 = or_default("QUOTA_USER_BYTES", "20000000000"),
         /// Bytes that all tables of the people-task-service together may have on disk; 0 for no limit.
         pub all_bytes: u64 = or_default("QUOTA_BYTES", "0"),
-        /// Tasks that a user may create within a minute, at each replica; 0 for no limit.
+        /// Tasks that a user may create per minute, at each replica; 0 for no limit.
         pub user_tasks_per_minute: u64 = or_default("QUOTA_USER_TASKS_PER_MINUTE", "600000"),
-        /// Tasks that all users together may create within a minute, at each replica; 0 for no limit.
+        /// Tasks that all users together may create per minute, at each replica; 0 for no limit.
         pub all_tasks_per_minute: u64 = or_default("QUOTA_TASKS_PER_MINUTE", "1200000"),
-        /// Webhooks that a user may register within a minute, at each replica; 0 for no limit.
+        /// Webhooks that a user may register per minute, at each replica; 0 for no limit.
         pub user_webhooks_per_minute: u64 = or_default("QUOTA_USER_WEBHOOKS_PER_MINUTE", "600000"),
-        /// Webhooks that all users together may register within a minute, at each replica; 0 for no limit.
+        /// Webhooks that all users together may register per minute, at each replica; 0 for no limit.
         pub all_webhooks_per_minute: u64 = or_default("QUOTA_WEBHOOKS_PER_MINUTE", "1200000"),
-        /// Bytes of titles, descriptions, metadata and options of webhooks that a user may add within a minute, at each replica; 0
+        /// Bytes of titles, descriptions, metadata and options of webhooks that a user may add per minute, at each replica; 0
         /// for no limit.
         pub user_bytes_per_minute: u64 = or_default("QUOTA_USER_BYTES_PER_MINUTE", "2000000000"),
-        /// Bytes of titles, descriptions, metadata and options of webhooks that all users together may add within a minute, at each
+        /// Bytes of titles, descriptions, metadata and options of webhooks that all users together may add per minute, at each
         /// replica; 0 for no limit.
         pub all_bytes_per_minute: u64 = or_default("QUOTA_BYTES_PER_MINUTE", "4000000000"),
         /// The identifiers of users to whom no quota applies, separated by commas.
@@ -144,7 +144,7 @@ app_config::settings! {
 }
 
 impl QuotaSettings {
-    /// What a user may have and add, who may cause this number of mails within an hour.
+    /// What a user may have and add, who may cause this number of mails per hour.
     pub(crate) fn of_user(&self, mails_per_hour: u32) -> Limits {
         Limits {
             stock: Amounts {

@@ -176,8 +176,8 @@ fn confirm_one(
     store::confirm(connection, user, id, entry)
 }
 
-/// Exchanges a key for an access token, and records its use. A text that was never a key counts as a failed sign-in of the
-/// network, which must wait after several in a row; but a key is never refused for what others have tried.
+/// Exchanges a key for an access token, and records its use. A text that was never a key counts as a failed try of the network,
+/// which must wait after several in a row. Only gateways refuse a key, which they do not know yet, for what others have tried.
 #[tracing::instrument(skip_all, fields(key.id = %key.id()))]
 pub(super) async fn exchange(
     context: &Context,

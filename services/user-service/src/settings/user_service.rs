@@ -43,15 +43,15 @@ app_config::settings! {
         pub(crate) email_verification: EmailVerification = or_default("EMAIL_VERIFICATION", "off"),
     }
 
-    /// How many codes for forgotten passwords can be requested within an hour; 0 for no limit.
+    /// How many codes can be requested at once, and then in each hour; 0 for no limit.
     #[derive(Copy)]
     pub(crate) struct CodeRequestSettings {
-        /// Codes that can be requested within an hour for one e-mail address, for a forgotten password and to confirm the
-        /// address each; 0 for no limit. From each network from which the user signed in before, three times as many for a
-        /// forgotten password, which do not count for the others.
+        /// Codes that can be requested at once, and then in each hour, for one e-mail address, for a forgotten password and to
+        /// confirm the address each; 0 for no limit. From each network from which the user signed in before, three times as many for
+        /// a forgotten password, which do not count for the others.
         pub(crate) per_account: u32 = between("FORGOT_PASSWORD_PER_ACCOUNT", "10", "0", "1000000"),
-        /// Codes that can be requested within an hour from one client address; 0 for no limit. A sign-up counts if it causes a
-        /// code (`EMAIL_VERIFICATION`); over the limit, the account is created without one. So does an API key about which an
+        /// Codes that can be requested at once, and then in each hour, from one client address; 0 for no limit. A sign-up counts if it
+        /// causes a code (`EMAIL_VERIFICATION`); over the limit, the account is created without one. So does an API key about which an
         /// unconfirmed address is mailed; over the limit, it is not made.
         pub(crate) per_client: u32 = between("FORGOT_PASSWORD_PER_CLIENT", "100", "0", "1000000"),
     }
