@@ -108,10 +108,7 @@ impl From<DieselError> for Error {
     }
 }
 
-/// Maps a failure of the database to a response, and logs its cause unless that is an outage, which the pool logs.
-///
-/// `503 overloaded` when the database is busy or ended the statement, `503 database-unavailable` when it
-/// cannot be reached or does not accept changes, and an opaque `500` for anything else.
+/// Logs the cause of a failure unless that is an outage, which the pool logs.
 impl From<Error> for Problem {
     fn from(error: Error) -> Self {
         match error {

@@ -165,8 +165,7 @@ pub async fn healthz() -> HttpResponse {
     HttpResponse::Ok().json(json!({"status": "ok"}))
 }
 
-/// `GET /readyz`: the readiness probe. It is `503` if a required check fails, and lists all checks. The result is
-/// at most a second old.
+/// `GET /readyz`: the readiness probe, with all checks; `503` if a required one fails.
 pub async fn readyz(health: Data<Health>) -> HttpResponse {
     let readiness = health.readiness().await;
     let status = if readiness.ready {

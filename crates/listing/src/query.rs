@@ -114,8 +114,7 @@ impl Paging {
         self.limit + 1
     }
 
-    /// The offset of the next page if this one ends after `rows` of the `found` rows, unless it is the last one or the
-    /// offset is too high.
+    /// The offset of the next page, if there may be one after `rows` of the `found` rows.
     pub fn next_offset(self, rows: i64, found: i64) -> Option<i64> {
         let next = self.offset.saturating_add(rows);
         (rows < found && next <= MAX_OFFSET).then_some(next)

@@ -90,8 +90,7 @@ impl SystemConfig {
         due
     }
 
-    /// Reads changed files. While one cannot be read, for example because it is being replaced, the configuration
-    /// stays as it is.
+    /// Reads changed files. While one cannot be read, such as while it is replaced, the configuration stays as it is.
     fn reload(&self) {
         let Some(files) = &self.files else { return };
         if files.each_ref().map(version) == self.names().versions {

@@ -51,9 +51,8 @@ pub struct Listener {
     pub tcp: TcpListener,
     /// The configuration of TLS, if the port serves it.
     pub tls: Option<ServerConfig>,
-    /// If it is set, client networks share the connections: when there are no more, a network with few displaces the
-    /// newest connection of the network with the most. Peers in these networks, such as proxies that connect for many
-    /// clients, are not counted.
+    /// If it is set, client networks share the connections (`admission.rs`). Peers in these networks, such as proxies that connect
+    /// for many clients, are not counted.
     pub unlimited: Option<Networks>,
     /// How many connections may be set aside ([`set_aside`](crate::set_aside)) at the same time.
     pub aside: usize,

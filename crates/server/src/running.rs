@@ -32,8 +32,7 @@ impl Running {
         Self::default()
     }
 
-    /// The token that is cancelled when the process must stop. Tasks then finish what they have
-    /// started and take no new work.
+    /// Cancelled when the process must stop. Tasks then finish what they have started and take no new work.
     pub fn shutdown(&self) -> CancellationToken {
         self.shutdown.clone()
     }

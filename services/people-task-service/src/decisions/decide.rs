@@ -136,8 +136,7 @@ pub(super) async fn preview_cancel(
     database.run(count).await
 }
 
-/// Reads the tasks, judges the decisions, and makes those that are allowed, unless their task has changed since it was
-/// read.
+/// Makes the decisions that are allowed, unless their task has changed since it was read.
 fn decide_together(
     connection: &mut Connection,
     tasks: &[TaskId],

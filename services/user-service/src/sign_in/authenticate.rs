@@ -143,8 +143,7 @@ async fn refuse(
 
 /// Records a refused attempt to prove a password. The same statements run for an unknown name.
 ///
-/// One client network cannot fill the audit log: the last entry that it gets within an hour says that it
-/// reached the limit.
+/// One client network cannot fill the audit log: its last entry of an hour says that it reached the limit.
 pub(crate) async fn record_refusal(
     context: &Context,
     user: Option<UserId>,

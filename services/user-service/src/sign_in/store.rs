@@ -35,8 +35,7 @@ impl Found {
 }
 
 /// One row, with the person of a name if there is one: a service account has no sign-in, even if a process of an earlier version
-/// has given it a password. The DSL has neither `substring`, which the index
-/// `users_by_password_cost` holds, nor a join of a value.
+/// has given it a password. The DSL has neither `substring`, which the index `users_by_password_cost` holds, nor a join of a value.
 const FIND_CANDIDATE: &str = "
 SELECT users.id, password_hash, is_active, epoch,
     (SELECT max(substring(password_hash FROM 5 FOR 2)) FROM users) AS highest_cost

@@ -269,8 +269,7 @@ impl Lane {
         surplus
     }
 
-    /// Takes all that is not started, and forgets that there are due deliveries, because they are paused or another
-    /// worker's.
+    /// Takes all that is not started. What is due is paused or another worker's.
     pub(super) fn hold(&mut self) -> Vec<DueRow> {
         let unstarted = self.unload();
         self.backlog = false;

@@ -15,8 +15,7 @@ const USERS: i64 = 20_000;
 const MILLION: i64 = 1_000_000;
 
 /// Users of whom one in 200 is an administrator, one in 100 inactive, 4,000 of the vendor globex, and of the others one in
-/// four of acme. The
-/// users of globex were created first, and their usernames and addresses come first.
+/// four of acme. Those of globex were created first, and their usernames and addresses come first.
 const INSERT: &str = "
 INSERT INTO users (id, username, username_key, email, email_key, password_hash, is_active, plan, scope, vendor, created,
     mtime)
