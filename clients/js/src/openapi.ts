@@ -1966,7 +1966,7 @@ export type components = {
         };
         /** @description A queue of messages about rows that are due, as it was at most five seconds ago. */
         Queue: {
-            /** @description Whether the service is connected to the broker. If not, the numbers are old. */
+            /** @description Whether the service can publish messages: it is connected to the broker, which accepts them. If not, the numbers may be old. */
             connected: boolean;
             /**
              * Format: int32
@@ -1975,7 +1975,7 @@ export type components = {
             deadLetters: number;
             /**
              * Format: int32
-             * @description How many messages wait for a worker.
+             * @description How many messages wait for a worker. Of `webhook.due-deliveries` each worker has a queue of its own, and this is always 0.
              */
             messages: number;
             /** @description The queue's name. */
@@ -2317,7 +2317,7 @@ export type components = {
         WebhookUrl: string;
     };
     responses: {
-        /** @description The service behind the gateway cannot be reached, and nothing was changed; or it closed the connection or sent an invalid response, and the request may have taken effect. The detail says which. */
+        /** @description The service behind the gateway cannot be reached, and nothing was changed; or it closed the connection or sent an invalid response, or its response was dropped because too many have not been read yet, and the request may have taken effect. The detail says which. */
         BadGateway: {
             headers: {
                 [name: string]: unknown;
