@@ -208,8 +208,13 @@ async fn a_task_that_could_not_be_stored_does_not_count() {
     let text = |title: &str| json!({"title": title, "description": ""});
     app.execute("ALTER TABLE tasks ADD CONSTRAINT refused CHECK (title <> 'refused')");
     disk_is_full(&app, "WHEN (NEW.title = 'full')");
-    for title in ["refused", "full", "refused", "full"] {
-        let _ = app.try_create(&me, text(title)).await.expect(503);
+    for (title, status) in [
+        ("refused", 500),
+        ("full", 503),
+        ("refused", 500),
+        ("full", 503),
+    ] {
+        let _ = app.try_create(&me, text(title)).await.expect(status);
     }
     let _ = app.try_create(&me, text("stored")).await.expect(200);
     let refused = app.try_create(&me, text("stored")).await;
