@@ -122,8 +122,8 @@ export async function withButtonsDisabled(form, work) {
   } finally {
     for (const button of buttons) button.disabled = false;
     form.removeAttribute("aria-busy");
-    // A disabled button loses the focus, and a person who uses the keyboard their place.
-    if (document.activeElement === document.body && focused?.isConnected) focused.focus();
+    // A disabled button loses the focus, and a person who uses the keyboard their place. A notice stays in view.
+    if (document.activeElement === document.body && focused?.isConnected) focused.focus({ preventScroll: true });
   }
 }
 
