@@ -5,6 +5,8 @@ import { VERSION } from "./version.js";
 
 /** More than any answer has: a page of a list has at most 4 MiB. */
 const LONGEST_ANSWER = 32 * 1024 * 1024;
+/** The longest time of a timer, in milliseconds: what is longer ends at once. */
+const LONGEST_TIMER = 2 ** 31 - 1;
 /** A clock that differs less from the server's, in milliseconds, is right. */
 const CLOCK_TOLERANCE = 60_000;
 
@@ -115,7 +117,7 @@ export class Transport {
     const timer = setTimeout(() => {
       isLate = true;
       controller.abort();
-    }, timeout * 1000);
+    }, Math.min(timeout * 1000, LONGEST_TIMER));
     try {
       const text = String(call.query ?? "");
       const query = text && `?${text}`;

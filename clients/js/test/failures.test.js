@@ -56,6 +56,15 @@ test("an answer that takes too long is a failed attempt", async () => {
   assert.equal(error.code, "request-timeout");
 });
 
+test("an attempt may take longer than a timer can wait", async () => {
+  const patient = new Countersign({ url: server.url, key: server.key, timeout: 365 * 24 * 3600 });
+  server.plan(/GET/, (request, response) => {
+    response.writeHead(200, { "content-type": "application/json" });
+    setTimeout(() => response.end('{"id": "a1", "status": "pending"}'), 100);
+  });
+  assert.equal((await patient.get("a1", { retryFor: 0 })).id, "a1");
+});
+
 test("a body that stops in the middle is a failed attempt", async () => {
   server.plan(create, (request, response) => {
     response.writeHead(200, { "content-type": "application/json", "content-length": "1000" });

@@ -38,10 +38,10 @@ class Permits {
     return Math.max(0, left);
   }
 
-  /** Runs `work` when it is its turn. */
-  async run(work) {
+  /** Runs `work` when it is its turn. Rejects if the signal is aborted before. */
+  async run(work, signal) {
     if (this.#free > 0) this.#free -= 1;
-    else await new Promise((resolve) => this.#queue.push(resolve));
+    else await this.#turn(signal);
     try {
       return await work();
     } finally {
@@ -49,6 +49,21 @@ class Permits {
       if (next) next();
       else this.#free += 1;
     }
+  }
+
+  #turn(signal) {
+    return new Promise((resolve, reject) => {
+      const next = () => {
+        signal.removeEventListener("abort", leave);
+        resolve();
+      };
+      const leave = () => {
+        this.#queue.splice(this.#queue.indexOf(next), 1);
+        reject(signal.reason);
+      };
+      this.#queue.push(next);
+      signal.addEventListener("abort", leave, { once: true });
+    });
   }
 }
 

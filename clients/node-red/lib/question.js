@@ -76,7 +76,7 @@ class Question {
   async #step() {
     if (!this.#record.taskId) return this.#ask();
     const begun = performance.now();
-    const task = await this.#permits.run(() => this.#get());
+    const task = await this.#permits.run(() => this.#get(), this.#signal);
     this.#signal.throwIfAborted();
     this.#record.decisionBy = task.decisionBy;
     if (task.status !== "pending") return this.#end(task);

@@ -1,5 +1,6 @@
 "use strict";
 const { randomUUID } = require("node:crypto");
+const { setMaxListeners } = require("node:events");
 const { dueDate, evaluate, text } = require("../lib/fields.js");
 const { Question } = require("../lib/question.js");
 const { Store, pack, unpack } = require("../lib/store.js");
@@ -22,6 +23,8 @@ module.exports = (RED) => {
       this.#config = config;
       this.#server = RED.nodes.getNode(config.server);
       this.#store = new Store(RED.settings.userDir, node.id);
+      // Each message that waits listens.
+      setMaxListeners(0, this.#stop.signal);
     }
 
     /** Goes on with the messages of an earlier run. */
@@ -29,8 +32,17 @@ module.exports = (RED) => {
       if (!this.#store.isPersistent) this.#node.warn("Node-RED has no userDir: messages that wait do not survive a restart.");
       const { records, unreadable } = await this.#store.load();
       for (const name of unreadable) this.#node.error(`A message that waited cannot be read: ${name}`);
-      for (const record of records) if (!this.#stop.signal.aborted) this.#start(record, unpack(record.message));
+      for (const record of records) if (!this.#stop.signal.aborted) this.#resume(record);
       this.#show();
+    }
+
+    /** A message that cannot be read, such as one that is nested too deeply, keeps no other from going on. */
+    #resume(record) {
+      try {
+        this.#start(record, unpack(record.message));
+      } catch (error) {
+        this.#node.error(`A message that waited cannot be read: ${record.id}: ${error.message}`);
+      }
     }
 
     /** Asks for a message. The question is on the disk before it is asked. */

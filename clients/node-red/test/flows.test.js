@@ -1,5 +1,7 @@
 "use strict";
 const assert = require("node:assert/strict");
+const { readdir, rm, writeFile } = require("node:fs/promises");
+const { join } = require("node:path");
 const { after, before, beforeEach, test } = require("node:test");
 
 const { Sink, flowOf } = require("./support/flow.js");
@@ -95,6 +97,21 @@ test("a question whose answer was lost with the process makes one task", async (
   assert.equal((await one("approved")).order, 4);
   assert.equal(server.tasks.size, 1);
   assert.equal(new Set(created().map((call) => call.headers["idempotency-key"])).size, 1);
+});
+
+test("a message that cannot be read keeps no newer one from going on", async () => {
+  const task = await ask("Newer", { order: 5 });
+  await until(async () => (await red.kept()).every((text) => JSON.parse(text).taskId), "the task is known");
+  await red.stop("SIGKILL");
+  const folder = join(red.userDir, "countersign");
+  const path = join(folder, (await readdir(folder))[0], "deep.json");
+  const deep = `${'{"in":'.repeat(20_000)}1${"}".repeat(20_000)}`;
+  await writeFile(path, `{"id": "deep", "created": 1, "message": ${deep}}`);
+  await red.start();
+  await until(() => red.log.includes("A message that waited cannot be read: deep"), "the error");
+  server.end(task.id, "approved");
+  assert.equal((await one("approved")).order, 5);
+  await rm(path);
 });
 
 test("what waits goes on after a deploy", async () => {
@@ -255,6 +272,7 @@ test("more messages wait than calls are open", async () => {
   for (const task of server.tasks.values()) server.end(task.id, "approved");
   await until(() => sink.of("approved").length === 60, "all messages", 60);
   assert.deepEqual(sink.of("approved").map((message) => message.order).sort((a, b) => a - b), numbers);
+  assert.doesNotMatch(red.log, /MaxListenersExceededWarning/);
 });
 
 test("the key is in no file that is kept, no flow and no log", async () => {

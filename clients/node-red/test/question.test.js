@@ -2,6 +2,7 @@
 const assert = require("node:assert/strict");
 const { test } = require("node:test");
 
+const { Permits } = require("../lib/permits.js");
 const { Question } = require("../lib/question.js");
 
 const permits = { wait: 0, claim: () => 0, run: (call) => call(), accepted() {}, refused() {} };
@@ -26,4 +27,20 @@ test("what is asked and due is told once though the disk fails", async () => {
   const record = { created: Date.now(), key: "key", question: {} };
   await new Question({ client, permits, record, save, signal: new AbortController().signal, tell }).run();
   assert.deepEqual(told.filter((what) => !["trouble", "well"].includes(what)), ["asked", "due", "approved"]);
+});
+
+test("a call that waits for its turn ends with its node, and leaves the turn to the next one", async () => {
+  const permits = new Permits();
+  const stop = new AbortController();
+  const { signal } = new AbortController();
+  const ends = [];
+  const running = Array.from({ length: 40 }, () => permits.run(() => new Promise((resolve) => ends.push(resolve)), signal));
+  const left = permits.run(() => assert.fail("it has ended"), stop.signal);
+  const next = permits.run(() => "its turn", signal);
+  stop.abort(new Error("a deploy"));
+  await assert.rejects(left, /a deploy/);
+  ends.pop()();
+  assert.equal(await next, "its turn");
+  ends.forEach((end) => end());
+  await Promise.all(running);
 });
