@@ -157,7 +157,8 @@ fn limited<F: ServiceFactory<TcpStream, Config = (), Response = (), InitError = 
             Some(connections) => connections.admit(peer),
             None => Some(Permit::default()),
         };
-        let serving = permit.map(|permit| (service.call(socket), permit));
+        // In a box, because each future around it would have room for it twice: 17 KB for each connection.
+        let serving = permit.map(|permit| (Box::pin(service.call(socket)), permit));
         async move {
             match serving {
                 Some((serving, permit)) => {
