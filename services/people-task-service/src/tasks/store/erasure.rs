@@ -23,25 +23,31 @@ pub(crate) struct RequesterAddress {
 /// What makes a task the user's, by columns that `tasks` and `task_states` have.
 const CREATED: &str = "creator = $1";
 const REQUESTED: &str = "requester_key = $3";
-/// `created < $5` follows from the condition before it, and is for the index.
-const OF_REQUESTED: &str = " AND coalesce(requester_since, created) >= $4
-    AND coalesce(requester_since, created) < $5 AND created < $5 AND creator <> $1";
+const IN_ORDER: &str = " ORDER BY tasks.created, id";
+/// Requested at a time when the user had the address, by the creation of the task; and by an edit, if it was created before
+/// that time. A task is requested no earlier than it is created.
+const OF_REQUESTED: [&str; 2] = [
+    " AND created >= $4 AND created < $5 AND coalesce(requester_since, created) < $5 AND creator <> $1
+    ORDER BY tasks.created, id",
+    " AND requester_since >= $4 AND requester_since < $5 AND created < $4 AND creator <> $1
+    ORDER BY requester_since, id",
+];
 
 /// The statement that finds the tasks that a user created, or those that the user requested and did not create. Each has the
-/// order of its index. One statement for both would read the whole table when nothing is left.
-fn find(owned: &str, and: &str) -> String {
-    format!("SELECT id, created FROM tasks WHERE {owned}{and} ORDER BY tasks.created, id LIMIT $2")
+/// order of its index. One statement for all would read the whole table when nothing is left.
+fn find(owned: &str, rest: &str) -> String {
+    format!("SELECT id, created FROM tasks WHERE {owned}{rest} LIMIT $2")
 }
 
 /// The same, which locks the states of the tasks until the end of the transaction, as [`lock`](super::lock) does, and leaves
 /// out those that another transaction has locked, or has made another user's since the statement began.
-pub(crate) fn find_free(owned: &str, and: &str) -> String {
+pub(crate) fn find_free(owned: &str, rest: &str) -> String {
     // Raw SQL, because the builder cannot take an array from a subquery. A join would be planned for few rows. A condition
     // that `IS TRUE` is matched by no index.
     format!(
         "SELECT task_id AS id, created FROM task_states WHERE task_id = ANY(ARRAY(SELECT id FROM ({}) AS own)) \
          AND ({owned}) IS TRUE FOR UPDATE SKIP LOCKED",
-        find(owned, and)
+        find(owned, rest)
     )
 }
 
@@ -55,17 +61,20 @@ pub(crate) fn load_tasks_of_user(
     limit: usize,
 ) -> Result<Vec<(TaskId, DateTime<Utc>)>, Error> {
     let rows = |found: usize| i64::try_from(limit.saturating_sub(found)).unwrap_or(i64::MAX);
-    let mut tasks: Vec<(TaskId, DateTime<Utc>)> = composed(statement(CREATED, ""), (), true)
+    let mut tasks: Vec<(TaskId, DateTime<Utc>)> = composed(statement(CREATED, IN_ORDER), (), true)
         .bind::<Binary, _>(user)
         .bind::<BigInt, _>(rows(0))
         .returning::<(Binary, Timestamptz)>()
         .load(connection)?;
-    for address in addresses {
+    let requested = addresses
+        .iter()
+        .flat_map(|address| OF_REQUESTED.map(|rest| (address, rest)));
+    for (address, rest) in requested {
         if tasks.len() >= limit {
             break;
         }
         let requested: Vec<(TaskId, DateTime<Utc>)> =
-            composed(statement(REQUESTED, OF_REQUESTED), (), true)
+            composed(statement(REQUESTED, rest), (), true)
                 .bind::<Binary, _>(user)
                 .bind::<BigInt, _>(rows(tasks.len()))
                 .bind::<Text, _>(address.email.normalized())
@@ -126,4 +135,45 @@ pub(crate) fn is_being_erased(
     );
     let found = lock.bind::<Binary, _>(user).bind::<Text, _>(incarnation);
     Ok(found.execute(connection)? > 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use diesel::connection::SimpleConnection as _;
+    use diesel::prelude::*;
+    use serde_json::json;
+    use testkit::{TestDatabase, rows_read};
+    use values::UserId;
+
+    use super::{RequesterAddress, find, load_tasks_of_user};
+
+    /// Tasks that an address requested ten days ago, and before the user had it, half of them by an edit. Two are the user's:
+    /// one by its creation, and one by an edit.
+    const FILL: &str = "
+        SET search_path = people_task;
+        ALTER TABLE tasks SET (autovacuum_enabled = false);
+        INSERT INTO tasks (id, creator, requester, approver, requester_key, approver_key, title, description, public,
+            approver_secret, requester_secret, created, requester_since)
+        SELECT substr(sha256(n::text::bytea), 1, 12), decode(repeat('ee', 12), 'hex'), 'a@example.com', 'b@example.com',
+            'a@example.com', 'b@example.com', 't', 'd', false, sha256(n::text::bytea), sha256(('r' || n)::bytea),
+            now() - CASE WHEN n = 1 THEN interval '1 day' ELSE interval '10 days' END,
+            now() - CASE WHEN n = 2 THEN interval '1 day' WHEN n % 2 = 0 THEN interval '9 days' END
+        FROM generate_series(1, 2000) AS n;";
+
+    #[test]
+    fn an_erasure_does_not_read_what_the_address_requested_before_the_user_had_it() {
+        let database = TestDatabase::people_task(crate::MIGRATIONS);
+        database.admin().batch_execute(FILL).unwrap();
+        let ago = |days| chrono::Utc::now() - chrono::TimeDelta::days(days);
+        let address = json!({"email": "a@example.com", "since": ago(5), "until": ago(0)});
+        let address: RequesterAddress = serde_json::from_value(address).unwrap();
+        let found = database.people_task_connection().transaction(|connection| {
+            let user = UserId::generate();
+            let tasks = load_tasks_of_user(connection, find, user, &[address], 5_000).unwrap();
+            Ok::<_, diesel::result::Error>((tasks.len(), rows_read(connection, "tasks")))
+        });
+        let (tasks, read) = found.unwrap();
+        assert_eq!(tasks, 2);
+        assert!(read < 200, "{read} rows and index entries");
+    }
 }

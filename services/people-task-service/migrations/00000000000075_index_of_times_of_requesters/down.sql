@@ -1,0 +1,1 @@
+DROP INDEX CONCURRENTLY IF EXISTS tasks_by_time_of_requester;
