@@ -106,7 +106,7 @@ impl AddressPolicy {
 }
 
 /// Ranges that only a network inside them allows.
-const ALLOWED_EXPLICITLY: [IpNet; 11] = [
+const ALLOWED_EXPLICITLY: [IpNet; 15] = [
     IpNet::new_assert(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 8),
     IpNet::new_assert(IpAddr::V4(Ipv4Addr::new(169, 254, 0, 0)), 16),
     IpNet::new_assert(IpAddr::V4(Ipv4Addr::new(224, 0, 0, 0)), 4),
@@ -114,18 +114,24 @@ const ALLOWED_EXPLICITLY: [IpNet; 11] = [
     IpNet::new_assert(IpAddr::V6(Ipv6Addr::UNSPECIFIED), 128),
     IpNet::new_assert(IpAddr::V6(Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, 0)), 10),
     IpNet::new_assert(IpAddr::V6(Ipv6Addr::new(0xff00, 0, 0, 0, 0, 0, 0, 0)), 8),
-    // The metadata services of AWS, Google Cloud and Alibaba Cloud that are not link-local, and the agent of Azure.
+    // The services of AWS for its machines, the metadata services of Google Cloud, Oracle, Scaleway, Akamai and Alibaba Cloud
+    // that are not link-local, and the agent of Azure.
     IpNet::new_assert(
-        IpAddr::V6(Ipv6Addr::new(0xfd00, 0xec2, 0, 0, 0, 0, 0, 0x254)),
-        128,
+        IpAddr::V6(Ipv6Addr::new(0xfd00, 0xec2, 0, 0, 0, 0, 0, 0)),
+        32,
     ),
-    IpNet::new_assert(
-        IpAddr::V6(Ipv6Addr::new(0xfd20, 0xce, 0, 0, 0, 0, 0, 0x254)),
-        128,
-    ),
+    metadata_v6([0xfd20, 0xce, 0, 0, 0, 0, 0, 0x254]),
+    metadata_v6([0xfd00, 0xc1, 0, 0, 0, 0, 0xa9fe, 0xa9fe]),
+    metadata_v6([0xfd00, 0x42, 0, 0, 0, 0, 0, 0x42]),
+    metadata_v6([0xfd00, 0xa9fe, 0xa9fe, 0, 0, 0, 0, 1]),
+    metadata_v6([0xfd00, 0x100, 0, 0, 0, 0, 0x100, 0x200]),
     IpNet::new_assert(IpAddr::V4(Ipv4Addr::new(100, 100, 100, 200)), 32),
     IpNet::new_assert(IpAddr::V4(Ipv4Addr::new(168, 63, 129, 16)), 32),
 ];
+
+const fn metadata_v6([a, b, c, d, e, f, g, h]: [u16; 8]) -> IpNet {
+    IpNet::new_assert(IpAddr::V6(Ipv6Addr::new(a, b, c, d, e, f, g, h)), 128)
+}
 
 /// Whether the IANA registry of special-purpose IPv4 addresses calls the address globally reachable.
 fn is_public_v4(address: Ipv4Addr) -> bool {
@@ -254,7 +260,12 @@ mod tests {
             "ff02::1",
             "::",
             "fd00:ec2::254",
+            "fd00:ec2::23",
             "fd20:ce::254",
+            "fd00:c1::a9fe:a9fe",
+            "fd00:42::42",
+            "fd00:a9fe:a9fe::1",
+            "fd00:100::100:200",
             "100.100.100.200",
             "168.63.129.16",
         ] {
