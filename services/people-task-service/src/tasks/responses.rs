@@ -13,7 +13,7 @@ use serde_json::{Map, Value};
 use serde_with::skip_serializing_none;
 use utoipa::openapi::{RefOr, Schema};
 use utoipa::{PartialSchema, ToSchema};
-use values::{Names as _, Secret, TaskId, Timestamp};
+use values::{Names as _, Secret, TaskId, Timestamp, UntrustedJson};
 
 use crate::status::{Deciders, TaskStatus, WebhookEvent};
 use crate::tasks::access::{DecidedVia, Permission, Relations};
@@ -240,14 +240,12 @@ impl TaskResponse {
         task: Task,
         occasion: Occasion,
         registrant: Relations,
-    ) -> Map<String, Value> {
+    ) -> Result<Map<String, Value>, serde_json::Error> {
         let all = TaskField::of_webhooks();
         let values = Self::for_webhook(task, false, occasion, registrant, all);
-        match serde_json::to_value(values) {
-            Ok(Value::Object(values)) => values,
-            // It is an object of texts and numbers.
-            _ => Map::new(),
-        }
+        // By a text, because metadata that 0.3.0 stored may have a name that the parser reserves for itself.
+        let UntrustedJson(values) = serde_json::from_str(&serde_json::to_string(&values)?)?;
+        serde_json::from_value(values)
     }
 
     /// Adds new secrets: the approver's and the requester's.

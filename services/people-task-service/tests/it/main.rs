@@ -47,6 +47,7 @@ mod registrants;
 mod responses;
 mod retention;
 mod secrets;
+mod stored_json;
 mod token_authority;
 mod versions;
 mod waiting;

@@ -13,7 +13,7 @@ use crate::webhook_worker::receiver::Call;
 const WHSEC: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
 
 /// Registers a webhook with options and approves its task.
-async fn approve_with(app: &Fixture, by: &User, url: &str, options: Value) -> Task {
+pub(crate) async fn approve_with(app: &Fixture, by: &User, url: &str, options: Value) -> Task {
     let task = app
         .create(by, json!({"metadata": {"run": 7, "flow": "f"}}))
         .await;
@@ -23,7 +23,7 @@ async fn approve_with(app: &Fixture, by: &User, url: &str, options: Value) -> Ta
 }
 
 /// The only delivery of a task, as soon as it has ended or has had a number of attempts.
-async fn delivery(app: &Fixture, by: &User, task: &Task, attempts: usize) -> Value {
+pub(crate) async fn delivery(app: &Fixture, by: &User, task: &Task, attempts: usize) -> Value {
     eventually("the attempts", async || {
         let list = app
             .get(by, &format!("{}/deliveries", task.path))

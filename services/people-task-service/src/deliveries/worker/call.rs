@@ -8,6 +8,7 @@ use reqwest::Method;
 use reqwest::StatusCode;
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use telemetry::RequestContext;
+use values::UntrustedJson;
 
 use crate::deliveries::worker::due_store::DueRow;
 use crate::deliveries::worker::schedule::RetrySchedule;
@@ -147,13 +148,15 @@ fn body(
     let (task, is_plugin, included) = (row.task, row.with_task_id, options.fields());
     let body = if let Some(template) = &options.body {
         let values = TaskResponse::values_for_webhook(task, occasion, registrant);
-        let template = serde_json::from_str(template.get());
-        template.and_then(|template| serde_json::to_vec(&template::render(&template, &values)))
+        values.and_then(|values| {
+            let UntrustedJson(template) = serde_json::from_str(template.get())?;
+            serde_json::to_vec(&template::render(&template, &values))
+        })
     } else {
         let body = TaskResponse::for_webhook(task, is_plugin, occasion, registrant, included);
         serde_json::to_vec(&body)
     };
-    let body = body.map_err(|_| not_sent("the task cannot be serialized"))?;
+    let body = body.map_err(|_| not_sent("the body cannot be made"))?;
     if body.len() > MAX_BODY {
         return Err(not_sent("the body is too large"));
     }
