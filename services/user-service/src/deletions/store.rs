@@ -17,6 +17,7 @@ use values::{DeletionId, Names as _, Secret, Timestamp, UserId};
 
 use super::steps::Step;
 use crate::schema::{deletion_settings, deletion_steps, deletions, users};
+use crate::settings::EmailVerification;
 
 values::names! {
     pub(crate) enum DeletionStatus {
@@ -193,26 +194,33 @@ macro_rules! retryable {
 }
 
 /// Starts at most `limit` failed deletions again, each at the step that failed, and returns how many. The sweep
-/// publishes them. Must run in a transaction.
+/// publishes them. An address that has become one that gives access to tasks is trusted from now on. Must run in a
+/// transaction.
 pub(super) fn retry_failed(
     connection: &mut Connection,
     limit: usize,
     with_engine: bool,
+    verification: EmailVerification,
     entry: impl Fn(UserId) -> Entry,
 ) -> Result<usize, Error> {
+    let all_are_trusted = (verification == EmailVerification::Off).into_sql::<Bool>();
+    let is_trusted = deletions::email_trusted
+        .or(users::email_confirmed.is_not_null())
+        .or(all_are_trusted);
     // It waits for no lock, so the order in which it locks a user and its deletion does not matter.
-    let failed: Vec<(DeletionId, UserId)> = retryable!(with_engine)
+    let failed: Vec<(DeletionId, UserId, bool)> = retryable!(with_engine)
         .order(deletions::user_id)
         .limit(i64::try_from(limit).unwrap_or(i64::MAX))
-        .select((deletions::id, deletions::user_id))
+        .select((deletions::id, deletions::user_id, is_trusted))
         .for_update()
         .skip_locked()
         .load(connection)?;
-    for (id, user) in &failed {
+    for (id, user, email_trusted) in &failed {
         // The finished steps stay finished.
         diesel::update(deletions::table.find(id))
             .set((
                 deletions::status.eq(DeletionStatus::InProgress.name()),
+                deletions::email_trusted.eq(email_trusted),
                 deletions::failure.eq(None::<Value>),
                 deletions::finished.eq(None::<DateTime<Utc>>),
                 deletions::started.eq(now),

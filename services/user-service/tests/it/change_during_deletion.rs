@@ -71,7 +71,7 @@ async fn a_user_can_be_reactivated_after_the_deletion_was_cancelled_or_has_faile
 }
 
 #[tokio::test]
-async fn a_deletion_that_is_started_again_erases_no_tasks_of_an_address_that_is_not_confirmed() {
+async fn a_deletion_that_is_started_again_erases_tasks_of_a_new_address_if_it_is_confirmed() {
     let required = [("EMAIL_VERIFICATION", "required")];
     let app = Fixture::start_with(&[&LOG[..], &required].concat()).await;
     let admin = app.admin().await;
@@ -92,9 +92,15 @@ async fn a_deletion_that_is_started_again_erases_no_tasks_of_an_address_that_is_
         let _ = app.update(&admin, &ada.id, &change).await.expect(200);
         assert_eq!(trusted(), [expected]);
     }
-    let retried = app.post(&admin, "/users/deletions/retry", &json!({})).await;
-    assert_eq!(retried.expect(200).json["retried"], 1);
-    assert_eq!(trusted(), ["in-progress false 1"]);
+    for (change, expected) in [
+        ("", "in-progress false 1"),
+        (&*format!("{fail}; {confirm}"), "in-progress true 1"),
+    ] {
+        app.admin_connection().batch_execute(change).unwrap();
+        let retried = app.post(&admin, "/users/deletions/retry", &json!({})).await;
+        assert_eq!(retried.expect(200).json["retried"], 1);
+        assert_eq!(trusted(), [expected]);
+    }
 }
 
 #[tokio::test]
