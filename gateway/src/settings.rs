@@ -8,7 +8,7 @@ use server::HttpServerSettings;
 use url::Url;
 
 /// Concurrent connections of each thread. Strangers can make each take 150 KB, so that with two threads all of them
-/// take 230 MB. With what may be buffered, that is less than the 512 MB of a small container.
+/// take 230 MB. With callers that wait (340 MB) and what may be buffered, that is less than the 768 MiB of its container.
 const MAX_CONNECTIONS: &str = "768";
 /// The longest name of the pages in characters: more do not fit beside the menu on a phone.
 const MAX_NAME: usize = 40;
@@ -107,7 +107,7 @@ app_config::settings! {
     /// How many callers may wait for the end of a task, and how long.
     #[derive(Copy)]
     pub(crate) struct WaitingSettings {
-        /// Callers that wait for the end of a task (`?wait=`). When there are more, a client address with few displaces the
+        /// Callers that wait for the end of a task (`?wait=`), each of which needs up to 32 KB of memory. When there are more, a client address with few displaces the
         /// newest caller of the address with the most, which is answered at once.
         pub(crate) max: usize = between("GATEWAY_MAX_WAITING", "12000", "1", "1000000"),
         /// The longest time for which a caller waits for the end of a task, whatever it asks for: less than the time after
