@@ -26,6 +26,7 @@ pub(crate) async fn list(
                 if !relations.allow(Permission::SeeWebhookUrl) {
                     webhook.url = scheme_and_host(&webhook.url);
                     webhook.options = None;
+                    webhook.events = None;
                 }
             }
             Ok(webhooks)

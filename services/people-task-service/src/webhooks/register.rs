@@ -215,6 +215,9 @@ impl Registration {
         let id = WebhookId::generate();
         let options = new.options(keys, id)?;
         let header_key = options.as_ref().and_then(WebhookOptions::header_key);
+        let given = new.events.as_ref();
+        let events = given
+            .and_then(|given| store::special_events(is_plugin, |event| given.0.contains(&event)));
         Ok(Self {
             header_key: header_key.map(str::to_owned),
             webhook: Webhook {
@@ -224,6 +227,7 @@ impl Registration {
                 url: new.url.as_str().to_owned(),
                 status: DeliveryStatus::Pending,
                 options: options.as_ref().map(WebhookOptions::to_text),
+                events,
             },
             user,
             new,

@@ -5,11 +5,11 @@ use utoipa::ToSchema;
 use values::{DeliveryId, TaskId, WebhookId};
 
 use crate::deliveries::TestResult;
-use crate::status::DeliveryStatus;
+use crate::status::{DeliveryStatus, WebhookEvent};
 use crate::webhook_options::{BodyTemplate, CallMethod, Success, WebhookOptions};
 use crate::webhooks::store::Webhook;
 
-/// A URL that is called when its task is decided, or when its due date passes. The last five fields are there if the
+/// A URL that is called when its task is decided, or when its due date passes. The last six fields are there if the
 /// registration had them, and for those who see the whole URL.
 #[skip_serializing_none]
 #[derive(Serialize, ToSchema)]
@@ -31,6 +31,10 @@ pub(crate) struct WebhookResponse {
     /// `pending` until it is delivered, then `sent`; `fail` if it was given up. It is about the newest event: after `due`
     /// was sent, it is `pending` again from the decision until that is delivered.
     status: DeliveryStatus,
+    /// What it is called for. It is missing where that is what registrations without `events` get on the same path: the
+    /// decision, under `/plugins/appmixer/utils/tasks` also `due`.
+    #[schema(nullable = false)]
+    events: Option<Vec<WebhookEvent>>,
     /// Fields that the body has beside the usual ones.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schema(required = false)]
@@ -62,6 +66,7 @@ impl WebhookResponse {
             url: webhook.url,
             task_id: webhook.task_id,
             status: webhook.status,
+            events: webhook.events,
             include: options.include,
             headers: headers.unwrap_or_default(),
             method: options.method,

@@ -9,7 +9,7 @@ use diesel::dsl::sql;
 use diesel::prelude::*;
 use diesel::sql_types::{Array, BigInt, Binary, Bool, Integer, Jsonb, Nullable, Text};
 use telemetry::RequestContext;
-use values::{DeliveryId, Fingerprint, TaskId, UserId, WebhookId};
+use values::{DeliveryId, Fingerprint, Names as _, TaskId, UserId, WebhookId};
 
 use crate::deliveries::{DueDelivery, host_of, lane_of, owner_of};
 use crate::free_rows::lock_free_rows;
@@ -32,6 +32,52 @@ pub(crate) struct Webhook {
     pub(crate) status: DeliveryStatus,
     /// The document of its options.
     pub(crate) options: Option<String>,
+    /// What it is called for, unless that is the default of the path on which it was registered.
+    #[diesel(select_expression = (webhooks::with_task_id, webhooks::on_approved, webhooks::on_rejected, webhooks::on_due, webhooks::on_cancelled))]
+    #[diesel(deserialize_as = EventColumns)]
+    pub(crate) events: Option<Vec<WebhookEvent>>,
+}
+
+#[derive(Queryable)]
+pub(crate) struct EventColumns {
+    is_plugin: bool,
+    approved: bool,
+    rejected: bool,
+    due: bool,
+    cancelled: bool,
+}
+
+impl From<EventColumns> for Option<Vec<WebhookEvent>> {
+    fn from(columns: EventColumns) -> Self {
+        special_events(columns.is_plugin, |event| match event {
+            WebhookEvent::Approved => columns.approved,
+            WebhookEvent::Rejected => columns.rejected,
+            WebhookEvent::Due => columns.due,
+            WebhookEvent::Cancelled => columns.cancelled,
+        })
+    }
+}
+
+/// What a webhook is called for, unless that is the default: whether a registration named the default is not stored.
+pub(super) fn special_events(
+    is_plugin: bool,
+    wants: impl Fn(WebhookEvent) -> bool,
+) -> Option<Vec<WebhookEvent>> {
+    let all = WebhookEvent::ALL.iter().copied();
+    let wanted: Vec<_> = all.filter(|event| wants(*event)).collect();
+    (wanted != default_events(is_plugin)).then_some(wanted)
+}
+
+fn default_events(is_plugin: bool) -> &'static [WebhookEvent] {
+    if is_plugin {
+        &[
+            WebhookEvent::Approved,
+            WebhookEvent::Rejected,
+            WebhookEvent::Due,
+        ]
+    } else {
+        &[WebhookEvent::Approved, WebhookEvent::Rejected]
+    }
 }
 
 /// Loads the webhooks of a task, oldest first.
@@ -174,12 +220,7 @@ impl Registration {
     fn events(&self) -> &[WebhookEvent] {
         match &self.new.events {
             Some(events) => &events.0,
-            None if self.is_plugin => &[
-                WebhookEvent::Approved,
-                WebhookEvent::Rejected,
-                WebhookEvent::Due,
-            ],
-            None => &[WebhookEvent::Approved, WebhookEvent::Rejected],
+            None => default_events(self.is_plugin),
         }
     }
 

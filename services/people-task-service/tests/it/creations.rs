@@ -38,8 +38,9 @@ async fn a_task_is_created_with_its_webhooks_and_they_are_called() {
     for webhook in shown {
         assert_eq!(webhook["taskId"], task.id);
         assert_eq!(webhook["status"], "pending");
-        assert_eq!(webhook.as_object().unwrap().len(), 4);
     }
+    assert_eq!(shown[0].as_object().unwrap().len(), 4);
+    assert_eq!(shown[1]["events"], json!(["rejected", "due"]));
     let listed = app
         .get(&ada, &format!("{}/webhooks", task.path))
         .await

@@ -158,8 +158,7 @@ async fn a_webhook_is_called_for_its_events_only() {
     ] {
         let url = receiver.url(&format!("/{name}"));
         let more = json!({"url": url, "events": events});
-        let registered = register(&app, &ada, path, &task, more).await.expect(200);
-        assert_eq!(registered.json.get("events"), None);
+        let _ = register(&app, &ada, path, &task, more).await.expect(200);
     }
     assert_eq!(waiting(&app), 3);
     let _worker = worker(&app).await;

@@ -28,6 +28,41 @@ async fn a_webhook_has_four_fields_and_its_url_as_given() {
 }
 
 #[tokio::test]
+async fn events_are_shown_where_they_are_not_the_default_of_the_path() {
+    let app = Fixture::start().await;
+    let (ada, grace) = (app.user("ada@example.com"), app.user("grace@example.com"));
+    let task = app.create(&ada, json!({})).await;
+    let (own, plugin) = ("people-task", "plugins/appmixer/utils/tasks");
+    let mut registered = Vec::new();
+    for (path, events, shown) in [
+        (own, json!(null), json!(null)),
+        (own, json!(["rejected", "approved"]), json!(null)),
+        (own, json!(["due", "due"]), json!(["due"])),
+        (
+            own,
+            json!(["due", "rejected", "approved"]),
+            json!(["approved", "rejected", "due"]),
+        ),
+        (own, json!(["cancelled"]), json!(["cancelled"])),
+        (plugin, json!(null), json!(null)),
+        (plugin, json!(["approved"]), json!(["approved"])),
+    ] {
+        let post = app.http.post(&format!("/{path}/webhooks"));
+        let body = json!({"taskId": task.id, "url": URL, "events": events});
+        let reply = post.bearer(&ada.token).json(&body).send().await.expect(200);
+        assert_eq!(reply.json.get("events"), shown.as_array().map(|_| &shown));
+        registered.push(shown);
+    }
+    let path = format!("{}/webhooks", task.path);
+    for (user, expected) in [(&ada, registered), (&grace, vec![json!(null); 7])] {
+        let list = app.get(user, &path).await.expect(200);
+        let list = list.json.as_array().unwrap();
+        let events: Vec<_> = list.iter().map(|one| one["events"].clone()).collect();
+        assert_eq!(events, expected);
+    }
+}
+
+#[tokio::test]
 async fn every_invalid_field_is_reported() {
     let app = Fixture::start().await;
     let ada = app.user("ada@example.com");

@@ -64,8 +64,8 @@ function hookRow(hook, deliveries, reload) {
 }
 
 /** What is special about the calls, if anything is. Of headers, only the names are known. */
-function optionDetails({ include, method, headers, body, success }) {
-  const options = { include, method, headers, body, success };
+function optionDetails({ events, include, method, headers, body, success }) {
+  const options = { events, include, method, headers, body, success };
   if (Object.values(options).every((option) => option === undefined)) return null;
   return element("details", {}, element("summary", {}, t("callOptions")),
     element("pre", { dir: "ltr", lang: "en", tabindex: "0" }, JSON.stringify(options, null, 2)));

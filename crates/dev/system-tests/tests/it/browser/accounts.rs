@@ -297,6 +297,7 @@ async fn a_creator_sees_how_a_webhook_is_called_and_sends_a_test() {
     let body = json!({
         "taskId": task.id, "url": format!("{}?correlationId=tried", system.webhook_url()),
         "headers": {"X-Key": "the-key-of-the-engine"}, "body": {"answer": "{{status}}"}, "success": {"pointer": "/none"},
+        "events": ["cancelled"],
     });
     let _ = system.post("/people-task/webhooks", &token, &body).await;
     let phone = signed_in(&system, "/", REQUESTER).await;
@@ -308,6 +309,7 @@ async fn a_creator_sees_how_a_webhook_is_called_and_sends_a_test() {
     let _ = phone.run(open).await;
     phone.sees("{{status}}").await;
     phone.sees("x-key").await;
+    phone.sees("\"cancelled\"").await;
     phone
         .sees("An engine that does not look at it goes on")
         .await;
