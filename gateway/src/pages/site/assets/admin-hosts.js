@@ -16,8 +16,11 @@ export const hostState = ({ paused, retrying }) => {
   return retrying > 0 ? badge(t("failing"), "bad") : badge(t("running"), "good");
 };
 
-/** When the next delivery is tried. To a paused host, none is. */
-export const nextAttemptOf = ({ paused, nextAttempt }) => (paused ? "–" : relativeTime(nextAttempt));
+/** When the next delivery is tried. One that is suspended is not, and to a paused host none is. */
+export const nextAttemptOf = ({ suspended, paused, nextAttempt }) => {
+  if (suspended) return t("suspended");
+  return paused ? "–" : relativeTime(nextAttempt);
+};
 
 /** The button that pauses a host, or resumes it. */
 export function pauseButton({ host, paused }, done) {

@@ -55,12 +55,10 @@ function hookRow(hook, deliveries, reload) {
   return element("li", {},
     element("code", {}, hook.url), " ",
     element("span", { class: `status ${hook.status}` }, t(`webhook ${hook.status}`)),
-    ...deliveries.map((delivery) => deliveryDetails(delivery)),
+    ...deliveries.map((delivery) => deliveryRow(delivery, reload)),
     optionDetails(hook),
     testDetails(hook),
-    element("div", { class: "actions" },
-      ...deliveries.map((delivery) => action("sendAgain", () => redeliver(delivery.id), () => reload("isSentAgain"))),
-      action("remove", remove, () => reload("webhookRemoved"))));
+    element("div", { class: "actions" }, action("remove", remove, () => reload("webhookRemoved"))));
 }
 
 /** What is special about the calls, if anything is. Of headers, only the names are known. */
@@ -91,14 +89,26 @@ function testDetails(hook) {
   return details;
 }
 
-function deliveryDetails({ attempts, nextAttempt }) {
+/** A delivery by its event, and when that was: how it went, and a button that sends it again. */
+function deliveryRow(delivery, reload) {
+  const { id, taskStatus, created, status, suspended } = delivery;
+  const name = `delivery-${id}`;
+  return element("div", { role: "group", "aria-labelledby": name },
+    element("span", { id: name }, t(taskStatus === "due" ? "due" : `decided ${taskStatus}`), " · ", exactTime(parseTime(created))), " ",
+    element("span", { class: `status ${status}` }, t(`webhook ${status}`)),
+    suspended ? element("p", { class: "soft" }, t("suspended")) : null,
+    deliveryDetails(delivery),
+    element("div", { class: "actions" }, action("sendAgain", () => redeliver(id), () => reload("isSentAgain"))));
+}
+
+function deliveryDetails({ attempts, nextAttempt, suspended }) {
   const next = parseTime(nextAttempt);
   const result = ({ statusCode, error, response }) => [statusCode, error, response].filter(Boolean).join(" · ");
   return element("details", {},
     element("summary", {}, t("attempts", { count: attempts.length })),
     element("ol", {}, attempts.map((attempt) => element("li", {},
       exactTime(parseTime(attempt.at)), ` · ${attempt.durationMs} ms · `, element("span", { dir: "auto", lang: "en" }, result(attempt))))),
-    next ? element("p", { class: "soft" }, t("nextAttempt"), " ", timeFromNow(next)) : null);
+    next && !suspended ? element("p", { class: "soft" }, t("nextAttempt"), " ", timeFromNow(next)) : null);
 }
 
 function addForm(task, reload) {

@@ -268,6 +268,41 @@ async fn a_creator_adds_a_webhook_and_sends_its_delivery_again() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn the_deliveries_of_one_webhook_have_names() {
+    let system = System::start().await;
+    let token = system.sign_up(REQUESTER).await;
+    let body = json!({
+        "title": "Buy a chair", "requester": REQUESTER, "approver": EMAIL,
+        "decisionBy": "2020-01-31 12:00:00",
+    });
+    let task = system.create_task_from(&token, &body).await;
+    let url = format!("{}?correlationId=named", system.webhook_url());
+    let body = json!({"taskId": task.id, "url": url, "events": ["due", "approved"]});
+    let _ = system.post("/people-task/webhooks", &token, &body).await;
+    let _ = system.wait_for_webhook("named").await;
+    let path = format!("/people-task/tasks/{}/approve", task.id);
+    let _ = system.put(&path, &token, &json!({})).await;
+    eventually("the receiver to get the decision, too", || async {
+        let calls = system.received("kind=webhook&correlationId=named").await;
+        (calls.len() == 2).then_some(())
+    })
+    .await;
+    let phone = signed_in(&system, &format!("/tasks?taskId={}", task.id), REQUESTER).await;
+    open_webhooks(&phone).await;
+    let rows = "return [...document.querySelectorAll('.hooks [role=group]')].map((row) => {
+        const name = document.getElementById(row.getAttribute('aria-labelledby')).innerText;
+        return `${name.split(' · ')[0]}: ${row.querySelector('button').innerText}`;
+    }).sort()";
+    eventually("both deliveries to be shown", || async {
+        let shown = phone.run(rows).await;
+        (shown == json!(["Approved: Send again", "Due: Send again"])).then_some(())
+    })
+    .await;
+    phone.assert_no_errors().await;
+    system.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_double_click_removes_one_webhook() {
     let system = System::start().await;
     let token = system.sign_up(REQUESTER).await;

@@ -314,6 +314,7 @@ export const texts = {
   testFailed: "Kein Erfolg",
   attempts: ({ count }) => (count === 1 ? "1 Versuch" : `${count} Versuche`),
   nextAttempt: "Nächster Versuch",
+  suspended: "Wartet: Wer den Webhook hinzugefügt hat, hat zurzeit kein Recht auf seine Aufgabe.",
   "webhook pending": "Ausstehend",
   "webhook sent": "Zugestellt",
   "webhook fail": "Fehlgeschlagen",

@@ -314,6 +314,7 @@ export const texts = {
   testFailed: "No success",
   attempts: ({ count }) => (count === 1 ? "1 attempt" : `${count} attempts`),
   nextAttempt: "Next attempt",
+  suspended: "Waits: the user who added the webhook has no right to its task now.",
   "webhook pending": "Pending",
   "webhook sent": "Delivered",
   "webhook fail": "Failed",

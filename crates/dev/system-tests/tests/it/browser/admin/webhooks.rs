@@ -4,6 +4,7 @@ use crate::webdriver::Browser;
 use serde_json::{Value, json};
 use testkit::eventually;
 
+use super::super::accessibility::open_webhooks;
 use super::{choose, confirm, has, is_focused, open};
 use crate::harness::System;
 
@@ -81,6 +82,39 @@ async fn a_host_is_paused_and_resumed() {
     choose(&phone, "of", "tasks").await;
     phone.sees("Host resumed").await;
     phone.sees("{\"host\":\"127.0.0.1\"}").await;
+    phone.assert_no_errors().await;
+    system.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_delivery_that_waits_for_a_right_says_so() {
+    const APPROVER: &str = "approver@example.com";
+    const WAITS: &str = "Waits: the user who added the webhook has no right to its task now.";
+
+    let system = System::start().await;
+    let token = system.sign_up(REQUESTER).await;
+    let approver = system.sign_up(APPROVER).await;
+    let task = system.create_task(&token, REQUESTER, APPROVER).await;
+    system.register_webhook(&approver, &task.id, "waits").await;
+    let path = format!("/people-task/tasks/{}", task.id);
+    let other = json!({"approver": "other@example.com"});
+    let _ = system.put(&path, &token, &other).await;
+    let approve = format!("{path}/approve");
+    let _ = system.put(&approve, &token, &json!({})).await;
+    let deliveries = format!("{path}/deliveries");
+    eventually("the delivery to wait", || async {
+        let deliveries = system.get(&deliveries, &system.admin).await.json;
+        (deliveries[0]["suspended"] == true).then_some(())
+    })
+    .await;
+    let phone = Browser::phone().await;
+    open(&system, &phone, "?view=deliveries").await;
+    phone.sees(WAITS).await;
+    let page = format!("{}/tasks?taskId={}", system.http.base(), task.id);
+    phone.open(&page).await;
+    open_webhooks(&phone).await;
+    phone.sees(WAITS).await;
+    assert!(system.received("correlationId=waits").await.is_empty());
     phone.assert_no_errors().await;
     system.stop().await;
 }
