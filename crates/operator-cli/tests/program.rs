@@ -199,6 +199,59 @@ fn lists_have_as_many_rows_as_the_limit_says() {
     }
 }
 
+/// The last row of the table that a command prints.
+fn last_row(arguments: &[&str], answers: &[(&'static str, &'static str)]) -> String {
+    let requests = answers
+        .iter()
+        .map(|(request, body)| (*request, "200 OK", *body));
+    let requests: Vec<_> = requests.collect();
+    let table = String::from_utf8(run(arguments, &requests).stdout).unwrap();
+    table.trim_end().lines().last().unwrap().to_owned()
+}
+
+#[test]
+fn keys_that_are_off_and_why_deletions_failed_are_in_the_tables() {
+    let off = r#"[{"id":"k","lastUsed":null,"confirmed":false}]"#;
+    let all = last_row(
+        &["keys", "list"],
+        &[("GET /users/keys?limit=100&offset=0", off)],
+    );
+    assert!(all.ends_with("false"), "{all}");
+    let answers = [
+        ("GET /users/000000000000000000000001", r#"{"id":"u"}"#),
+        ("GET /users/u/keys", off),
+    ];
+    let of_one = last_row(&["keys", "list", "000000000000000000000001"], &answers);
+    assert!(of_one.ends_with("false"), "{of_one}");
+    let failed = r#"[{"ticket":"t","failure":{"detail":"The engine is down."}}]"#;
+    let answers = [("GET /users/deletions?limit=100&offset=0", failed)];
+    let deletion = last_row(&["deletions", "list"], &answers);
+    assert!(deletion.ends_with("The engine is down."), "{deletion}");
+}
+
+#[test]
+fn why_deliveries_failed_or_wait_is_in_the_table() {
+    for (delivery, shown) in [
+        (
+            r#"[{"attempts":[{"error":"old"},{"error":"refused","statusCode":null}]}]"#,
+            &["refused"][..],
+        ),
+        (
+            r#"[{"attempts":[{"error":"old"},{"error":null,"statusCode":503}]}]"#,
+            &["503"],
+        ),
+        (
+            r#"[{"attempts":[],"nextAttempt":"then","suspended":true}]"#,
+            &["suspended", "-"],
+        ),
+        (r#"[{"attempts":[],"nextAttempt":"then"}]"#, &["then", "-"]),
+    ] {
+        let answers = [("GET /people-task/deliveries?limit=1000&offset=0", delivery)];
+        let row = last_row(&["deliveries", "list"], &answers);
+        assert_eq!(row.split_whitespace().collect::<Vec<_>>(), shown);
+    }
+}
+
 #[test]
 fn deletions_are_repeated_until_there_are_no_more() {
     let gateway = TcpListener::bind("127.0.0.1:0").unwrap();

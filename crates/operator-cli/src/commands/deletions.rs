@@ -13,13 +13,14 @@ Examples:
   countersign deletions status ada@example.com c1925b7e0b1f4f6e
   countersign deletions cancel ada@example.com c1925b7e0b1f4f6e";
 
-const COLUMNS: [Column; 6] = [
+const COLUMNS: [Column; 7] = [
     ("user", "/userId"),
     ("ticket", "/ticket"),
     ("status", "/status"),
     ("done", "/stepsDone"),
     ("of", "/stepsTotal"),
     ("created", "/created"),
+    ("failure", "/failure/detail"),
 ];
 
 /// Calls of one `retry`. Each repeats 1,000 deletions.

@@ -3,7 +3,7 @@ use serde_json::{Value, json};
 use url::Url;
 
 use crate::api::{Api, Global};
-use crate::output::{Column, Output, member, text};
+use crate::output::{Column, Output, member, set, text};
 use crate::{Failure, Outcome};
 
 const EXAMPLES: &str = "\
@@ -16,12 +16,13 @@ Examples:
   countersign deliveries pause engine.example.com
   countersign deliveries hosts --status paused";
 
-const COLUMNS: [Column; 5] = [
+const COLUMNS: [Column; 6] = [
     ("id", "/id"),
     ("status", "/status"),
     ("decision", "/taskStatus"),
     ("url", "/url"),
     ("next attempt", "/nextAttempt"),
+    ("last result", "/lastResult"),
 ];
 const HOST_COLUMNS: [Column; 6] = [
     ("host", "/host"),
@@ -154,7 +155,24 @@ fn list(arguments: &List, api: &Api, output: Output) -> Outcome {
         None => of_all_tasks(api, status, host, limit)?,
     };
     found.truncate(limit);
+    if !output.json {
+        found.iter_mut().for_each(explain);
+    }
     output.list(&COLUMNS, found)
+}
+
+/// Adds what came of the newest attempt. A delivery that waits for a right of its registrant has no next one.
+fn explain(delivery: &mut Value) {
+    let attempts = member(delivery, "attempts").as_array();
+    let newest = attempts.and_then(|all| all.last());
+    let result = newest.map(|newest| match member(newest, "error") {
+        Value::Null => member(newest, "statusCode").clone(),
+        error => error.clone(),
+    });
+    set(delivery, "lastResult", result.unwrap_or_default());
+    if *member(delivery, "suspended") == true {
+        set(delivery, "nextAttempt", json!("suspended"));
+    }
 }
 
 fn of_all_tasks(

@@ -15,21 +15,23 @@ Examples:
   countersign keys list --unconfirmed
   countersign keys confirm --all";
 
-const COLUMNS: [Column; 6] = [
+const COLUMNS: [Column; 7] = [
     ("id", "/id"),
     ("name", "/name"),
     ("scopes", "/scopes"),
     ("created", "/created"),
     ("expires", "/expires"),
     ("last used", "/lastUsed"),
+    ("confirmed", "/confirmed"),
 ];
-const COLUMNS_OF_ALL: [Column; 6] = [
+const COLUMNS_OF_ALL: [Column; 7] = [
     ("id", "/id"),
     ("user", "/username"),
     ("name", "/name"),
     ("scopes", "/scopes"),
     ("expires", "/expires"),
     ("last used", "/lastUsed"),
+    ("confirmed", "/confirmed"),
 ];
 
 #[derive(Subcommand)]

@@ -27,6 +27,8 @@ async fn deliveries_are_listed_and_sent_again() {
     })
     .await;
     assert_eq!(failed["taskStatus"], "approved");
+    let table = cli.run(&list).await.stdout;
+    assert!(table.trim_end().ends_with(" 500"), "{table}");
     let other = [&list[..6], &["other.example"]].concat();
     assert_eq!(cli.json(&other).await, json!([]));
 
