@@ -31,7 +31,7 @@ export const listUsers = (state) =>
   page("/users", userFilters(state), { pattern: state.search, sort: state.sort, offset: state.offset });
 export const countUsers = async (state) =>
   (await call("GET", listUrl("/users/count", userFilters(state), { pattern: state.search }), authorized())).count;
-export const signUp = (username, password) => send("POST", "/user", { username, password });
+export const signUp = (user) => send("POST", "/user", user);
 /** Identifiers of the page's URL are what anyone wrote there. */
 const userPath = (id) => `/users/${encodeURIComponent(id)}`;
 const deletionPath = (id, ticket) => `${userPath(id)}/delete-status/${encodeURIComponent(ticket)}`;

@@ -35,9 +35,10 @@ function createUser(created) {
     unmark(form);
     failure.textContent = "";
     const [email, password] = ["#new-email", "#new-password"].map((id) => form.querySelector(id));
+    const credentials = service.checked ? { service: true } : { password: password.value };
     withButtonsDisabled(form, async () => {
       try {
-        await signUp(email.value.trim(), password.value);
+        await signUp({ username: email.value.trim(), ...credentials });
         dropDraft(DRAFT);
         close();
         created(email.value.trim());
@@ -48,9 +49,14 @@ function createUser(created) {
       }
     });
   };
+  const passwordField = input("new-password", "password", { type: "password", autocomplete: "new-password" }, t("passwordRule"));
+  const chooseKind = () => { passwordField.hidden = passwordField.querySelector("input").disabled = service.checked; };
+  const service = element("input", { type: "checkbox", onchange: chooseKind, "aria-describedby": "new-service-help" });
   const form = element("form", { onsubmit: submit }, element("h2", { id: "dialog-title" }, t("newUser")),
     input("new-email", "email", { type: "email", value: draftOf(DRAFT), oninput: ({ target }) => keepDraft(DRAFT, target.value) }),
-    input("new-password", "password", { type: "password", autocomplete: "new-password" }, t("passwordRule")), failure,
+    element("div", { class: "field" }, element("label", { class: "check" }, service, t("serviceAccount")),
+      element("p", { class: "soft small", id: "new-service-help" }, t("serviceHelp"))),
+    passwordField, failure,
     element("div", { class: "actions" }, element("button", {}, t("create")),
       element("button", { type: "button", class: "plain", onclick: close }, t("cancel"))));
   const dialog = element("dialog", { "aria-labelledby": "dialog-title" }, form);

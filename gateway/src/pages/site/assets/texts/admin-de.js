@@ -229,4 +229,5 @@ export const texts = {
   parkedNumber: "Zurückgestellt, weil sie Prozesse beendet haben",
   kind: "Art",
   serviceAccount: "Dienstkonto",
+  serviceHelp: "Für Programme: Es hat kein Passwort und handelt nur mit API-Schlüsseln.",
 };

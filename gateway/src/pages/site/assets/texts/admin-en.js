@@ -211,6 +211,7 @@ export const texts = {
 
   kind: "Kind",
   serviceAccount: "Service account",
+  serviceHelp: "For programs: it has no password, and acts only with API keys.",
   // Queues.
   queue: "Queue",
   queuesHead: "Messages",

@@ -29,7 +29,7 @@ async fn a_user_is_created_and_found_by_the_address() {
     phone.click("New user").await;
     phone.sees("A few unrelated words").await;
     let dialog = "dialog label";
-    has(&phone, 2, dialog).await;
+    has(&phone, 3, dialog).await;
     phone.run("document.getElementById('new-email').value = 'ada@example.com'; document.getElementById('new-password').value = 'correct horse'").await;
     phone.click("Create").await;
     phone

@@ -4,7 +4,7 @@ use crate::webdriver::Browser;
 use serde_json::json;
 use testkit::eventually;
 
-use super::{choose, confirm, has, open, open_filters, poll};
+use super::{choose, confirm, has, open, open_filters, poll, takes_presses};
 use crate::harness::System;
 
 /// Creates users as the administrator, with values that must not become markup.
@@ -86,6 +86,31 @@ async fn a_user_is_found_changed_and_deactivated() {
     confirm(&phone, "Sign out everywhere").await;
     phone.sees("The user is signed out.").await;
     is_refused(&system, &token).await;
+    phone.assert_no_errors().await;
+    system.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_administrator_makes_a_service_account() {
+    let system = System::start().await;
+    let phone = Browser::phone().await;
+    open(&system, &phone, "").await;
+    phone.click("New user").await;
+    phone.sees("A few unrelated words").await;
+    takes_presses(&phone).await;
+    let write = "document.getElementById('new-email').value = 'flows@example.com';
+        document.getElementById('new-password').value = 'what is not sent';
+        document.querySelector('dialog [type=checkbox]').click()";
+    phone.run(write).await;
+    assert_eq!(phone.count("dialog .field[hidden] #new-password").await, 1);
+    phone.click("Create").await;
+    phone.sees("The account is created.").await;
+    has(&phone, 1, "tbody tr").await;
+    phone.follow("flows@example.com").await;
+    phone.sees("Service account").await;
+    let path = format!("/users/{}", system.user_id("flows@example.com").await);
+    let user = system.get(&path, &system.admin).await.json;
+    assert_eq!(user["service"], true);
     phone.assert_no_errors().await;
     system.stop().await;
 }
