@@ -2251,12 +2251,17 @@ export type components = {
          */
         WebhookEvent: "approved" | "rejected" | "due" | "cancelled";
         /**
-         * @description A URL that is called when its task is decided, or when its due date passes. The last five fields are there if the
+         * @description A URL that is called when its task is decided, or when its due date passes. The last six fields are there if the
          *     registration had them, and for those who see the whole URL.
          */
         WebhookResponse: {
             /** @description A body with placeholders. */
             body?: Record<string, never> | unknown[] | string | number | boolean;
+            /**
+             * @description What it is called for. It is missing where that is what registrations without `events` get on the same path: the
+             *     decision, under `/plugins/appmixer/utils/tasks` also `due`.
+             */
+            events?: components["schemas"]["WebhookEvent"][];
             /** @description The names of the headers, in lower case. Their values are never returned. */
             headers?: string[];
             /** @description The webhook's identifier. */
