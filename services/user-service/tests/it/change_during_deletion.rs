@@ -93,7 +93,7 @@ async fn a_deletion_that_is_started_again_erases_tasks_of_a_new_address_if_it_is
         assert_eq!(trusted(), [expected]);
     }
     for (change, expected) in [
-        ("", "in-progress false 1"),
+        ("SELECT", "in-progress false 1"),
         (&*format!("{fail}; {confirm}"), "in-progress true 1"),
     ] {
         app.admin_connection().batch_execute(change).unwrap();
