@@ -15,52 +15,67 @@ pub trait ProblemGroup {
     /// The problems of the group, then those of the groups that it includes; and when each occurs, where its own `detail`
     /// does not say it.
     fn problems() -> Vec<(Problem, Option<&'static str>)>;
+}
 
-    /// One response for each status, with an example for each code.
-    fn responses() -> BTreeMap<String, RefOr<Response>> {
-        let mut by_status: BTreeMap<String, Vec<_>> = BTreeMap::new();
-        for (problem, when) in Self::problems() {
-            let status = problem.status_code().as_str().to_owned();
-            by_status.entry(status).or_default().push((problem, when));
+/// The responses of an operation.
+type Responses = BTreeMap<String, RefOr<Response>>;
+
+/// One response for each problem, which [`join_problems`] joins. utoipa keeps only the last response of a status, and an operation
+/// may name several groups with a status in common.
+pub fn separate_responses(problems: Vec<(Problem, Option<&str>)>) -> Responses {
+    let responses = problems.into_iter().map(|(problem, when)| {
+        let response = response(&problem, when);
+        let status = problem.status_code();
+        let key = format!("{} {}", status.as_str(), response.description);
+        (key, response.into())
+    });
+    responses.collect()
+}
+
+fn response(problem: &Problem, when: Option<&str>) -> Response {
+    let mut body = problem.body();
+    let description = format!("`{}`: {}", problem.code(), when.unwrap_or(&body.detail));
+    "0b5c1d".clone_into(&mut body.request_id);
+    let value = serde_json::to_value(body).unwrap_or_default();
+    let example = ExampleBuilder::new().value(Some(value)).build();
+    let content = ContentBuilder::new()
+        .schema(Some(Ref::from_schema_name("Problem")))
+        .examples_from_iter([(problem.code(), example)])
+        .build();
+    ResponseBuilder::new()
+        .description(description)
+        .content("application/problem+json", content)
+        .build()
+}
+
+/// Makes one response for each status of those that [`separate_responses`] made, with an example for each code.
+pub fn join_problems(responses: &mut Responses) {
+    for (key, response) in std::mem::take(responses) {
+        let status = key.split(' ').next().unwrap_or_default();
+        match (responses.get_mut(status), response) {
+            (Some(RefOr::T(joined)), RefOr::T(response)) => add(joined, response),
+            (_, response) => drop(responses.insert(status.to_owned(), response)),
         }
-        let responses = by_status.into_iter();
-        responses
-            .map(|(status, problems)| (status, response(&problems).into()))
-            .collect()
     }
 }
 
-fn response(problems: &[(Problem, Option<&str>)]) -> Response {
-    let mut descriptions = Vec::new();
-    let mut examples = BTreeMap::new();
-    for (problem, when) in problems {
-        let mut body = problem.body();
-        let when = when.unwrap_or(&body.detail);
-        descriptions.push(format!("`{}`: {when}", problem.code()));
-        "0b5c1d".clone_into(&mut body.request_id);
-        let value = serde_json::to_value(body).unwrap_or_default();
-        examples.entry(problem.code()).or_insert(value);
+fn add(joined: &mut Response, response: Response) {
+    joined.description = format!("{} {}", joined.description, response.description);
+    let contents = joined.content.values_mut();
+    for contents in contents.zip(response.content.into_values()) {
+        if let (RefOr::T(joined), RefOr::T(content)) = contents {
+            for (code, example) in content.examples {
+                joined.examples.entry(code).or_insert(example);
+            }
+        }
     }
-    let examples = examples.into_iter().map(|(code, value)| {
-        let example = ExampleBuilder::new().value(Some(value)).build();
-        (code.to_owned(), example)
-    });
-    let content = ContentBuilder::new()
-        .schema(Some(Ref::from_schema_name("Problem")))
-        .examples_from_iter(examples)
-        .build();
-    ResponseBuilder::new()
-        .description(descriptions.join(" "))
-        .content("application/problem+json", content)
-        .build()
 }
 
 /// Makes types that document problems in the `responses` of an operation.
 ///
 /// Each type lists the problems themselves, or errors that convert to them, so that the examples come from
 /// the code that builds the response. `=> "…"` says when a problem occurs, where its `detail` does not.
-/// After a colon come the groups that it includes; utoipa keeps only the last response of a status, so
-/// groups with a status in common must be combined this way.
+/// After a colon come the groups that it includes.
 ///
 /// ```
 /// http_kit::problem_responses! {
@@ -96,7 +111,7 @@ macro_rules! problem_responses {
                 String,
                 $crate::utoipa::openapi::RefOr<$crate::utoipa::openapi::Response>,
             > {
-                <Self as $crate::ProblemGroup>::responses()
+                $crate::separate_responses(<Self as $crate::ProblemGroup>::problems())
             }
         }
     )+};
@@ -140,26 +155,35 @@ problem_responses! {
 #[cfg(test)]
 mod tests {
     use serde_json::json;
-    use utoipa::IntoResponses as _;
+    use utoipa::openapi::ResponsesBuilder;
 
-    use crate::{BodyProblems, Problem};
+    use crate::{BodyProblems, Problem, join_problems};
 
     problem_responses! {
         CatProblems: BodyProblems {
             Problem::not_found("cat") => "The cat does not exist.",
             Problem::new(actix_web::http::StatusCode::BAD_REQUEST, "no-cat", "Name a cat."),
         }
+        DogProblems: BodyProblems {
+            Problem::not_found("dog") => "The dog does not exist.",
+            Problem::new(actix_web::http::StatusCode::BAD_REQUEST, "no-dog", "Name a dog."),
+        }
     }
 
     #[test]
-    fn a_group_has_a_response_for_each_status_and_an_example_for_each_code() {
-        let responses = json!(CatProblems::responses());
+    fn groups_have_a_response_for_each_status_and_an_example_for_each_code() {
+        let groups = ResponsesBuilder::new()
+            .responses_from_into_responses::<CatProblems>()
+            .responses_from_into_responses::<DogProblems>();
+        let mut responses = groups.build().responses;
+        join_problems(&mut responses);
+        let responses = json!(responses);
         let statuses: Vec<_> = responses.as_object().unwrap().keys().collect();
         assert_eq!(statuses, ["400", "404", "413", "415"]);
         let not_found = &responses["404"];
         assert_eq!(
             not_found["description"],
-            "`not-found`: The cat does not exist."
+            "`not-found`: The cat does not exist. `not-found`: The dog does not exist."
         );
         let content = &not_found["content"]["application/problem+json"];
         let example = &content["examples"]["not-found"]["value"];
@@ -172,6 +196,7 @@ mod tests {
                 "incomplete-body",
                 "malformed-json",
                 "no-cat",
+                "no-dog",
                 "validation-failed"
             ]
         );

@@ -13,7 +13,9 @@ mod problem;
 mod query;
 
 pub use body::{BODY_LIMIT, JsonBody, OptionalJsonBody, body_too_large, incomplete_body};
-pub use documentation::{BodyProblems, ProblemGroup, QueryProblems};
+pub use documentation::{
+    BodyProblems, ProblemGroup, QueryProblems, join_problems, separate_responses,
+};
 pub use fields::{FieldValue, Fields, json_object, json_text};
 pub use forwarded_for::client_network;
 pub use health::{Checked, Health, healthz, readyz};

@@ -6,11 +6,11 @@ use utoipa::openapi::path::PathItem;
 use utoipa::openapi::security::SecurityRequirement;
 use utoipa::openapi::{OpenApi, RefOr};
 
-use crate::{Health, Problem, healthz, readyz};
+use crate::{Health, Problem, healthz, join_problems, readyz};
 
 /// Completes the operations of a document: one that names no `security` takes an access token, one without a tag gets `tag`,
 /// and the name of its handler is its identifier in camel case, unless it has another. A parameter such as `userId` that has no
-/// description gets one.
+/// description gets one. The problems of a status become one response.
 #[must_use]
 pub fn complete(mut document: OpenApi, tag: &str) -> OpenApi {
     for item in document.paths.paths.values_mut() {
@@ -23,6 +23,7 @@ pub fn complete(mut document: OpenApi, tag: &str) -> OpenApi {
         for operation in methods.into_iter().flatten() {
             let bearer = || vec![SecurityRequirement::new("bearer", Vec::<String>::new())];
             operation.security.get_or_insert_with(bearer);
+            join_problems(&mut operation.responses.responses);
             let tags = operation.tags.get_or_insert_default();
             if tags.is_empty() {
                 tags.push(tag.to_owned());

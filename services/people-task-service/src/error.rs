@@ -204,7 +204,6 @@ problem_responses! {
             "version": 2,
         })) => "The task is not the version of `If-Match` or `version`.",
     }
-    pub(crate) CreationProblems: QuotaExceeded, Repeated {}
     pub(crate) InvalidWebhook: BodyProblems {
         TaskError::AddressRefused => "The URL's host is not allowed.",
         TaskError::NotAnEngine(vec!["body"]) => "The address is not public, and its origin is not one of flow engines.",

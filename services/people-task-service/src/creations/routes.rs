@@ -10,8 +10,9 @@ use crate::creations::create;
 use crate::creations::requests::NewTaskRequest;
 use crate::creations::responses::{CreationAnswer, NewTaskResponse};
 use crate::creations::write::Creations;
-use crate::error::{CreationProblems, InvalidWebhook, TaskError};
-use crate::idempotency::{IdempotencyKeyHeader, Operation, repeatable};
+use crate::error::{InvalidWebhook, TaskError};
+use crate::idempotency::{IdempotencyKeyHeader, Operation, Repeated, repeatable};
+use crate::quotas::QuotaExceeded;
 use crate::tasks::{AuthenticatedUser, FieldSelection, TaskField};
 
 /// Creates a task, with webhooks if the body has some. This response is the only one with both secrets.
@@ -23,7 +24,7 @@ use crate::tasks::{AuthenticatedUser, FieldSelection, TaskField};
     request_body = NewTaskRequest,
     responses(
         (status = 200, description = "The task with `public` and its two secrets.", body = NewTaskResponse, headers(("ETag" = String, description = "The task's version."), ("Idempotent-Replayed" = String, description = "`true` if an earlier request with this key got this answer."))),
-        InvalidWebhook, TokenProblems, CreationProblems, DatabaseProblems,
+        InvalidWebhook, TokenProblems, QuotaExceeded, Repeated, DatabaseProblems,
     ),
 )]
 #[post("/people-task/tasks")]

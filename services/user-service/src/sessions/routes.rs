@@ -28,7 +28,7 @@ use crate::sign_in::routes::SignInProblems;
     responses(
         (status = 200, description = "Signed in.", body = SignInResponse,
             headers(("Set-Cookie" = String, description = "The session."))),
-        StartProblems, BackOffProblems, HashProblems
+        BodyProblems, SignInProblems, BrowserProblems, BackOffProblems, HashProblems
     ),
     security(())
 )]
@@ -172,9 +172,6 @@ http_kit::problem_responses! {
         cross_site_request(),
         UserError::SessionEnded,
         UserError::SessionBusy,
-    }
-    StartProblems: BodyProblems, SignInProblems {
-        cross_site_request(),
     }
     BrowserProblems: DatabaseProblems {
         cross_site_request(),

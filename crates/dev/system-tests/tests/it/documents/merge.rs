@@ -106,10 +106,20 @@ fn add(response: &mut Response, own: &Response) {
     }
 }
 
-fn merged(method: &str, path: &str) -> Value {
+fn merged_paths() -> Value {
     let documents = [user_service::openapi(), people_task_service::openapi()];
     let merged = serde_json::to_value(merge(documents)).unwrap();
-    merged["paths"][path][method].clone()
+    merged["paths"].clone()
+}
+
+fn merged(method: &str, path: &str) -> Value {
+    merged_paths()[path][method].clone()
+}
+
+/// Whether a response of an operation has an example with this code.
+fn has_code(operation: &Value, status: &str, code: &str) -> bool {
+    let content = &operation["responses"][status]["content"]["application/problem+json"];
+    content["examples"][code].is_object()
 }
 
 #[test]
@@ -143,5 +153,34 @@ fn a_services_response_has_the_headers_of_the_gateways_with_the_same_status() {
     assert!(!own.is_empty() && !of_gateway.is_empty(), "{description}");
     for name in ["Retry-After", "RateLimit", "RateLimit-Policy"] {
         assert!(limited["headers"][name].is_object(), "{name}");
+    }
+}
+
+#[test]
+fn a_response_has_the_codes_of_all_groups_with_its_status() {
+    for (method, path, status, codes) in [
+        (
+            "put",
+            "/people-task/tasks/{id}",
+            "409",
+            &["quota-exceeded", "task-already-resolved", "task-changed"][..],
+        ),
+        (
+            "post",
+            "/user/auth",
+            "429",
+            &["rate-limited", "too-many-attempts"],
+        ),
+        (
+            "post",
+            "/people-task/webhooks/{id}/test",
+            "503",
+            &["no-test-result", "overloaded"],
+        ),
+    ] {
+        let operation = merged(method, path);
+        for code in codes {
+            assert!(has_code(&operation, status, code), "{path}: {code}");
+        }
     }
 }
