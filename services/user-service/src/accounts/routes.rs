@@ -189,10 +189,12 @@ http_kit::problem_responses! {
     SignUpProblems: TokenProblems {
         auth::insufficient_scope("admin")
             => "API_USER_CREATE_SCOPE is set and the token has none of its scopes.",
+        UserError::KeyNotAccepted => "An API key makes no administrators.",
         UserError::UsernameTaken,
         UserError::EmailTaken,
     }
     UpdateProblems: DeletionProblems {
+        UserError::KeyNotAccepted => "An API key changes no passwords, usernames or addresses, and makes no administrators.",
         UserError::UsernameTaken,
         UserError::EmailTaken,
         UserError::LastAdmin => "The last active administrator cannot be demoted or deactivated.",

@@ -3,7 +3,7 @@ use std::convert;
 use actix_web::web::{Data, Json, Path};
 use actix_web::{HttpRequest, HttpResponse, delete, get, post};
 use audit_log::RequestMeta;
-use auth::{AdminCaller, ApiKey, Caller, ExchangedKey, TokenProblems};
+use auth::{AdminCaller, AdminProblems, ApiKey, Caller, ExchangedKey, TokenProblems};
 use database::{Connection, DatabaseProblems};
 use http_kit::{BodyProblems, JsonBody, Problem, Query, QueryProblems, combine_errors, path_id};
 use listing::{PageLimits, Paging};
@@ -42,7 +42,7 @@ struct ConfirmedResponse {
 /// The newest first, without their texts.
 #[utoipa::path(
     tag = "api-keys",
-    responses((status = 200, description = "The keys.", body = Vec<Key>), OwnKeysProblems)
+    responses((status = 200, description = "The keys.", body = Vec<Key>), TokenProblems, DatabaseProblems)
 )]
 #[get("/user/keys")]
 pub(crate) async fn list_keys(
@@ -106,7 +106,7 @@ pub(crate) async fn end_key(
     responses(
         (status = 200, description = "The keys of the page.", body = Vec<UserKey>,
             headers(("Link" = String, description = "`<…>; rel=\"next\"` when there are more."))),
-        AllKeysProblems
+        AdminProblems, QueryProblems, DatabaseProblems
     )
 )]
 #[get("/users/keys")]
@@ -132,7 +132,10 @@ pub(crate) async fn list_all_keys(
 /// among them: look at `GET /users/keys?confirmed=false` first.
 #[utoipa::path(
     tag = "api-keys",
-    responses((status = 200, description = "The keys are on.", body = ConfirmedResponse), UserKeysProblems)
+    responses(
+        (status = 200, description = "The keys are on.", body = ConfirmedResponse),
+        AdminProblems, DatabaseProblems
+    )
 )]
 #[post("/users/keys/confirm")]
 pub(crate) async fn confirm_all_keys(
@@ -242,28 +245,19 @@ pub(crate) async fn exchange_key(
 }
 
 http_kit::problem_responses! {
-    OwnKeysProblems: TokenProblems, DatabaseProblems {
-        auth::key_not_accepted(),
-    }
-    OwnKeyProblems: OwnKeysProblems {
+    OwnKeyProblems: TokenProblems, DatabaseProblems {
         UserError::NotFound("key"),
     }
-    CreateKeyProblems: OwnKeysProblems, BodyProblems {
+    CreateKeyProblems: TokenProblems, DatabaseProblems, BodyProblems {
         UserError::TooManyKeys(50),
     }
-    UserKeysProblems: TokenProblems, DatabaseProblems {
-        auth::insufficient_scope(auth::ADMIN_SCOPE),
-        auth::key_not_accepted(),
-    }
-    UserKeyProblems: UserKeysProblems {
+    UserKeyProblems: AdminProblems, DatabaseProblems {
         UserError::NotFound("user"),
         UserError::NotFound("key"),
     }
-    CreateUserKeyProblems: UserKeysProblems, BodyProblems {
+    CreateUserKeyProblems: AdminProblems, DatabaseProblems, BodyProblems {
         UserError::NotFound("user"),
         UserError::KeysOfInactiveUser,
         UserError::TooManyKeys(50),
-    }
-    AllKeysProblems: UserKeysProblems, QueryProblems {
     }
 }

@@ -4,11 +4,14 @@ use std::collections::BTreeMap;
 
 use actix_web::http::Method;
 use gateway::routes::{Access, ROUTES, Route};
-use http_kit::{FieldError, ProblemBody};
+use http_kit::{FieldError, ProblemBody, join_problems, separate_responses};
 use serde_json::{Value, json};
 use utoipa::openapi::path::{HttpMethod, Operation, Paths};
 use utoipa::openapi::{OpenApi, Ref, RefOr, Response};
 use utoipa::{PartialSchema as _, ToSchema as _};
+use values::Names as _;
+
+use super::scopes_in_words;
 
 /// The gateway's own part: title, server, tags, shared responses, its own paths.
 const BASE: &str = include_str!("base.openapi.json");
@@ -65,6 +68,9 @@ fn complete(
     route: &Route,
     own: &BTreeMap<String, RefOr<Response>>,
 ) -> Operation {
+    if route.takes_token() {
+        add_keys(&mut operation, route);
+    }
     let mut responses = vec![
         ("429", "RateLimited"),
         ("502", "BadGateway"),
@@ -92,6 +98,27 @@ fn complete(
         operation.tags = Some(vec!["plugins".to_owned()]);
     }
     operation
+}
+
+/// Adds what a request with an API key gets, and the scopes that the key needs.
+fn add_keys(operation: &mut Operation, route: &Route) {
+    let refused = if route.keys.is_empty() {
+        (auth::key_not_accepted(), None)
+    } else {
+        let needed = format!("An API key needs {}.", scopes_in_words(route));
+        let description = operation.description.take();
+        let described = description.map(|text| format!("{text}\n\n{needed}"));
+        operation.description = Some(described.unwrap_or(needed));
+        let scopes: Vec<_> = route.keys.iter().map(|scope| scope.name()).collect();
+        let problem = auth::insufficient_scope(&scopes.join(" "));
+        (problem, Some("The API key lacks a scope."))
+    };
+    let responses = &mut operation.responses.responses;
+    responses.extend(separate_responses(vec![
+        (auth::invalid_key(), None),
+        refused,
+    ]));
+    join_problems(responses);
 }
 
 /// Adds the headers of the gateway's response to a service's with the same status, and when it comes.
@@ -183,4 +210,30 @@ fn a_response_has_the_codes_of_all_groups_with_its_status() {
             assert!(has_code(&operation, status, code), "{path}: {code}");
         }
     }
+}
+
+#[test]
+fn what_an_api_key_gets_is_added() {
+    let paths = merged_paths();
+    for route in ROUTES {
+        let method = route.method.as_str().to_lowercase();
+        let operation = &paths[route.path][method];
+        let path = route.path;
+        let takes_token = route.takes_token();
+        let invalid = has_code(operation, "401", "invalid-key");
+        assert_eq!(invalid, takes_token, "{path}");
+        let is_closed = takes_token && route.keys.is_empty();
+        let refusal = if is_closed {
+            "key-not-accepted"
+        } else {
+            "insufficient-scope"
+        };
+        assert_eq!(has_code(operation, "403", refusal), takes_token, "{path}");
+        let description = operation["description"].as_str().unwrap_or_default();
+        let needed = format!("An API key needs {}.", scopes_in_words(route));
+        let says = description.ends_with(&needed);
+        assert_eq!(says, !route.keys.is_empty(), "{path}");
+    }
+    let update = merged("put", "/users/{userId}");
+    assert!(has_code(&update, "403", "key-not-accepted"));
 }
