@@ -17,7 +17,8 @@ use crate::context::Context;
     operation_id = "listTaskAudit",
     params(AuditQuery),
     responses(
-        (status = 200, description = "One page of rows. `Link` leads to the next one.", body = [AuditEntry]),
+        (status = 200, description = "One page of rows.", body = [AuditEntry],
+            headers(("Link" = String, description = "`<…>; rel=\"next\"` if there is a next page."))),
         QueryProblems, AdminProblems, DatabaseProblems,
     ),
 )]

@@ -22,7 +22,8 @@ use crate::tasks::{AuthenticatedUser, Permission, find_permitted};
 #[utoipa::path(
     params(("id" = String, Path, description = "The task's id."), Paging),
     responses(
-        (status = 200, description = "One page of deliveries. `Link` leads to the next one.", body = [Delivery]),
+        (status = 200, description = "One page of deliveries.", body = [Delivery],
+            headers(("Link" = String, description = "`<…>; rel=\"next\"` if there is a next page."))),
         QueryProblems, TokenProblems, Forbidden, NoTask, DatabaseProblems,
     ),
 )]
@@ -79,7 +80,8 @@ pub(crate) async fn redeliver_delivery(
 #[utoipa::path(
     params(DeliveryConditions, Paging),
     responses(
-        (status = 200, description = "One page of deliveries. `Link` leads to the next one.", body = [Delivery]),
+        (status = 200, description = "One page of deliveries.", body = [Delivery],
+            headers(("Link" = String, description = "`<…>; rel=\"next\"` if there is a next page."))),
         QueryProblems, AdminProblems, DatabaseProblems,
     ),
 )]

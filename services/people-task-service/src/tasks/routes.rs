@@ -30,7 +30,8 @@ use crate::tasks::responses::{ListedTaskResponse, TaskResponse};
     params(TaskListQuery, Role, Projection),
     security(("bearer" = []), ("taskSecret" = []), ("taskSecretInQuery" = [])),
     responses(
-        (status = 200, description = "One page of tasks. `Link` leads to the next one.", body = [ListedTaskResponse]),
+        (status = 200, description = "One page of tasks.", body = [ListedTaskResponse],
+            headers(("Link" = String, description = "`<…>; rel=\"next\"` if there is a next page."))),
         QueryProblems, TokenProblems, NotAdmin, DatabaseProblems,
     ),
 )]

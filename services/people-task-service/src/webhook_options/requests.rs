@@ -233,6 +233,7 @@ http_kit::schemas! {
         let any = [&ANY_BUT_NULL[..], &[Type::Null]].concat();
         let value = ObjectBuilder::new().schema_type(SchemaType::Array(any));
         ObjectBuilder::new()
+            .description(Some("When a call has succeeded."))
             .property("status", statuses)
             .property("pointer", pointer)
             .property("value", value)

@@ -43,14 +43,12 @@ pub(crate) struct WebhookResponse {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schema(required = false)]
     headers: Vec<String>,
-    /// The method of the calls.
-    #[schema(inline)]
+    // utoipa would demand an object beside the inlined types if these had descriptions.
+    #[schema(inline, nullable = false)]
     method: Option<CallMethod>,
-    // utoipa would demand an object beside the inlined type if this had a description.
     #[schema(inline, value_type = BodyTemplate, required = false)]
     body: Option<Box<RawValue>>,
-    /// When a call has succeeded.
-    #[schema(inline)]
+    #[schema(inline, nullable = false)]
     success: Option<Success>,
 }
 

@@ -45,7 +45,7 @@ pub(super) struct DeletionProgress {
     steps_total: i32,
     /// The problem that ended a failed deletion: which step failed, and why.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<Object>)]
+    #[schema(value_type = Option<Object>, nullable = false)]
     failure: Option<Value>,
 }
 
@@ -64,11 +64,12 @@ pub(super) struct Deletion {
     /// While the deletion is in progress, and once there are some: how many of the user's tasks it has deleted.
     #[diesel(sql_type = Nullable<BigInt>)]
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     deleted_tasks: Option<i64>,
     #[schema(value_type = String, format = DateTime)]
     created: Timestamp,
     /// Null while the deletion is in progress.
-    #[schema(value_type = Option<String>, format = DateTime)]
+    #[schema(value_type = Option<String>, format = DateTime, required = true)]
     finished: Option<Timestamp>,
 }
 

@@ -187,6 +187,35 @@ fn every_operation_documents_its_responses() {
 }
 
 #[test]
+fn every_list_with_pages_documents_the_link_to_the_next_one() {
+    for (method, path, operation) in operations(&document()) {
+        let mut parameters = operation["parameters"].as_array().into_iter().flatten();
+        let has_pages = parameters.any(|parameter| parameter["name"] == "limit");
+        let link = &operation["responses"]["200"]["headers"]["Link"];
+        assert_eq!(link.is_object(), has_pages, "{method} {path}");
+    }
+}
+
+#[test]
+fn fields_that_are_absent_are_never_null_and_one_that_is_null_is_required() {
+    let document = document();
+    let schemas = &document["components"]["schemas"];
+    let deletion = &schemas["Deletion"]["allOf"][1];
+    let required = deletion["required"].as_array().unwrap();
+    assert!(required.contains(&"finished".into()));
+    let (progress, webhook) = (&schemas["DeletionStatus"], &schemas["WebhookResponse"]);
+    for (schema, field) in [
+        (deletion, "deletedTasks"),
+        (progress, "failure"),
+        (webhook, "method"),
+        (webhook, "success"),
+    ] {
+        let described = &schema["properties"][field];
+        assert!(described["type"].is_string(), "{field}: {described}");
+    }
+}
+
+#[test]
 fn operation_ids_are_unique_and_in_camel_case() {
     let mut ids = BTreeSet::new();
     for (method, path, operation) in operations(&document()) {

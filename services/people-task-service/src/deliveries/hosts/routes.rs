@@ -18,7 +18,8 @@ use crate::error::TooManyPausedHosts;
 #[utoipa::path(
     params(HostQuery),
     responses(
-        (status = 200, description = "One page of hosts. `Link` leads to the next one.", body = [HostRow]),
+        (status = 200, description = "One page of hosts.", body = [HostRow],
+            headers(("Link" = String, description = "`<…>; rel=\"next\"` if there is a next page."))),
         QueryProblems, AdminProblems, DatabaseProblems,
     ),
 )]
