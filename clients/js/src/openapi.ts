@@ -56,6 +56,8 @@ export type paths = {
          *     `password-reset-requested`, `password-reset`, `user-deletion-requested`, `user-deletion-cancelled`, `user-deletion-failed` and
          *     `user-deleted`. A deleted user is shown by a pseudonym. The filters `after` (inclusive) and `before` (exclusive) take a time
          *     in RFC 3339 format.
+         *
+         *     An API key needs `users:read` and `admin`.
          */
         get: operations["listAudit"];
         put?: never;
@@ -96,6 +98,8 @@ export type paths = {
          *     `webhook-removed`, `webhook-tested`, `delivery-redelivered`, `delivery-cancelled`, `deliveries-paused`, `deliveries-resumed` and
          *     `user-erased`. A decision's `proof` says whether a token or the approver's secret made it. A deleted user is shown by a
          *     pseudonym. The filters `after` (inclusive) and `before` (exclusive) take a time in RFC 3339 format.
+         *
+         *     An API key needs `tasks:read` and `admin`.
          */
         get: operations["listTaskAudit"];
         put?: never;
@@ -119,6 +123,8 @@ export type paths = {
          *     host of the webhook's URL, without scheme and port. Pending deliveries of a host are sorted by their next attempt, the
          *     latest first. Those that were sent are found among the newest 100,000 that have ended. Among deliveries of the same
          *     second, the order is that of their identifiers.
+         *
+         *     An API key needs `tasks:read` and `admin`.
          */
         get: operations["listDeliveries"];
         put?: never;
@@ -141,6 +147,7 @@ export type paths = {
         /**
          * Cancels a pending delivery, which then has failed. If it is being sent at this moment, the receiver may get it, but it
          *     is not tried again. For administrators.
+         * @description An API key needs `tasks:write` and `admin`.
          */
         post: operations["cancelDelivery"];
         delete?: never;
@@ -161,6 +168,7 @@ export type paths = {
         /**
          * Sends a delivery again now, whatever its status. A delivery that is being sent at this moment is not
          *     sent a second time. For the task's creator and administrators.
+         * @description An API key needs `tasks:write`.
          */
         post: operations["redeliver"];
         delete?: never;
@@ -181,6 +189,7 @@ export type paths = {
         /**
          * Cancels pending deliveries of a host, at most 1,000 in one call, those first whose next attempt comes first. For
          *     administrators.
+         * @description An API key needs `tasks:write` and `admin`.
          */
         post: operations["cancelDeliveries"];
         delete?: never;
@@ -199,6 +208,7 @@ export type paths = {
         /**
          * The hosts with deliveries that are pending or have failed, and those that are paused, in alphabetical order. For
          *     administrators.
+         * @description An API key needs `tasks:read` and `admin`.
          */
         get: operations["listDeliveryHosts"];
         put?: never;
@@ -221,6 +231,7 @@ export type paths = {
         /**
          * Pauses the deliveries to a host. They wait until it is resumed, and no attempts are counted. Requests that are under
          *     way end; workers start no others within a second. For administrators.
+         * @description An API key needs `tasks:write` and `admin`.
          */
         post: operations["pauseDeliveries"];
         delete?: never;
@@ -238,7 +249,10 @@ export type paths = {
         };
         get?: never;
         put?: never;
-        /** Sends failed deliveries of a host again, at most 1,000 in one call, the oldest first. For administrators. */
+        /**
+         * Sends failed deliveries of a host again, at most 1,000 in one call, the oldest first. For administrators.
+         * @description An API key needs `tasks:write` and `admin`.
+         */
         post: operations["redeliverDeliveries"];
         delete?: never;
         options?: never;
@@ -255,7 +269,10 @@ export type paths = {
         };
         get?: never;
         put?: never;
-        /** Sends the deliveries to a paused host again. For administrators. */
+        /**
+         * Sends the deliveries to a paused host again. For administrators.
+         * @description An API key needs `tasks:write` and `admin`.
+         */
         post: operations["resumeDeliveries"];
         delete?: never;
         options?: never;
@@ -270,7 +287,10 @@ export type paths = {
             path?: never;
             cookie?: never;
         };
-        /** What waits to be delivered: the queue of messages, and the deliveries that have not ended. For administrators. */
+        /**
+         * What waits to be delivered: the queue of messages, and the deliveries that have not ended. For administrators.
+         * @description An API key needs `tasks:read` and `admin`.
+         */
         get: operations["getDeliveryQueues"];
         put?: never;
         post?: never;
@@ -318,6 +338,8 @@ export type paths = {
          *     `decisionMade`; filtered by `status`,
          *     `approver`, `requester`, `title`, `public` or `text`; `pattern` searches the title, and the filter `text` the title and
          *     the addresses of approver and requester, without regard to accents. If more than 100,000 tasks match, `offset` is at most 10,000 in an order other than `created`.
+         *
+         *     An API key needs `tasks:read`.
          */
         get: operations["listTasks"];
         put?: never;
@@ -325,6 +347,8 @@ export type paths = {
          * Creates a task, with webhooks if the body has some. This response is the only one with both secrets.
          * @description A request with an `Idempotency-Key` can be repeated: within 24 hours the same user gets the same answer for the same
          *     key and body, and nothing is created again.
+         *
+         *     An API key needs `tasks:write`.
          */
         post: operations["createTask"];
         delete?: never;
@@ -340,7 +364,10 @@ export type paths = {
             path?: never;
             cookie?: never;
         };
-        /** The number of tasks in the list, regardless of `limit`. */
+        /**
+         * The number of tasks in the list, regardless of `limit`.
+         * @description An API key needs `tasks:read`.
+         */
         get: operations["countTasks"];
         put?: never;
         post?: never;
@@ -361,12 +388,15 @@ export type paths = {
          * One task.
          * @description With `wait`, the response to a pending task comes as soon as the task is no longer pending, and after that many seconds
          *     at the latest, with the task as it is then. The rights of the caller are judged again.
+         *
+         *     An API key needs `tasks:read`.
          */
         get: operations["getTask"];
         /**
          * Changes a pending task, but not its status. The approver may change only `approver`, to hand the
          *     decision over; a requester cannot become the approver. A new approver or requester gets a new secret, and
          *     the old one stops working. The response has it only for the task's creator and administrators.
+         * @description An API key needs `tasks:write`.
          */
         put: operations["editTask"];
         post?: never;
@@ -384,7 +414,10 @@ export type paths = {
             cookie?: never;
         };
         get?: never;
-        /** Approves a pending task and triggers its webhooks. If several decisions arrive at once, one succeeds. */
+        /**
+         * Approves a pending task and triggers its webhooks. If several decisions arrive at once, one succeeds.
+         * @description An API key needs `tasks:decide`.
+         */
         put: operations["approveTask"];
         post?: never;
         delete?: never;
@@ -400,7 +433,10 @@ export type paths = {
             path?: never;
             cookie?: never;
         };
-        /** Who would hear of it if the caller withdrew the task now. For those who may withdraw it. */
+        /**
+         * Who would hear of it if the caller withdrew the task now. For those who may withdraw it.
+         * @description An API key needs `tasks:read`.
+         */
         get: operations["previewCancel"];
         put?: never;
         /**
@@ -408,6 +444,8 @@ export type paths = {
          *     The task's status becomes `cancelled`, which is final.
          * @description Webhooks whose `events` have `cancelled` are called; others hear nothing. An approver who was asked by mail gets a mail
          *     that says so, and no reminders.
+         *
+         *     An API key needs `tasks:write`.
          */
         post: operations["cancelTask"];
         delete?: never;
@@ -423,7 +461,10 @@ export type paths = {
             path?: never;
             cookie?: never;
         };
-        /** The deliveries of a task's decision, one for each webhook, and of due dates that have passed. For the task's creator and administrators. */
+        /**
+         * The deliveries of a task's decision, one for each webhook, and of due dates that have passed. For the task's creator and administrators.
+         * @description An API key needs `tasks:read`.
+         */
         get: operations["listTaskDeliveries"];
         put?: never;
         post?: never;
@@ -444,6 +485,7 @@ export type paths = {
         /**
          * Rejects a pending task and triggers its webhooks. If several decisions arrive at once, one succeeds. A task with
          *     `commentRequired` is rejected only with a `comment`.
+         * @description An API key needs `tasks:decide`.
          */
         put: operations["rejectTask"];
         post?: never;
@@ -463,6 +505,7 @@ export type paths = {
         /**
          * The webhooks of a task, oldest first. The task's creator, the user who registered a webhook and administrators see its
          *     whole URL, others the scheme and the host.
+         * @description An API key needs `tasks:read`.
          */
         get: operations["listTaskWebhooks"];
         put?: never;
@@ -496,6 +539,8 @@ export type paths = {
          *
          *     `include`, `headers`, `method`, `body` and `success` make calls that flow engines take as they are. `headers`, `method` and
          *     `body` to an address that is not public are only for origins that the operator lists in `WEBHOOK_ENGINE_ORIGINS`.
+         *
+         *     An API key needs `tasks:write`.
          */
         post: operations["registerWebhook"];
         delete?: never;
@@ -511,13 +556,17 @@ export type paths = {
             path?: never;
             cookie?: never;
         };
-        /** Deletes a webhook. Prefer `DELETE`, which does the same. */
+        /**
+         * Deletes a webhook. Prefer `DELETE`, which does the same.
+         * @description An API key needs `tasks:write`.
+         */
         get: operations["deleteWebhookByGet"];
         put?: never;
         post?: never;
         /**
          * Deletes a webhook with its delivery. For the user who registered it, the task's creator and
          *     administrators.
+         * @description An API key needs `tasks:write`.
          */
         delete: operations["deleteWebhook"];
         options?: never;
@@ -540,6 +589,8 @@ export type paths = {
          *     response says what the receiver answered, without the answer's body. It is not repeated, and changes nothing else.
          * @description An engine that looks at neither acts as at a decision: a paused flow goes on. For the user who registered the webhook,
          *     the task's creator and administrators: 10 within a minute for each, 60 for all together.
+         *
+         *     An API key needs `tasks:write`.
          */
         post: operations["testWebhook"];
         delete?: never;
@@ -627,6 +678,8 @@ export type paths = {
         /**
          * Get user information
          * @description The current state of the token's user.
+         *
+         *     An API key needs `users:read`.
          */
         get: operations["currentUser"];
         put?: never;
@@ -638,6 +691,8 @@ export type paths = {
          *     callers these fields are ignored. With `"service": true` it is a service account: it has no password, no sign-in and no codes,
          *     and acts only with API keys that administrators make for it; the response then has no `token`. While `EMAIL_VERIFICATION` is `required`, only an administrator can give a
          *     `username` that differs from `email`, unless `SIGN_UP_USERNAMES` is `any`.
+         *
+         *     An API key needs `users:write`.
          */
         post: operations["createUser"];
         delete?: never;
@@ -900,6 +955,8 @@ export type paths = {
          *     case-insensitively. `filter` takes `username`, `email`, `scope`, `plan`, `vendor` and `isActive`; `scope` and `vendor` match membership.
          *     `pattern` is a substring of the username. With a pattern and more than 100,000 users, `offset` is
          *     at most 1,000, unless `sort` is `username`.
+         *
+         *     An API key needs `users:read` and `admin`.
          */
         get: operations["listUsers"];
         put?: never;
@@ -917,12 +974,17 @@ export type paths = {
             path?: never;
             cookie?: never;
         };
-        /** Get a user by id */
+        /**
+         * Get a user by id
+         * @description An API key needs `users:read` and `admin`.
+         */
         get: operations["getUser"];
         /**
          * Update a user
          * @description Changing the e-mail address, username, scope, password or `isActive` revokes the user's tokens; sending
          *     the same value does not. Unknown fields are ignored, so a whole user can be sent back.
+         *
+         *     An API key needs `users:write` and `admin`.
          */
         put: operations["updateUser"];
         post?: never;
@@ -930,6 +992,8 @@ export type paths = {
          * Delete a user
          * @description Deactivates the account and revokes its tokens at once. A worker does the rest, which takes a while. While
          *     the deletion is in progress, repeating the request returns the same ticket.
+         *
+         *     An API key needs `users:write` and `admin`.
          */
         delete: operations["deleteUser"];
         options?: never;
@@ -948,6 +1012,8 @@ export type paths = {
          * Get the status of a deletion
          * @description Available for 30 days after the deletion has ended (`DELETE_TICKET_RETENTION`), although the user no
          *     longer exists.
+         *
+         *     An API key needs `users:read` and `admin`.
          */
         get: operations["getDeletionStatus"];
         put?: never;
@@ -956,6 +1022,8 @@ export type paths = {
          * Cancel a deletion
          * @description The worker stops before its next step. What was deleted stays deleted, and the account stays inactive
          *     until an administrator reactivates it.
+         *
+         *     An API key needs `users:write` and `admin`.
          */
         delete: operations["cancelDeletion"];
         options?: never;
@@ -1055,7 +1123,10 @@ export type paths = {
             path?: never;
             cookie?: never;
         };
-        /** Get the number of users */
+        /**
+         * Get the number of users
+         * @description An API key needs `users:read` and `admin`.
+         */
         get: operations["countUsers"];
         put?: never;
         post?: never;
@@ -1075,6 +1146,8 @@ export type paths = {
         /**
          * Get all deletions
          * @description Newest first, all or those of one status.
+         *
+         *     An API key needs `users:read` and `admin`.
          */
         get: operations["listDeletions"];
         put?: never;
@@ -1099,6 +1172,8 @@ export type paths = {
          * @description Each continues at the step that failed, under its old ticket, at most 1,000 in one call. Deletions of users who were
          *     reactivated after the failure are left as they are, and so are those that would skip the flow engine's steps: delete
          *     these users again.
+         *
+         *     An API key needs `users:write` and `admin`.
          */
         post: operations["retryDeletions"];
         delete?: never;
@@ -1158,6 +1233,8 @@ export type paths = {
         /**
          * Get the queues
          * @description The deletions and notifications that wait for workers, and the queues of messages about them.
+         *
+         *     An API key needs `users:read` and `admin`.
          */
         get: operations["getUserQueues"];
         put?: never;
@@ -1387,19 +1464,19 @@ export type components = {
              * Format: int64
              * @description While the deletion is in progress, and once there are some: how many of the user's tasks it has deleted.
              */
-            deletedTasks?: number | null;
+            deletedTasks?: number;
             /**
              * Format: date-time
              * @description Null while the deletion is in progress.
              */
-            finished?: string | null;
+            finished: string | null;
             ticket: string;
             userId: string;
         };
         /** @description The progress of a deletion. */
         DeletionStatus: {
             /** @description The problem that ended a failed deletion: which step failed, and why. */
-            failure?: Record<string, never> | null;
+            failure?: Record<string, never>;
             /** @description `in-progress`, `completed`, `failed` or `cancelled`. */
             status: string;
             /**
@@ -2268,8 +2345,11 @@ export type components = {
             id: string;
             /** @description Fields that the body has beside the usual ones. */
             include?: string[];
-            /** @description The method of the calls. */
-            method?: ("POST" | "PUT" | "PATCH") | null;
+            /**
+             * @description The method of the calls of a webhook.
+             * @enum {string}
+             */
+            method?: "POST" | "PUT" | "PATCH";
             /**
              * @description `pending` until it is delivered, then `sent`; `fail` if it was given up. It is about the newest event: after `due`
              *     was sent, it is `pending` again from the decision until that is delivered.
@@ -2280,7 +2360,7 @@ export type components = {
                 pointer?: string;
                 status?: number[];
                 value?: Record<string, never> | unknown[] | string | number | boolean | null;
-            } | null;
+            };
             /** @description The task's id. */
             taskId: string;
             /**
@@ -2340,7 +2420,7 @@ export type components = {
                 "application/problem+json": components["schemas"]["Problem"];
             };
         };
-        /** @description Too many requests from your address in a short time (`rate-limited`), or too many that have no response yet (`too-many-concurrent-requests`). */
+        /** @description Too many requests from your address in a short time (`rate-limited`), too many that have no response yet (`too-many-concurrent-requests`), or too many with texts that are no API keys (`too-many-attempts`). */
         RateLimited: {
             headers: {
                 /** @description The requests that are left (`r`), and the seconds until one more is available (`t`). */
@@ -2384,7 +2464,7 @@ export type components = {
                 "application/problem+json": components["schemas"]["Problem"];
             };
         };
-        /** @description Too many requests of all callers at once (`overloaded`), or the service does not respond and its circuit is open (`upstream-unavailable`). Nothing was changed; try again soon. */
+        /** @description Too many requests of all callers at once (`overloaded`), the service does not respond and its circuit is open (`upstream-unavailable`), or an API key cannot be checked now (`keys-unavailable`). Nothing was changed; try again soon. */
         Unavailable: {
             headers: {
                 /** @description Seconds to wait. */
@@ -2489,7 +2569,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-revoked`: The token was revoked. Sign in to get a new one. This call needs an access token: send `Authorization: Bearer <token>`. */
+            /** @description `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `token-revoked`: The token was revoked. Sign in to get a new one. `invalid-key`: The API key is unknown, or has ended or expired. Ask for another one. This call needs an access token: send `Authorization: Bearer <token>`. */
             401: {
                 headers: {
                     /** @description `Bearer` as in RFC 6750. */
@@ -2500,7 +2580,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `insufficient-scope`: This call needs a token with the scope `admin`. */
+            /** @description `insufficient-scope`: This call needs a token with the scope `admin`. `insufficient-scope`: The API key lacks a scope. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -2511,7 +2591,7 @@ export interface operations {
             };
             429: components["responses"]["RateLimited"];
             502: components["responses"]["BadGateway"];
-            /** @description `overloaded`: The service is overloaded. Try again shortly. `database-unavailable`: The database is unavailable. Try again shortly. Too many requests of all callers at once (`overloaded`), or the service does not respond and its circuit is open (`upstream-unavailable`). Nothing was changed; try again soon. */
+            /** @description `database-unavailable`: The database is unavailable. Try again shortly. `overloaded`: The service is overloaded. Try again shortly. Too many requests of all callers at once (`overloaded`), the service does not respond and its circuit is open (`upstream-unavailable`), or an API key cannot be checked now (`keys-unavailable`). Nothing was changed; try again soon. */
             503: {
                 headers: {
                     /** @description Seconds to wait. */
@@ -2565,9 +2645,11 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description One page of rows. `Link` leads to the next one. */
+            /** @description One page of rows. */
             200: {
                 headers: {
+                    /** @description `<…>; rel="next"` if there is a next page. */
+                    Link?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -2583,7 +2665,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-revoked`: The token was revoked. Sign in to get a new one. This call needs an access token: send `Authorization: Bearer <token>`. */
+            /** @description `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `token-revoked`: The token was revoked. Sign in to get a new one. `invalid-key`: The API key is unknown, or has ended or expired. Ask for another one. This call needs an access token: send `Authorization: Bearer <token>`. */
             401: {
                 headers: {
                     /** @description `Bearer` as in RFC 6750. */
@@ -2594,7 +2676,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `insufficient-scope`: This call needs a token with the scope `admin`. */
+            /** @description `insufficient-scope`: This call needs a token with the scope `admin`. `insufficient-scope`: The API key lacks a scope. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -2605,7 +2687,7 @@ export interface operations {
             };
             429: components["responses"]["RateLimited"];
             502: components["responses"]["BadGateway"];
-            /** @description `overloaded`: The service is overloaded. Try again shortly. `database-unavailable`: The database is unavailable. Try again shortly. Too many requests of all callers at once (`overloaded`), or the service does not respond and its circuit is open (`upstream-unavailable`). Nothing was changed; try again soon. */
+            /** @description `database-unavailable`: The database is unavailable. Try again shortly. `overloaded`: The service is overloaded. Try again shortly. Too many requests of all callers at once (`overloaded`), the service does not respond and its circuit is open (`upstream-unavailable`), or an API key cannot be checked now (`keys-unavailable`). Nothing was changed; try again soon. */
             503: {
                 headers: {
                     /** @description Seconds to wait. */
@@ -2635,9 +2717,11 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description One page of deliveries. `Link` leads to the next one. */
+            /** @description One page of deliveries. */
             200: {
                 headers: {
+                    /** @description `<…>; rel="next"` if there is a next page. */
+                    Link?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -2653,7 +2737,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-revoked`: The token was revoked. Sign in to get a new one. This call needs an access token: send `Authorization: Bearer <token>`. */
+            /** @description `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `token-revoked`: The token was revoked. Sign in to get a new one. `invalid-key`: The API key is unknown, or has ended or expired. Ask for another one. This call needs an access token: send `Authorization: Bearer <token>`. */
             401: {
                 headers: {
                     /** @description `Bearer` as in RFC 6750. */
@@ -2664,7 +2748,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `insufficient-scope`: This call needs a token with the scope `admin`. */
+            /** @description `insufficient-scope`: This call needs a token with the scope `admin`. `insufficient-scope`: The API key lacks a scope. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -2675,7 +2759,7 @@ export interface operations {
             };
             429: components["responses"]["RateLimited"];
             502: components["responses"]["BadGateway"];
-            /** @description `overloaded`: The service is overloaded. Try again shortly. `database-unavailable`: The database is unavailable. Try again shortly. Too many requests of all callers at once (`overloaded`), or the service does not respond and its circuit is open (`upstream-unavailable`). Nothing was changed; try again soon. */
+            /** @description `database-unavailable`: The database is unavailable. Try again shortly. `overloaded`: The service is overloaded. Try again shortly. Too many requests of all callers at once (`overloaded`), the service does not respond and its circuit is open (`upstream-unavailable`), or an API key cannot be checked now (`keys-unavailable`). Nothing was changed; try again soon. */
             503: {
                 headers: {
                     /** @description Seconds to wait. */
@@ -2710,7 +2794,7 @@ export interface operations {
                     "application/json": components["schemas"]["DeliveryResponse"];
                 };
             };
-            /** @description `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-revoked`: The token was revoked. Sign in to get a new one. This call needs an access token: send `Authorization: Bearer <token>`. */
+            /** @description `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `token-revoked`: The token was revoked. Sign in to get a new one. `invalid-key`: The API key is unknown, or has ended or expired. Ask for another one. This call needs an access token: send `Authorization: Bearer <token>`. */
             401: {
                 headers: {
                     /** @description `Bearer` as in RFC 6750. */
@@ -2721,7 +2805,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `insufficient-scope`: This call needs a token with the scope `admin`. */
+            /** @description `insufficient-scope`: This call needs a token with the scope `admin`. `insufficient-scope`: The API key lacks a scope. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -2750,7 +2834,7 @@ export interface operations {
             };
             429: components["responses"]["RateLimited"];
             502: components["responses"]["BadGateway"];
-            /** @description `overloaded`: The service is overloaded. Try again shortly. `database-unavailable`: The database is unavailable. Try again shortly. Too many requests of all callers at once (`overloaded`), or the service does not respond and its circuit is open (`upstream-unavailable`). Nothing was changed; try again soon. */
+            /** @description `database-unavailable`: The database is unavailable. Try again shortly. `overloaded`: The service is overloaded. Try again shortly. Too many requests of all callers at once (`overloaded`), the service does not respond and its circuit is open (`upstream-unavailable`), or an API key cannot be checked now (`keys-unavailable`). Nothing was changed; try again soon. */
             503: {
                 headers: {
                     /** @description Seconds to wait. */
@@ -2785,7 +2869,7 @@ export interface operations {
                     "application/json": components["schemas"]["DeliveryResponse"];
                 };
             };
-            /** @description `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-revoked`: The token was revoked. Sign in to get a new one. This call needs an access token: send `Authorization: Bearer <token>`. */
+            /** @description `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `token-revoked`: The token was revoked. Sign in to get a new one. `invalid-key`: The API key is unknown, or has ended or expired. Ask for another one. This call needs an access token: send `Authorization: Bearer <token>`. */
             401: {
                 headers: {
                     /** @description `Bearer` as in RFC 6750. */
@@ -2796,7 +2880,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `forbidden`: The caller can read the task but lacks the permission for this operation. */
+            /** @description `forbidden`: The caller can read the task but lacks the permission for this operation. `insufficient-scope`: The API key lacks a scope. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -2816,7 +2900,7 @@ export interface operations {
             };
             429: components["responses"]["RateLimited"];
             502: components["responses"]["BadGateway"];
-            /** @description `overloaded`: The service is overloaded. Try again shortly. `database-unavailable`: The database is unavailable. Try again shortly. Too many requests of all callers at once (`overloaded`), or the service does not respond and its circuit is open (`upstream-unavailable`). Nothing was changed; try again soon. */
+            /** @description `database-unavailable`: The database is unavailable. Try again shortly. `overloaded`: The service is overloaded. Try again shortly. Too many requests of all callers at once (`overloaded`), the service does not respond and its circuit is open (`upstream-unavailable`), or an API key cannot be checked now (`keys-unavailable`). Nothing was changed; try again soon. */
             503: {
                 headers: {
                     /** @description Seconds to wait. */
@@ -2852,7 +2936,7 @@ export interface operations {
                     "application/json": components["schemas"]["CancelledDeliveries"];
                 };
             };
-            /** @description `validation-failed`: Fields are missing or invalid; `errors` lists each. `malformed-json`: The body is not JSON. `incomplete-body`: The body ended before its declared length. Send it again. */
+            /** @description `incomplete-body`: The body ended before its declared length. Send it again. `malformed-json`: The body is not JSON. `validation-failed`: Fields are missing or invalid; `errors` lists each. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -2861,7 +2945,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-revoked`: The token was revoked. Sign in to get a new one. This call needs an access token: send `Authorization: Bearer <token>`. */
+            /** @description `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `token-revoked`: The token was revoked. Sign in to get a new one. `invalid-key`: The API key is unknown, or has ended or expired. Ask for another one. This call needs an access token: send `Authorization: Bearer <token>`. */
             401: {
                 headers: {
                     /** @description `Bearer` as in RFC 6750. */
@@ -2872,7 +2956,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `insufficient-scope`: This call needs a token with the scope `admin`. */
+            /** @description `insufficient-scope`: This call needs a token with the scope `admin`. `insufficient-scope`: The API key lacks a scope. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -2902,7 +2986,7 @@ export interface operations {
             };
             429: components["responses"]["RateLimited"];
             502: components["responses"]["BadGateway"];
-            /** @description `overloaded`: The service is overloaded. Try again shortly. `database-unavailable`: The database is unavailable. Try again shortly. Too many requests of all callers at once (`overloaded`), or the service does not respond and its circuit is open (`upstream-unavailable`). Nothing was changed; try again soon. */
+            /** @description `database-unavailable`: The database is unavailable. Try again shortly. `overloaded`: The service is overloaded. Try again shortly. Too many requests of all callers at once (`overloaded`), the service does not respond and its circuit is open (`upstream-unavailable`), or an API key cannot be checked now (`keys-unavailable`). Nothing was changed; try again soon. */
             503: {
                 headers: {
                     /** @description Seconds to wait. */
@@ -2934,9 +3018,11 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description One page of hosts. `Link` leads to the next one. */
+            /** @description One page of hosts. */
             200: {
                 headers: {
+                    /** @description `<…>; rel="next"` if there is a next page. */
+                    Link?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -2952,7 +3038,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-revoked`: The token was revoked. Sign in to get a new one. This call needs an access token: send `Authorization: Bearer <token>`. */
+            /** @description `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `token-revoked`: The token was revoked. Sign in to get a new one. `invalid-key`: The API key is unknown, or has ended or expired. Ask for another one. This call needs an access token: send `Authorization: Bearer <token>`. */
             401: {
                 headers: {
                     /** @description `Bearer` as in RFC 6750. */
@@ -2963,7 +3049,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `insufficient-scope`: This call needs a token with the scope `admin`. */
+            /** @description `insufficient-scope`: This call needs a token with the scope `admin`. `insufficient-scope`: The API key lacks a scope. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -2974,7 +3060,7 @@ export interface operations {
             };
             429: components["responses"]["RateLimited"];
             502: components["responses"]["BadGateway"];
-            /** @description `overloaded`: The service is overloaded. Try again shortly. `database-unavailable`: The database is unavailable. Try again shortly. Too many requests of all callers at once (`overloaded`), or the service does not respond and its circuit is open (`upstream-unavailable`). Nothing was changed; try again soon. */
+            /** @description `database-unavailable`: The database is unavailable. Try again shortly. `overloaded`: The service is overloaded. Try again shortly. Too many requests of all callers at once (`overloaded`), the service does not respond and its circuit is open (`upstream-unavailable`), or an API key cannot be checked now (`keys-unavailable`). Nothing was changed; try again soon. */
             503: {
                 headers: {
                     /** @description Seconds to wait. */
@@ -3010,7 +3096,7 @@ export interface operations {
                     "application/json": components["schemas"]["DeliveryHost"];
                 };
             };
-            /** @description `validation-failed`: Fields are missing or invalid; `errors` lists each. `malformed-json`: The body is not JSON. `incomplete-body`: The body ended before its declared length. Send it again. */
+            /** @description `incomplete-body`: The body ended before its declared length. Send it again. `malformed-json`: The body is not JSON. `validation-failed`: Fields are missing or invalid; `errors` lists each. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -3019,7 +3105,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-revoked`: The token was revoked. Sign in to get a new one. This call needs an access token: send `Authorization: Bearer <token>`. */
+            /** @description `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `token-revoked`: The token was revoked. Sign in to get a new one. `invalid-key`: The API key is unknown, or has ended or expired. Ask for another one. This call needs an access token: send `Authorization: Bearer <token>`. */
             401: {
                 headers: {
                     /** @description `Bearer` as in RFC 6750. */
@@ -3030,7 +3116,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `insufficient-scope`: This call needs a token with the scope `admin`. */
+            /** @description `insufficient-scope`: This call needs a token with the scope `admin`. `insufficient-scope`: The API key lacks a scope. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -3069,7 +3155,7 @@ export interface operations {
             };
             429: components["responses"]["RateLimited"];
             502: components["responses"]["BadGateway"];
-            /** @description `overloaded`: The service is overloaded. Try again shortly. `database-unavailable`: The database is unavailable. Try again shortly. Too many requests of all callers at once (`overloaded`), or the service does not respond and its circuit is open (`upstream-unavailable`). Nothing was changed; try again soon. */
+            /** @description `database-unavailable`: The database is unavailable. Try again shortly. `overloaded`: The service is overloaded. Try again shortly. Too many requests of all callers at once (`overloaded`), the service does not respond and its circuit is open (`upstream-unavailable`), or an API key cannot be checked now (`keys-unavailable`). Nothing was changed; try again soon. */
             503: {
                 headers: {
                     /** @description Seconds to wait. */
@@ -3105,7 +3191,7 @@ export interface operations {
                     "application/json": components["schemas"]["RedeliveredDeliveries"];
                 };
             };
-            /** @description `validation-failed`: Fields are missing or invalid; `errors` lists each. `malformed-json`: The body is not JSON. `incomplete-body`: The body ended before its declared length. Send it again. */
+            /** @description `incomplete-body`: The body ended before its declared length. Send it again. `malformed-json`: The body is not JSON. `validation-failed`: Fields are missing or invalid; `errors` lists each. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -3114,7 +3200,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-revoked`: The token was revoked. Sign in to get a new one. This call needs an access token: send `Authorization: Bearer <token>`. */
+            /** @description `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `token-revoked`: The token was revoked. Sign in to get a new one. `invalid-key`: The API key is unknown, or has ended or expired. Ask for another one. This call needs an access token: send `Authorization: Bearer <token>`. */
             401: {
                 headers: {
                     /** @description `Bearer` as in RFC 6750. */
@@ -3125,7 +3211,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `insufficient-scope`: This call needs a token with the scope `admin`. */
+            /** @description `insufficient-scope`: This call needs a token with the scope `admin`. `insufficient-scope`: The API key lacks a scope. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -3155,7 +3241,7 @@ export interface operations {
             };
             429: components["responses"]["RateLimited"];
             502: components["responses"]["BadGateway"];
-            /** @description `overloaded`: The service is overloaded. Try again shortly. `database-unavailable`: The database is unavailable. Try again shortly. Too many requests of all callers at once (`overloaded`), or the service does not respond and its circuit is open (`upstream-unavailable`). Nothing was changed; try again soon. */
+            /** @description `database-unavailable`: The database is unavailable. Try again shortly. `overloaded`: The service is overloaded. Try again shortly. Too many requests of all callers at once (`overloaded`), the service does not respond and its circuit is open (`upstream-unavailable`), or an API key cannot be checked now (`keys-unavailable`). Nothing was changed; try again soon. */
             503: {
                 headers: {
                     /** @description Seconds to wait. */
@@ -3191,7 +3277,7 @@ export interface operations {
                     "application/json": components["schemas"]["DeliveryHost"];
                 };
             };
-            /** @description `validation-failed`: Fields are missing or invalid; `errors` lists each. `malformed-json`: The body is not JSON. `incomplete-body`: The body ended before its declared length. Send it again. */
+            /** @description `incomplete-body`: The body ended before its declared length. Send it again. `malformed-json`: The body is not JSON. `validation-failed`: Fields are missing or invalid; `errors` lists each. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -3200,7 +3286,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-revoked`: The token was revoked. Sign in to get a new one. This call needs an access token: send `Authorization: Bearer <token>`. */
+            /** @description `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `token-revoked`: The token was revoked. Sign in to get a new one. `invalid-key`: The API key is unknown, or has ended or expired. Ask for another one. This call needs an access token: send `Authorization: Bearer <token>`. */
             401: {
                 headers: {
                     /** @description `Bearer` as in RFC 6750. */
@@ -3211,7 +3297,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `insufficient-scope`: This call needs a token with the scope `admin`. */
+            /** @description `insufficient-scope`: This call needs a token with the scope `admin`. `insufficient-scope`: The API key lacks a scope. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -3241,7 +3327,7 @@ export interface operations {
             };
             429: components["responses"]["RateLimited"];
             502: components["responses"]["BadGateway"];
-            /** @description `overloaded`: The service is overloaded. Try again shortly. `database-unavailable`: The database is unavailable. Try again shortly. Too many requests of all callers at once (`overloaded`), or the service does not respond and its circuit is open (`upstream-unavailable`). Nothing was changed; try again soon. */
+            /** @description `database-unavailable`: The database is unavailable. Try again shortly. `overloaded`: The service is overloaded. Try again shortly. Too many requests of all callers at once (`overloaded`), the service does not respond and its circuit is open (`upstream-unavailable`), or an API key cannot be checked now (`keys-unavailable`). Nothing was changed; try again soon. */
             503: {
                 headers: {
                     /** @description Seconds to wait. */
@@ -3273,7 +3359,7 @@ export interface operations {
                     "application/json": components["schemas"]["DeliveryQueues"];
                 };
             };
-            /** @description `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-revoked`: The token was revoked. Sign in to get a new one. This call needs an access token: send `Authorization: Bearer <token>`. */
+            /** @description `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `token-revoked`: The token was revoked. Sign in to get a new one. `invalid-key`: The API key is unknown, or has ended or expired. Ask for another one. This call needs an access token: send `Authorization: Bearer <token>`. */
             401: {
                 headers: {
                     /** @description `Bearer` as in RFC 6750. */
@@ -3284,7 +3370,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `insufficient-scope`: This call needs a token with the scope `admin`. */
+            /** @description `insufficient-scope`: This call needs a token with the scope `admin`. `insufficient-scope`: The API key lacks a scope. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -3295,7 +3381,7 @@ export interface operations {
             };
             429: components["responses"]["RateLimited"];
             502: components["responses"]["BadGateway"];
-            /** @description `overloaded`: The service is overloaded. Try again shortly. `database-unavailable`: The database is unavailable. Try again shortly. Too many requests of all callers at once (`overloaded`), or the service does not respond and its circuit is open (`upstream-unavailable`). Nothing was changed; try again soon. */
+            /** @description `database-unavailable`: The database is unavailable. Try again shortly. `overloaded`: The service is overloaded. Try again shortly. Too many requests of all callers at once (`overloaded`), the service does not respond and its circuit is open (`upstream-unavailable`), or an API key cannot be checked now (`keys-unavailable`). Nothing was changed; try again soon. */
             503: {
                 headers: {
                     /** @description Seconds to wait. */
@@ -3332,7 +3418,7 @@ export interface operations {
                     "text/html": string;
                 };
             };
-            /** @description `validation-failed`: The link is incomplete, or was made with a key that is no longer known. */
+            /** @description `validation-failed`: Query parameters are invalid; `errors` lists each. `validation-failed`: The link is incomplete, or was made with a key that is no longer known. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -3370,7 +3456,7 @@ export interface operations {
                     "text/html": string;
                 };
             };
-            /** @description `validation-failed`: The link is incomplete, or was made with a key that is no longer known. */
+            /** @description `validation-failed`: Query parameters are invalid; `errors` lists each. `validation-failed`: The link is incomplete, or was made with a key that is no longer known. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -3381,7 +3467,7 @@ export interface operations {
             };
             429: components["responses"]["RateLimited"];
             502: components["responses"]["BadGateway"];
-            /** @description `overloaded`: The service is overloaded. Try again shortly. `database-unavailable`: The database is unavailable. Try again shortly. Too many requests of all callers at once (`overloaded`), or the service does not respond and its circuit is open (`upstream-unavailable`). Nothing was changed; try again soon. */
+            /** @description `database-unavailable`: The database is unavailable. Try again shortly. `overloaded`: The service is overloaded. Try again shortly. Too many requests of all callers at once (`overloaded`), the service does not respond and its circuit is open (`upstream-unavailable`), or an API key cannot be checked now (`keys-unavailable`). Nothing was changed; try again soon. */
             503: {
                 headers: {
                     /** @description Seconds to wait. */
@@ -3421,9 +3507,11 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description One page of tasks. `Link` leads to the next one. */
+            /** @description One page of tasks. */
             200: {
                 headers: {
+                    /** @description `<…>; rel="next"` if there is a next page. */
+                    Link?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -3439,7 +3527,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-revoked`: The token was revoked. Sign in to get a new one. This call needs an access token: send `Authorization: Bearer <token>`. */
+            /** @description `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `token-revoked`: The token was revoked. Sign in to get a new one. `invalid-key`: The API key is unknown, or has ended or expired. Ask for another one. This call needs an access token: send `Authorization: Bearer <token>`. */
             401: {
                 headers: {
                     /** @description `Bearer` as in RFC 6750. */
@@ -3450,7 +3538,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `insufficient-scope`: `role=any` is for administrators. */
+            /** @description `insufficient-scope`: `role=any` is for administrators. `insufficient-scope`: The API key lacks a scope. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -3461,7 +3549,7 @@ export interface operations {
             };
             429: components["responses"]["RateLimited"];
             502: components["responses"]["BadGateway"];
-            /** @description `overloaded`: The service is overloaded. Try again shortly. `database-unavailable`: The database is unavailable. Try again shortly. Too many requests of all callers at once (`overloaded`), or the service does not respond and its circuit is open (`upstream-unavailable`). Nothing was changed; try again soon. */
+            /** @description `database-unavailable`: The database is unavailable. Try again shortly. `overloaded`: The service is overloaded. Try again shortly. Too many requests of all callers at once (`overloaded`), the service does not respond and its circuit is open (`upstream-unavailable`), or an API key cannot be checked now (`keys-unavailable`). Nothing was changed; try again soon. */
             503: {
                 headers: {
                     /** @description Seconds to wait. */
@@ -3511,7 +3599,7 @@ export interface operations {
                     "application/json": components["schemas"]["NewTaskResponse"];
                 };
             };
-            /** @description `validation-failed`: The URL's host is not allowed. `validation-failed`: The address is not public, and its origin is not one of flow engines. `validation-failed`: The operator has not set what headers need. `validation-failed`: Fields are missing or invalid; `errors` lists each. `malformed-json`: The body is not JSON. `incomplete-body`: The body ended before its declared length. Send it again. */
+            /** @description `incomplete-body`: The body ended before its declared length. Send it again. `malformed-json`: The body is not JSON. `validation-failed`: Fields are missing or invalid; `errors` lists each. `validation-failed`: The URL's host is not allowed. `validation-failed`: The address is not public, and its origin is not one of flow engines. `validation-failed`: The operator has not set what headers need. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -3520,7 +3608,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-revoked`: The token was revoked. Sign in to get a new one. This call needs an access token: send `Authorization: Bearer <token>`. */
+            /** @description `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `token-revoked`: The token was revoked. Sign in to get a new one. `invalid-key`: The API key is unknown, or has ended or expired. Ask for another one. This call needs an access token: send `Authorization: Bearer <token>`. */
             401: {
                 headers: {
                     /** @description `Bearer` as in RFC 6750. */
@@ -3531,8 +3619,17 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description `insufficient-scope`: The API key lacks a scope. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             408: components["responses"]["BodyTimeout"];
-            /** @description `quota-exceeded`: The user, or all together, have as much as they may have. `idempotency-key-in-use`: A request with the same key is being processed. */
+            /** @description `idempotency-key-in-use`: A request with the same key is being processed. `quota-exceeded`: The user, or all together, have as much as they may have. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -3568,7 +3665,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `rate-limited`: The user, or all together, add too much at a time. Too many requests from your address in a short time (`rate-limited`), or too many that have no response yet (`too-many-concurrent-requests`). */
+            /** @description `rate-limited`: The user, or all together, add too much at a time. Too many requests from your address in a short time (`rate-limited`), too many that have no response yet (`too-many-concurrent-requests`), or too many with texts that are no API keys (`too-many-attempts`). */
             429: {
                 headers: {
                     /** @description The requests that are left (`r`), and the seconds until one more is available (`t`). */
@@ -3584,7 +3681,7 @@ export interface operations {
                 };
             };
             502: components["responses"]["BadGateway"];
-            /** @description `overloaded`: The service is overloaded. Try again shortly. `database-unavailable`: The database is unavailable. Try again shortly. Too many requests of all callers at once (`overloaded`), or the service does not respond and its circuit is open (`upstream-unavailable`). Nothing was changed; try again soon. */
+            /** @description `database-unavailable`: The database is unavailable. Try again shortly. `overloaded`: The service is overloaded. Try again shortly. Too many requests of all callers at once (`overloaded`), the service does not respond and its circuit is open (`upstream-unavailable`), or an API key cannot be checked now (`keys-unavailable`). Nothing was changed; try again soon. */
             503: {
                 headers: {
                     /** @description Seconds to wait. */
@@ -3632,7 +3729,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-revoked`: The token was revoked. Sign in to get a new one. This call needs an access token: send `Authorization: Bearer <token>`. */
+            /** @description `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `token-revoked`: The token was revoked. Sign in to get a new one. `invalid-key`: The API key is unknown, or has ended or expired. Ask for another one. This call needs an access token: send `Authorization: Bearer <token>`. */
             401: {
                 headers: {
                     /** @description `Bearer` as in RFC 6750. */
@@ -3643,7 +3740,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `insufficient-scope`: `role=any` is for administrators. */
+            /** @description `insufficient-scope`: `role=any` is for administrators. `insufficient-scope`: The API key lacks a scope. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -3654,7 +3751,7 @@ export interface operations {
             };
             429: components["responses"]["RateLimited"];
             502: components["responses"]["BadGateway"];
-            /** @description `overloaded`: The service is overloaded. Try again shortly. `database-unavailable`: The database is unavailable. Try again shortly. Too many requests of all callers at once (`overloaded`), or the service does not respond and its circuit is open (`upstream-unavailable`). Nothing was changed; try again soon. */
+            /** @description `database-unavailable`: The database is unavailable. Try again shortly. `overloaded`: The service is overloaded. Try again shortly. Too many requests of all callers at once (`overloaded`), the service does not respond and its circuit is open (`upstream-unavailable`), or an API key cannot be checked now (`keys-unavailable`). Nothing was changed; try again soon. */
             503: {
                 headers: {
                     /** @description Seconds to wait. */
@@ -3705,11 +3802,20 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-revoked`: The token was revoked. Sign in to get a new one. This call needs an access token: send `Authorization: Bearer <token>`. */
+            /** @description `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `token-revoked`: The token was revoked. Sign in to get a new one. `invalid-key`: The API key is unknown, or has ended or expired. Ask for another one. This call needs an access token: send `Authorization: Bearer <token>`. */
             401: {
                 headers: {
                     /** @description `Bearer` as in RFC 6750. */
                     "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `insufficient-scope`: The API key lacks a scope. */
+            403: {
+                headers: {
                     [name: string]: unknown;
                 };
                 content: {
@@ -3727,7 +3833,7 @@ export interface operations {
             };
             429: components["responses"]["RateLimited"];
             502: components["responses"]["BadGateway"];
-            /** @description `overloaded`: The service is overloaded. Try again shortly. `database-unavailable`: The database is unavailable. Try again shortly. Too many requests of all callers at once (`overloaded`), or the service does not respond and its circuit is open (`upstream-unavailable`). Nothing was changed; try again soon. */
+            /** @description `database-unavailable`: The database is unavailable. Try again shortly. `overloaded`: The service is overloaded. Try again shortly. Too many requests of all callers at once (`overloaded`), the service does not respond and its circuit is open (`upstream-unavailable`), or an API key cannot be checked now (`keys-unavailable`). Nothing was changed; try again soon. */
             503: {
                 headers: {
                     /** @description Seconds to wait. */
@@ -3777,7 +3883,7 @@ export interface operations {
                     "application/json": components["schemas"]["TaskResponse"];
                 };
             };
-            /** @description `validation-failed`: Fields are missing or invalid; `errors` lists each. `malformed-json`: The body is not JSON. `incomplete-body`: The body ended before its declared length. Send it again. */
+            /** @description `incomplete-body`: The body ended before its declared length. Send it again. `malformed-json`: The body is not JSON. `validation-failed`: Fields are missing or invalid; `errors` lists each. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -3786,7 +3892,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-revoked`: The token was revoked. Sign in to get a new one. This call needs an access token: send `Authorization: Bearer <token>`. */
+            /** @description `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `token-revoked`: The token was revoked. Sign in to get a new one. `invalid-key`: The API key is unknown, or has ended or expired. Ask for another one. This call needs an access token: send `Authorization: Bearer <token>`. */
             401: {
                 headers: {
                     /** @description `Bearer` as in RFC 6750. */
@@ -3797,7 +3903,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `forbidden`: The caller can read the task but lacks the permission for this operation. */
+            /** @description `forbidden`: The caller can read the task but lacks the permission for this operation. `insufficient-scope`: The API key lacks a scope. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -3816,7 +3922,7 @@ export interface operations {
                 };
             };
             408: components["responses"]["BodyTimeout"];
-            /** @description `quota-exceeded`: The user, or all together, have as much as they may have. */
+            /** @description `quota-exceeded`: The user, or all together, have as much as they may have. `task-already-resolved`: The task is already resolved. `task-changed`: The task is not the version of `If-Match` or `version`. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -3843,7 +3949,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `rate-limited`: The user, or all together, add too much at a time. Too many requests from your address in a short time (`rate-limited`), or too many that have no response yet (`too-many-concurrent-requests`). */
+            /** @description `rate-limited`: The user, or all together, add too much at a time. Too many requests from your address in a short time (`rate-limited`), too many that have no response yet (`too-many-concurrent-requests`), or too many with texts that are no API keys (`too-many-attempts`). */
             429: {
                 headers: {
                     /** @description The requests that are left (`r`), and the seconds until one more is available (`t`). */
@@ -3859,7 +3965,7 @@ export interface operations {
                 };
             };
             502: components["responses"]["BadGateway"];
-            /** @description `overloaded`: The service is overloaded. Try again shortly. `database-unavailable`: The database is unavailable. Try again shortly. Too many requests of all callers at once (`overloaded`), or the service does not respond and its circuit is open (`upstream-unavailable`). Nothing was changed; try again soon. */
+            /** @description `database-unavailable`: The database is unavailable. Try again shortly. `overloaded`: The service is overloaded. Try again shortly. Too many requests of all callers at once (`overloaded`), the service does not respond and its circuit is open (`upstream-unavailable`), or an API key cannot be checked now (`keys-unavailable`). Nothing was changed; try again soon. */
             503: {
                 headers: {
                     /** @description Seconds to wait. */
@@ -3909,7 +4015,7 @@ export interface operations {
                     "application/json": components["schemas"]["TaskResponse"];
                 };
             };
-            /** @description `validation-failed`: Fields are missing or invalid; `errors` lists each. `malformed-json`: The body is not JSON. `incomplete-body`: The body ended before its declared length. Send it again. */
+            /** @description `incomplete-body`: The body ended before its declared length. Send it again. `malformed-json`: The body is not JSON. `validation-failed`: Fields are missing or invalid; `errors` lists each. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -3918,7 +4024,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-revoked`: The token was revoked. Sign in to get a new one. This call needs an access token: send `Authorization: Bearer <token>`. */
+            /** @description `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `token-revoked`: The token was revoked. Sign in to get a new one. `invalid-key`: The API key is unknown, or has ended or expired. Ask for another one. This call needs an access token: send `Authorization: Bearer <token>`. */
             401: {
                 headers: {
                     /** @description `Bearer` as in RFC 6750. */
@@ -3929,7 +4035,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `forbidden`: The caller can read the task but lacks the permission for this operation. */
+            /** @description `forbidden`: The caller can read the task but lacks the permission for this operation. `insufficient-scope`: The API key lacks a scope. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -3948,7 +4054,7 @@ export interface operations {
                 };
             };
             408: components["responses"]["BodyTimeout"];
-            /** @description `task-changed`: The task is not the version of `If-Match` or `version`. `task-already-resolved`: The task is already resolved. */
+            /** @description `task-already-resolved`: The task is already resolved. `task-changed`: The task is not the version of `If-Match` or `version`. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -3977,7 +4083,7 @@ export interface operations {
             };
             429: components["responses"]["RateLimited"];
             502: components["responses"]["BadGateway"];
-            /** @description `overloaded`: The service is overloaded. Try again shortly. `database-unavailable`: The database is unavailable. Try again shortly. Too many requests of all callers at once (`overloaded`), or the service does not respond and its circuit is open (`upstream-unavailable`). Nothing was changed; try again soon. */
+            /** @description `database-unavailable`: The database is unavailable. Try again shortly. `overloaded`: The service is overloaded. Try again shortly. Too many requests of all callers at once (`overloaded`), the service does not respond and its circuit is open (`upstream-unavailable`), or an API key cannot be checked now (`keys-unavailable`). Nothing was changed; try again soon. */
             503: {
                 headers: {
                     /** @description Seconds to wait. */
@@ -4012,7 +4118,7 @@ export interface operations {
                     "application/json": components["schemas"]["CancelPreview"];
                 };
             };
-            /** @description `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-revoked`: The token was revoked. Sign in to get a new one. This call needs an access token: send `Authorization: Bearer <token>`. */
+            /** @description `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `token-revoked`: The token was revoked. Sign in to get a new one. `invalid-key`: The API key is unknown, or has ended or expired. Ask for another one. This call needs an access token: send `Authorization: Bearer <token>`. */
             401: {
                 headers: {
                     /** @description `Bearer` as in RFC 6750. */
@@ -4023,7 +4129,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `forbidden`: The caller can read the task but lacks the permission for this operation. */
+            /** @description `forbidden`: The caller can read the task but lacks the permission for this operation. `insufficient-scope`: The API key lacks a scope. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -4052,7 +4158,7 @@ export interface operations {
             };
             429: components["responses"]["RateLimited"];
             502: components["responses"]["BadGateway"];
-            /** @description `overloaded`: The service is overloaded. Try again shortly. `database-unavailable`: The database is unavailable. Try again shortly. Too many requests of all callers at once (`overloaded`), or the service does not respond and its circuit is open (`upstream-unavailable`). Nothing was changed; try again soon. */
+            /** @description `database-unavailable`: The database is unavailable. Try again shortly. `overloaded`: The service is overloaded. Try again shortly. Too many requests of all callers at once (`overloaded`), the service does not respond and its circuit is open (`upstream-unavailable`), or an API key cannot be checked now (`keys-unavailable`). Nothing was changed; try again soon. */
             503: {
                 headers: {
                     /** @description Seconds to wait. */
@@ -4102,7 +4208,7 @@ export interface operations {
                     "application/json": components["schemas"]["TaskResponse"];
                 };
             };
-            /** @description `validation-failed`: Fields are missing or invalid; `errors` lists each. `malformed-json`: The body is not JSON. `incomplete-body`: The body ended before its declared length. Send it again. */
+            /** @description `incomplete-body`: The body ended before its declared length. Send it again. `malformed-json`: The body is not JSON. `validation-failed`: Fields are missing or invalid; `errors` lists each. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -4111,7 +4217,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-revoked`: The token was revoked. Sign in to get a new one. This call needs an access token: send `Authorization: Bearer <token>`. */
+            /** @description `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `token-revoked`: The token was revoked. Sign in to get a new one. `invalid-key`: The API key is unknown, or has ended or expired. Ask for another one. This call needs an access token: send `Authorization: Bearer <token>`. */
             401: {
                 headers: {
                     /** @description `Bearer` as in RFC 6750. */
@@ -4122,7 +4228,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `forbidden`: The caller can read the task but lacks the permission for this operation. */
+            /** @description `forbidden`: The caller can read the task but lacks the permission for this operation. `insufficient-scope`: The API key lacks a scope. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -4141,7 +4247,7 @@ export interface operations {
                 };
             };
             408: components["responses"]["BodyTimeout"];
-            /** @description `task-changed`: The task is not the version of `If-Match` or `version`. `task-already-resolved`: The task is already resolved. */
+            /** @description `task-already-resolved`: The task is already resolved. `task-changed`: The task is not the version of `If-Match` or `version`. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -4170,7 +4276,7 @@ export interface operations {
             };
             429: components["responses"]["RateLimited"];
             502: components["responses"]["BadGateway"];
-            /** @description `overloaded`: The service is overloaded. Try again shortly. `database-unavailable`: The database is unavailable. Try again shortly. Too many requests of all callers at once (`overloaded`), or the service does not respond and its circuit is open (`upstream-unavailable`). Nothing was changed; try again soon. */
+            /** @description `database-unavailable`: The database is unavailable. Try again shortly. `overloaded`: The service is overloaded. Try again shortly. Too many requests of all callers at once (`overloaded`), the service does not respond and its circuit is open (`upstream-unavailable`), or an API key cannot be checked now (`keys-unavailable`). Nothing was changed; try again soon. */
             503: {
                 headers: {
                     /** @description Seconds to wait. */
@@ -4201,9 +4307,11 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description One page of deliveries. `Link` leads to the next one. */
+            /** @description One page of deliveries. */
             200: {
                 headers: {
+                    /** @description `<…>; rel="next"` if there is a next page. */
+                    Link?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -4219,7 +4327,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-revoked`: The token was revoked. Sign in to get a new one. This call needs an access token: send `Authorization: Bearer <token>`. */
+            /** @description `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `token-revoked`: The token was revoked. Sign in to get a new one. `invalid-key`: The API key is unknown, or has ended or expired. Ask for another one. This call needs an access token: send `Authorization: Bearer <token>`. */
             401: {
                 headers: {
                     /** @description `Bearer` as in RFC 6750. */
@@ -4230,7 +4338,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `forbidden`: The caller can read the task but lacks the permission for this operation. */
+            /** @description `forbidden`: The caller can read the task but lacks the permission for this operation. `insufficient-scope`: The API key lacks a scope. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -4250,7 +4358,7 @@ export interface operations {
             };
             429: components["responses"]["RateLimited"];
             502: components["responses"]["BadGateway"];
-            /** @description `overloaded`: The service is overloaded. Try again shortly. `database-unavailable`: The database is unavailable. Try again shortly. Too many requests of all callers at once (`overloaded`), or the service does not respond and its circuit is open (`upstream-unavailable`). Nothing was changed; try again soon. */
+            /** @description `database-unavailable`: The database is unavailable. Try again shortly. `overloaded`: The service is overloaded. Try again shortly. Too many requests of all callers at once (`overloaded`), the service does not respond and its circuit is open (`upstream-unavailable`), or an API key cannot be checked now (`keys-unavailable`). Nothing was changed; try again soon. */
             503: {
                 headers: {
                     /** @description Seconds to wait. */
@@ -4300,7 +4408,7 @@ export interface operations {
                     "application/json": components["schemas"]["TaskResponse"];
                 };
             };
-            /** @description `validation-failed`: Fields are missing or invalid; `errors` lists each. `malformed-json`: The body is not JSON. `incomplete-body`: The body ended before its declared length. Send it again. */
+            /** @description `incomplete-body`: The body ended before its declared length. Send it again. `malformed-json`: The body is not JSON. `validation-failed`: Fields are missing or invalid; `errors` lists each. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -4309,7 +4417,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-revoked`: The token was revoked. Sign in to get a new one. This call needs an access token: send `Authorization: Bearer <token>`. */
+            /** @description `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `token-revoked`: The token was revoked. Sign in to get a new one. `invalid-key`: The API key is unknown, or has ended or expired. Ask for another one. This call needs an access token: send `Authorization: Bearer <token>`. */
             401: {
                 headers: {
                     /** @description `Bearer` as in RFC 6750. */
@@ -4320,7 +4428,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `forbidden`: The caller can read the task but lacks the permission for this operation. */
+            /** @description `forbidden`: The caller can read the task but lacks the permission for this operation. `insufficient-scope`: The API key lacks a scope. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -4339,7 +4447,7 @@ export interface operations {
                 };
             };
             408: components["responses"]["BodyTimeout"];
-            /** @description `task-changed`: The task is not the version of `If-Match` or `version`. `task-already-resolved`: The task is already resolved. */
+            /** @description `task-already-resolved`: The task is already resolved. `task-changed`: The task is not the version of `If-Match` or `version`. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -4368,7 +4476,7 @@ export interface operations {
             };
             429: components["responses"]["RateLimited"];
             502: components["responses"]["BadGateway"];
-            /** @description `overloaded`: The service is overloaded. Try again shortly. `database-unavailable`: The database is unavailable. Try again shortly. Too many requests of all callers at once (`overloaded`), or the service does not respond and its circuit is open (`upstream-unavailable`). Nothing was changed; try again soon. */
+            /** @description `database-unavailable`: The database is unavailable. Try again shortly. `overloaded`: The service is overloaded. Try again shortly. Too many requests of all callers at once (`overloaded`), the service does not respond and its circuit is open (`upstream-unavailable`), or an API key cannot be checked now (`keys-unavailable`). Nothing was changed; try again soon. */
             503: {
                 headers: {
                     /** @description Seconds to wait. */
@@ -4403,11 +4511,20 @@ export interface operations {
                     "application/json": components["schemas"]["WebhookResponse"][];
                 };
             };
-            /** @description `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-revoked`: The token was revoked. Sign in to get a new one. This call needs an access token: send `Authorization: Bearer <token>`. */
+            /** @description `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `token-revoked`: The token was revoked. Sign in to get a new one. `invalid-key`: The API key is unknown, or has ended or expired. Ask for another one. This call needs an access token: send `Authorization: Bearer <token>`. */
             401: {
                 headers: {
                     /** @description `Bearer` as in RFC 6750. */
                     "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `insufficient-scope`: The API key lacks a scope. */
+            403: {
+                headers: {
                     [name: string]: unknown;
                 };
                 content: {
@@ -4425,7 +4542,7 @@ export interface operations {
             };
             429: components["responses"]["RateLimited"];
             502: components["responses"]["BadGateway"];
-            /** @description `overloaded`: The service is overloaded. Try again shortly. `database-unavailable`: The database is unavailable. Try again shortly. Too many requests of all callers at once (`overloaded`), or the service does not respond and its circuit is open (`upstream-unavailable`). Nothing was changed; try again soon. */
+            /** @description `database-unavailable`: The database is unavailable. Try again shortly. `overloaded`: The service is overloaded. Try again shortly. Too many requests of all callers at once (`overloaded`), the service does not respond and its circuit is open (`upstream-unavailable`), or an API key cannot be checked now (`keys-unavailable`). Nothing was changed; try again soon. */
             503: {
                 headers: {
                     /** @description Seconds to wait. */
@@ -4470,7 +4587,7 @@ export interface operations {
                     "application/json": components["schemas"]["WebhookResponse"];
                 };
             };
-            /** @description `validation-failed`: The URL's host is not allowed. `validation-failed`: The address is not public, and its origin is not one of flow engines. `validation-failed`: The operator has not set what headers need. `validation-failed`: Fields are missing or invalid; `errors` lists each. `malformed-json`: The body is not JSON. `incomplete-body`: The body ended before its declared length. Send it again. */
+            /** @description `incomplete-body`: The body ended before its declared length. Send it again. `malformed-json`: The body is not JSON. `validation-failed`: Fields are missing or invalid; `errors` lists each. `validation-failed`: The URL's host is not allowed. `validation-failed`: The address is not public, and its origin is not one of flow engines. `validation-failed`: The operator has not set what headers need. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -4479,7 +4596,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-revoked`: The token was revoked. Sign in to get a new one. This call needs an access token: send `Authorization: Bearer <token>`. */
+            /** @description `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `token-revoked`: The token was revoked. Sign in to get a new one. `invalid-key`: The API key is unknown, or has ended or expired. Ask for another one. This call needs an access token: send `Authorization: Bearer <token>`. */
             401: {
                 headers: {
                     /** @description `Bearer` as in RFC 6750. */
@@ -4490,7 +4607,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `forbidden`: The caller can read the task but lacks the permission for this operation. */
+            /** @description `forbidden`: The caller can read the task but lacks the permission for this operation. `insufficient-scope`: The API key lacks a scope. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -4509,7 +4626,7 @@ export interface operations {
                 };
             };
             408: components["responses"]["BodyTimeout"];
-            /** @description `too-many-webhooks`: The task already has 20 webhooks, or 10 of approvers and requesters. `task-already-resolved`: The task is already resolved. `quota-exceeded`: The user, or all together, have as much as they may have. `idempotency-key-in-use`: A request with the same key is being processed. */
+            /** @description `idempotency-key-in-use`: A request with the same key is being processed. `quota-exceeded`: The user, or all together, have as much as they may have. `task-already-resolved`: The task is already resolved. `too-many-webhooks`: The task already has 20 webhooks, or 10 of approvers and requesters. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -4545,7 +4662,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `rate-limited`: The user, or all together, add too much at a time. Too many requests from your address in a short time (`rate-limited`), or too many that have no response yet (`too-many-concurrent-requests`). */
+            /** @description `rate-limited`: The user, or all together, add too much at a time. Too many requests from your address in a short time (`rate-limited`), too many that have no response yet (`too-many-concurrent-requests`), or too many with texts that are no API keys (`too-many-attempts`). */
             429: {
                 headers: {
                     /** @description The requests that are left (`r`), and the seconds until one more is available (`t`). */
@@ -4561,7 +4678,7 @@ export interface operations {
                 };
             };
             502: components["responses"]["BadGateway"];
-            /** @description `overloaded`: The service is overloaded. Try again shortly. `database-unavailable`: The database is unavailable. Try again shortly. Too many requests of all callers at once (`overloaded`), or the service does not respond and its circuit is open (`upstream-unavailable`). Nothing was changed; try again soon. */
+            /** @description `database-unavailable`: The database is unavailable. Try again shortly. `overloaded`: The service is overloaded. Try again shortly. Too many requests of all callers at once (`overloaded`), the service does not respond and its circuit is open (`upstream-unavailable`), or an API key cannot be checked now (`keys-unavailable`). Nothing was changed; try again soon. */
             503: {
                 headers: {
                     /** @description Seconds to wait. */
@@ -4596,7 +4713,7 @@ export interface operations {
                     "application/json": Record<string, never>;
                 };
             };
-            /** @description `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-revoked`: The token was revoked. Sign in to get a new one. This call needs an access token: send `Authorization: Bearer <token>`. */
+            /** @description `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `token-revoked`: The token was revoked. Sign in to get a new one. `invalid-key`: The API key is unknown, or has ended or expired. Ask for another one. This call needs an access token: send `Authorization: Bearer <token>`. */
             401: {
                 headers: {
                     /** @description `Bearer` as in RFC 6750. */
@@ -4607,7 +4724,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `forbidden`: The caller can read the task but lacks the permission for this operation. */
+            /** @description `forbidden`: The caller can read the task but lacks the permission for this operation. `insufficient-scope`: The API key lacks a scope. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -4627,7 +4744,7 @@ export interface operations {
             };
             429: components["responses"]["RateLimited"];
             502: components["responses"]["BadGateway"];
-            /** @description `overloaded`: The service is overloaded. Try again shortly. `database-unavailable`: The database is unavailable. Try again shortly. Too many requests of all callers at once (`overloaded`), or the service does not respond and its circuit is open (`upstream-unavailable`). Nothing was changed; try again soon. */
+            /** @description `database-unavailable`: The database is unavailable. Try again shortly. `overloaded`: The service is overloaded. Try again shortly. Too many requests of all callers at once (`overloaded`), the service does not respond and its circuit is open (`upstream-unavailable`), or an API key cannot be checked now (`keys-unavailable`). Nothing was changed; try again soon. */
             503: {
                 headers: {
                     /** @description Seconds to wait. */
@@ -4662,7 +4779,7 @@ export interface operations {
                     "application/json": Record<string, never>;
                 };
             };
-            /** @description `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-revoked`: The token was revoked. Sign in to get a new one. This call needs an access token: send `Authorization: Bearer <token>`. */
+            /** @description `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `token-revoked`: The token was revoked. Sign in to get a new one. `invalid-key`: The API key is unknown, or has ended or expired. Ask for another one. This call needs an access token: send `Authorization: Bearer <token>`. */
             401: {
                 headers: {
                     /** @description `Bearer` as in RFC 6750. */
@@ -4673,7 +4790,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `forbidden`: The caller can read the task but lacks the permission for this operation. */
+            /** @description `forbidden`: The caller can read the task but lacks the permission for this operation. `insufficient-scope`: The API key lacks a scope. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -4693,7 +4810,7 @@ export interface operations {
             };
             429: components["responses"]["RateLimited"];
             502: components["responses"]["BadGateway"];
-            /** @description `overloaded`: The service is overloaded. Try again shortly. `database-unavailable`: The database is unavailable. Try again shortly. Too many requests of all callers at once (`overloaded`), or the service does not respond and its circuit is open (`upstream-unavailable`). Nothing was changed; try again soon. */
+            /** @description `database-unavailable`: The database is unavailable. Try again shortly. `overloaded`: The service is overloaded. Try again shortly. Too many requests of all callers at once (`overloaded`), the service does not respond and its circuit is open (`upstream-unavailable`), or an API key cannot be checked now (`keys-unavailable`). Nothing was changed; try again soon. */
             503: {
                 headers: {
                     /** @description Seconds to wait. */
@@ -4728,7 +4845,7 @@ export interface operations {
                     "application/json": components["schemas"]["WebhookTest"];
                 };
             };
-            /** @description `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-revoked`: The token was revoked. Sign in to get a new one. This call needs an access token: send `Authorization: Bearer <token>`. */
+            /** @description `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `token-revoked`: The token was revoked. Sign in to get a new one. `invalid-key`: The API key is unknown, or has ended or expired. Ask for another one. This call needs an access token: send `Authorization: Bearer <token>`. */
             401: {
                 headers: {
                     /** @description `Bearer` as in RFC 6750. */
@@ -4739,7 +4856,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `forbidden`: The caller can read the task but lacks the permission for this operation. */
+            /** @description `forbidden`: The caller can read the task but lacks the permission for this operation. `insufficient-scope`: The API key lacks a scope. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -4766,7 +4883,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `rate-limited`: The user, or all together, try too many webhooks. Too many requests from your address in a short time (`rate-limited`), or too many that have no response yet (`too-many-concurrent-requests`). */
+            /** @description `rate-limited`: The user, or all together, try too many webhooks. Too many requests from your address in a short time (`rate-limited`), too many that have no response yet (`too-many-concurrent-requests`), or too many with texts that are no API keys (`too-many-attempts`). */
             429: {
                 headers: {
                     /** @description The requests that are left (`r`), and the seconds until one more is available (`t`). */
@@ -4782,7 +4899,7 @@ export interface operations {
                 };
             };
             502: components["responses"]["BadGateway"];
-            /** @description `overloaded`: The service is overloaded. Try again shortly. `database-unavailable`: The database is unavailable. Try again shortly. Too many requests of all callers at once (`overloaded`), or the service does not respond and its circuit is open (`upstream-unavailable`). Nothing was changed; try again soon. */
+            /** @description `database-unavailable`: The database is unavailable. Try again shortly. `no-test-result`: There was no result in time. `overloaded`: The service is overloaded. Try again shortly. Too many requests of all callers at once (`overloaded`), the service does not respond and its circuit is open (`upstream-unavailable`), or an API key cannot be checked now (`keys-unavailable`). Nothing was changed; try again soon. */
             503: {
                 headers: {
                     /** @description Seconds to wait. */
@@ -4850,7 +4967,7 @@ export interface operations {
                     "application/json": components["schemas"]["SignInResponse"];
                 };
             };
-            /** @description `validation-failed`: Fields are missing or invalid; `errors` lists each. `malformed-json`: The body is not JSON. `incomplete-body`: The body ended before its declared length. Send it again. */
+            /** @description `incomplete-body`: The body ended before its declared length. Send it again. `malformed-json`: The body is not JSON. `validation-failed`: Fields are missing or invalid; `errors` lists each. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -4868,7 +4985,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `cross-site-request`: Only the pages of this server may use sessions. Programs get tokens from `POST /user/auth`. `account-inactive`: The password is correct, but the account is inactive. */
+            /** @description `account-inactive`: The password is correct, but the account is inactive. `cross-site-request`: Only the pages of this server may use sessions. Programs get tokens from `POST /user/auth`. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -4896,7 +5013,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `rate-limited`: Too many passwords from the client's address are being checked at once. Too many requests from your address in a short time (`rate-limited`), or too many that have no response yet (`too-many-concurrent-requests`). */
+            /** @description `rate-limited`: Too many passwords from the client's address are being checked at once. `too-many-attempts`: Too many failed attempts in a row. Wait as long as `Retry-After` says, then try again. Too many requests from your address in a short time (`rate-limited`), too many that have no response yet (`too-many-concurrent-requests`), or too many with texts that are no API keys (`too-many-attempts`). */
             429: {
                 headers: {
                     /** @description The requests that are left (`r`), and the seconds until one more is available (`t`). */
@@ -4912,7 +5029,7 @@ export interface operations {
                 };
             };
             502: components["responses"]["BadGateway"];
-            /** @description `overloaded`: Too many passwords are being checked. Try again shortly. `overloaded`: The service is overloaded. Try again shortly. `database-unavailable`: The database is unavailable. Try again shortly. Too many requests of all callers at once (`overloaded`), or the service does not respond and its circuit is open (`upstream-unavailable`). Nothing was changed; try again soon. */
+            /** @description `database-unavailable`: The database is unavailable. Try again shortly. `overloaded`: The service is overloaded. Try again shortly. `overloaded`: Too many passwords are being checked. Try again shortly. Too many requests of all callers at once (`overloaded`), the service does not respond and its circuit is open (`upstream-unavailable`), or an API key cannot be checked now (`keys-unavailable`). Nothing was changed; try again soon. */
             503: {
                 headers: {
                     /** @description Seconds to wait. */
@@ -4957,7 +5074,7 @@ export interface operations {
             };
             429: components["responses"]["RateLimited"];
             502: components["responses"]["BadGateway"];
-            /** @description `overloaded`: The service is overloaded. Try again shortly. `database-unavailable`: The database is unavailable. Try again shortly. Too many requests of all callers at once (`overloaded`), or the service does not respond and its circuit is open (`upstream-unavailable`). Nothing was changed; try again soon. */
+            /** @description `database-unavailable`: The database is unavailable. Try again shortly. `overloaded`: The service is overloaded. Try again shortly. Too many requests of all callers at once (`overloaded`), the service does not respond and its circuit is open (`upstream-unavailable`), or an API key cannot be checked now (`keys-unavailable`). Nothing was changed; try again soon. */
             503: {
                 headers: {
                     /** @description Seconds to wait. */
@@ -4995,7 +5112,7 @@ export interface operations {
                     "application/json": components["schemas"]["SignInResponse"];
                 };
             };
-            /** @description `validation-failed`: Fields are missing or invalid; `errors` lists each. `malformed-json`: The body is not JSON. `incomplete-body`: The body ended before its declared length. Send it again. */
+            /** @description `incomplete-body`: The body ended before its declared length. Send it again. `malformed-json`: The body is not JSON. `validation-failed`: Fields are missing or invalid; `errors` lists each. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -5052,7 +5169,7 @@ export interface operations {
             };
             429: components["responses"]["RateLimited"];
             502: components["responses"]["BadGateway"];
-            /** @description `overloaded`: The service is overloaded. Try again shortly. `database-unavailable`: The database is unavailable. Try again shortly. Too many requests of all callers at once (`overloaded`), or the service does not respond and its circuit is open (`upstream-unavailable`). Nothing was changed; try again soon. */
+            /** @description `database-unavailable`: The database is unavailable. Try again shortly. `overloaded`: The service is overloaded. Try again shortly. Too many requests of all callers at once (`overloaded`), the service does not respond and its circuit is open (`upstream-unavailable`), or an API key cannot be checked now (`keys-unavailable`). Nothing was changed; try again soon. */
             503: {
                 headers: {
                     /** @description Seconds to wait. */
@@ -5084,7 +5201,7 @@ export interface operations {
                     "application/json": components["schemas"]["CurrentUserResponse"];
                 };
             };
-            /** @description `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-revoked`: The token was revoked. Sign in to get a new one. This call needs an access token: send `Authorization: Bearer <token>`. */
+            /** @description `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `token-revoked`: The token was revoked. Sign in to get a new one. `invalid-key`: The API key is unknown, or has ended or expired. Ask for another one. This call needs an access token: send `Authorization: Bearer <token>`. */
             401: {
                 headers: {
                     /** @description `Bearer` as in RFC 6750. */
@@ -5095,9 +5212,18 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description `insufficient-scope`: The API key lacks a scope. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             429: components["responses"]["RateLimited"];
             502: components["responses"]["BadGateway"];
-            /** @description `overloaded`: The service is overloaded. Try again shortly. `database-unavailable`: The database is unavailable. Try again shortly. Too many requests of all callers at once (`overloaded`), or the service does not respond and its circuit is open (`upstream-unavailable`). Nothing was changed; try again soon. */
+            /** @description `database-unavailable`: The database is unavailable. Try again shortly. `overloaded`: The service is overloaded. Try again shortly. Too many requests of all callers at once (`overloaded`), the service does not respond and its circuit is open (`upstream-unavailable`), or an API key cannot be checked now (`keys-unavailable`). Nothing was changed; try again soon. */
             503: {
                 headers: {
                     /** @description Seconds to wait. */
@@ -5133,7 +5259,7 @@ export interface operations {
                     "application/json": components["schemas"]["CreatedResponse"];
                 };
             };
-            /** @description `validation-failed`: Fields are missing or invalid; `errors` lists each. `malformed-json`: The body is not JSON. `incomplete-body`: The body ended before its declared length. Send it again. */
+            /** @description `incomplete-body`: The body ended before its declared length. Send it again. `malformed-json`: The body is not JSON. `validation-failed`: Fields are missing or invalid; `errors` lists each. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -5142,7 +5268,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-revoked`: The token was revoked. Sign in to get a new one. */
+            /** @description `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `token-revoked`: The token was revoked. Sign in to get a new one. `invalid-key`: The API key is unknown, or has ended or expired. Ask for another one. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -5151,7 +5277,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `insufficient-scope`: API_USER_CREATE_SCOPE is set and the token has none of its scopes. */
+            /** @description `insufficient-scope`: API_USER_CREATE_SCOPE is set and the token has none of its scopes. `key-not-accepted`: An API key makes no administrators. `insufficient-scope`: The API key lacks a scope. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -5161,7 +5287,7 @@ export interface operations {
                 };
             };
             408: components["responses"]["BodyTimeout"];
-            /** @description `username-taken`: Another user already has this username. Choose another one. `email-taken`: Another user already has this e-mail address. Choose another one. */
+            /** @description `email-taken`: Another user already has this e-mail address. Choose another one. `username-taken`: Another user already has this username. Choose another one. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -5188,7 +5314,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `rate-limited`: Too many passwords from the client's address are being checked at once. Too many requests from your address in a short time (`rate-limited`), or too many that have no response yet (`too-many-concurrent-requests`). */
+            /** @description `rate-limited`: Too many passwords from the client's address are being checked at once. Too many requests from your address in a short time (`rate-limited`), too many that have no response yet (`too-many-concurrent-requests`), or too many with texts that are no API keys (`too-many-attempts`). */
             429: {
                 headers: {
                     /** @description The requests that are left (`r`), and the seconds until one more is available (`t`). */
@@ -5204,7 +5330,7 @@ export interface operations {
                 };
             };
             502: components["responses"]["BadGateway"];
-            /** @description `overloaded`: Too many passwords are being checked. Try again shortly. `overloaded`: The service is overloaded. Try again shortly. `database-unavailable`: The database is unavailable. Try again shortly. Too many requests of all callers at once (`overloaded`), or the service does not respond and its circuit is open (`upstream-unavailable`). Nothing was changed; try again soon. */
+            /** @description `database-unavailable`: The database is unavailable. Try again shortly. `overloaded`: The service is overloaded. Try again shortly. `overloaded`: Too many passwords are being checked. Try again shortly. Too many requests of all callers at once (`overloaded`), the service does not respond and its circuit is open (`upstream-unavailable`), or an API key cannot be checked now (`keys-unavailable`). Nothing was changed; try again soon. */
             503: {
                 headers: {
                     /** @description Seconds to wait. */
@@ -5240,7 +5366,7 @@ export interface operations {
                     "application/json": components["schemas"]["SignInResponse"];
                 };
             };
-            /** @description `validation-failed`: Fields are missing or invalid; `errors` lists each. `malformed-json`: The body is not JSON. `incomplete-body`: The body ended before its declared length. Send it again. */
+            /** @description `incomplete-body`: The body ended before its declared length. Send it again. `malformed-json`: The body is not JSON. `validation-failed`: Fields are missing or invalid; `errors` lists each. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -5286,7 +5412,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `rate-limited`: Too many passwords from the client's address are being checked at once. Too many requests from your address in a short time (`rate-limited`), or too many that have no response yet (`too-many-concurrent-requests`). */
+            /** @description `rate-limited`: Too many passwords from the client's address are being checked at once. `too-many-attempts`: Too many failed attempts in a row. Wait as long as `Retry-After` says, then try again. Too many requests from your address in a short time (`rate-limited`), too many that have no response yet (`too-many-concurrent-requests`), or too many with texts that are no API keys (`too-many-attempts`). */
             429: {
                 headers: {
                     /** @description The requests that are left (`r`), and the seconds until one more is available (`t`). */
@@ -5302,7 +5428,7 @@ export interface operations {
                 };
             };
             502: components["responses"]["BadGateway"];
-            /** @description `overloaded`: Too many passwords are being checked. Try again shortly. `overloaded`: The service is overloaded. Try again shortly. `database-unavailable`: The database is unavailable. Try again shortly. Too many requests of all callers at once (`overloaded`), or the service does not respond and its circuit is open (`upstream-unavailable`). Nothing was changed; try again soon. */
+            /** @description `database-unavailable`: The database is unavailable. Try again shortly. `overloaded`: The service is overloaded. Try again shortly. `overloaded`: Too many passwords are being checked. Try again shortly. Too many requests of all callers at once (`overloaded`), the service does not respond and its circuit is open (`upstream-unavailable`), or an API key cannot be checked now (`keys-unavailable`). Nothing was changed; try again soon. */
             503: {
                 headers: {
                     /** @description Seconds to wait. */
@@ -5338,7 +5464,7 @@ export interface operations {
                     "application/json": components["schemas"]["ChangePasswordResponse"];
                 };
             };
-            /** @description `wrong-password`: The field `oldPassword` is not the user's password. `validation-failed`: Fields are missing or invalid; `errors` lists each. `malformed-json`: The body is not JSON. `incomplete-body`: The body ended before its declared length. Send it again. */
+            /** @description `incomplete-body`: The body ended before its declared length. Send it again. `malformed-json`: The body is not JSON. `validation-failed`: Fields are missing or invalid; `errors` lists each. `wrong-password`: The field `oldPassword` is not the user's password. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -5347,11 +5473,20 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-revoked`: The token was revoked. Sign in to get a new one. This call needs an access token: send `Authorization: Bearer <token>`. */
+            /** @description `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `token-revoked`: The token was revoked. Sign in to get a new one. `invalid-key`: The API key is unknown, or has ended or expired. Ask for another one. This call needs an access token: send `Authorization: Bearer <token>`. */
             401: {
                 headers: {
                     /** @description `Bearer` as in RFC 6750. */
                     "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `key-not-accepted`: API keys cannot make this call: keys, sessions, passwords and addresses are for people who sign in. */
+            403: {
+                headers: {
                     [name: string]: unknown;
                 };
                 content: {
@@ -5377,7 +5512,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `rate-limited`: Too many passwords from the client's address are being checked at once. Too many requests from your address in a short time (`rate-limited`), or too many that have no response yet (`too-many-concurrent-requests`). */
+            /** @description `rate-limited`: Too many passwords from the client's address are being checked at once. `too-many-attempts`: Too many failed attempts in a row. Wait as long as `Retry-After` says, then try again. Too many requests from your address in a short time (`rate-limited`), too many that have no response yet (`too-many-concurrent-requests`), or too many with texts that are no API keys (`too-many-attempts`). */
             429: {
                 headers: {
                     /** @description The requests that are left (`r`), and the seconds until one more is available (`t`). */
@@ -5393,7 +5528,7 @@ export interface operations {
                 };
             };
             502: components["responses"]["BadGateway"];
-            /** @description `overloaded`: Too many passwords are being checked. Try again shortly. `overloaded`: The service is overloaded. Try again shortly. `database-unavailable`: The database is unavailable. Try again shortly. Too many requests of all callers at once (`overloaded`), or the service does not respond and its circuit is open (`upstream-unavailable`). Nothing was changed; try again soon. */
+            /** @description `database-unavailable`: The database is unavailable. Try again shortly. `overloaded`: The service is overloaded. Try again shortly. `overloaded`: Too many passwords are being checked. Try again shortly. Too many requests of all callers at once (`overloaded`), the service does not respond and its circuit is open (`upstream-unavailable`), or an API key cannot be checked now (`keys-unavailable`). Nothing was changed; try again soon. */
             503: {
                 headers: {
                     /** @description Seconds to wait. */
@@ -5429,7 +5564,7 @@ export interface operations {
                     "application/json": components["schemas"]["ForgotPasswordResponse"][];
                 };
             };
-            /** @description `validation-failed`: Fields are missing or invalid; `errors` lists each. `malformed-json`: The body is not JSON. `incomplete-body`: The body ended before its declared length. Send it again. */
+            /** @description `incomplete-body`: The body ended before its declared length. Send it again. `malformed-json`: The body is not JSON. `validation-failed`: Fields are missing or invalid; `errors` lists each. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -5457,7 +5592,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `rate-limited`: Too many codes were requested for this e-mail address or by this client. Too many requests from your address in a short time (`rate-limited`), or too many that have no response yet (`too-many-concurrent-requests`). */
+            /** @description `rate-limited`: Too many codes were requested for this e-mail address or by this client. Too many requests from your address in a short time (`rate-limited`), too many that have no response yet (`too-many-concurrent-requests`), or too many with texts that are no API keys (`too-many-attempts`). */
             429: {
                 headers: {
                     /** @description The requests that are left (`r`), and the seconds until one more is available (`t`). */
@@ -5473,7 +5608,7 @@ export interface operations {
                 };
             };
             502: components["responses"]["BadGateway"];
-            /** @description `forgot-password-not-configured`: No channel is configured that could carry a code. `overloaded`: The service is overloaded. Try again shortly. `database-unavailable`: The database is unavailable. Try again shortly. Too many requests of all callers at once (`overloaded`), or the service does not respond and its circuit is open (`upstream-unavailable`). Nothing was changed; try again soon. */
+            /** @description `database-unavailable`: The database is unavailable. Try again shortly. `forgot-password-not-configured`: No channel is configured that could carry a code. `overloaded`: The service is overloaded. Try again shortly. Too many requests of all callers at once (`overloaded`), the service does not respond and its circuit is open (`upstream-unavailable`), or an API key cannot be checked now (`keys-unavailable`). Nothing was changed; try again soon. */
             503: {
                 headers: {
                     /** @description Seconds to wait. */
@@ -5509,7 +5644,7 @@ export interface operations {
                     "application/json": components["schemas"]["EmptyResponse"];
                 };
             };
-            /** @description `invalid-code`: The code is unknown, was used, or has expired. `validation-failed`: Fields are missing or invalid; `errors` lists each. `malformed-json`: The body is not JSON. `incomplete-body`: The body ended before its declared length. Send it again. */
+            /** @description `incomplete-body`: The body ended before its declared length. Send it again. `invalid-code`: The code is unknown, was used, or has expired. `malformed-json`: The body is not JSON. `validation-failed`: Fields are missing or invalid; `errors` lists each. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -5537,7 +5672,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `rate-limited`: Too many passwords from the client's address are being checked at once. Too many requests from your address in a short time (`rate-limited`), or too many that have no response yet (`too-many-concurrent-requests`). */
+            /** @description `rate-limited`: Too many passwords from the client's address are being checked at once. Too many requests from your address in a short time (`rate-limited`), too many that have no response yet (`too-many-concurrent-requests`), or too many with texts that are no API keys (`too-many-attempts`). */
             429: {
                 headers: {
                     /** @description The requests that are left (`r`), and the seconds until one more is available (`t`). */
@@ -5553,7 +5688,7 @@ export interface operations {
                 };
             };
             502: components["responses"]["BadGateway"];
-            /** @description `overloaded`: Too many passwords are being checked. Try again shortly. `overloaded`: The service is overloaded. Try again shortly. `database-unavailable`: The database is unavailable. Try again shortly. Too many requests of all callers at once (`overloaded`), or the service does not respond and its circuit is open (`upstream-unavailable`). Nothing was changed; try again soon. */
+            /** @description `database-unavailable`: The database is unavailable. Try again shortly. `overloaded`: The service is overloaded. Try again shortly. `overloaded`: Too many passwords are being checked. Try again shortly. Too many requests of all callers at once (`overloaded`), the service does not respond and its circuit is open (`upstream-unavailable`), or an API key cannot be checked now (`keys-unavailable`). Nothing was changed; try again soon. */
             503: {
                 headers: {
                     /** @description Seconds to wait. */
@@ -5585,7 +5720,7 @@ export interface operations {
                     "application/json": components["schemas"]["Key"][];
                 };
             };
-            /** @description `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-revoked`: The token was revoked. Sign in to get a new one. This call needs an access token: send `Authorization: Bearer <token>`. */
+            /** @description `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `token-revoked`: The token was revoked. Sign in to get a new one. `invalid-key`: The API key is unknown, or has ended or expired. Ask for another one. This call needs an access token: send `Authorization: Bearer <token>`. */
             401: {
                 headers: {
                     /** @description `Bearer` as in RFC 6750. */
@@ -5607,7 +5742,7 @@ export interface operations {
             };
             429: components["responses"]["RateLimited"];
             502: components["responses"]["BadGateway"];
-            /** @description `overloaded`: The service is overloaded. Try again shortly. `database-unavailable`: The database is unavailable. Try again shortly. Too many requests of all callers at once (`overloaded`), or the service does not respond and its circuit is open (`upstream-unavailable`). Nothing was changed; try again soon. */
+            /** @description `database-unavailable`: The database is unavailable. Try again shortly. `overloaded`: The service is overloaded. Try again shortly. Too many requests of all callers at once (`overloaded`), the service does not respond and its circuit is open (`upstream-unavailable`), or an API key cannot be checked now (`keys-unavailable`). Nothing was changed; try again soon. */
             503: {
                 headers: {
                     /** @description Seconds to wait. */
@@ -5643,7 +5778,7 @@ export interface operations {
                     "application/json": components["schemas"]["NewKey"];
                 };
             };
-            /** @description `validation-failed`: Fields are missing or invalid; `errors` lists each. `malformed-json`: The body is not JSON. `incomplete-body`: The body ended before its declared length. Send it again. */
+            /** @description `incomplete-body`: The body ended before its declared length. Send it again. `malformed-json`: The body is not JSON. `validation-failed`: Fields are missing or invalid; `errors` lists each. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -5652,7 +5787,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-revoked`: The token was revoked. Sign in to get a new one. This call needs an access token: send `Authorization: Bearer <token>`. */
+            /** @description `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `token-revoked`: The token was revoked. Sign in to get a new one. `invalid-key`: The API key is unknown, or has ended or expired. Ask for another one. This call needs an access token: send `Authorization: Bearer <token>`. */
             401: {
                 headers: {
                     /** @description `Bearer` as in RFC 6750. */
@@ -5702,7 +5837,7 @@ export interface operations {
             };
             429: components["responses"]["RateLimited"];
             502: components["responses"]["BadGateway"];
-            /** @description `overloaded`: The service is overloaded. Try again shortly. `database-unavailable`: The database is unavailable. Try again shortly. Too many requests of all callers at once (`overloaded`), or the service does not respond and its circuit is open (`upstream-unavailable`). Nothing was changed; try again soon. */
+            /** @description `database-unavailable`: The database is unavailable. Try again shortly. `overloaded`: The service is overloaded. Try again shortly. Too many requests of all callers at once (`overloaded`), the service does not respond and its circuit is open (`upstream-unavailable`), or an API key cannot be checked now (`keys-unavailable`). Nothing was changed; try again soon. */
             503: {
                 headers: {
                     /** @description Seconds to wait. */
@@ -5737,7 +5872,7 @@ export interface operations {
                     "application/json": components["schemas"]["EmptyResponse"];
                 };
             };
-            /** @description `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-revoked`: The token was revoked. Sign in to get a new one. This call needs an access token: send `Authorization: Bearer <token>`. */
+            /** @description `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `token-revoked`: The token was revoked. Sign in to get a new one. `invalid-key`: The API key is unknown, or has ended or expired. Ask for another one. This call needs an access token: send `Authorization: Bearer <token>`. */
             401: {
                 headers: {
                     /** @description `Bearer` as in RFC 6750. */
@@ -5768,7 +5903,7 @@ export interface operations {
             };
             429: components["responses"]["RateLimited"];
             502: components["responses"]["BadGateway"];
-            /** @description `overloaded`: The service is overloaded. Try again shortly. `database-unavailable`: The database is unavailable. Try again shortly. Too many requests of all callers at once (`overloaded`), or the service does not respond and its circuit is open (`upstream-unavailable`). Nothing was changed; try again soon. */
+            /** @description `database-unavailable`: The database is unavailable. Try again shortly. `overloaded`: The service is overloaded. Try again shortly. Too many requests of all callers at once (`overloaded`), the service does not respond and its circuit is open (`upstream-unavailable`), or an API key cannot be checked now (`keys-unavailable`). Nothing was changed; try again soon. */
             503: {
                 headers: {
                     /** @description Seconds to wait. */
@@ -5804,7 +5939,7 @@ export interface operations {
                     "application/json": components["schemas"]["EmptyResponse"];
                 };
             };
-            /** @description `validation-failed`: Fields are missing or invalid; `errors` lists each. `malformed-json`: The body is not JSON. `incomplete-body`: The body ended before its declared length. Send it again. */
+            /** @description `incomplete-body`: The body ended before its declared length. Send it again. `malformed-json`: The body is not JSON. `validation-failed`: Fields are missing or invalid; `errors` lists each. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -5813,7 +5948,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-revoked`: The token was revoked. Sign in to get a new one. This call needs an access token: send `Authorization: Bearer <token>`. */
+            /** @description `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `token-revoked`: The token was revoked. Sign in to get a new one. `invalid-key`: The API key is unknown, or has ended or expired. Ask for another one. This call needs an access token: send `Authorization: Bearer <token>`. */
             401: {
                 headers: {
                     /** @description `Bearer` as in RFC 6750. */
@@ -5824,7 +5959,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `insufficient-scope`: This call needs a token with the scope `admin`. */
+            /** @description `insufficient-scope`: This call needs a token with the scope `admin`. `key-not-accepted`: API keys cannot make this call: keys, sessions, passwords and addresses are for people who sign in. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -5870,7 +6005,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `rate-limited`: Too many passwords from the client's address are being checked at once. Too many requests from your address in a short time (`rate-limited`), or too many that have no response yet (`too-many-concurrent-requests`). */
+            /** @description `rate-limited`: Too many passwords from the client's address are being checked at once. Too many requests from your address in a short time (`rate-limited`), too many that have no response yet (`too-many-concurrent-requests`), or too many with texts that are no API keys (`too-many-attempts`). */
             429: {
                 headers: {
                     /** @description The requests that are left (`r`), and the seconds until one more is available (`t`). */
@@ -5886,7 +6021,7 @@ export interface operations {
                 };
             };
             502: components["responses"]["BadGateway"];
-            /** @description `overloaded`: Too many passwords are being checked. Try again shortly. `overloaded`: The service is overloaded. Try again shortly. `database-unavailable`: The database is unavailable. Try again shortly. Too many requests of all callers at once (`overloaded`), or the service does not respond and its circuit is open (`upstream-unavailable`). Nothing was changed; try again soon. */
+            /** @description `database-unavailable`: The database is unavailable. Try again shortly. `overloaded`: The service is overloaded. Try again shortly. `overloaded`: Too many passwords are being checked. Try again shortly. Too many requests of all callers at once (`overloaded`), the service does not respond and its circuit is open (`upstream-unavailable`), or an API key cannot be checked now (`keys-unavailable`). Nothing was changed; try again soon. */
             503: {
                 headers: {
                     /** @description Seconds to wait. */
@@ -5918,7 +6053,7 @@ export interface operations {
                     "application/json": components["schemas"]["Session"][];
                 };
             };
-            /** @description `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-revoked`: The token was revoked. Sign in to get a new one. This call needs an access token: send `Authorization: Bearer <token>`. */
+            /** @description `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `token-revoked`: The token was revoked. Sign in to get a new one. `invalid-key`: The API key is unknown, or has ended or expired. Ask for another one. This call needs an access token: send `Authorization: Bearer <token>`. */
             401: {
                 headers: {
                     /** @description `Bearer` as in RFC 6750. */
@@ -5929,9 +6064,18 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description `key-not-accepted`: API keys cannot make this call: keys, sessions, passwords and addresses are for people who sign in. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             429: components["responses"]["RateLimited"];
             502: components["responses"]["BadGateway"];
-            /** @description `overloaded`: The service is overloaded. Try again shortly. `database-unavailable`: The database is unavailable. Try again shortly. Too many requests of all callers at once (`overloaded`), or the service does not respond and its circuit is open (`upstream-unavailable`). Nothing was changed; try again soon. */
+            /** @description `database-unavailable`: The database is unavailable. Try again shortly. `overloaded`: The service is overloaded. Try again shortly. Too many requests of all callers at once (`overloaded`), the service does not respond and its circuit is open (`upstream-unavailable`), or an API key cannot be checked now (`keys-unavailable`). Nothing was changed; try again soon. */
             503: {
                 headers: {
                     /** @description Seconds to wait. */
@@ -5966,11 +6110,20 @@ export interface operations {
                     "application/json": components["schemas"]["EmptyResponse"];
                 };
             };
-            /** @description `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-revoked`: The token was revoked. Sign in to get a new one. This call needs an access token: send `Authorization: Bearer <token>`. */
+            /** @description `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `token-revoked`: The token was revoked. Sign in to get a new one. `invalid-key`: The API key is unknown, or has ended or expired. Ask for another one. This call needs an access token: send `Authorization: Bearer <token>`. */
             401: {
                 headers: {
                     /** @description `Bearer` as in RFC 6750. */
                     "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `key-not-accepted`: API keys cannot make this call: keys, sessions, passwords and addresses are for people who sign in. */
+            403: {
+                headers: {
                     [name: string]: unknown;
                 };
                 content: {
@@ -5988,7 +6141,7 @@ export interface operations {
             };
             429: components["responses"]["RateLimited"];
             502: components["responses"]["BadGateway"];
-            /** @description `overloaded`: The service is overloaded. Try again shortly. `database-unavailable`: The database is unavailable. Try again shortly. Too many requests of all callers at once (`overloaded`), or the service does not respond and its circuit is open (`upstream-unavailable`). Nothing was changed; try again soon. */
+            /** @description `database-unavailable`: The database is unavailable. Try again shortly. `overloaded`: The service is overloaded. Try again shortly. Too many requests of all callers at once (`overloaded`), the service does not respond and its circuit is open (`upstream-unavailable`), or an API key cannot be checked now (`keys-unavailable`). Nothing was changed; try again soon. */
             503: {
                 headers: {
                     /** @description Seconds to wait. */
@@ -6024,7 +6177,7 @@ export interface operations {
                     "application/json": components["schemas"]["EmptyResponse"];
                 };
             };
-            /** @description `wrong-password`: The field `password` is not the account's password. `invalid-code`: The code is unknown, was used, or has expired. `validation-failed`: Fields are missing or invalid; `errors` lists each. `malformed-json`: The body is not JSON. `incomplete-body`: The body ended before its declared length. Send it again. */
+            /** @description `incomplete-body`: The body ended before its declared length. Send it again. `invalid-code`: The code is unknown, was used, or has expired. `malformed-json`: The body is not JSON. `validation-failed`: Fields are missing or invalid; `errors` lists each. `wrong-password`: The field `password` is not the account's password. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -6033,7 +6186,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-revoked`: The token was revoked. Sign in to get a new one. */
+            /** @description `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `token-revoked`: The token was revoked. Sign in to get a new one. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -6079,7 +6232,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `too-many-attempts`: Too many failed attempts in a row. Wait as long as `Retry-After` says, then try again. `rate-limited`: Too many passwords from the client's address are being checked at once. Too many requests from your address in a short time (`rate-limited`), or too many that have no response yet (`too-many-concurrent-requests`). */
+            /** @description `rate-limited`: Too many passwords from the client's address are being checked at once. `too-many-attempts`: Too many failed attempts in a row. Wait as long as `Retry-After` says, then try again. Too many requests from your address in a short time (`rate-limited`), too many that have no response yet (`too-many-concurrent-requests`), or too many with texts that are no API keys (`too-many-attempts`). */
             429: {
                 headers: {
                     /** @description The requests that are left (`r`), and the seconds until one more is available (`t`). */
@@ -6095,7 +6248,7 @@ export interface operations {
                 };
             };
             502: components["responses"]["BadGateway"];
-            /** @description `overloaded`: Too many passwords are being checked. Try again shortly. `overloaded`: The service is overloaded. Try again shortly. `database-unavailable`: The database is unavailable. Try again shortly. Too many requests of all callers at once (`overloaded`), or the service does not respond and its circuit is open (`upstream-unavailable`). Nothing was changed; try again soon. */
+            /** @description `database-unavailable`: The database is unavailable. Try again shortly. `overloaded`: The service is overloaded. Try again shortly. `overloaded`: Too many passwords are being checked. Try again shortly. Too many requests of all callers at once (`overloaded`), the service does not respond and its circuit is open (`upstream-unavailable`), or an API key cannot be checked now (`keys-unavailable`). Nothing was changed; try again soon. */
             503: {
                 headers: {
                     /** @description Seconds to wait. */
@@ -6127,11 +6280,20 @@ export interface operations {
                     "application/json": components["schemas"]["EmptyResponse"];
                 };
             };
-            /** @description `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-revoked`: The token was revoked. Sign in to get a new one. This call needs an access token: send `Authorization: Bearer <token>`. */
+            /** @description `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `token-revoked`: The token was revoked. Sign in to get a new one. `invalid-key`: The API key is unknown, or has ended or expired. Ask for another one. This call needs an access token: send `Authorization: Bearer <token>`. */
             401: {
                 headers: {
                     /** @description `Bearer` as in RFC 6750. */
                     "WWW-Authenticate"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description `key-not-accepted`: API keys cannot make this call: keys, sessions, passwords and addresses are for people who sign in. */
+            403: {
+                headers: {
                     [name: string]: unknown;
                 };
                 content: {
@@ -6147,7 +6309,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `rate-limited`: Too many codes were requested for this e-mail address or by this client. Too many requests from your address in a short time (`rate-limited`), or too many that have no response yet (`too-many-concurrent-requests`). */
+            /** @description `rate-limited`: Too many codes were requested for this e-mail address or by this client. Too many requests from your address in a short time (`rate-limited`), too many that have no response yet (`too-many-concurrent-requests`), or too many with texts that are no API keys (`too-many-attempts`). */
             429: {
                 headers: {
                     /** @description The requests that are left (`r`), and the seconds until one more is available (`t`). */
@@ -6163,7 +6325,7 @@ export interface operations {
                 };
             };
             502: components["responses"]["BadGateway"];
-            /** @description `verification-not-configured`: No channel is configured that could carry a code. `overloaded`: The service is overloaded. Try again shortly. `database-unavailable`: The database is unavailable. Try again shortly. Too many requests of all callers at once (`overloaded`), or the service does not respond and its circuit is open (`upstream-unavailable`). Nothing was changed; try again soon. */
+            /** @description `database-unavailable`: The database is unavailable. Try again shortly. `overloaded`: The service is overloaded. Try again shortly. `verification-not-configured`: No channel is configured that could carry a code. Too many requests of all callers at once (`overloaded`), the service does not respond and its circuit is open (`upstream-unavailable`), or an API key cannot be checked now (`keys-unavailable`). Nothing was changed; try again soon. */
             503: {
                 headers: {
                     /** @description Seconds to wait. */
@@ -6217,7 +6379,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-revoked`: The token was revoked. Sign in to get a new one. This call needs an access token: send `Authorization: Bearer <token>`. */
+            /** @description `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `token-revoked`: The token was revoked. Sign in to get a new one. `invalid-key`: The API key is unknown, or has ended or expired. Ask for another one. This call needs an access token: send `Authorization: Bearer <token>`. */
             401: {
                 headers: {
                     /** @description `Bearer` as in RFC 6750. */
@@ -6228,7 +6390,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `insufficient-scope`: This call needs a token with the scope `admin`. */
+            /** @description `insufficient-scope`: This call needs a token with the scope `admin`. `insufficient-scope`: The API key lacks a scope. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -6239,7 +6401,7 @@ export interface operations {
             };
             429: components["responses"]["RateLimited"];
             502: components["responses"]["BadGateway"];
-            /** @description `overloaded`: The service is overloaded. Try again shortly. `database-unavailable`: The database is unavailable. Try again shortly. Too many requests of all callers at once (`overloaded`), or the service does not respond and its circuit is open (`upstream-unavailable`). Nothing was changed; try again soon. */
+            /** @description `database-unavailable`: The database is unavailable. Try again shortly. `overloaded`: The service is overloaded. Try again shortly. Too many requests of all callers at once (`overloaded`), the service does not respond and its circuit is open (`upstream-unavailable`), or an API key cannot be checked now (`keys-unavailable`). Nothing was changed; try again soon. */
             503: {
                 headers: {
                     /** @description Seconds to wait. */
@@ -6274,7 +6436,7 @@ export interface operations {
                     "application/json": components["schemas"]["UserResponse"];
                 };
             };
-            /** @description `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-revoked`: The token was revoked. Sign in to get a new one. This call needs an access token: send `Authorization: Bearer <token>`. */
+            /** @description `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `token-revoked`: The token was revoked. Sign in to get a new one. `invalid-key`: The API key is unknown, or has ended or expired. Ask for another one. This call needs an access token: send `Authorization: Bearer <token>`. */
             401: {
                 headers: {
                     /** @description `Bearer` as in RFC 6750. */
@@ -6285,7 +6447,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `insufficient-scope`: This call needs a token with the scope `admin`. */
+            /** @description `insufficient-scope`: This call needs a token with the scope `admin`. `insufficient-scope`: The API key lacks a scope. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -6305,7 +6467,7 @@ export interface operations {
             };
             429: components["responses"]["RateLimited"];
             502: components["responses"]["BadGateway"];
-            /** @description `overloaded`: The service is overloaded. Try again shortly. `database-unavailable`: The database is unavailable. Try again shortly. Too many requests of all callers at once (`overloaded`), or the service does not respond and its circuit is open (`upstream-unavailable`). Nothing was changed; try again soon. */
+            /** @description `database-unavailable`: The database is unavailable. Try again shortly. `overloaded`: The service is overloaded. Try again shortly. Too many requests of all callers at once (`overloaded`), the service does not respond and its circuit is open (`upstream-unavailable`), or an API key cannot be checked now (`keys-unavailable`). Nothing was changed; try again soon. */
             503: {
                 headers: {
                     /** @description Seconds to wait. */
@@ -6344,7 +6506,7 @@ export interface operations {
                     "application/json": components["schemas"]["UserResponse"];
                 };
             };
-            /** @description `validation-failed`: Fields are missing or invalid; `errors` lists each. `malformed-json`: The body is not JSON. `incomplete-body`: The body ended before its declared length. Send it again. */
+            /** @description `incomplete-body`: The body ended before its declared length. Send it again. `malformed-json`: The body is not JSON. `validation-failed`: Fields are missing or invalid; `errors` lists each. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -6353,7 +6515,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-revoked`: The token was revoked. Sign in to get a new one. This call needs an access token: send `Authorization: Bearer <token>`. */
+            /** @description `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `token-revoked`: The token was revoked. Sign in to get a new one. `invalid-key`: The API key is unknown, or has ended or expired. Ask for another one. This call needs an access token: send `Authorization: Bearer <token>`. */
             401: {
                 headers: {
                     /** @description `Bearer` as in RFC 6750. */
@@ -6364,7 +6526,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `insufficient-scope`: This call needs a token with the scope `admin`. */
+            /** @description `insufficient-scope`: This call needs a token with the scope `admin`. `key-not-accepted`: An API key changes no passwords, usernames or addresses, and makes no administrators. `insufficient-scope`: The API key lacks a scope. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -6383,7 +6545,7 @@ export interface operations {
                 };
             };
             408: components["responses"]["BodyTimeout"];
-            /** @description `username-taken`: Another user already has this username. Choose another one. `email-taken`: Another user already has this e-mail address. Choose another one. `last-admin`: The last active administrator cannot be demoted or deactivated. `deletion-in-progress`: A deletion of this user is in progress, so the user cannot be changed. `DELETE /users/{userId}` returns its ticket again, by which it can be cancelled. */
+            /** @description `deletion-in-progress`: A deletion of this user is in progress, so the user cannot be changed. `DELETE /users/{userId}` returns its ticket again, by which it can be cancelled. `email-taken`: Another user already has this e-mail address. Choose another one. `last-admin`: The last active administrator cannot be demoted or deactivated. `username-taken`: Another user already has this username. Choose another one. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -6410,7 +6572,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `rate-limited`: Too many passwords from the client's address are being checked at once. Too many requests from your address in a short time (`rate-limited`), or too many that have no response yet (`too-many-concurrent-requests`). */
+            /** @description `rate-limited`: Too many passwords from the client's address are being checked at once. Too many requests from your address in a short time (`rate-limited`), too many that have no response yet (`too-many-concurrent-requests`), or too many with texts that are no API keys (`too-many-attempts`). */
             429: {
                 headers: {
                     /** @description The requests that are left (`r`), and the seconds until one more is available (`t`). */
@@ -6426,7 +6588,7 @@ export interface operations {
                 };
             };
             502: components["responses"]["BadGateway"];
-            /** @description `overloaded`: Too many passwords are being checked. Try again shortly. `overloaded`: The service is overloaded. Try again shortly. `database-unavailable`: The database is unavailable. Try again shortly. Too many requests of all callers at once (`overloaded`), or the service does not respond and its circuit is open (`upstream-unavailable`). Nothing was changed; try again soon. */
+            /** @description `database-unavailable`: The database is unavailable. Try again shortly. `overloaded`: The service is overloaded. Try again shortly. `overloaded`: Too many passwords are being checked. Try again shortly. Too many requests of all callers at once (`overloaded`), the service does not respond and its circuit is open (`upstream-unavailable`), or an API key cannot be checked now (`keys-unavailable`). Nothing was changed; try again soon. */
             503: {
                 headers: {
                     /** @description Seconds to wait. */
@@ -6463,7 +6625,7 @@ export interface operations {
                     "application/json": components["schemas"]["DeletionTicket"];
                 };
             };
-            /** @description `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-revoked`: The token was revoked. Sign in to get a new one. This call needs an access token: send `Authorization: Bearer <token>`. */
+            /** @description `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `token-revoked`: The token was revoked. Sign in to get a new one. `invalid-key`: The API key is unknown, or has ended or expired. Ask for another one. This call needs an access token: send `Authorization: Bearer <token>`. */
             401: {
                 headers: {
                     /** @description `Bearer` as in RFC 6750. */
@@ -6474,7 +6636,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `insufficient-scope`: This call needs a token with the scope `admin`. */
+            /** @description `insufficient-scope`: This call needs a token with the scope `admin`. `insufficient-scope`: The API key lacks a scope. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -6503,7 +6665,7 @@ export interface operations {
             };
             429: components["responses"]["RateLimited"];
             502: components["responses"]["BadGateway"];
-            /** @description `overloaded`: The service is overloaded. Try again shortly. `database-unavailable`: The database is unavailable. Try again shortly. Too many requests of all callers at once (`overloaded`), or the service does not respond and its circuit is open (`upstream-unavailable`). Nothing was changed; try again soon. */
+            /** @description `database-unavailable`: The database is unavailable. Try again shortly. `overloaded`: The service is overloaded. Try again shortly. Too many requests of all callers at once (`overloaded`), the service does not respond and its circuit is open (`upstream-unavailable`), or an API key cannot be checked now (`keys-unavailable`). Nothing was changed; try again soon. */
             503: {
                 headers: {
                     /** @description Seconds to wait. */
@@ -6540,7 +6702,7 @@ export interface operations {
                     "application/json": components["schemas"]["DeletionStatus"];
                 };
             };
-            /** @description `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-revoked`: The token was revoked. Sign in to get a new one. This call needs an access token: send `Authorization: Bearer <token>`. */
+            /** @description `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `token-revoked`: The token was revoked. Sign in to get a new one. `invalid-key`: The API key is unknown, or has ended or expired. Ask for another one. This call needs an access token: send `Authorization: Bearer <token>`. */
             401: {
                 headers: {
                     /** @description `Bearer` as in RFC 6750. */
@@ -6551,7 +6713,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `insufficient-scope`: This call needs a token with the scope `admin`. */
+            /** @description `insufficient-scope`: This call needs a token with the scope `admin`. `insufficient-scope`: The API key lacks a scope. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -6571,7 +6733,7 @@ export interface operations {
             };
             429: components["responses"]["RateLimited"];
             502: components["responses"]["BadGateway"];
-            /** @description `overloaded`: The service is overloaded. Try again shortly. `database-unavailable`: The database is unavailable. Try again shortly. Too many requests of all callers at once (`overloaded`), or the service does not respond and its circuit is open (`upstream-unavailable`). Nothing was changed; try again soon. */
+            /** @description `database-unavailable`: The database is unavailable. Try again shortly. `overloaded`: The service is overloaded. Try again shortly. Too many requests of all callers at once (`overloaded`), the service does not respond and its circuit is open (`upstream-unavailable`), or an API key cannot be checked now (`keys-unavailable`). Nothing was changed; try again soon. */
             503: {
                 headers: {
                     /** @description Seconds to wait. */
@@ -6608,7 +6770,7 @@ export interface operations {
                     "application/json": components["schemas"]["DeletionStatus"];
                 };
             };
-            /** @description `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-revoked`: The token was revoked. Sign in to get a new one. This call needs an access token: send `Authorization: Bearer <token>`. */
+            /** @description `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `token-revoked`: The token was revoked. Sign in to get a new one. `invalid-key`: The API key is unknown, or has ended or expired. Ask for another one. This call needs an access token: send `Authorization: Bearer <token>`. */
             401: {
                 headers: {
                     /** @description `Bearer` as in RFC 6750. */
@@ -6619,7 +6781,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `insufficient-scope`: This call needs a token with the scope `admin`. */
+            /** @description `insufficient-scope`: This call needs a token with the scope `admin`. `insufficient-scope`: The API key lacks a scope. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -6648,7 +6810,7 @@ export interface operations {
             };
             429: components["responses"]["RateLimited"];
             502: components["responses"]["BadGateway"];
-            /** @description `overloaded`: The service is overloaded. Try again shortly. `database-unavailable`: The database is unavailable. Try again shortly. Too many requests of all callers at once (`overloaded`), or the service does not respond and its circuit is open (`upstream-unavailable`). Nothing was changed; try again soon. */
+            /** @description `database-unavailable`: The database is unavailable. Try again shortly. `overloaded`: The service is overloaded. Try again shortly. Too many requests of all callers at once (`overloaded`), the service does not respond and its circuit is open (`upstream-unavailable`), or an API key cannot be checked now (`keys-unavailable`). Nothing was changed; try again soon. */
             503: {
                 headers: {
                     /** @description Seconds to wait. */
@@ -6683,7 +6845,7 @@ export interface operations {
                     "application/json": components["schemas"]["Key"][];
                 };
             };
-            /** @description `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-revoked`: The token was revoked. Sign in to get a new one. This call needs an access token: send `Authorization: Bearer <token>`. */
+            /** @description `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `token-revoked`: The token was revoked. Sign in to get a new one. `invalid-key`: The API key is unknown, or has ended or expired. Ask for another one. This call needs an access token: send `Authorization: Bearer <token>`. */
             401: {
                 headers: {
                     /** @description `Bearer` as in RFC 6750. */
@@ -6703,7 +6865,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `not-found`: There is no such user. `not-found`: There is no such key. */
+            /** @description `not-found`: There is no such key. `not-found`: There is no such user. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -6714,7 +6876,7 @@ export interface operations {
             };
             429: components["responses"]["RateLimited"];
             502: components["responses"]["BadGateway"];
-            /** @description `overloaded`: The service is overloaded. Try again shortly. `database-unavailable`: The database is unavailable. Try again shortly. Too many requests of all callers at once (`overloaded`), or the service does not respond and its circuit is open (`upstream-unavailable`). Nothing was changed; try again soon. */
+            /** @description `database-unavailable`: The database is unavailable. Try again shortly. `overloaded`: The service is overloaded. Try again shortly. Too many requests of all callers at once (`overloaded`), the service does not respond and its circuit is open (`upstream-unavailable`), or an API key cannot be checked now (`keys-unavailable`). Nothing was changed; try again soon. */
             503: {
                 headers: {
                     /** @description Seconds to wait. */
@@ -6753,7 +6915,7 @@ export interface operations {
                     "application/json": components["schemas"]["NewKey"];
                 };
             };
-            /** @description `validation-failed`: Fields are missing or invalid; `errors` lists each. `malformed-json`: The body is not JSON. `incomplete-body`: The body ended before its declared length. Send it again. */
+            /** @description `incomplete-body`: The body ended before its declared length. Send it again. `malformed-json`: The body is not JSON. `validation-failed`: Fields are missing or invalid; `errors` lists each. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -6762,7 +6924,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-revoked`: The token was revoked. Sign in to get a new one. This call needs an access token: send `Authorization: Bearer <token>`. */
+            /** @description `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `token-revoked`: The token was revoked. Sign in to get a new one. `invalid-key`: The API key is unknown, or has ended or expired. Ask for another one. This call needs an access token: send `Authorization: Bearer <token>`. */
             401: {
                 headers: {
                     /** @description `Bearer` as in RFC 6750. */
@@ -6792,7 +6954,7 @@ export interface operations {
                 };
             };
             408: components["responses"]["BodyTimeout"];
-            /** @description `user-inactive`: The user is inactive or is being deleted. Keys are for active users. `too-many-keys`: A user has at most 50 keys. End one that is no longer needed first. */
+            /** @description `too-many-keys`: A user has at most 50 keys. End one that is no longer needed first. `user-inactive`: The user is inactive or is being deleted. Keys are for active users. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -6821,7 +6983,7 @@ export interface operations {
             };
             429: components["responses"]["RateLimited"];
             502: components["responses"]["BadGateway"];
-            /** @description `overloaded`: The service is overloaded. Try again shortly. `database-unavailable`: The database is unavailable. Try again shortly. Too many requests of all callers at once (`overloaded`), or the service does not respond and its circuit is open (`upstream-unavailable`). Nothing was changed; try again soon. */
+            /** @description `database-unavailable`: The database is unavailable. Try again shortly. `overloaded`: The service is overloaded. Try again shortly. Too many requests of all callers at once (`overloaded`), the service does not respond and its circuit is open (`upstream-unavailable`), or an API key cannot be checked now (`keys-unavailable`). Nothing was changed; try again soon. */
             503: {
                 headers: {
                     /** @description Seconds to wait. */
@@ -6858,7 +7020,7 @@ export interface operations {
                     "application/json": components["schemas"]["EmptyResponse"];
                 };
             };
-            /** @description `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-revoked`: The token was revoked. Sign in to get a new one. This call needs an access token: send `Authorization: Bearer <token>`. */
+            /** @description `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `token-revoked`: The token was revoked. Sign in to get a new one. `invalid-key`: The API key is unknown, or has ended or expired. Ask for another one. This call needs an access token: send `Authorization: Bearer <token>`. */
             401: {
                 headers: {
                     /** @description `Bearer` as in RFC 6750. */
@@ -6878,7 +7040,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `not-found`: There is no such user. `not-found`: There is no such key. */
+            /** @description `not-found`: There is no such key. `not-found`: There is no such user. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -6889,7 +7051,7 @@ export interface operations {
             };
             429: components["responses"]["RateLimited"];
             502: components["responses"]["BadGateway"];
-            /** @description `overloaded`: The service is overloaded. Try again shortly. `database-unavailable`: The database is unavailable. Try again shortly. Too many requests of all callers at once (`overloaded`), or the service does not respond and its circuit is open (`upstream-unavailable`). Nothing was changed; try again soon. */
+            /** @description `database-unavailable`: The database is unavailable. Try again shortly. `overloaded`: The service is overloaded. Try again shortly. Too many requests of all callers at once (`overloaded`), the service does not respond and its circuit is open (`upstream-unavailable`), or an API key cannot be checked now (`keys-unavailable`). Nothing was changed; try again soon. */
             503: {
                 headers: {
                     /** @description Seconds to wait. */
@@ -6926,7 +7088,7 @@ export interface operations {
                     "application/json": components["schemas"]["EmptyResponse"];
                 };
             };
-            /** @description `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-revoked`: The token was revoked. Sign in to get a new one. This call needs an access token: send `Authorization: Bearer <token>`. */
+            /** @description `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `token-revoked`: The token was revoked. Sign in to get a new one. `invalid-key`: The API key is unknown, or has ended or expired. Ask for another one. This call needs an access token: send `Authorization: Bearer <token>`. */
             401: {
                 headers: {
                     /** @description `Bearer` as in RFC 6750. */
@@ -6946,7 +7108,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `not-found`: There is no such user. `not-found`: There is no such key. */
+            /** @description `not-found`: There is no such key. `not-found`: There is no such user. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -6957,7 +7119,7 @@ export interface operations {
             };
             429: components["responses"]["RateLimited"];
             502: components["responses"]["BadGateway"];
-            /** @description `overloaded`: The service is overloaded. Try again shortly. `database-unavailable`: The database is unavailable. Try again shortly. Too many requests of all callers at once (`overloaded`), or the service does not respond and its circuit is open (`upstream-unavailable`). Nothing was changed; try again soon. */
+            /** @description `database-unavailable`: The database is unavailable. Try again shortly. `overloaded`: The service is overloaded. Try again shortly. Too many requests of all callers at once (`overloaded`), the service does not respond and its circuit is open (`upstream-unavailable`), or an API key cannot be checked now (`keys-unavailable`). Nothing was changed; try again soon. */
             503: {
                 headers: {
                     /** @description Seconds to wait. */
@@ -6992,7 +7154,7 @@ export interface operations {
                     "application/json": components["schemas"]["UserResponse"];
                 };
             };
-            /** @description `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-revoked`: The token was revoked. Sign in to get a new one. This call needs an access token: send `Authorization: Bearer <token>`. */
+            /** @description `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `token-revoked`: The token was revoked. Sign in to get a new one. `invalid-key`: The API key is unknown, or has ended or expired. Ask for another one. This call needs an access token: send `Authorization: Bearer <token>`. */
             401: {
                 headers: {
                     /** @description `Bearer` as in RFC 6750. */
@@ -7003,7 +7165,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `insufficient-scope`: This call needs a token with the scope `admin`. */
+            /** @description `insufficient-scope`: This call needs a token with the scope `admin`. `key-not-accepted`: API keys cannot make this call: keys, sessions, passwords and addresses are for people who sign in. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -7023,7 +7185,7 @@ export interface operations {
             };
             429: components["responses"]["RateLimited"];
             502: components["responses"]["BadGateway"];
-            /** @description `overloaded`: The service is overloaded. Try again shortly. `database-unavailable`: The database is unavailable. Try again shortly. Too many requests of all callers at once (`overloaded`), or the service does not respond and its circuit is open (`upstream-unavailable`). Nothing was changed; try again soon. */
+            /** @description `database-unavailable`: The database is unavailable. Try again shortly. `overloaded`: The service is overloaded. Try again shortly. Too many requests of all callers at once (`overloaded`), the service does not respond and its circuit is open (`upstream-unavailable`), or an API key cannot be checked now (`keys-unavailable`). Nothing was changed; try again soon. */
             503: {
                 headers: {
                     /** @description Seconds to wait. */
@@ -7069,7 +7231,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-revoked`: The token was revoked. Sign in to get a new one. This call needs an access token: send `Authorization: Bearer <token>`. */
+            /** @description `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `token-revoked`: The token was revoked. Sign in to get a new one. `invalid-key`: The API key is unknown, or has ended or expired. Ask for another one. This call needs an access token: send `Authorization: Bearer <token>`. */
             401: {
                 headers: {
                     /** @description `Bearer` as in RFC 6750. */
@@ -7080,7 +7242,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `insufficient-scope`: This call needs a token with the scope `admin`. */
+            /** @description `insufficient-scope`: This call needs a token with the scope `admin`. `insufficient-scope`: The API key lacks a scope. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -7091,7 +7253,7 @@ export interface operations {
             };
             429: components["responses"]["RateLimited"];
             502: components["responses"]["BadGateway"];
-            /** @description `overloaded`: The service is overloaded. Try again shortly. `database-unavailable`: The database is unavailable. Try again shortly. Too many requests of all callers at once (`overloaded`), or the service does not respond and its circuit is open (`upstream-unavailable`). Nothing was changed; try again soon. */
+            /** @description `database-unavailable`: The database is unavailable. Try again shortly. `overloaded`: The service is overloaded. Try again shortly. Too many requests of all callers at once (`overloaded`), the service does not respond and its circuit is open (`upstream-unavailable`), or an API key cannot be checked now (`keys-unavailable`). Nothing was changed; try again soon. */
             503: {
                 headers: {
                     /** @description Seconds to wait. */
@@ -7141,7 +7303,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-revoked`: The token was revoked. Sign in to get a new one. This call needs an access token: send `Authorization: Bearer <token>`. */
+            /** @description `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `token-revoked`: The token was revoked. Sign in to get a new one. `invalid-key`: The API key is unknown, or has ended or expired. Ask for another one. This call needs an access token: send `Authorization: Bearer <token>`. */
             401: {
                 headers: {
                     /** @description `Bearer` as in RFC 6750. */
@@ -7152,7 +7314,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `insufficient-scope`: This call needs a token with the scope `admin`. */
+            /** @description `insufficient-scope`: This call needs a token with the scope `admin`. `insufficient-scope`: The API key lacks a scope. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -7163,7 +7325,7 @@ export interface operations {
             };
             429: components["responses"]["RateLimited"];
             502: components["responses"]["BadGateway"];
-            /** @description `overloaded`: The service is overloaded. Try again shortly. `database-unavailable`: The database is unavailable. Try again shortly. Too many requests of all callers at once (`overloaded`), or the service does not respond and its circuit is open (`upstream-unavailable`). Nothing was changed; try again soon. */
+            /** @description `database-unavailable`: The database is unavailable. Try again shortly. `overloaded`: The service is overloaded. Try again shortly. Too many requests of all callers at once (`overloaded`), the service does not respond and its circuit is open (`upstream-unavailable`), or an API key cannot be checked now (`keys-unavailable`). Nothing was changed; try again soon. */
             503: {
                 headers: {
                     /** @description Seconds to wait. */
@@ -7195,7 +7357,7 @@ export interface operations {
                     "application/json": components["schemas"]["RetriedDeletions"];
                 };
             };
-            /** @description `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-revoked`: The token was revoked. Sign in to get a new one. This call needs an access token: send `Authorization: Bearer <token>`. */
+            /** @description `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `token-revoked`: The token was revoked. Sign in to get a new one. `invalid-key`: The API key is unknown, or has ended or expired. Ask for another one. This call needs an access token: send `Authorization: Bearer <token>`. */
             401: {
                 headers: {
                     /** @description `Bearer` as in RFC 6750. */
@@ -7206,7 +7368,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `insufficient-scope`: This call needs a token with the scope `admin`. */
+            /** @description `insufficient-scope`: This call needs a token with the scope `admin`. `insufficient-scope`: The API key lacks a scope. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -7217,7 +7379,7 @@ export interface operations {
             };
             429: components["responses"]["RateLimited"];
             502: components["responses"]["BadGateway"];
-            /** @description `overloaded`: The service is overloaded. Try again shortly. `database-unavailable`: The database is unavailable. Try again shortly. Too many requests of all callers at once (`overloaded`), or the service does not respond and its circuit is open (`upstream-unavailable`). Nothing was changed; try again soon. */
+            /** @description `database-unavailable`: The database is unavailable. Try again shortly. `overloaded`: The service is overloaded. Try again shortly. Too many requests of all callers at once (`overloaded`), the service does not respond and its circuit is open (`upstream-unavailable`), or an API key cannot be checked now (`keys-unavailable`). Nothing was changed; try again soon. */
             503: {
                 headers: {
                     /** @description Seconds to wait. */
@@ -7267,7 +7429,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-revoked`: The token was revoked. Sign in to get a new one. This call needs an access token: send `Authorization: Bearer <token>`. */
+            /** @description `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `token-revoked`: The token was revoked. Sign in to get a new one. `invalid-key`: The API key is unknown, or has ended or expired. Ask for another one. This call needs an access token: send `Authorization: Bearer <token>`. */
             401: {
                 headers: {
                     /** @description `Bearer` as in RFC 6750. */
@@ -7289,7 +7451,7 @@ export interface operations {
             };
             429: components["responses"]["RateLimited"];
             502: components["responses"]["BadGateway"];
-            /** @description `overloaded`: The service is overloaded. Try again shortly. `database-unavailable`: The database is unavailable. Try again shortly. Too many requests of all callers at once (`overloaded`), or the service does not respond and its circuit is open (`upstream-unavailable`). Nothing was changed; try again soon. */
+            /** @description `database-unavailable`: The database is unavailable. Try again shortly. `overloaded`: The service is overloaded. Try again shortly. Too many requests of all callers at once (`overloaded`), the service does not respond and its circuit is open (`upstream-unavailable`), or an API key cannot be checked now (`keys-unavailable`). Nothing was changed; try again soon. */
             503: {
                 headers: {
                     /** @description Seconds to wait. */
@@ -7321,7 +7483,7 @@ export interface operations {
                     "application/json": components["schemas"]["ConfirmedResponse"];
                 };
             };
-            /** @description `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-revoked`: The token was revoked. Sign in to get a new one. This call needs an access token: send `Authorization: Bearer <token>`. */
+            /** @description `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `token-revoked`: The token was revoked. Sign in to get a new one. `invalid-key`: The API key is unknown, or has ended or expired. Ask for another one. This call needs an access token: send `Authorization: Bearer <token>`. */
             401: {
                 headers: {
                     /** @description `Bearer` as in RFC 6750. */
@@ -7343,7 +7505,7 @@ export interface operations {
             };
             429: components["responses"]["RateLimited"];
             502: components["responses"]["BadGateway"];
-            /** @description `overloaded`: The service is overloaded. Try again shortly. `database-unavailable`: The database is unavailable. Try again shortly. Too many requests of all callers at once (`overloaded`), or the service does not respond and its circuit is open (`upstream-unavailable`). Nothing was changed; try again soon. */
+            /** @description `database-unavailable`: The database is unavailable. Try again shortly. `overloaded`: The service is overloaded. Try again shortly. Too many requests of all callers at once (`overloaded`), the service does not respond and its circuit is open (`upstream-unavailable`), or an API key cannot be checked now (`keys-unavailable`). Nothing was changed; try again soon. */
             503: {
                 headers: {
                     /** @description Seconds to wait. */
@@ -7375,7 +7537,7 @@ export interface operations {
                     "application/json": components["schemas"]["UserQueues"];
                 };
             };
-            /** @description `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-revoked`: The token was revoked. Sign in to get a new one. This call needs an access token: send `Authorization: Bearer <token>`. */
+            /** @description `invalid-token`: The token is invalid. Sign in to get a new one. `token-expired`: The token has expired. Sign in to get a new one. `token-missing`: This call needs an access token: send `Authorization: Bearer <token>`. `token-revoked`: The token was revoked. Sign in to get a new one. `invalid-key`: The API key is unknown, or has ended or expired. Ask for another one. This call needs an access token: send `Authorization: Bearer <token>`. */
             401: {
                 headers: {
                     /** @description `Bearer` as in RFC 6750. */
@@ -7386,7 +7548,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description `insufficient-scope`: This call needs a token with the scope `admin`. */
+            /** @description `insufficient-scope`: This call needs a token with the scope `admin`. `insufficient-scope`: The API key lacks a scope. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -7397,7 +7559,7 @@ export interface operations {
             };
             429: components["responses"]["RateLimited"];
             502: components["responses"]["BadGateway"];
-            /** @description `overloaded`: The service is overloaded. Try again shortly. `database-unavailable`: The database is unavailable. Try again shortly. Too many requests of all callers at once (`overloaded`), or the service does not respond and its circuit is open (`upstream-unavailable`). Nothing was changed; try again soon. */
+            /** @description `database-unavailable`: The database is unavailable. Try again shortly. `overloaded`: The service is overloaded. Try again shortly. Too many requests of all callers at once (`overloaded`), the service does not respond and its circuit is open (`upstream-unavailable`), or an API key cannot be checked now (`keys-unavailable`). Nothing was changed; try again soon. */
             503: {
                 headers: {
                     /** @description Seconds to wait. */
