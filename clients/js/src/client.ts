@@ -90,23 +90,20 @@ export class Countersign {
     return checkTask(await this.#call({ method: "GET", path: taskPath(id), query, headers: secretHeader(options) }, { ...options, timeout }));
   }
 
-  /** Changes a pending task. */
+  /**
+   * Changes a pending task. A new approver gets a new secret, which the result has for the task's creator and administrators.
+   *
+   * If an answer is lost, the call is repeated as it is, and the result may lack that secret. To be sure to get it, give
+   * `renewApproverSecret: true`, too, or call `edit` again with it alone: each such call makes another secret, and ends the
+   * approver's earlier link.
+   */
   async edit(id: string, changes: types.TaskChanges, options: types.CallOptions = {}): Promise<types.Task> {
     const { decisionBy, ...fields } = changes;
     const date = decisionBy === null ? { decisionBy } : dateField(decisionBy);
     const call: Call = { method: "PUT", path: taskPath(id), body: { ...fields, ...date } };
     // A repeat would be refused, because the version is another one.
     if (changes.version !== undefined) call.repeatable = false;
-    // The secret of the approver may have been in an answer that was lost.
-    if (changes.approver !== undefined) call.repeatBody = { ...call.body, renewApproverSecret: true };
-    let outcome = await this.#try(call, options);
-    if (outcome instanceof Failure && outcome.wasRepeated && isForbidden(outcome.error)) {
-      // Not everyone who may change the approver may have the secret.
-      delete call.repeatBody;
-      outcome = await this.#try(call, options);
-    }
-    if (outcome instanceof Failure) throw outcome.error;
-    return hideSecrets(checkTask(outcome.body));
+    return hideSecrets(checkTask(await this.#call<types.Task>(call, options)));
   }
 
   /** Approves a task. Throws the problem `task-already-resolved` if it has ended. */
@@ -233,10 +230,6 @@ function checkTask<T extends types.Task>(task: T): T {
 
 function isResolved(error: unknown): error is ProblemError {
   return error instanceof ProblemError && error.code === "task-already-resolved";
-}
-
-function isForbidden(error: unknown): boolean {
-  return error instanceof ProblemError && error.code === "forbidden";
 }
 
 function secretHeader(options: { secret?: string }): Record<string, string> | undefined {

@@ -21,8 +21,6 @@ export interface Call {
   timeout?: number | undefined;
   /** Seconds for which it is tried again, in place of the client's. */
   retryFor?: number | undefined;
-  /** The body of a repeat, if an earlier attempt may have been carried out and that of the call would not do. */
-  repeatBody?: object;
   /** Whether it may be repeated if the first call may have been carried out. True by default. */
   repeatable?: boolean;
 }
@@ -102,7 +100,6 @@ export class Transport {
       const pause = Math.max(backOff(failures), wanted(error));
       if (!mayRepeat || now() - started + pause > retryFor) return new Failure(error, wasRepeated);
       wasRepeated ||= mayHaveBeenCarriedOut;
-      if (wasRepeated && call.repeatBody !== undefined) call = { ...call, body: call.repeatBody };
       await sleep(pause, call.signal);
     }
   }

@@ -99,12 +99,8 @@ def call(
     repeat: Repeat = Repeat.ALWAYS,
     retry_for: float | None = None,
     on_failure: Callable[[CountersignError], object] | None = None,
-    repeated: Request | None = None,
 ) -> Op[Answer]:
-    """Sends a request, and sends it again until there is an answer or `retry_for` seconds are over.
-
-    ``repeated`` is sent in its place after an attempt that may have had an effect.
-    """
+    """Sends a request, and sends it again until there is an answer or `retry_for` seconds are over."""
     end = settings.clock() + (settings.retry_for if retry_for is None else retry_for)
     failures = 0
     while True:
@@ -119,8 +115,6 @@ def call(
                 raise
             if on_failure:
                 on_failure(error)
-            if repeated and arrived(error):
-                request = repeated
             log_failure(failures, error, end - settings.clock())
         yield Pause(pause)
 

@@ -160,7 +160,13 @@ class Client:
         return self._session.run(_tasks.get(self._settings, task_id, secret))
 
     def edit(self, task_id: str, *, secret: str | None = None, **changes: Unpack[TaskChanges]) -> Task:
-        """Changes fields of a pending task. A new approver gets a new secret, which the result has."""
+        """Changes fields of a pending task.
+
+        A new approver gets a new secret, which the result has for the task's creator and administrators. If an answer is
+        lost, the call is repeated as it is, and the result may lack that secret. To be sure to get it, give
+        ``renew_approver_secret=True``, too, or call `edit` again with it alone: each such call makes another secret, and ends
+        the approver's earlier link.
+        """
         return self._session.run(_tasks.edit(self._settings, task_id, secret, changes))
 
     def decide(

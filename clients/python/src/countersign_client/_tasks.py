@@ -5,12 +5,11 @@ from __future__ import annotations
 import re
 import uuid
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 from typing import Any, Literal, cast
 from urllib.parse import parse_qsl, quote
 
-from ._calls import Answer, Repeat, arrived, call
+from ._calls import Answer, Repeat, call
 from ._effects import Op, Request
 from ._settings import Settings
 from .errors import AlreadyResolved, CountersignError, Forbidden, NotFound, UnexpectedResponse
@@ -122,17 +121,7 @@ def edit(settings: Settings, task_id: str, secret: str | None, changes: TaskChan
     """Changes fields of a pending task."""
     body = json_of(settings, cast("Mapping[str, Any]", changes))
     request = Request("PUT", path_of("tasks", task_id), (("include", FIELDS),), body, secret_header(secret))
-    # The secret of the approver may have been in an answer that was lost.
-    repeated = replace(request, body={**body, "renewApproverSecret": True}) if "approver" in body else request
-    repeat = Repeat.NOT_ARRIVED if "version" in body else Repeat.ALWAYS
-    failures: list[CountersignError] = []
-    try:
-        answer = yield from call(settings, request, repeat, on_failure=failures.append, repeated=repeated)
-    except Forbidden as error:
-        if error.code != "forbidden" or not any(arrived(failure) for failure in failures):
-            raise
-        # Not everyone who may change the approver may have the secret.
-        answer = yield from call(settings, request, repeat)
+    answer = yield from call(settings, request, Repeat.NOT_ARRIVED if "version" in body else Repeat.ALWAYS)
     return answer.read(Task.from_json)
 
 
