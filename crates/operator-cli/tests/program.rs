@@ -139,6 +139,23 @@ fn keys_are_confirmed_if_all_of_them_exist() {
 }
 
 #[test]
+fn what_ends_the_keys_of_a_user_says_so() {
+    let user = r#"{"id":"6b0211b15a326b85ddc6477a","username":"ada","email":"ada"}"#;
+    let find = ("GET /users/6b0211b15a326b85ddc6477a", "200 OK", user);
+    let put = ("PUT /users/6b0211b15a326b85ddc6477a", "200 OK", user);
+    let revoke = "POST /users/6b0211b15a326b85ddc6477a/revoke-tokens";
+    for (command, change) in [
+        (["users", "disable"], put),
+        (["users", "reset-password"], put),
+        (["tokens", "revoke"], (revoke, "200 OK", user)),
+    ] {
+        let arguments = [&command[..], &["6b0211b15a326b85ddc6477a"]].concat();
+        let said = String::from_utf8(run(&arguments, &[find, change]).stdout).unwrap();
+        assert!(said.contains("API keys have ended"), "{said}");
+    }
+}
+
+#[test]
 fn the_link_of_the_first_decision_is_shown_while_a_program_waits_for_it() {
     let created = r#"{"id":"a","approverSecret":"s"}"#;
     let requests = [

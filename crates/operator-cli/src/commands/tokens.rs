@@ -18,7 +18,7 @@ Examples:
 #[derive(Subcommand)]
 #[command(after_help = EXAMPLES)]
 pub(crate) enum Command {
-    /// Revoke the access tokens of a user, who can sign in again.
+    /// Revoke the access tokens of a user, who can sign in again, and end the API keys, except for those of a service account.
     Revoke {
         /// The identifier, the username or the e-mail address.
         user: String,
@@ -39,7 +39,8 @@ fn revoke(user: &str, global: &Global, output: Output) -> Outcome {
     let user = users::find_to_change(&api, user, output)?;
     let revoked = api.post(&["users", users::id(&user), "revoke-tokens"], None)?;
     let sentence = format!(
-        "The access tokens of {} are revoked. Every gateway and service refuses them within a second.",
+        "The access tokens of {} are revoked, and the API keys have ended, unless it is a service account. \
+         Every gateway and service refuses them within a second.",
         users::name(&revoked)
     );
     output.done(&sentence, &revoked)

@@ -39,11 +39,11 @@ pub(crate) enum Command {
     Show(User),
     /// Create a user, and print the password once; or a service account.
     Create(Create),
-    /// Keep a user from signing in, and revoke the access tokens.
+    /// Keep a user from signing in, revoke the access tokens, and end all API keys for good.
     Disable(User),
     /// Let a disabled user sign in again.
     Enable(User),
-    /// Replace a user's password, and revoke the access tokens.
+    /// Replace a user's password, revoke the access tokens, and end all API keys.
     ResetPassword(ResetPassword),
     /// Make a user an administrator.
     MakeAdmin(User),
@@ -189,7 +189,8 @@ fn reset_password(arguments: &ResetPassword, api: &Api, output: Output) -> Outco
     let password = arguments.password.read()?;
     let changed = api.put(&["users", id(&user)], &json!({"password": password}))?;
     let source = &arguments.password;
-    source.done(&changed, "has a new password", &password, output)
+    let what = "has a new password: all access tokens are revoked, and all API keys have ended";
+    source.done(&changed, what, &password, output)
 }
 
 fn set_active(user: &str, active: bool, api: &Api, output: Output) -> Outcome {
@@ -198,7 +199,7 @@ fn set_active(user: &str, active: bool, api: &Api, output: Output) -> Outcome {
     let what = if active {
         "can sign in again."
     } else {
-        "is disabled, and all access tokens are revoked."
+        "is disabled: all access tokens are revoked, and all API keys have ended."
     };
     output.done(&format!("{} {what}", name(&changed)), &changed)
 }

@@ -140,7 +140,8 @@ pub(crate) async fn count_users(
 /// Update a user
 ///
 /// Changing the e-mail address, username, scope, password or `isActive` revokes the user's tokens; sending
-/// the same value does not. Unknown fields are ignored, so a whole user can be sent back.
+/// the same value does not. A new password and deactivating end the user's API keys, too. Unknown fields are ignored, so a
+/// whole user can be sent back.
 #[utoipa::path(
     request_body = UpdateUserRequest,
     responses(

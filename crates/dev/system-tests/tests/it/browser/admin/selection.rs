@@ -72,7 +72,7 @@ async fn several_users_are_deactivated_and_what_fails_stays_selected() {
     phone.sees("2 selected").await;
     phone.click("Deactivate").await;
     phone
-        .sees("2 accounts are signed out and cannot sign in")
+        .sees("until they are activated. All their API keys end for good.")
         .await;
     has(&phone, 2, "dialog li").await;
     confirm(&phone, "Deactivate").await;
