@@ -144,6 +144,13 @@ pub(super) fn test_empty_system(system: &System) -> Result<()> {
     };
     let refused = refused.to_string();
     ensure!(refused.contains("add --replace"), "{refused}");
+    let mut script = backup(system, &["restore".as_ref(), "--replace".as_ref(), &dump])?;
+    let Err(failed) = output_of(script.env("PGOPTIONS", "-c default_transaction_read_only=on"))
+    else {
+        bail!("deploy/backup restored a dump into a database that is read-only");
+    };
+    let failed = failed.to_string();
+    ensure!(failed.contains("could not be restored"), "{failed}");
     work.check_pending()?;
     let servers = system.servers()?;
     system.restart(|| {
@@ -197,8 +204,12 @@ fn restore(system: &System, dump: &Path) -> Result<()> {
     run_backup(system, &["restore".as_ref(), dump])
 }
 
-/// Runs the script `deploy/backup` as operators run it.
 fn run_backup(system: &System, arguments: &[&Path]) -> Result<()> {
+    output_of(&mut backup(system, arguments)?).map(drop)
+}
+
+/// The script `deploy/backup` as operators run it.
+fn backup(system: &System, arguments: &[&Path]) -> Result<Command> {
     let programs = packages::postgres_programs()?;
     let path = env::var_os("PATH").unwrap_or_default();
     let path = [programs].into_iter().chain(env::split_paths(&path));
@@ -206,5 +217,5 @@ fn run_backup(system: &System, arguments: &[&Path]) -> Result<()> {
     script.args(arguments);
     script.env("PATH", env::join_paths(path)?);
     script.env("BACKUP_DATABASE_URL", &system.backing.admin_url);
-    output_of(&mut script).map(drop)
+    Ok(script)
 }
