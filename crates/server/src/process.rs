@@ -227,26 +227,26 @@ async fn run_upkeep(
     }
 }
 
-/// Waits for the signal to stop, or a panic of a task, and stops the tasks.
+/// Waits for the signal to stop, or the failure of a task, and stops the tasks.
 async fn run_until(
     signal: impl Future<Output = ()>,
     running: &Running,
     settings: &ProcessSettings,
 ) -> anyhow::Result<()> {
     let shutdown = running.shutdown();
-    let panicked = tokio::select! {
+    let failed = tokio::select! {
         () = signal => false,
         () = shutdown.cancelled() => true,
         () = running.ended() => anyhow::bail!("every task ended unexpectedly"),
     };
     tracing::info!("stopping");
-    if !panicked {
+    if !failed {
         running.drain(settings.shutdown_delay).await;
     }
     if !running.stop(settings.shutdown_grace).await {
         anyhow::bail!("some work was still in flight after SHUTDOWN_GRACE");
     }
-    anyhow::ensure!(!panicked, "a background task panicked");
+    anyhow::ensure!(!failed, "a background task failed");
     tracing::info!("stopped");
     Ok(())
 }
@@ -269,9 +269,11 @@ fn is_ready() -> anyhow::Result<bool> {
 
 #[cfg(test)]
 mod tests {
+    use std::future::pending;
     use std::process::Command;
     use std::time::{Duration, Instant};
 
+    use app_config::{Reader, Settings as _};
     use http_kit::Health;
     use nix::sys::signal::{Signal, raise};
     use procfs::process::Process;
@@ -279,7 +281,7 @@ mod tests {
     use tokio::time::{sleep, timeout};
     use tokio_util::sync::CancellationToken;
 
-    use super::{ProcessSettings, Running, is_command, run, run_upkeep};
+    use super::{ProcessSettings, Running, is_command, run, run_until, run_upkeep};
 
     const MIB: u64 = 1024 * 1024;
     const SHUTDOWN_GRACE: &str = "SHUTDOWN_GRACE";
@@ -334,6 +336,19 @@ mod tests {
             "{:?}",
             began.elapsed()
         );
+    }
+
+    #[tokio::test]
+    async fn a_process_that_was_stopped_by_a_task_says_that_one_failed() {
+        let mut reader = Reader::from_pairs([(SHUTDOWN_GRACE, "10s")]).unwrap();
+        let settings = ProcessSettings::read(&mut reader).unwrap();
+        let running = Running::new();
+        let draining = running.draining();
+        running.spawn(async move { draining.cancelled().await });
+        // As the HTTP server does when it fails.
+        running.shutdown().cancel();
+        let ended = run_until(pending(), &running, &settings).await;
+        assert_eq!(ended.unwrap_err().to_string(), "a background task failed");
     }
 
     fn memory() -> u64 {
