@@ -67,6 +67,12 @@ async function create(path, body, before, keep) {
 export const createTask = (body) => create("/people-task/tasks", body, draftOf(SENT_TASK), keepSentTask);
 export const createWebhook = (body) => create("/people-task/webhooks", body, sentWebhook, (sent) => { sentWebhook = sent; });
 
+/** Removes a webhook. One that is added afterwards is new: a repeat of its request would get the earlier response. */
+export function removeWebhook(id) {
+  sentWebhook = null;
+  return call("DELETE", `/people-task/webhooks/${encodeURIComponent(id)}`, { token: token() });
+}
+
 /** Approves or rejects a task, if it still is as it was shown. */
 export const sendDecision = ({ id, version }, verb, comment) =>
   call("PUT", `${path(id)}/${verb}`, { ...accessTo(id), version, body: comment ? { comment } : {} });

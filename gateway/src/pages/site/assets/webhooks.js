@@ -1,10 +1,8 @@
 // The webhooks of a task, and how their deliveries went.
 
-import { call } from "./api.js";
 import { element, ignoreSecondPress, labelled, markInvalid, notify, withButtonsDisabled } from "./dom.js";
 import { signInAgain } from "./frame.js";
-import { token } from "./session.js";
-import { createWebhook, deliveriesOf, redeliver, testWebhook, webhooksOf } from "./task-api.js";
+import { createWebhook, deliveriesOf, redeliver, removeWebhook, testWebhook, webhooksOf } from "./task-api.js";
 import { t } from "./texts.js";
 import { exactTime, parseTime, timeFromNow } from "./times.js";
 
@@ -51,14 +49,13 @@ function action(text, work, done) {
 }
 
 function hookRow(hook, deliveries, reload) {
-  const remove = () => call("DELETE", `/people-task/webhooks/${hook.id}`, { token: token() });
   return element("li", {},
     element("code", {}, hook.url), " ",
     element("span", { class: `status ${hook.status}` }, t(`webhook ${hook.status}`)),
     ...deliveries.map((delivery) => deliveryRow(delivery, reload)),
     optionDetails(hook),
     testDetails(hook),
-    element("div", { class: "actions" }, action("remove", remove, () => reload("webhookRemoved"))));
+    element("div", { class: "actions" }, action("remove", () => removeWebhook(hook.id), () => reload("webhookRemoved"))));
 }
 
 /** What is special about the calls, if anything is. Of headers, only the names are known. */

@@ -9,7 +9,10 @@ use super::accessibility::open_webhooks;
 use super::changes::change;
 use super::drafts::{ESCAPE, value_of};
 use super::ended_sessions::send;
-use super::{APPROVER, LOST, REQUESTER, answer, dialog_closes, signed_in, task_with, write_task};
+use super::{
+    APPROVER, LOST, REQUESTER, answer, dialog_closes, signed_in, takes_presses, task_with,
+    write_task,
+};
 use crate::harness::{System, Task};
 
 const UNREACHABLE: &str = "The server cannot be reached.";
@@ -224,6 +227,36 @@ async fn a_webhook_whose_registration_got_no_response_is_registered_once() {
         (value_of(&phone, "webhook-url").await == "").then_some(())
     })
     .await;
+    let webhooks = format!("/people-task/tasks/{}/webhooks", task.id);
+    assert_eq!(length(&system, &webhooks, &token).await, 1);
+    phone.assert_no_errors().await;
+    system.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_webhook_that_was_removed_is_registered_again() {
+    let system = System::start().await;
+    let token = system.sign_up(REQUESTER).await;
+    let task = task_with(&system, &token, "Buy a chair", "").await;
+    let phone = open(&system, REQUESTER, &task).await;
+    open_webhooks(&phone).await;
+    let url = format!("{}?correlationId=again", system.webhook_url());
+    phone.fill("URL", &url).await;
+    answer(&phone, "POST /people-task/webhooks", &[LOST]).await;
+    phone.click("Add").await;
+    phone.sees(UNREACHABLE).await;
+    // The list is loaded when it is opened.
+    let closed = "return document.querySelector('details.card').open = false";
+    assert_eq!(phone.run(closed).await, false);
+    open_webhooks(&phone).await;
+    phone.sees("correlationId=again").await;
+    takes_presses(&phone).await;
+    phone.click("Remove").await;
+    phone.sees("The webhook is removed.").await;
+    takes_presses(&phone).await;
+    phone.fill("URL", &url).await;
+    phone.click("Add").await;
+    phone.sees("The webhook is added.").await;
     let webhooks = format!("/people-task/tasks/{}/webhooks", task.id);
     assert_eq!(length(&system, &webhooks, &token).await, 1);
     phone.assert_no_errors().await;
