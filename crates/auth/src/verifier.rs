@@ -16,6 +16,8 @@ use crate::{Claims, JwkSet, Rejection, Revocations, ServiceClaims, Signer, ed255
 
 /// The longest lifetime of an access token.
 pub const MAX_TOKEN_LIFETIME: Duration = Duration::from_secs(365 * 24 * 3600);
+/// The head of a token is parsed before its signature is checked, and `serde_json` takes a text in it for more JSON if the name of
+/// the member says so, at any depth: 140 KB that are nested so overflow the stack of a thread.
 const MAX_TOKEN_BYTES: usize = 8 * 1024;
 const MAX_CACHED_TOKENS: u64 = 10_000;
 

@@ -251,6 +251,28 @@ fn changed_and_malformed_tokens_are_rejected() {
 }
 
 #[test]
+fn text_in_text_in_the_head_of_a_token_does_not_overflow_the_stack() {
+    let fixture = fixture();
+    let escaped = |text: &str| text.replace('\\', r"\u005c").replace('"', r"\u0022");
+    let (begin, end) = ("[".repeat(20), "]".repeat(20));
+    let mut text = "0".to_owned();
+    while text.len() < 200 * 1024 {
+        let inner = escaped(&text);
+        text = format!(r#"{begin}{{"$serde_json::private::RawValue":"{inner}"}}{end}"#);
+        let header = format!(r#"{{"alg":"EdDSA","kid":"unknown","text":{text}}}"#);
+        let token = format!("{}.e30.", BASE64.encode(header));
+        let rejection = fixture.verifier.verify(&token).unwrap_err();
+        let is_parsed = token.len() <= 8 * 1024;
+        assert_eq!(
+            rejection == Rejection::UnknownKey,
+            is_parsed,
+            "{}",
+            token.len()
+        );
+    }
+}
+
+#[test]
 fn service_tokens_and_access_tokens_are_not_interchangeable() {
     let fixture = fixture();
     let service = fixture.signer.sign_for_service("deletion-worker");
