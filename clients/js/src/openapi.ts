@@ -982,7 +982,8 @@ export type paths = {
         /**
          * Update a user
          * @description Changing the e-mail address, username, scope, password or `isActive` revokes the user's tokens; sending
-         *     the same value does not. Unknown fields are ignored, so a whole user can be sent back.
+         *     the same value does not. A new password and deactivating end the user's API keys, too. Unknown fields are ignored, so a
+         *     whole user can be sent back.
          *
          *     An API key needs `users:write` and `admin`.
          */
